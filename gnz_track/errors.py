@@ -1,0 +1,135 @@
+"""Every error that a user can meet.
+
+One base class, one sentence per mistake. A message carries the offending value, what would have been
+allowed, and the next command to type, and it is built here, so that a caller passes facts and not prose.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "BadSeeds",
+    "BadValue",
+    "DataCorrupted",
+    "DataMissing",
+    "Diverged",
+    "DuplicateName",
+    "GnzError",
+    "ModelInvalid",
+    "SplitImpossible",
+    "TargetMissing",
+    "UnknownName",
+    "near_matches",
+]
+
+
+class GnzError(Exception):
+    """Base of all errors with a message meant for the user; the command line prints it in one line."""
+
+
+def near_matches(name: str, known: Iterable[str], *, n: int = 3) -> list[str]:
+    """Return up to ``n`` known names that look like ``name``, best first, ignoring case.
+
+    >>> near_matches("graphsage", ["GCN", "GraphSAGE"])
+    ['GraphSAGE']
+    """
+    by_lower = {known_name.lower(): known_name for known_name in sorted(known)}
+    return [by_lower[match] for match in difflib.get_close_matches(name.lower(), by_lower, n=n, cutoff=0.5)]
+
+
+class UnknownName(GnzError):
+    """A name that no registry row bears."""
+
+    def __init__(self, kind: str, name: object, known: Iterable[str], *, command: str = "") -> None:
+        known = sorted(known)
+        near = near_matches(str(name), known)
+        if near:
+            hint = "did you mean " + " or ".join(repr(match) for match in near) + "?"
+        else:
+            hint = "known: " + (", ".join(known[:12]) or "none") + (", ..." if len(known) > 12 else "")
+        listing = f" List all with: {command}" if command else ""
+        super().__init__(f"unknown {kind} {str(name)!r}; {hint}{listing}")
+        self.kind, self.name, self.near = kind, name, near
+
+
+class DuplicateName(GnzError):
+    """A name that is taken already."""
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f"{kind} {name!r} is registered already; choose another name or remove the first one")
+
+
+class TargetMissing(GnzError):
+    """A ``package.module:attr`` that does not lead anywhere."""
+
+    def __init__(self, target: str, reason: str) -> None:
+        super().__init__(
+            f"cannot import {target!r}: {reason}; expected 'package.module:attribute' importable from here "
+            f"(is its folder on PYTHONPATH?)"
+        )
+
+
+class BadSeeds(GnzError):
+    """Seeds that do not parse."""
+
+    def __init__(self, text: object) -> None:
+        super().__init__(
+            f"cannot read seeds {str(text)!r}; allowed: '0-9', '3', '0,1,5' or '0-4,10', whole numbers from 0 to "
+            f"2147483647, each once. Try: --seeds 0-4"
+        )
+
+
+class BadValue(GnzError):
+    """A value outside of what is allowed."""
+
+    def __init__(self, name: str, value: object, allowed: str, *, command: str = "") -> None:
+        following = f" Try: {command}" if command else ""
+        super().__init__(f"{name} is {value!r}; allowed: {allowed}.{following}")
+
+
+class DataMissing(GnzError):
+    """A dataset whose frozen form, and whose raw files, are not on this machine."""
+
+    def __init__(self, dataset: str, looked_in: Iterable[object], *, command: str, reason: str = "") -> None:
+        places = ", ".join(str(place) for place in looked_in) or "nowhere"
+        because = f" ({reason})" if reason else ""
+        super().__init__(f"the data of {dataset!r} are not here{because}; looked in: {places}. Fetch with: {command}")
+        self.dataset = dataset
+
+
+class DataCorrupted(GnzError):
+    """A frozen dataset whose bytes are not those that its card names."""
+
+    def __init__(self, dataset: str, where: object, *, expected: str, found: str, command: str) -> None:
+        super().__init__(
+            f"the frozen dataset {dataset!r} in {where} is corrupted: expected digest {expected}, found {found}. "
+            f"Rebuild with: {command}"
+        )
+        self.expected, self.found = expected, found
+
+
+class SplitImpossible(GnzError):
+    """A dataset that cannot be divided as the protocol asks."""
+
+    def __init__(self, dataset: str, policy: str, reason: str) -> None:
+        super().__init__(f"dataset {dataset!r} cannot be split by policy {policy!r}: {reason}")
+
+
+class ModelInvalid(GnzError):
+    """A model that cannot be taken, before any training."""
+
+    def __init__(self, model: object, reason: str, *, remedy: str) -> None:
+        super().__init__(f"model {str(model)!r} cannot be used: {reason}; {remedy}")
+
+
+class Diverged(GnzError):
+    """A training run whose loss or score left the numbers."""
+
+    def __init__(self, quantity: str, value: float, epoch: int) -> None:
+        super().__init__(
+            f"diverged: {quantity} is {value} at epoch {epoch}; the cell was stopped. "
+            f"A smaller learning rate is the usual remedy"
+        )
+        self.epoch = epoch
