@@ -14,10 +14,13 @@ __all__ = [
     "BadValue",
     "DataCorrupted",
     "DataMissing",
+    "DataUnusable",
     "Diverged",
     "DuplicateName",
     "GnzError",
     "ModelInvalid",
+    "NothingToRun",
+    "ScoreUndefined",
     "SplitImpossible",
     "TargetMissing",
     "UnknownName",
@@ -110,6 +113,14 @@ class DataCorrupted(GnzError):
         self.expected, self.found = expected, found
 
 
+class DataUnusable(DataCorrupted):
+    """A frozen dataset that cannot be opened at all, or raw files that do not hold what the catalogue says."""
+
+    def __init__(self, dataset: str, where: object, reason: str, *, command: str) -> None:
+        GnzError.__init__(self, f"the dataset {dataset!r} in {where} cannot be used: {reason}. Rebuild with: {command}")
+        self.expected, self.found = "a whole dataset", reason
+
+
 class SplitImpossible(GnzError):
     """A dataset that cannot be divided as the protocol asks."""
 
@@ -133,3 +144,21 @@ class Diverged(GnzError):
             f"A smaller learning rate is the usual remedy"
         )
         self.epoch = epoch
+
+
+class ScoreUndefined(GnzError):
+    """A metric that has no value on a held-out part."""
+
+    def __init__(self, metric: str, part: str, value: float) -> None:
+        super().__init__(
+            f"metric {metric!r} is {value} on the {part} part: its labels do not define it "
+            f"(one class only, or none observed); choose another metric for the task or larger parts"
+        )
+
+
+class NothingToRun(GnzError):
+    """A selection without one cell."""
+
+    def __init__(self, reasons: Iterable[str]) -> None:
+        listed = "; ".join(reasons) or "no task or no model was chosen"
+        super().__init__(f"nothing to run: {listed}. See what fits: gnz models, gnz tasks")

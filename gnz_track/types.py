@@ -16,14 +16,13 @@ score
 
 from __future__ import annotations
 
-import dataclasses
-import enum
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from gnz_track.errors import BadValue
+from gnz_track.kinds import CATEGORIES, Category, Direction, Selection, Status, TaskType
+from gnz_track.records import freeze_mappings
 
 __all__ = [
     "CATEGORIES",
@@ -42,70 +41,7 @@ __all__ = [
     "Suite",
     "Task",
     "TaskType",
-    "to_json",
 ]
-
-
-class TaskType(enum.StrEnum):
-    """The kinds of problem."""
-
-    node_cls = "node_cls"
-    graph_cls = "graph_cls"
-    graph_reg = "graph_reg"
-    link_pred = "link_pred"
-    edge_cls = "edge_cls"
-
-    @classmethod
-    def _missing_(cls, value: object) -> TaskType:
-        raise BadValue("task type", value, ", ".join(cls), command="gnz tasks")
-
-
-class Category(enum.StrEnum):
-    """The ten research areas of the catalogue, and the one for what users bring."""
-
-    combinatorial = "combinatorial"
-    biology = "biology"
-    social = "social"
-    knowledge = "knowledge"
-    infrastructure = "infrastructure"
-    finance = "finance"
-    computing = "computing"
-    vision = "vision"
-    physics = "physics"
-    security = "security"
-    custom = "custom"
-
-    @classmethod
-    def _missing_(cls, value: object) -> Category:
-        raise BadValue("category", value, ", ".join(cls), command="gnz tasks")
-
-
-CATEGORIES: tuple[Category, ...] = tuple(Category)
-
-
-class Direction(enum.StrEnum):
-    """Whether a larger (up) or a smaller (down) score is better."""
-
-    up = "up"
-    down = "down"
-
-    def better(self, a: float, b: float) -> bool:
-        """Tell whether score ``a`` is strictly better than score ``b``."""
-        return a > b if self is Direction.up else a < b
-
-
-class Status(enum.StrEnum):
-    """How a cell ended."""
-
-    finished = "finished"
-    failed = "failed"
-
-
-class Selection(enum.StrEnum):
-    """Which epoch a score is read at."""
-
-    last_epoch = "last_epoch"
-    best_validation = "best_validation"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +79,7 @@ class DatasetRow:
     notes: str = ""
 
     def __post_init__(self) -> None:
-        _freeze_mappings(self, "options", "expected")
+        freeze_mappings(self, "options", "expected")
 
 
 @dataclass(frozen=True)
@@ -234,7 +170,7 @@ class Protocol:
     description: str = ""
 
     def __post_init__(self) -> None:
-        _freeze_mappings(self, "optimisers")
+        freeze_mappings(self, "optimisers")
 
     @property
     def label(self) -> str:
@@ -249,15 +185,16 @@ class Cell:
     ``model`` and ``task`` carry their rows, so that a worker needs no registry state of its parent.
     ``hyperparameters`` are sorted (name, value) pairs: ``lr``, ``weight_decay``, ``batch_size``,
     ``hidden_channels`` override the protocol; any other name is a keyword of the model's constructor.
-    ``data`` names the folder of the frozen dataset.
+    ``dataset_digest`` says which bytes the cell is trained on; ``data`` is the folder where this machine keeps them.
     """
 
     task: Task
     model: ModelRow
     seed: int
     protocol: Protocol
-    data: str
     epochs: int
+    dataset_digest: str
+    data: str
     hyperparameters: tuple[tuple[str, int | float | str | bool], ...] = ()
     device: str = "cpu"
 
@@ -307,55 +244,9 @@ class CellResult:
     failure: Failure | None = None
 
     def __post_init__(self) -> None:
-        _freeze_mappings(self, "scores", "series")
+        freeze_mappings(self, "scores", "series")
 
     @property
     def is_finished(self) -> bool:
         """Whether the cell counts."""
         return self.status is Status.finished
-
-
-def to_json(record: object) -> str:
-    """Write any record of this module as one line of JSON, keys sorted.
-
-    >>> to_json(Metric(name="mae", direction=Direction.down, description="mean absolute error"))
-    '{"description": "mean absolute error", "direction": "down", "name": "mae"}'
-    """
-    return json.dumps(_plain(record), sort_keys=True, allow_nan=False)
-
-
-def _plain(value: object) -> object:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {item.name: _plain(getattr(value, item.name)) for item in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    if isinstance(value, bytes):
-        return value.hex()
-    if callable(value):
-        return f"{getattr(value, '__module__', '?')}:{getattr(value, '__qualname__', repr(value))}"
-    return value
-
-
-class _FrozenMapping(dict[Any, Any]):
-    """A mapping that cannot be changed, and still pickles (``MappingProxyType`` does not)."""
-
-    def _refuse(self, *_: object, **__: object) -> Any:
-        message = "a record is frozen; make another one with dataclasses.replace"
-        raise TypeError(message)
-
-    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse  # type: ignore[assignment]
-
-    def __reduce__(self) -> Any:
-        return (_FrozenMapping, (dict(self),))
-
-    def __hash__(self) -> int:  # type: ignore[override]
-        return hash(tuple(sorted((str(key), repr(value)) for key, value in self.items())))
-
-
-def _freeze_mappings(record: object, *names: str) -> None:
-    for name in names:
-        value = getattr(record, name)
-        if not isinstance(value, _FrozenMapping):
-            object.__setattr__(record, name, _FrozenMapping(value))

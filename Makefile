@@ -1,0 +1,61 @@
+# Each target does all of its own set-up from a fresh clone, and none of it the second time.
+
+PYTHON ?= $(shell command -v python3.11 || echo python3)
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+WORKERS ?= 2
+RUN_ARGS ?= --suite quick --seeds 0-4
+TEST_ARGS ?=
+BENCH ?= benchmarks
+# Extra pip options for Torch alone, such as the index of its CPU builds.
+TORCH_ARGS ?=
+
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+# Two workers with two threads each fight over two cores, and sums in another order differ in the last digits.
+test test-all: export OMP_NUM_THREADS := 1
+test test-all: export MKL_NUM_THREADS := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-all bench lint format clean
+
+help:  ## show this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -e 's/:.*##/:/' | awk -F': *' '{ printf "  make %-10s %s\n", $$1, $$2 }'
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@echo "set-up 1/3: virtual environment in $(VENV)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "set-up 2/3: torch, as pinned in constraints.txt"
+	@$(PIP) install --quiet --constraint constraints.txt $(TORCH_ARGS) torch
+	@echo "set-up 3/3: gnz-track and everything else, as pinned in constraints.txt"
+	@$(PIP) install --quiet --constraint constraints.txt --editable '.[test]'
+	@touch $@
+
+run: $(READY)  ## train the quick suite and show what differs
+	$(BIN)/gnz run $(RUN_ARGS)
+
+test: lint  ## style, types and the fast tests
+	$(BIN)/python -m pytest -n $(WORKERS) $(TEST_ARGS)
+
+test-all: lint  ## the same with the slow tests
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not network and not gpu" $(TEST_ARGS)
+
+bench: $(READY)  ## measure speed; every script in benchmarks/
+	@ls $(BENCH)/*.py >/dev/null 2>&1 || { echo "no scripts in $(BENCH)/" >&2; exit 1; }
+	@for script in $(BENCH)/*.py; do echo "$$script"; $(BIN)/python "$$script" || exit 1; done
+
+lint: $(READY)  ## style and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: $(READY)  ## rewrite the code in the house's format
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean:  ## remove the environment and all caches; runs and data stay
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,58 @@
+"""``gnz data``: frozen datasets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["add_to", "check", "get"]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this group of commands."""
+    group = typer.Typer(no_args_is_help=True, help="Freeze datasets, and check frozen ones.")
+    group.command(epilog="[bold]Example[/bold]  gnz data get cora --mirror FOLDER")(get)
+    group.command(epilog="[bold]Example[/bold]  gnz data check cora")(check)
+    app.add_typer(group, name="data")
+
+
+Home = Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")]
+
+
+def get(
+    names: Annotated[list[str], typer.Argument(help="Datasets by name.")],
+    *,
+    mirror: Annotated[Path | None, typer.Option(help="Folder of raw files, laid out as PyG's.")] = None,
+    home: Home = None,
+    seed: Annotated[int, typer.Option(help="For generated data that depend on it.")] = 0,
+) -> None:
+    """Read datasets from raw files (or generate them) and freeze them."""
+    from gnz_track.cli.tables import print_rows
+    from gnz_track.datasets.catalogue import DATASETS
+    from gnz_track.datasets.preparation import data_home, prepare_dataset
+
+    rows = []
+    for row in [DATASETS.get(name) for name in names]:
+        dataset = prepare_dataset(row, seed=seed, home=(home or data_home()).absolute(), mirror=mirror)
+        rows.append((dataset.name, len(dataset), dataset.n_nodes, dataset.n_edges, dataset.digest, dataset.folder))
+    print_rows("frozen", ("dataset", ">graphs", ">nodes", ">edges", "digest", "folder"), rows)
+
+
+def check(
+    names: Annotated[list[str], typer.Argument(help="Datasets by name.")],
+    *,
+    home: Home = None,
+    seed: Annotated[int, typer.Option(help="For generated data that depend on it.")] = 0,
+) -> None:
+    """Derive the digest of frozen datasets again from every byte."""
+    from gnz_track.cli.tables import print_rows
+    from gnz_track.datasets.catalogue import DATASETS
+    from gnz_track.datasets.preparation import check_dataset, data_home
+
+    rows = []
+    for row in [DATASETS.get(name) for name in names]:
+        dataset = check_dataset(row, seed=seed, home=(home or data_home()).absolute())
+        rows.append((dataset.name, "ok", dataset.digest, dataset.folder))
+    print_rows("checked", ("dataset", "", "digest", "folder"), rows)

@@ -1,0 +1,66 @@
+"""``gnz doctor``: what this machine has, and what is missing."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, requires, version
+
+import typer
+
+__all__ = ["add_to", "doctor"]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command()(doctor)
+
+
+def doctor() -> None:
+    """Show versions, devices and folders; exit code 1 where something needed is missing."""
+    from gnz_track.cli.tables import print_rows
+
+    packages = _packages()
+    rows = [("python", platform.python_version(), sys.executable), *packages, *_devices(), *_folders()]
+    print_rows("environment", ("what", "found", "where or why"), rows)
+    if any(found == "missing" for _, found, _ in packages):
+        raise typer.Exit(1)
+
+
+def _packages() -> list[tuple[str, str, str]]:
+    from packaging.requirements import Requirement
+
+    rows = []
+    for requirement in map(Requirement, requires("gnz-track") or []):
+        is_extra = requirement.marker is not None and not requirement.marker.evaluate({"extra": ""})
+        extra = str(requirement.marker).partition("extra == ")[2].strip('"') if is_extra else ""
+        try:
+            found = version(requirement.name)
+        except PackageNotFoundError:
+            found = "not installed" if is_extra else "missing"
+        is_within = found[0].isdigit() and requirement.specifier.contains(found, prereleases=True)
+        note = "" if is_within or not found[0].isdigit() else f"outside of {requirement.specifier}"
+        rows.append((requirement.name, found, note or (f"extra {extra}" if extra else str(requirement.specifier))))
+    return rows
+
+
+def _devices() -> list[tuple[str, str, str]]:
+    import torch
+
+    rows = [("processors", str(os.cpu_count()), platform.processor() or platform.machine())]
+    if not torch.cuda.is_available():
+        return [*rows, ("gpu", "none", "cells run on the CPU, one thread each")]
+    names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+    return [*rows, *((f"gpu {i}", name, f"CUDA {torch.version.cuda}") for i, name in enumerate(names))]
+
+
+def _folders() -> list[tuple[str, str, str]]:
+    from gnz_track.datasets.preparation import data_home, find_mirror
+
+    home, mirror = data_home(), find_mirror()
+    is_writable = os.access(next(place for place in (home, *home.parents) if place.exists()), os.W_OK)
+    return [
+        ("data home", "writable" if is_writable else "not writable", f"{home} (set GNZ_DATA to move it)"),
+        ("mirror", "set" if mirror else "none", str(mirror or "set GNZ_MIRROR to a folder of raw files")),
+    ]

@@ -1,0 +1,71 @@
+"""Tables on a terminal, and plain text in a pipe."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from gnz_track.runs.plan import Skipped
+    from gnz_track.runs.summary import SummaryRow
+    from gnz_track.types import CellResult
+
+__all__ = ["print_failures", "print_rows", "print_skipped", "print_summary"]
+
+# A pipe has no width to fit into: cut nothing there.
+PIPE_WIDTH = 200
+
+
+def print_rows(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table; cells are text as it is, never markup."""
+    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column.removeprefix(">"), justify="right" if column.startswith(">") else "left")
+    for row in rows:
+        table.add_row(*(Text(str(cell)) for cell in row))
+    console.print(table)
+
+
+def print_summary(rows: Iterable[SummaryRow]) -> None:
+    """Print the means of a sweep."""
+    arrows = {"up": "higher is better", "down": "lower is better"}
+    print_rows(
+        "mean scores over seeds",
+        ("task", "model", "metric", "", ">mean", ">seeds", ">failed", ">seconds"),
+        (
+            (
+                row.task,
+                row.model,
+                row.metric,
+                arrows[row.direction],
+                "-" if row.mean is None else f"{row.mean:.4f}",
+                row.n_finished,
+                row.n_failed or "",
+                f"{row.seconds:.1f}",
+            )
+            for row in rows
+        ),
+    )
+
+
+def print_skipped(skipped: Sequence[Skipped]) -> None:
+    """Print the pairs left out, with reasons."""
+    if skipped:
+        rows = [(item.task, item.model, item.reason) for item in skipped]
+        print_rows("\nleft out before training", ("task", "model", "why"), rows)
+
+
+def print_failures(failed: Sequence[CellResult]) -> None:
+    """Print each different traceback of failed cells once, in full, with the cells that it ended."""
+    groups: dict[str, list[str]] = {}
+    for result in failed:
+        text = result.failure.traceback if result.failure else ""
+        groups.setdefault(text, []).append(result.cell.label)
+    for text, cells in groups.items():
+        sys.stderr.write(f"\n{len(cells)} failed: {', '.join(cells)}\n{text}")

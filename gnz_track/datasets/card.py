@@ -1,0 +1,110 @@
+"""The card of a frozen dataset: where it comes from, how large it is, how its tensors are cut. No torch here."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["FORMAT", "Card", "Field", "card_from_json", "card_to_json"]
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Field:
+    """How one field of the graphs is stored.
+
+    ``kind`` is ``tensor`` or the Python type (``int``, ``float``, ``bool``, ``str``) that it was.
+    ``along`` says what cuts it along dimension ``dim``: ``node`` and ``edge`` the common pointers, ``own`` the pointer
+    ``ptr/<key>``, ``fixed`` a constant ``stride`` per graph, ``each`` one index of a stacked dimension per graph.
+    """
+
+    kind: str
+    along: str
+    dim: int = 0
+    stride: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """All that is known of a frozen dataset without looking at its tensors.
+
+    ``sizes`` has ``n_graphs``, ``n_nodes``, ``n_edges``, ``n_features``, ``n_classes``, ``n_targets`` and
+    ``n_relations`` (0 where there are none). ``vocabularies`` has, for integer features, one past the largest value of
+    each column. ``digest`` is the content digest of the tensors. No time and no path is on a card.
+    """
+
+    name: str
+    category: str
+    task_types: tuple[str, ...]
+    source: str
+    licence: str
+    citation: str
+    digest: str
+    sizes: Mapping[str, int]
+    fields: Mapping[str, Field]
+    is_directed: bool
+    is_multi_label: bool
+    has_num_nodes: bool
+    vocabularies: tuple[int, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+    url: str = ""
+    notes: str = ""
+    format: int = FORMAT
+
+
+_KINDS = ("tensor", "int", "float", "bool", "str")
+_ALONG = ("node", "edge", "own", "fixed", "each")
+_SIZES = ("n_graphs", "n_nodes", "n_edges", "n_features", "n_classes", "n_targets", "n_relations")
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("name", "category", "source", "licence", "citation", "digest", "url", "notes"), str),
+    **dict.fromkeys(("sizes", "fields", "options"), dict),
+    **dict.fromkeys(("is_directed", "is_multi_label", "has_num_nodes"), bool),
+    **dict.fromkeys(("task_types", "vocabularies"), list),
+    "seed": (int, type(None)),
+    "format": int,
+}
+
+
+def card_to_json(card: Card) -> str:
+    """Write a card: sorted keys, two spaces, a newline at the end; the same card is always the same text."""
+    return json.dumps(dataclasses.asdict(card), sort_keys=True, indent=2, allow_nan=False) + "\n"
+
+
+def card_from_json(text: str) -> Card:
+    """Read a card; raises ``ValueError`` with the reason where the text is not one."""
+    try:
+        record = json.loads(text)
+    except RecursionError:
+        message = "card.json is nested too deeply"
+        raise ValueError(message) from None
+    if not isinstance(record, dict) or set(record) != set(_TYPES):
+        message = "card.json does not have the keys of a card"
+        raise ValueError(message)
+    wrong = [key for key, value in record.items() if not isinstance(value, _TYPES[key])]
+    if wrong or record["format"] != FORMAT:
+        message = f"card.json has an unknown format or wrong values: {', '.join(wrong) or record['format']}"
+        raise ValueError(message)
+    if any(type(record["sizes"].get(name)) is not int for name in _SIZES):
+        message = f"card.json lacks one of the sizes {', '.join(_SIZES)}"
+        raise ValueError(message)
+    record["task_types"], record["vocabularies"] = tuple(record["task_types"]), tuple(record["vocabularies"])
+    record["fields"] = {name: _field(name, value) for name, value in record["fields"].items()}
+    return Card(**record)
+
+
+def _field(name: str, record: object) -> Field:
+    try:
+        found = Field(**record)  # type: ignore[arg-type]
+    except TypeError:
+        message = f"card.json does not say how {name!r} is stored"
+        raise ValueError(message) from None
+    is_known = found.kind in _KINDS and found.along in _ALONG
+    if not is_known or type(found.dim) is not int or type(found.stride) is not int:
+        message = f"card.json does not say how {name!r} is cut"
+        raise ValueError(message)
+    return found

@@ -1,0 +1,108 @@
+"""The one table of datasets, tasks and suites. Importing it imports no torch: rows name their loaders.
+
+Adding a dataset is one row in the module of its category; other packages add theirs by the entry points
+``gnz_track.datasets`` and ``gnz_track.tasks``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+
+from gnz_track.datasets import biology, combinatorial, knowledge, physics, social, vision
+from gnz_track.errors import BadValue, UnknownName
+from gnz_track.registry import Registry
+from gnz_track.types import Category, DatasetRow, Suite, Task, TaskType
+
+__all__ = [
+    "BENCHMARK_TASKS",
+    "DATASETS",
+    "SUITES",
+    "TASKS",
+    "iter_benchmark_tasks",
+    "register_task",
+    "unregister_task",
+]
+
+_LISTING = "gnz tasks"
+
+DATASETS = Registry[DatasetRow]("dataset", command=_LISTING, entry_point_group="gnz_track.datasets")
+TASKS = Registry[Task]("task", command=_LISTING, entry_point_group="gnz_track.tasks")
+SUITES = Registry[Suite]("suite", command=_LISTING, entry_point_group="gnz_track.suites")
+
+for _module in (combinatorial, biology, social, knowledge, vision, physics):
+    for _row in _module.ROWS:
+        DATASETS.add(_row.name, _row)
+    for _task in _module.TASKS:
+        TASKS.add(_task.name, _task)
+
+for _suite in (
+    Suite(
+        name="quick",
+        tasks=(
+            "random_tsp",
+            "random_coloring",
+            "ising_lattice",
+            "les_miserables",
+            "grid_mines",
+            "planted_partition",
+            "digits_regions",
+            "graph_families",
+        ),
+        description="eight small tasks of all task types, nothing to fetch, a few minutes",
+    ),
+    Suite(
+        name="classic",
+        tasks=("cora", "pubmed", "cora_link_pred", "mutag", "proteins", "fb15k_237"),
+        description="small public datasets that most papers report, read from a mirror",
+    ),
+):
+    SUITES.add(_suite.name, _suite)
+
+
+def register_task(category: Category | str, task: Task) -> Task:
+    """Add an own task to the table under a category and return it as it stands there."""
+    if not isinstance(task, Task):
+        raise BadValue("task", type(task).__name__, "a Task, as from task_from_dataset(name, task_type, dataset)")
+    return TASKS.add(task.name, dataclasses.replace(task, category=Category(category)))
+
+
+def unregister_task(category: Category | str, name: str) -> Task:
+    """Remove a task of a category from the table and return it."""
+    known = [task.name for task in iter_benchmark_tasks(category)]
+    if name not in known:
+        raise UnknownName(f"task of category {Category(category)!s}", name, known, command=_LISTING)
+    return TASKS.remove(name)
+
+
+def iter_benchmark_tasks(category: Category | str | None = None, task_type: TaskType | str | None = None) -> list[Task]:
+    """Return all tasks, or those of a category, of a task type, or of both.
+
+    >>> [task.name for task in iter_benchmark_tasks("biology", "graph_cls")]
+    ['mutag', 'proteins']
+    """
+    categories = tuple(Category) if category is None else (Category(category),)
+    task_types = tuple(TaskType) if task_type is None else (TaskType(task_type),)
+    return [task for task in TASKS.rows() if task.category in categories and task.task_type in task_types]
+
+
+class _TasksByCategory(Mapping[str, Mapping[str, list[Task]]]):
+    """``[category][task_type] -> list of tasks``, read from the table at every access."""
+
+    def __getitem__(self, category: str) -> dict[str, list[Task]]:
+        tasks = [task for task in TASKS.rows() if task.category == category]
+        if not tasks:
+            raise KeyError(category)
+        found: dict[str, list[Task]] = {}
+        for task in tasks:
+            found.setdefault(str(task.task_type), []).append(task)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(str(task.category) for task in TASKS.rows()))
+
+    def __len__(self) -> int:
+        return len({task.category for task in TASKS.rows()})
+
+
+BENCHMARK_TASKS: Mapping[str, Mapping[str, list[Task]]] = _TasksByCategory()

@@ -1,0 +1,196 @@
+"""Many graphs into one set of tensors with pointers, and back.
+
+Every field is concatenated along the dimension that PyG would use; ``edge_index`` keeps the local numbering of its
+graph. Pointers ``ptr/node`` and ``ptr/edge`` are always there; ``ptr/<key>`` only for fields that neither follow.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from gnz_track.datasets.card import Field
+from gnz_track.datasets.mapped import DTYPES
+from gnz_track.errors import BadValue
+
+__all__ = ["SPLIT", "Collated", "collate", "value_of"]
+
+SPLIT = "graph/split"
+_LARGEST = 2**63
+_NODE_FIELDS = ("x", "pos", "batch", "train_mask", "val_mask", "test_mask")
+
+
+@dataclass(frozen=True)
+class Collated:
+    """Tensors by name, how each field of the graphs lies in them, and whether graphs carry ``num_nodes``."""
+
+    tensors: Mapping[str, Tensor]
+    fields: Mapping[str, Field]
+    has_num_nodes: bool
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One field of all graphs, on its way into one tensor."""
+
+    key: str
+    values: list[Any]
+    dim: int | None
+    counts: Mapping[str, list[int]]
+
+
+def collate(graphs: Sequence[Data], *, split: Tensor | None = None) -> Collated:
+    """Concatenate graphs; ``split`` is an optional ``[n_graphs]`` tensor of 0 (train), 1 (validation), 2 (test)."""
+    keys = _common_keys(graphs)
+    counts = {"node": [_count_nodes(graph) for graph in graphs], "edge": [_count_edges(graph) for graph in graphs]}
+    tensors = {f"ptr/{name}": _pointer(lengths) for name, lengths in counts.items()}
+    fields: dict[str, Field] = {}
+    for key in keys:
+        values = [graph[key] for graph in graphs]
+        dim = graphs[0].__cat_dim__(key, values[0]) if isinstance(values[0], Tensor) else None
+        column = _Column(key, values, dim, counts)
+        fields[key], new = _COLLATORS.get(type(values[0]), _collate_tensors)(column)
+        tensors |= new
+    if split is not None:
+        tensors[SPLIT] = _checked_split(split, len(graphs))
+    if "edge_index" in keys:
+        _check_edges(tensors)
+    is_countable = any(key in keys for key in ("x", "pos", "batch"))
+    return Collated(tensors, fields, not is_countable or any(graph.get("num_nodes") is not None for graph in graphs))
+
+
+def value_of(field: Field, tensor: Tensor, begin: int, end: int) -> Any:
+    """Return what one graph has in a field: a view of the collated tensor, or the Python value that it was."""
+    cut = tensor[begin] if field.along == "each" else tensor.narrow(field.dim, begin, end - begin)
+    if field.kind == "tensor":
+        return cut
+    return bytes(cut.tolist()).decode("utf-8", "surrogatepass") if field.kind == "str" else cut.item()
+
+
+def _common_keys(graphs: Sequence[Data]) -> list[str]:
+    if not graphs:
+        raise BadValue("the number of graphs", 0, "at least one graph")
+    for position, graph in enumerate(graphs):
+        if not isinstance(graph, Data):
+            raise BadValue(f"graph {position}", type(graph).__name__, "torch_geometric.data.Data")
+    keys = set(graphs[0].keys()) - {"num_nodes"}
+    for position, graph in enumerate(graphs):
+        odd = sorted(keys ^ (set(graph.keys()) - {"num_nodes"}))
+        if odd:
+            where = f"field {odd[0]!r} of graph {position}"
+            raise BadValue(where, "missing" if odd[0] in keys else "extra", "the same fields in all graphs of a list")
+    forbidden = sorted(key for key in keys if "/" in key or key == "__metadata__")
+    if forbidden:
+        raise BadValue("the name of a field", forbidden[0], "a name without '/', other than '__metadata__'")
+    return sorted(keys)
+
+
+def _count_nodes(graph: Data) -> int:
+    if graph.get("num_nodes") is not None:
+        return int(graph["num_nodes"])
+    for key in _NODE_FIELDS:
+        if isinstance(graph.get(key), Tensor):
+            return int(graph[key].size(0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyG warns that it counts by the largest index; the card then says so
+        found = graph.num_nodes
+    if found is None:
+        raise BadValue("the number of nodes", None, "a graph with x, pos, edge_index or num_nodes")
+    return int(found)
+
+
+def _count_edges(graph: Data) -> int:
+    edges = graph.get("edge_index")
+    return int(edges.size(-1)) if isinstance(edges, Tensor) and edges.dim() else 0
+
+
+def _pointer(lengths: Sequence[int]) -> Tensor:
+    return torch.tensor([0, *accumulate(lengths)], dtype=torch.int64)
+
+
+def _collate_tensors(column: _Column) -> tuple[Field, dict[str, Tensor]]:
+    values = [_plain_tensor(column.key, position, value) for position, value in enumerate(column.values)]
+    first = values[0]
+    dim = None if column.dim is None or first.dim() == 0 else column.dim % first.dim()
+    shape = list(first.shape)
+    for position, value in enumerate(values):
+        same = list(value.shape)
+        if dim is not None and len(same) == len(shape):
+            same[dim] = shape[dim]
+        if value.dtype != first.dtype or same != shape:
+            found = f"{value.dtype} {list(value.shape)}"
+            allowed = f"{first.dtype} {list(first.shape)} as in graph 0, dimension {dim} free"
+            raise BadValue(f"field {column.key!r} of graph {position}", found, allowed)
+    if dim is None:
+        return Field("tensor", "each"), {column.key: torch.stack(values)}
+    field, pointer = _cut(column, dim, [value.size(dim) for value in values])
+    return field, {column.key: torch.cat(values, dim=dim).contiguous(), **pointer}
+
+
+def _plain_tensor(key: str, position: int, value: object) -> Tensor:
+    where = f"field {key!r} of graph {position}"
+    if not isinstance(value, Tensor):
+        raise BadValue(where, type(value).__name__, "a tensor, int, float, bool or str, of one type in all graphs")
+    if value.layout != torch.strided or value.dtype not in DTYPES.values():
+        raise BadValue(where, f"{value.layout} {value.dtype}", "a dense tensor of real numbers or booleans")
+    return value.detach().cpu().as_subclass(Tensor).resolve_neg()  # type: ignore[no-any-return]
+
+
+def _cut(column: _Column, dim: int, lengths: list[int], kind: str = "tensor") -> tuple[Field, dict[str, Tensor]]:
+    for along in ("node", "edge"):
+        if lengths == column.counts[along]:
+            return Field(kind, along, dim), {}
+    if len(set(lengths)) == 1:
+        return Field(kind, "fixed", dim, lengths[0]), {}
+    return Field(kind, "own", dim), {f"ptr/{column.key}": _pointer(lengths)}
+
+
+def _collate_numbers(column: _Column) -> tuple[Field, dict[str, Tensor]]:
+    kind = type(column.values[0])
+    for position, value in enumerate(column.values):
+        if type(value) is not kind or (kind is int and not -_LARGEST <= value < _LARGEST):
+            raise BadValue(f"field {column.key!r} of graph {position}", value, f"{kind.__name__}, at most 64 bits")
+    dtype = {int: torch.int64, float: torch.float64, bool: torch.bool}[kind]
+    return Field(kind.__name__, "each"), {column.key: torch.tensor(column.values, dtype=dtype)}
+
+
+def _collate_texts(column: _Column) -> tuple[Field, dict[str, Tensor]]:
+    for position, value in enumerate(column.values):
+        if type(value) is not str:
+            raise BadValue(f"field {column.key!r} of graph {position}", type(value).__name__, "str as in graph 0")
+    texts = [value.encode("utf-8", "surrogatepass") for value in column.values]
+    field, pointer = _cut(column, 0, [len(text) for text in texts], kind="str")
+    joined = b"".join(texts)
+    content = torch.frombuffer(bytearray(joined), dtype=torch.uint8) if joined else torch.empty(0, dtype=torch.uint8)
+    return field, {column.key: content, **pointer}
+
+
+_COLLATORS: dict[type, Callable[[_Column], tuple[Field, dict[str, Tensor]]]] = {
+    **dict.fromkeys((int, float, bool), _collate_numbers),
+    str: _collate_texts,
+}
+
+
+def _checked_split(split: Tensor, n_graphs: int) -> Tensor:
+    split = torch.as_tensor(split, dtype=torch.int64)
+    if split.shape != (n_graphs,) or bool(((split < 0) | (split > 2)).any()):
+        raise BadValue("split", f"shape {list(split.shape)}", f"one of 0, 1, 2 for each of {n_graphs} graphs")
+    return split
+
+
+def _check_edges(tensors: Mapping[str, Tensor]) -> None:
+    edges, nodes = tensors["edge_index"], tensors["ptr/node"].diff()
+    if edges.dim() != 2 or edges.size(0) != 2 or edges.is_floating_point():
+        raise BadValue("edge_index", f"{edges.dtype} {list(edges.shape)}", "whole numbers of shape [2, n_edges]")
+    limits = nodes.repeat_interleave(tensors["ptr/edge"].diff())
+    wrong = ((edges < 0) | (edges >= limits)).any(dim=0).nonzero()
+    if wrong.numel():
+        edge = edges[:, int(wrong[0])].tolist()
+        raise BadValue("edge_index", edge, f"node numbers of its own graph, 0 to {int(limits[wrong[0]]) - 1}")

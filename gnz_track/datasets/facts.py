@@ -1,0 +1,66 @@
+"""What can be said of collated graphs: sizes, vocabularies, direction, kinds of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+__all__ = ["describe", "sizes_of"]
+
+
+def describe(tensors: Mapping[str, Tensor]) -> dict[str, object]:
+    """Return ``sizes``, ``vocabularies``, ``is_directed`` and ``is_multi_label`` of collated graphs."""
+    sizes = sizes_of(tensors)
+    return {
+        "sizes": sizes,
+        "vocabularies": _vocabularies(tensors.get("x")),
+        "is_directed": sizes["n_relations"] > 0 or _is_directed(tensors),
+        "is_multi_label": _is_multi_label(tensors.get("y")),
+    }
+
+
+def sizes_of(tensors: Mapping[str, Tensor]) -> dict[str, int]:
+    """Return the sizes that a card names, 0 for what the graphs do not have."""
+    x, y = tensors.get("x"), tensors.get("y")
+    return {
+        "n_graphs": tensors["ptr/node"].numel() - 1,
+        "n_nodes": int(tensors["ptr/node"][-1]),
+        "n_edges": int(tensors["ptr/edge"][-1]),
+        "n_features": 0 if x is None else _columns(x),
+        "n_classes": _columns(y) if y is not None and _is_multi_label(y) else _one_past(y),
+        "n_targets": 0 if y is None else _columns(y),
+        "n_relations": _one_past(tensors.get("edge_type")),
+    }
+
+
+def _columns(tensor: Tensor) -> int:
+    return 1 if tensor.dim() < 2 else tensor.size(-1)
+
+
+def _one_past(tensor: Tensor | None) -> int:
+    if tensor is None or tensor.is_floating_point() or not tensor.numel():
+        return 0
+    return max(int(tensor.max()) + 1, 0)
+
+
+def _is_multi_label(y: Tensor | None) -> bool:
+    if y is None or y.dim() != 2 or y.size(1) < 2 or not y.numel():
+        return False
+    return bool(((y == 0) | (y == 1) | y.isnan()).all())
+
+
+def _vocabularies(x: Tensor | None) -> tuple[int, ...]:
+    if x is None or x.is_floating_point() or x.dim() > 2 or not x.numel():
+        return ()
+    return tuple((x.reshape(x.size(0), -1).amax(dim=0).long() + 1).tolist())
+
+
+def _is_directed(tensors: Mapping[str, Tensor]) -> bool:
+    if "edge_index" not in tensors:
+        return False
+    first_nodes = tensors["ptr/node"][:-1].repeat_interleave(tensors["ptr/edge"].diff())
+    source, target = tensors["edge_index"].long() + first_nodes
+    n_nodes = int(tensors["ptr/node"][-1])
+    return not torch.equal(torch.unique(source * n_nodes + target), torch.unique(target * n_nodes + source))

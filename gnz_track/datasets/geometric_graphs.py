@@ -1,0 +1,57 @@
+"""Synthetic graphs for link prediction: neighbours in the plane, random graphs, lattices. Seeds give the instance.
+
+The instances are those of the published benchmark: every generator draws the same numbers in the same order.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Generator, Tensor
+from torch_geometric.data import Data
+
+__all__ = ["ising_lattice", "lattice_edges", "random_coloring", "random_tsp"]
+
+
+def random_tsp(*, n_nodes: int, k: int, seed: int) -> Data:
+    """Uniform points of the unit square, each joined to its ``k`` nearest, both ways: x = pos ``[n_nodes, 2]``."""
+    pos = torch.rand((n_nodes, 2), generator=Generator().manual_seed(seed))
+    nearest = torch.cdist(pos, pos).topk(k + 1, largest=False).indices[:, 1:].reshape(-1)
+    source = torch.arange(n_nodes).repeat_interleave(k)
+    return Data(x=pos, pos=pos, edge_index=_both_ways(torch.stack([source, nearest]), n_nodes))
+
+
+def random_coloring(*, n_nodes: int, p: float, seed: int) -> Data:
+    """Erdos-Renyi graph: each pair joined with probability ``p``; x is a column of ones ``[n_nodes, 1]``."""
+    pairs = torch.combinations(torch.arange(n_nodes)).t()
+    chosen = torch.rand(pairs.size(1), generator=Generator().manual_seed(seed)) < p
+    return Data(x=torch.ones(n_nodes, 1), edge_index=_both_ways(pairs[:, chosen], n_nodes))
+
+
+def ising_lattice(*, side: int, temperature: float, seed: int) -> Data:
+    """Square lattice with free borders, eight neighbours a site; x ``[side**2, 1]`` are independent spins of +1 and -1.
+
+    A spin is +1 with probability tanh(1 / temperature) / 2 + 1 / 2.
+    """
+    up = math.tanh(1 / temperature) / 2 + 0.5
+    spins = (torch.rand((side * side, 1), generator=Generator().manual_seed(seed)) < up).float() * 2 - 1
+    return Data(x=spins, edge_index=lattice_edges(side))
+
+
+def lattice_edges(side: int) -> Tensor:
+    """Return the edges ``[2, m]`` of a square lattice, both ways, joining each site to its eight neighbours."""
+    row, column = torch.arange(side).repeat_interleave(side), torch.arange(side).repeat(side)
+    shifts = torch.cartesian_prod(torch.arange(-1, 2), torch.arange(-1, 2))
+    rows, columns = row[:, None] + shifts[:, 0], column[:, None] + shifts[:, 1]
+    is_inside = (rows >= 0) & (rows < side) & (columns >= 0) & (columns < side)
+    source = torch.arange(side * side)[:, None].expand_as(rows)
+    target = rows * side + columns
+    keep = is_inside & (source != target)
+    return torch.stack([source[keep], target[keep]])
+
+
+def _both_ways(edges: Tensor, n_nodes: int) -> Tensor:
+    both = torch.cat([edges, edges.flip(0)], dim=1)
+    codes = torch.unique(both[0] * n_nodes + both[1])
+    return torch.stack([codes // n_nodes, codes % n_nodes])

@@ -1,0 +1,142 @@
+"""Which edges and which triples are for training, validation and test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Generator, Tensor
+
+from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.datasets.mapped import digest_of
+from gnz_track.datasets.negatives import corrupt_tails, draw_non_edges
+from gnz_track.datasets.policies import check_policy
+from gnz_track.errors import SplitImpossible
+from gnz_track.seeds import derive
+
+__all__ = ["LinkPart", "LinkSplit", "TriplePart", "TripleSplit", "split_links", "split_triples"]
+
+VALIDATION, TEST = 0.05, 0.10
+
+
+@dataclass(frozen=True, eq=False)
+class LinkPart:
+    """Node pairs ``[2, P + N]``, the P edges first, then N non-edges, and their labels ``[P + N]`` of 1.0 and 0.0."""
+
+    pairs: Tensor
+    labels: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class LinkSplit:
+    """Training edges for message passing ``[2, M]``, and the pairs to score in each part."""
+
+    message_edges: Tensor
+    train: LinkPart
+    val: LinkPart
+    test: LinkPart
+
+    @cached_property
+    def digest(self) -> str:
+        """The md5 over names and index bytes."""
+        pairs = {f"{name}/pairs": getattr(self, name).pairs for name in ("train", "val", "test")}
+        labels = {f"{name}/labels": getattr(self, name).labels for name in ("train", "val", "test")}
+        return digest_of({"message_edges": self.message_edges, **pairs, **labels})
+
+
+@dataclass(frozen=True, eq=False)
+class TriplePart:
+    """True triples, head and tail ``edge_index [2, n]`` and ``edge_type [n]``, and ``negatives [2, n]``.
+
+    Each negative is its triple with another tail, such that it is true in no part.
+    """
+
+    edge_index: Tensor
+    edge_type: Tensor
+    negatives: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class TripleSplit:
+    """The published parts of a knowledge graph."""
+
+    train: TriplePart
+    val: TriplePart
+    test: TriplePart
+
+    @cached_property
+    def digest(self) -> str:
+        """The md5 over names and index bytes."""
+        fields = ("edge_index", "edge_type", "negatives")
+        parts = {"train": self.train, "val": self.val, "test": self.test}
+        return digest_of({f"{name}/{key}": getattr(part, key) for name, part in parts.items() for key in fields})
+
+
+def split_links(dataset: FrozenDataset, *, policy: str, seed: int) -> LinkSplit:
+    """Hold out 5 % of the edges for validation and 10 % for test, with as many non-edges in each part.
+
+    Counts are rounded down as by PyG's ``RandomLinkSplit``, but no part is empty. An undirected edge counts once and
+    passes messages both ways; repeated edges count once; self-loops pass messages and are never scored.
+    """
+    check_policy(policy)
+    edges, loops = _distinct_edges(dataset, policy)
+    n_edges = edges.size(1)
+    n_val, n_test = max(1, int(VALIDATION * n_edges)), max(1, int(TEST * n_edges))
+    n_train = n_edges - n_val - n_test
+    if n_train < 1:
+        raise SplitImpossible(dataset.name, policy, f"{n_edges} edges without self-loops, at least 3 are needed")
+    generator = Generator().manual_seed(derive(seed, dataset.digest, policy, "negatives"))
+    n_nodes, is_directed = dataset.n_nodes, dataset.is_directed
+    negatives = draw_non_edges(edges, n_edges, n_nodes=n_nodes, is_directed=is_directed, generator=generator)
+    if negatives is None:
+        reason = f"{n_edges} edges among {n_nodes} nodes leave fewer non-edges than edges"
+        raise SplitImpossible(dataset.name, policy, reason)
+    order = torch.randperm(n_edges, generator=Generator().manual_seed(derive(seed, dataset.digest, policy, "links")))
+    sizes = [n_train, n_val, n_test]
+    positives = edges[:, order].split(sizes, dim=1)
+    parts = map(_part, positives, negatives.split(sizes, dim=1))
+    both_ways = positives[0] if is_directed else torch.cat([positives[0], positives[0].flip(0)], dim=1)
+    return LinkSplit(torch.cat([both_ways, loops], dim=1), *parts)
+
+
+def split_triples(dataset: FrozenDataset, *, seed: int = 0) -> TripleSplit:
+    """Return the published training, validation and test triples, each with one false tail drawn by seed."""
+    parts = {name: _triples(dataset, name) for name in ("train", "valid", "test")}
+    known = torch.cat(list(parts.values()), dim=1)
+
+    def finished(name: str) -> TriplePart:
+        heads, relations, tails = parts[name]
+        generator = Generator().manual_seed(derive(seed, dataset.digest, "published", f"{name} tails"))
+        false = corrupt_tails(heads, relations, known=known, n_nodes=dataset.n_nodes, generator=generator)
+        return TriplePart(torch.stack([heads, tails]), relations, torch.stack([heads, false]))
+
+    return TripleSplit(finished("train"), finished("valid"), finished("test"))
+
+
+def _distinct_edges(dataset: FrozenDataset, policy: str) -> tuple[Tensor, Tensor]:
+    """Return edges without repetition, undirected ones with the smaller node first, and self-loops."""
+    if len(dataset) != 1:
+        raise SplitImpossible(dataset.name, policy, f"links are predicted in one graph, it has {len(dataset)}")
+    if "edge_index" not in dataset.tensors:
+        raise SplitImpossible(dataset.name, policy, "it has no edge_index")
+    source, target = dataset.tensors["edge_index"].long()
+    codes = torch.unique(source * dataset.n_nodes + target)
+    edges = torch.stack([codes // dataset.n_nodes, codes % dataset.n_nodes])
+    is_loop = edges[0] == edges[1]
+    scored = edges[:, ~is_loop] if dataset.is_directed else edges[:, edges[0] < edges[1]]
+    return scored, edges[:, is_loop]
+
+
+def _part(positives: Tensor, negatives: Tensor) -> LinkPart:
+    labels = torch.cat([torch.ones(positives.size(1)), torch.zeros(negatives.size(1))])
+    return LinkPart(torch.cat([positives, negatives], dim=1), labels)
+
+
+def _triples(dataset: FrozenDataset, name: str) -> Tensor:
+    keys = (f"{name}_edge_index", f"{name}_edge_type")
+    for key in keys:
+        if key not in dataset.tensors or not dataset.tensors[key].numel():
+            raise SplitImpossible(dataset.name, "published", f"a knowledge graph needs {key}, with triples in it")
+    edges, types = (dataset.tensors[key].long() for key in keys)
+    return torch.stack([edges[0], types, edges[1]])

@@ -1,0 +1,142 @@
+"""Tensors of a safetensors file, mapped into memory and not read.
+
+The header is parsed here, and the file is mapped once, privately and copy-on-write: pages are shared between all
+processes that map it, a tensor is a view into the mapping, and nothing is read before it is touched.
+Format: https://github.com/huggingface/safetensors#format (little-endian; so must the machine be).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+__all__ = ["DTYPES", "Entry", "MappedTensors", "digest_of", "read_header"]
+
+DTYPES: dict[str, torch.dtype] = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "I64": torch.int64,
+    "I32": torch.int32,
+    "I16": torch.int16,
+    "I8": torch.int8,
+    "U8": torch.uint8,
+    "BOOL": torch.bool,
+}
+_CODES = {dtype: code for code, dtype in DTYPES.items()}
+_LENGTH_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where one tensor lies: its type code, its shape, and its first and one-past-last byte in the file."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
+class MappedTensors(Mapping[str, Tensor]):
+    """Names to tensors of one file; read-only by convention, a write stays in this process and never hits the disk.
+
+    Raises ``ValueError`` with the reason where the file is not a whole safetensors file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.entries = read_header(path)
+        self._storage: torch.UntypedStorage | None = None
+        self._views: dict[str, Tensor] = {}
+
+    def __getitem__(self, name: str) -> Tensor:
+        if name not in self._views:
+            self._views[name] = self._view(self.entries[name])
+        return self._views[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.entries
+
+    def _view(self, entry: Entry) -> Tensor:
+        empty = torch.empty(entry.shape if entry.begin == entry.end else 0, dtype=DTYPES[entry.dtype])
+        if entry.begin == entry.end:
+            return empty
+        if self._storage is None:
+            self._storage = torch.UntypedStorage.from_file(
+                str(self.path), shared=False, nbytes=self.path.stat().st_size
+            )
+        return empty.set_(self._storage, entry.begin // empty.element_size(), entry.shape)  # type: ignore[call-overload, no-any-return]
+
+
+def read_header(path: Path) -> dict[str, Entry]:
+    """Read where each tensor of a file lies, sorted by name; raises ``ValueError`` where the file is not whole."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
+        start = _LENGTH_BYTES + length
+        if start > size:
+            message = f"the header wants {length} bytes, the file has {size}"
+            raise ValueError(message)
+        text = file.read(length)
+    try:
+        header = json.loads(text)
+    except RecursionError:
+        message = "the header is nested too deeply"
+        raise ValueError(message) from None
+    if not isinstance(header, dict):
+        message = "the header is not a mapping"
+        raise ValueError(message)  # noqa: TRY004  (one kind of error for every broken file)
+    entries = {name: _entry(name, header[name], start) for name in sorted(header) if name != "__metadata__"}
+    _check_cover(entries, start, size)
+    return entries
+
+
+def _entry(name: str, record: object, start: int) -> Entry:
+    try:
+        dtype, shape, (begin, end) = (record[key] for key in ("dtype", "shape", "data_offsets"))  # type: ignore[index]
+        itemsize = DTYPES[dtype].itemsize
+        are_counts = all(type(number) is int and number >= 0 for number in (*shape, begin, end))
+    except (KeyError, TypeError, ValueError):
+        message = f"the header's record of {name!r} is unreadable"
+        raise ValueError(message) from None
+    if not are_counts or end - begin != math.prod(shape) * itemsize or (start + begin) % itemsize:
+        message = f"the header's record of {name!r} does not add up"
+        raise ValueError(message)
+    return Entry(dtype, tuple(shape), start + begin, start + end)
+
+
+def _check_cover(entries: Mapping[str, Entry], start: int, size: int) -> None:
+    position = start
+    for entry in sorted(entries.values(), key=lambda entry: (entry.begin, entry.end)):
+        if entry.begin != position:
+            message = f"the tensors leave or share bytes at {position}"
+            raise ValueError(message)
+        position = entry.end
+    if position != size:
+        message = f"the tensors end at byte {position}, the file at {size}"
+        raise ValueError(message)
+
+
+def digest_of(tensors: Mapping[str, Tensor]) -> str:
+    """Return the md5 over sorted (key, dtype, shape, little-endian bytes): 32 hex characters."""
+    digest = hashlib.md5(usedforsecurity=False)
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(json.dumps([name, _CODES[tensor.dtype], list(tensor.shape)]).encode())
+        if tensor.numel():
+            digest.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()

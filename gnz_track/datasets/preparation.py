@@ -1,0 +1,207 @@
+"""From a task to its frozen dataset on this machine. Nothing is fetched from a network here."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from torch_geometric.data import Data
+
+from gnz_track.datasets.catalogue import (
+    BENCHMARK_TASKS,
+    DATASETS,
+    TASKS,
+    iter_benchmark_tasks,
+    register_task,
+    unregister_task,
+)
+from gnz_track.datasets.collation import Collated, collate
+from gnz_track.datasets.facts import sizes_of
+from gnz_track.datasets.frozen import FrozenDataset, freeze_collated, open_frozen
+from gnz_track.datasets.mapped import digest_of
+from gnz_track.datasets.own_tasks import GivenDataset, is_seed_aware, load_graphs, task_from_dataset
+from gnz_track.errors import BadValue, DataCorrupted, DataMissing, DataUnusable
+from gnz_track.registry import import_target
+from gnz_track.types import DatasetRow, Task
+
+__all__ = [
+    "BENCHMARK_TASKS",
+    "data_home",
+    "find_mirror",
+    "find_raw",
+    "iter_benchmark_tasks",
+    "prepare",
+    "prepare_dataset",
+    "register_task",
+    "task_from_dataset",
+    "unregister_task",
+]
+
+_LONGEST_NAME = 40
+
+# Loaders of users that ran in this process, so that ten seeds load a dataset once. The loader itself is kept, since a
+# number of an object means nothing once the object is gone.
+_LOADED: dict[tuple[int, str, str, int | None], tuple[Any, Path]] = {}
+
+
+def data_home() -> Path:
+    """Return the folder of frozen data: ``GNZ_DATA``, else ``gnz_track`` in the user's cache folder."""
+    given = os.environ.get("GNZ_DATA")
+    if given:
+        return Path(given).expanduser().absolute()
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path.home() / ".cache") / "gnz_track"
+
+
+def find_mirror(mirror: str | Path | None = None) -> Path | None:
+    """Return the folder of raw files: the argument, else ``GNZ_MIRROR``; None without one, or where it is a URL."""
+    given = str(mirror or os.environ.get("GNZ_MIRROR") or "")
+    if not given or "://" in given:
+        return None
+    folder = Path(given).expanduser().absolute()
+    if not folder.is_dir():
+        raise BadValue("the mirror", given, "a folder with raw files, laid out as PyG's raw folders, or its URL")
+    return folder
+
+
+def find_raw(row: DatasetRow, *, home: Path | None = None, mirror: str | Path | None = None) -> Path:
+    """Return the folder with a dataset's raw files, from the mirror or from ``raw`` in the data home."""
+    found_mirror = find_mirror(mirror)
+    roots = [found_mirror] if found_mirror else []
+    places = [root / row.raw for root in [*roots, (home or data_home()) / "raw"]]
+    found = next((place for place in places if place.is_dir()), None)
+    if found is None:
+        raise DataMissing(row.name, places, command=_fetch(row))
+    return found
+
+
+def prepare(
+    task: Task | str, *, seed: int, home: Path | None = None, mirror: str | Path | None = None
+) -> FrozenDataset:
+    """Return the frozen dataset of a task for a seed; freeze it where it is not yet.
+
+    Two processes may prepare the same dataset at once: both get the same bytes, and the first folder stays.
+    """
+    task = TASKS.get(task) if isinstance(task, str) else task
+    home = Path(home).absolute() if home else data_home()
+    if task.loader is not None:
+        return _prepare_own(task, seed=seed, home=home)
+    return prepare_dataset(DATASETS.get(task.dataset), seed=seed, home=home, mirror=mirror)
+
+
+def prepare_dataset(row: DatasetRow, *, seed: int, home: Path, mirror: str | Path | None = None) -> FrozenDataset:
+    """Return the frozen form of a catalogue row; rows that do not depend on the seed have one for all seeds."""
+    folder = home / _folder_name(row.name)
+    folder = folder / f"seed-{seed}" if row.is_seed_aware else folder
+    card_seed = seed if row.is_seed_aware else None
+    existing = _existing(folder, row, card_seed)
+    if existing is not None:
+        return existing
+    options = {**row.options, **({"seed": seed} if row.is_seed_aware else {})}
+    loader = _loader(row.loader)
+    if row.raw:
+        place = find_raw(row, home=home, mirror=mirror)
+        graphs = _read_raw(row, loader, place, options)
+    else:
+        place, graphs = folder, loader(**options)
+    collated = collate([graphs] if isinstance(graphs, Data) else graphs)
+    _check_against_catalogue(collated, row, place)
+    return freeze_collated(collated, folder, row=row, seed=card_seed)
+
+
+def _read_raw(row: DatasetRow, loader: Callable[..., Any], place: Path, options: Mapping[str, Any]) -> Any:
+    try:
+        return loader(place, **options)
+    except FileNotFoundError as error:
+        raise DataMissing(row.name, [place], command=_fetch(row), reason=f"no file {error.filename}") from error
+    except (ValueError, KeyError, IndexError, EOFError, pickle.UnpicklingError) as error:
+        reason = f"the raw files do not read, {type(error).__name__}: {error}"
+        raise DataUnusable(row.name, place, reason, command=_fetch(row)) from error
+
+
+def _prepare_own(task: Task, *, seed: int, home: Path) -> FrozenDataset:
+    loader = _loader(task.loader)
+    own_seed = seed if is_seed_aware(loader) else None
+    key = (id(loader), task.name, str(home), own_seed)
+    row = _own_row(task)
+    if key in _LOADED:
+        existing = _existing(_LOADED[key][1], row, own_seed)
+        if existing is not None:
+            return existing
+    folder = home / "custom" / _folder_name(task.name)
+    graphs, split = load_graphs(task, loader, root=folder / "root", seed=seed)
+    collated = collate(graphs, split=split)
+    # Named by content: another dataset under the same name must never be taken for this one.
+    suffix = "" if own_seed is None else f"-seed-{own_seed}"
+    frozen = folder / f"{digest_of(collated.tensors)}{suffix}"
+    dataset = _existing(frozen, row, own_seed) or freeze_collated(collated, frozen, row=row, seed=own_seed)
+    if not isinstance(loader, GivenDataset):  # a dataset in memory may be changed in place between two calls
+        _LOADED[key] = (loader, frozen)
+    return dataset
+
+
+def _own_row(task: Task) -> DatasetRow:
+    return DatasetRow(
+        name=task.name,
+        category=task.category,
+        task_types=(task.task_type,),
+        loader=task.loader if isinstance(task.loader, str) else "",
+        source="given by the user",
+        licence="not stated",
+        citation="not stated",
+    )
+
+
+def _existing(folder: Path, row: DatasetRow, seed: int | None) -> FrozenDataset | None:
+    """Open what is frozen already; None where there is nothing, or where the row has other options or facts by now."""
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return None
+    dataset = open_frozen(folder)
+    card = dataset.card
+    now = [row.name, row.category, list(row.task_types), dict(row.options), row.source, row.licence, row.citation, seed]
+    then = [card.name, card.category, list(card.task_types), dict(card.options), card.source, card.licence]
+    is_same = json.dumps(now, sort_keys=True) == json.dumps([*then, card.citation, card.seed], sort_keys=True)
+    return dataset if is_same else None
+
+
+def _check_against_catalogue(collated: Collated, row: DatasetRow, place: Path) -> None:
+    """Raise before anything is written where sizes or digest are not those of the catalogue."""
+    sizes = sizes_of(collated.tensors)
+    for name, expected in row.expected.items():
+        if sizes.get(name) != expected:
+            reason = f"{name} is {sizes.get(name)}, the catalogue says {expected}"
+            raise DataUnusable(row.name, place, reason, command=_fetch(row))
+    found = digest_of(collated.tensors) if row.checksum else ""
+    if found != row.checksum:
+        raise DataCorrupted(row.name, place, expected=row.checksum, found=found, command=_fetch(row))
+
+
+def _loader(loader: Callable[..., Any] | str | None) -> Callable[..., Any]:
+    found = import_target(loader) if isinstance(loader, str) else loader
+    if not callable(found):
+        raise BadValue("loader", loader, "a callable or 'package.module:function'")
+    return found
+
+
+def _fetch(row: DatasetRow) -> str:
+    return f"gnz data get {shlex.quote(row.name)} --mirror FOLDER"
+
+
+def _folder_name(name: str) -> str:
+    """Return a name that is safe as one folder; names that had to change end in a hash of the original.
+
+    >>> _folder_name("cora"), _folder_name("../x") != _folder_name("x")
+    ('cora', True)
+    """
+    safe = re.sub(r"[^A-Za-z0-9_.-]+", "_", name).strip("._-")[:_LONGEST_NAME]
+    if safe == name:
+        return name
+    digest = hashlib.md5(name.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:8]
+    return f"{safe}-{digest}" if safe else digest

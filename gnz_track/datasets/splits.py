@@ -1,0 +1,136 @@
+"""Splits as pure functions of (dataset digest, policy, seed): no global generator is read or moved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Generator, Tensor
+
+from gnz_track.datasets.features import identity_features, structural_features
+from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.datasets.link_splits import LinkPart, LinkSplit, TriplePart, TripleSplit, split_links, split_triples
+from gnz_track.datasets.mapped import digest_of
+from gnz_track.datasets.policies import POLICIES, check_policy
+from gnz_track.errors import SplitImpossible
+from gnz_track.seeds import derive
+
+__all__ = [
+    "POLICIES",
+    "LinkPart",
+    "LinkSplit",
+    "Parts",
+    "TriplePart",
+    "TripleSplit",
+    "identity_features",
+    "split_graphs",
+    "split_links",
+    "split_nodes",
+    "split_triples",
+    "structural_features",
+]
+
+_TRAIN_OF_NODES, _TRAIN_AND_VAL_OF_NODES = 0.6, 0.8
+_HELD_OUT_OF_GRAPHS = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Disjoint ascending numbers of nodes or graphs, each an int64 vector."""
+
+    train: Tensor
+    val: Tensor
+    test: Tensor
+
+    @cached_property
+    def digest(self) -> str:
+        """The md5 over names and index bytes."""
+        return digest_of(self.items())
+
+    def items(self) -> Mapping[str, Tensor]:
+        """Return the parts by name."""
+        return {"train": self.train, "val": self.val, "test": self.test}
+
+
+def split_nodes(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
+    """Split the labelled nodes, numbered through all graphs.
+
+    "published" takes the masks of the dataset; of several columns, the one of number ``seed`` modulo their count.
+    Without masks, and under "random", 60/20/20 are drawn by seed within each class.
+    """
+    check_policy(policy)
+    labels = _node_labels(dataset, policy)
+    has_masks = all(f"{name}_mask" in dataset.tensors for name in ("train", "val", "test"))
+    if policy == "published" and has_masks:
+        parts = _masked_nodes(dataset, _is_labelled(labels), seed)
+    else:
+        generator = Generator().manual_seed(derive(seed, dataset.digest, policy, "nodes"))
+        parts = _stratified_nodes(labels, generator)
+    return _checked(parts, dataset, policy)
+
+
+def split_graphs(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
+    """Split the graphs: the published parts where the dataset has them, else 80/10/10 drawn by seed."""
+    check_policy(policy)
+    if policy == "published" and dataset.split is not None:
+        split = dataset.split
+        return _checked(Parts(*(_where(split == part) for part in range(3))), dataset, policy)
+    n = len(dataset)
+    if n < 3:
+        raise SplitImpossible(dataset.name, policy, f"{n} graphs, at least 3 are needed")
+    n_held_out = max(1, round(_HELD_OUT_OF_GRAPHS * n))
+    order = torch.randperm(n, generator=Generator().manual_seed(derive(seed, dataset.digest, policy, "graphs")))
+    drawn = order.split([n - 2 * n_held_out, n_held_out, n_held_out])
+    return Parts(*(part.sort().values for part in drawn))
+
+
+def _node_labels(dataset: FrozenDataset, policy: str) -> Tensor:
+    labels = dataset.tensors.get("y")
+    if labels is None or labels.dim() == 0 or labels.size(0) != dataset.n_nodes:
+        found = "no y" if labels is None else f"y of shape {list(labels.shape)}"
+        reason = f"it has {dataset.n_nodes} nodes and {found}; one label a node is needed"
+        raise SplitImpossible(dataset.name, policy, reason)
+    return labels.squeeze(1) if labels.dim() > 1 and labels.size(1) == 1 else labels
+
+
+def _is_labelled(labels: Tensor) -> Tensor:
+    if labels.is_floating_point():
+        return ~labels.isnan().reshape(labels.size(0), -1).all(dim=1)
+    return (labels.reshape(labels.size(0), -1) >= 0).any(dim=1)
+
+
+def _masked_nodes(dataset: FrozenDataset, is_labelled: Tensor, seed: int) -> Parts:
+    masks = (dataset.tensors[f"{name}_mask"].bool() for name in ("train", "val", "test"))
+    chosen = (mask if mask.dim() == 1 else mask[:, seed % mask.size(1)] for mask in masks)
+    return Parts(*(_where(mask & is_labelled) for mask in chosen))
+
+
+def _stratified_nodes(labels: Tensor, generator: Generator) -> Parts:
+    """Cut every class in random order at 60 % and 80 %; labels of several columns form one class."""
+    nodes = _where(_is_labelled(labels))
+    nodes = nodes[torch.randperm(nodes.numel(), generator=generator)]
+    classes = labels[nodes].long() if labels.dim() == 1 and not labels.is_floating_point() else torch.zeros_like(nodes)
+    by_class = classes.argsort(stable=True)
+    nodes, sizes = nodes[by_class], torch.unique(classes, return_counts=True)[1]
+    rank = torch.arange(nodes.numel()) - (sizes.cumsum(0) - sizes).repeat_interleave(sizes)
+    size = sizes.repeat_interleave(sizes).double()
+    to_val = rank >= (_TRAIN_OF_NODES * size).round()
+    to_test = rank >= (_TRAIN_AND_VAL_OF_NODES * size).round()
+    return Parts(*(nodes[mask].sort().values for mask in (~to_val, to_val & ~to_test, to_test)))
+
+
+def _where(mask: Tensor) -> Tensor:
+    return mask.nonzero().squeeze(1)
+
+
+def _checked(parts: Parts, dataset: FrozenDataset, policy: str) -> Parts:
+    for name, part in parts.items().items():
+        if not part.numel():
+            raise SplitImpossible(dataset.name, policy, f"its {name} part is empty")
+    together = torch.cat(list(parts.items().values()))
+    n_shared = together.numel() - torch.unique(together).numel()
+    if n_shared:
+        raise SplitImpossible(dataset.name, policy, f"its parts are not disjoint, {n_shared} are in more than one")
+    return parts

@@ -1,0 +1,71 @@
+"""The closed lists among the words: each a small enumeration whose values are the names users type."""
+
+from __future__ import annotations
+
+import enum
+
+from gnz_track.errors import BadValue
+
+__all__ = ["CATEGORIES", "Category", "Direction", "Selection", "Status", "TaskType"]
+
+
+class TaskType(enum.StrEnum):
+    """The kinds of problem."""
+
+    node_cls = "node_cls"
+    graph_cls = "graph_cls"
+    graph_reg = "graph_reg"
+    link_pred = "link_pred"
+    edge_cls = "edge_cls"
+
+    @classmethod
+    def _missing_(cls, value: object) -> TaskType:
+        raise BadValue("task type", value, ", ".join(cls), command="gnz tasks")
+
+
+class Category(enum.StrEnum):
+    """The ten research areas of the catalogue, and the one for what users bring."""
+
+    combinatorial = "combinatorial"
+    biology = "biology"
+    social = "social"
+    knowledge = "knowledge"
+    infrastructure = "infrastructure"
+    finance = "finance"
+    computing = "computing"
+    vision = "vision"
+    physics = "physics"
+    security = "security"
+    custom = "custom"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Category:
+        raise BadValue("category", value, ", ".join(cls), command="gnz tasks")
+
+
+CATEGORIES: tuple[Category, ...] = tuple(Category)
+
+
+class Direction(enum.StrEnum):
+    """Whether a larger (up) or a smaller (down) score is better."""
+
+    up = "up"
+    down = "down"
+
+    def better(self, a: float, b: float) -> bool:
+        """Tell whether score ``a`` is strictly better than score ``b``."""
+        return a > b if self is Direction.up else a < b
+
+
+class Status(enum.StrEnum):
+    """How a cell ended."""
+
+    finished = "finished"
+    failed = "failed"
+
+
+class Selection(enum.StrEnum):
+    """Which epoch a score is read at."""
+
+    last_epoch = "last_epoch"
+    best_validation = "best_validation"

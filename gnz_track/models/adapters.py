@@ -1,0 +1,172 @@
+"""Heads that carry one node encoder to every task type.
+
+An encoder is a module with the constructor ``(in_channels, hidden_channels, out_channels)`` and
+``forward(data) -> [n_nodes, out_channels]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+from torch_geometric.nn import global_mean_pool
+
+from gnz_track.types import TaskType
+
+__all__ = [
+    "CategoricalInput",
+    "EncoderFactory",
+    "GraphHead",
+    "LinkHead",
+    "LinkScorer",
+    "TripleHead",
+    "multi_task_factory",
+]
+
+
+@runtime_checkable
+class LinkScorer(Protocol):
+    """What link prediction asks of a model."""
+
+    def encode(self, data: Data) -> Tensor:
+        """Return node codes ``[n_nodes, width]`` from the message edges of a graph."""
+        ...
+
+    def decode(self, codes: Tensor, pairs: Tensor) -> Tensor:
+        """Return one logit per pair ``[n_pairs]`` from codes and pairs ``[2, n_pairs]``."""
+        ...
+
+
+class GraphHead(nn.Module):
+    """Mean over the nodes of each graph, then a linear map; ``forward -> [n_graphs, out_channels]``."""
+
+    def __init__(self, encoder: nn.Module, hidden_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.head = nn.Linear(hidden_channels, out_channels)
+
+    def forward(self, data: Data) -> Tensor:
+        """Score the graphs of a batch."""
+        return self.head(global_mean_pool(self.encoder(data), data.batch, size=data.num_graphs))
+
+
+class LinkHead(nn.Module):
+    """Dot product of the codes of two nodes."""
+
+    def __init__(self, encoder: nn.Module) -> None:
+        super().__init__()
+        self.encoder = encoder
+
+    def encode(self, data: Data) -> Tensor:
+        """Return node codes ``[n_nodes, width]``."""
+        return self.encoder(data)
+
+    def decode(self, codes: Tensor, pairs: Tensor) -> Tensor:
+        """Return one logit per pair ``[n_pairs]`` of pairs ``[2, n_pairs]``."""
+        first, second = codes.index_select(0, pairs[0]), codes.index_select(0, pairs[1])
+        return (first * second).sum(dim=-1)
+
+    def forward(self, data: Data) -> Tensor:
+        """Return the logits of ``data.edge_label_index``."""
+        return self.decode(self.encode(data), data.edge_label_index)
+
+
+class TripleHead(nn.Module):
+    """DistMult (Yang et al., ICLR 2015): ``sum(code[head] * relation * code[tail])``."""
+
+    def __init__(self, encoder: nn.Module, hidden_channels: int, n_relations: int) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.relations = nn.Embedding(n_relations, hidden_channels)
+
+    def encode(self, data: Data) -> Tensor:
+        """Return node codes ``[n_nodes, hidden_channels]``."""
+        return self.encoder(data)
+
+    def decode(self, codes: Tensor, pairs: Tensor, relations: Tensor) -> Tensor:
+        """Return one logit per triple ``[n]`` of pairs ``[2, n]`` and relations ``[n]``."""
+        head, tail = codes.index_select(0, pairs[0]), codes.index_select(0, pairs[1])
+        return (head * self.relations(relations) * tail).sum(dim=-1)
+
+    def score_tails(self, codes: Tensor, heads: Tensor, relations: Tensor) -> Tensor:
+        """Return the logits of every node as tail ``[n, n_nodes]`` of heads ``[n]`` and relations ``[n]``."""
+        return (codes.index_select(0, heads) * self.relations(relations)) @ codes.t()
+
+    def score_heads(self, codes: Tensor, tails: Tensor, relations: Tensor) -> Tensor:
+        """Return the logits of every node as head ``[n, n_nodes]``; DistMult is symmetric."""
+        return self.score_tails(codes, tails, relations)
+
+    def forward(self, data: Data) -> Tensor:
+        """Return the logits of ``data.edge_label_index`` with ``data.edge_type``."""
+        return self.decode(self.encode(data), data.edge_label_index, data.edge_type)
+
+
+class CategoricalInput(nn.Module):
+    """Replace integer features ``[n_nodes, n_columns]`` by the sum of one embedding per column."""
+
+    def __init__(self, vocabulary: tuple[int, ...], width: int, inner: nn.Module) -> None:
+        super().__init__()
+        self.tables = nn.ModuleList(nn.Embedding(size, width) for size in vocabulary)
+        self.inner = inner
+
+    def embed(self, data: Data) -> Data:
+        """Return the same graph with embedded features; the given one is not changed."""
+        codes = data.x.view(data.x.size(0), -1)
+        embedded = data.__copy__()
+        embedded.x = torch.stack([table(codes[:, i]) for i, table in enumerate(self.tables)]).sum(dim=0)
+        return embedded
+
+    def forward(self, data: Data) -> Tensor:
+        """Apply the inner model to the embedded graph."""
+        return self.inner(self.embed(data))
+
+
+def _as_nodes(encoder: Any, widths: tuple[int, int, int], **options: Any) -> nn.Module:
+    return encoder(*widths, **options)
+
+
+def _as_graphs(encoder: Any, widths: tuple[int, int, int], **options: Any) -> nn.Module:
+    first, hidden, out = widths
+    return GraphHead(encoder(first, hidden, hidden, **options), hidden, out)
+
+
+def _as_links(encoder: Any, widths: tuple[int, int, int], **options: Any) -> nn.Module:
+    first, hidden, _ = widths
+    return LinkHead(encoder(first, hidden, hidden, **options))
+
+
+_HEADS: dict[TaskType, Callable[..., nn.Module]] = {
+    TaskType.node_cls: _as_nodes,
+    TaskType.graph_cls: _as_graphs,
+    TaskType.graph_reg: _as_graphs,
+    TaskType.link_pred: _as_links,
+}
+
+
+@dataclass(frozen=True)
+class EncoderFactory:
+    """Builds the model of any task type from one encoder class."""
+
+    encoder: Callable[..., nn.Module]
+
+    def __call__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        task_type: TaskType | str = TaskType.node_cls,
+        **options: Any,
+    ) -> nn.Module:
+        """Return the encoder with the head of a task type; ``options`` go to the encoder's constructor."""
+        head = _HEADS[TaskType(task_type)]
+        return head(self.encoder, (in_channels, hidden_channels, out_channels), **options)
+
+
+def multi_task_factory(encoder: Callable[..., nn.Module]) -> EncoderFactory:
+    """Give one node encoder all task types: ``register_model(Net, task_type=..., factory=multi_task_factory(Net))``."""
+    return EncoderFactory(encoder)

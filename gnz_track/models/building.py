@@ -1,0 +1,133 @@
+"""From the row of a model and the sizes of a dataset to a module."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from gnz_track.errors import BadValue, ModelInvalid
+from gnz_track.models.adapters import CategoricalInput, EncoderFactory, LinkHead, LinkScorer, TripleHead
+from gnz_track.registry import import_target
+from gnz_track.types import ModelRow, TaskType
+
+__all__ = ["Sizes", "build", "count_parameters"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """What a model has to know of its data.
+
+    ``vocabulary`` holds one size per integer feature column and is empty for real features; ``n_relations`` is above
+    zero for knowledge graphs only.
+    """
+
+    in_channels: int
+    hidden_channels: int
+    out_channels: int
+    vocabulary: tuple[int, ...] = ()
+    n_relations: int = 0
+
+
+def build(
+    row: ModelRow, task_type: TaskType, sizes: Sizes, *, options: Mapping[str, Any] | None = None
+) -> nn.Module:
+    """Construct the model of a row for a task type; ``options`` are keywords of its constructor.
+
+    Parameters are drawn from the global Torch generator, in the order of construction.
+    """
+    construct = _constructor(row)
+    _check_options(row, construct, options or {})
+    first = sizes.hidden_channels if sizes.vocabulary else sizes.in_channels
+    widths = (first, sizes.hidden_channels, sizes.out_channels)
+    if _takes_task_type(construct):
+        model = construct(*widths, task_type=task_type, **(options or {}))
+    else:
+        model = construct(*widths, **(options or {}))
+    if not isinstance(model, nn.Module):
+        raise ModelInvalid(row.name, f"it built a {type(model).__name__}", remedy="return a torch.nn.Module")
+    if task_type is TaskType.link_pred:
+        return _as_link_model(model, sizes)
+    return CategoricalInput(sizes.vocabulary, sizes.hidden_channels, model) if sizes.vocabulary else model
+
+
+def count_parameters(model: nn.Module) -> int:
+    """Count the trainable numbers of a model."""
+    return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+
+
+def _constructor(row: ModelRow) -> Callable[..., Any]:
+    if row.payload:
+        # By value, and only from the process that made the row.
+        cls, factory = pickle.loads(row.payload)  # noqa: S301
+    else:
+        cls = import_target(row.target) if row.target else None
+        factory = import_target(row.factory) if row.factory else None
+    if row.is_encoder:
+        return EncoderFactory(cls)
+    construct: Callable[..., Any] = factory or cls
+    return construct
+
+
+def _takes_task_type(construct: Callable[..., Any]) -> bool:
+    """Tell, from the signature and once, whether ``task_type=`` is wanted."""
+    return isinstance(construct, EncoderFactory) or "task_type" in inspect.signature(construct).parameters
+
+
+def _check_options(row: ModelRow, construct: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    inner = construct.encoder if isinstance(construct, EncoderFactory) else construct
+    parameters = inspect.signature(inner).parameters
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return
+    allowed = [name for name in list(parameters)[3:] if name != "task_type"]
+    for name in options:
+        if name not in allowed:
+            raise BadValue(f"hyperparameter of {row.name}", name, ", ".join(allowed) or "none")
+
+
+def _as_link_model(model: nn.Module, sizes: Sizes) -> nn.Module:
+    """Return a model with ``encode`` and ``decode``; a bare encoder gets the usual head."""
+    if sizes.n_relations:
+        encoder = model.encoder if isinstance(model, LinkHead) else model
+        encoder = _Codes(encoder) if isinstance(encoder, LinkScorer) else encoder
+        return TripleHead(_with_vocabulary(encoder, sizes), sizes.hidden_channels, sizes.n_relations)
+    if isinstance(model, LinkHead):
+        return LinkHead(_with_vocabulary(model.encoder, sizes))
+    if isinstance(model, LinkScorer):
+        return _CategoricalLinks(sizes, model) if sizes.vocabulary else model
+    return LinkHead(_with_vocabulary(model, sizes))
+
+
+def _with_vocabulary(encoder: nn.Module, sizes: Sizes) -> nn.Module:
+    return CategoricalInput(sizes.vocabulary, sizes.hidden_channels, encoder) if sizes.vocabulary else encoder
+
+
+class _Codes(nn.Module):
+    """The encoder of a link model, where a relational head takes the place of its own."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, data: Data) -> Tensor:
+        return self.model.encode(data)  # type: ignore[no-any-return]
+
+
+class _CategoricalLinks(nn.Module):
+    """A link model of one's own behind embedded features."""
+
+    def __init__(self, sizes: Sizes, model: Any) -> None:
+        super().__init__()
+        self.model = model
+        self.input = CategoricalInput(sizes.vocabulary, sizes.hidden_channels, nn.Identity())
+
+    def encode(self, data: Data) -> Tensor:
+        return self.model.encode(self.input.embed(data))  # type: ignore[no-any-return]
+
+    def decode(self, codes: Tensor, pairs: Tensor) -> Tensor:
+        return self.model.decode(codes, pairs)  # type: ignore[no-any-return]

@@ -1,0 +1,218 @@
+"""The table of models, and every way to bring one's own. No torch here.
+
+A model is described by a :class:`~gnz_track.types.ModelRow`. Users may hand over a registered name, a
+``"package.module:Class"``, a class (with a ``task_types`` attribute, or registered), or a tuple
+``(class, task_types, factory)``; :func:`describe` turns each into a row.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar, overload
+
+from gnz_track.errors import ModelInvalid, TargetMissing
+from gnz_track.registry import Registry, import_target, is_target
+from gnz_track.types import ModelRow, TaskType
+
+__all__ = ["MODELS", "describe", "describe_all", "register_model"]
+
+MODELS: Registry[ModelRow] = Registry("model", command="gnz models", entry_point_group="gnz_track.models")
+
+_ENCODER_TASKS = (TaskType.node_cls, TaskType.graph_cls, TaskType.graph_reg, TaskType.link_pred)
+_GRAPH_TASKS = (TaskType.graph_cls, TaskType.graph_reg)
+_REMEDY = (
+    "give the class an attribute task_types = {'node_cls', ...}, decorate it with @register_model(task_type=...), "
+    "or pass (class, task_types, factory)"
+)
+
+_BUILT_IN: tuple[tuple[str, str, bool, str], ...] = (
+    ("GCN", "gcn", True, "graph convolution, 2 layers (Kipf and Welling, 2017)"),
+    ("GAT", "gat", True, "graph attention, 2 layers, 8 heads (Velickovic et al., 2018)"),
+    ("GraphSAGE", "graph_sage", True, "mean aggregation, 2 layers (Hamilton et al., 2017)"),
+    ("GraphTransformer", "graph_transformer", True, "attention with keys and values, 2 layers (Shi et al., 2021)"),
+    ("GIN", "gin", False, "graph isomorphism network, 3 layers (Xu et al., 2019)"),
+    ("MLP", "mlp", True, "2 linear layers that see no edge: the sanity row"),
+)
+for _name, _module, _is_encoder, _text in _BUILT_IN:
+    MODELS.add(
+        _name,
+        ModelRow(
+            name=_name,
+            target=f"gnz_track.models.{_module}:{_name}",
+            task_types=_ENCODER_TASKS if _is_encoder else _GRAPH_TASKS,
+            is_encoder=_is_encoder,
+            description=_text,
+        ),
+    )
+
+Class = TypeVar("Class", bound=type)
+TaskTypes = str | TaskType | Iterable[str | TaskType]
+
+
+@overload
+def register_model(cls: Class, **options: Any) -> Class: ...
+@overload
+def register_model(cls: None = None, **options: Any) -> Callable[[Class], Class]: ...
+def register_model(
+    cls: type | None = None,
+    *,
+    task_type: TaskTypes | None = None,
+    task_types: TaskTypes | None = None,
+    factory: Callable[..., Any] | None = None,
+    name: str = "",
+) -> Any:
+    """Register a model class, as a decorator or as a call.
+
+    ``task_type`` (or its alias ``task_types``) is one task type or several; ``factory(in, hidden, out, task_type=...)``
+    builds the model in place of the class. A class defined again, as in a notebook, replaces its former self.
+
+    >>> @register_model(task_type="node_cls", name="Constant")
+    ... class Constant: ...
+    >>> MODELS.remove("Constant").task_types
+    (<TaskType.node_cls: 'node_cls'>,)
+    """
+    given = task_types if task_type is None else task_type
+    if given is None or (task_type is not None and task_types is not None):
+        label = getattr(cls, "__name__", "?")
+        raise ModelInvalid(label, "exactly one of task_type= and task_types= is needed", remedy=_REMEDY)
+
+    def register(target: type) -> type:
+        row = _row_of_class(target, _read_task_types(target, given), factory, name=name)
+        if row.name in MODELS and _is_redefinition(MODELS.get(row.name), row):
+            MODELS.remove(row.name)
+        MODELS.add(row.name, row)
+        _REGISTERED[target] = row
+        return target
+
+    return register if cls is None else register(cls)
+
+
+# Classes registered in this process, so that a class itself can be handed over afterwards.
+_REGISTERED: dict[type, ModelRow] = {}
+
+
+def describe(model: object, *, name: str = "") -> ModelRow:
+    """Return the row of whatever a user handed over as a model; ``name`` renames it."""
+    for kind, read in _READERS.items():
+        if isinstance(model, kind):
+            row = read(model)
+            return row if not name or name == row.name else _renamed(row, name)
+    raise ModelInvalid(model, f"it is a {type(model).__name__}", remedy="pass a name, a class, a tuple or a ModelRow")
+
+
+def describe_all(models: object) -> list[ModelRow]:
+    """Return the rows of a mapping from names to models, of a list of models, or of a single one."""
+    if isinstance(models, Mapping):
+        return [describe(model, name=str(name)) for name, model in models.items()]
+    if isinstance(models, list | set | frozenset) or (isinstance(models, tuple) and not _is_inline(models)):
+        return [describe(model) for model in models]
+    return [describe(models)]
+
+
+def _is_inline(models: tuple[Any, ...]) -> bool:
+    """Tell ``(class, task_types[, factory])`` from a tuple of models."""
+    return len(models) in (2, 3) and isinstance(models[0], type) and not isinstance(models[1], type)
+
+
+def _renamed(row: ModelRow, name: str) -> ModelRow:
+    return ModelRow(**{**{item: getattr(row, item) for item in row.__dataclass_fields__}, "name": name})
+
+
+def _describe_name(text: str) -> ModelRow:
+    if not is_target(text) or text in MODELS:
+        return MODELS.get(text)
+    found = import_target(text)
+    if not isinstance(found, type):
+        raise ModelInvalid(text, f"it is a {type(found).__name__}, not a class", remedy=_REMEDY)
+    return _describe_class(found)
+
+
+def _describe_class(cls: type) -> ModelRow:
+    if cls in _REGISTERED:
+        return _REGISTERED[cls]
+    for row in MODELS.rows():
+        if row.target == _target_of(cls):
+            return row
+    declared = getattr(cls, "task_types", None)
+    if declared is None:
+        raise ModelInvalid(cls.__qualname__, "it does not say which task types it serves", remedy=_REMEDY)
+    return _row_of_class(cls, _read_task_types(cls, declared), None)
+
+
+def _describe_tuple(model: tuple[Any, ...]) -> ModelRow:
+    if not 1 <= len(model) <= 3 or not isinstance(model[0], type):  # noqa: PLR2004
+        raise ModelInvalid(model, "it is not (class, task_types, factory)", remedy=_REMEDY)
+    cls, task_types, factory = (*model, None, None)[:3]
+    if task_types is None:
+        row = _describe_class(cls)
+        return row if factory is None else _row_of_class(cls, row.task_types, factory)
+    return _row_of_class(cls, _read_task_types(cls, task_types), factory)
+
+
+_READERS: dict[type, Callable[[Any], ModelRow]] = {
+    ModelRow: lambda row: row,
+    str: _describe_name,
+    tuple: _describe_tuple,
+    type: _describe_class,
+}
+
+
+def _read_task_types(cls: type, given: TaskTypes) -> tuple[TaskType, ...]:
+    wanted = {TaskType(given)} if isinstance(given, str) else {TaskType(item) for item in given}
+    if not wanted:
+        raise ModelInvalid(cls.__qualname__, "its task types are empty", remedy=_REMEDY)
+    return tuple(task_type for task_type in TaskType if task_type in wanted)
+
+
+def _row_of_class(
+    cls: type, task_types: tuple[TaskType, ...], factory: Callable[..., Any] | None, *, name: str = ""
+) -> ModelRow:
+    # An encoder factory of the same class is what a flag says better: it stays a name.
+    is_encoder = factory is not None and getattr(factory, "encoder", None) is cls
+    factory = None if is_encoder else factory
+    target, factory_target = _target_of(cls), "" if factory is None else _target_of(factory)
+    by_value = not target or (factory is not None and not factory_target)
+    return ModelRow(
+        name=name or cls.__name__,
+        task_types=task_types,
+        target="" if by_value else target,
+        factory="" if by_value else factory_target,
+        payload=_pickle((cls, factory)) if by_value else b"",
+        source_digest=_digest_source(cls, factory),
+        is_encoder=is_encoder,
+        description=(inspect.getdoc(cls) or "").partition("\n")[0] if "__doc__" in vars(cls) else "",
+    )
+
+
+def _is_redefinition(old: ModelRow, new: ModelRow) -> bool:
+    return old.payload != b"" and new.payload != b"" or old.target == new.target != ""
+
+
+def _target_of(attribute: Any) -> str:
+    """Return ``module:qualname`` where another process can import it, else an empty text."""
+    module, name = getattr(attribute, "__module__", None), getattr(attribute, "__qualname__", None)
+    if module is None or name is None or module == "__main__":
+        return ""
+    target = f"{module}:{name}"
+    try:
+        return target if is_target(target) and import_target(target) is attribute else ""
+    except TargetMissing:
+        return ""
+
+
+def _pickle(content: object) -> bytes:
+    import cloudpickle
+
+    return bytes(cloudpickle.dumps(content))
+
+
+def _digest_source(cls: type, factory: Callable[..., Any] | None) -> str:
+    """Digest the source text of a class and its factory; where there is none, their pickled code."""
+    try:
+        text = "".join(textwrap.dedent(inspect.getsource(item)) for item in (cls, factory) if item is not None)
+    except (OSError, TypeError):
+        return hashlib.md5(_pickle((cls, factory)), usedforsecurity=False).hexdigest()
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()

@@ -1,0 +1,58 @@
+"""What makes a dataclass a record: its mappings cannot be changed, and it can be written as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["FrozenMapping", "freeze_mappings", "to_json"]
+
+
+def to_json(record: object) -> str:
+    """Write a record as one line of JSON, keys sorted.
+
+    >>> from gnz_track.types import Direction, Metric
+    >>> to_json(Metric(name="mae", direction=Direction.down, description="mean absolute error"))
+    '{"description": "mean absolute error", "direction": "down", "name": "mae"}'
+    """
+    return json.dumps(_plain(record), sort_keys=True, allow_nan=False)
+
+
+def _plain(value: object) -> object:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {item.name: _plain(getattr(value, item.name)) for item in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if isinstance(value, bytes):
+        return value.hex()
+    if callable(value):
+        return f"{getattr(value, '__module__', '?')}:{getattr(value, '__qualname__', repr(value))}"
+    return value
+
+
+class FrozenMapping(dict[Any, Any]):
+    """A mapping that cannot be changed, and still pickles (``MappingProxyType`` does not)."""
+
+    def _refuse(self, *_: object, **__: object) -> Any:
+        message = "a record is frozen; make another one with dataclasses.replace"
+        raise TypeError(message)
+
+    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse  # type: ignore[assignment]
+
+    def __reduce__(self) -> Any:
+        return (FrozenMapping, (dict(self),))
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted((str(key), repr(value)) for key, value in self.items())))
+
+
+def freeze_mappings(record: object, *names: str) -> None:
+    """Replace the named mappings of a frozen dataclass by frozen ones; for ``__post_init__``."""
+    for name in names:
+        value = getattr(record, name)
+        if not isinstance(value, FrozenMapping):
+            object.__setattr__(record, name, FrozenMapping(value))

@@ -1,0 +1,167 @@
+"""One cell in, one result out."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from gnz_track.datasets.frozen import FrozenDataset, open_frozen
+from gnz_track.errors import BadValue, DataCorrupted
+from gnz_track.models.building import build, count_parameters
+from gnz_track.runs.problems import Terms, pose
+from gnz_track.seeds import derive, seed_everything
+from gnz_track.training.acceleration import accelerate
+from gnz_track.training.gauge import Gauge
+from gnz_track.training.loop import Settings, Trained, train
+from gnz_track.training.metrics import DEFAULT_METRICS, METRICS, MULTI_LABEL_METRIC
+from gnz_track.types import Cell, CellResult, Failure, Metric, Optimiser, Status
+
+__all__ = ["metric_of", "run_one"]
+
+
+def run_one(cell: Cell) -> CellResult:
+    """Train and score one cell; nothing is stored, and no generator or setting of the process is left changed.
+
+    An error in the model or in training is a result too: failed, with its traceback. The same cell gives the same
+    series bit by bit on one software stack: alone or in any company, in any process, in any order.
+    """
+    facts = _Facts()
+    with _own_process_state(), Gauge(cell.device) as gauge:
+        try:
+            _run(cell, facts)
+        except Exception as error:  # noqa: BLE001  (a failed cell is reported, with everything it said)
+            facts.failure = Failure(kind=type(error).__name__, message=str(error), traceback=traceback.format_exc())
+    return _result(cell, facts, gauge)
+
+
+def metric_of(cell_task: Any, *, is_multi_label: bool) -> Metric:
+    """Return the metric of a task: the one it names, or the usual one of its task type."""
+    usual = MULTI_LABEL_METRIC if is_multi_label else DEFAULT_METRICS[cell_task.task_type]
+    return METRICS.get(cell_task.metric or usual)
+
+
+@dataclass
+class _Facts:
+    """What is known of a cell so far, finished or not."""
+
+    metric: Metric | None = None
+    trained: Trained = field(default_factory=Trained)
+    n_parameters: int | None = None
+    split_digest: str = ""
+    failure: Failure | None = None
+
+
+def _run(cell: Cell, facts: _Facts) -> None:
+    dataset = _open(cell)
+    facts.metric = metric_of(cell.task, is_multi_label=dataset.is_multi_label)
+    optimiser, hidden_channels, options = _read_hyperparameters(cell)
+    problem = pose(
+        dataset,
+        Terms(
+            task_type=cell.task.task_type,
+            protocol=cell.protocol,
+            seed=cell.seed,
+            hidden_channels=hidden_channels,
+            batch_size=optimiser.batch_size,
+            device=cell.device,
+        ),
+    )
+    facts.split_digest = problem.split_digest
+    # Parameters and dropout come from the global generators, reset here as the published protocol does; what else is
+    # random (splits, batches, negatives) has a derived seed of its own.
+    seed_everything(cell.seed)
+    model = build(cell.model, cell.task.task_type, problem.sizes, options=options).to(cell.device)
+    facts.n_parameters = count_parameters(model)
+    settings = Settings(
+        epochs=cell.epochs,
+        optimiser=optimiser,
+        selection=cell.protocol.selection,
+        patience=cell.protocol.patience,
+        metric=facts.metric,
+        batch_seed=derive(cell.seed, cell.dataset_digest, "batches"),
+    )
+    train(
+        accelerate(model) if cell.device == "cpu" else model,
+        problem.objective,
+        problem.scorers,
+        settings,
+        trained=facts.trained,
+    )
+
+
+def _open(cell: Cell) -> FrozenDataset:
+    dataset = open_frozen(cell.data)
+    if cell.dataset_digest != dataset.digest:
+        raise DataCorrupted(
+            cell.task.dataset,
+            cell.data,
+            expected=cell.dataset_digest,
+            found=dataset.digest,
+            command=f"gnz data get {cell.task.dataset}",
+        )
+    return dataset
+
+
+_OPTIMISER_NAMES = ("lr", "weight_decay", "batch_size")
+
+
+def _read_hyperparameters(cell: Cell) -> tuple[Optimiser, int, dict[str, Any]]:
+    """Return the optimiser, the width, and what is left: keywords of the model's constructor."""
+    given: dict[str, Any] = dict(cell.hyperparameters)
+    if cell.task.task_type not in cell.protocol.optimisers:
+        allowed = ", ".join(cell.protocol.optimisers)
+        raise BadValue(f"task type under protocol {cell.protocol.name!r}", str(cell.task.task_type), allowed)
+    changed = {name: given.pop(name) for name in _OPTIMISER_NAMES if name in given}
+    hidden_channels = int(given.pop("hidden_channels", cell.protocol.hidden_channels))
+    return replace(cell.protocol.optimisers[cell.task.task_type], **changed), hidden_channels, given
+
+
+@contextlib.contextmanager
+def _own_process_state() -> Iterator[None]:
+    """Train on one thread, with generators of one's own, and put the caller's back afterwards.
+
+    Sums over several threads are added in another order, so a result would depend on the number of cores.
+    """
+    threads = torch.get_num_threads()
+    python_state, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002  (users' code may draw from it)
+    with torch.random.fork_rng():
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
+            random.setstate(python_state)
+            np.random.set_state(numpy_state)  # noqa: NPY002
+
+
+def _result(cell: Cell, facts: _Facts, gauge: Gauge) -> CellResult:
+    is_finished = facts.failure is None
+    metric = facts.metric or metric_of(cell.task, is_multi_label=False)
+    trained = facts.trained
+    scores = trained.scores.get("test", {}) if is_finished else {}
+    return CellResult(
+        cell=cell,
+        status=Status.finished if is_finished else Status.failed,
+        metric=metric.name,
+        direction=metric.direction,
+        score=scores[metric.name] if is_finished else None,
+        scores=scores,
+        series={name: tuple(values) for name, values in trained.series.items()},
+        selected_epoch=trained.selected_epoch if is_finished else None,
+        n_parameters=facts.n_parameters,
+        seconds=gauge.seconds,
+        seconds_per_epoch=trained.seconds_per_epoch if is_finished else None,
+        cpu_seconds=gauge.cpu_seconds,
+        peak_rss_mib=gauge.peak_rss_mib,
+        peak_device_mib=gauge.peak_device_mib,
+        dataset_digest=cell.dataset_digest,
+        split_digest=facts.split_digest,
+        failure=facts.failure,
+    )

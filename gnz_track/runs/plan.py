@@ -1,0 +1,119 @@
+"""Which cells are wanted, and which pairs cannot be.
+
+A plan is made before any training: every name is resolved, every dataset is frozen and opened, and whatever is left
+out is listed with its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.datasets.preparation import prepare
+from gnz_track.errors import BadValue, NothingToRun
+from gnz_track.types import Cell, ModelRow, Protocol, Task
+
+__all__ = ["Plan", "Skipped", "make_plan", "resolve_device"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skipped:
+    """A pair that is left out before training."""
+
+    task: str
+    model: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The cells wanted, in order, and the pairs left out."""
+
+    cells: tuple[Cell, ...]
+    skipped: tuple[Skipped, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where data are kept and looked for; None takes the defaults of the datasets room."""
+
+    home: Path | None = None
+    mirror: Path | None = None
+
+
+def make_plan(  # noqa: PLR0913  (the words of a sweep, all by name)
+    tasks: Sequence[Task],
+    models: Sequence[ModelRow],
+    *,
+    seeds: Sequence[int],
+    protocol: Protocol,
+    epochs: int | None = None,
+    device: str = "auto",
+    place: Place | None = None,
+) -> Plan:
+    """Return every compatible (task, model, seed) as a cell; data that are not frozen yet are frozen here."""
+    _refuse_repeated("task", [task.name for task in tasks])
+    _refuse_repeated("model", [model.name for model in models])
+    if epochs is not None and epochs < 1:
+        raise BadValue("epochs", epochs, "a whole number from 1 upwards", command="--epochs 10")
+    place, device = place or Place(), resolve_device(device)
+    cells: list[Cell] = []
+    skipped: list[Skipped] = []
+    for task in tasks:
+        compatible = [model for model in models if task.task_type in model.task_types]
+        skipped += [_explain(task, model) for model in models if model not in compatible]
+        if not compatible:
+            continue
+        datasets = {seed: prepare(task, seed=seed, home=place.home, mirror=place.mirror) for seed in seeds}
+        for model in compatible:
+            for seed in seeds:
+                shell = {"epochs": epochs or task.epochs, "device": device}
+                cells.append(_cell(task, model, seed, protocol, datasets[seed], **shell))  # type: ignore[arg-type]
+    if not cells:
+        raise NothingToRun([f"{item.task} x {item.model}: {item.reason}" for item in skipped])
+    return Plan(cells=tuple(cells), skipped=tuple(skipped))
+
+
+def resolve_device(device: str) -> str:
+    """Return the device that ``"auto"`` means here (a GPU where there is one), or the given one if it exists."""
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0]
+        raise BadValue("device", device, f"auto, cpu, or a device that Torch has here ({reason})") from None
+    return device
+
+
+def _cell(  # noqa: PLR0913
+    task: Task, model: ModelRow, seed: int, protocol: Protocol, dataset: FrozenDataset, *, epochs: int, device: str
+) -> Cell:
+    return Cell(
+        # The data are frozen: the loader has done its work, and could not travel.
+        task=replace(task, loader=None),
+        model=model,
+        seed=seed,
+        protocol=protocol,
+        epochs=epochs,
+        dataset_digest=dataset.digest,
+        data=str(dataset.folder),
+        device=device,
+    )
+
+
+def _explain(task: Task, model: ModelRow) -> Skipped:
+    served = ", ".join(model.task_types)
+    return Skipped(task=task.name, model=model.name, reason=f"it serves {served}, not {task.task_type}")
+
+
+def _refuse_repeated(kind: str, names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise BadValue(kind, name, f"each {kind} once in a sweep")
+        seen.add(name)

@@ -1,0 +1,70 @@
+"""Dropout with the masks of Torch's own, at half the price.
+
+``bernoulli_`` on a CPU compares one 53-bit uniform number per element with the probability, and takes twice the time
+of drawing that number. Drawing it directly gives the same mask and leaves the generator in the same state. That holds
+for the generic CPU kernel only (with MKL on some processors Torch uses another generator), so it is tried once per
+process, on a private generator, before it is relied upon.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+__all__ = ["draw_mask", "drop"]
+
+# Drawn in pieces that stay in the cache; the stream of numbers does not depend on it.
+PIECE = 1 << 16
+
+
+@functools.cache
+def _uniform_gives_bernoulli() -> bool:
+    """Tell whether uniform numbers below p are the mask that ``bernoulli_(p)`` draws, on this machine."""
+    first, second = (torch.Generator().manual_seed(20241) for _ in range(2))
+    expected = torch.empty(4099).bernoulli_(0.4, generator=first)
+    found = torch.empty(4099, dtype=torch.float64).uniform_(generator=second) < 0.4
+    same_state = torch.equal(first.get_state(), second.get_state())
+    return same_state and torch.equal(found, expected.bool())
+
+
+def draw_mask(size: int, keep: float) -> Tensor:
+    """Draw a mask ``[size]`` that is true with probability ``keep``, from the global generator."""
+    mask = torch.empty(size, dtype=torch.bool)
+    if not _uniform_gives_bernoulli():
+        # A mask of floats, because that is what dropout draws.
+        return mask.copy_(torch.empty(size).bernoulli_(keep))
+    numbers = torch.empty(min(size, PIECE), dtype=torch.float64)
+    for start in range(0, size, PIECE):
+        piece = mask[start : start + PIECE]
+        torch.lt(numbers[: piece.numel()].uniform_(), keep, out=piece)
+    return mask
+
+
+class _Drop(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, keep: float) -> Tensor:
+        scale = draw_mask(x.numel(), keep).view_as(x).to(x.dtype).div_(keep)
+        ctx.save_for_backward(scale)
+        return x * scale
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        (scale,) = ctx.saved_tensors
+        return gradient * scale, None
+
+
+def drop(x: Tensor, p: float, *, training: bool) -> Tensor:
+    """Zero each element of x (any shape) with probability p and scale the others by ``1 / (1 - p)``.
+
+    The same values as :func:`torch.nn.functional.dropout` from the same state of the global generator.
+    """
+    if not training or p == 0.0 or x.numel() == 0:
+        return x
+    if p == 1.0 or not x.is_contiguous():
+        return torch.nn.functional.dropout(x, p, training=True)
+    return _Drop.apply(x, 1.0 - p)  # type: ignore[no-any-return]

@@ -1,0 +1,176 @@
+"""Sparse node features that pass for an ordinary tensor.
+
+Bag-of-words features are zero in 99 of 100 places. Layers of any model, users' own included, receive them as a tensor
+that knows two things better than its dense form: how to be multiplied with a weight and how to be dropped out.
+For everything else it is the dense tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
+
+from gnz_track.training.acceleration.dropout import draw_mask
+from gnz_track.training.acceleration.products import Pattern
+from gnz_track.training.acceleration.structure import Structure
+
+__all__ = ["SparseFeatures", "sparsify"]
+
+# Where sparse products begin to win on a CPU; `benchmarks/sparse.py` measures it.
+LARGEST_DENSITY = 0.12
+SMALLEST_WIDTH = 32
+
+
+class SparseFeatures(Tensor):
+    """Features ``[n_nodes, width]`` held by their non-zero entries; the dense form is made when something needs it."""
+
+    pattern: Pattern
+    values: Tensor
+    _dense: Tensor | None
+    _averages: dict[int, tuple[Structure, SparseFeatures]]
+
+    @staticmethod
+    def __new__(cls, pattern: Pattern, values: Tensor, dense: Tensor | None = None) -> SparseFeatures:
+        features: SparseFeatures = Tensor._make_wrapper_subclass(
+            cls, (pattern.n_rows, pattern.n_columns), dtype=values.dtype, device=values.device
+        )
+        features.pattern, features.values = pattern, values
+        features._dense, features._averages = dense, {}
+        return features
+
+    def __init__(self, *_: object, **__: object) -> None:
+        super().__init__()
+
+    def dense(self) -> Tensor:
+        """Return the ordinary tensor ``[n_nodes, width]``."""
+        if self._dense is None:
+            self._dense = self.pattern.matrix(self.values).to_dense()
+        return self._dense
+
+    def average(self, structure: Structure) -> SparseFeatures:
+        """Return the mean of the features of each node's sources; the same at every step, so computed once."""
+        key = id(structure)
+        if key not in self._averages:
+            edges = structure.plain
+            total = edges.matrix(edges.ones(self.values.dtype)) @ self.pattern.matrix(self.values)
+            rows = torch.repeat_interleave(torch.arange(edges.n_rows), total.crow_indices().diff())
+            pattern = Pattern(rows, total.col_indices(), edges.n_rows, self.pattern.n_columns)
+            values = total.values() / structure.degrees.flatten()[rows]
+            self._averages[key] = (structure, SparseFeatures(pattern, values))
+        return self._averages[key][1]
+
+    def __repr__(self, **_: Any) -> str:
+        return f"SparseFeatures({tuple(self.shape)}, {self.pattern.n_entries} non-zero)"
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func in _UNCHANGED:
+            with torch._C.DisableTorchFunctionSubclass():
+                return func(*args, **kwargs)
+        shortcut = _SHORTCUTS.get(func)
+        if shortcut is not None:
+            result = shortcut(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        return func(*map(_densify, args), **{name: _densify(value) for name, value in kwargs.items()})
+
+    @classmethod
+    def __torch_dispatch__(
+        cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        return func(*map(_densify, args), **{name: _densify(value) for name, value in (kwargs or {}).items()})
+
+
+def _densify(value: Any) -> Any:
+    if isinstance(value, SparseFeatures):
+        return value.dense()
+    if isinstance(value, tuple | list) and any(isinstance(item, SparseFeatures) for item in value):
+        return type(value)(map(_densify, value))
+    return value
+
+
+class _Multiply(torch.autograd.Function):
+    """``x @ weight.T`` for constant sparse x."""
+
+    @staticmethod
+    def forward(ctx: Any, x: tuple[Pattern, Tensor], weight: Tensor) -> Tensor:
+        ctx.x = x
+        pattern, values = x
+        return pattern.matrix(values) @ weight.t()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor]:
+        pattern, values = ctx.x
+        return None, (pattern.transposed_matrix(values) @ gradient.contiguous()).t().contiguous()
+
+
+def _linear(x: Any, weight: Any, bias: Tensor | None = None) -> Any:
+    if not isinstance(x, SparseFeatures) or isinstance(weight, SparseFeatures):
+        return NotImplemented
+    product = _Multiply.apply((x.pattern, x.values), weight)
+    return product if bias is None else product + bias
+
+
+def _matmul(x: Any, y: Any) -> Any:
+    if not isinstance(x, SparseFeatures) or isinstance(y, SparseFeatures) or y.dim() != 2:  # noqa: PLR2004
+        return NotImplemented
+    return _Multiply.apply((x.pattern, x.values), y.t())
+
+
+def _dropout(x: SparseFeatures, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:  # noqa: FBT001, FBT002
+    if inplace or not 0.0 <= p < 1.0:
+        return NotImplemented
+    if not training or p == 0.0:
+        return x
+    keep = 1.0 - p
+    pattern = x.pattern
+    positions = pattern.rows.long() * pattern.n_columns + pattern.columns
+    mask = draw_mask(pattern.n_rows * pattern.n_columns, keep).take(positions)
+    return SparseFeatures(pattern, x.values * mask.to(x.values.dtype).div_(keep))
+
+
+_SHORTCUTS: dict[Any, Callable[..., Any]] = {
+    functional.linear: _linear,
+    functional.dropout: _dropout,
+    torch.matmul: _matmul,
+    torch.mm: _matmul,
+    Tensor.matmul: _matmul,
+    Tensor.__matmul__: _matmul,
+    Tensor.mm: _matmul,
+}
+
+# Questions that need no values.
+_UNCHANGED = {
+    Tensor.size,
+    Tensor.dim,
+    Tensor.numel,
+    Tensor.is_floating_point,
+    Tensor.shape.__get__,  # type: ignore[attr-defined]
+    Tensor.device.__get__,  # type: ignore[attr-defined]
+    Tensor.dtype.__get__,  # type: ignore[attr-defined]
+    Tensor.ndim.__get__,  # type: ignore[attr-defined]
+    Tensor.layout.__get__,  # type: ignore[attr-defined]
+    Tensor.is_cuda.__get__,  # type: ignore[attr-defined]
+    Tensor.is_sparse.__get__,  # type: ignore[attr-defined]
+    Tensor.requires_grad.__get__,  # type: ignore[attr-defined]
+}
+
+
+def sparsify(x: Tensor) -> Tensor:
+    """Return features ``[n_nodes, width]`` in sparse form where that is faster, else as they are."""
+    is_candidate = x.dim() == 2 and x.is_floating_point() and x.size(1) >= SMALLEST_WIDTH  # noqa: PLR2004
+    if not is_candidate or x.device.type != "cpu":
+        return x
+    rows, columns = x.nonzero(as_tuple=True)
+    if rows.numel() > LARGEST_DENSITY * x.numel() or rows.numel() == 0:
+        return x
+    return SparseFeatures(Pattern(rows, columns, *x.shape), x[rows, columns], x)

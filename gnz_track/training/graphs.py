@@ -1,0 +1,106 @@
+"""Many small graphs, kept one after another, and batches cut from them.
+
+A batch of graphs is their disjoint union. Here the union of a whole epoch is made in one go, in the shuffled order,
+and its batches are consecutive slices: views, with the structure of their edges sliced along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Batch, Data
+
+from gnz_track.training.acceleration import Span, Structure, attach
+
+__all__ = ["GraphCollection"]
+
+# Graphs of an epoch are joined in portions of about this many nodes, to bound memory.
+PORTION = 200_000
+
+
+@dataclass(frozen=True, eq=False)
+class GraphCollection:
+    """Graphs one after another.
+
+    ``node`` fields are ``[n_nodes, ...]``, ``edge`` fields ``[n_edges, ...]``, ``edge_index [2, n_edges]`` counts
+    within each graph; ``node_ptr`` and ``edge_ptr [n_graphs + 1]`` say where each graph begins.
+    """
+
+    edge_index: Tensor
+    node_ptr: Tensor
+    edge_ptr: Tensor
+    node: Mapping[str, Tensor] = field(default_factory=dict)
+    edge: Mapping[str, Tensor] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return self.node_ptr.numel() - 1
+
+    def join(self, graphs: Tensor) -> JoinedGraphs:
+        """Return the disjoint union of some graphs ``[n]``, in that order."""
+        nodes, node_starts = _expand(self.node_ptr, graphs)
+        edges, edge_starts = _expand(self.edge_ptr, graphs)
+        edge_index = self.edge_index.index_select(1, edges)
+        edge_index += node_starts[:-1].repeat_interleave(edge_starts.diff(), output_size=edges.numel())
+        return JoinedGraphs(
+            edge_index=edge_index,
+            node_ptr=node_starts,
+            edge_ptr=edge_starts,
+            node={name: value.index_select(0, nodes) for name, value in self.node.items()},
+            edge={name: value.index_select(0, edges) for name, value in self.edge.items()},
+        )
+
+    def batches(self, graphs: Tensor, size: int) -> Iterator[tuple[Data, Tensor]]:
+        """Yield ``(batch, its graphs [<= size])`` over some graphs ``[n]`` in their order."""
+        per_graph = max(1.0, float(self.node_ptr[-1]) / max(1, len(self)))
+        portion = max(1, int(PORTION / (per_graph * size))) * size
+        for chunk in graphs.split(portion):
+            joined = self.join(chunk)
+            for start in range(0, chunk.numel(), size):
+                end = min(start + size, chunk.numel())
+                yield joined.batch(start, end), chunk[start:end]
+
+
+class JoinedGraphs:
+    """A disjoint union; ``edge_index`` counts through all of it."""
+
+    def __init__(
+        self,
+        *,
+        edge_index: Tensor,
+        node_ptr: Tensor,
+        edge_ptr: Tensor,
+        node: Mapping[str, Tensor],
+        edge: Mapping[str, Tensor],
+    ) -> None:
+        self.edge_index, self.node, self.edge = edge_index, node, edge
+        self._node_ptr, self._node_starts, self._edge_starts = node_ptr, node_ptr.tolist(), edge_ptr.tolist()
+        self._graph = torch.repeat_interleave(node_ptr.diff(), output_size=self._node_starts[-1])
+        self._structure = Structure(edge_index, self._node_starts[-1])
+
+    def batch(self, start: int, end: int) -> Data:
+        """Return graphs ``start`` to ``end`` of the union as a PyG batch."""
+        span = Span(self._node_starts[start], self._node_starts[end], self._edge_starts[start], self._edge_starts[end])
+        nodes, edges = slice(span.first_node, span.end_node), slice(span.first_edge, span.end_edge)
+        is_all = start == 0 and end == len(self._node_starts) - 1
+        edge_index = self.edge_index if is_all else self.edge_index[:, edges] - span.first_node
+        structure = self._structure if is_all else self._structure.part(span, edge_index)
+        batch = Batch(batch=self._graph[nodes] - start, ptr=self._node_ptr[start : end + 1] - span.first_node)
+        for name, value in self.node.items():
+            batch[name] = value[nodes]
+        for name, value in self.edge.items():
+            batch[name] = value[edges]
+        batch.edge_index = attach(edge_index, span.end_node - span.first_node, structure=structure)
+        return batch
+
+
+def _expand(pointers: Tensor, graphs: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the positions of the items of some graphs, and where each graph begins among them ``[n + 1]``."""
+    counts = pointers.diff().index_select(0, graphs)
+    starts = torch.zeros(graphs.numel() + 1, dtype=torch.int64)
+    torch.cumsum(counts, 0, out=starts[1:])
+    shift = pointers.index_select(0, graphs) - starts[:-1]
+    total = int(starts[-1])
+    return torch.arange(total) + shift.repeat_interleave(counts, output_size=total), starts

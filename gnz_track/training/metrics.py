@@ -1,0 +1,137 @@
+"""Metrics: small functions of arrays, each with its direction.
+
+Every function takes what the row says (``truth``, ``prediction``) as NumPy arrays and returns one float; NaN says that
+the metric is not defined there (one class only, no observed label).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from gnz_track.registry import Registry
+from gnz_track.types import Direction, Metric, TaskType
+
+__all__ = ["DEFAULT_METRICS", "METRICS", "accuracy", "auc", "average_precision", "mae", "mse", "rank_metrics"]
+
+Array = NDArray[np.generic]
+Score = Callable[[Array, Array], float]
+
+METRICS: Registry[Metric] = Registry("metric")
+DEFAULT_METRICS: dict[TaskType, str] = {
+    TaskType.node_cls: "accuracy",
+    TaskType.graph_cls: "accuracy",
+    TaskType.graph_reg: "mae",
+    TaskType.link_pred: "auc",
+}
+MULTI_LABEL_METRIC = "average_precision"
+
+for _name, _direction, _description in (
+    ("accuracy", Direction.up, "share of right classes"),
+    ("auc", Direction.up, "area under the ROC curve; mean over labels where there are several"),
+    ("average_precision", Direction.up, "area under the precision-recall steps; mean over labels"),
+    ("mae", Direction.down, "mean absolute error"),
+    ("mse", Direction.down, "mean squared error"),
+    ("mrr", Direction.up, "filtered mean reciprocal rank, heads and tails"),
+    ("hits_at_1", Direction.up, "share of filtered ranks of 1"),
+    ("hits_at_3", Direction.up, "share of filtered ranks up to 3"),
+    ("hits_at_10", Direction.up, "share of filtered ranks up to 10"),
+):
+    METRICS.add(_name, Metric(name=_name, direction=_direction, description=_description))
+
+
+def accuracy(truth: Array, prediction: Array) -> float:
+    """Return the share of ``prediction [n]`` (classes) equal to ``truth [n]``; in float32 as Torch reports it."""
+    return float((truth == prediction).astype(np.float32).mean()) if truth.size else float("nan")
+
+
+def auc(truth: Array, prediction: Array) -> float:
+    """Return the area under the ROC curve of scores ``[n]`` or ``[n, labels]`` against 0/1 ``truth`` of that shape.
+
+    Ties count a half (Mann and Whitney, 1947). With several labels: the mean over labels that have both classes;
+    NaN in ``truth`` is a label not observed.
+
+    >>> auc(np.array([0, 1, 1]), np.array([0.1, 0.9, 0.1]))
+    0.75
+    """
+    return _over_labels(_auc_of_label, truth, prediction)
+
+
+def average_precision(truth: Array, prediction: Array) -> float:
+    """Return the average precision of scores ``[n]`` or ``[n, labels]`` against 0/1 ``truth`` of that shape.
+
+    ``sum((recall_k - recall_{k-1}) * precision_k)`` over distinct thresholds, without interpolation.
+
+    >>> average_precision(np.array([0, 1, 1]), np.array([0.8, 0.9, 0.1]))
+    0.8333333333333333
+    """
+    return _over_labels(_average_precision_of_label, truth, prediction)
+
+
+def mae(truth: Array, prediction: Array) -> float:
+    """Return the mean absolute error of ``prediction`` against ``truth``, any shape, NaN in truth left out."""
+    error = np.abs(_observed_error(truth, prediction))
+    return float(error.mean()) if error.size else float("nan")
+
+
+def mse(truth: Array, prediction: Array) -> float:
+    """Return the mean squared error of ``prediction`` against ``truth``, any shape, NaN in truth left out."""
+    error = np.square(_observed_error(truth, prediction))
+    return float(error.mean()) if error.size else float("nan")
+
+
+def rank_metrics(ranks: Array) -> dict[str, float]:
+    """Return MRR and Hits@1/3/10 of ranks ``[n]`` that count from 1."""
+    hits = {f"hits_at_{k}": float((ranks <= k).mean()) for k in (1, 3, 10)}
+    return {"mrr": float((1.0 / ranks.astype(np.float64)).mean()), **hits}
+
+
+def _observed_error(truth: Array, prediction: Array) -> NDArray[np.float64]:
+    error = np.asarray(prediction, dtype=np.float64) - np.asarray(truth, dtype=np.float64)
+    observed: NDArray[np.float64] = error[~np.isnan(np.asarray(truth, dtype=np.float64))]
+    return observed
+
+
+def _over_labels(score: Score, truth: Array, prediction: Array) -> float:
+    if truth.ndim == 1:
+        return score(truth, prediction)
+    values = []
+    for label in range(truth.shape[1]):
+        observed = ~np.isnan(truth[:, label])
+        values.append(score(truth[observed, label], prediction[observed, label]))
+    defined = [value for value in values if not np.isnan(value)]
+    return float(np.mean(defined)) if defined else float("nan")
+
+
+def _auc_of_label(truth: Array, prediction: Array) -> float:
+    is_positive = truth > 0
+    n_positive = int(is_positive.sum())
+    n_negative = truth.size - n_positive
+    if n_positive == 0 or n_negative == 0:
+        return float("nan")
+    ranks = rankdata(prediction)
+    return float((ranks[is_positive].sum() - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
+
+
+def _average_precision_of_label(truth: Array, prediction: Array) -> float:
+    n_positive = int((truth > 0).sum())
+    if n_positive == 0:
+        return float("nan")
+    order = np.argsort(-prediction, kind="stable")
+    hits = np.cumsum(truth[order] > 0)
+    is_threshold = np.append(np.diff(prediction[order]) != 0, True)
+    hits, seen = hits[is_threshold], np.flatnonzero(is_threshold) + 1
+    return float(np.sum(np.diff(hits, prepend=0) * (hits / seen)) / n_positive)
+
+
+# Metric -> function of (truth, prediction); rank metrics are made from ranks and are not here.
+FUNCTIONS: dict[str, Score] = {
+    "accuracy": accuracy,
+    "auc": auc,
+    "average_precision": average_precision,
+    "mae": mae,
+    "mse": mse,
+}

@@ -1,0 +1,226 @@
+"""What is minimised, and what is predicted, for each task type.
+
+An objective holds what training may see: features, message edges, and training labels. Held-out labels live in a
+:class:`~gnz_track.training.scorers.Scorer`. The model is given graphs whose ``y`` shows training labels only: others
+are -1 (classes) or NaN (numbers), and batches of held-out graphs have no ``y``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Generator, Tensor, nn
+from torch.nn import functional
+from torch_geometric.data import Data
+
+from gnz_track.errors import ModelInvalid
+from gnz_track.training.graphs import GraphCollection
+
+__all__ = ["GraphObjective", "LinkObjective", "NodeObjective", "Objective", "TripleObjective"]
+
+
+class Objective(Protocol):
+    """One epoch is one pass over ``batches``; each gives one optimiser step on ``loss``."""
+
+    def batches(self, generator: Generator) -> Iterator[Any]:
+        """Yield the batches of one epoch; all order is drawn from the generator."""
+        ...
+
+    def loss(self, model: nn.Module, batch: Any) -> tuple[Tensor, int]:
+        """Return the mean loss over a batch (a scalar) and the number of examples in it."""
+        ...
+
+    def predict(self, model: nn.Module) -> Tensor:
+        """Return, in one pass, all that scoring of held-out examples needs."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class NodeObjective:
+    """Cross-entropy over training nodes ``[n]`` with labels ``[n]``; predicts logits ``[n_nodes, classes]``."""
+
+    data: Data
+    nodes: Tensor
+    labels: Tensor
+
+    def batches(self, generator: Generator) -> Iterator[Data]:
+        """Yield the whole graph, once."""
+        del generator
+        yield self.data
+
+    def loss(self, model: nn.Module, batch: Data) -> tuple[Tensor, int]:
+        """Return the cross-entropy of the training nodes."""
+        logits = _checked(model, model(batch), batch.num_nodes)
+        return functional.cross_entropy(logits.index_select(0, self.nodes), self.labels), self.nodes.numel()
+
+    def predict(self, model: nn.Module) -> Tensor:
+        """Return the logits of all nodes ``[n_nodes, classes]``."""
+        logits: Tensor = model(self.data)
+        return logits
+
+
+def classes_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    """Return the cross-entropy of logits ``[n, classes]`` and labels ``[n]``."""
+    return functional.cross_entropy(logits, labels)
+
+
+def labels_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    """Return the binary cross-entropy of logits and 0/1 labels ``[n, labels]``; NaN labels are not observed."""
+    observed = ~torch.isnan(labels)
+    return functional.binary_cross_entropy_with_logits(logits[observed], labels[observed])
+
+
+def numbers_loss(outputs: Tensor, targets: Tensor) -> Tensor:
+    """Return the mean squared error of outputs and targets ``[n, targets]``; NaN targets are not observed."""
+    observed = ~torch.isnan(targets)
+    return functional.mse_loss(outputs[observed], targets[observed])
+
+
+GRAPH_LOSSES = {"classes": classes_loss, "labels": labels_loss, "numbers": numbers_loss}
+
+
+@dataclass(frozen=True, eq=False)
+class GraphObjective:
+    """A loss over graphs in shuffled batches; predicts ``[n_held_out, out]`` for the held-out graphs, in their order.
+
+    ``labels`` belong to the ``train`` graphs, one row each.
+    """
+
+    graphs: GraphCollection
+    train: Tensor
+    labels: Tensor
+    held_out: Tensor
+    loss_name: str
+    batch_size: int
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        rows = torch.full((len(self.graphs),), -1)
+        rows[self.train] = torch.arange(self.train.numel())
+        object.__setattr__(self, "_row_of", rows)
+        # Held-out graphs are the same at every epoch: joined once.
+        held_out = [self._moved(batch) for batch, _ in self.graphs.batches(self.held_out, EVALUATION)]
+        object.__setattr__(self, "_held_out_batches", held_out)
+
+    def _moved(self, batch: Data) -> Data:
+        # Moving would make new tensors, without the structure that hangs on the edges.
+        return batch if self.device == "cpu" else batch.to(self.device)
+
+    def batches(self, generator: Generator) -> Iterator[Data]:
+        """Yield shuffled batches of training graphs with their labels as ``y``."""
+        order = self.train[torch.randperm(self.train.numel(), generator=generator)]
+        for batch, graphs in self.graphs.batches(order, self.batch_size):
+            batch.y = self.labels.index_select(0, self._row_of.index_select(0, graphs))  # type: ignore[attr-defined]
+            yield self._moved(batch)
+
+    def loss(self, model: nn.Module, batch: Data) -> tuple[Tensor, int]:
+        """Return the loss of one batch."""
+        n_graphs = batch.ptr.numel() - 1
+        labels = batch.y
+        outputs = _checked(model, model(batch), n_graphs)
+        return GRAPH_LOSSES[self.loss_name](outputs, labels), n_graphs
+
+    def predict(self, model: nn.Module) -> Tensor:
+        """Return the outputs for the held-out graphs ``[n_held_out, out]``."""
+        return torch.cat([model(batch) for batch in self._held_out_batches])  # type: ignore[attr-defined]
+
+
+EVALUATION = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class LinkObjective:
+    """Binary cross-entropy over training pairs ``[2, n]`` with labels ``[n]``; predicts node codes."""
+
+    data: Data
+    pairs: Tensor
+    labels: Tensor
+
+    def batches(self, generator: Generator) -> Iterator[Data]:
+        """Yield the whole graph, once."""
+        del generator
+        yield self.data
+
+    def loss(self, model: Any, batch: Data) -> tuple[Tensor, int]:
+        """Return the cross-entropy of the training pairs."""
+        logits = model.decode(_checked(model, model.encode(batch), batch.num_nodes), self.pairs)
+        return functional.binary_cross_entropy_with_logits(logits, self.labels), self.labels.numel()
+
+    def predict(self, model: Any) -> Tensor:
+        """Return the node codes ``[n_nodes, width]``."""
+        codes: Tensor = model.encode(self.data)
+        return codes
+
+
+@dataclass(frozen=True, eq=False)
+class TripleObjective:
+    """Binary cross-entropy over training triples and as many with a false tail, drawn anew every epoch.
+
+    ``triples [3, n]`` are head, relation, tail. A false tail is drawn again, up to :data:`REDRAWS` times, while it
+    makes a training triple.
+    """
+
+    data: Data
+    triples: Tensor
+    n_relations: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_known", self._code(*self.triples).sort().values)
+        n = self.triples.size(1)
+        object.__setattr__(self, "_labels", torch.cat([torch.ones(n), torch.zeros(n)]).to(self.triples.device))
+
+    def batches(self, generator: Generator) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield all pairs ``[2, 2n]`` and relations ``[2n]`` of an epoch, the true ones first."""
+        head, relation, tail = self.triples
+        false = self._draw_tails(generator)
+        pairs = torch.stack([torch.cat([head, head]), torch.cat([tail, false])])
+        yield pairs, torch.cat([relation, relation])
+
+    def loss(self, model: Any, batch: tuple[Tensor, Tensor]) -> tuple[Tensor, int]:
+        """Return the cross-entropy of true and false triples."""
+        codes = _checked(model, model.encode(self.data), self.data.num_nodes)
+        logits = model.decode(codes, *batch)
+        return functional.binary_cross_entropy_with_logits(logits, self._labels), logits.numel()  # type: ignore[attr-defined]
+
+    def predict(self, model: Any) -> Tensor:
+        """Return the node codes ``[n_nodes, width]``."""
+        codes: Tensor = model.encode(self.data)
+        return codes
+
+    def _code(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
+        n_nodes = self.data.num_nodes
+        return (head * self.n_relations + relation) * n_nodes + tail
+
+    def _draw_tails(self, generator: Generator) -> Tensor:
+        head, relation, tail = self.triples
+        n_nodes = self.data.num_nodes
+        # Drawn on the CPU whatever the device, so that a seed means the same numbers everywhere.
+        false = torch.randint(n_nodes, tail.shape, generator=generator).to(tail.device)
+        suspects = torch.arange(tail.numel(), device=tail.device)
+        for _ in range(REDRAWS):
+            codes = self._code(head[suspects], relation[suspects], false[suspects])
+            known: Tensor = self._known  # type: ignore[attr-defined]
+            at = torch.searchsorted(known, codes).clamp_(max=known.numel() - 1)
+            suspects = suspects[known[at] == codes]
+            if suspects.numel() == 0:
+                break
+            false[suspects] = torch.randint(n_nodes, suspects.shape, generator=generator).to(tail.device)
+        return false
+
+
+REDRAWS = 8
+
+
+def _checked(model: nn.Module, outputs: Any, n_rows: int | None) -> Tensor:
+    """Return the outputs if they have one row for each of ``n_rows`` examples."""
+    if isinstance(outputs, Tensor) and outputs.dim() == 2 and outputs.size(0) == n_rows:  # noqa: PLR2004
+        return outputs
+    found = f"shape {tuple(outputs.shape)}" if isinstance(outputs, Tensor) else f"a {type(outputs).__name__}"
+    raise ModelInvalid(
+        type(model).__name__,
+        f"its forward returned {found} where [{n_rows}, channels] was expected",
+        remedy="return one row per node (or per graph on graph tasks); multi_task_factory adds the pooling",
+    )

@@ -1,0 +1,35 @@
+"""Training without labels, as a utility: its loss is no score."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch_geometric.data import Data
+
+from gnz_track.errors import BadValue, Diverged
+
+__all__ = ["train_dgi"]
+
+
+def train_dgi(model: Any, data: Data, epochs: int = 100, lr: float = 1e-3, *, device: str = "cpu") -> dict[str, list[float]]:
+    """Train a :class:`~gnz_track.models.dgi.DGI` or ``DGIWrapper`` on one graph; return ``{"dgi_loss": [...]}``.
+
+    Shuffles are drawn from the global Torch generator: seed it first.
+    """
+    if epochs < 1:
+        raise BadValue("epochs", epochs, "a whole number from 1 upwards")
+    model, data = model.to(device), data.to(device)
+    optimiser = torch.optim.Adam(model.parameters(), lr=lr)
+    losses: list[float] = []
+    model.train()
+    for epoch in range(epochs):
+        optimiser.zero_grad()
+        loss = model.loss(*model(data))
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+        if not math.isfinite(losses[-1]):
+            raise Diverged("the training loss", losses[-1], epoch)
+    return {"dgi_loss": losses}

@@ -1,0 +1,40 @@
+"""The table of protocols. A protocol is data: to add one, add a row."""
+
+from __future__ import annotations
+
+from gnz_track.registry import Registry
+from gnz_track.types import Optimiser, Protocol, Selection, TaskType
+
+__all__ = ["PROTOCOLS"]
+
+PROTOCOLS: Registry[Protocol] = Registry("protocol", command="gnz protocols", entry_point_group="gnz_track.protocols")
+
+# The published settings of the GraphNetz benchmark (graph regression: batches of 64).
+_PUBLISHED = {
+    TaskType.node_cls: Optimiser(lr=1e-2, weight_decay=5e-4),
+    TaskType.graph_cls: Optimiser(lr=1e-3, batch_size=32),
+    TaskType.graph_reg: Optimiser(lr=1e-3, batch_size=64),
+    TaskType.link_pred: Optimiser(lr=1e-2),
+}
+
+PROTOCOLS.add(
+    "graphnetz",
+    Protocol(
+        name="graphnetz",
+        version=1,
+        optimisers=_PUBLISHED,
+        selection=Selection.last_epoch,
+        description="Adam, hidden 64, scored at the fixed last epoch",
+    ),
+)
+PROTOCOLS.add(
+    "best-val",
+    Protocol(
+        name="best-val",
+        version=1,
+        optimisers=_PUBLISHED,
+        selection=Selection.best_validation,
+        patience=50,
+        description="as graphnetz, scored at the best validation epoch; stops after 50 epochs without a better one",
+    ),
+)

@@ -1,0 +1,155 @@
+"""Held-out labels, and the metrics on them.
+
+A scorer is built for one part (validation or test) and never given to an objective. All scorers of an epoch read the
+same prediction, made by one forward pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from gnz_track.training.metrics import FUNCTIONS, rank_metrics
+
+__all__ = ["GraphScorer", "LinkScorer", "NodeScorer", "Scorer", "TripleScorer"]
+
+
+class Scorer(Protocol):
+    """Scores one held-out part."""
+
+    def score(self, model: nn.Module, prediction: Tensor, metric: str) -> float:
+        """Return one metric of what the objective predicted."""
+        ...
+
+    def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
+        """Return every metric of the task type, costly ones included."""
+        ...
+
+
+def _arrays(labels: Tensor, outputs: Tensor) -> tuple[Any, Any]:
+    return labels.numpy(force=True), outputs.numpy(force=True)
+
+
+@dataclass(frozen=True, eq=False)
+class NodeScorer:
+    """Classes of held-out nodes ``[n]``, from logits of all nodes."""
+
+    nodes: Tensor
+    labels: Tensor
+
+    def score(self, model: nn.Module, prediction: Tensor, metric: str) -> float:
+        """Return one metric; ``auc`` for two classes uses the margin between them."""
+        del model
+        return _score_classes(self.labels, prediction.index_select(0, self.nodes), metric)
+
+    def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
+        """Return accuracy, and AUC and average precision where there are two classes."""
+        return {name: self.score(model, prediction, name) for name in _class_metrics(prediction)}
+
+
+def _class_metrics(logits: Tensor) -> tuple[str, ...]:
+    return ("accuracy", "auc", "average_precision") if logits.size(1) == 2 else ("accuracy",)  # noqa: PLR2004
+
+
+def _score_classes(labels: Tensor, logits: Tensor, metric: str) -> float:
+    if metric == "accuracy":
+        return FUNCTIONS[metric](*_arrays(labels, logits.argmax(dim=1)))
+    return FUNCTIONS[metric](*_arrays(labels, logits[:, 1] - logits[:, 0]))
+
+
+@dataclass(frozen=True, eq=False)
+class GraphScorer:
+    """Labels of held-out graphs; ``rows [n]`` are their places in the prediction. Kinds as in the graph losses."""
+
+    rows: Tensor
+    labels: Tensor
+    kind: str
+
+    def score(self, model: nn.Module, prediction: Tensor, metric: str) -> float:
+        """Return one metric of classes, labels or numbers."""
+        del model
+        outputs = prediction.index_select(0, self.rows)
+        if self.kind == "classes":
+            return _score_classes(self.labels, outputs, metric)
+        return FUNCTIONS[metric](*_arrays(self.labels, outputs))
+
+    def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
+        """Return all metrics of the kind."""
+        names = {"classes": _class_metrics(prediction), "labels": ("average_precision", "auc"), "numbers": ("mae", "mse")}
+        return {name: self.score(model, prediction, name) for name in names[self.kind]}
+
+
+@dataclass(frozen=True, eq=False)
+class LinkScorer:
+    """Held-out pairs ``[2, n]`` with labels ``[n]``, from node codes."""
+
+    pairs: Tensor
+    labels: Tensor
+
+    def score(self, model: Any, prediction: Tensor, metric: str) -> float:
+        """Return AUC or average precision."""
+        return FUNCTIONS[metric](*_arrays(self.labels, model.decode(prediction, self.pairs)))
+
+    def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
+        """Return AUC and average precision."""
+        return {name: self.score(model, prediction, name) for name in ("auc", "average_precision")}
+
+
+@dataclass(frozen=True, eq=False)
+class TripleScorer:
+    """Held-out triples ``[3, n]`` and their false tails ``[n]``, from node codes.
+
+    ``known [3, m]`` are all true triples of every part: ranks are filtered by them (Bordes et al., NeurIPS 2013).
+    """
+
+    triples: Tensor
+    false_tails: Tensor
+    known: Tensor
+
+    def score(self, model: Any, prediction: Tensor, metric: str) -> float:
+        """Return the AUC of true against false triples; rank metrics are part of :meth:`score_fully`."""
+        if metric not in FUNCTIONS:
+            return self.score_fully(model, prediction)[metric]
+        head, relation, tail = self.triples
+        true = model.decode(prediction, torch.stack([head, tail]), relation)
+        false = model.decode(prediction, torch.stack([head, self.false_tails]), relation)
+        labels = torch.cat([torch.ones_like(true), torch.zeros_like(false)])
+        return FUNCTIONS[metric](*_arrays(labels, torch.cat([true, false])))
+
+    def score_fully(self, model: Any, prediction: Tensor) -> Mapping[str, float]:
+        """Return AUC, filtered MRR and Hits@1/3/10 over heads and tails."""
+        head, relation, tail = self.triples
+        known_head, known_relation, known_tail = self.known
+        tails = _ranks(model.score_tails, prediction, (head, relation, tail), (known_head, known_relation, known_tail))
+        heads = _ranks(model.score_heads, prediction, (tail, relation, head), (known_tail, known_relation, known_head))
+        return {"auc": self.score(model, prediction, "auc"), **rank_metrics(np.concatenate([tails, heads]))}
+
+
+CHUNK = 512
+
+
+def _ranks(score: Any, codes: Tensor, queries: tuple[Tensor, ...], known: tuple[Tensor, ...]) -> Any:
+    """Return the filtered rank, from 1, of each answer ``[n]``; ties count half, as the expected rank.
+
+    A query is (given, relation, answer); answers that are known to be true for it do not compete.
+    """
+    given, relation, answer = queries
+    span = int(torch.cat([relation, known[1]]).max()) + 1
+    known_keys, order = (known[0] * span + known[1]).sort(stable=True)
+    known_answers = known[2][order]
+    ranks = []
+    for rows in torch.arange(given.numel()).split(CHUNK):
+        scores = score(codes, given[rows], relation[rows])
+        own = scores.gather(1, answer[rows].unsqueeze(1))
+        keys = given[rows] * span + relation[rows]
+        first, last = torch.searchsorted(known_keys, keys), torch.searchsorted(known_keys, keys, right=True)
+        at = torch.repeat_interleave(last - first)
+        offset = torch.arange(at.numel()) - ((last - first).cumsum(0) - (last - first))[at]
+        scores[at, known_answers[first[at] + offset]] = -torch.inf
+        ranks.append(1 + (scores > own).sum(1) + 0.5 * ((scores == own) & torch.isfinite(scores)).sum(1))
+    return torch.cat(ranks).double().numpy(force=True)

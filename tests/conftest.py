@@ -1,0 +1,39 @@
+"""What all tests share: one thread each, and the mirror of raw public data."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+# Before anything imports NumPy or Torch: two workers with two threads each fight over two cores.
+for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+
+ROOT = Path(__file__).resolve().parents[1]
+MIRROR = Path(os.environ.get("GNZ_MIRROR") or ROOT.parent / "shared" / "data")
+NO_MIRROR = f"no mirror of raw data: {MIRROR} is not a folder, and GNZ_MIRROR names no other"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the tests marked ``mirror`` where there is none."""
+    if MIRROR.is_dir():
+        return
+    for item in items:
+        if item.get_closest_marker("mirror"):
+            item.add_marker(pytest.mark.skip(reason=NO_MIRROR))
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """Return the folder of the project."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def mirror() -> Path:
+    """Return the folder of raw public data, in the layout of PyG's raw folders."""
+    if not MIRROR.is_dir():
+        pytest.skip(NO_MIRROR)
+    return MIRROR

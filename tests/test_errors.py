@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import pytest
+
+from gnz_track import errors
+from gnz_track.errors import GnzError, near_matches
+
+NAMES = ["GCN", "GAT", "GraphSAGE"]
+
+TEXTS: dict[str, tuple[GnzError, str]] = {
+    "UnknownName": (
+        errors.UnknownName("model", "graphsage", NAMES, command="gnz models"),
+        "unknown model 'graphsage'; did you mean 'GraphSAGE'? List all with: gnz models",
+    ),
+    "UnknownName, nothing near": (
+        errors.UnknownName("model", "xyz", NAMES),
+        "unknown model 'xyz'; known: GAT, GCN, GraphSAGE",
+    ),
+    "UnknownName, two near": (
+        errors.UnknownName("model", "gxt", ["gat", "gut"]),
+        "unknown model 'gxt'; did you mean 'gut' or 'gat'?",
+    ),
+    "UnknownName, none known": (errors.UnknownName("model", "xyz", []), "unknown model 'xyz'; known: none"),
+    "UnknownName, many known": (
+        errors.UnknownName("model", "xyz", [f"m{n:02}" for n in range(13)]),
+        "unknown model 'xyz'; known: m00, m01, m02, m03, m04, m05, m06, m07, m08, m09, m10, m11, ...",
+    ),
+    "DuplicateName": (
+        errors.DuplicateName("model", "GCN"),
+        "model 'GCN' is registered already; choose another name or remove the first one",
+    ),
+    "TargetMissing": (
+        errors.TargetMissing("a:b", "there is no module 'a'"),
+        (
+            "cannot import 'a:b': there is no module 'a'; expected 'package.module:attribute' importable from here "
+            "(is its folder on PYTHONPATH?)"
+        ),
+    ),
+    "BadSeeds": (
+        errors.BadSeeds("3-1"),
+        (
+            "cannot read seeds '3-1'; allowed: '0-9', '3', '0,1,5' or '0-4,10', whole numbers from 0 to 2147483647, "
+            "each once. Try: --seeds 0-4"
+        ),
+    ),
+    "BadValue": (
+        errors.BadValue("epochs", 0, "a whole number", command="--epochs 5"),
+        "epochs is 0; allowed: a whole number. Try: --epochs 5",
+    ),
+    "DataMissing": (
+        errors.DataMissing("cora", ["data", "mirror"], command="gnz data get cora", reason="no mirror"),
+        "the data of 'cora' are not here (no mirror); looked in: data, mirror. Fetch with: gnz data get cora",
+    ),
+    "DataMissing, nowhere": (
+        errors.DataMissing("cora", [], command="gnz data get cora"),
+        "the data of 'cora' are not here; looked in: nowhere. Fetch with: gnz data get cora",
+    ),
+    "DataCorrupted": (
+        errors.DataCorrupted("cora", "data/cora", expected="aa", found="bb", command="gnz data get cora"),
+        (
+            "the frozen dataset 'cora' in data/cora is corrupted: expected digest aa, found bb. "
+            "Rebuild with: gnz data get cora"
+        ),
+    ),
+    "DataUnusable": (
+        errors.DataUnusable("cora", "data/cora", "it has no card", command="gnz data get cora"),
+        "the dataset 'cora' in data/cora cannot be used: it has no card. Rebuild with: gnz data get cora",
+    ),
+    "SplitImpossible": (
+        errors.SplitImpossible("cora", "published", "it has no masks"),
+        "dataset 'cora' cannot be split by policy 'published': it has no masks",
+    ),
+    "ModelInvalid": (
+        errors.ModelInvalid("Net", "it has no forward", remedy="add one"),
+        "model 'Net' cannot be used: it has no forward; add one",
+    ),
+    "Diverged": (
+        errors.Diverged("train/loss", float("nan"), 7),
+        "diverged: train/loss is nan at epoch 7; the cell was stopped. A smaller learning rate is the usual remedy",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_text_of_an_error(name: str) -> None:
+    error, text = TEXTS[name]
+    assert str(error) == text
+    assert isinstance(error, GnzError)
+    assert type(error).__name__ == name.partition(",")[0]
+
+
+def test_every_error_has_its_text_tested() -> None:
+    public = {name for name in errors.__all__ if isinstance(getattr(errors, name), type)} - {"GnzError"}
+    assert public == {name.partition(",")[0] for name in TEXTS}
+
+
+def test_errors_carry_their_facts() -> None:
+    unknown = errors.UnknownName("model", "gcm", NAMES)
+    assert (unknown.kind, unknown.name, unknown.near) == ("model", "gcm", ["GCN"])
+    corrupted = errors.DataCorrupted("cora", "data", expected="aa", found="bb", command="x")
+    assert (corrupted.expected, corrupted.found) == ("aa", "bb")
+    assert errors.DataMissing("cora", [], command="x").dataset == "cora"
+    assert errors.Diverged("loss", 1.0, 7).epoch == 7
+
+
+def test_near_matches_ignore_case_and_keep_the_known_spelling() -> None:
+    assert near_matches("GRAPHSAGE", NAMES) == ["GraphSAGE"]
+    assert near_matches("ga", NAMES, n=1) == ["GAT"]
+    assert near_matches("zzz", NAMES) == []

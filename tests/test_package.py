@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import doctest
+import importlib
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import gnz_track
+from gnz_track.registry import import_target
+
+ROOT = Path(__file__).resolve().parents[1]
+MODULES = [
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    for path in sorted((ROOT / "gnz_track").rglob("*.py"))
+    if path.stem != "__main__"
+]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+HEAVY = "{'torch', 'torch_geometric', 'mlflow', 'numpy', 'pandas', 'scipy', 'sklearn', 'optuna', 'matplotlib', 'ray'}"
+HELP = "import sys; sys.argv = ['gnz', '--help']; from gnz_track.cli import main; main()"
+
+
+def run_python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+
+
+def test_import_is_cheap() -> None:
+    found = run_python(f"import sys, gnz_track; print(sorted({HEAVY} & set(sys.modules)))")
+    assert found.stdout.strip() == "[]"
+
+
+def test_help_is_cheap_and_names_the_command() -> None:
+    at_exit = f"import atexit, sys; atexit.register(lambda: print(sorted({HEAVY} & set(sys.modules)), file=sys.stderr))"
+    found = run_python(f"{at_exit}; {HELP}")
+    assert found.stderr.strip() == "[]"
+    assert "gnz" in found.stdout
+
+
+def test_command_of_the_project_can_be_imported() -> None:
+    assert callable(import_target(PROJECT["scripts"]["gnz"]))
+
+
+def test_every_public_name_resolves() -> None:
+    assert len(set(gnz_track.__all__)) == len(gnz_track.__all__)
+    for name in gnz_track.__all__:
+        assert getattr(gnz_track, name) is not None, name
+    assert dir(gnz_track) == sorted(gnz_track.__all__)
+
+
+def test_name_that_is_not_public_is_refused() -> None:
+    with pytest.raises(AttributeError, match="module 'gnz_track' has no attribute 'no_such_name'"):
+        _ = gnz_track.no_such_name
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_examples_in_docstrings_hold(module: str) -> None:
+    found = doctest.testmod(importlib.import_module(module), optionflags=doctest.ELLIPSIS)
+    assert found.failed == 0
+
+
+def test_words_show_examples() -> None:
+    registry = importlib.import_module("gnz_track.registry")
+    assert sum(len(test.examples) for test in doctest.DocTestFinder().find(registry)) >= 5
+
+
+def test_every_dependency_is_pinned_within_its_bounds() -> None:
+    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    pins = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    assert all(re.fullmatch(r"==[\w.]+", str(pin.specifier)) for pin in pins), "exact versions without local tags only"
+    versions = {canonicalize_name(pin.name): str(pin.specifier).removeprefix("==") for pin in pins}
+    wanted = [Requirement(text) for text in PROJECT["dependencies"] + PROJECT["optional-dependencies"]["test"]]
+    for dependency in wanted:
+        version = versions.get(canonicalize_name(dependency.name))
+        assert version, f"{dependency.name} is not pinned"
+        assert dependency.specifier.contains(version), f"{dependency} does not allow {version}"
+
+
+def tracked_texts() -> dict[str, str]:
+    """Return what git tracks, or will once it is added; binary files left out."""
+    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    texts = {}
+    for name in filter(None, names):
+        content = (ROOT / name).read_bytes() if (ROOT / name).is_file() else b""
+        if b"\0" not in content:
+            texts[name] = content.decode("utf-8")
+    return texts
+
+
+@pytest.fixture(scope="module")
+def texts() -> dict[str, str]:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a clone: git cannot list the tracked files")
+    return tracked_texts()
+
+
+MACHINE_PATH = re.compile(r"(?<![\w.])/(work|tmp/w|root)\b")
+# Top-level domains and names that RFC 2606 keeps for examples belong to nobody.
+ADDRESS = re.compile(
+    r"[\w.+-]+@(?!(?:[\w-]+\.)*example\.)[\w-]+(?:\.[\w-]+)*\.(?!example\b|test\b|invalid\b)[a-z]{2,}\b"
+)
+
+
+# In parts, so that this file does not hold what it looks for.
+@pytest.mark.parametrize(
+    ("pattern", "parts"),
+    [
+        (MACHINE_PATH, ("see /", "work/main/x.py")),
+        (MACHINE_PATH, ("'/", "root/.cache'")),
+        (MACHINE_PATH, ("in /", "tmp/w/v")),
+        (ADDRESS, ("ask jo.doe", "@uni-x.edu")),
+    ],
+)
+def test_pattern_finds_what_it_should(pattern: re.Pattern[str], parts: tuple[str, ...]) -> None:
+    assert pattern.search("".join(parts))
+    assert not any(pattern.search(part) for part in parts)
+
+
+@pytest.mark.parametrize(
+    "text", ["gnz_track/work/x", "framework/a", "../work/x", "@app.command()", "default@2", "x @ y.T"]
+)
+def test_pattern_leaves_other_text_alone(text: str) -> None:
+    assert not MACHINE_PATH.search(text)
+    assert not ADDRESS.search(text)
+
+
+@pytest.mark.parametrize("pattern", [MACHINE_PATH, ADDRESS], ids=["machine path", "e-mail address"])
+def test_tracked_files_name_no_machine_and_nobody(pattern: re.Pattern[str], texts: dict[str, str]) -> None:
+    found = [
+        f"{name}:{number}: {line.strip()}"
+        for name, text in texts.items()
+        for number, line in enumerate(text.splitlines(), 1)
+        if pattern.search(line)
+    ]
+    assert not found, "\n" + "\n".join(found)
+
+
+FOLDERS = ("gnz_track/", "tests/", "benchmarks/", "docs/", "docker/", "examples/", ".ci/")
+FILES = re.compile(r"[\w-]+\.(md|toml)|constraints\.txt|Makefile|LICENSE")
+
+
+def named_paths(text: str) -> set[str]:
+    """Return the paths of this project that a page names, in code marks or as targets of links."""
+    marked = [word for code in re.findall(r"`([^`\n]+)`", text) for word in code.split()]
+    linked = [target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in target]
+    candidates = {word.partition("::")[0].rstrip(".,;:") for word in marked} | set(filter(None, linked))
+    return {word for word in candidates if word.startswith(FOLDERS) or FILES.fullmatch(word) or word in linked}
+
+
+def is_there(path: str) -> bool:
+    """Tell whether a path exists; ``<name>`` in it stands for any name."""
+    return any(ROOT.glob(re.sub(r"<[^>]+>", "*", path.rstrip("/"))))
+
+
+def test_named_paths_are_recognised() -> None:
+    page = "`gnz_track/<room>/`, `make test`, `a/b`, `nets.py`, [log](CHANGELOG.md#top), [site](https://x.example/a.md)"
+    assert named_paths(page) == {"gnz_track/<room>/", "CHANGELOG.md"}
+    assert is_there("gnz_track/types.py")
+    assert not is_there("gnz_track/no_such_room/<category>.py")
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "README.md"])
+def test_paths_that_a_page_names_exist(page: str) -> None:
+    named = named_paths((ROOT / page).read_text("utf-8"))
+    assert named, f"{page} names no path; has the pattern gone blind?"
+    missing = sorted(path for path in named if not is_there(path))
+    assert not missing, f"{page} names paths that are gone: {missing}"
