@@ -19,7 +19,7 @@ class Field:
 
     ``kind`` is ``tensor`` or the Python type (``int``, ``float``, ``bool``, ``str``) that it was.
     ``along`` says what cuts it along dimension ``dim``: ``node`` and ``edge`` the common pointers, ``own`` the pointer
-    ``ptr/<key>``, ``fixed`` a constant ``stride`` per graph, ``each`` one index of a stacked dimension per graph.
+    ``cut/<key>``, ``fixed`` a constant ``stride`` per graph, ``each`` one index of a stacked dimension per graph.
     """
 
     kind: str

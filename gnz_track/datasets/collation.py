@@ -1,7 +1,7 @@
 """Many graphs into one set of tensors with pointers, and back.
 
 Every field is concatenated along the dimension that PyG would use; ``edge_index`` keeps the local numbering of its
-graph. Pointers ``ptr/node`` and ``ptr/edge`` are always there; ``ptr/<key>`` only for fields that neither follow.
+graph. Pointers ``ptr/node`` and ``ptr/edge`` are always there; ``cut/<key>`` only for fields that follow neither.
 """
 
 from __future__ import annotations
@@ -103,7 +103,9 @@ def _count_nodes(graph: Data) -> int:
         found = graph.num_nodes
     if found is None:
         raise BadValue("the number of nodes", None, "a graph with x, pos, edge_index or num_nodes")
-    return int(found)
+    edges = graph.get("edge_index")
+    largest = int(edges.max()) if isinstance(edges, Tensor) and edges.numel() else -1
+    return max(int(found), largest + 1)
 
 
 def _count_edges(graph: Data) -> int:
@@ -149,7 +151,7 @@ def _cut(column: _Column, dim: int, lengths: list[int], kind: str = "tensor") ->
             return Field(kind, along, dim), {}
     if len(set(lengths)) == 1:
         return Field(kind, "fixed", dim, lengths[0]), {}
-    return Field(kind, "own", dim), {f"ptr/{column.key}": _pointer(lengths)}
+    return Field(kind, "own", dim), {f"cut/{column.key}": _pointer(lengths)}
 
 
 def _collate_numbers(column: _Column) -> tuple[Field, dict[str, Tensor]]:

@@ -66,5 +66,5 @@ TASKS = (
     Task("random_tsp", TaskType.link_pred, epochs=80, category=Category.combinatorial),
     Task("random_coloring", TaskType.link_pred, epochs=80, category=Category.combinatorial),
     Task("grid_mines", TaskType.node_cls, epochs=60, category=Category.combinatorial),
-    Task("graph_families", TaskType.graph_reg, epochs=15, category=Category.combinatorial),
+    Task("graph_families", TaskType.graph_reg, epochs=30, category=Category.combinatorial),
 )

@@ -36,7 +36,7 @@ class FrozenDataset(Sequence[Data]):
 
     ``tensors`` maps names to collated tensors, read-only by convention: fields under their own names (``x``
     ``[n_nodes, ...]``, ``edge_index`` ``[2, n_edges]`` in the numbering of each graph, ``y``, ...), pointers under
-    ``ptr/<name>``.
+    ``ptr/node``, ``ptr/edge`` and ``cut/<field>``.
     """
 
     def __init__(self, folder: Path, card: Card, tensors: MappedTensors) -> None:
@@ -57,7 +57,7 @@ class FrozenDataset(Sequence[Data]):
         for key, field in self.card.fields.items():
             graph[key] = value_of(field, self.tensors[key], *self._range(key, position))
         if self.card.has_num_nodes:
-            graph.num_nodes = operator.sub(*reversed(self._bounds("node", position)))
+            graph.num_nodes = operator.sub(*reversed(self._bounds("ptr/node", position)))
         return graph
 
     def __iter__(self) -> Iterator[Data]:
@@ -153,7 +153,7 @@ class FrozenDataset(Sequence[Data]):
             return position, position + 1
         if field.along == "fixed":
             return position * field.stride, (position + 1) * field.stride
-        return self._bounds(key if field.along == "own" else field.along, position)
+        return self._bounds(f"cut/{key}" if field.along == "own" else f"ptr/{field.along}", position)
 
     def _bounds(self, name: str, position: int) -> tuple[int, int]:
         if name not in self._pointers:
@@ -162,12 +162,14 @@ class FrozenDataset(Sequence[Data]):
         return int(pointer[position]), int(pointer[position + 1])
 
     def _checked_pointer(self, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
-        pointer = self.tensors[f"ptr/{name}"].numpy()
-        total = self.card.sizes.get(f"n_{name}s")
-        if name in self.card.fields and self.card.fields[name].along == "own":
-            total = self.tensors.entries[name].shape[self.card.fields[name].dim]
+        pointer = self.tensors[name].numpy()
+        kind, _, key = name.partition("/")
+        if kind == "cut":
+            total = self.tensors.entries[key].shape[self.card.fields[key].dim]
+        else:
+            total = self.card.sizes[f"n_{key}s"]
         if pointer[0] != 0 or pointer[-1] != total or (np.diff(pointer) < 0).any():
-            raise _unusable(self.name, self.folder, f"the pointer of {name!r} does not fit its tensors")
+            raise _unusable(self.name, self.folder, f"the pointer {name!r} does not fit its tensors")
         return pointer
 
 
@@ -265,7 +267,7 @@ def _as_tensor(split: Tensor | Sequence[int]) -> Tensor:
 def _check_fields(folder: Path, card: Card, tensors: MappedTensors) -> None:
     """Hold the card against the header of the tensors: names, dimensions and lengths must agree."""
     n_graphs = card.sizes["n_graphs"]
-    own = [f"ptr/{key}" for key, field in card.fields.items() if field.along == "own"]
+    own = [f"cut/{key}" for key, field in card.fields.items() if field.along == "own"]
     for name in ("ptr/node", "ptr/edge", *own):
         entry = tensors.entries.get(name)
         if entry is None or entry.shape != (n_graphs + 1,) or entry.dtype != "I64":

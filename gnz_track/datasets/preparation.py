@@ -36,6 +36,7 @@ __all__ = [
     "data_home",
     "find_mirror",
     "find_raw",
+    "folder_name",
     "iter_benchmark_tasks",
     "prepare",
     "prepare_dataset",
@@ -98,7 +99,7 @@ def prepare(
 
 def prepare_dataset(row: DatasetRow, *, seed: int, home: Path, mirror: str | Path | None = None) -> FrozenDataset:
     """Return the frozen form of a catalogue row; rows that do not depend on the seed have one for all seeds."""
-    folder = home / _folder_name(row.name)
+    folder = home / folder_name(row.name)
     folder = folder / f"seed-{seed}" if row.is_seed_aware else folder
     card_seed = seed if row.is_seed_aware else None
     existing = _existing(folder, row, card_seed)
@@ -135,7 +136,7 @@ def _prepare_own(task: Task, *, seed: int, home: Path) -> FrozenDataset:
         existing = _existing(_LOADED[key][1], row, own_seed)
         if existing is not None:
             return existing
-    folder = home / "custom" / _folder_name(task.name)
+    folder = home / "custom" / folder_name(task.name)
     graphs, split = load_graphs(task, loader, root=folder / "root", seed=seed)
     collated = collate(graphs, split=split)
     # Named by content: another dataset under the same name must never be taken for this one.
@@ -194,14 +195,14 @@ def _fetch(row: DatasetRow) -> str:
     return f"gnz data get {shlex.quote(row.name)} --mirror FOLDER"
 
 
-def _folder_name(name: str) -> str:
+def folder_name(name: str) -> str:
     """Return a name that is safe as one folder; names that had to change end in a hash of the original.
 
-    >>> _folder_name("cora"), _folder_name("../x") != _folder_name("x")
+    >>> folder_name("cora"), folder_name("../x") != folder_name("x")
     ('cora', True)
     """
     safe = re.sub(r"[^A-Za-z0-9_.-]+", "_", name).strip("._-")[:_LONGEST_NAME]
-    if safe == name:
+    if name and safe == name:
         return name
     digest = hashlib.md5(name.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:8]
     return f"{safe}-{digest}" if safe else digest

@@ -6,6 +6,7 @@ An encoder is a module with the constructor ``(in_channels, hidden_channels, out
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -115,8 +116,8 @@ class CategoricalInput(nn.Module):
 
     def embed(self, data: Data) -> Data:
         """Return the same graph with embedded features; the given one is not changed."""
-        codes = data.x.view(data.x.size(0), -1)
-        embedded = data.__copy__()
+        codes = data.x.reshape(data.x.size(0), -1)
+        embedded = copy.copy(data)
         embedded.x = torch.stack([table(codes[:, i]) for i, table in enumerate(self.tables)]).sum(dim=0)
         return embedded
 

@@ -34,9 +34,7 @@ class Sizes:
     n_relations: int = 0
 
 
-def build(
-    row: ModelRow, task_type: TaskType, sizes: Sizes, *, options: Mapping[str, Any] | None = None
-) -> nn.Module:
+def build(row: ModelRow, task_type: TaskType, sizes: Sizes, *, options: Mapping[str, Any] | None = None) -> nn.Module:
     """Construct the model of a row for a task type; ``options`` are keywords of its constructor.
 
     Parameters are drawn from the global Torch generator, in the order of construction.

@@ -143,7 +143,7 @@ def _describe_class(cls: type) -> ModelRow:
 
 
 def _describe_tuple(model: tuple[Any, ...]) -> ModelRow:
-    if not 1 <= len(model) <= 3 or not isinstance(model[0], type):  # noqa: PLR2004
+    if not 1 <= len(model) <= 3 or not isinstance(model[0], type):
         raise ModelInvalid(model, "it is not (class, task_types, factory)", remedy=_REMEDY)
     cls, task_types, factory = (*model, None, None)[:3]
     if task_types is None:
@@ -188,7 +188,7 @@ def _row_of_class(
 
 
 def _is_redefinition(old: ModelRow, new: ModelRow) -> bool:
-    return old.payload != b"" and new.payload != b"" or old.target == new.target != ""
+    return (old.payload != b"" and new.payload != b"") or old.target == new.target != ""
 
 
 def _target_of(attribute: Any) -> str:

@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 import torch
 
@@ -26,7 +27,7 @@ class Gauge:
     peak_rss_mib: float | None = None
     peak_device_mib: float | None = None
 
-    def __enter__(self) -> Gauge:
+    def __enter__(self) -> Self:
         _reset_peak()
         if self.device.startswith("cuda"):
             torch.cuda.reset_peak_memory_stats(self.device)

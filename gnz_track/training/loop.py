@@ -66,8 +66,7 @@ def train(
     for epoch in range(settings.epochs):
         row = {"train/loss": _step_through(model, objective, optimiser, generator, epoch)}
         prediction = _predict(model, objective, epoch)
-        for part, scorer in scorers.items():
-            row[f"{part}/{settings.metric.name}"] = scorer.score(model, prediction, settings.metric.name)
+        row |= _score(model, prediction, scorers, settings.metric.name)
         for name, value in row.items():
             trained.series.setdefault(name, []).append(value)
         if best.update(epoch, row, model):
@@ -75,7 +74,7 @@ def train(
     trained.seconds_per_epoch = (time.perf_counter() - started) / (epoch + 1)
     trained.selected_epoch = best.restore(model)
     prediction = _predict(model, objective, trained.selected_epoch)
-    trained.scores = {part: _defined(scorer.score_fully(model, prediction), part) for part, scorer in scorers.items()}
+    trained.scores = _score_fully(model, prediction, scorers)
     return trained
 
 
@@ -108,10 +107,18 @@ def _predict(model: nn.Module, objective: Objective, epoch: int) -> Tensor:
     return prediction
 
 
-def _defined(scores: Mapping[str, float], part: str) -> Mapping[str, float]:
-    for name, value in scores.items():
-        if not math.isfinite(value):
-            raise ScoreUndefined(name, part, value)
+@torch.no_grad()
+def _score(model: nn.Module, prediction: Tensor, scorers: Mapping[str, Scorer], metric: str) -> dict[str, float]:
+    return {f"{part}/{metric}": scorer.score(model, prediction, metric) for part, scorer in scorers.items()}
+
+
+@torch.no_grad()
+def _score_fully(model: nn.Module, prediction: Tensor, scorers: Mapping[str, Scorer]) -> dict[str, Mapping[str, float]]:
+    scores = {part: scorer.score_fully(model, prediction) for part, scorer in scorers.items()}
+    for part, of_part in scores.items():
+        for name, value in of_part.items():
+            if not math.isfinite(value):
+                raise ScoreUndefined(name, part, value)
     return scores
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from gnz_track.registry import Registry
 from gnz_track.types import Direction, Metric, TaskType
@@ -96,35 +95,34 @@ def _observed_error(truth: Array, prediction: Array) -> NDArray[np.float64]:
 
 
 def _over_labels(score: Score, truth: Array, prediction: Array) -> float:
-    if truth.ndim == 1:
-        return score(truth, prediction)
-    values = []
-    for label in range(truth.shape[1]):
-        observed = ~np.isnan(truth[:, label])
-        values.append(score(truth[observed, label], prediction[observed, label]))
+    """Return the mean of a score over the labels that define it; the score takes the predictions of either class."""
+    columns = zip(_as_columns(truth), _as_columns(prediction), strict=True)
+    # An unobserved label is neither above zero nor at most zero. Sorted numbers are found faster, and NaN is last.
+    by_class = [(np.sort(found[wanted > 0]), np.sort(found[wanted <= 0])) for wanted, found in columns]
+    values = [score(positive, negative) for positive, negative in by_class]
     defined = [value for value in values if not np.isnan(value)]
     return float(np.mean(defined)) if defined else float("nan")
 
 
-def _auc_of_label(truth: Array, prediction: Array) -> float:
-    is_positive = truth > 0
-    n_positive = int(is_positive.sum())
-    n_negative = truth.size - n_positive
-    if n_positive == 0 or n_negative == 0:
-        return float("nan")
-    ranks = rankdata(prediction)
-    return float((ranks[is_positive].sum() - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
+def _as_columns(array: Array) -> Array:
+    return array[np.newaxis] if array.ndim == 1 else array.T
 
 
-def _average_precision_of_label(truth: Array, prediction: Array) -> float:
-    n_positive = int((truth > 0).sum())
-    if n_positive == 0:
+def _auc_of_label(positive: Array, negative: Array) -> float:
+    if positive.size == 0 or negative.size == 0 or np.isnan(positive[-1]) or np.isnan(negative[-1]):
         return float("nan")
-    order = np.argsort(-prediction, kind="stable")
-    hits = np.cumsum(truth[order] > 0)
-    is_threshold = np.append(np.diff(prediction[order]) != 0, True)
-    hits, seen = hits[is_threshold], np.flatnonzero(is_threshold) + 1
-    return float(np.sum(np.diff(hits, prepend=0) * (hits / seen)) / n_positive)
+    below = np.searchsorted(negative, positive, side="left").sum()
+    not_above = np.searchsorted(negative, positive, side="right").sum()
+    return float((below + not_above) / (2 * positive.size * negative.size))
+
+
+def _average_precision_of_label(positive: Array, negative: Array) -> float:
+    if positive.size == 0 or np.isnan(positive[-1]) or (negative.size > 0 and np.isnan(negative[-1])):
+        return float("nan")
+    # The sum over recall steps is the mean over positives of the precision at their own threshold.
+    hits = positive.size - np.searchsorted(positive, positive, side="left")
+    false_alarms = negative.size - np.searchsorted(negative, positive, side="left")
+    return float((hits / (hits + false_alarms)).mean())
 
 
 # Metric -> function of (truth, prediction); rank metrics are made from ranks and are not here.

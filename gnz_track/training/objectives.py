@@ -2,11 +2,13 @@
 
 An objective holds what training may see: features, message edges, and training labels. Held-out labels live in a
 :class:`~gnz_track.training.scorers.Scorer`. The model is given graphs whose ``y`` shows training labels only: others
-are -1 (classes) or NaN (numbers), and batches of held-out graphs have no ``y``.
+are -1 (classes) or NaN (numbers), and batches of held-out graphs have no ``y``. Each call gets a shallow copy of its
+graph, so that a model that sets fields of its input finds it unchanged the next time.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -49,7 +51,7 @@ class NodeObjective:
     def batches(self, generator: Generator) -> Iterator[Data]:
         """Yield the whole graph, once."""
         del generator
-        yield self.data
+        yield copy.copy(self.data)
 
     def loss(self, model: nn.Module, batch: Data) -> tuple[Tensor, int]:
         """Return the cross-entropy of the training nodes."""
@@ -58,7 +60,7 @@ class NodeObjective:
 
     def predict(self, model: nn.Module) -> Tensor:
         """Return the logits of all nodes ``[n_nodes, classes]``."""
-        logits: Tensor = model(self.data)
+        logits: Tensor = model(copy.copy(self.data))
         return logits
 
 
@@ -70,12 +72,16 @@ def classes_loss(logits: Tensor, labels: Tensor) -> Tensor:
 def labels_loss(logits: Tensor, labels: Tensor) -> Tensor:
     """Return the binary cross-entropy of logits and 0/1 labels ``[n, labels]``; NaN labels are not observed."""
     observed = ~torch.isnan(labels)
+    if not observed.any():
+        return logits.sum() * 0.0
     return functional.binary_cross_entropy_with_logits(logits[observed], labels[observed])
 
 
 def numbers_loss(outputs: Tensor, targets: Tensor) -> Tensor:
     """Return the mean squared error of outputs and targets ``[n, targets]``; NaN targets are not observed."""
     observed = ~torch.isnan(targets)
+    if not observed.any():
+        return outputs.sum() * 0.0
     return functional.mse_loss(outputs[observed], targets[observed])
 
 
@@ -125,7 +131,7 @@ class GraphObjective:
 
     def predict(self, model: nn.Module) -> Tensor:
         """Return the outputs for the held-out graphs ``[n_held_out, out]``."""
-        return torch.cat([model(batch) for batch in self._held_out_batches])  # type: ignore[attr-defined]
+        return torch.cat([model(copy.copy(batch)) for batch in self._held_out_batches])  # type: ignore[attr-defined]
 
 
 EVALUATION = 4096
@@ -142,7 +148,7 @@ class LinkObjective:
     def batches(self, generator: Generator) -> Iterator[Data]:
         """Yield the whole graph, once."""
         del generator
-        yield self.data
+        yield copy.copy(self.data)
 
     def loss(self, model: Any, batch: Data) -> tuple[Tensor, int]:
         """Return the cross-entropy of the training pairs."""
@@ -151,7 +157,7 @@ class LinkObjective:
 
     def predict(self, model: Any) -> Tensor:
         """Return the node codes ``[n_nodes, width]``."""
-        codes: Tensor = model.encode(self.data)
+        codes: Tensor = model.encode(copy.copy(self.data))
         return codes
 
 
@@ -159,8 +165,8 @@ class LinkObjective:
 class TripleObjective:
     """Binary cross-entropy over training triples and as many with a false tail, drawn anew every epoch.
 
-    ``triples [3, n]`` are head, relation, tail. A false tail is drawn again, up to :data:`REDRAWS` times, while it
-    makes a training triple.
+    ``triples [3, n]`` are head, relation, tail. A false tail is drawn again while it makes a training triple; after
+    :data:`REDRAWS` times it is drawn among the tails that do not, if there are any.
     """
 
     data: Data
@@ -181,13 +187,13 @@ class TripleObjective:
 
     def loss(self, model: Any, batch: tuple[Tensor, Tensor]) -> tuple[Tensor, int]:
         """Return the cross-entropy of true and false triples."""
-        codes = _checked(model, model.encode(self.data), self.data.num_nodes)
+        codes = _checked(model, model.encode(copy.copy(self.data)), self.data.num_nodes)
         logits = model.decode(codes, *batch)
         return functional.binary_cross_entropy_with_logits(logits, self._labels), logits.numel()  # type: ignore[attr-defined]
 
     def predict(self, model: Any) -> Tensor:
         """Return the node codes ``[n_nodes, width]``."""
-        codes: Tensor = model.encode(self.data)
+        codes: Tensor = model.encode(copy.copy(self.data))
         return codes
 
     def _code(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
@@ -200,14 +206,20 @@ class TripleObjective:
         # Drawn on the CPU whatever the device, so that a seed means the same numbers everywhere.
         false = torch.randint(n_nodes, tail.shape, generator=generator).to(tail.device)
         suspects = torch.arange(tail.numel(), device=tail.device)
+        known: Tensor = self._known  # type: ignore[attr-defined]
         for _ in range(REDRAWS):
             codes = self._code(head[suspects], relation[suspects], false[suspects])
-            known: Tensor = self._known  # type: ignore[attr-defined]
             at = torch.searchsorted(known, codes).clamp_(max=known.numel() - 1)
             suspects = suspects[known[at] == codes]
             if suspects.numel() == 0:
-                break
+                return false
             false[suspects] = torch.randint(n_nodes, suspects.shape, generator=generator).to(tail.device)
+        for suspect in suspects.tolist():
+            codes = self._code(head[suspect], relation[suspect], torch.arange(n_nodes, device=tail.device))
+            is_false = torch.isin(codes, known, invert=True)
+            if is_false.any():
+                choices = is_false.nonzero().flatten()
+                false[suspect] = choices[torch.randint(choices.numel(), (), generator=generator)]
         return false
 
 
@@ -216,7 +228,7 @@ REDRAWS = 8
 
 def _checked(model: nn.Module, outputs: Any, n_rows: int | None) -> Tensor:
     """Return the outputs if they have one row for each of ``n_rows`` examples."""
-    if isinstance(outputs, Tensor) and outputs.dim() == 2 and outputs.size(0) == n_rows:  # noqa: PLR2004
+    if isinstance(outputs, Tensor) and outputs.dim() == 2 and outputs.size(0) == n_rows:
         return outputs
     found = f"shape {tuple(outputs.shape)}" if isinstance(outputs, Tensor) else f"a {type(outputs).__name__}"
     raise ModelInvalid(

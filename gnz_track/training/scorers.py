@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from gnz_track.errors import BadValue
 from gnz_track.training.metrics import FUNCTIONS, rank_metrics
 
 __all__ = ["GraphScorer", "LinkScorer", "NodeScorer", "Scorer", "TripleScorer"]
@@ -31,6 +32,11 @@ class Scorer(Protocol):
         ...
 
 
+def _check(metric: str, allowed: tuple[str, ...]) -> None:
+    if metric not in allowed:
+        raise BadValue("metric of the task", metric, ", ".join(allowed))
+
+
 def _arrays(labels: Tensor, outputs: Tensor) -> tuple[Any, Any]:
     return labels.numpy(force=True), outputs.numpy(force=True)
 
@@ -45,6 +51,7 @@ class NodeScorer:
     def score(self, model: nn.Module, prediction: Tensor, metric: str) -> float:
         """Return one metric; ``auc`` for two classes uses the margin between them."""
         del model
+        _check(metric, _class_metrics(prediction))
         return _score_classes(self.labels, prediction.index_select(0, self.nodes), metric)
 
     def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
@@ -53,7 +60,7 @@ class NodeScorer:
 
 
 def _class_metrics(logits: Tensor) -> tuple[str, ...]:
-    return ("accuracy", "auc", "average_precision") if logits.size(1) == 2 else ("accuracy",)  # noqa: PLR2004
+    return ("accuracy", "auc", "average_precision") if logits.size(1) == 2 else ("accuracy",)
 
 
 def _score_classes(labels: Tensor, logits: Tensor, metric: str) -> float:
@@ -73,6 +80,7 @@ class GraphScorer:
     def score(self, model: nn.Module, prediction: Tensor, metric: str) -> float:
         """Return one metric of classes, labels or numbers."""
         del model
+        _check(metric, self._metrics(prediction))
         outputs = prediction.index_select(0, self.rows)
         if self.kind == "classes":
             return _score_classes(self.labels, outputs, metric)
@@ -80,8 +88,15 @@ class GraphScorer:
 
     def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
         """Return all metrics of the kind."""
-        names = {"classes": _class_metrics(prediction), "labels": ("average_precision", "auc"), "numbers": ("mae", "mse")}
-        return {name: self.score(model, prediction, name) for name in names[self.kind]}
+        return {name: self.score(model, prediction, name) for name in self._metrics(prediction)}
+
+    def _metrics(self, prediction: Tensor) -> tuple[str, ...]:
+        return _class_metrics(prediction) if self.kind == "classes" else _METRICS_OF_KIND[self.kind]
+
+
+_PAIR_METRICS = ("auc", "average_precision")
+_RANK_METRICS = ("mrr", "hits_at_1", "hits_at_3", "hits_at_10")
+_METRICS_OF_KIND = {"labels": ("average_precision", "auc"), "numbers": ("mae", "mse")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,11 +108,12 @@ class LinkScorer:
 
     def score(self, model: Any, prediction: Tensor, metric: str) -> float:
         """Return AUC or average precision."""
+        _check(metric, _PAIR_METRICS)
         return FUNCTIONS[metric](*_arrays(self.labels, model.decode(prediction, self.pairs)))
 
     def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
         """Return AUC and average precision."""
-        return {name: self.score(model, prediction, name) for name in ("auc", "average_precision")}
+        return {name: self.score(model, prediction, name) for name in _PAIR_METRICS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,9 +128,10 @@ class TripleScorer:
     known: Tensor
 
     def score(self, model: Any, prediction: Tensor, metric: str) -> float:
-        """Return the AUC of true against false triples; rank metrics are part of :meth:`score_fully`."""
-        if metric not in FUNCTIONS:
-            return self.score_fully(model, prediction)[metric]
+        """Return AUC or average precision of true against false triples, or (costly) a rank metric."""
+        _check(metric, _PAIR_METRICS + _RANK_METRICS)
+        if metric in _RANK_METRICS:
+            return self._score_ranks(model, prediction)[metric]
         head, relation, tail = self.triples
         true = model.decode(prediction, torch.stack([head, tail]), relation)
         false = model.decode(prediction, torch.stack([head, self.false_tails]), relation)
@@ -122,12 +139,16 @@ class TripleScorer:
         return FUNCTIONS[metric](*_arrays(labels, torch.cat([true, false])))
 
     def score_fully(self, model: Any, prediction: Tensor) -> Mapping[str, float]:
-        """Return AUC, filtered MRR and Hits@1/3/10 over heads and tails."""
+        """Return AUC, average precision, filtered MRR and Hits@1/3/10 over heads and tails."""
+        pairs = {name: self.score(model, prediction, name) for name in _PAIR_METRICS}
+        return {**pairs, **self._score_ranks(model, prediction)}
+
+    def _score_ranks(self, model: Any, prediction: Tensor) -> Mapping[str, float]:
         head, relation, tail = self.triples
         known_head, known_relation, known_tail = self.known
         tails = _ranks(model.score_tails, prediction, (head, relation, tail), (known_head, known_relation, known_tail))
         heads = _ranks(model.score_heads, prediction, (tail, relation, head), (known_tail, known_relation, known_head))
-        return {"auc": self.score(model, prediction, "auc"), **rank_metrics(np.concatenate([tails, heads]))}
+        return rank_metrics(np.concatenate([tails, heads]))
 
 
 CHUNK = 512
@@ -151,5 +172,8 @@ def _ranks(score: Any, codes: Tensor, queries: tuple[Tensor, ...], known: tuple[
         at = torch.repeat_interleave(last - first)
         offset = torch.arange(at.numel()) - ((last - first).cumsum(0) - (last - first))[at]
         scores[at, known_answers[first[at] + offset]] = -torch.inf
-        ranks.append(1 + (scores > own).sum(1) + 0.5 * ((scores == own) & torch.isfinite(scores)).sum(1))
+        scores.scatter_(1, answer[rows].unsqueeze(1), -torch.inf)
+        # What is not below and not equal is above: so a NaN ranks last and never first.
+        n_equal = ((scores == own) & torch.isfinite(scores)).sum(1)
+        ranks.append(1 + (scores <= own).logical_not_().sum(1) + 0.5 * n_equal)
     return torch.cat(ranks).double().numpy(force=True)

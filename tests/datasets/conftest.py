@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from gnz_track.datasets.frozen import FrozenDataset, freeze
 from gnz_track.types import Category, DatasetRow, TaskType
 

@@ -8,46 +8,68 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from gnz_track.datasets.frozen import FrozenDataset, freeze, open_frozen
-from gnz_track.errors import BadValue, DataCorrupted, DataMissing, DataUnusable, GnzError
-from gnz_track.types import DatasetRow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Batch, Data, HeteroData
 
+from gnz_track.datasets.frozen import FrozenDataset, freeze, open_frozen
+from gnz_track.errors import BadValue, DataCorrupted, DataMissing, DataUnusable, GnzError
+from gnz_track.types import DatasetRow
+
 Freezer = Callable[..., FrozenDataset]
 FILES = ("card.json", "tensors.safetensors")
 HAS_SMAPS = Path("/proc/self/smaps").exists()
-DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.uint8, torch.bool)
+DTYPES = (
+    torch.float32,
+    torch.float64,
+    torch.float16,
+    torch.bfloat16,
+    torch.int64,
+    torch.int32,
+    torch.uint8,
+    torch.bool,
+)
 
 
 def _tensor(shape: list[int], dtype: torch.dtype, generator: torch.Generator) -> torch.Tensor:
     return (torch.rand(shape, generator=generator) * 9).to(dtype)
 
 
-# Field name -> its value in a graph of n nodes and m edges; g draws numbers, t is a dtype, c a number of columns.
-MAKERS: dict[str, Callable[..., Any]] = {
-    "x": lambda n, m, g, t, c: _tensor([n, c], t, g),
-    "edge_attr": lambda n, m, g, t, c: _tensor([m, c], t, g),
-    "edge_weight": lambda n, m, g, t, c: _tensor([m], torch.float32, g),
-    "edge_type": lambda n, m, g, t, c: _tensor([m], torch.int64, g),
-    "y": lambda n, m, g, t, c: [_tensor([n], t, g), _tensor([1, c], t, g), _tensor([], t, g), _tensor([c], t, g)][c % 4],
-    "pos": lambda n, m, g, t, c: _tensor([n, 3], torch.float64, g),
-    "train_mask": lambda n, m, g, t, c: _tensor([n], torch.bool, g),
-    "test_mask": lambda n, m, g, t, c: _tensor([n, c], torch.bool, g),
-    "train_edge_index": lambda n, m, g, t, c: _tensor([2, 2 * m + 1], torch.int64, g),
-    "train_edge_type": lambda n, m, g, t, c: _tensor([2 * m + 1], torch.int64, g),
-    "num_nodes": lambda n, m, g, t, c: n,
-    "anything": lambda n, m, g, t, c: _tensor([n % 3, 2, c], t, g),
-    "count": lambda n, m, g, t, c: -n * 10**12,
-    "ratio": lambda n, m, g, t, c: [float("inf"), 0.1 * n][n % 2],
-    "flag": lambda n, m, g, t, c: bool(n % 2),
-    "text": lambda n, m, g, t, c: "Zürich\n" * (n % 3),
+@dataclass(frozen=True)
+class _Sizes:
+    """A graph to make: n nodes, m edges, numbers drawn from g, values of dtype t, c columns."""
+
+    n: int
+    m: int
+    g: torch.Generator
+    t: torch.dtype
+    c: int
+
+
+MAKERS: dict[str, Callable[[_Sizes], Any]] = {
+    "x": lambda s: _tensor([s.n, s.c], s.t, s.g),
+    "edge_attr": lambda s: _tensor([s.m, s.c], s.t, s.g),
+    "edge_weight": lambda s: _tensor([s.m], torch.float32, s.g),
+    "edge_type": lambda s: _tensor([s.m], torch.int64, s.g),
+    "y": lambda s: _tensor([[s.n], [1, s.c], [], [s.c]][s.c % 4], s.t, s.g),
+    "pos": lambda s: _tensor([s.n, 3], torch.float64, s.g),
+    "train_mask": lambda s: _tensor([s.n], torch.bool, s.g),
+    "test_mask": lambda s: _tensor([s.n, s.c], torch.bool, s.g),
+    "train_edge_index": lambda s: _tensor([2, 2 * s.m + 1], torch.int64, s.g),
+    "train_edge_type": lambda s: _tensor([2 * s.m + 1], torch.int64, s.g),
+    "num_nodes": lambda s: s.n,
+    "anything": lambda s: _tensor([s.n % 3, 2, s.c], s.t, s.g),
+    "node": lambda s: _tensor([s.n % 3 + 1], s.t, s.g),
+    "count": lambda s: -s.n * 10**12,
+    "ratio": lambda s: [float("inf"), 0.1 * s.n][s.n % 2],
+    "flag": lambda s: bool(s.n % 2),
+    "text": lambda s: "Zürich\n" * (s.n % 3),
 }
 
 
@@ -60,7 +82,7 @@ def lists_of_graphs(draw: st.DrawFn) -> list[Data]:
     graphs = []
     for n in draw(st.lists(st.integers(0, 6), min_size=1, max_size=5)):
         m = draw(st.integers(0, 8)) if n else 0
-        fields = {name: MAKERS[name](n, m, generator, dtype, columns) for name in names}
+        fields = {name: MAKERS[name](_Sizes(n, m, generator, dtype, columns)) for name in names}
         edges = (torch.rand([2, m], generator=generator) * n).long()
         graphs.append(Data(edge_index=edges, **fields))
     return graphs
@@ -172,7 +194,13 @@ def test_verify_names_what_it_expected_and_what_it_found(frozen_from: Freezer) -
 def test_a_card_without_its_words_is_refused(frozen_from: Freezer) -> None:
     folder = frozen_from(_square()).folder
     card = json.loads((folder / "card.json").read_text())
-    for change in ({"format": 99}, {"sizes": {}}, {"fields": {"x": {}}}, {"digest": 3}, {"fields": {"z": {"kind": "tensor", "along": "node"}}}):
+    for change in (
+        {"format": 99},
+        {"sizes": {}},
+        {"fields": {"x": {}}},
+        {"digest": 3},
+        {"fields": {"z": {"kind": "tensor", "along": "node"}}},
+    ):
         (folder / "card.json").write_text(json.dumps(card | change))
         with pytest.raises(DataUnusable):
             open_frozen(folder)
@@ -252,7 +280,11 @@ def test_indices_count_from_both_ends(frozen_from: Freezer) -> None:
 
 def test_the_card_counts(frozen_from: Freezer) -> None:
     relational = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), edge_type=torch.tensor([0, 4]), num_nodes=7)
-    many = Data(x=torch.tensor([[1, 5], [3, 0]]), y=torch.tensor([[0.0, 1.0, float("nan")]]), edge_index=torch.tensor([[0], [1]]))
+    many = Data(
+        x=torch.tensor([[1, 5], [3, 0]]),
+        y=torch.tensor([[0.0, 1.0, float("nan")]]),
+        edge_index=torch.tensor([[0], [1]]),
+    )
     found = [frozen_from(graphs) for graphs in (_square(), relational, many)]
     assert [dataset.n_classes for dataset in found] == [3, 0, 3]
     assert [dataset.n_relations for dataset in found] == [0, 5, 0]

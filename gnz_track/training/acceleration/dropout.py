@@ -65,6 +65,6 @@ def drop(x: Tensor, p: float, *, training: bool) -> Tensor:
     """
     if not training or p == 0.0 or x.numel() == 0:
         return x
-    if p == 1.0 or not x.is_contiguous():
+    if not 0.0 < p < 1.0 or not x.is_contiguous():
         return torch.nn.functional.dropout(x, p, training=True)
     return _Drop.apply(x, 1.0 - p)  # type: ignore[no-any-return]

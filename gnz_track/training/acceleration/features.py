@@ -8,7 +8,7 @@ For everything else it is the dense tensor.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -16,8 +16,8 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from gnz_track.training.acceleration.dropout import draw_mask
-from gnz_track.training.acceleration.products import Pattern
-from gnz_track.training.acceleration.structure import Structure
+from gnz_track.training.acceleration.products import DTYPES, Pattern
+from gnz_track.training.acceleration.structure import Structure, count_writes
 
 __all__ = ["SparseFeatures", "sparsify"]
 
@@ -32,25 +32,33 @@ class SparseFeatures(Tensor):
     pattern: Pattern
     values: Tensor
     _dense: Tensor | None
+    _n_writes: int
     _averages: dict[int, tuple[Structure, SparseFeatures]]
 
     @staticmethod
-    def __new__(cls, pattern: Pattern, values: Tensor, dense: Tensor | None = None) -> SparseFeatures:
-        features: SparseFeatures = Tensor._make_wrapper_subclass(
-            cls, (pattern.n_rows, pattern.n_columns), dtype=values.dtype, device=values.device
-        )
-        features.pattern, features.values = pattern, values
-        features._dense, features._averages = dense, {}
-        return features
+    def __new__(cls: type[Self], pattern: Pattern, values: Tensor, dense: Tensor | None = None) -> Self:
+        """Hold ``values [n_entries]`` at the places of a pattern; ``dense`` is the same as a tensor, where known."""
+        shape = (pattern.n_rows, pattern.n_columns)
+        return Tensor._make_wrapper_subclass(cls, shape, dtype=values.dtype, device=values.device)  # type: ignore[no-any-return]  # noqa: SLF001
 
-    def __init__(self, *_: object, **__: object) -> None:
+    def __init__(self, pattern: Pattern, values: Tensor, dense: Tensor | None = None) -> None:
         super().__init__()
+        self.pattern, self.values, self._averages = pattern, values, {}
+        self._keep(dense)
+
+    def _keep(self, dense: Tensor | None) -> None:
+        self._dense, self._n_writes = dense, 0 if dense is None else count_writes(dense)
 
     def dense(self) -> Tensor:
         """Return the ordinary tensor ``[n_nodes, width]``."""
         if self._dense is None:
-            self._dense = self.pattern.matrix(self.values).to_dense()
-        return self._dense
+            self._keep(self.pattern.matrix(self.values).to_dense())
+        return self._dense  # type: ignore[return-value]
+
+    @property
+    def is_sparse_still(self) -> bool:
+        """Whether the entries say it all: they know nothing of what was written into the dense form in place."""
+        return self._dense is None or count_writes(self._dense) == self._n_writes
 
     def average(self, structure: Structure) -> SparseFeatures:
         """Return the mean of the features of each node's sources; the same at every step, so computed once."""
@@ -59,7 +67,7 @@ class SparseFeatures(Tensor):
             edges = structure.plain
             total = edges.matrix(edges.ones(self.values.dtype)) @ self.pattern.matrix(self.values)
             rows = torch.repeat_interleave(torch.arange(edges.n_rows), total.crow_indices().diff())
-            pattern = Pattern(rows, total.col_indices(), edges.n_rows, self.pattern.n_columns)
+            pattern = Pattern.from_entries(rows, total.col_indices(), edges.n_rows, self.pattern.n_columns)
             values = total.values() / structure.degrees.flatten()[rows]
             self._averages[key] = (structure, SparseFeatures(pattern, values))
         return self._averages[key][1]
@@ -73,10 +81,10 @@ class SparseFeatures(Tensor):
     ) -> Any:
         kwargs = kwargs or {}
         if func in _UNCHANGED:
-            with torch._C.DisableTorchFunctionSubclass():
+            with torch._C.DisableTorchFunctionSubclass():  # noqa: SLF001  (the documented way out)
                 return func(*args, **kwargs)
         shortcut = _SHORTCUTS.get(func)
-        if shortcut is not None:
+        if shortcut is not None and kwargs.keys() <= _KEYWORDS and not torch.is_autocast_enabled("cpu"):
             result = shortcut(*args, **kwargs)
             if result is not NotImplemented:
                 return result
@@ -113,21 +121,25 @@ class _Multiply(torch.autograd.Function):
         return None, (pattern.transposed_matrix(values) @ gradient.contiguous()).t().contiguous()
 
 
+def _is_sparse(x: object) -> bool:
+    return isinstance(x, SparseFeatures) and x.is_sparse_still
+
+
 def _linear(x: Any, weight: Any, bias: Tensor | None = None) -> Any:
-    if not isinstance(x, SparseFeatures) or isinstance(weight, SparseFeatures):
+    if not _is_sparse(x) or isinstance(weight, SparseFeatures):
         return NotImplemented
     product = _Multiply.apply((x.pattern, x.values), weight)
     return product if bias is None else product + bias
 
 
 def _matmul(x: Any, y: Any) -> Any:
-    if not isinstance(x, SparseFeatures) or isinstance(y, SparseFeatures) or y.dim() != 2:  # noqa: PLR2004
+    if not _is_sparse(x) or isinstance(y, SparseFeatures) or y.dim() != 2 or y.layout is not torch.strided:
         return NotImplemented
     return _Multiply.apply((x.pattern, x.values), y.t())
 
 
 def _dropout(x: SparseFeatures, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:  # noqa: FBT001, FBT002
-    if inplace or not 0.0 <= p < 1.0:
+    if inplace or not 0.0 <= p < 1.0 or not _is_sparse(x):
         return NotImplemented
     if not training or p == 0.0:
         return x
@@ -137,6 +149,9 @@ def _dropout(x: SparseFeatures, p: float = 0.5, training: bool = True, inplace: 
     mask = draw_mask(pattern.n_rows * pattern.n_columns, keep).take(positions)
     return SparseFeatures(pattern, x.values * mask.to(x.values.dtype).div_(keep))
 
+
+# What a shortcut may be told by name; any other name belongs to the general path.
+_KEYWORDS = {"weight", "bias", "p", "training", "inplace"}
 
 _SHORTCUTS: dict[Any, Callable[..., Any]] = {
     functional.linear: _linear,
@@ -167,10 +182,10 @@ _UNCHANGED = {
 
 def sparsify(x: Tensor) -> Tensor:
     """Return features ``[n_nodes, width]`` in sparse form where that is faster, else as they are."""
-    is_candidate = x.dim() == 2 and x.is_floating_point() and x.size(1) >= SMALLEST_WIDTH  # noqa: PLR2004
+    is_candidate = x.dim() == 2 and x.dtype in DTYPES and x.size(1) >= SMALLEST_WIDTH
     if not is_candidate or x.device.type != "cpu":
         return x
     rows, columns = x.nonzero(as_tuple=True)
     if rows.numel() > LARGEST_DENSITY * x.numel() or rows.numel() == 0:
         return x
-    return SparseFeatures(Pattern(rows, columns, *x.shape), x[rows, columns], x)
+    return SparseFeatures(Pattern.from_entries(rows, columns, *x.shape), x[rows, columns], x)

@@ -20,7 +20,7 @@ from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv, TransformerC
 
 from gnz_track.training.acceleration.dropout import draw_mask, drop
 from gnz_track.training.acceleration.features import SparseFeatures
-from gnz_track.training.acceleration.products import Pattern, score_edges, softmax_rows, sum_neighbours
+from gnz_track.training.acceleration.products import DTYPES, Pattern, score_edges, softmax_rows, sum_neighbours
 from gnz_track.training.acceleration.structure import Structure, structure_of
 
 __all__ = ["FORWARDS", "accelerate"]
@@ -91,22 +91,28 @@ def _join_heads(h: Tensor, heads: int, *, is_joined: bool) -> Tensor:
 
 def _drop_weights(weights: Tensor, single: Pattern, heads: int, p: float) -> Tensor:
     """Drop attention weights ``[heads * n_entries]``, drawn in the layer's own order ``[n_entries, heads]``."""
-    if p == 0.0:
+    if p == 0.0 or weights.numel() == 0:
         return weights
     keep = 1.0 - p
     mask = draw_mask(weights.numel(), keep).view(-1, heads).index_select(0, single.order)
     return weights * mask.t().reshape(-1).to(weights.dtype).div_(keep)
 
 
+def _is_stale(x: Tensor) -> bool:
+    return isinstance(x, SparseFeatures) and not x.is_sparse_still
+
+
 def _is_plain(layer: Any) -> bool:
     return layer.flow == "source_to_target" and not layer.explain and layer.decomposed_layers == 1
 
 
+_SUMS = ("add", "sum")
+
 # Layer class -> (function, whether this instance of the class is within what the function knows).
 FORWARDS: dict[type, tuple[Callable[..., Tensor], Callable[[Any], bool]]] = {
-    GCNConv: (_gcn, lambda c: c.normalize and c.add_self_loops and not c.improved and c.aggr in ("add", "sum")),
+    GCNConv: (_gcn, lambda c: c.normalize and c.add_self_loops and not (c.improved or c.cached) and c.aggr in _SUMS),
     SAGEConv: (_sage, lambda c: c.aggr == "mean" and not c.project and isinstance(c.in_channels, int)),
-    GINConv: (_gin, lambda c: c.aggr in ("add", "sum")),
+    GINConv: (_gin, lambda c: c.aggr in _SUMS),
     GATConv: (
         _gat,
         lambda c: c.lin is not None and c.lin_edge is None and c.add_self_loops and c.aggr == "add" and c.dropout < 1.0,
@@ -121,9 +127,9 @@ FORWARDS: dict[type, tuple[Callable[..., Tensor], Callable[[Any], bool]]] = {
 def _forward(layer: Any, compute: Callable[..., Tensor], x: Any, edge_index: Any, *args: Any, **kwargs: Any) -> Any:
     structure = None
     has_extras = any(value is not None for value in (*args, *kwargs.values()))
-    if isinstance(x, Tensor) and x.dim() == 2 and not has_extras:  # noqa: PLR2004
+    if isinstance(x, Tensor) and x.dim() == 2 and x.dtype in DTYPES and not has_extras and not _is_stale(x):
         structure = structure_of(edge_index, x.size(0))
-    if structure is None:
+    if structure is None or torch.is_autocast_enabled("cpu"):
         return type(layer).forward(layer, x, edge_index, *args, **kwargs)
     return compute(layer, x, structure)
 

@@ -13,7 +13,10 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-__all__ = ["Pattern", "score_edges", "softmax_rows", "sum_neighbours"]
+__all__ = ["DTYPES", "Pattern", "score_edges", "softmax_rows", "sum_neighbours"]
+
+# What the sparse products of the CPU are made for.
+DTYPES = frozenset({torch.float32, torch.float64})
 
 
 class Pattern:
@@ -23,18 +26,8 @@ class Pattern:
     which the entries were given, so that sums run in the order of a scatter over the given list.
     """
 
-    def __init__(self, rows: Tensor, columns: Tensor, n_rows: int, n_columns: int) -> None:
-        order = torch.argsort(rows, stable=True)
-        self._fill(_pointers(rows, n_rows), columns[order], order, n_columns)
-
-    @classmethod
-    def from_sorted(cls, pointers: Tensor, columns: Tensor, order: Tensor, n_columns: int) -> Pattern:
-        """Make a pattern from CSR arrays: ``pointers [n_rows + 1]``, ``columns`` and ``order [n_entries]``."""
-        pattern = cls.__new__(cls)
-        pattern._fill(pointers, columns, order, n_columns)
-        return pattern
-
-    def _fill(self, pointers: Tensor, columns: Tensor, order: Tensor, n_columns: int) -> None:
+    def __init__(self, pointers: Tensor, columns: Tensor, order: Tensor, n_columns: int) -> None:
+        """Take CSR arrays ``pointers [n_rows + 1]`` and ``columns [n_entries]``; ``order`` is whence each entry came."""
         self.n_rows, self.n_columns = pointers.numel() - 1, n_columns
         self.order = order
         self.offsets = pointers
@@ -43,6 +36,12 @@ class Pattern:
         self._rows: Tensor | None = None
         self._transposed: tuple[Tensor, Tensor, Tensor] | None = None
         self._ones: dict[torch.dtype, Tensor] = {}
+
+    @classmethod
+    def from_entries(cls, rows: Tensor, columns: Tensor, n_rows: int, n_columns: int) -> Pattern:
+        """Make a pattern from the row and the column of each entry ``[n_entries]``, in any order."""
+        order = torch.argsort(rows, stable=True)
+        return cls(_pointers(rows, n_rows), columns[order], order, n_columns)
 
     @property
     def n_entries(self) -> int:

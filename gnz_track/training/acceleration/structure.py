@@ -14,7 +14,7 @@ from torch import Tensor
 
 from gnz_track.training.acceleration.products import Pattern
 
-__all__ = ["Structure", "attach", "structure_of"]
+__all__ = ["Span", "Structure", "attach", "count_writes", "structure_of"]
 
 ATTRIBUTE = "gnz_structure"
 
@@ -36,14 +36,15 @@ class Structure:
     """
 
     def __init__(self, edge_index: Tensor, n_nodes: int) -> None:
-        self.edge_index, self.n_nodes = edge_index, n_nodes
-        self.version = edge_index._version
+        # An alias, because the structure hangs on the tensor itself: a ring of references would be kept in memory
+        # until Python looks for rings.
+        self.edge_index, self.n_nodes = edge_index.detach(), n_nodes
+        self.n_writes = count_writes(edge_index)
         self._whole: tuple[Structure, Span] | None = None
         self._patterns: dict[str, Pattern] = {}
         self._blocks: dict[tuple[str, int], Pattern] = {}
         self._degrees: Tensor | None = None
         self._weights: dict[torch.dtype, Tensor] = {}
-        self._means: tuple[Tensor, Tensor] | None = None
 
     def part(self, span: Span, edge_index: Tensor) -> Structure:
         """Return the structure of some consecutive graphs, whose own edges are ``edge_index``."""
@@ -67,7 +68,7 @@ class Structure:
 
     def _make_plain(self) -> Pattern:
         if self._whole is None:
-            return Pattern(self.edge_index[1], self.edge_index[0], self.n_nodes, self.n_nodes)
+            return Pattern.from_entries(self.edge_index[1], self.edge_index[0], self.n_nodes, self.n_nodes)
         whole, span = self._whole
         return _slice(whole.plain, span)
 
@@ -77,7 +78,8 @@ class Structure:
         loops = torch.arange(self.n_nodes)
         if not bool(is_edge.all()):
             source, target = source[is_edge], target[is_edge]
-        return Pattern(torch.cat([target, loops]), torch.cat([source, loops]), self.n_nodes, self.n_nodes)
+        targets, sources = torch.cat([target, loops]), torch.cat([source, loops])
+        return Pattern.from_entries(targets, sources, self.n_nodes, self.n_nodes)
 
     def blocks(self, kind: str, heads: int) -> Pattern:
         """Return a pattern (``"plain"`` or ``"looped"``) repeated along the diagonal, once a head.
@@ -110,7 +112,7 @@ class Structure:
 def _slice(whole: Pattern, span: Span) -> Pattern:
     """Cut the rows of consecutive graphs out of a pattern; edges of a batch lie together and stay sorted."""
     nodes, edges = slice(span.first_node, span.end_node + 1), slice(span.first_edge, span.end_edge)
-    return Pattern.from_sorted(
+    return Pattern(
         whole.offsets[nodes] - span.first_edge,
         whole.columns[edges] - span.first_node,
         whole.order[edges] - span.first_edge,
@@ -124,9 +126,7 @@ def _repeat(single: Pattern, heads: int) -> Pattern:
     end = torch.tensor([heads * single.n_entries])
     columns = single.columns + (step * single.n_columns).int()
     order = single.order + step * single.n_entries
-    return Pattern.from_sorted(
-        torch.cat([starts.flatten(), end]), columns.flatten(), order.flatten(), heads * single.n_columns
-    )
+    return Pattern(torch.cat([starts.flatten(), end]), columns.flatten(), order.flatten(), heads * single.n_columns)
 
 
 def attach(edge_index: Tensor, n_nodes: int, *, structure: Structure | None = None) -> Tensor:
@@ -138,5 +138,11 @@ def attach(edge_index: Tensor, n_nodes: int, *, structure: Structure | None = No
 def structure_of(edge_index: object, n_nodes: int) -> Structure | None:
     """Return the structure of an ``edge_index``, or None where there is none or it no longer holds."""
     structure = getattr(edge_index, ATTRIBUTE, None)
-    is_valid = structure is not None and structure.n_nodes == n_nodes and structure.version == edge_index._version  # type: ignore[attr-defined]
-    return structure if is_valid else None
+    if structure is None or structure.n_nodes != n_nodes:
+        return None
+    return structure if structure.n_writes == count_writes(edge_index) else None  # type: ignore[arg-type]
+
+
+def count_writes(tensor: Tensor) -> int:
+    """Return how often a tensor has been written in place, by whatever name."""
+    return tensor._version  # noqa: SLF001  (there is no public name)
