@@ -38,7 +38,7 @@ JOBS = {
     "random_tsp": ("GCN", "GraphSAGE", "GraphTransformer", "GAT"),
 }
 USUAL_TARGET = 1.5
-TIMED_EPOCHS = {"cora": 20, "mutag": 10, "random_tsp": 80}
+TIMED_EPOCHS = {"cora": 50, "mutag": 40, "random_tsp": 80}
 
 
 def own_models() -> dict[str, Any]:
@@ -131,7 +131,7 @@ class Side:
 
 
 class Ours(Side):
-    """This package."""
+    """Our rooms."""
 
     def run(self) -> dict[str, Any]:
         """Train one cell, set-up included."""
@@ -166,10 +166,10 @@ class Peer(Side):
     def run(self) -> dict[str, Any]:
         """Train one cell inside of the peer's trainer."""
         problem = self.pose()
-        data = {"node_cls": self._nodes, "graph_cls": self._graphs, "link_pred": self._links}[self.task.task_type](problem)
+        find = {"node_cls": self._nodes, "graph_cls": self._graphs, "link_pred": self._links}
+        trainer, arguments = find[self.task.task_type](problem)
         model = self.build(problem)
         self._perturb(model)
-        trainer, arguments = data
         started = time.process_time()
         history = trainer(model, *arguments, epochs=self.epochs, lr=self.optimiser.lr, verbose=False, device="cpu")
         seconds = time.process_time() - started
@@ -210,7 +210,7 @@ class Peer(Side):
         from graphnetz.training import train_node_classification
         from torch_geometric.data import Data
 
-        del problem
+        del problem  # the dataset has all that is needed
         fields = ("x", "edge_index", "y", "train_mask", "val_mask", "test_mask")
         return train_node_classification, (Data(**{name: self.dataset.tensors[name] for name in fields}),)
 
@@ -219,12 +219,12 @@ class Peer(Side):
         from graphnetz.training import train_graph_classification
         from torch_geometric.loader import DataLoader
 
-        from gnz_track.datasets.splits import split_graphs
         from gnz_track.seeds import derive
 
-        parts = split_graphs(self.dataset, policy="published", seed=self.seed)
+        held_out = {name: problem.objective.held_out[scorer.rows] for name, scorer in problem.scorers.items()}
+        parts = {"train": problem.objective.train, **held_out}
         order = torch.Generator().manual_seed(derive(self.seed, self.dataset.digest, "batches"))
-        graphs = {name: [self.dataset[i] for i in part.tolist()] for name, part in parts.items().items()}
+        graphs = {name: [self.dataset[i] for i in part.tolist()] for name, part in parts.items()}
 
         class SameOrder(torch.utils.data.Sampler[int]):
             """Shuffles anew at every pass, in the order in which our objective does."""
@@ -243,7 +243,9 @@ class Peer(Side):
 
         loaders = {
             # A generator of its own: otherwise each pass would draw from the one that dropout uses.
-            name: DataLoader(part, batch_size=32, generator=torch.Generator(), sampler=SameOrder() if name == "train" else None)
+            name: DataLoader(
+                part, batch_size=32, generator=torch.Generator(), sampler=SameOrder() if name == "train" else None
+            )
             for name, part in graphs.items()
         }
 
@@ -297,16 +299,21 @@ class Worker:
     def __init__(self, side: str, home: str, mirror: str) -> None:
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         command = [sys.executable, __file__, "--work", side, "--home", home, "--mirror", mirror]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self.process = subprocess.Popen(command, **pipes, text=True, env=environment)
 
     def ask(self, **job: Any) -> dict[str, Any]:
         """Run a job and return its answer."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps(job) + "\n")
-        self.process.stdin.flush()
-        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
+        print(json.dumps(job), file=self.process.stdin, flush=True)
+        line = self.process.stdout.readline() if self.process.stdout else ""
+        if not line:
+            sys.exit(f"the worker died on {job}; its traceback is above")
+        answer: dict[str, Any] = json.loads(line)
         return answer
+
+    def stop(self) -> None:
+        """Let the worker end."""
+        self.process.communicate()
 
 
 def measure_speed(workers: dict[str, Worker], tasks: list[str], repeats: int) -> None:
@@ -372,9 +379,7 @@ def main() -> None:
         if arguments.seeds:
             compare_scores(workers, tasks, range(arguments.seeds))
         for worker in workers.values():
-            assert worker.process.stdin is not None
-            worker.process.stdin.close()
-            worker.process.wait()
+            worker.stop()
 
 
 if __name__ == "__main__":

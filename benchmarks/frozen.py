@@ -85,7 +85,7 @@ def main(n_graphs: int) -> None:
         read_all(dataset)
         print(f"mapped by one process (KiB): {mapped_pages(dataset.tensors.path)}")
         command = [sys.executable, __file__, CHILD, str(folder)]
-        with subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as other:  # noqa: S603  (this very script)
+        with subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as other:
             print(f"mapped by two processes (KiB), the other says: {other.stdout.readline().strip()}")  # type: ignore[union-attr]
             print(f"mapped by two processes (KiB), this one says: {mapped_pages(dataset.tensors.path)}")
             other.stdin.close()  # type: ignore[union-attr]

@@ -52,7 +52,7 @@ class UnknownName(GnzError):
             hint = "did you mean " + " or ".join(repr(match) for match in near) + "?"
         else:
             hint = "known: " + (", ".join(known[:12]) or "none") + (", ..." if len(known) > 12 else "")
-        listing = f" List all with: {command}" if command else ""
+        listing = f"{'' if near else '.'} List all with: {command}" if command else ""
         super().__init__(f"unknown {kind} {str(name)!r}; {hint}{listing}")
         self.kind, self.name, self.near = kind, name, near
 

@@ -41,12 +41,12 @@ class FrozenMapping(dict[Any, Any]):
         message = "a record is frozen; make another one with dataclasses.replace"
         raise TypeError(message)
 
-    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse
 
     def __reduce__(self) -> Any:
         return (FrozenMapping, (dict(self),))
 
-    def __hash__(self) -> int:
+    def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(sorted((str(key), repr(value)) for key, value in self.items())))
 
 

@@ -16,6 +16,10 @@ TEXTS: dict[str, tuple[GnzError, str]] = {
         errors.UnknownName("model", "xyz", NAMES),
         "unknown model 'xyz'; known: GAT, GCN, GraphSAGE",
     ),
+    "UnknownName, nothing near but a list": (
+        errors.UnknownName("model", "xyz", NAMES, command="gnz models"),
+        "unknown model 'xyz'; known: GAT, GCN, GraphSAGE. List all with: gnz models",
+    ),
     "UnknownName, two near": (
         errors.UnknownName("model", "gxt", ["gat", "gut"]),
         "unknown model 'gxt'; did you mean 'gut' or 'gat'?",
@@ -77,6 +81,24 @@ TEXTS: dict[str, tuple[GnzError, str]] = {
     "Diverged": (
         errors.Diverged("train/loss", float("nan"), 7),
         "diverged: train/loss is nan at epoch 7; the cell was stopped. A smaller learning rate is the usual remedy",
+    ),
+    "ScoreUndefined": (
+        errors.ScoreUndefined("auc", "test", float("nan")),
+        (
+            "metric 'auc' is nan on the test part: its labels do not define it (one class only, or none observed); "
+            "choose another metric for the task or larger parts"
+        ),
+    ),
+    "NothingToRun": (
+        errors.NothingToRun(["cora x GIN: it serves graph_cls, not node_cls", "mutag x A: b"]),
+        (
+            "nothing to run: cora x GIN: it serves graph_cls, not node_cls; mutag x A: b. "
+            "See what fits: gnz models, gnz tasks"
+        ),
+    ),
+    "NothingToRun, for no reason": (
+        errors.NothingToRun([]),
+        "nothing to run: no task or no model was chosen. See what fits: gnz models, gnz tasks",
     ),
 }
 

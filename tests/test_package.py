@@ -55,6 +55,42 @@ def test_every_public_name_resolves() -> None:
     assert dir(gnz_track) == sorted(gnz_track.__all__)
 
 
+def test_public_names_are_those_of_their_rooms() -> None:
+    from gnz_track.datasets.catalogue import TASKS
+    from gnz_track.models.adapters import multi_task_factory
+    from gnz_track.runs.one import run_one
+    from gnz_track.types import Task
+
+    assert (gnz_track.Task, gnz_track.TASKS, gnz_track.run_one) == (Task, TASKS, run_one)
+    # Its name in the published package, which is not advertised.
+    assert gnz_track._multi_task_factory is multi_task_factory  # noqa: SLF001
+    assert "_multi_task_factory" not in gnz_track.__all__
+
+
+def test_names_without_torch_resolve_without_it() -> None:
+    names = ("Cell", "CellResult", "Direction", "GnzError", "MODELS", "Protocol", "TASKS", "Task", "register_model")
+    code = f"import gnz_track, sys; [getattr(gnz_track, name) for name in {names}]; print('torch' in sys.modules)"
+    assert run_python(code).stdout.strip() == "False"
+
+
+def test_every_public_name_stands_once_in_the_table() -> None:
+    listed = [name for names in gnz_track._PUBLIC.values() for name in names]  # noqa: SLF001
+    assert sorted(gnz_track.__all__) == sorted(["__version__", *listed])
+
+
+def test_star_import_brings_all_names() -> None:
+    found: dict[str, object] = {}
+    exec("from gnz_track import *", found)  # noqa: S102  (there is no other way to write it)
+    assert set(gnz_track.__all__) <= found.keys()
+
+
+def test_package_runs_as_a_module() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "gnz_track", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "Usage: gnz" in ended.stdout
+
+
 def test_name_that_is_not_public_is_refused() -> None:
     with pytest.raises(AttributeError, match="module 'gnz_track' has no attribute 'no_such_name'"):
         _ = gnz_track.no_such_name

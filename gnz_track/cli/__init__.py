@@ -15,6 +15,15 @@ from gnz_track.errors import GnzError
 
 __all__ = ["app", "main"]
 
+EXAMPLES = """
+[bold]Examples[/bold]
+
+  gnz run --suite quick --models GCN,MLP --seeds 0-9
+
+  gnz tasks --suite quick
+
+  gnz doctor
+"""
 app = typer.Typer(
     name="gnz",
     no_args_is_help=True,
@@ -23,20 +32,26 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Statistically honest benchmarks of graph neural networks.",
+    epilog=EXAMPLES,
 )
 for _module in (run, catalogue, data, doctor):
     _module.add_to(app)
 
-USER_ERROR = 2
+USER_ERROR, INTERRUPTED = 2, 130
 
 
 def main() -> None:
     """Run the command line; an error of the user is one line and exit code 2."""
     try:
-        app()
+        app(prog_name="gnz")
     except GnzError as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(USER_ERROR)
+    except SystemExit as end:
+        # Typer leaves with this code, and without a word, where somebody pressed Ctrl-C.
+        if end.code == INTERRUPTED:
+            typer.echo("interrupted: results of this call are not kept", err=True)
+        raise
     except BrokenPipeError:
         # The reader of a pipe (head, less) has gone; there is nobody left to tell. What Python would still flush at
         # exit goes nowhere.

@@ -13,7 +13,7 @@ def add_to(app: typer.Typer) -> None:
     """Add these commands."""
     app.command(epilog="[bold]Example[/bold]  gnz tasks --suite quick")(tasks)
     app.command(epilog="[bold]Example[/bold]  gnz models --task-type graph_cls")(models)
-    app.command()(protocols)
+    app.command(epilog="[bold]Example[/bold]  gnz protocols")(protocols)
 
 
 def tasks(

@@ -7,12 +7,18 @@ from typing import Annotated
 
 import typer
 
+from gnz_track.cli.home import choose_home
+
 __all__ = ["add_to", "check", "get"]
 
 
 def add_to(app: typer.Typer) -> None:
     """Add this group of commands."""
-    group = typer.Typer(no_args_is_help=True, help="Freeze datasets, and check frozen ones.")
+    group = typer.Typer(
+        no_args_is_help=True,
+        help="Freeze datasets, and check frozen ones.",
+        epilog="[bold]Example[/bold]  gnz data get cora --mirror FOLDER",
+    )
     group.command(epilog="[bold]Example[/bold]  gnz data get cora --mirror FOLDER")(get)
     group.command(epilog="[bold]Example[/bold]  gnz data check cora")(check)
     app.add_typer(group, name="data")
@@ -31,11 +37,11 @@ def get(
     """Read datasets from raw files (or generate them) and freeze them."""
     from gnz_track.cli.tables import print_rows
     from gnz_track.datasets.catalogue import DATASETS
-    from gnz_track.datasets.preparation import data_home, prepare_dataset
+    from gnz_track.datasets.preparation import prepare_dataset
 
-    rows = []
+    rows, home = [], choose_home(home)
     for row in [DATASETS.get(name) for name in names]:
-        dataset = prepare_dataset(row, seed=seed, home=(home or data_home()).absolute(), mirror=mirror)
+        dataset = prepare_dataset(row, seed=seed, home=home, mirror=mirror)
         rows.append((dataset.name, len(dataset), dataset.n_nodes, dataset.n_edges, dataset.digest, dataset.folder))
     print_rows("frozen", ("dataset", ">graphs", ">nodes", ">edges", "digest", "folder"), rows)
 
@@ -49,10 +55,10 @@ def check(
     """Derive the digest of frozen datasets again from every byte."""
     from gnz_track.cli.tables import print_rows
     from gnz_track.datasets.catalogue import DATASETS
-    from gnz_track.datasets.preparation import check_dataset, data_home
+    from gnz_track.datasets.preparation import check_dataset
 
-    rows = []
+    rows, home = [], choose_home(home)
     for row in [DATASETS.get(name) for name in names]:
-        dataset = check_dataset(row, seed=seed, home=(home or data_home()).absolute())
+        dataset = check_dataset(row, seed=seed, home=home)
         rows.append((dataset.name, "ok", dataset.digest, dataset.folder))
     print_rows("checked", ("dataset", "", "digest", "folder"), rows)

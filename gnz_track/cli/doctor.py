@@ -9,12 +9,14 @@ from importlib.metadata import PackageNotFoundError, requires, version
 
 import typer
 
+from gnz_track.cli.home import is_usable
+
 __all__ = ["add_to", "doctor"]
 
 
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
-    app.command()(doctor)
+    app.command(epilog="[bold]Example[/bold]  gnz doctor")(doctor)
 
 
 def doctor() -> None:
@@ -31,8 +33,12 @@ def doctor() -> None:
 def _packages() -> list[tuple[str, str, str]]:
     from packaging.requirements import Requirement
 
+    try:
+        wanted = requires("gnz-track") or []
+    except PackageNotFoundError:
+        return [("gnz-track", "not installed", "runs from its source; what it needs is in pyproject.toml")]
     rows = []
-    for requirement in map(Requirement, requires("gnz-track") or []):
+    for requirement in map(Requirement, wanted):
         is_extra = requirement.marker is not None and not requirement.marker.evaluate({"extra": ""})
         extra = str(requirement.marker).partition("extra == ")[2].strip('"') if is_extra else ""
         try:
@@ -59,7 +65,8 @@ def _folders() -> list[tuple[str, str, str]]:
     from gnz_track.datasets.preparation import data_home, find_mirror
 
     home, mirror = data_home(), find_mirror()
-    is_writable = os.access(next(place for place in (home, *home.parents) if place.exists()), os.W_OK)
+    nearest = next(place for place in (home, *home.parents) if place.exists())
+    is_writable = is_usable(home) and os.access(nearest, os.W_OK)
     return [
         ("data home", "writable" if is_writable else "not writable", f"{home} (set GNZ_DATA to move it)"),
         ("mirror", "set" if mirror else "none", str(mirror or "set GNZ_MIRROR to a folder of raw files")),

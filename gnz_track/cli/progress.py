@@ -25,7 +25,9 @@ def _follow_live(results: Iterable[CellResult], total: int) -> Iterator[CellResu
     from rich.console import Console
 
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, TextColumn("{task.description}"), console=Console(stderr=True)) as bar:
+    # Names are text as it is, never markup.
+    names = TextColumn("{task.description}", markup=False)
+    with Progress(*columns, names, console=Console(stderr=True)) as bar:
         follower = bar.add_task("", total=total)
         n_failed = 0
         for result in results:

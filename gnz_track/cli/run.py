@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gnz_track.cli.home import choose_home
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -19,7 +21,7 @@ FAILED = 1
 EXAMPLES = """
 [bold]Examples[/bold]
 
-  gnz run                                         the suite quick, all models, seeds 0-4
+  gnz run      (the suite quick, all models, seeds 0-4)
 
   gnz run --suite quick --models GCN,GAT,MLP --seeds 0-9
 
@@ -61,7 +63,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         protocol=PROTOCOLS.get(protocol),
         epochs=epochs,
         device=device,
-        place=Place(home=home, mirror=mirror),
+        place=Place(home=choose_home(home), mirror=mirror),
     )
     results = _run_all(plan)
     _print(plan, results)

@@ -33,6 +33,7 @@ from gnz_track.types import DatasetRow, Task
 
 __all__ = [
     "BENCHMARK_TASKS",
+    "check_dataset",
     "data_home",
     "find_mirror",
     "find_raw",
@@ -115,6 +116,12 @@ def prepare_dataset(row: DatasetRow, *, seed: int, home: Path, mirror: str | Pat
     collated = collate([graphs] if isinstance(graphs, Data) else graphs)
     _check_against_catalogue(collated, row, place)
     return freeze_collated(collated, folder, row=row, seed=card_seed)
+
+
+def check_dataset(row: DatasetRow, *, seed: int, home: Path) -> FrozenDataset:
+    """Open the frozen form of a catalogue row and derive its digest again from every byte; nothing is written."""
+    folder = home / folder_name(row.name)
+    return open_frozen(folder / f"seed-{seed}" if row.is_seed_aware else folder, verify=True)
 
 
 def _read_raw(row: DatasetRow, loader: Callable[..., Any], place: Path, options: Mapping[str, Any]) -> Any:

@@ -42,6 +42,14 @@ class LinkScorer(Protocol):
         ...
 
 
+# Pairs scored at a time: what is gathered for them should stay in the cache.
+CHUNK = 1 << 14
+
+
+def _dot(codes: Tensor, pairs: Tensor) -> Tensor:
+    return (codes.index_select(0, pairs[0]) * codes.index_select(0, pairs[1])).sum(dim=-1)
+
+
 class GraphHead(nn.Module):
     """Mean over the nodes of each graph, then a linear map; ``forward -> [n_graphs, out_channels]``."""
 
@@ -68,8 +76,7 @@ class LinkHead(nn.Module):
 
     def decode(self, codes: Tensor, pairs: Tensor) -> Tensor:
         """Return one logit per pair ``[n_pairs]`` of pairs ``[2, n_pairs]``."""
-        first, second = codes.index_select(0, pairs[0]), codes.index_select(0, pairs[1])
-        return (first * second).sum(dim=-1)
+        return torch.cat([_dot(codes, chunk) for chunk in pairs.split(CHUNK, dim=1)])
 
     def forward(self, data: Data) -> Tensor:
         """Return the logits of ``data.edge_label_index``."""
@@ -90,6 +97,10 @@ class TripleHead(nn.Module):
 
     def decode(self, codes: Tensor, pairs: Tensor, relations: Tensor) -> Tensor:
         """Return one logit per triple ``[n]`` of pairs ``[2, n]`` and relations ``[n]``."""
+        chunks = zip(pairs.split(CHUNK, dim=1), relations.split(CHUNK), strict=True)
+        return torch.cat([self._score(codes, *chunk) for chunk in chunks])
+
+    def _score(self, codes: Tensor, pairs: Tensor, relations: Tensor) -> Tensor:
         head, tail = codes.index_select(0, pairs[0]), codes.index_select(0, pairs[1])
         return (head * self.relations(relations) * tail).sum(dim=-1)
 
@@ -171,3 +182,7 @@ class EncoderFactory:
 def multi_task_factory(encoder: Callable[..., nn.Module]) -> EncoderFactory:
     """Give one node encoder all task types: ``register_model(Net, task_type=..., factory=multi_task_factory(Net))``."""
     return EncoderFactory(encoder)
+
+
+# The name under which the published package has it.
+_multi_task_factory = multi_task_factory

@@ -7,13 +7,13 @@ A model is described by a :class:`~gnz_track.types.ModelRow`. Users may hand ove
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import textwrap
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar, overload
 
-from gnz_track.errors import ModelInvalid, TargetMissing
+from gnz_track.errors import ModelInvalid
+from gnz_track.models.source_digest import digest_source, target_of
 from gnz_track.registry import Registry, import_target, is_target
 from gnz_track.types import ModelRow, TaskType
 
@@ -80,6 +80,8 @@ def register_model(
         raise ModelInvalid(label, "exactly one of task_type= and task_types= is needed", remedy=_REMEDY)
 
     def register(target: type) -> type:
+        if not isinstance(target, type):
+            raise ModelInvalid(target, f"it is a {type(target).__name__}, not a class", remedy=_REMEDY)
         row = _row_of_class(target, _read_task_types(target, given), factory, name=name)
         if row.name in MODELS and _is_redefinition(MODELS.get(row.name), row):
             MODELS.remove(row.name)
@@ -99,7 +101,7 @@ def describe(model: object, *, name: str = "") -> ModelRow:
     for kind, read in _READERS.items():
         if isinstance(model, kind):
             row = read(model)
-            return row if not name or name == row.name else _renamed(row, name)
+            return row if not name or name == row.name else replace(row, name=name)
     raise ModelInvalid(model, f"it is a {type(model).__name__}", remedy="pass a name, a class, a tuple or a ModelRow")
 
 
@@ -117,10 +119,6 @@ def _is_inline(models: tuple[Any, ...]) -> bool:
     return len(models) in (2, 3) and isinstance(models[0], type) and not isinstance(models[1], type)
 
 
-def _renamed(row: ModelRow, name: str) -> ModelRow:
-    return ModelRow(**{**{item: getattr(row, item) for item in row.__dataclass_fields__}, "name": name})
-
-
 def _describe_name(text: str) -> ModelRow:
     if not is_target(text) or text in MODELS:
         return MODELS.get(text)
@@ -133,8 +131,10 @@ def _describe_name(text: str) -> ModelRow:
 def _describe_class(cls: type) -> ModelRow:
     if cls in _REGISTERED:
         return _REGISTERED[cls]
+    target = target_of(cls)
     for row in MODELS.rows():
-        if row.target == _target_of(cls):
+        # Classes that travel by value have no target, and are not each other.
+        if target and row.target == target:
             return row
     declared = getattr(cls, "task_types", None)
     if declared is None:
@@ -161,6 +161,8 @@ _READERS: dict[type, Callable[[Any], ModelRow]] = {
 
 
 def _read_task_types(cls: type, given: TaskTypes) -> tuple[TaskType, ...]:
+    if not isinstance(given, Iterable):
+        raise ModelInvalid(cls.__qualname__, f"its task types are {given!r}", remedy=_REMEDY)
     wanted = {TaskType(given)} if isinstance(given, str) else {TaskType(item) for item in given}
     if not wanted:
         raise ModelInvalid(cls.__qualname__, "its task types are empty", remedy=_REMEDY)
@@ -173,7 +175,7 @@ def _row_of_class(
     # An encoder factory of the same class is what a flag says better: it stays a name.
     is_encoder = factory is not None and getattr(factory, "encoder", None) is cls
     factory = None if is_encoder else factory
-    target, factory_target = _target_of(cls), "" if factory is None else _target_of(factory)
+    target, factory_target = target_of(cls), "" if factory is None else target_of(factory)
     by_value = not target or (factory is not None and not factory_target)
     return ModelRow(
         name=name or cls.__name__,
@@ -181,7 +183,7 @@ def _row_of_class(
         target="" if by_value else target,
         factory="" if by_value else factory_target,
         payload=_pickle((cls, factory)) if by_value else b"",
-        source_digest=_digest_source(cls, factory),
+        source_digest=digest_source(*(item for item in (cls, factory) if item is not None)),
         is_encoder=is_encoder,
         description=(inspect.getdoc(cls) or "").partition("\n")[0] if "__doc__" in vars(cls) else "",
     )
@@ -191,28 +193,7 @@ def _is_redefinition(old: ModelRow, new: ModelRow) -> bool:
     return (old.payload != b"" and new.payload != b"") or old.target == new.target != ""
 
 
-def _target_of(attribute: Any) -> str:
-    """Return ``module:qualname`` where another process can import it, else an empty text."""
-    module, name = getattr(attribute, "__module__", None), getattr(attribute, "__qualname__", None)
-    if module is None or name is None or module == "__main__":
-        return ""
-    target = f"{module}:{name}"
-    try:
-        return target if is_target(target) and import_target(target) is attribute else ""
-    except TargetMissing:
-        return ""
-
-
 def _pickle(content: object) -> bytes:
     import cloudpickle
 
     return bytes(cloudpickle.dumps(content))
-
-
-def _digest_source(cls: type, factory: Callable[..., Any] | None) -> str:
-    """Digest the source text of a class and its factory; where there is none, their pickled code."""
-    try:
-        text = "".join(textwrap.dedent(inspect.getsource(item)) for item in (cls, factory) if item is not None)
-    except (OSError, TypeError):
-        return hashlib.md5(_pickle((cls, factory)), usedforsecurity=False).hexdigest()
-    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()

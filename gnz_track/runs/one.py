@@ -17,11 +17,11 @@ from gnz_track.errors import BadValue, DataCorrupted
 from gnz_track.models.building import build, count_parameters
 from gnz_track.runs.problems import Terms, pose
 from gnz_track.seeds import derive, seed_everything
-from gnz_track.training.acceleration import accelerate
+from gnz_track.training.acceleration import accelerate, release
 from gnz_track.training.gauge import Gauge
 from gnz_track.training.loop import Settings, Trained, train
 from gnz_track.training.metrics import DEFAULT_METRICS, METRICS, MULTI_LABEL_METRIC
-from gnz_track.types import Cell, CellResult, Failure, Metric, Optimiser, Status
+from gnz_track.types import Cell, CellResult, Direction, Failure, Metric, Optimiser, Status, Task, TaskType
 
 __all__ = ["metric_of", "run_one"]
 
@@ -41,10 +41,12 @@ def run_one(cell: Cell) -> CellResult:
     return _result(cell, facts, gauge)
 
 
-def metric_of(cell_task: Any, *, is_multi_label: bool) -> Metric:
+def metric_of(task: Task, *, is_multi_label: bool) -> Metric:
     """Return the metric of a task: the one it names, or the usual one of its task type."""
-    usual = MULTI_LABEL_METRIC if is_multi_label else DEFAULT_METRICS[cell_task.task_type]
-    return METRICS.get(cell_task.metric or usual)
+    # Several numbers to predict may be 0 and 1 by chance; only classes come as several labels.
+    has_labels = is_multi_label and task.task_type is TaskType.graph_cls
+    usual = MULTI_LABEL_METRIC if has_labels else DEFAULT_METRICS.get(task.task_type, "")
+    return METRICS.get(task.metric or usual)
 
 
 @dataclass
@@ -60,8 +62,8 @@ class _Facts:
 
 def _run(cell: Cell, facts: _Facts) -> None:
     dataset = _open(cell)
-    facts.metric = metric_of(cell.task, is_multi_label=dataset.is_multi_label)
     optimiser, hidden_channels, options = _read_hyperparameters(cell)
+    facts.metric = metric_of(cell.task, is_multi_label=dataset.is_multi_label)
     problem = pose(
         dataset,
         Terms(
@@ -87,13 +89,11 @@ def _run(cell: Cell, facts: _Facts) -> None:
         metric=facts.metric,
         batch_seed=derive(cell.seed, cell.dataset_digest, "batches"),
     )
-    train(
-        accelerate(model) if cell.device == "cpu" else model,
-        problem.objective,
-        problem.scorers,
-        settings,
-        trained=facts.trained,
-    )
+    try:
+        fast = accelerate(model) if cell.device == "cpu" else model
+        train(fast, problem.objective, problem.scorers, settings, trained=facts.trained)
+    finally:
+        release(model)
 
 
 def _open(cell: Cell) -> FrozenDataset:
@@ -141,9 +141,15 @@ def _own_process_state() -> Iterator[None]:
             np.random.set_state(numpy_state)  # noqa: NPY002
 
 
+def _presumed_metric(task: Task) -> Metric:
+    """Return the metric of a cell that failed before its data said more; it may name one that does not exist."""
+    name = task.metric or DEFAULT_METRICS.get(task.task_type, "")
+    return METRICS.get(name) if name in METRICS else Metric(name=name, direction=Direction.up, description="unknown")
+
+
 def _result(cell: Cell, facts: _Facts, gauge: Gauge) -> CellResult:
     is_finished = facts.failure is None
-    metric = facts.metric or metric_of(cell.task, is_multi_label=False)
+    metric = facts.metric or _presumed_metric(cell.task)
     trained = facts.trained
     scores = trained.scores.get("test", {}) if is_finished else {}
     return CellResult(

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import torch
 
-from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.datasets.frozen import FrozenDataset, open_frozen
 from gnz_track.datasets.preparation import prepare
 from gnz_track.errors import BadValue, NothingToRun
+from gnz_track.training.metrics import METRICS
 from gnz_track.types import Cell, ModelRow, Protocol, Task
 
 __all__ = ["Plan", "Skipped", "make_plan", "resolve_device"]
@@ -45,7 +46,7 @@ class Place:
     mirror: Path | None = None
 
 
-def make_plan(  # noqa: PLR0913  (the words of a sweep, all by name)
+def make_plan(
     tasks: Sequence[Task],
     models: Sequence[ModelRow],
     *,
@@ -56,25 +57,27 @@ def make_plan(  # noqa: PLR0913  (the words of a sweep, all by name)
     place: Place | None = None,
 ) -> Plan:
     """Return every compatible (task, model, seed) as a cell; data that are not frozen yet are frozen here."""
-    _refuse_repeated("task", [task.name for task in tasks])
-    _refuse_repeated("model", [model.name for model in models])
-    if epochs is not None and epochs < 1:
-        raise BadValue("epochs", epochs, "a whole number from 1 upwards", command="--epochs 10")
+    _check(tasks, models, seeds=seeds, epochs=epochs)
     place, device = place or Place(), resolve_device(device)
     cells: list[Cell] = []
     skipped: list[Skipped] = []
     for task in tasks:
-        compatible = [model for model in models if task.task_type in model.task_types]
-        skipped += [_explain(task, model) for model in models if model not in compatible]
+        reasons = {model.name: _reason_against(task, model, protocol) for model in models}
+        skipped += [Skipped(task=task.name, model=name, reason=reason) for name, reason in reasons.items() if reason]
+        compatible = [model for model in models if not reasons[model.name]]
         if not compatible:
             continue
         datasets = {seed: prepare(task, seed=seed, home=place.home, mirror=place.mirror) for seed in seeds}
+        for folder in {dataset.folder for dataset in datasets.values()}:
+            # Every byte is read once before a sweep: a cell opens its dataset by the header alone.
+            open_frozen(folder, verify=True)
         for model in compatible:
             for seed in seeds:
                 shell = {"epochs": epochs or task.epochs, "device": device}
                 cells.append(_cell(task, model, seed, protocol, datasets[seed], **shell))  # type: ignore[arg-type]
     if not cells:
-        raise NothingToRun([f"{item.task} x {item.model}: {item.reason}" for item in skipped])
+        impossible = [f"{item.task} x {item.model}: {item.reason}" for item in skipped]
+        raise NothingToRun(impossible or ["no task, no model or no seed was chosen"])
     return Plan(cells=tuple(cells), skipped=tuple(skipped))
 
 
@@ -86,11 +89,12 @@ def resolve_device(device: str) -> str:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).partition("\n")[0]
-        raise BadValue("device", device, f"auto, cpu, or a device that Torch has here ({reason})") from None
+        allowed = f"auto, cpu, or a device that Torch has here ({reason})"
+        raise BadValue("device", device, allowed, command="gnz doctor") from None
     return device
 
 
-def _cell(  # noqa: PLR0913
+def _cell(
     task: Task, model: ModelRow, seed: int, protocol: Protocol, dataset: FrozenDataset, *, epochs: int, device: str
 ) -> Cell:
     return Cell(
@@ -106,13 +110,27 @@ def _cell(  # noqa: PLR0913
     )
 
 
-def _explain(task: Task, model: ModelRow) -> Skipped:
-    served = ", ".join(model.task_types)
-    return Skipped(task=task.name, model=model.name, reason=f"it serves {served}, not {task.task_type}")
+def _reason_against(task: Task, model: ModelRow, protocol: Protocol) -> str:
+    """Return why a pair cannot be trained, nothing where it can."""
+    if task.task_type not in model.task_types:
+        return f"it serves {', '.join(model.task_types)}, not {task.task_type}"
+    if task.task_type not in protocol.optimisers:
+        return f"protocol {protocol.name!r} trains {', '.join(protocol.optimisers)}, not {task.task_type}"
+    return ""
 
 
-def _refuse_repeated(kind: str, names: Iterable[str]) -> None:
-    seen: set[str] = set()
+def _check(tasks: Sequence[Task], models: Sequence[ModelRow], *, seeds: Sequence[int], epochs: int | None) -> None:
+    _refuse_repeated("task", [task.name for task in tasks])
+    _refuse_repeated("model", [model.name for model in models])
+    _refuse_repeated("seed", seeds)
+    if epochs is not None and (not isinstance(epochs, int) or epochs < 1):
+        raise BadValue("epochs", epochs, "a whole number from 1 upwards", command="--epochs 10")
+    for name in [task.metric for task in tasks if task.metric]:
+        METRICS.get(name)
+
+
+def _refuse_repeated(kind: str, names: Iterable[object]) -> None:
+    seen: set[object] = set()
     for name in names:
         if name in seen:
             raise BadValue(kind, name, f"each {kind} once in a sweep")

@@ -64,12 +64,15 @@ def pose(dataset: FrozenDataset, terms: Terms) -> Problem:
     kind = "triples" if terms.task_type is TaskType.link_pred and dataset.is_relational else str(terms.task_type)
     if kind not in _POSERS:
         raise BadValue("task type", kind, ", ".join(_POSERS), command="gnz tasks")
+    missing = [name for name in _NEEDED[kind] if name not in dataset.tensors]
+    if missing:
+        raise _unfit(dataset, terms, f"it has no {missing[0]}")
     return _POSERS[kind](dataset, terms)
 
 
 def _pose_nodes(dataset: FrozenDataset, terms: Terms) -> Problem:
     parts = split_nodes(dataset, policy=terms.protocol.splits, seed=terms.seed)
-    labels = dataset.tensors["y"].flatten().long()
+    labels = _classes(dataset, terms, dataset.n_nodes)
     data = _whole_graph(dataset, dataset.global_edge_index, terms)
     data.y = _visible(labels, parts.train).to(terms.device)
     return Problem(
@@ -82,17 +85,18 @@ def _pose_nodes(dataset: FrozenDataset, terms: Terms) -> Problem:
 
 def _pose_graphs(dataset: FrozenDataset, terms: Terms) -> Problem:
     parts = split_graphs(dataset, policy=terms.protocol.splits, seed=terms.seed)
-    kind, out_channels, labels = _graph_labels(dataset, terms.task_type)
+    kind, out_channels, labels = _graph_labels(dataset, terms)
     graphs = _collection(dataset, terms)
     held_out = torch.cat([parts.val, parts.test])
-    rows = dict(zip(("val", "test"), torch.arange(held_out.numel()).split([parts.val.numel(), parts.test.numel()])))
+    sizes = [parts.val.numel(), parts.test.numel()]
+    rows = dict(zip(("val", "test"), torch.arange(held_out.numel()).split(sizes), strict=True))
     objective = GraphObjective(
         graphs=graphs,
         train=parts.train,
         labels=labels[parts.train],
         held_out=held_out,
         loss_name=kind,
-        batch_size=terms.batch_size,
+        batch_size=terms.batch_size or parts.train.numel(),
         device=terms.device,
     )
     scorers = {
@@ -147,6 +151,14 @@ _POSERS: dict[str, Callable[[FrozenDataset, Terms], Problem]] = {
     "graph_reg": _pose_graphs,
     "link_pred": _pose_links,
     "triples": _pose_triples,
+}
+_LABELLED = ("edge_index", "y")
+_NEEDED = {
+    "node_cls": _LABELLED,
+    "graph_cls": _LABELLED,
+    "graph_reg": _LABELLED,
+    "link_pred": ("edge_index",),
+    "triples": (),
 }
 
 
@@ -216,21 +228,33 @@ def _sizes(dataset: FrozenDataset, data: Data, terms: Terms, *, out_channels: in
         in_channels=x.size(1),
         hidden_channels=terms.hidden_channels,
         out_channels=out_channels,
-        vocabulary=() if x.is_floating_point() else tuple((x.amax(dim=0) + 1).tolist()),
+        vocabulary=() if x.is_floating_point() else dataset.card.vocabularies,
         n_relations=n_relations,
     )
 
 
-def _graph_labels(dataset: FrozenDataset, task_type: TaskType) -> tuple[str, int, Tensor]:
+def _graph_labels(dataset: FrozenDataset, terms: Terms) -> tuple[str, int, Tensor]:
     """Return the kind of label, the outputs it needs, and the labels, one row per graph."""
+    is_numbers = terms.task_type is TaskType.graph_reg
+    if not is_numbers and not dataset.is_multi_label:
+        return "classes", dataset.n_classes, _classes(dataset, terms, len(dataset))
     y = dataset.tensors["y"]
-    if task_type is TaskType.graph_reg:
-        y = y.float().view(len(dataset), -1)
-        return "numbers", y.size(1), y
-    if dataset.is_multi_label:
-        y = y.float().view(len(dataset), -1)
-        return "labels", y.size(1), y
-    return "classes", dataset.n_classes, y.view(-1).long()
+    if y.numel() % len(dataset):
+        raise _unfit(dataset, terms, f"y has {y.numel()} values for {len(dataset)} graphs")
+    y = y.float().view(len(dataset), -1)
+    return "numbers" if is_numbers else "labels", y.size(1), y
+
+
+def _classes(dataset: FrozenDataset, terms: Terms, n: int) -> Tensor:
+    """Return the class of each of ``n`` examples ``[n]``; several columns or numbers are no classes."""
+    y = dataset.tensors["y"]
+    if y.numel() != n or y.is_floating_point():
+        raise _unfit(dataset, terms, f"y is {y.dtype} {list(y.shape)}, one whole number for each of {n} is needed")
+    return y.flatten().long()
+
+
+def _unfit(dataset: FrozenDataset, terms: Terms, reason: str) -> SplitImpossible:
+    return SplitImpossible(dataset.name, terms.protocol.splits, f"{reason} ({terms.task_type})")
 
 
 def _visible(labels: Tensor, shown: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ and its batches are consecutive slices: views, with the structure of their edges
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -13,9 +14,12 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from gnz_track.training.acceleration import Span, Structure, attach
+from gnz_track.training.acceleration import Structure, attach
 
 __all__ = ["GraphCollection"]
+
+# PyG makes a new class at every call of Batch(); a copy of one batch does not.
+_EMPTY = Batch()
 
 # Graphs of an epoch are joined in portions of about this many nodes, to bound memory.
 PORTION = 200_000
@@ -82,17 +86,18 @@ class JoinedGraphs:
 
     def batch(self, start: int, end: int) -> Data:
         """Return graphs ``start`` to ``end`` of the union as a PyG batch."""
-        span = Span(self._node_starts[start], self._node_starts[end], self._edge_starts[start], self._edge_starts[end])
-        nodes, edges = slice(span.first_node, span.end_node), slice(span.first_edge, span.end_edge)
+        first, end_node = self._node_starts[start], self._node_starts[end]
+        nodes, edges = slice(first, end_node), slice(self._edge_starts[start], self._edge_starts[end])
         is_all = start == 0 and end == len(self._node_starts) - 1
-        edge_index = self.edge_index if is_all else self.edge_index[:, edges] - span.first_node
-        structure = self._structure if is_all else self._structure.part(span, edge_index)
-        batch = Batch(batch=self._graph[nodes] - start, ptr=self._node_ptr[start : end + 1] - span.first_node)
+        edge_index = self.edge_index if is_all else self.edge_index[:, edges] - first
+        structure = self._structure if is_all else self._structure.part(first, end_node, edge_index)
+        batch = copy.copy(_EMPTY)
+        batch.batch, batch.ptr = self._graph[nodes] - start, self._node_ptr[start : end + 1] - first
         for name, value in self.node.items():
             batch[name] = value[nodes]
         for name, value in self.edge.items():
             batch[name] = value[edges]
-        batch.edge_index = attach(edge_index, span.end_node - span.first_node, structure=structure)
+        batch.edge_index = attach(edge_index, end_node - first, structure=structure)
         return batch
 
 

@@ -36,7 +36,7 @@ class Settings:
 
 @dataclass(kw_only=True)
 class Trained:
-    """What training leaves: one value per epoch and series, and every score of the selected epoch by part."""
+    """What training leaves: one value per epoch and series, and the scores of the selected epoch by part."""
 
     series: dict[str, list[float]] = field(default_factory=dict)
     scores: dict[str, Mapping[str, float]] = field(default_factory=dict)
@@ -54,7 +54,8 @@ def train(
 ) -> Trained:
     """Train a model and score it once an epoch on each part of ``scorers`` (``"val"``, ``"test"``).
 
-    The objective never meets a scorer. Where selection is by validation, the model ends in its selected state.
+    The objective never meets a scorer. The last part is the one reported: all metrics of the task type are computed for
+    it, some of which cost more than an epoch. Where selection is by validation, the model ends in its selected state.
     ``trained`` is filled as training goes, so that its series survive an error.
     """
     trained, best = Trained() if trained is None else trained, _Best(settings)
@@ -74,7 +75,7 @@ def train(
     trained.seconds_per_epoch = (time.perf_counter() - started) / (epoch + 1)
     trained.selected_epoch = best.restore(model)
     prediction = _predict(model, objective, trained.selected_epoch)
-    trained.scores = _score_fully(model, prediction, scorers)
+    trained.scores = _score_fully(model, prediction, scorers, settings.metric.name)
     return trained
 
 
@@ -113,13 +114,15 @@ def _score(model: nn.Module, prediction: Tensor, scorers: Mapping[str, Scorer], 
 
 
 @torch.no_grad()
-def _score_fully(model: nn.Module, prediction: Tensor, scorers: Mapping[str, Scorer]) -> dict[str, Mapping[str, float]]:
-    scores = {part: scorer.score_fully(model, prediction) for part, scorer in scorers.items()}
-    for part, of_part in scores.items():
-        for name, value in of_part.items():
-            if not math.isfinite(value):
-                raise ScoreUndefined(name, part, value)
-    return scores
+def _score_fully(
+    model: nn.Module, prediction: Tensor, scorers: Mapping[str, Scorer], metric: str
+) -> dict[str, Mapping[str, float]]:
+    """Return every metric that is defined on the last part; the one of the task has to be."""
+    part, scorer = list(scorers.items())[-1]
+    scores = {name: value for name, value in scorer.score_fully(model, prediction).items() if math.isfinite(value)}
+    if metric not in scores:
+        raise ScoreUndefined(metric, part, math.nan)
+    return {part: scores}
 
 
 class _Best:

@@ -20,6 +20,7 @@ PACKAGE = "gnz_track"
 
 # From top to bottom; a room may import what stands on a lower line, and nothing else.
 LINES: tuple[frozenset[str], ...] = (
+    frozenset({"__main__"}),
     frozenset({"cli", "pipeline"}),
     frozenset({"tuning", "quality", "selection", "report"}),
     frozenset({"runs"}),
@@ -40,9 +41,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "matplotlib": ("report/",),
 }
 TORCH = frozenset({"torch", "torch_geometric"})
-WITHOUT_TORCH = frozenset(
-    {"stats", "store", "report", "types", "kinds", "records", "errors", "registry", "seeds"}
-)
+WITHOUT_TORCH = frozenset({"stats", "store", "report", "types", "kinds", "records", "errors", "registry", "seeds"})
 # What these import when they are imported must be cheap: `import gnz_track` and `gnz --help` wait for it.
 QUICK = frozenset({"__init__", "cli"})
 CHEAP = frozenset({"cli", "registry", "types", "kinds", "records", "seeds", "errors"})
@@ -260,8 +259,21 @@ def _parameters(function: Function) -> list[ast.arg]:
 
 
 def _is_command(source: Source, function: Function) -> bool:
-    """Tell whether a function is a command of the command line, where every flag is a parameter by Typer's design."""
-    return source.room == "cli" and any(".command" in ast.unparse(mark) for mark in function.decorator_list)
+    """Tell whether a function is a command of the command line, where every flag is a parameter by Typer's design.
+
+    It is decorated, ``@app.command()``, or handed over, ``app.command()(function)``.
+    """
+    if source.room != "cli" or function not in source.tree.body:
+        return False
+    if any(_makes_commands(mark) for mark in function.decorator_list):
+        return True
+    given = [node.args for node in ast.walk(source.tree) if isinstance(node, ast.Call) and _makes_commands(node.func)]
+    return any(isinstance(item, ast.Name) and item.id == function.name for items in given for item in items[:1])
+
+
+def _makes_commands(node: ast.expr) -> bool:
+    """Tell whether an expression is a call of some ``....command(...)``."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "command"
 
 
 def _body_lines(function: Function) -> set[int]:

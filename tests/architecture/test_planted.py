@@ -155,3 +155,27 @@ def test_flags_of_a_command_are_parameters_but_only_there(tmp_path: Path) -> Non
     command = WIDE.replace("def wide", "@app.command()\ndef wide")
     assert house.check_parameters(plant(tmp_path / "gnz_track", {"cli/a.py": command})) == []
     assert len(house.check_parameters(plant(tmp_path / "gnz_track", {"runs/a.py": command}))) == 1
+
+
+@pytest.mark.parametrize(
+    ("registration", "n_found"),
+    [
+        ("app.command(epilog='x')(wide)", 0),
+        ("def add_to(app: object) -> None:\n    app.command()(wide)", 0),
+        ("app.command()(other)", 1),
+        ("app.command(wide)", 1),
+        ("print(wide)", 1),
+        ("app.callback()(wide)", 1),
+    ],
+)
+def test_function_that_is_handed_over_as_a_command_is_one(registration: str, n_found: int, tmp_path: Path) -> None:
+    found = house.check_parameters(plant(tmp_path / "gnz_track", {"cli/a.py": f"{WIDE}\n\n{registration}\n"}))
+    assert len(found) == n_found
+    elsewhere = plant(tmp_path / "gnz_track", {"cli/a.py": WIDE, "runs/a.py": f"{WIDE}\n\n{registration}\n"})
+    assert len(house.check_parameters(elsewhere)) == 2
+
+
+def test_method_with_the_name_of_a_command_is_not_one(tmp_path: Path) -> None:
+    method = "\n\nclass Net:\n" + "".join(f"    {line}\n" for line in WIDE.splitlines()[3:]) + "\napp.command()(wide)\n"
+    found = house.check_parameters(plant(tmp_path / "gnz_track", {"cli/a.py": WIDE + method}))
+    assert [line.partition(": ")[2] for line in found] == ["Net.wide has 8 parameters; at most 7"]

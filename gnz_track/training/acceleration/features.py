@@ -16,7 +16,8 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from gnz_track.training.acceleration.dropout import draw_mask
-from gnz_track.training.acceleration.products import DTYPES, Pattern
+from gnz_track.training.acceleration.patterns import Pattern
+from gnz_track.training.acceleration.products import DTYPES
 from gnz_track.training.acceleration.structure import Structure, count_writes
 
 __all__ = ["SparseFeatures", "sparsify"]

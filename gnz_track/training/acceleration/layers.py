@@ -20,10 +20,11 @@ from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv, TransformerC
 
 from gnz_track.training.acceleration.dropout import draw_mask, drop
 from gnz_track.training.acceleration.features import SparseFeatures
-from gnz_track.training.acceleration.products import DTYPES, Pattern, score_edges, softmax_rows, sum_neighbours
+from gnz_track.training.acceleration.patterns import Pattern
+from gnz_track.training.acceleration.products import DTYPES, score_edges, softmax_rows, sum_neighbours
 from gnz_track.training.acceleration.structure import Structure, structure_of
 
-__all__ = ["FORWARDS", "accelerate"]
+__all__ = ["FORWARDS", "accelerate", "release"]
 
 
 def _gcn(layer: GCNConv, x: Tensor, structure: Structure) -> Tensor:
@@ -51,8 +52,10 @@ def _gat(layer: GATConv, x: Tensor, structure: Structure) -> Tensor:
     heads, width = layer.heads, layer.out_channels
     pattern, single = structure.blocks("looped", heads), structure.looped
     h = _by_head(layer.lin(x), heads)
-    to_source = torch.matmul(h.view(heads, -1, width), layer.att_src.view(heads, width, 1)).flatten()
-    to_target = torch.matmul(h.view(heads, -1, width), layer.att_dst.view(heads, width, 1)).flatten()
+    by_head = h.view(heads, -1, width)
+    # Multiplied and summed: a product with a matrix of one column takes three times as long.
+    to_source = (by_head * layer.att_src.view(heads, 1, width)).sum(dim=-1).flatten()
+    to_target = (by_head * layer.att_dst.view(heads, 1, width)).sum(dim=-1).flatten()
     scores = to_source.index_select(0, pattern.columns) + to_target.index_select(0, pattern.rows)
     weights = softmax_rows(pattern, functional.leaky_relu(scores, layer.negative_slope))
     weights = _drop_weights(weights, single, heads, layer.dropout if layer.training else 0.0)
@@ -141,12 +144,30 @@ def _dropout_forward(layer: nn.Dropout, x: Tensor) -> Tensor:
 
 
 def accelerate(model: nn.Module) -> nn.Module:
-    """Give every layer of a model that :data:`FORWARDS` knows its fast forward, in place, and return the model."""
+    """Give every layer of a model that :data:`FORWARDS` knows its fast forward, in place, and return the model.
+
+    A layer with a ``forward`` of its own, set on the instance, keeps it. :func:`release` undoes it all.
+    """
     for layer in model.modules():
+        if "forward" in vars(layer):
+            continue
         if type(layer) is nn.Dropout:
             layer.forward = functools.partial(_dropout_forward, layer)  # type: ignore[method-assign]
             continue
         compute, is_known = FORWARDS.get(type(layer), (None, None))
         if compute is not None and is_known is not None and _is_plain(layer) and is_known(layer):
             layer.forward = functools.partial(_forward, layer, compute)  # type: ignore[method-assign,assignment]
+    return model
+
+
+def release(model: nn.Module) -> nn.Module:
+    """Take the fast forwards away again, in place, and return the model.
+
+    A layer that holds its own bound forward is a ring of references: its memory would stay until Python looks for
+    rings, and be counted against the next cell.
+    """
+    for layer in model.modules():
+        forward = vars(layer).get("forward")
+        if isinstance(forward, functools.partial) and forward.func in (_forward, _dropout_forward):
+            del layer.forward
     return model

@@ -13,83 +13,12 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-__all__ = ["DTYPES", "Pattern", "score_edges", "softmax_rows", "sum_neighbours"]
+from gnz_track.training.acceleration.patterns import Pattern
+
+__all__ = ["DTYPES", "score_edges", "softmax_rows", "sum_neighbours"]
 
 # What the sparse products of the CPU are made for.
 DTYPES = frozenset({torch.float32, torch.float64})
-
-
-class Pattern:
-    """Positions of a sparse ``n_rows x n_columns`` matrix in CSR form, and of its transpose.
-
-    Values of a pattern are vectors of shape ``[n_entries]`` in CSR order: by row, and within a row in the order in
-    which the entries were given, so that sums run in the order of a scatter over the given list.
-    """
-
-    def __init__(self, pointers: Tensor, columns: Tensor, order: Tensor, n_columns: int) -> None:
-        """Take CSR arrays ``pointers [n_rows + 1]`` and ``columns [n_entries]``; ``order`` is whence each entry came."""
-        self.n_rows, self.n_columns = pointers.numel() - 1, n_columns
-        self.order = order
-        self.offsets = pointers
-        # Half as wide indices are what the sparse products of the CPU work with.
-        self.pointers, self.columns = pointers.int(), columns.int()
-        self._rows: Tensor | None = None
-        self._transposed: tuple[Tensor, Tensor, Tensor] | None = None
-        self._ones: dict[torch.dtype, Tensor] = {}
-
-    @classmethod
-    def from_entries(cls, rows: Tensor, columns: Tensor, n_rows: int, n_columns: int) -> Pattern:
-        """Make a pattern from the row and the column of each entry ``[n_entries]``, in any order."""
-        order = torch.argsort(rows, stable=True)
-        return cls(_pointers(rows, n_rows), columns[order], order, n_columns)
-
-    @property
-    def n_entries(self) -> int:
-        """Number of entries."""
-        return self.columns.numel()
-
-    @property
-    def rows(self) -> Tensor:
-        """Row of each entry ``[n_entries]``."""
-        if self._rows is None:
-            self._rows = torch.repeat_interleave(
-                torch.arange(self.n_rows, dtype=torch.int32), self.offsets.diff(), output_size=self.n_entries
-            )
-        return self._rows
-
-    @property
-    def transposed(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Pointers, columns and the position of each entry, for the transpose."""
-        if self._transposed is None:
-            order = torch.argsort(self.columns, stable=True)
-            pointers = _pointers(self.columns, self.n_columns)
-            self._transposed = (pointers.int(), self.rows[order], order.int())
-        return self._transposed
-
-    def ones(self, dtype: torch.dtype) -> Tensor:
-        """Values of one ``[n_entries]``."""
-        if dtype not in self._ones:
-            self._ones[dtype] = torch.ones(self.n_entries, dtype=dtype)
-        return self._ones[dtype]
-
-    def matrix(self, values: Tensor) -> Tensor:
-        """Return the sparse CSR matrix of some values ``[n_entries]``."""
-        return torch.sparse_csr_tensor(
-            self.pointers, self.columns, values, (self.n_rows, self.n_columns), check_invariants=False
-        )
-
-    def transposed_matrix(self, values: Tensor) -> Tensor:
-        """Return the transpose of :meth:`matrix`."""
-        pointers, columns, order = self.transposed
-        return torch.sparse_csr_tensor(
-            pointers, columns, values.index_select(0, order), (self.n_columns, self.n_rows), check_invariants=False
-        )
-
-
-def _pointers(index: Tensor, n: int) -> Tensor:
-    pointers = torch.zeros(n + 1, dtype=torch.int64)
-    torch.cumsum(torch.bincount(index, minlength=n), 0, out=pointers[1:])
-    return pointers
 
 
 class _SumNeighbours(torch.autograd.Function):
@@ -150,6 +79,9 @@ class _SoftmaxRows(torch.autograd.Function):
 
 def _sample(pattern: Pattern, a: Tensor, b: Tensor) -> Tensor:
     """Return ``<a[row], b[column]>`` of each entry ``[n_entries]``."""
+    if pattern.n_entries > pattern.n_rows * pattern.n_columns:
+        # More entries than places, as parallel edges of a tiny graph: Torch refuses to sample that.
+        return (a.index_select(0, pattern.rows) * b.index_select(0, pattern.columns)).sum(dim=1)
     empty = pattern.matrix(pattern.ones(a.dtype))
     return torch.sparse.sampled_addmm(empty, a.contiguous(), b.t(), beta=0.0).values()
 

@@ -7,26 +7,16 @@ Everything is computed at first use. A batch takes its part of a larger structur
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from gnz_track.training.acceleration.products import Pattern
+from gnz_track.training.acceleration.patterns import Pattern
 
-__all__ = ["Span", "Structure", "attach", "count_writes", "structure_of"]
+__all__ = ["Structure", "attach", "count_writes", "structure_of"]
 
 ATTRIBUTE = "gnz_structure"
-
-
-@dataclass(frozen=True)
-class Span:
-    """A run of nodes and edges of a larger graph: the graphs of a batch."""
-
-    first_node: int
-    end_node: int
-    first_edge: int
-    end_edge: int
 
 
 class Structure:
@@ -40,16 +30,20 @@ class Structure:
         # until Python looks for rings.
         self.edge_index, self.n_nodes = edge_index.detach(), n_nodes
         self.n_writes = count_writes(edge_index)
-        self._whole: tuple[Structure, Span] | None = None
+        self._whole: tuple[Structure, int, int] | None = None
         self._patterns: dict[str, Pattern] = {}
         self._blocks: dict[tuple[str, int], Pattern] = {}
         self._degrees: Tensor | None = None
         self._weights: dict[torch.dtype, Tensor] = {}
 
-    def part(self, span: Span, edge_index: Tensor) -> Structure:
-        """Return the structure of some consecutive graphs, whose own edges are ``edge_index``."""
-        part = Structure(edge_index, span.end_node - span.first_node)
-        part._whole = (self, span)
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Graphs are copied and sent with what hangs on them; the rest is made again at first use.
+        return Structure, (self.edge_index, self.n_nodes)
+
+    def part(self, first: int, end: int, edge_index: Tensor) -> Structure:
+        """Return the structure of nodes ``first`` to ``end``, whole graphs whose own edges are ``edge_index``."""
+        part = Structure(edge_index, end - first)
+        part._whole = (self, first, end)
         return part
 
     @property
@@ -67,12 +61,15 @@ class Structure:
         return self._patterns["looped"]
 
     def _make_plain(self) -> Pattern:
-        if self._whole is None:
-            return Pattern.from_entries(self.edge_index[1], self.edge_index[0], self.n_nodes, self.n_nodes)
-        whole, span = self._whole
-        return _slice(whole.plain, span)
+        if self._whole is not None:
+            whole, first, end = self._whole
+            return whole.plain.window(first, end)
+        return Pattern.from_entries(self.edge_index[1], self.edge_index[0], self.n_nodes, self.n_nodes)
 
     def _make_looped(self) -> Pattern:
+        if self._whole is not None:
+            whole, first, end = self._whole
+            return whole.looped.window(first, end)
         source, target = self.edge_index
         is_edge = source != target
         loops = torch.arange(self.n_nodes)
@@ -90,7 +87,7 @@ class Structure:
         if heads == 1:
             return single
         if (kind, heads) not in self._blocks:
-            self._blocks[kind, heads] = _repeat(single, heads)
+            self._blocks[kind, heads] = single.repeat(heads)
         return self._blocks[kind, heads]
 
     @property
@@ -102,31 +99,14 @@ class Structure:
 
     def normalised_weights(self, dtype: torch.dtype) -> Tensor:
         """Values ``[n_entries]`` of :attr:`looped` under symmetric normalisation (Kipf and Welling, 2017)."""
-        if dtype not in self._weights:
+        if dtype not in self._weights and self._whole is not None:
+            whole, first, end = self._whole
+            self._weights[dtype] = whole.normalised_weights(dtype)[whole.looped.entries(first, end)]
+        elif dtype not in self._weights:
             pattern = self.looped
             inverse_root = pattern.offsets.diff().to(dtype).pow_(-0.5)
             self._weights[dtype] = inverse_root[pattern.columns] * inverse_root[pattern.rows]
         return self._weights[dtype]
-
-
-def _slice(whole: Pattern, span: Span) -> Pattern:
-    """Cut the rows of consecutive graphs out of a pattern; edges of a batch lie together and stay sorted."""
-    nodes, edges = slice(span.first_node, span.end_node + 1), slice(span.first_edge, span.end_edge)
-    return Pattern(
-        whole.offsets[nodes] - span.first_edge,
-        whole.columns[edges] - span.first_node,
-        whole.order[edges] - span.first_edge,
-        span.end_node - span.first_node,
-    )
-
-
-def _repeat(single: Pattern, heads: int) -> Pattern:
-    step = torch.arange(heads).unsqueeze(1)
-    starts = single.offsets[:-1] + step * single.n_entries
-    end = torch.tensor([heads * single.n_entries])
-    columns = single.columns + (step * single.n_columns).int()
-    order = single.order + step * single.n_entries
-    return Pattern(torch.cat([starts.flatten(), end]), columns.flatten(), order.flatten(), heads * single.n_columns)
 
 
 def attach(edge_index: Tensor, n_nodes: int, *, structure: Structure | None = None) -> Tensor:

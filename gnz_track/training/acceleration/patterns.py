@@ -1,0 +1,178 @@
+"""Positions of a sparse matrix, and how those of its parts and repetitions follow without sorting again."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+__all__ = ["Pattern"]
+
+with warnings.catch_warnings():
+    # Torch tells once per process that its CSR tensors are in beta, which is no user's concern.
+    warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+    _none = torch.tensor([], dtype=torch.int64)
+    torch.sparse_csr_tensor(torch.tensor([0, 0]), _none, torch.tensor([]), (1, 1), check_invariants=False)
+
+# Pointers, columns and the position of each entry in the pattern itself.
+Transposed = tuple[Tensor, Tensor, Tensor]
+
+
+class Pattern:
+    """Positions of a sparse ``n_rows x n_columns`` matrix in CSR form, and of its transpose.
+
+    Values of a pattern are vectors of shape ``[n_entries]`` in CSR order: by row, and within a row in the order in
+    which the entries were given, so that sums run in the order of a scatter over the given list.
+    """
+
+    def __init__(
+        self,
+        pointers: Tensor,
+        columns: Tensor,
+        n_columns: int,
+        *,
+        order: Callable[[], Tensor],
+        transposed: Callable[[], Transposed] | None = None,
+    ) -> None:
+        """Take CSR arrays ``pointers [n_rows + 1]`` and ``columns [n_entries]``, both int32.
+
+        ``order()`` tells whence each entry came in the given list, ``transposed()`` saves the sort for the transpose;
+        both are called at first need.
+        """
+        self.n_rows, self.n_columns = pointers.numel() - 1, n_columns
+        # Half as wide indices are what the sparse products of the CPU work with.
+        self.pointers, self.columns = pointers, columns
+        self._make_order, self._make_transposed = order, transposed
+        self._offsets: Tensor | None = None
+        self._order: Tensor | None = None
+        self._rows: Tensor | None = None
+        self._transposed: Transposed | None = None
+        self._ones: dict[torch.dtype, Tensor] = {}
+
+    @classmethod
+    def from_entries(cls, rows: Tensor, columns: Tensor, n_rows: int, n_columns: int) -> Pattern:
+        """Make a pattern from the row and the column of each entry ``[n_entries]``, in any order."""
+        order = torch.argsort(rows, stable=True)
+        return cls(_pointers(rows, n_rows), columns[order].int(), n_columns, order=lambda: order)
+
+    @property
+    def n_entries(self) -> int:
+        """Number of entries."""
+        return self.columns.numel()
+
+    @property
+    def offsets(self) -> Tensor:
+        """The pointers in full width ``[n_rows + 1]``."""
+        if self._offsets is None:
+            self._offsets = self.pointers.long()
+        return self._offsets
+
+    @property
+    def order(self) -> Tensor:
+        """Where each entry stood in the given list ``[n_entries]``."""
+        if self._order is None:
+            self._order = self._make_order()
+        return self._order
+
+    @property
+    def rows(self) -> Tensor:
+        """Row of each entry ``[n_entries]``."""
+        if self._rows is None:
+            self._rows = torch.repeat_interleave(
+                torch.arange(self.n_rows, dtype=torch.int32), self.offsets.diff(), output_size=self.n_entries
+            )
+        return self._rows
+
+    @property
+    def transposed(self) -> Transposed:
+        """Pointers, columns and the position of each entry, for the transpose."""
+        if self._transposed is None:
+            self._transposed = self._make_transposed() if self._make_transposed else self._transpose()
+        return self._transposed
+
+    def ones(self, dtype: torch.dtype) -> Tensor:
+        """Values of one ``[n_entries]``."""
+        if dtype not in self._ones:
+            self._ones[dtype] = torch.ones(self.n_entries, dtype=dtype)
+        return self._ones[dtype]
+
+    def matrix(self, values: Tensor) -> Tensor:
+        """Return the sparse CSR matrix of some values ``[n_entries]``."""
+        return torch.sparse_csr_tensor(
+            self.pointers, self.columns, values, (self.n_rows, self.n_columns), check_invariants=False
+        )
+
+    def transposed_matrix(self, values: Tensor) -> Tensor:
+        """Return the transpose of :meth:`matrix`."""
+        pointers, columns, order = self.transposed
+        return torch.sparse_csr_tensor(
+            pointers, columns, values.index_select(0, order), (self.n_columns, self.n_rows), check_invariants=False
+        )
+
+    def entries(self, first: int, end: int) -> slice:
+        """Return which entries rows ``first`` to ``end`` hold."""
+        return slice(int(self.pointers[first]), int(self.pointers[end]))
+
+    def window(self, first: int, end: int) -> Pattern:
+        """Return rows ``first`` to ``end`` of a square pattern whose entries there stay within those columns.
+
+        So lie the graphs of a batch in the union of all of them.
+        """
+        entries = self.entries(first, end)
+
+        def transposed() -> Transposed:
+            pointers, columns, order = self.transposed
+            own = slice(int(pointers[first]), int(pointers[end]))
+            return pointers[first : end + 1] - own.start, columns[own] - first, order[own] - entries.start
+
+        return Pattern(
+            self.pointers[first : end + 1] - entries.start,
+            self.columns[entries] - first,
+            end - first,
+            order=lambda: _rank(self.order[entries]),
+            transposed=transposed,
+        )
+
+    def repeat(self, times: int) -> Pattern:
+        """Return the block diagonal matrix of ``times`` copies."""
+        n = self.n_entries
+
+        def transposed() -> Transposed:
+            pointers, columns, order = self.transposed
+            return _repeat_pointers(pointers, times, n), _repeat(columns, times, self.n_rows), _repeat(order, times, n)
+
+        return Pattern(
+            _repeat_pointers(self.pointers, times, n),
+            _repeat(self.columns, times, self.n_columns),
+            times * self.n_columns,
+            order=lambda: _repeat(self.order, times, n),
+            transposed=transposed,
+        )
+
+    def _transpose(self) -> Transposed:
+        order = torch.argsort(self.columns, stable=True)
+        return _pointers(self.columns, self.n_columns), self.rows[order], order.int()
+
+
+def _pointers(index: Tensor, n: int) -> Tensor:
+    pointers = torch.zeros(n + 1, dtype=torch.int32)
+    torch.cumsum(torch.bincount(index, minlength=n), 0, dtype=torch.int32, out=pointers[1:])
+    return pointers
+
+
+def _rank(values: Tensor) -> Tensor:
+    """Return the rank of distinct values ``[n]``, from 0."""
+    ranks = torch.empty_like(values)
+    ranks[torch.argsort(values)] = torch.arange(values.numel(), dtype=values.dtype)
+    return ranks
+
+
+def _repeat(index: Tensor, times: int, step: int) -> Tensor:
+    """Return ``index`` again and again, each time with ``step`` added once more."""
+    return (index + step * torch.arange(times, dtype=index.dtype).unsqueeze(1)).flatten()
+
+
+def _repeat_pointers(pointers: Tensor, times: int, step: int) -> Tensor:
+    return torch.cat([_repeat(pointers[:-1], times, step), pointers.new_tensor([times * step])])

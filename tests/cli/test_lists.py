@@ -1,0 +1,149 @@
+"""Tables of what there is, plain in a pipe, and the state of this machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnz_track.cli.tables import print_failures, print_rows
+from gnz_track.datasets.catalogue import SUITES, TASKS, iter_benchmark_tasks
+from gnz_track.models.catalogue import MODELS
+from gnz_track.training.protocols import PROTOCOLS
+
+Gnz = Callable[..., Any]
+
+
+def first_column(out: str) -> list[str]:
+    return [line.split()[0] for line in out.splitlines()[2:]]
+
+
+def test_tasks_are_listed(gnz: Gnz) -> None:
+    answer = gnz("tasks")
+    assert (answer.code, answer.err) == (0, "")
+    assert first_column(answer.out) == TASKS.names()
+    (cora,) = (line for line in answer.out.splitlines() if line.startswith("cora "))
+    for word in ("social", "node_cls", "100", "classic", "raw files", "MIT", "nodes=2708", "classes=7"):
+        assert word in cora
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("--suite", "quick"), set(SUITES.get("quick").tasks)),
+        (("--category", "biology"), {"mutag", "proteins"}),
+        (("--task-type", "graph_reg"), {task.name for task in iter_benchmark_tasks(task_type="graph_reg")}),
+        (("--category", "social", "--task-type", "link_pred", "--suite", "classic"), {"cora_link_pred"}),
+        (("--category", "finance"), set()),
+    ],
+)
+def test_tasks_are_filtered(words: tuple[str, ...], expected: set[str], gnz: Gnz) -> None:
+    answer = gnz("tasks", *words)
+    assert answer.code == 0
+    assert set(first_column(answer.out)) == expected
+    assert answer.out.startswith(f"{len(expected)} of {len(TASKS)} tasks")
+
+
+def test_models_are_listed_and_filtered(gnz: Gnz) -> None:
+    assert first_column(gnz("models").out) == MODELS.names()
+    without = set(first_column(gnz("models", "--task-type", "link_pred").out))
+    assert set(MODELS.names()) - without == {"GIN"}
+
+
+def test_protocols_are_listed_with_their_versions(gnz: Gnz) -> None:
+    assert first_column(gnz("protocols").out) == [row.label for row in PROTOCOLS.rows()]
+
+
+def test_pipe_gets_plain_whole_lines(gnz_process: Gnz) -> None:
+    answer = gnz_process("tasks")
+    assert (answer.code, answer.err) == (0, "")
+    assert "\x1b" not in answer.out
+    assert first_column(answer.out) == TASKS.names()
+    assert "…" not in answer.out
+
+
+def test_nothing_is_cut_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    long = "/".join(["folder"] * 200)
+    print_rows("long", ("a", ">b"), [(long, "x" * 300), ("[bold]y[/bold]", "[/]")])
+    _, header, first, second = capsys.readouterr().out.splitlines()
+    assert header.split() == ["a", "b"]
+    assert first.split() == [long, "x" * 300]
+    assert second.split() == ["[bold]y[/bold]", "[/]"]
+
+
+def test_failures_of_none_print_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    print_failures([])
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell with pipes")
+@pytest.mark.parametrize("words", [("tasks",), ("models",), ("run", "--help")])
+def test_reader_that_leaves_early_is_no_error(words: tuple[str, ...], environment: dict[str, str]) -> None:
+    command = [sys.executable, "-m", "gnz_track", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
+        assert process.stdout is not None
+        # Gone before the first line, which is worse than `head -1`.
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+
+
+# This machine -------------------------------------------------------------------------------------------------------
+
+METADATA = """Metadata-Version: 2.4
+Name: gnz-track
+Version: 0.1.0.dev0
+Requires-Dist: packaging>=1
+Requires-Dist: torch>=2000
+Requires-Dist: no-such-package-anywhere>=1
+Requires-Dist: pytest>=1; extra == "test"
+Requires-Dist: no-such-extra-either>=1; extra == "ray"
+"""
+
+
+@pytest.fixture
+def doctor(gnz: Gnz, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], tuple[int, dict[str, str]]]:
+    """Return a function to the exit code and the lines of ``gnz doctor``, with what the distribution says it needs."""
+
+    def doctor(metadata: str) -> tuple[int, dict[str, str]]:
+        (tmp_path / "site" / "gnz_track-0.1.0.dist-info").mkdir(parents=True)
+        (tmp_path / "site" / "gnz_track-0.1.0.dist-info" / "METADATA").write_text(metadata, encoding="utf-8")
+        monkeypatch.syspath_prepend(tmp_path / "site")
+        answer = gnz("doctor")
+        assert answer.err == ""
+        return answer.code, {line.split()[0]: line for line in answer.out.splitlines() if line.strip()}
+
+    return doctor
+
+
+def test_doctor_tells_what_is_missing(doctor: Callable[[str], tuple[int, dict[str, str]]]) -> None:
+    code, lines = doctor(METADATA)
+    assert code == 1
+    assert lines["packaging"].split()[2] == ">=1"
+    assert "outside of >=2000" in lines["torch"]
+    assert "missing" in lines["no-such-package-anywhere"]
+    assert "extra test" in lines["pytest"]
+    assert "not installed" in lines["no-such-extra-either"]
+    assert "extra ray" in lines["no-such-extra-either"]
+
+
+def test_doctor_is_content_where_nothing_is_missing(
+    doctor: Callable[[str], tuple[int, dict[str, str]]], home: Path
+) -> None:
+    code, lines = doctor("".join(line for line in METADATA.splitlines(keepends=True) if "anywhere" not in line))
+    assert code == 0
+    assert sys.version.split()[0] in lines["python"]
+    assert str(home) in lines["data"]
+    assert "writable" in lines["data"]
+    assert "GNZ_MIRROR" in lines["mirror"]
+
+
+def test_doctor_says_that_a_home_is_no_folder(gnz: Gnz, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GNZ_DATA", "/dev/null/x")
+    answer = gnz("doctor")
+    (line,) = (line for line in answer.out.splitlines() if line.startswith("data home"))
+    assert "not writable" in line

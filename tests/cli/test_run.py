@@ -1,0 +1,204 @@
+"""``gnz run``: a table of means, whatever single cells did."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Gnz = Callable[..., Any]
+
+SHORT = ("--seeds", "0", "--epochs", "1")
+MARKED = "marked_nets:Marked,marked_nets:Unbalanced"
+
+
+def rows(out: str) -> list[list[str]]:
+    """Return the rows of the first table, cells apart by two spaces or more."""
+    lines = out.partition("\n\n")[0].splitlines()
+    assert lines[0].strip() == "mean scores over seeds"
+    assert lines[1].split()[:3] == ["task", "model", "metric"]
+    return [re.split(r"\s{2,}", line.strip()) for line in lines[2:]]
+
+
+def test_row_for_each_pair(gnz: Gnz) -> None:
+    answer = gnz(
+        "run", "--task", "ising_lattice,les_miserables", "--models", "MLP,GCN", "--seeds", "0-1", "--epochs", "2"
+    )
+    assert answer.code == 0, answer.err
+    found = rows(answer.out)
+    tasks, models = ("ising_lattice", "les_miserables"), ("MLP", "GCN")
+    assert [row[:4] for row in found] == [[t, m, "auc", "higher is better"] for t in tasks for m in models]
+    assert all(0 <= float(row[4]) <= 1 for row in found)
+    assert [row[5] for row in found] == ["2"] * 4
+
+
+def test_tasks_may_be_repeated_or_separated_by_commas(gnz: Gnz) -> None:
+    repeated = gnz("run", "--task", "les_miserables", "--task", "ising_lattice", "--models", "MLP", *SHORT)
+    commas = gnz("run", "--task", " les_miserables, ising_lattice,", "--model", "MLP", *SHORT)
+    once = gnz("run", "--task", "les_miserables", "--task", "ising_lattice,les_miserables", "--models", "MLP", *SHORT)
+    shown = [[row[:5] for row in rows(answer.out)] for answer in (repeated, commas, once)]
+    assert shown[0] == shown[1] == shown[2]
+    assert [row[0] for row in shown[0]] == ["les_miserables", "ising_lattice"]
+
+
+def test_suite_and_tasks_add_up(gnz: Gnz) -> None:
+    from gnz_track.datasets.catalogue import SUITES
+
+    answer = gnz("run", "--suite", "quick", "--task", "ising_lattice", "--models", "MLP", *SHORT)
+    assert [row[0] for row in rows(answer.out)] == list(SUITES.get("quick").tasks)
+
+
+def test_seeds_epochs_and_protocol_are_obeyed(gnz: Gnz) -> None:
+    def score(*words: str) -> list[str]:
+        return rows(gnz("run", "--task", "les_miserables", "--models", "GCN", *words).out)[0][4:6]
+
+    usual = score("--seeds", "0", "--epochs", "9")
+    assert score("--seeds", "0", "--epochs", "9") == usual
+    assert score("--seeds", "1", "--epochs", "9")[0] != usual[0]
+    assert score("--seeds", "0", "--epochs", "1")[0] != usual[0]
+    assert score("--seeds", "0,2-3", "--epochs", "1")[1] == "3"
+    assert score("--seeds", "0", "--epochs", "9", "--protocol", "best-val")[1] == "1"
+
+
+def test_protocol_reaches_the_cells(gnz: Gnz) -> None:
+    words = ("run", "--task", "les_miserables", "--models", "GCN", "--seeds", "0-4", "--epochs", "25")
+    last, best = (rows(gnz(*words, "--protocol", name).out)[0][4] for name in ("graphnetz", "best-val"))
+    assert last != best
+
+
+def test_pair_that_does_not_fit_is_listed(gnz: Gnz) -> None:
+    answer = gnz("run", "--task", "ising_lattice", "--models", "GIN,MLP", *SHORT)
+    assert answer.code == 0
+    assert "left out before training" in answer.out
+    assert re.search(r"ising_lattice +GIN +it serves graph_cls, graph_reg, not link_pred", answer.out)
+
+
+def test_home_of_the_call_is_used(gnz: Gnz, tmp_path: Path, home: Path) -> None:
+    answer = gnz("run", "--task", "ising_lattice", "--models", "MLP", *SHORT, "--home", str(tmp_path / "other"))
+    assert answer.code == 0
+    assert (tmp_path / "other" / "ising_lattice").is_dir()
+    assert not home.exists()
+
+
+def test_progress_is_on_standard_error(gnz: Gnz) -> None:
+    answer = gnz("run", "--task", "ising_lattice", "--models", "MLP,GCN", *SHORT)
+    (line,) = answer.err.splitlines()
+    assert re.fullmatch(r"2/2 cells, about 0 s left, last: ising_lattice GCN s0 auc 0\.\d{3}", line)
+
+
+FAILING = ("run", "--task", "planted_partition", "--seeds", "0-1", "--epochs", "1", "--models")
+
+
+def test_failing_model_does_not_stop_the_others(gnz_process: Gnz) -> None:
+    answer = gnz_process(*FAILING, "own_nets:FailsForward,MLP,own_nets:Plain")
+    assert answer.code == 1
+    found = {row[1]: row for row in rows(answer.out)}
+    assert list(found) == ["FailsForward", "MLP", "Plain"]
+    assert found["FailsForward"][4:7] == ["-", "0", "2"]
+    assert all(0 < float(found[model][4]) < 1 and found[model][5] == "2" for model in ("MLP", "Plain"))
+    # Its own traceback, in full and once, with the cells that it ended.
+    assert answer.err.count("Traceback (most recent call last):") == 1
+    assert "2 failed: planted_partition FailsForward s0, planted_partition FailsForward s1" in answer.err
+    assert re.search(r"own_nets\.py\", line \d+, in forward\n", answer.err)
+    assert answer.err.rstrip().endswith("LookupError: no way forward with Data")
+
+
+def test_different_tracebacks_are_all_shown(gnz: Gnz) -> None:
+    answer = gnz(*FAILING, "own_nets:FailsForward,own_nets:FailsToBuild")
+    assert answer.code == 1
+    assert answer.err.count("Traceback (most recent call last):") == 2
+    assert "LookupError: no way forward" in answer.err
+    assert "RuntimeError: cannot build with 3 widths" in answer.err
+
+
+def test_names_are_text_and_never_markup(gnz: Gnz) -> None:
+    from gnz_track.models.catalogue import MODELS
+
+    try:
+        answer = gnz("run", "--task", "ising_lattice", "--models", MARKED, *SHORT)
+    finally:
+        # Other tests of this process count the models.
+        for name in ("[red]x[/red]", "[/nope]"):
+            MODELS.remove(name)
+    assert answer.code == 0, answer.err
+    assert [row[1] for row in rows(answer.out)] == ["[red]x[/red]", "[/nope]"]
+    assert "[/nope] s0" in answer.err
+    assert "\x1b" not in answer.out + answer.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_names_are_text_on_a_terminal_too(environment: dict[str, str]) -> None:
+    import os
+    import pty
+
+    control, terminal = pty.openpty()
+    command = [sys.executable, "-m", "gnz_track", "run", "--task", "ising_lattice", "--models", MARKED, *SHORT]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, env=environment) as process:
+        os.close(terminal)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(control, 4096)
+            except OSError:  # the other end is closed
+                break
+            if not piece:
+                break
+            shown += piece
+        process.communicate()
+    os.close(control)
+    assert process.returncode == 0, shown.decode()
+    assert b"[/nope] s0" in shown
+    assert b"2/2" in shown
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+def test_interrupt_ends_with_one_line_and_code_130(environment: dict[str, str]) -> None:
+    command = [sys.executable, "-m", "gnz_track", "run", "--task", "les_miserables", "--models", "GAT"]
+    options = ("--seeds", "0-9999", "--epochs", "1")
+    with subprocess.Popen(
+        [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stderr is not None
+        first = process.stderr.readline()
+        assert re.match(r"\d+/10000 cells", first)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert out == ""
+    last = err.splitlines()[-1]
+    assert last == "interrupted: results of this call are not kept"
+    assert "Traceback" not in err
+    assert all(re.match(r"\d+/10000 cells", line) for line in err.splitlines()[:-1])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+def test_interrupt_during_preparation_is_one_line_too(environment: dict[str, str], home: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "gnz_track",
+        "run",
+        "--task",
+        "random_tsp",
+        "--models",
+        "MLP",
+        "--seeds",
+        "0-99999",
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        until = time.monotonic() + 60
+        while not (home / "random_tsp").is_dir() and time.monotonic() < until:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (130, "")
+    assert err == "interrupted: results of this call are not kept\n"

@@ -1,0 +1,112 @@
+"""The quick suite from the command line, and a script as users of the published package write it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gnz_track.datasets.catalogue import SUITES
+
+SCRIPT = """
+import torch
+from torch_geometric.data import Data
+from torch_geometric.nn import SAGEConv
+
+from gnz_track import MODELS, PROTOCOLS, TASKS, GCN, TaskType, make_plan, register_model, register_task, run_one
+from gnz_track import task_from_dataset, multi_task_factory, iter_benchmark_tasks, CellResult
+from gnz_track.models.catalogue import describe
+from gnz_track.runs.on_inline import run_inline
+from gnz_track.runs.summary import summarise
+
+
+@register_model(task_type={"node_cls"})
+class MyNet(torch.nn.Module):
+    def __init__(self, in_channels, hidden_channels, out_channels):
+        super().__init__()
+        self.first = SAGEConv(in_channels, hidden_channels)
+        self.second = SAGEConv(hidden_channels, out_channels)
+
+    def forward(self, data):
+        return self.second(self.first(data.x, data.edge_index).relu(), data.edge_index)
+
+
+class MyEncoder(MyNet):
+    pass
+
+
+def my_graph(seed):
+    generator = torch.Generator().manual_seed(seed)
+    y = torch.arange(90) % 3
+    edges = torch.stack([torch.arange(90), (torch.arange(90) + 3) % 90])
+    x = torch.nn.functional.one_hot(y).float() + torch.randn(90, 3, generator=generator)
+    return Data(x=x, y=y, edge_index=torch.cat([edges, edges.flip(0)], dim=1))
+
+
+mine = register_task("social", task_from_dataset("my_graph", "node_cls", my_graph(0), epochs=30))
+assert mine in iter_benchmark_tasks("social", "node_cls")
+encoder = describe((MyEncoder, {"node_cls", "link_pred"}, multi_task_factory(MyEncoder)))
+plan = make_plan(
+    [mine, TASKS.get("ising_lattice")],
+    [describe("MyNet"), describe(GCN), encoder, MODELS.get("MLP")],
+    seeds=range(2),
+    protocol=PROTOCOLS.get("graphnetz"),
+)
+for skipped in plan.skipped:
+    print("skipped", skipped.task, skipped.model)
+results = list(run_inline(plan.cells))
+for result in results:
+    assert isinstance(result, CellResult)
+    assert result.is_finished, result.failure.traceback
+assert run_one(plan.cells[0]).series == results[0].series
+for row in summarise(results):
+    print(row.task, row.model, row.metric, row.n_finished, f"{row.mean:.3f}")
+"""
+
+
+@pytest.fixture
+def environment(tmp_path: Path, root: Path) -> dict[str, str]:
+    """Return an environment with a home of its own and no mirror."""
+    kept = {name: value for name, value in os.environ.items() if name != "GNZ_MIRROR"}
+    return {**kept, "GNZ_DATA": str(tmp_path / "home"), "PYTHONPATH": str(root)}
+
+
+def run(*arguments: str, environment: dict[str, str], cwd: Path) -> str:
+    """Return what a process of its own printed; it must end well."""
+    ended = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, check=False, env=environment, cwd=cwd
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def test_quick_suite_prints_a_row_for_each_pair(environment: dict[str, str], tmp_path: Path) -> None:
+    words = ("run", "--suite", "quick", "--models", "GCN,MLP", "--seeds", "0", "--epochs", "2")
+    out = run("-m", "gnz_track", *words, environment=environment, cwd=tmp_path)
+    rows = [re.split(r"\s{2,}", line.strip()) for line in out.splitlines()[2:]]
+    wanted = [[task, model] for task in SUITES.get("quick").tasks for model in ("GCN", "MLP")]
+    assert [row[:2] for row in rows] == wanted
+    assert len(wanted) >= 16
+    for row in rows:
+        assert row[2] in {"accuracy", "auc", "mae"}
+        assert float(row[4]) >= 0
+        assert row[5] == "1"
+    assert [path.name for path in tmp_path.iterdir()] == ["home"], "data go home, and nothing else is written"
+
+
+def test_script_of_a_user_works(environment: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "study.py").write_text(SCRIPT, encoding="utf-8")
+    lines = run("study.py", environment=environment, cwd=tmp_path).splitlines()
+    assert lines[0] == "skipped ising_lattice MyNet"
+    rows = [line.split() for line in lines[1:]]
+    mine, lattice = ("MyNet", "GCN", "MyEncoder", "MLP"), ("GCN", "MyEncoder", "MLP")
+    expected = [*(["my_graph", model, "accuracy", "2"] for model in mine)]
+    expected += [["ising_lattice", model, "auc", "2"] for model in lattice]
+    assert [row[:4] for row in rows] == expected
+    scores = {(task, model): float(score) for task, model, _, _, score in rows}
+    # Neighbours share a class: models that see them are far above chance, and above the one that does not.
+    assert scores["my_graph", "GCN"] > 0.8 > scores["my_graph", "MLP"]

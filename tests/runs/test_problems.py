@@ -1,0 +1,454 @@
+"""From a frozen dataset to a problem: sizes, and test labels out of reach."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import own_nets
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from torch_geometric.data import Data
+
+from gnz_track.datasets.frozen import FrozenDataset, open_frozen
+from gnz_track.datasets.splits import split_graphs, split_links, split_nodes, split_triples, structural_features
+from gnz_track.errors import BadValue, SplitImpossible
+from gnz_track.models.adapters import TripleHead
+from gnz_track.runs.one import run_one
+from gnz_track.runs.problems import Problem, Terms, pose
+from gnz_track.training.loop import Settings, train
+from gnz_track.training.metrics import DEFAULT_METRICS, METRICS
+from gnz_track.types import Cell, CellResult, Optimiser, Selection, TaskType
+
+Worlds = Callable[[str], Any]
+Freezer = Callable[[Any], FrozenDataset]
+Cells = Callable[..., Cell]
+
+WIDTH = 8
+
+
+def terms_of(world: Any, *, seed: int = 0, batch_size: int = 4) -> Terms:
+    return Terms(
+        task_type=world.task_type,
+        protocol=world.protocol,
+        seed=seed,
+        hidden_channels=WIDTH,
+        batch_size=batch_size,
+        device="cpu",
+    )
+
+
+def pose_world(world: Any, frozen: Freezer, **options: Any) -> Problem:
+    return pose(frozen(world), terms_of(world, **options))
+
+
+# Input and output channels, vocabulary, relations.
+SIZES: dict[str, tuple[int, int, tuple[int, ...], int]] = {
+    "nodes": (4, 3, (), 0),
+    "nodes, split columns": (4, 3, (), 0),
+    "nodes, whole features": (2, 3, (3, 5), 0),
+    "nodes, no features": (3, 3, (), 0),
+    "nodes, identity": (60, 3, (), 0),
+    "graphs": (3, 2, (), 0),
+    "graphs, published split": (3, 2, (), 0),
+    "graphs, labels": (3, 3, (), 0),
+    "numbers": (3, 1, (), 0),
+    "numbers, several": (3, 3, (), 0),
+    "numbers, zero and one": (3, 2, (), 0),
+    "links": (4, WIDTH, (), 0),
+    "links, directed": (4, WIDTH, (), 0),
+    "links, no features": (3, WIDTH, (), 0),
+    "triples": (3, WIDTH, (), 6),
+}
+
+
+def test_sizes_are_those_of_the_data(any_world: Any, frozen: Freezer) -> None:
+    sizes = pose_world(any_world, frozen).sizes
+    found = (sizes.in_channels, sizes.out_channels, sizes.vocabulary, sizes.n_relations)
+    assert found == SIZES[any_world.name]
+    assert sizes.hidden_channels == WIDTH
+
+
+def split_digest(world: Any, dataset: FrozenDataset, seed: int) -> str:
+    if world.name == "triples":
+        return split_triples(dataset, seed=seed).digest
+    split = {"node_cls": split_nodes, "graph_cls": split_graphs, "graph_reg": split_graphs, "link_pred": split_links}
+    return str(split[world.task_type](dataset, policy="published", seed=seed).digest)
+
+
+def test_split_digest_is_that_of_the_split(any_world: Any, frozen: Freezer) -> None:
+    digests = [pose_world(any_world, frozen, seed=seed).split_digest for seed in (0, 1)]
+    assert digests == [split_digest(any_world, frozen(any_world), seed) for seed in (0, 1)]
+    has_one_split = any_world.name == "graphs, published split" or (
+        any_world.task_type == "node_cls" and "columns" not in any_world.name
+    )
+    assert (digests[0] == digests[1]) is has_one_split
+
+
+def test_seed_chooses_the_split_column(world: Worlds, frozen: Freezer) -> None:
+    columns = world("nodes, split columns")
+    masks = columns.graphs[0].train_mask
+    for seed in range(5):
+        problem = pose_world(columns, frozen, seed=seed)
+        assert torch.equal(problem.objective.nodes, masks[:, seed % 3].nonzero().flatten())
+
+
+# Labels in sight -------------------------------------------------------------------------------------------------
+
+
+def test_nodes_show_labels_of_training_only(world: Worlds, frozen: Freezer) -> None:
+    data = world("nodes").graphs[0]
+    problem = pose_world(world("nodes"), frozen)
+    shown = problem.objective.data.y
+    assert torch.equal(shown[data.train_mask], data.y[data.train_mask])
+    assert (shown[~data.train_mask] == -1).all()
+    assert set(problem.objective.data.keys()) == {"x", "y", "edge_index", "num_nodes"}
+    for name, scorer in problem.scorers.items():
+        assert torch.equal(scorer.nodes, data[f"{name}_mask"].nonzero().flatten())
+        assert torch.equal(scorer.labels, data.y[scorer.nodes])
+
+
+@pytest.mark.parametrize("name", ["graphs, published split", "graphs, labels", "numbers", "numbers, several"])
+def test_graphs_show_labels_of_training_only(name: str, world: Worlds, frozen: Freezer) -> None:
+    problem = pose_world(world(name), frozen)
+    parts = split_graphs(frozen(world(name)), policy="published", seed=0)
+    labels = torch.stack([graph.y.flatten() for graph in world(name).graphs])
+    seen = torch.cat([batch.y.reshape(-1, labels.size(1)) for batch in problem.objective.batches(torch.Generator())])
+    assert sorted_rows(seen) == sorted_rows(labels[parts.train])
+    shown: list[Data] = []
+
+    class Spy(torch.nn.Module):
+        def forward(self, batch: Data) -> Tensor:
+            shown.append(batch)
+            return torch.zeros(batch.num_graphs, problem.sizes.out_channels)
+
+    problem.objective.predict(Spy())
+    assert sum(batch.num_graphs for batch in shown) == parts.val.numel() + parts.test.numel()
+    assert all("y" not in batch for batch in shown)
+    for part, scorer in problem.scorers.items():
+        assert sorted_rows(scorer.labels.reshape(-1, labels.size(1))) == sorted_rows(labels[getattr(parts, part)])
+
+
+def sorted_rows(labels: Tensor) -> list[str]:
+    return sorted(str(row) for row in labels.float().tolist())
+
+
+def pairs(edges: Tensor) -> set[tuple[int, int]]:
+    return {(int(source), int(target)) for source, target in edges.t().tolist()}
+
+
+@pytest.mark.parametrize("name", ["links", "links, directed", "links, no features"])
+def test_message_edges_hold_no_edge_that_is_scored(name: str, world: Worlds, frozen: Freezer) -> None:
+    problem = pose_world(world(name), frozen)
+    message = pairs(problem.objective.data.edge_index)
+    every = pairs(world(name).graphs[0].edge_index)
+    trained = pairs(problem.objective.pairs[:, problem.objective.labels == 1])
+    held_out: set[tuple[int, int]] = set()
+    for scorer in problem.scorers.values():
+        held_out |= pairs(scorer.pairs[:, scorer.labels == 1])
+        assert not pairs(scorer.pairs[:, scorer.labels == 0]) & every
+    both_ways = held_out | {(target, source) for source, target in held_out}
+    gone = held_out if "directed" in name else both_ways
+    assert held_out
+    assert not message & gone
+    assert not trained & gone
+    assert message | gone == every
+    assert set(problem.objective.data.keys()) <= {"x", "edge_index", "num_nodes"}
+
+
+def test_features_are_made_of_message_edges(world: Worlds, frozen: Freezer) -> None:
+    for name in ("links, no features", "triples"):
+        data = pose_world(world(name), frozen).objective.data
+        n_nodes = world(name).graphs[0].num_nodes
+        assert torch.equal(data.x, structural_features(data.edge_index, n_nodes))
+        assert not torch.equal(data.x, structural_features(world(name).graphs[0].edge_index, n_nodes))
+    identity = pose_world(world("nodes, identity"), frozen).objective.data
+    assert torch.equal(identity.x + 0, torch.eye(60))
+
+
+def test_messages_of_triples_are_those_of_training(world: Worlds, frozen: Freezer) -> None:
+    data = world("triples").graphs[0]
+    problem = pose_world(world("triples"), frozen)
+    assert torch.equal(problem.objective.data.edge_index, data.train_edge_index)
+    assert torch.equal(problem.objective.data.edge_type, data.train_edge_type)
+    expected = torch.stack([data.train_edge_index[0], data.train_edge_type, data.train_edge_index[1]])
+    assert torch.equal(problem.objective.triples, expected)
+    # What a model is given names no held-out triple, under any name.
+    assert set(problem.objective.data.keys()) == {"x", "edge_index", "edge_type", "num_nodes"}
+    assert torch.equal(problem.scorers["test"].triples[1], data.test_edge_type)
+    assert problem.scorers["test"].known.size(1) == 80 + 15 + 20
+
+
+def test_other_fields_of_nodes_and_edges_reach_the_model(world: Worlds, tmp_path: Path) -> None:
+    graph = world("nodes").graphs[0].clone()
+    graph.pos, graph.edge_attr = torch.rand(60, 2), torch.rand(graph.num_edges, 5)
+    nodes = replace_graphs(world("nodes"), [graph])
+    data = pose(nodes.freeze(tmp_path / "a"), terms_of(nodes)).objective.data
+    assert torch.equal(data.pos, graph.pos)
+    assert torch.equal(data.edge_attr, graph.edge_attr)
+    # Once links are split, edges are others and in another order.
+    link = world("links").graphs[0].clone()
+    link.edge_attr = torch.rand(link.num_edges, 5)
+    links = replace_graphs(world("links"), [link])
+    assert "edge_attr" not in pose(links.freeze(tmp_path / "b"), terms_of(links)).objective.data
+
+
+def replace_graphs(world: Any, graphs: list[Data]) -> Any:
+    return type(world)(
+        name=world.name, task_type=world.task_type, graphs=graphs, split=world.split, features=world.features
+    )
+
+
+# Held-out labels changed on the disk -----------------------------------------------------------------------------
+
+
+def with_other_labels(world: Any, dataset: FrozenDataset, part: str, folder: Path) -> FrozenDataset:
+    """Return the dataset with other labels of one part; the card, and so every seed that is derived of it, stays."""
+    shutil.copytree(dataset.folder, folder)
+    tensors = load_file(folder / "tensors.safetensors")
+    if world.name == "triples":
+        key = f"{'valid' if part == 'val' else part}_edge_index"
+        tensors[key] = (tensors[key] + 7) % dataset.n_nodes
+    else:
+        split = split_nodes if world.task_type == "node_cls" else split_graphs
+        rows = getattr(split(dataset, policy="published", seed=0), part)
+        # One on: every label becomes another one.
+        tensors["y"] = changed(world, tensors["y"], rows)
+    save_file(tensors, folder / "tensors.safetensors")
+    return open_frozen(folder)
+
+
+def changed(world: Any, y: Tensor, rows: Tensor) -> Tensor:
+    changers: dict[str, Callable[[Tensor], Tensor]] = {
+        "node_cls": lambda labels: (labels + 1) % 3,
+        "graph_cls": lambda labels: 1 - labels,
+        "graph_reg": lambda labels: labels + 10,
+    }
+    y = y.clone()
+    y[rows] = changers[world.task_type](y[rows])
+    return y
+
+
+def run_kept(cell: Cell) -> tuple[CellResult, dict[str, Tensor]]:
+    """Run a cell with an own model; return the parameters that it ends with too."""
+    own_nets.Plain.built.clear()
+    result = run_one(cell)
+    assert result.failure is None, result.failure.traceback
+    (model,) = own_nets.Plain.built
+    return result, {name: value.clone() for name, value in model.state_dict().items()}
+
+
+LABELLED = [
+    "nodes",
+    "nodes, split columns",
+    "nodes, whole features",
+    "nodes, no features",
+    "graphs",
+    "graphs, published split",
+    "graphs, labels",
+    "numbers",
+    "numbers, several",
+    "triples",
+]
+
+
+@pytest.mark.parametrize("part", ["val", "test"])
+@pytest.mark.parametrize("name", LABELLED)
+def test_held_out_labels_do_not_touch_training(
+    name: str, part: str, world: Worlds, frozen: Freezer, cell_on: Cells, tmp_path: Path
+) -> None:
+    dataset = with_other_labels(world(name), frozen(world(name)), part, tmp_path / "changed")
+    before, parameters = run_kept(cell_on(world(name), own_nets.Plain))
+    after, parameters_after = run_kept(cell_on(world(name), own_nets.Plain, dataset=dataset))
+    assert before.series["train/loss"] == after.series["train/loss"]
+    assert parameters.keys() == parameters_after.keys()
+    assert all(torch.equal(parameters[key], parameters_after[key]) for key in parameters)
+    # The change was one: scores on that part are others. Triples of either part are filtered out of both.
+    assert before.series[f"{part}/{before.metric}"] != after.series[f"{part}/{before.metric}"]
+
+
+def test_training_labels_do_touch_training(world: Worlds, frozen: Freezer, cell_on: Cells, tmp_path: Path) -> None:
+    for name in LABELLED:
+        dataset = with_other_labels(world(name), frozen(world(name)), "train", tmp_path / name)
+        before, parameters = run_kept(cell_on(world(name), own_nets.Plain))
+        after, parameters_after = run_kept(cell_on(world(name), own_nets.Plain, dataset=dataset))
+        assert before.series["train/loss"] != after.series["train/loss"], name
+        assert any(not torch.equal(parameters[key], parameters_after[key]) for key in parameters), name
+
+
+def test_test_labels_do_not_touch_the_selected_epoch(
+    world: Worlds, frozen: Freezer, cell_on: Cells, tmp_path: Path
+) -> None:
+    for name in ("nodes", "graphs, published split", "numbers"):
+        protocol = replace(world(name).protocol, selection=Selection.best_validation, patience=2)
+        dataset = with_other_labels(world(name), frozen(world(name)), "test", tmp_path / name)
+        options = {"protocol": protocol, "epochs": 12}
+        before, parameters = run_kept(cell_on(world(name), own_nets.Plain, **options))
+        after, parameters_after = run_kept(cell_on(world(name), own_nets.Plain, dataset=dataset, **options))
+        assert before.selected_epoch == after.selected_epoch
+        assert before.score != after.score
+        assert all(torch.equal(parameters[key], parameters_after[key]) for key in parameters)
+
+
+@pytest.mark.parametrize("name", ["links", "links, directed", "links, no features"])
+def test_labels_of_held_out_pairs_do_not_touch_training(name: str, world: Worlds, frozen: Freezer) -> None:
+    def trained(*, is_swapped: bool) -> tuple[Any, dict[str, Tensor]]:
+        problem = pose_world(world(name), frozen)
+        scorers = {
+            part: replace(scorer, labels=1 - scorer.labels) if is_swapped else scorer
+            for part, scorer in problem.scorers.items()
+        }
+        torch.manual_seed(0)
+        model = own_head(problem)
+        settings = Settings(
+            epochs=4,
+            optimiser=Optimiser(lr=0.01),
+            selection=Selection.last_epoch,
+            patience=0,
+            metric=METRICS.get(DEFAULT_METRICS[TaskType.link_pred]),
+            batch_seed=0,
+        )
+        with torch.random.fork_rng():
+            return train(model, problem.objective, scorers, settings).series, model.state_dict()
+
+    before, parameters = trained(is_swapped=False)
+    after, parameters_after = trained(is_swapped=True)
+    assert before["train/loss"] == after["train/loss"]
+    assert all(torch.equal(parameters[key], parameters_after[key]) for key in parameters)
+    assert before["test/auc"] == pytest.approx([1 - score for score in after["test/auc"]])
+
+
+def own_head(problem: Problem) -> torch.nn.Module:
+    from gnz_track.models.adapters import LinkHead
+
+    sizes = problem.sizes
+    return LinkHead(own_nets.Plain(sizes.in_channels, sizes.hidden_channels, sizes.out_channels))
+
+
+def test_model_that_reads_labels_learns_nothing_of_held_out_ones(world: Worlds, cell_on: Cells) -> None:
+    own_nets.Plain.seen.clear()
+    result = run_one(cell_on(world("nodes"), own_nets.ReadsLabels))
+    assert result.failure is None, result.failure.traceback
+    data = world("nodes").graphs[0]
+    assert own_nets.Plain.seen
+    for seen in own_nets.Plain.seen:
+        assert (seen["y"][~data.train_mask] == -1).all()
+        assert not any("mask" in name for name in seen["fields"])
+    # It answers by noise, so by chance: three classes.
+    assert result.score < 0.75
+
+
+# What cannot be posed ---------------------------------------------------------------------------------------------
+
+
+def broken(world: Any, **fields: Any) -> Any:
+    graphs = [graph.clone() for graph in world.graphs]
+    for graph in graphs:
+        for name, value in fields.items():
+            if value is None:
+                del graph[name]
+            else:
+                graph[name] = value(graph)
+    return replace_graphs(world, graphs)
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "reason"),
+    [
+        ("nodes", {"y": None}, "it has no y"),
+        ("nodes", {"edge_index": None}, "it has no edge_index"),
+        ("nodes", {"y": lambda graph: torch.stack([graph.y % 2, graph.y // 2], dim=1)}, r"y is torch.int64 \[60, 2\]"),
+        ("nodes", {"y": lambda graph: graph.y.float()}, r"y is torch.float32 \[60\]"),
+        ("graphs", {"y": None}, "it has no y"),
+        ("graphs", {"y": lambda graph: graph.y.float()}, r"y is torch.float32 \[30\]"),
+        ("graphs", {"y": lambda graph: torch.full((1, 2), 3) + graph.y}, r"y is torch.int64 \[30, 2\]"),
+        ("graphs", {"y": lambda graph: torch.zeros(graph.num_nodes, dtype=torch.int64)}, r"y is torch.int64 \[180\]"),
+        ("numbers", {"y": None}, "it has no y"),
+        ("numbers", {"y": lambda graph: torch.zeros(graph.num_nodes + graph.num_nodes // 8)}, "y has 186 values"),
+        ("links", {"edge_index": None}, "it has no edge_index"),
+    ],
+)
+def test_data_that_do_not_fit_the_task_are_refused(
+    name: str, fields: dict[str, Any], reason: str, world: Worlds, tmp_path: Path
+) -> None:
+    unfit = broken(world(name), **fields)
+    with pytest.raises(SplitImpossible, match=reason):
+        pose(unfit.freeze(tmp_path / "unfit"), terms_of(unfit))
+
+
+def test_unknown_features_and_task_types_are_named(world: Worlds, frozen: Freezer) -> None:
+    terms = terms_of(world("nodes, no features"))
+    odd = replace(terms, protocol=replace(terms.protocol, features="spectral"))
+    with pytest.raises(BadValue, match="'spectral'; allowed: structural, identity"):
+        pose(frozen(world("nodes, no features")), odd)
+    with pytest.raises(BadValue, match="'edge_cls'; allowed: node_cls"):
+        pose(frozen(world("nodes")), replace(terms, task_type=TaskType.edge_cls))
+
+
+def test_batch_size_zero_is_a_full_batch(world: Worlds, frozen: Freezer) -> None:
+    problem = pose_world(world("graphs"), frozen, batch_size=0)
+    (batch,) = problem.objective.batches(torch.Generator())
+    assert batch.num_graphs == 24
+    assert len(list(pose_world(world("graphs"), frozen, batch_size=4).objective.batches(torch.Generator()))) == 6
+
+
+def test_relations_make_a_relational_head(world: Worlds, cell_on: Cells) -> None:
+    from gnz_track.models.building import build
+
+    cell = cell_on(world("triples"))
+    problem = pose(open_frozen(cell.data), terms_of(world("triples")))
+    model = build(cell.model, TaskType.link_pred, problem.sizes)
+    assert isinstance(model, TripleHead)
+    assert tuple(model.relations.weight.shape) == (6, WIDTH)
+
+
+# Each score belongs to its examples ---------------------------------------------------------------------------------
+
+
+class Oracle(torch.nn.Module):
+    """Reads the answer from the first columns of the features, where the test has put it."""
+
+    def __init__(self, n_answers: int) -> None:
+        super().__init__()
+        self.n_answers = n_answers
+
+    def forward(self, data: Data) -> Tensor:
+        answers = data.x[:, : self.n_answers]
+        return answers if "ptr" not in data else answers[data.ptr[:-1]]
+
+
+def telling(world: Any, answer: Callable[[Data], Tensor]) -> Any:
+    graphs = [graph.clone() for graph in world.graphs]
+    for graph in graphs:
+        graph.x = answer(graph).float().expand(graph.num_nodes, -1)
+    return replace_graphs(world, graphs)
+
+
+def one_hot(graph: Data) -> Tensor:
+    return torch.nn.functional.one_hot(graph.y, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "metric", "perfect"),
+    [
+        ("nodes", one_hot, "accuracy", 1.0),
+        ("graphs", one_hot, "accuracy", 1.0),
+        ("graphs, published split", one_hot, "accuracy", 1.0),
+        ("graphs, labels", lambda graph: graph.y.nan_to_num(0.5), "average_precision", 1.0),
+        ("numbers, several", lambda graph: graph.y, "mae", 0.0),
+    ],
+)
+def test_scores_belong_to_their_examples(
+    name: str, answer: Callable[[Data], Tensor], metric: str, perfect: float, world: Worlds, tmp_path: Path
+) -> None:
+    told = telling(world(name), answer)
+    problem = pose(told.freeze(tmp_path / "told"), terms_of(told))
+    model = Oracle(problem.sizes.out_channels)
+    prediction = problem.objective.predict(model)
+    for scorer in problem.scorers.values():
+        assert scorer.score(model, prediction, metric) == pytest.approx(perfect)

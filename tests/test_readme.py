@@ -1,0 +1,51 @@
+"""What the README shows works as it stands there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parents[1] / "README.md"
+TEXT = README.read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^\.venv/bin/gnz (.+)$", TEXT, flags=re.MULTILINE)
+
+
+def run(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "GNZ_DATA": str(home), "COLUMNS": "200", "TERMINAL_WIDTH": "200"}
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, env=environment)
+
+
+def test_python_example_runs_and_prints_a_row_per_model(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
+    script = tmp_path / "example.py"
+    script.write_text(example, encoding="utf-8")
+    finished = run(str(script), home=tmp_path / "home")
+    assert finished.returncode == 0, finished.stderr
+    rows = [line.split() for line in finished.stdout.splitlines()]
+    assert [row[:3] for row in rows] == [["three_rings", model, "accuracy"] for model in ("OneHop", "GCN", "MLP")]
+
+
+def test_there_are_commands_to_check() -> None:
+    assert len(COMMANDS) >= 3
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_flag_of_a_shown_command_exists(command: str, tmp_path: Path) -> None:
+    words = shlex.split(command)
+    verb = [word for word in words[:2] if re.fullmatch(r"[a-z]+", word)][:1]
+    shown = run("-m", "gnz_track", *verb, "--help", home=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    for flag in (word for word in words if word.startswith("--")):
+        assert re.search(rf"{flag}\b", shown.stdout), f"{flag} is not a flag of gnz {' '.join(verb)}"
+
+
+def test_first_screen_shows_the_two_commands() -> None:
+    first_screen = TEXT.splitlines()[:15]
+    assert any(line.startswith("make run") for line in first_screen)
+    assert any(line.startswith("make test") for line in first_screen)

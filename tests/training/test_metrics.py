@@ -1,0 +1,190 @@
+"""Metrics against scikit-learn, and the laws they obey."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from sklearn import metrics as reference
+
+from gnz_track.training.metrics import (
+    DEFAULT_METRICS,
+    FUNCTIONS,
+    METRICS,
+    MULTI_LABEL_METRIC,
+    accuracy,
+    auc,
+    average_precision,
+    mae,
+    mse,
+    rank_metrics,
+)
+from gnz_track.types import Direction, TaskType
+
+Array = Any
+SCORES = st.one_of(st.integers(-2, 2).map(float), st.floats(-1e6, 1e6, width=32))
+LABELS = st.sampled_from([0.0, 1.0])
+QUICK = settings(deadline=None, max_examples=100)
+
+
+@st.composite
+def labelled(draw: st.DrawFn, labels: Any = LABELS) -> tuple[Array, Array]:
+    """Draw truth and scores of 1 to 30 examples, with many ties."""
+    pairs = draw(st.lists(st.tuples(labels, SCORES), min_size=1, max_size=30))
+    truth, scores = np.array(pairs).T
+    return truth, scores
+
+
+@QUICK
+@given(labelled())
+def test_auc_is_that_of_scikit_learn(case: tuple[Array, Array]) -> None:
+    truth, scores = case
+    if len(set(truth)) == 1:
+        assert math.isnan(auc(truth, scores))
+    else:
+        assert auc(truth, scores) == pytest.approx(reference.roc_auc_score(truth, scores), abs=1e-12)
+
+
+@QUICK
+@given(labelled())
+def test_average_precision_is_that_of_scikit_learn(case: tuple[Array, Array]) -> None:
+    truth, scores = case
+    if not truth.any():
+        assert math.isnan(average_precision(truth, scores))
+    else:
+        expected = reference.average_precision_score(truth, scores)
+        assert average_precision(truth, scores) == pytest.approx(expected, abs=1e-12)
+
+
+REFERENCES: dict[Callable[..., float], Callable[..., float]] = {
+    auc: reference.roc_auc_score,
+    average_precision: reference.average_precision_score,
+}
+
+
+@pytest.mark.parametrize("metric", REFERENCES)
+@QUICK
+@given(st.data())
+def test_several_labels_are_averaged_where_they_are_defined(metric: Callable[..., float], data: st.DataObject) -> None:
+    n, n_labels = data.draw(st.integers(1, 12)), data.draw(st.integers(1, 4))
+    cells = st.sampled_from([0.0, 1.0, math.nan])
+    truth = np.array(data.draw(st.lists(cells, min_size=n * n_labels, max_size=n * n_labels))).reshape(n, n_labels)
+    scores = np.array(data.draw(st.lists(SCORES, min_size=n * n_labels, max_size=n * n_labels))).reshape(n, n_labels)
+    expected = []
+    for wanted, found in zip(truth.T, scores.T, strict=True):
+        wanted, found = wanted[~np.isnan(wanted)], found[~np.isnan(wanted)]  # noqa: PLW2901
+        if 1.0 in wanted and (metric is average_precision or 0.0 in wanted):
+            expected.append(REFERENCES[metric](wanted, found))
+    result = metric(truth, scores)
+    assert math.isnan(result) if not expected else result == pytest.approx(np.mean(expected), abs=1e-12)
+
+
+@pytest.mark.parametrize("metric", REFERENCES)
+@QUICK
+@given(labelled(st.sampled_from([0.0, 1.0, math.nan])))
+def test_one_label_may_be_unobserved_too(metric: Callable[..., float], case: tuple[Array, Array]) -> None:
+    truth, scores = case
+    kept = ~np.isnan(truth)
+    np.testing.assert_equal(metric(truth, scores), metric(truth[kept], scores[kept]))
+
+
+@QUICK
+@given(labelled())
+def test_auc_depends_on_order_only(case: tuple[Array, Array]) -> None:
+    truth, scores = case
+    assume(len(set(truth)) == 2)
+    # Exact in floating point, so that ties stay ties and nothing else becomes one.
+    ranks = np.unique(scores, return_inverse=True)[1]
+    assert auc(truth, ranks**3 - 7.0) == auc(truth, scores)
+    assert average_precision(truth, ranks**3 - 7.0) == average_precision(truth, scores)
+
+
+@QUICK
+@given(labelled())
+def test_auc_of_the_opposite_labels_is_the_complement(case: tuple[Array, Array]) -> None:
+    truth, scores = case
+    assume(len(set(truth)) == 2)
+    assert auc(1 - truth, scores) == pytest.approx(1 - auc(truth, scores), abs=1e-12)
+    assert auc(truth, -scores) == pytest.approx(1 - auc(truth, scores), abs=1e-12)
+
+
+@pytest.mark.parametrize(("metric", "expected"), [(auc, 0.5), (average_precision, 0.3)])
+def test_scores_that_are_all_equal_say_nothing(metric: Callable[..., float], expected: float) -> None:
+    assert metric(np.array([1] * 3 + [0] * 7), np.zeros(10)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float32, np.bool_])
+def test_labels_of_any_type(dtype: Any) -> None:
+    truth, scores = np.array([0, 1, 1, 0, 1]), np.array([0.1, 0.4, 0.2, 0.3, 0.3], dtype=np.float32)
+    assert auc(truth.astype(dtype), scores) == reference.roc_auc_score(truth, scores)
+    assert average_precision(truth.astype(dtype), scores) == pytest.approx(
+        reference.average_precision_score(truth, scores)
+    )
+
+
+@pytest.mark.parametrize("metric", REFERENCES)
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+def test_scores_that_are_no_numbers_give_no_number(metric: Callable[..., float], place: int) -> None:
+    scores = np.array([0.1, 0.4, 0.2, 0.3])
+    scores[place] = math.nan
+    assert math.isnan(metric(np.array([0, 1, 1, 0]), scores))
+
+
+@QUICK
+@given(labelled(SCORES))
+def test_errors_are_those_of_scikit_learn(case: tuple[Array, Array]) -> None:
+    truth, prediction = case
+    assert mae(truth, prediction) == pytest.approx(reference.mean_absolute_error(truth, prediction))
+    assert mse(truth, prediction) == pytest.approx(reference.mean_squared_error(truth, prediction))
+    assert mae(truth, truth) == mse(truth, truth) == 0
+    assert mae(truth, prediction) == mae(prediction, truth)
+
+
+def test_errors_leave_out_what_is_not_observed() -> None:
+    truth = np.array([[1.0, math.nan], [2.0, 5.0]], dtype=np.float32)
+    prediction = np.array([[2.0, 9.0], [2.0, 3.0]], dtype=np.float32)
+    assert mae(truth, prediction) == 1.0
+    assert mse(truth, prediction) == pytest.approx(5 / 3)
+
+
+@QUICK
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30))
+def test_accuracy_is_that_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
+    truth, prediction = np.array(pairs).T
+    assert accuracy(truth, prediction) == pytest.approx(reference.accuracy_score(truth, prediction), abs=1e-7)
+
+
+@pytest.mark.parametrize("metric", [accuracy, auc, average_precision, mae, mse])
+@pytest.mark.parametrize("shape", [(0,), (0, 3)])
+def test_nothing_observed_gives_no_number(metric: Callable[..., float], shape: tuple[int, ...]) -> None:
+    assert math.isnan(metric(np.zeros(shape), np.zeros(shape)))
+
+
+def test_labels_never_observed_give_no_number() -> None:
+    truth = np.full((3, 2), math.nan)
+    assert all(math.isnan(metric(truth, np.ones((3, 2)))) for metric in (auc, average_precision, mae, mse))
+
+
+@QUICK
+@given(st.lists(st.integers(1, 30).map(lambda rank: rank / 2 + 0.5), min_size=1, max_size=20))
+def test_rank_metrics_are_means_over_ranks(ranks: list[float]) -> None:
+    found = rank_metrics(np.array(ranks))
+    assert found["mrr"] == pytest.approx(sum(1 / rank for rank in ranks) / len(ranks))
+    for k in (1, 3, 10):
+        assert found[f"hits_at_{k}"] == pytest.approx(sum(rank <= k for rank in ranks) / len(ranks))
+    assert found.keys() == {"mrr", "hits_at_1", "hits_at_3", "hits_at_10"}
+
+
+def test_every_metric_has_a_row_and_its_direction() -> None:
+    down = {name for name in METRICS if METRICS.get(name).direction is Direction.down}
+    assert down == {"mae", "mse"}
+    assert set(METRICS) == set(FUNCTIONS) | rank_metrics(np.ones(1)).keys()
+    assert all(METRICS.get(name).name == name for name in METRICS)
+    usual = {*DEFAULT_METRICS.values(), MULTI_LABEL_METRIC}
+    assert usual <= set(METRICS)
+    assert set(DEFAULT_METRICS) == set(TaskType) - {TaskType.edge_cls}
