@@ -19,23 +19,24 @@ from gnz_track.runs.problems import Terms, pose
 from gnz_track.seeds import derive, seed_everything
 from gnz_track.training.acceleration import accelerate, release
 from gnz_track.training.gauge import Gauge
-from gnz_track.training.loop import Settings, Trained, train
+from gnz_track.training.loop import Observer, Settings, Trained, train
 from gnz_track.training.metrics import DEFAULT_METRICS, METRICS, MULTI_LABEL_METRIC
 from gnz_track.types import Cell, CellResult, Direction, Failure, Metric, Optimiser, Status, Task, TaskType
 
 __all__ = ["metric_of", "run_one"]
 
 
-def run_one(cell: Cell) -> CellResult:
+def run_one(cell: Cell, *, observe: Observer | None = None) -> CellResult:
     """Train and score one cell; nothing is stored, and no generator or setting of the process is left changed.
 
     An error in the model or in training is a result too: failed, with its traceback. The same cell gives the same
-    series bit by bit on one software stack: alone or in any company, in any process, in any order.
+    series bit by bit on one software stack: alone or in any company, in any process, in any order. ``observe`` is told
+    of every epoch and has no say.
     """
     facts = _Facts()
     with _own_process_state(), Gauge(cell.device) as gauge:
         try:
-            _run(cell, facts)
+            _run(cell, facts, observe)
         except Exception as error:  # noqa: BLE001  (a failed cell is reported, with everything it said)
             facts.failure = Failure(kind=type(error).__name__, message=str(error), traceback=traceback.format_exc())
     return _result(cell, facts, gauge)
@@ -60,7 +61,7 @@ class _Facts:
     failure: Failure | None = None
 
 
-def _run(cell: Cell, facts: _Facts) -> None:
+def _run(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
     dataset = _open(cell)
     optimiser, hidden_channels, options = _read_hyperparameters(cell)
     facts.metric = metric_of(cell.task, is_multi_label=dataset.is_multi_label)
@@ -91,7 +92,7 @@ def _run(cell: Cell, facts: _Facts) -> None:
     )
     try:
         fast = accelerate(model) if cell.device == "cpu" else model
-        train(fast, problem.objective, problem.scorers, settings, trained=facts.trained)
+        train(fast, problem.objective, problem.scorers, settings, trained=facts.trained, observe=observe)
     finally:
         release(model)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import torch
@@ -16,7 +16,11 @@ from gnz_track.training.objectives import Objective
 from gnz_track.training.scorers import Scorer
 from gnz_track.types import Metric, Optimiser, Selection
 
-__all__ = ["Settings", "Trained", "train"]
+__all__ = ["Observer", "Settings", "Trained", "train"]
+
+
+# Told of each epoch: its number, and the value of each series.
+Observer = Callable[[int, Mapping[str, float]], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,12 +55,13 @@ def train(
     settings: Settings,
     *,
     trained: Trained | None = None,
+    observe: Observer | None = None,
 ) -> Trained:
     """Train a model and score it once an epoch on each part of ``scorers`` (``"val"``, ``"test"``).
 
     The objective never meets a scorer. The last part is the one reported: all metrics of the task type are computed for
     it, some of which cost more than an epoch. Where selection is by validation, the model ends in its selected state.
-    ``trained`` is filled as training goes, so that its series survive an error.
+    ``trained`` is filled as training goes, so that its series survive an error; ``observe`` is told of every epoch.
     """
     trained, best = Trained() if trained is None else trained, _Best(settings)
     optimiser = torch.optim.Adam(
@@ -70,6 +75,8 @@ def train(
         row |= _score(model, prediction, scorers, settings.metric.name)
         for name, value in row.items():
             trained.series.setdefault(name, []).append(value)
+        if observe is not None:
+            observe(epoch, row)
         if best.update(epoch, row, model):
             break
     trained.seconds_per_epoch = (time.perf_counter() - started) / (epoch + 1)

@@ -20,6 +20,7 @@ MISTAKES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "task": (("run", "--task", "ising_latice"), ("'ising_latice'", "did you mean 'ising_lattice'?", "gnz tasks")),
     "task, nothing near": (("run", "--task", "qqq"), ("'qqq'", "known: ", ". List all with: gnz tasks")),
     "second task": (("run", "--task", "ising_lattice,coraa"), ("'coraa'", "'cora'", "gnz tasks")),
+    "task beside a suite": (("run", "--suite", "quick", "--task", "coraa"), ("'coraa'", "'cora'", "gnz tasks")),
     "model": (("run", "--models", "graphsage"), ("'graphsage'", "did you mean 'GraphSAGE' or ", "gnz models")),
     "model repeated": (("run", "--models", "GCN,GCN"), ("model is 'GCN'", "each model once")),
     "module": (("run", "--models", "nowhere.nets:Net"), ("'nowhere.nets:Net'", "no module", "PYTHONPATH")),

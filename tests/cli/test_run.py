@@ -158,47 +158,31 @@ def test_names_are_text_on_a_terminal_too(environment: dict[str, str]) -> None:
     assert b"2/2" in shown
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
-def test_interrupt_ends_with_one_line_and_code_130(environment: dict[str, str]) -> None:
-    command = [sys.executable, "-m", "gnz_track", "run", "--task", "les_miserables", "--models", "GAT"]
-    options = ("--seeds", "0-9999", "--epochs", "1")
-    with subprocess.Popen(
-        [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as process:
-        assert process.stderr is not None
-        first = process.stderr.readline()
-        assert re.match(r"\d+/10000 cells", first)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert out == ""
-    last = err.splitlines()[-1]
-    assert last == "interrupted: results of this call are not kept"
-    assert "Traceback" not in err
-    assert all(re.match(r"\d+/10000 cells", line) for line in err.splitlines()[:-1])
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
-def test_interrupt_during_preparation_is_one_line_too(environment: dict[str, str], home: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "gnz_track",
-        "run",
-        "--task",
-        "random_tsp",
-        "--models",
-        "MLP",
-        "--seeds",
-        "0-99999",
-    ]
+def interrupt(words: tuple[str, ...], environment: dict[str, str], *, once_there_is: Path) -> tuple[int, str, str]:
+    """Start a call, interrupt it once a path is there, and return its code and what it printed."""
+    command = [sys.executable, "-m", "gnz_track", *words]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
         until = time.monotonic() + 60
-        while not (home / "random_tsp").is_dir() and time.monotonic() < until:
-            time.sleep(0.05)
+        while not once_there_is.exists() and process.poll() is None and time.monotonic() < until:
+            time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
-    assert (process.returncode, out) == (130, "")
-    assert err == "interrupted: results of this call are not kept\n"
+    return process.returncode, out, err
+
+
+INTERRUPTED = (130, "", "interrupted: results of this call are not kept\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+def test_interrupt_of_training_is_one_line_and_code_130(environment: dict[str, str], tmp_path: Path) -> None:
+    words = ("run", "--task", "planted_partition", "--models", "own_nets:Announces", "--epochs", "1000000")
+    told = {**environment, "ANNOUNCE": str(tmp_path / "announced")}
+    assert interrupt(words, told, once_there_is=tmp_path / "announced") == INTERRUPTED
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+def test_interrupt_of_preparation_is_one_line_and_code_130(environment: dict[str, str], home: Path) -> None:
+    words = ("run", "--task", "random_tsp", "--models", "MLP", "--seeds", "0-99999")
+    assert interrupt(words, environment, once_there_is=home / "random_tsp") == INTERRUPTED

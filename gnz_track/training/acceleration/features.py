@@ -27,6 +27,22 @@ LARGEST_DENSITY = 0.12
 SMALLEST_WIDTH = 32
 
 
+# Products kept of one set of features; a first layer has one to four weights.
+MOST_PRODUCTS = 8
+
+
+class _Product:
+    """A product and the weight that it was made with."""
+
+    def __init__(self, weight: Tensor, values: Tensor) -> None:
+        self.weight, self.values = weight, values
+        self._n_writes = count_writes(values)
+
+    def holds_for(self, weight: Tensor) -> bool:
+        """Tell whether this is the product with a weight, and nobody has written into it."""
+        return count_writes(self.values) == self._n_writes and torch.equal(self.weight, weight)
+
+
 class SparseFeatures(Tensor):
     """Features ``[n_nodes, width]`` held by their non-zero entries; the dense form is made when something needs it."""
 
@@ -35,6 +51,7 @@ class SparseFeatures(Tensor):
     _dense: Tensor | None
     _n_writes: int
     _averages: dict[int, tuple[Structure, SparseFeatures]]
+    _products: dict[int, _Product]
 
     @staticmethod
     def __new__(cls: type[Self], pattern: Pattern, values: Tensor, dense: Tensor | None = None) -> Self:
@@ -44,7 +61,7 @@ class SparseFeatures(Tensor):
 
     def __init__(self, pattern: Pattern, values: Tensor, dense: Tensor | None = None) -> None:
         super().__init__()
-        self.pattern, self.values, self._averages = pattern, values, {}
+        self.pattern, self.values, self._averages, self._products = pattern, values, {}, {}
         self._keep(dense)
 
     def _keep(self, dense: Tensor | None) -> None:
@@ -72,6 +89,21 @@ class SparseFeatures(Tensor):
             values = total.values() / structure.degrees.flatten()[rows]
             self._averages[key] = (structure, SparseFeatures(pattern, values))
         return self._averages[key][1]
+
+    def multiply(self, weight: Tensor) -> Tensor:
+        """Return the values of ``x @ weight.T``.
+
+        Scoring at the end of an epoch and the first step of the next multiply by the same weight: the second time the
+        product is there. Weights are compared by value, since optimisers change them without leaving a trace.
+        """
+        key = weight.data_ptr()
+        known = self._products.get(key)
+        if known is None or not known.holds_for(weight):
+            if len(self._products) >= MOST_PRODUCTS:
+                self._products.clear()
+            known = _Product(weight.clone(), self.pattern.matrix(self.values) @ weight.t())
+            self._products[key] = known
+        return known.values.detach()
 
     def __repr__(self, **_: Any) -> str:
         return f"SparseFeatures({tuple(self.shape)}, {self.pattern.n_entries} non-zero)"
@@ -106,14 +138,20 @@ def _densify(value: Any) -> Any:
     return value
 
 
+class _Held:
+    """Features as no tensor, for a function that is not to see them as one."""
+
+    def __init__(self, features: SparseFeatures) -> None:
+        self.features = features
+
+
 class _Multiply(torch.autograd.Function):
     """``x @ weight.T`` for constant sparse x."""
 
     @staticmethod
-    def forward(ctx: Any, x: tuple[Pattern, Tensor], weight: Tensor) -> Tensor:
-        ctx.x = x
-        pattern, values = x
-        return pattern.matrix(values) @ weight.t()
+    def forward(ctx: Any, x: _Held, weight: Tensor) -> Tensor:
+        ctx.x = x.features.pattern, x.features.values
+        return x.features.multiply(weight.detach())
 
     @staticmethod
     @once_differentiable
@@ -129,14 +167,14 @@ def _is_sparse(x: object) -> bool:
 def _linear(x: Any, weight: Any, bias: Tensor | None = None) -> Any:
     if not _is_sparse(x) or isinstance(weight, SparseFeatures):
         return NotImplemented
-    product = _Multiply.apply((x.pattern, x.values), weight)
+    product = _Multiply.apply(_Held(x), weight)
     return product if bias is None else product + bias
 
 
 def _matmul(x: Any, y: Any) -> Any:
     if not _is_sparse(x) or isinstance(y, SparseFeatures) or y.dim() != 2 or y.layout is not torch.strided:
         return NotImplemented
-    return _Multiply.apply((x.pattern, x.values), y.t())
+    return _Multiply.apply(_Held(x), y.t())
 
 
 def _dropout(x: SparseFeatures, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:  # noqa: FBT001, FBT002

@@ -18,7 +18,7 @@ from torch_geometric.nn import EdgeConv, GATv2Conv, GraphConv, SGConv, global_me
 from torch_geometric.transforms import NormalizeFeatures
 
 from gnz_track.training.acceleration import SparseFeatures, sparsify
-from gnz_track.training.acceleration.features import LARGEST_DENSITY, SMALLEST_WIDTH
+from gnz_track.training.acceleration.features import LARGEST_DENSITY, MOST_PRODUCTS, SMALLEST_WIDTH
 
 N_NODES, WIDTH = 30, 48
 _generator = torch.Generator().manual_seed(0)
@@ -279,3 +279,46 @@ def test_what_gains_is_made_sparse(x: Tensor) -> None:
     found = sparsify(x)
     assert isinstance(found, SparseFeatures)
     assert torch.equal(found + 0, x)
+
+
+def test_product_with_the_same_weight_is_kept_and_never_outlives_the_weight() -> None:
+    x = torch.zeros(40, 64)
+    x[torch.arange(40), torch.arange(40)] = 1.5
+    features = sparsify(x)
+    layer = torch.nn.Linear(64, 3)
+    optimiser = torch.optim.Adam(layer.parameters(), lr=0.1, fused=True)
+    for _ in range(3):
+        assert torch.allclose(layer(features), layer(x))
+        assert torch.allclose(layer(features), layer(x))
+        layer(features).square().sum().backward()
+        expected = torch.autograd.grad(layer(x).square().sum(), layer.weight)[0]
+        assert torch.allclose(layer.weight.grad, expected, atol=1e-5)
+        optimiser.step()
+        optimiser.zero_grad()
+    with torch.no_grad():
+        layer.weight.data.mul_(2)
+        assert torch.allclose(layer(features), layer(x))
+
+
+def test_product_that_was_written_into_is_not_used_again() -> None:
+    x = torch.zeros(40, 64)
+    x[torch.arange(40), torch.arange(40)] = -1.5
+    features = sparsify(x)
+    weight = torch.rand(64, 3)
+    with torch.no_grad():
+        expected = x @ weight
+        (features @ weight).relu_()
+        assert torch.allclose(features @ weight, expected)
+    trained = weight.clone().requires_grad_()
+    (features @ trained).relu_()
+    assert torch.allclose(features @ trained, expected)
+
+
+def test_only_a_few_products_are_kept() -> None:
+    x = torch.zeros(40, 64)
+    x[torch.arange(40), torch.arange(40)] = 1.0
+    features = sparsify(x)
+    weights = [torch.rand(64, 2) for _ in range(30)]
+    for weight in weights:
+        assert torch.allclose(features @ weight, x @ weight)
+    assert len(features._products) <= MOST_PRODUCTS  # noqa: SLF001  (what is kept shows nowhere else)
