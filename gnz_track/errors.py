@@ -22,6 +22,10 @@ __all__ = [
     "NothingToRun",
     "ScoreUndefined",
     "SplitImpossible",
+    "SpoolBusy",
+    "SpoolCorrupted",
+    "StoreUnreachable",
+    "StoreUnusable",
     "TargetMissing",
     "UnknownName",
     "near_matches",
@@ -162,3 +166,40 @@ class NothingToRun(GnzError):
     def __init__(self, reasons: Iterable[str]) -> None:
         listed = "; ".join(reasons) or "no task or no model was chosen"
         super().__init__(f"nothing to run: {listed}. See what fits: gnz models, gnz tasks")
+
+
+class StoreUnusable(GnzError):
+    """A place for runs that cannot take or give any; ``address`` is shown as given, so it must be masked."""
+
+    def __init__(self, address: object, reason: str, *, remedy: str) -> None:
+        super().__init__(f"the store {str(address)!r} cannot be used: {reason}; {remedy}")
+        self.address, self.reason = address, reason
+
+
+class StoreUnreachable(StoreUnusable):
+    """A store that does not answer now; what was to be written is to be spooled, and training goes on."""
+
+    def __init__(self, address: object, reason: str, *, remedy: str = "start it, or check the address") -> None:
+        GnzError.__init__(
+            self,
+            f"the store {str(address)!r} does not answer: {reason}; {remedy}. "
+            f"Records that were spooled are replayed with: gnz sync",
+        )
+        self.address, self.reason = address, reason
+
+
+class SpoolBusy(GnzError):
+    """A sweep that another process is writing."""
+
+    def __init__(self, sweep: str) -> None:
+        super().__init__(f"sweep {sweep!r} is being written by another process; wait for it, or name another sweep")
+
+
+class SpoolCorrupted(GnzError):
+    """Lines of a spool that hold no record; they are kept aside, and all others are replayed."""
+
+    def __init__(self, places: Iterable[str], aside: object) -> None:
+        listed = ", ".join(places)
+        super().__init__(
+            f"no record can be read at {listed}; the lines are kept in {aside}. Rerun their cells: gnz run"
+        )

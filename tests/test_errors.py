@@ -96,6 +96,25 @@ TEXTS: dict[str, tuple[GnzError, str]] = {
             "See what fits: gnz models, gnz tasks"
         ),
     ),
+    "StoreUnusable": (
+        errors.StoreUnusable("sqlite:///gnz.db", "it is read-only", remedy="choose another with --store"),
+        "the store 'sqlite:///gnz.db' cannot be used: it is read-only; choose another with --store",
+    ),
+    "StoreUnreachable": (
+        errors.StoreUnreachable("http://localhost:5000", "connection refused"),
+        (
+            "the store 'http://localhost:5000' does not answer: connection refused; start it, or check the address. "
+            "Records that were spooled are replayed with: gnz sync"
+        ),
+    ),
+    "SpoolCorrupted": (
+        errors.SpoolCorrupted(["a.jsonl:3"], "a.jsonl.bad"),
+        ("no record can be read at a.jsonl:3; the lines are kept in a.jsonl.bad. Rerun their cells: gnz run"),
+    ),
+    "SpoolBusy": (
+        errors.SpoolBusy("s"),
+        "sweep 's' is being written by another process; wait for it, or name another sweep",
+    ),
     "NothingToRun, for no reason": (
         errors.NothingToRun([]),
         "nothing to run: no task or no model was chosen. See what fits: gnz models, gnz tasks",

@@ -1,0 +1,139 @@
+"""Where runs are kept: ``--store`` read, checked and shown without its password."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from gnz_track.errors import StoreUnusable
+from gnz_track.store.mounts import NETWORK_FILE_SYSTEMS, file_system_of
+
+__all__ = ["Address", "mask", "parse_address", "store_home"]
+
+STORE_VARIABLE = "GNZ_STORE"
+FILE_NAME, ARTIFACT_FOLDER = "gnz.db", "artifacts"
+SQLITE, POSTGRESQL, SERVER = "sqlite", "postgresql", "server"
+DRIVER = "postgresql+psycopg"
+
+# Scheme as typed -> (kind of store, scheme as used). SQLAlchemy 2.0 took psycopg2 for a plain postgresql://.
+SCHEMES = {
+    "sqlite": (SQLITE, "sqlite"),
+    "postgres": (POSTGRESQL, DRIVER),
+    "postgresql": (POSTGRESQL, DRIVER),
+    DRIVER: (POSTGRESQL, DRIVER),
+    "http": (SERVER, "http"),
+    "https": (SERVER, "https"),
+}
+ALLOWED = "give a file (runs/gnz.db), sqlite:///FILE, postgresql://USER@HOST/DATABASE or http(s)://HOST:PORT"
+
+
+@dataclass(frozen=True)
+class Address:
+    """A store: its URI as MLflow takes it, its kind, and the folder for artifacts that this machine writes."""
+
+    uri: str
+    kind: str
+    artifacts: Path | None = None
+
+    def __repr__(self) -> str:
+        return f"Address({self.masked!r}, {self.kind!r})"
+
+    def __str__(self) -> str:
+        return self.masked
+
+    @property
+    def masked(self) -> str:
+        """The URI without its password, to be shown."""
+        return mask(self.uri)
+
+    @property
+    def is_database(self) -> bool:
+        """Whether the tables can be read by SQL."""
+        return self.kind != SERVER
+
+    @property
+    def file(self) -> Path:
+        """The file of an sqlite store."""
+        return Path(self.uri.removeprefix("sqlite:///"))
+
+
+def store_home() -> Path:
+    """Return the folder of the default store: below the user's data, never below the working folder."""
+    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(base) / "gnz_track"
+
+
+def parse_address(text: str = "", *, home: Path | None = None) -> Address:
+    """Read a store's address; nothing means ``GNZ_STORE``, and without that ``sqlite:///<home>/gnz.db``.
+
+    A path without scheme is an sqlite file. Artifacts of databases lie beside the file, or below ``home``.
+    """
+    home = (home or store_home()).expanduser().absolute()
+    given = (text or os.environ.get(STORE_VARIABLE, "")).strip() or str(home / FILE_NAME)
+    scheme, colon, rest = given.partition("://")
+    if not colon:
+        return _sqlite(given, given)
+    kind, used = SCHEMES.get(scheme.lower(), ("", ""))
+    if not kind:
+        raise StoreUnusable(mask(given), f"nothing is known of the scheme {scheme!r}", remedy=ALLOWED)
+    if kind == SQLITE:
+        return _sqlite(rest, given)
+    if kind == POSTGRESQL and find_spec("psycopg") is None:
+        remedy = "install it with: pip install 'gnz-track[postgres]'"
+        raise StoreUnusable(mask(given), "the driver psycopg is not installed", remedy=remedy)
+    if not _has_host(f"{used}://{rest}"):
+        raise StoreUnusable(mask(given), "it names no host", remedy=ALLOWED)
+    artifacts = home / ARTIFACT_FOLDER if kind == POSTGRESQL else None
+    return Address(f"{used}://{rest}".rstrip("/") if kind == SERVER else f"{used}://{rest}", kind, artifacts)
+
+
+def mask(text: str) -> str:
+    """Return a URI, or any text that holds one, without passwords.
+
+    >>> mask("postgresql://me:secret@host/db?password=secret")
+    'postgresql://me:***@host/db?password=***'
+    """
+    # Greedy up to the last @: a password may hold @, : and / that nobody escaped. Better too much than too little.
+    text = re.sub(r"(://[^:/@\s]*):\S*@", r"\1:***@", text)
+    return re.sub(r"(?i)\b((?:ssl)?password|passwd|pwd|token)=[^&\s'\"]+", r"\1=***", text)
+
+
+def check_place(address: Address) -> None:
+    """Refuse an sqlite file where it cannot live: on a network, or in the place of a folder."""
+    if address.kind != SQLITE:
+        return
+    nearest = next(place for place in (address.file, *address.file.parents) if place.exists())
+    file_system = file_system_of(nearest)
+    if file_system in NETWORK_FILE_SYSTEMS:
+        reason = f"it lies on a network file system ({file_system}), where sqlite loses data"
+        remedy = "choose a local folder, postgresql://... or a server's http://..."
+        raise StoreUnusable(address, reason, remedy=remedy)
+    if address.file.is_dir():
+        raise StoreUnusable(address, "it is a folder", remedy=f"name a file in it: {address.file / FILE_NAME}")
+    if nearest != address.file and not nearest.is_dir():
+        raise StoreUnusable(address, f"{nearest} is no folder", remedy="choose another path")
+
+
+def _sqlite(path: str, given: str) -> Address:
+    if given.lower().startswith("sqlite://"):
+        # Three slashes, then the path; a fourth one makes it absolute.
+        if not path.startswith("/") or path in {"/", "/:memory:"}:
+            raise StoreUnusable(mask(given), "it names no file", remedy="give sqlite:///FILE")
+        path = path[1:]
+    if "?" in path:
+        raise StoreUnusable(mask(given), "options behind a ? are not taken", remedy="give sqlite:///FILE")
+    file = Path(path).expanduser().absolute()
+    return Address(f"sqlite:///{file}", SQLITE, file.parent / ARTIFACT_FOLDER)
+
+
+def _has_host(uri: str) -> bool:
+    try:
+        parts = urlsplit(uri)
+        # A database may be reached by a socket, whose folder is an option.
+        return bool(parts.hostname or "host=" in parts.query) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        return False

@@ -1,0 +1,166 @@
+"""MLflow, imported late and set up quietly; its errors said in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import os
+import sqlite3
+import urllib.error
+import urllib.request
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from gnz_track.errors import StoreUnreachable, StoreUnusable
+from gnz_track.store.address import POSTGRESQL, SERVER, SQLITE, Address, check_place, mask
+
+__all__ = ["connect", "disconnect", "says_in_one_line"]
+
+# Read by MLflow when it is imported or used. The user's own settings win. MLflow waits up to four minutes for a server
+# that does not answer; records are spooled, so there is nothing to wait for.
+SETTINGS = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
+}
+# They print whole tracebacks, or each step of creating tables; what matters of it is said by an error here.
+QUIET = {"alembic": logging.WARNING, "mlflow.store.db.utils": logging.CRITICAL}
+SECONDS_TO_ANSWER = 10
+# The key of the lock under which tables are created in PostgreSQL: any number that nobody else takes.
+CREATION_LOCK = 0x676E7A5F747261
+WRITABLE = "make it writable for you, or choose another one with --store"
+READ_ONLY = ("readonly database", "read-only", "permission denied")
+GONE = ("TEMPORARILY_UNAVAILABLE", "INTERNAL_ERROR")
+
+
+def set_up() -> None:
+    """Set what MLflow reads when it is imported."""
+    for name, value in SETTINGS.items():
+        os.environ.setdefault(name, value)
+    for name, level in QUIET.items():
+        logging.getLogger(name).setLevel(level)
+
+
+def connect(address: Address, *, creates: bool = True) -> Any:
+    """Return MLflow's own store object behind an address; a database is created where there is none yet."""
+    check_place(address)
+    if not creates and address.kind == SQLITE and not address.file.exists():
+        raise StoreUnusable(address, "there is no such file", remedy="train something first: gnz run")
+    with says_in_one_line(address), _PREPARED[address.kind](address), warnings.catch_warnings():
+        # MLflow 3 uses what SQLAlchemy 2.1 is about to drop; its users can do nothing about that.
+        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        set_up()
+        from mlflow.tracking._tracking_service import utils as services
+
+        # The client's way in would set artifacts beside the working folder; this is the one that takes a place.
+        artifacts = address.artifacts.as_uri() if address.artifacts else None
+        return services._get_store(address.uri, artifact_uri=artifacts)  # type: ignore[no-untyped-call]  # noqa: SLF001
+
+
+def disconnect(store: Any) -> None:
+    """Close the connections that a store of MLflow keeps open; the next call opens new ones."""
+    engine = getattr(store, "engine", None)
+    if engine is not None:
+        engine.dispose()
+
+
+@contextlib.contextmanager
+def says_in_one_line(address: Address) -> Iterator[None]:
+    """Turn what MLflow and its drivers raise into the errors of this house, passwords left out."""
+    try:
+        yield
+    except StoreUnusable:
+        raise
+    except (OSError, sqlite3.Error) as error:
+        raise _said(address, error) from error
+    except Exception as error:
+        # By name, since none of these libraries is imported only to be asked.
+        library = type(error).__module__.split(".")[0]
+        if isinstance(error, Warning) or library not in {"mlflow", "sqlalchemy", "psycopg", "requests", "urllib3"}:
+            raise
+        raise _said(address, error) from error
+
+
+def _said(address: Address, error: Exception) -> StoreUnusable:
+    text = _first_words(error)
+    if any(words in text.lower() for words in READ_ONLY):
+        return StoreUnusable(address, text, remedy=WRITABLE)
+    if "out-of-date database schema" in str(error):
+        reason = "its tables were made by another version of MLflow"
+        return StoreUnusable(address, reason, remedy="copy it, then type: mlflow db upgrade URI")
+    if "file is not a database" in text:
+        return StoreUnusable(address, text, remedy="choose another file with --store")
+    is_driver = type(error).__module__.split(".")[0] != "mlflow"
+    if is_driver or getattr(error, "error_code", "") in GONE or "API request to" in text:
+        return StoreUnreachable(address, text)
+    return StoreUnusable(address, text, remedy="see what it holds: mlflow ui")
+
+
+def _first_words(error: Exception) -> str:
+    """Return the first line of a message, without class names and passwords."""
+    line = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return mask(line.strip().rpartition("OperationalError) ")[2])[:300]
+
+
+@contextlib.contextmanager
+def _prepared_sqlite(address: Address) -> Iterator[None]:
+    """Hold the lock of creation, and see that the file is written ahead: then no reader waits for a writer."""
+    file = address.file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if file.exists() and not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)):
+        raise StoreUnusable(address, "it is read-only", remedy=WRITABLE)
+    with file_lock(file.with_name(file.name + ".lock")):
+        with contextlib.closing(sqlite3.connect(file, timeout=SECONDS_TO_ANSWER)) as connection:
+            (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
+        if mode != "wal":
+            reason = "its file system does not let sqlite write ahead (WAL)"
+            raise StoreUnusable(address, reason, remedy="choose a local folder with --store")
+        yield
+
+
+@contextlib.contextmanager
+def _prepared_postgresql(address: Address) -> Iterator[None]:
+    """Hold a lock in the database, so that of several first clients only one creates the tables."""
+    import sqlalchemy
+
+    options = {"connect_timeout": SECONDS_TO_ANSWER}
+    engine = sqlalchemy.create_engine(address.uri, connect_args=options, poolclass=sqlalchemy.pool.NullPool)
+    with engine.connect() as connection:
+        connection.execute(sqlalchemy.text("SELECT pg_advisory_lock(:key)"), {"key": CREATION_LOCK})
+        # Closing the connection gives the lock back, whatever happens.
+        yield
+
+
+@contextlib.contextmanager
+def _prepared_server(address: Address) -> Iterator[None]:
+    """See that somebody answers: MLflow itself would find out at the first write."""
+    try:
+        with urllib.request.urlopen(f"{address.uri}/health", timeout=SECONDS_TO_ANSWER) as answer:  # noqa: S310
+            answer.read(64)
+    except urllib.error.HTTPError as error:
+        # Servers behind a gate may not show this page; what refuses later says so itself.
+        error.close()
+    except (OSError, ValueError) as error:
+        reason = mask(str(getattr(error, "reason", error)))
+        raise StoreUnreachable(address, reason, remedy="start it: mlflow server, or check the address") from error
+    yield
+
+
+_PREPARED = {SQLITE: _prepared_sqlite, POSTGRESQL: _prepared_postgresql, SERVER: _prepared_server}
+
+
+@contextlib.contextmanager
+def file_lock(path: Path, *, waits: bool = True) -> Iterator[bool]:
+    """Hold a lock that all processes of this machine respect; yield False where it is taken and nobody waits."""
+    with path.open("a") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+            return
+        # The lock ends with the handle.
+        yield True

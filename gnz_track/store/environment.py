@@ -1,0 +1,176 @@
+"""Facts of the machine and of the code, collected without Torch."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distributions, version
+from pathlib import Path
+
+from gnz_track.records import freeze_mappings, to_json
+
+__all__ = ["NONE", "Environment", "GitState", "collect_environment", "read_git"]
+
+NONE = "none"
+SECONDS_TO_ANSWER = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Environment:
+    """Software and hardware that a sweep ran on; equal environments have equal digests, on any host."""
+
+    python: str
+    torch: str
+    pyg: str
+    os: str
+    cpu: str
+    cores: int
+    memory_mib: int
+    gpu: str = NONE
+    gpu_memory_mib: int = 0
+    driver: str = NONE
+    cuda: str = NONE
+    packages: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        freeze_mappings(self, "packages")
+
+    @property
+    def digest(self) -> str:
+        """16 hexadecimal characters over all facts."""
+        return hashlib.sha256(to_json(self).encode()).hexdigest()[:16]
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """The facts that every run shows, by tag."""
+        shown = ("python", "torch", "pyg", "gpu", "cuda", "driver")
+        return {f"env.{name}": getattr(self, name) for name in shown}
+
+
+@dataclass(frozen=True, kw_only=True)
+class GitState:
+    """What git says of a folder; ``"none"`` where there is no git, no repository or no commit."""
+
+    commit: str = NONE
+    branch: str = NONE
+    is_dirty: bool = False
+
+
+def collect_environment() -> Environment:
+    """Return the facts of this machine and this Python."""
+    gpu, gpu_memory_mib, driver = read_gpu()
+    torch = _version("torch")
+    return Environment(
+        python=platform.python_version(),
+        torch=torch,
+        pyg=_version("torch-geometric"),
+        os=platform.platform(),
+        cpu=_cpu_model(),
+        cores=os.cpu_count() or 1,
+        memory_mib=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20,
+        gpu=gpu,
+        gpu_memory_mib=gpu_memory_mib,
+        driver=driver,
+        cuda=cuda_of(torch),
+        packages=freeze_packages(),
+    )
+
+
+def freeze_packages() -> dict[str, str]:
+    """Return all installed packages and their versions, sorted; the first one found is the one that is imported."""
+    found: dict[str, str] = {}
+    for package in distributions():
+        # A package that is half removed has no name.
+        name = package.metadata["Name"]
+        if name:
+            found.setdefault(name.lower(), package.version)
+    return dict(sorted(found.items()))
+
+
+def read_gpu() -> tuple[str, int, str]:
+    """Return name, memory in MiB and driver of the first GPU, with ``x 4`` behind the name where there are four."""
+    answer = _ask("nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader,nounits")
+    return parse_gpu(answer)
+
+
+def parse_gpu(answer: str) -> tuple[str, int, str]:
+    r"""Read what ``nvidia-smi`` prints, one GPU a line.
+
+    >>> parse_gpu("NVIDIA A100, 40960, 550.54\nNVIDIA A100, 40960, 550.54")
+    ('NVIDIA A100 x 2', 40960, '550.54')
+    """
+    lines = [[part.strip() for part in line.split(",")] for line in answer.splitlines() if line.strip()]
+    if not lines or len(lines[0]) != 3:
+        return NONE, 0, NONE
+    name, memory, driver = lines[0]
+    label = name if len(lines) == 1 else f"{name} x {len(lines)}"
+    return label, int(memory) if memory.isdecimal() else 0, driver
+
+
+def cuda_of(torch: str) -> str:
+    """Return the CUDA version that a build of Torch carries in its own.
+
+    >>> cuda_of("2.13.0+cu128"), cuda_of("2.13.0+cpu")
+    ('12.8', 'none')
+    """
+    _, _, build = torch.partition("+cu")
+    if build.isdecimal():
+        return f"{build[:-1]}.{build[-1]}"
+    # Builds of the package index do not name it; they bring its runtime as a package of its own.
+    return NONE if "+" in torch else _first_version("nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12")
+
+
+def read_git(folder: Path) -> GitState:
+    """Return commit, branch and whether tracked files differ from the commit."""
+    commit = _ask("git", "rev-parse", "HEAD", folder=folder)
+    if not commit:
+        return GitState()
+    branch = _ask("git", "rev-parse", "--abbrev-ref", "HEAD", folder=folder)
+    changed = _ask("git", "status", "--porcelain", "--untracked-files=no", folder=folder)
+    return GitState(commit=commit, branch=branch or NONE, is_dirty=bool(changed))
+
+
+def _ask(program: str, *arguments: str, folder: Path | None = None) -> str:
+    """Return what a program prints, nothing where it is missing or fails; no shell takes part."""
+    path = shutil.which(program)
+    if path is None:
+        return ""
+    # Asking for the status must not write to the repository.
+    quiet = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    try:
+        answer = subprocess.run(  # noqa: S603  (the program is found above, and every argument stands in this file)
+            [path, *arguments],
+            cwd=folder,
+            env=quiet,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=SECONDS_TO_ANSWER,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return answer.stdout.strip() if answer.returncode == 0 else ""
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return NONE
+
+
+def _first_version(*packages: str) -> str:
+    return next((found for found in map(_version, packages) if found != NONE), NONE)
+
+
+def _cpu_model() -> str:
+    facts = Path("/proc/cpuinfo")
+    lines = facts.read_text().splitlines() if facts.exists() else []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.processor() or platform.machine())

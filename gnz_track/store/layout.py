@@ -1,0 +1,125 @@
+"""How a record lies in the store: its tags and final metrics, and its curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gnz_track.errors import BadValue
+from gnz_track.store import schema
+from gnz_track.store.owners import parse_owner
+from gnz_track.store.run_record import RunRecord, SweepContext
+
+__all__ = ["Point", "curve_points", "final_metrics", "params_of", "sweep_tags", "tags_of"]
+
+# (key, value, time in milliseconds since 1970, step).
+Point = tuple[str, float, int, int]
+
+
+def tags_of(record: RunRecord) -> dict[str, str]:
+    """Return all tags of a cell's run."""
+    tags = {
+        schema.KIND: schema.CELL,
+        schema.RECORD: record.key,
+        schema.ATTEMPT: record.attempt,
+        schema.SUITE: record.suite,
+        schema.TASK: record.task,
+        schema.CATEGORY: str(record.category),
+        schema.TASK_TYPE: str(record.task_type),
+        schema.DATASET: record.dataset,
+        schema.MODEL: record.model,
+        schema.MODEL_SOURCE: record.model_source,
+        schema.SEED: str(record.seed),
+        schema.METRIC: record.metric,
+        schema.SCORE_KEY: schema.score_key(record.metric) if record.metric else "",
+        schema.DIRECTION: str(record.direction),
+        schema.PROTOCOL: record.protocol,
+        schema.HYPERPARAMETERS: record.hyperparameters,
+        schema.FINGERPRINT: record.fingerprint,
+        schema.DATASET_DIGEST: record.dataset_digest,
+        schema.SPLIT_DIGEST: record.split_digest,
+        schema.ENV_DEVICE: record.device,
+        schema.ERROR: error_text(record),
+        schema.NOT_FINITE: ", ".join(record.not_finite)[: schema.MOST_ERROR_CHARACTERS],
+        **record.environment_tags,
+        **_of_code(record),
+        **_of_owner(record.owner, at=record.ended_at),
+        schema.SWEEP: record.sweep,
+        schema.ENVIRONMENT: record.environment,
+    }
+    return checked({key: value for key, value in tags.items() if value})
+
+
+def sweep_tags(context: SweepContext, *, at: int) -> dict[str, str]:
+    """Return the tags of the run that stands for a whole sweep; ``at`` is now, in milliseconds since 1970."""
+    tags = {
+        schema.KIND: schema.SWEEP_RUN,
+        schema.SUITE: context.suite,
+        schema.SWEEP: context.sweep,
+        schema.ENVIRONMENT: context.environment.digest,
+        **context.environment.tags,
+        **_of_code(context),
+        **_of_owner(context.owner, at=at),
+    }
+    return checked({key: value for key, value in tags.items() if value})
+
+
+def params_of(record: RunRecord) -> dict[str, str]:
+    """Return the hyperparameters under names that MLflow takes."""
+    return {schema.legal_key(name): value for name, value in record.params.items()}
+
+
+def final_metrics(record: RunRecord) -> dict[str, float]:
+    """Return scores at the selected epoch and costs, each logged once; what is unknown is left out."""
+    scores = {schema.score_key(name): value for name, value in record.scores.items()}
+    validation = {schema.validation_key(name): value for name, value in record.validation.items()}
+    rest = {
+        schema.SELECTED_EPOCH: record.selected_epoch,
+        schema.SECONDS: record.seconds,
+        schema.CPU_SECONDS: record.cpu_seconds,
+        schema.SECONDS_PER_EPOCH: record.seconds_per_epoch,
+        schema.PEAK_RSS: record.peak_rss_mib,
+        schema.PEAK_DEVICE: record.peak_device_mib,
+        schema.N_PARAMETERS: record.n_parameters,
+    }
+    return {**scores, **validation, **{key: float(value) for key, value in rest.items() if value is not None}}
+
+
+def curve_points(record: RunRecord) -> Iterator[Point]:
+    """Yield the points of all curves, spread evenly over the cell's time: equal records give equal points."""
+    last = max((points[-1][0] for points in record.curves.values() if points), default=0)
+    span = record.ended_at - record.started_at
+    for name, points in record.curves.items():
+        key = schema.curve_key(name)
+        for epoch, value in points:
+            yield key, value, record.started_at + span * epoch // max(1, last), epoch
+
+
+def error_text(record: RunRecord) -> str:
+    """Return the class of a failure and the start of its message, nothing where there is none."""
+    if record.failure is None:
+        return ""
+    return f"{record.failure.kind}: {record.failure.message[: schema.MOST_ERROR_CHARACTERS]}"
+
+
+def checked(tags: dict[str, str]) -> dict[str, str]:
+    """Return tags that MLflow stores whole; it cuts longer ones off without a word."""
+    for key, value in tags.items():
+        if len(value) > schema.MOST_TAG_CHARACTERS:
+            raise BadValue(f"tag {key}", value[:40] + "...", f"at most {schema.MOST_TAG_CHARACTERS} characters")
+    return tags
+
+
+def _of_code(source: RunRecord | SweepContext) -> dict[str, str]:
+    return {
+        schema.VERSION: source.version,
+        schema.GIT_COMMIT: source.git.commit,
+        schema.GIT_BRANCH: source.git.branch,
+        schema.GIT_DIRTY: str(source.git.is_dirty).lower(),
+        schema.SOURCE_NAME: source.source_name,
+        schema.SOURCE_TYPE: schema.SOURCE_TYPE_LOCAL,
+    }
+
+
+def _of_owner(owner: str, *, at: int) -> dict[str, str]:
+    known = parse_owner(owner)
+    return {schema.OWNER: owner, schema.HEARTBEAT: str(at), schema.HOST: known.host if known else ""}

@@ -1,0 +1,71 @@
+"""The results table of a whole sweep as a file in the sweep's run, and whether it still says the truth."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+import pandas as pd
+
+from gnz_track.store import schema
+from gnz_track.store.address import Address
+from gnz_track.store.connection import says_in_one_line, set_up
+from gnz_track.store.rest_reader import has_deleted_runs, sweep_run_by_rest
+from gnz_track.store.results import load_table
+from gnz_track.store.sql_reader import state_of_sweep, sweep_run_by_sql
+
+__all__ = ["digest_of", "read_published"]
+
+
+def read_published(address: Address, sweep: str, *, by_sql: bool) -> pd.DataFrame | None:
+    """Return the published table of a sweep where there is a fresh and whole one, None otherwise.
+
+    A database is asked what it holds now. A server cannot be asked that cheaply: there the writer takes the mark of
+    the table away before it writes on, and a table is not taken once any cell of the sweep was deleted.
+    """
+    found = sweep_run_by_sql(address, sweep) if by_sql else sweep_run_by_rest(address, sweep)
+    if found is None:
+        return None
+    place, tags = found
+    digest = tags.get(schema.TABLE, "")
+    if not digest or not _is_fresh(address, sweep, tags, by_sql=by_sql):
+        return None
+    with tempfile.TemporaryDirectory() as temporary:
+        file = _fetch(address, place, Path(temporary))
+        if file is None or digest_of(file) != digest:
+            return None
+        return load_table(file)
+
+
+def digest_of(file: Path) -> str:
+    """Return the SHA-256 of a file."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _is_fresh(address: Address, sweep: str, tags: Mapping[str, str], *, by_sql: bool) -> bool:
+    if by_sql:
+        return tags.get(schema.TABLE_STATE) == state_of_sweep(address, sweep)
+    return not has_deleted_runs(address, sweep)
+
+
+def _fetch(address: Address, place: str, folder: Path) -> Path | None:
+    """Return the file on this machine, fetched where it lies elsewhere; None where it is gone."""
+    parts = urlsplit(place)
+    if parts.scheme in {"", "file"}:
+        file = Path(url2pathname(parts.path)) / schema.TABLE_FILE
+        return file if file.is_file() else None
+    set_up()
+    from mlflow.exceptions import MlflowException
+    from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
+    with says_in_one_line(address):
+        repository = get_artifact_repository(place, tracking_uri=address.uri)
+        try:
+            return Path(repository.download_artifacts(schema.TABLE_FILE, str(folder)))  # type: ignore[no-untyped-call]
+        except (MlflowException, OSError):
+            # The table is a copy: whatever keeps it away, the runs themselves can be read.
+            return None

@@ -1,0 +1,113 @@
+"""The results table out of a store: one function, three ways to the same rows."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from gnz_track.errors import BadValue
+from gnz_track.store import schema
+from gnz_track.store.address import Address, parse_address
+from gnz_track.store.published import digest_of, read_published
+from gnz_track.store.rest_reader import finished_by_rest, read_by_rest
+from gnz_track.store.results import COLUMNS, one_row_per_cell, write_table
+from gnz_track.store.run_filter import RunFilter
+from gnz_track.store.sql_reader import KNOWN_REVISIONS, finished_by_sql, read_by_sql, revision_of, state_of_sweep
+from gnz_track.store.writer import Store
+
+__all__ = ["finished_fingerprints", "publish_table", "read_table"]
+
+LOG = logging.getLogger(__name__)
+Where = Mapping[str, object]
+
+
+def read_table(
+    uri: str | Address = "",
+    *,
+    sweep: str = "",
+    experiment: str = "",
+    suite: str = "",
+    task: str = "",
+    where: Where | None = None,
+) -> pd.DataFrame:
+    """Return the results table: one row per cell, sorted.
+
+    A fresh published table of the sweep is taken first, then SQL where the store is a database whose tables are
+    known, then MLflow's search. ``where`` maps columns to the value, or a collection of values, that rows must have.
+    Of several runs of one cell the finished one counts, and of those the latest. A cell that an earlier sweep had
+    finished belongs to that sweep; to find it, read without ``sweep`` and with ``where={"fingerprint": [...]}``.
+    """
+    address = uri if isinstance(uri, Address) else parse_address(uri)
+    wanted = RunFilter(sweep=sweep, experiment=experiment, suite=suite, task=task)
+    _check(where or {})
+    by_sql = can_read_by_sql(address)
+    table = read_published(address, sweep, by_sql=by_sql) if sweep else None
+    if table is None:
+        table = read_by_sql(address, wanted) if by_sql else read_by_rest(address, wanted)
+    elif experiment or suite or task:
+        table = _select(table, wanted)
+    return _where(one_row_per_cell(table), where or {})
+
+
+def finished_fingerprints(uri: str | Address = "") -> set[str]:
+    """Return the fingerprints of all cells that are finished; a store that does not exist yet has none."""
+    address = uri if isinstance(uri, Address) else parse_address(uri)
+    if address.kind == "sqlite" and not address.file.exists():
+        return set()
+    return finished_by_sql(address) if can_read_by_sql(address) else finished_by_rest(address)
+
+
+def publish_table(store: Store, suite: str, sweep: str, *, run_id: str) -> pd.DataFrame:
+    """Write the table of a sweep into the sweep's run, where readers find it, and return it."""
+    by_sql = can_read_by_sql(store.address)
+    # Asked before the runs are read: whatever comes in between makes the table stale.
+    state = state_of_sweep(store.address, sweep) if by_sql else ""
+    wanted = RunFilter(sweep=sweep, suite=suite)
+    reader = read_by_sql if by_sql else read_by_rest
+    table = one_row_per_cell(reader(store.address, wanted))
+    with tempfile.TemporaryDirectory() as temporary:
+        file = Path(temporary) / schema.TABLE_FILE
+        write_table(table, file)
+        store.write_artifact(run_id, schema.TABLE_FILE, file)
+        store.mark_published(run_id, sweep, {schema.TABLE: digest_of(file), schema.TABLE_STATE: state})
+    return table
+
+
+def can_read_by_sql(address: Address) -> bool:
+    """Tell whether a store is a database whose tables the tests know; where it is not, say so once per reading."""
+    if not address.is_database:
+        return False
+    revision = revision_of(address)
+    if revision not in KNOWN_REVISIONS:
+        LOG.warning(
+            "the tables of %s have the unknown revision %r (known: MLflow %s); reading them the slow way",
+            address,
+            revision,
+            ", ".join(KNOWN_REVISIONS.values()),
+        )
+    return revision in KNOWN_REVISIONS
+
+
+def _check(where: Where) -> None:
+    for name in where:
+        if name not in COLUMNS:
+            raise BadValue("column", name, ", ".join(COLUMNS))
+
+
+def _select(table: pd.DataFrame, wanted: RunFilter) -> pd.DataFrame:
+    experiments = schema.PREFIX + "/" + table["suite"] + "/" + table["task"]
+    pairs = ((experiments, wanted.experiment), (table["suite"], wanted.suite), (table["task"], wanted.task))
+    bears_all = [values == name for values, name in pairs if name]
+    return table[np.logical_and.reduce(bears_all)]
+
+
+def _where(table: pd.DataFrame, where: Where) -> pd.DataFrame:
+    for name, value in where.items():
+        values = list(value) if isinstance(value, Collection) and not isinstance(value, str) else [value]
+        table = table[table[name].isin(values)]
+    return table.reset_index(drop=True)

@@ -1,0 +1,235 @@
+"""The results table: one row per cell, the only thing that statistics and reports read.
+
+=================  ==========================================================================================
+column             holds
+=================  ==========================================================================================
+run_id             the run in the store that every other value of the row comes from
+sweep .. model     names; ``hyperparameters`` is the JSON of what the cell changed, keys sorted
+status             ``finished`` or ``failed``; only finished rows have a score
+score              the value of ``metric`` at ``selected_epoch``, better in ``direction``
+start_time         in UTC, to the millisecond
+=================  ==========================================================================================
+
+Missing texts are empty, missing numbers are missing; the types of the columns never depend on the content.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gnz_track.errors import BadValue
+from gnz_track.store import schema
+
+__all__ = ["COLUMNS", "ResultsTensor", "empty_table", "load_table", "make_table", "tensor_of", "write_table"]
+
+TEXT, REAL, WHOLE, TIME = "str", "float64", "Int64", "datetime64[ms, UTC]"
+
+# Column -> (where its value lies in a run, type). Everything that readers know of the layout stands here.
+RUN, TAG, FINAL = "run", "tag", "metric"
+COLUMNS: dict[str, tuple[str, str, str]] = {
+    "run_id": (RUN, "run_id", TEXT),
+    "sweep": (TAG, schema.SWEEP, TEXT),
+    "suite": (TAG, schema.SUITE, TEXT),
+    "task": (TAG, schema.TASK, TEXT),
+    "category": (TAG, schema.CATEGORY, TEXT),
+    "task_type": (TAG, schema.TASK_TYPE, TEXT),
+    "model": (TAG, schema.MODEL, TEXT),
+    "seed": (TAG, schema.SEED, WHOLE),
+    "metric": (TAG, schema.METRIC, TEXT),
+    "direction": (TAG, schema.DIRECTION, TEXT),
+    "score": (RUN, "score", REAL),
+    "status": (RUN, "status", TEXT),
+    "protocol": (TAG, schema.PROTOCOL, TEXT),
+    "fingerprint": (TAG, schema.FINGERPRINT, TEXT),
+    "dataset": (TAG, schema.DATASET, TEXT),
+    "dataset_digest": (TAG, schema.DATASET_DIGEST, TEXT),
+    "split_digest": (TAG, schema.SPLIT_DIGEST, TEXT),
+    "hyperparameters": (TAG, schema.HYPERPARAMETERS, TEXT),
+    "selected_epoch": (FINAL, schema.SELECTED_EPOCH, WHOLE),
+    "n_parameters": (FINAL, schema.N_PARAMETERS, WHOLE),
+    "seconds": (FINAL, schema.SECONDS, REAL),
+    "cpu_seconds": (FINAL, schema.CPU_SECONDS, REAL),
+    "seconds_per_epoch": (FINAL, schema.SECONDS_PER_EPOCH, REAL),
+    "peak_rss_mib": (FINAL, schema.PEAK_RSS, REAL),
+    "peak_device_mib": (FINAL, schema.PEAK_DEVICE, REAL),
+    "version": (TAG, schema.VERSION, TEXT),
+    "git_commit": (TAG, schema.GIT_COMMIT, TEXT),
+    "git_dirty": (TAG, schema.GIT_DIRTY, TEXT),
+    "environment": (TAG, schema.ENVIRONMENT, TEXT),
+    "device": (TAG, schema.ENV_DEVICE, TEXT),
+    "error": (TAG, schema.ERROR, TEXT),
+    "start_time": (RUN, "start_time", TIME),
+}
+TAG_COLUMNS = {key: column for column, (place, key, _) in COLUMNS.items() if place == TAG}
+METRIC_COLUMNS = {key: column for column, (place, key, _) in COLUMNS.items() if place == FINAL}
+ORDER = ["suite", "task", "model", "hyperparameters", "protocol", "seed", "fingerprint", "run_id"]
+# MLflow's word for how a run ended -> ours. Runs in any other state are no results.
+STATUSES = {"FINISHED": "finished", "FAILED": "failed"}
+ROWS_PER_GROUP = 65536
+
+
+@dataclass(frozen=True, eq=False)
+class ResultsTensor:
+    """Scores as an array: ``X [tasks, models, seeds]``, NaN where ``mask`` is False, and the run behind each number."""
+
+    X: NDArray[np.float64]
+    mask: NDArray[np.bool_]
+    run_ids: NDArray[np.object_]
+    tasks: tuple[str, ...]
+    models: tuple[str, ...]
+    seeds: tuple[int, ...]
+
+
+def make_table(columns: Mapping[str, Any]) -> pd.DataFrame:
+    """Return a table with all columns, in order and of their types; columns not given are missing everywhere."""
+    n = max((len(values) for values in columns.values()), default=0)
+    made = {}
+    for name, (_, _, kind) in COLUMNS.items():
+        values = columns.get(name)
+        made[name] = _column(pd.Series([None] * n, dtype=object) if values is None else pd.Series(values), kind)
+    return pd.DataFrame(made)
+
+
+def empty_table() -> pd.DataFrame:
+    """Return the table of no cell."""
+    return make_table({})
+
+
+def one_row_per_cell(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the row that counts of every fingerprint, sorted: a finished one before a failed one, then the latest."""
+    ranked = table.sort_values(
+        ["status", "start_time", "run_id"], ascending=[False, False, False], key=_finished_last, kind="stable"
+    )
+    return sort_rows(ranked.drop_duplicates("fingerprint"))
+
+
+def sort_rows(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows in the one order in which tables are written."""
+    return table.sort_values(ORDER, kind="stable", ignore_index=True)
+
+
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    """Write a table as parquet: sorted, and equal tables as equal bytes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    whole = sort_rows(table[list(COLUMNS)])
+    # Column by column: what pandas would add to the file (its own version, an index) is not part of the table.
+    plain = pa.table({name: _arrow(whole[name], kind) for name, (_, _, kind) in COLUMNS.items()})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(path.name + ".part")
+    pq.write_table(
+        plain, unfinished, compression="zstd", version="2.6", row_group_size=ROWS_PER_GROUP, store_schema=False
+    )
+    unfinished.replace(path)
+
+
+def load_table(path: Path) -> pd.DataFrame:
+    """Return the table that :func:`write_table` wrote."""
+    import pyarrow.parquet as pq
+
+    # One thread: small tables gain nothing by more, and cells may be training beside.
+    found = pq.read_table(path, use_threads=False)
+    missing = [name for name in COLUMNS if name not in found.column_names]
+    if missing:
+        allowed = f"a table that has {', '.join(missing)}"
+        raise BadValue("columns of a results table", ", ".join(found.column_names), allowed)
+    return make_table({name: _plain(found[name], kind) for name, (_, _, kind) in COLUMNS.items()})
+
+
+def tensor_of(
+    table: pd.DataFrame,
+    *,
+    tasks: Iterable[str] | None = None,
+    models: Iterable[str] | None = None,
+    seeds: Iterable[int] | None = None,
+) -> ResultsTensor:
+    """Return the scores of the finished cells as ``X [tasks, models, seeds]``; axes are sorted where not given.
+
+    A model that was run with several hyperparameters or protocols stands for one model each, told apart by its label.
+    """
+    finished = table[(table["status"] == "finished") & table["score"].notna()]
+    names = _labels(finished)
+    axes = (
+        _axis("task", finished["task"], tasks),
+        _axis("model", names, models),
+        _axis("seed", finished["seed"].astype("int64"), seeds),
+    )
+    places = [
+        pd.Index(axis).get_indexer(list(values))
+        for axis, values in zip(axes, (finished["task"], names, finished["seed"]), strict=True)
+    ]
+    inside = np.logical_and.reduce([place >= 0 for place in places])
+    at = tuple(place[inside] for place in places)
+    shape = tuple(len(axis) for axis in axes)
+    counts = np.zeros(shape, dtype=np.int64)
+    np.add.at(counts, at, 1)
+    if (counts > 1).any():
+        task, model, seed = (axis[int(place[0])] for axis, place in zip(axes, np.nonzero(counts > 1), strict=True))
+        raise BadValue("results table", f"{counts.max()} rows for {task} {model} s{seed}", "one row per cell")
+    X, run_ids = np.full(shape, np.nan), np.full(shape, "", dtype=object)  # noqa: N806  (the array's name everywhere)
+    X[at], run_ids[at] = finished["score"].to_numpy()[inside], finished["run_id"].to_numpy(dtype=object)[inside]
+    return ResultsTensor(X, counts == 1, run_ids, *axes)
+
+
+def _arrow(values: pd.Series, kind: str) -> Any:
+    import pyarrow as pa
+
+    kinds = {TEXT: pa.string(), REAL: pa.float64(), WHOLE: pa.int64(), TIME: pa.timestamp("ms", tz="UTC")}
+    if kind == TIME:
+        return pa.array(values.astype("int64").to_numpy(), pa.int64()).cast(kinds[kind])
+    return pa.array(values.astype(object).where(values.notna(), None), kinds[kind], from_pandas=True)
+
+
+def _plain(values: Any, kind: str) -> Any:
+    import pyarrow as pa
+
+    return (values.cast(pa.int64()) if kind == TIME else values).to_pandas(integer_object_nulls=True)
+
+
+def _column(values: pd.Series, kind: str) -> pd.Series:
+    if kind == TEXT:
+        return values.astype(object).where(values.notna(), "").astype("str")
+    if kind == WHOLE:
+        return pd.to_numeric(values).astype("Int64")
+    if kind == TIME:
+        if isinstance(values.dtype, pd.DatetimeTZDtype):
+            return values.astype(TIME)
+        return pd.to_datetime(pd.to_numeric(values), unit="ms", utc=True).astype(TIME)
+    return pd.to_numeric(values).astype("float64")
+
+
+def _finished_last(values: pd.Series) -> pd.Series:
+    """Sort by whether a row is finished where it is the status that is sorted by."""
+    return values == "finished" if values.name == "status" else values
+
+
+def _labels(table: pd.DataFrame) -> pd.Series:
+    """Return the model of each row, with what tells it from others of the same name."""
+    labels = table["model"].copy()
+    for column, write in (("hyperparameters", _varied), ("protocol", str)):
+        n_kinds = table.groupby("model")[column].transform("nunique")
+        shown = table[column].map(lambda text, write=write: f" {write(text)}".rstrip())
+        labels = labels.where(n_kinds <= 1, labels + shown)
+    return labels
+
+
+def _varied(text: str) -> str:
+    return " ".join(f"{name}={value}" for name, value in json.loads(text or "{}").items())
+
+
+def _axis(kind: str, found: Iterable[Any], wanted: Iterable[Any] | None) -> tuple[Any, ...]:
+    axis = tuple(sorted(set(found))) if wanted is None else tuple(wanted)
+    if len(set(axis)) < len(axis):
+        twice = next(a for a, b in itertools.pairwise(sorted(axis)) if a == b)
+        raise BadValue(kind, twice, f"each {kind} once")
+    return axis

@@ -1,0 +1,192 @@
+"""Every name that is written into a store: experiments, runs, tags, params, metrics, artifacts.
+
+To rename anything in the tracking store, change it here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+from gnz_track.errors import BadValue
+from gnz_track.types import Direction
+
+__all__ = ["curve_key", "experiment_name", "legal_key", "original_key", "run_name", "score_key", "sweep_experiment"]
+
+PREFIX = "gnz"
+
+# Kinds of run (tag KIND): one per cell, and one per sweep, which holds environments, tables and reports.
+KIND = "gnz.kind"
+CELL, SWEEP_RUN = "cell", "sweep"
+
+# Tags of every run of a cell; the user interface groups by them.
+RECORD = "gnz.record"
+ATTEMPT = "gnz.attempt"
+SUITE = "gnz.suite"
+SWEEP = "gnz.sweep"
+TASK = "gnz.task"
+CATEGORY = "gnz.category"
+TASK_TYPE = "gnz.task_type"
+DATASET = "gnz.dataset"
+MODEL = "gnz.model"
+MODEL_SOURCE = "gnz.model.source"
+SEED = "gnz.seed"
+METRIC = "gnz.metric"
+SCORE_KEY = "gnz.metric.key"
+DIRECTION = "gnz.direction"
+PROTOCOL = "gnz.protocol"
+HYPERPARAMETERS = "gnz.hyperparameters"
+FINGERPRINT = "gnz.fingerprint"
+DATASET_DIGEST = "gnz.data.digest"
+SPLIT_DIGEST = "gnz.split.digest"
+VERSION = "gnz.version"
+HOST = "gnz.host"
+OWNER = "gnz.owner"
+HEARTBEAT = "gnz.heartbeat"
+ERROR = "gnz.error"
+NOT_FINITE = "gnz.not_finite"
+ENVIRONMENT = "gnz.env"
+GIT_COMMIT = "mlflow.source.git.commit"
+GIT_BRANCH = "mlflow.source.git.branch"
+GIT_DIRTY = "gnz.git.dirty"
+SOURCE_NAME = "mlflow.source.name"
+SOURCE_TYPE = "mlflow.source.type"
+SOURCE_TYPE_LOCAL = "LOCAL"
+ENV_PREFIX = "env."
+ENV_DEVICE = "env.device"
+
+# Tags of a sweep's run: the digest of its published table, and what the store held when it was written.
+TABLE = "gnz.table"
+TABLE_STATE = "gnz.table.state"
+
+# Tags of an experiment.
+NOTE = "mlflow.note.content"
+PRIMARY_METRIC = "mlflow.experiment.primaryMetric.name"
+GREATER_IS_BETTER = "mlflow.experiment.primaryMetric.greaterIsBetter"
+EXPERIMENT_KIND = "mlflow.experimentKind"
+EXPERIMENT_KIND_OURS = "custom_model_development"
+
+# Final metrics, each logged once at step 0, so that what the interface calls "latest" is the selected epoch's value.
+TEST_PREFIX, VALIDATION_PREFIX, CURVE_PREFIX = "test/", "val/", "curve/"
+SELECTED_EPOCH = "selected_epoch"
+SECONDS = "cost/seconds"
+CPU_SECONDS = "cost/cpu_seconds"
+SECONDS_PER_EPOCH = "cost/seconds_per_epoch"
+PEAK_RSS = "cost/peak_rss_mib"
+PEAK_DEVICE = "cost/peak_device_mib"
+N_PARAMETERS = "cost/parameters"
+
+# Artifacts.
+TRACEBACK_FILE = "traceback.txt"
+CELL_FILE = "cell.json"
+LONG_PARAMS_FILE = "long_params.json"
+TABLE_FILE = "results.parquet"
+ENVIRONMENT_FOLDER = "environments"
+
+# What MLflow takes; it cuts longer values off without a word, so nothing longer is ever handed over.
+MOST_PARAM_CHARACTERS, MOST_TAG_CHARACTERS, MOST_KEY_CHARACTERS = 6000, 8000, 250
+MOST_DIGEST_CHARACTERS, MOST_EXPERIMENT_CHARACTERS = 36, 256
+MOST_PARAMS, MOST_CURVE_POINTS, MOST_ERROR_CHARACTERS = 30, 100, 300
+# One request to MLflow holds at most a thousand metrics, params and tags; final metrics and params need the rest.
+MOST_POINTS = 900
+DATASET_CONTEXT = "training"
+
+_LEGAL = re.compile(r"[/\w.\- :]")
+_ESCAPED = re.compile(r"_x([0-9a-f]+)_")
+
+
+def legal_key(name: str) -> str:
+    """Return a metric or param name as MLflow takes it.
+
+    ``@`` is spelt out, since ``hits@10`` and ``hits_at_10`` are one metric; every other character that MLflow refuses
+    is escaped, so that no two names become one: :func:`original_key` turns it back.
+
+    >>> legal_key("hits@10"), legal_key("f1(macro)"), legal_key("accuracy")
+    ('hits_at_10', 'f1_x28_macro_x29_', 'accuracy')
+    """
+    # In a key, "_x" stands for nothing but the start of an escape.
+    text = name.replace("@", "_at_").replace("_x", "_x5f_x")
+    key = "".join(one if _LEGAL.fullmatch(one) else f"_x{ord(one):x}_" for one in text)
+    if not is_path(key) or len(key) > MOST_KEY_CHARACTERS:
+        allowed = f"1 to {MOST_KEY_CHARACTERS} characters, parts parted by one slash, none of them '.' or '..'"
+        raise BadValue("name of a metric or hyperparameter", name, allowed)
+    return key
+
+
+def original_key(key: str) -> str:
+    """Return the name that :func:`legal_key` was given, ``@`` spelt out.
+
+    >>> original_key("f1_x28_macro_x29_")
+    'f1(macro)'
+    """
+    return _ESCAPED.sub(lambda match: chr(int(match.group(1), 16)), key)
+
+
+def is_path(key: str) -> bool:
+    """Tell whether MLflow takes a key as a relative path in its shortest form."""
+    return bool(key) and all(part not in {"", ".", ".."} for part in key.split("/"))
+
+
+def score_key(metric: str) -> str:
+    """Return the final metric that holds a test score at the selected epoch: ``test/accuracy``."""
+    return TEST_PREFIX + legal_key(metric)
+
+
+def validation_key(series: str) -> str:
+    """Return the final metric that holds a validation score at the selected epoch, of a series ``val/<metric>``."""
+    return VALIDATION_PREFIX + legal_key(series.removeprefix(VALIDATION_PREFIX))
+
+
+def curve_key(series: str) -> str:
+    """Return the metric that holds a curve over epochs: ``curve/train/loss``, ``curve/test/accuracy``."""
+    return CURVE_PREFIX + legal_key(series)
+
+
+def experiment_name(suite: str, task: str) -> str:
+    """Return the experiment of the cells of one task: ``gnz/<suite>/<task>``."""
+    name = f"{PREFIX}/{suite}/{task}"
+    if not suite or not task or len(name) > MOST_EXPERIMENT_CHARACTERS:
+        allowed = f"a suite and a task, together at most {MOST_EXPERIMENT_CHARACTERS} characters"
+        raise BadValue("experiment", name, allowed)
+    return name
+
+
+def sweep_experiment(suite: str) -> str:
+    """Return the experiment of the sweeps of a suite: ``gnz/<suite>``, one run per sweep."""
+    return f"{PREFIX}/{suite}"
+
+
+def run_name(model: str, seed: int, varied: Sequence[tuple[str, object]] = ()) -> str:
+    """Return the name of a run, shown in lists and legends: ``GCN s3``, ``GCN s3 lr=0.1``."""
+    name = f"{model} s{seed}" + "".join(f" {key}={value}" for key, value in varied)
+    return name if len(name) <= MOST_KEY_CHARACTERS else name[: MOST_KEY_CHARACTERS - 3] + "..."
+
+
+def experiment_tags(task: str, metric: str, direction: Direction) -> dict[str, str]:
+    """Return what an experiment says of itself: its primary metric and two lines of description."""
+    better = "larger" if direction is Direction.up else "smaller"
+    note = (
+        f"Task **{task}**, primary metric `{score_key(metric)}` ({better} is better), read at the selected epoch.\n\n"
+        f"One run per cell; group by `{MODEL}` or `{SWEEP}`. Curves lie under `{CURVE_PREFIX}`."
+    )
+    return {
+        PRIMARY_METRIC: score_key(metric),
+        GREATER_IS_BETTER: "true" if direction is Direction.up else "false",
+        EXPERIMENT_KIND: EXPERIMENT_KIND_OURS,
+        TASK: task,
+        METRIC: metric,
+        DIRECTION: str(direction),
+        NOTE: note,
+    }
+
+
+def folder_name(experiment: str) -> str:
+    """Return a folder for the artifacts of an experiment; no two experiments share one."""
+    plain = re.sub(r"[^\w.\-]+", "_", experiment, flags=re.ASCII).strip(".")[:80]
+    return f"{plain}-{hashlib.sha256(experiment.encode()).hexdigest()[:8]}"
+
+
+def environment_file(digest: str) -> str:
+    """Return the artifact, in a sweep's run, that holds one environment."""
+    return f"{ENVIRONMENT_FOLDER}/{digest}.json"

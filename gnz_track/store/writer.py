@@ -1,0 +1,257 @@
+"""The one writer of a store: a run per cell, in a handful of transactions."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from gnz_track.errors import StoreUnusable
+from gnz_track.records import to_json
+from gnz_track.store import layout, schema
+from gnz_track.store.address import Address, parse_address
+from gnz_track.store.connection import connect, disconnect, says_in_one_line
+from gnz_track.store.rest_reader import experiments_named, pages
+from gnz_track.store.run_record import RunRecord, SweepContext
+from gnz_track.types import Status
+
+__all__ = ["Store", "now", "open_store"]
+
+RUNNING, FINISHED, FAILED, KILLED = "RUNNING", "FINISHED", "FAILED", "KILLED"
+ENDED = {Status.finished: FINISHED, Status.failed: FAILED}
+
+
+def now() -> int:
+    """Return the time in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+def open_store(uri: str | Address = "", *, home: Path | None = None) -> Store:
+    """Open a store for writing; a local one is created where there is none. See :func:`parse_address` for ``uri``."""
+    address = uri if isinstance(uri, Address) else parse_address(uri, home=home)
+    return Store(address, connect(address))
+
+
+class Store:
+    """Runs of cells, written by one process at a time; a context manager that closes its connections."""
+
+    def __init__(self, address: Address, tracking: Any) -> None:
+        self.address = address
+        self.tracking = tracking
+        self._experiments: dict[str, str] = {}
+        self._artifacts: dict[str, str] = {}
+        self._streamed: dict[str, set[tuple[str, int]]] = {}
+        self._published: dict[str, str] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        disconnect(self.tracking)
+
+    def start(self, record: RunRecord) -> str:
+        """Create the RUNNING run of a cell that has just begun, with all its tags, and return its id.
+
+        ``record`` holds what is known so far. Cells that are over sooner than anybody looks need no start:
+        :meth:`finish` creates their run.
+        """
+        with says_in_one_line(self.address):
+            return self._create_run(record)
+
+    def stream(self, run_id: str, series: Mapping[str, tuple[int, float]], *, at: int | None = None) -> None:
+        """Write the newest (epoch, value) of every series of a long cell, and a heartbeat, in one call."""
+        from mlflow.entities import Metric, RunTag
+
+        at = now() if at is None else at
+        points = {(schema.curve_key(name), epoch): value for name, (epoch, value) in series.items()}
+        metrics = [Metric(key, value, at, epoch) for (key, epoch), value in points.items()]
+        with says_in_one_line(self.address):
+            self.tracking.log_batch(run_id, metrics, [], [RunTag(schema.HEARTBEAT, str(at))])
+        self._streamed.setdefault(run_id, set()).update(points)
+
+    def finish(self, record: RunRecord, run_id: str = "") -> str:
+        """Write everything that is known of a cell and end its run; return the run's id.
+
+        The status comes last: a run that is FINISHED or FAILED is whole. Writing one record again into the same run
+        changes nothing, since all values and times come from the record.
+        """
+        from mlflow.entities import RunTag
+
+        with says_in_one_line(self.address):
+            if record.sweep in self._published:
+                self.tracking.set_tag(self._published.pop(record.sweep), RunTag(schema.TABLE, ""))
+            was_started = bool(run_id)
+            run_id = run_id or self._create_run(record)
+            self._log_dataset(record, run_id)
+            self._write_artifacts(run_id, _artifacts_of(record))
+            # A run that was started knew less: its tags are written again, with what came out.
+            self._log_batch(record, run_id, tags=layout.tags_of(record) if was_started else {})
+            self._end(run_id, ENDED[record.status], at=record.ended_at)
+            self._streamed.pop(run_id, None)
+        return run_id
+
+    def kill(self, run_id: str, reason: str, *, at: int | None = None) -> None:
+        """Mark a RUNNING run as killed, with the reason."""
+        from mlflow.entities import RunTag
+
+        with says_in_one_line(self.address):
+            self.tracking.set_tag(run_id, RunTag(schema.ERROR, reason))
+            self._end(run_id, KILLED, at=now() if at is None else at)
+
+    def open_sweep(self, context: SweepContext) -> str:
+        """Return the run that stands for a sweep, created where there is none; its environment is kept in it.
+
+        A sweep that is written to again has no published table any more: readers must not take the old one.
+        """
+        from mlflow.entities import RunStatus, RunTag
+
+        with says_in_one_line(self.address):
+            experiment = self.experiment(schema.sweep_experiment(context.suite), {})
+            found = self.search([experiment], {schema.SWEEP: context.sweep, schema.KIND: schema.SWEEP_RUN})
+            run = min(found, key=lambda run: (run.info.start_time, run.info.run_id), default=None)
+            tags = [RunTag(key, value) for key, value in layout.sweep_tags(context, at=now()).items()]
+            if run is None:
+                run = self.tracking.create_run(experiment, "", now(), tags, f"sweep {context.sweep}")
+            else:
+                self.tracking.log_batch(run.info.run_id, [], [], [*tags, RunTag(schema.TABLE, "")])
+                self.tracking.update_run_info(run.info.run_id, RunStatus.RUNNING, None, None)
+            self._artifacts[run.info.run_id] = run.info.artifact_uri
+            file = schema.environment_file(context.environment.digest)
+            self._write_artifacts(run.info.run_id, {file: to_json(context.environment)})
+        return str(run.info.run_id)
+
+    def close_sweep(self, run_id: str) -> None:
+        """End the run that stands for a sweep."""
+        with says_in_one_line(self.address):
+            self._end(run_id, FINISHED, at=now())
+
+    def write_artifact(self, run_id: str, name: str, source: Path) -> None:
+        """Copy a file into a run under a name, which may hold folders."""
+        with says_in_one_line(self.address), tempfile.TemporaryDirectory() as temporary:
+            copy = Path(temporary) / Path(name).name
+            copy.write_bytes(source.read_bytes())
+            folder = str(Path(name).parent)
+            self._repository(run_id).log_artifact(str(copy), None if folder == "." else folder)
+
+    def mark_published(self, run_id: str, sweep: str, tags: Mapping[str, str]) -> None:
+        """Tag a sweep's run with the table that lies in it; the next cell of the sweep takes the mark away."""
+        from mlflow.entities import RunTag
+
+        with says_in_one_line(self.address):
+            self.tracking.log_batch(run_id, [], [], [RunTag(key, value) for key, value in tags.items()])
+        self._published[sweep] = run_id
+
+    def runs_of_sweep(self, suite: str, sweep: str) -> dict[str, tuple[str, str]]:
+        """Return record key -> (run id, status) of all cells of a sweep; of a key twice, the run that ended."""
+        with says_in_one_line(self.address):
+            found = self.search(self.experiments(suite), {schema.SWEEP: sweep, schema.KIND: schema.CELL})
+        runs: dict[str, tuple[str, str]] = {}
+        for run in sorted(found, key=lambda run: run.info.status in {FINISHED, FAILED}):
+            key = run.data.tags.get(schema.RECORD, "")
+            runs[key] = (run.info.run_id, run.info.status)
+        return runs
+
+    def running(self) -> list[Any]:
+        """Return all RUNNING runs that were written by this package."""
+        with says_in_one_line(self.address):
+            return self.search(self.experiments(), {}, "attributes.status = 'RUNNING'")
+
+    def experiments(self, suite: str = "") -> list[str]:
+        """Return the ids of all experiments of a suite, or of all suites."""
+        return experiments_named(self.tracking, f"{schema.PREFIX}/{suite}/" if suite else f"{schema.PREFIX}/")
+
+    def search(self, experiments: list[str], tags: Mapping[str, str], more: str = "") -> list[Any]:
+        """Return all runs of experiments that bear the tags."""
+        return list(pages(self.tracking, experiments, tags, more))
+
+    def experiment(self, name: str, tags: Mapping[str, str]) -> str:
+        """Return the id of an experiment, created with its tags where there is none; several may try at once."""
+        if name not in self._experiments:
+            found = self.tracking.get_experiment_by_name(name) or self._create_experiment(name, tags)
+            if found.lifecycle_stage != "active":
+                remedy = f"bring it back: mlflow experiments restore --experiment-id {found.experiment_id}"
+                raise StoreUnusable(self.address, f"its experiment {name!r} was deleted", remedy=remedy)
+            self._experiments[name] = str(found.experiment_id)
+        return self._experiments[name]
+
+    def _create_experiment(self, name: str, tags: Mapping[str, str]) -> Any:
+        from mlflow.entities import ExperimentTag
+        from mlflow.exceptions import MlflowException
+
+        folder = self.address.artifacts
+        place = (folder / schema.folder_name(name)).as_uri() if folder else None
+        try:
+            self.tracking.create_experiment(name, place, [ExperimentTag(key, value) for key, value in tags.items()])
+        except MlflowException as error:
+            if error.error_code != "RESOURCE_ALREADY_EXISTS":
+                raise
+        return self.tracking.get_experiment_by_name(name)
+
+    def _create_run(self, record: RunRecord) -> str:
+        from mlflow.entities import RunTag
+
+        about = schema.experiment_tags(record.task, record.metric, record.direction)
+        experiment = self.experiment(schema.experiment_name(record.suite, record.task), about)
+        tags = [RunTag(key, value) for key, value in layout.tags_of(record).items()]
+        run = self.tracking.create_run(experiment, "", record.started_at, tags, record.name)
+        self._artifacts[run.info.run_id] = run.info.artifact_uri
+        return str(run.info.run_id)
+
+    def _log_dataset(self, record: RunRecord, run_id: str) -> None:
+        from mlflow.entities import Dataset, DatasetInput, InputTag
+
+        if not record.dataset_digest:
+            return
+        # Our own digest of all bytes; MLflow's looks at the first ten thousand values only.
+        digest = record.dataset_digest[: schema.MOST_DIGEST_CHARACTERS]
+        source = json.dumps({"dataset": record.dataset, "digest": record.dataset_digest})
+        dataset = Dataset(name=record.dataset, digest=digest, source_type="gnz_track", source=source)
+        context = InputTag("mlflow.data.context", schema.DATASET_CONTEXT)
+        self.tracking.log_inputs(run_id, [DatasetInput(dataset, [context])])
+
+    def _log_batch(self, record: RunRecord, run_id: str, *, tags: Mapping[str, str]) -> None:
+        from mlflow.entities import Metric, Param, RunTag
+
+        streamed = self._streamed.get(run_id, set())
+        metrics = [Metric(key, value, record.ended_at, 0) for key, value in layout.final_metrics(record).items()]
+        curves = [Metric(*point) for point in layout.curve_points(record) if (point[0], point[3]) not in streamed]
+        params = [Param(key, value) for key, value in layout.params_of(record).items()]
+        self.tracking.log_batch(run_id, metrics + curves, params, [RunTag(*tag) for tag in tags.items()])
+
+    def _end(self, run_id: str, status: str, *, at: int) -> None:
+        from mlflow.entities import RunStatus
+
+        self.tracking.update_run_info(run_id, RunStatus.from_string(status), at, None)
+
+    def _write_artifacts(self, run_id: str, texts: Mapping[str, str]) -> None:
+        for name, text in texts.items():
+            with tempfile.TemporaryDirectory() as temporary:
+                file = Path(temporary) / Path(name).name
+                file.write_text(text, encoding="utf-8")
+                folder = str(Path(name).parent)
+                self._repository(run_id).log_artifact(str(file), None if folder == "." else folder)
+
+    def _repository(self, run_id: str) -> Any:
+        from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
+        if run_id not in self._artifacts:
+            self._artifacts[run_id] = self.tracking.get_run(run_id).info.artifact_uri
+        return get_artifact_repository(self._artifacts[run_id], tracking_uri=self.address.uri)
+
+
+def _artifacts_of(record: RunRecord) -> dict[str, str]:
+    texts = {}
+    if record.long_params:
+        texts[schema.LONG_PARAMS_FILE] = json.dumps(dict(record.long_params), sort_keys=True, ensure_ascii=False)
+    if record.failure is not None:
+        texts[schema.TRACEBACK_FILE] = record.failure.traceback or f"{record.failure.kind}: {record.failure.message}\n"
+        texts[schema.CELL_FILE] = record.cell
+    return texts

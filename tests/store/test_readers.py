@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from cells import REGRESSION, context_of, failed_record, record, sweep_records
+from conftest import mlflow_server
+
+from gnz_track.errors import BadValue, GnzError
+from gnz_track.store import sql_reader
+from gnz_track.store.address import Address, parse_address
+from gnz_track.store.published import read_published
+from gnz_track.store.reading import finished_fingerprints, publish_table, read_table
+from gnz_track.store.rest_reader import read_by_rest
+from gnz_track.store.results import COLUMNS, one_row_per_cell
+from gnz_track.store.run_filter import RunFilter
+from gnz_track.store.sql_reader import read_by_sql
+from gnz_track.store.writer import Store, open_store
+
+SWEEP = RunFilter(sweep="first")
+
+
+def fill(store: Store, sweep: str = "first") -> str:
+    context = context_of(sweep)
+    run_id = store.open_sweep(context)
+    for one in sweep_records(context):
+        store.finish(one)
+    return run_id
+
+
+def tables_of(address: Address, wanted: RunFilter = SWEEP) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return what SQL and what MLflow's search read."""
+    return one_row_per_cell(read_by_sql(address, wanted)), one_row_per_cell(read_by_rest(address, wanted))
+
+
+def same(a: pd.DataFrame, b: pd.DataFrame) -> None:
+    pd.testing.assert_frame_equal(a, b, check_exact=True)
+
+
+def check_three_readers(store: Store) -> None:
+    run_id = fill(store)
+    by_sql, by_rest = tables_of(store.address)
+    same(by_sql, by_rest)
+    assert len(by_sql) == 10
+    assert store.address.is_database
+    assert read_published(store.address, "first", by_sql=True) is None
+    same(publish_table(store, "quick", "first", run_id=run_id), by_sql)
+    published = read_published(store.address, "first", by_sql=True)
+    assert published is not None
+    same(one_row_per_cell(published), by_sql)
+    same(read_table(store.address, sweep="first"), by_sql)
+
+
+def test_three_readers_agree_on_sqlite(store: Store) -> None:
+    check_three_readers(store)
+
+
+def test_three_readers_agree_on_postgresql(postgresql_database: str, tmp_path: Path) -> None:
+    with open_store(postgresql_database, home=tmp_path) as store:
+        check_three_readers(store)
+
+
+def test_server_tells_the_same_as_its_database(database: Path, tmp_path: Path) -> None:
+    with mlflow_server(database, tmp_path) as uri, open_store(uri) as store:
+        run_id = fill(store)
+        by_sql, _ = tables_of(parse_address(str(database)))
+        assert len(by_sql) == 10
+        same(read_table(uri, sweep="first"), by_sql)
+        same(publish_table(store, "quick", "first", run_id=run_id), by_sql)
+        published = read_published(store.address, "first", by_sql=False)
+        assert published is not None, "the table did not come back through the server"
+        same(one_row_per_cell(published), by_sql)
+        assert finished_fingerprints(uri) == set(by_sql[by_sql["status"] == "finished"]["fingerprint"])
+        store.finish(record(7))
+        assert read_published(store.address, "first", by_sql=False) is None, "a stale table was taken"
+        assert len(read_table(uri, sweep="first")) == 11
+        artifacts = [file.name for file in (tmp_path / "served").rglob("*") if file.is_file()]
+        assert sorted(artifacts) == sorted([*artifacts_expected()])
+
+
+def artifacts_expected() -> list[str]:
+    return ["cell.json", "traceback.txt", "results.parquet", f"{context_of().environment.digest}.json"]
+
+
+def test_table_says_what_the_records_said(store: Store) -> None:
+    fill(store)
+    table = read_table(store.address)
+    expected = {one.fingerprint: one for one in sweep_records(context_of())}
+    assert list(table.columns) == list(COLUMNS)
+    assert set(table["fingerprint"]) == set(expected)
+    for row in table.to_dict("records"):
+        said = expected[row["fingerprint"]]
+        names = ("sweep", "suite", "task", "model", "seed", "metric", "protocol", "hyperparameters", "split_digest")
+        assert {name: row[name] for name in names} == {name: getattr(said, name) for name in names}
+        assert (row["status"], row["direction"]) == (str(said.status), str(said.direction))
+        assert row["start_time"].timestamp() == said.started_at / 1000
+        assert row["seconds"] == said.seconds
+        if said.score is not None:
+            assert (row["score"], row["selected_epoch"], row["n_parameters"]) == (said.score, 150, 1433)
+        else:
+            assert pd.isna(row["score"])
+            assert pd.isna(row["selected_epoch"])
+            assert row["error"].startswith("ValueError: odd")
+
+
+def test_score_is_the_one_at_the_selected_epoch_and_not_the_last(store: Store) -> None:
+    one = record()
+    store.finish(one)
+    [score] = read_table(store.address)["score"]
+    assert score == one.score
+    assert score != dict(one.curves["test/accuracy"])[199]
+
+
+def test_selections_hold_what_they_name(store: Store) -> None:
+    fill(store, "first")
+    fill(store, "second's")
+    address = store.address
+    assert set(read_table(address, sweep="second's")["sweep"]) == {"second's"}
+    assert set(read_table(address, task="zinc")["task"]) == {"zinc"}
+    same(read_table(address, experiment="gnz/quick/zinc"), read_table(address, task="zinc"))
+    assert read_table(address, suite="none").empty
+    assert read_table(address, sweep="none").empty
+    some = read_table(address, where={"model": "GAT", "seed": [0, 2], "task": "cora"})
+    assert sorted(some["seed"]) == [0, 2]
+    for wanted in (RunFilter(sweep="second's", task="cora"), RunFilter(experiment="gnz/quick/zinc"), RunFilter()):
+        same(*tables_of(address, wanted))
+
+
+def test_published_table_is_cut_to_the_task(store: Store) -> None:
+    run_id = fill(store)
+    live = read_table(store.address, sweep="first", task="zinc")
+    publish_table(store, "quick", "first", run_id=run_id)
+    same(read_table(store.address, sweep="first", task="zinc"), live)
+    same(read_table(store.address, sweep="first", experiment="gnz/quick/zinc"), live)
+    assert read_table(store.address, sweep="first", suite="other").empty
+
+
+def test_unknown_column_is_refused(store: Store) -> None:
+    with pytest.raises(BadValue, match="column is 'modle'"):
+        read_table(store.address, where={"modle": "GCN"})
+
+
+def test_finished_run_counts_before_failed_one_and_later_before_earlier(store: Store) -> None:
+    store.finish(record(0, attempt="1"))
+    store.finish(failed_record(0, attempt="2"))
+    [row] = read_table(store.address).to_dict("records")
+    assert row["status"] == "finished"
+    latest = store.finish(record(0, attempt="3"))
+    [row] = read_table(store.address).to_dict("records")
+    assert row["run_id"] == latest
+
+
+def test_running_and_killed_runs_are_no_results(store: Store) -> None:
+    store.start(record(0))
+    store.kill(store.start(record(1)), "Killed: by a test")
+    assert read_table(store.address).empty
+    assert finished_fingerprints(store.address) == set()
+
+
+def test_table_is_stale_once_a_run_is_deleted(store: Store) -> None:
+    run_id = fill(store)
+    table = publish_table(store, "quick", "first", run_id=run_id)
+    assert read_published(store.address, "first", by_sql=True) is not None
+    store.tracking.delete_run(table["run_id"][0])
+    for by_sql in (True, False):
+        assert read_published(store.address, "first", by_sql=by_sql) is None
+    assert len(read_table(store.address, sweep="first")) == 9
+    same(*tables_of(store.address))
+
+
+def test_table_is_stale_once_a_cell_is_added(store: Store) -> None:
+    run_id = fill(store)
+    publish_table(store, "quick", "first", run_id=run_id)
+    store.finish(record(9))
+    for by_sql in (True, False):
+        assert read_published(store.address, "first", by_sql=by_sql) is None
+    assert 9 in set(read_table(store.address, sweep="first")["seed"])
+
+
+def test_table_whose_bytes_were_changed_is_not_taken(store: Store, tmp_path: Path) -> None:
+    run_id = fill(store)
+    publish_table(store, "quick", "first", run_id=run_id)
+    [file] = (tmp_path / "artifacts").rglob("results.parquet")
+    file.write_bytes(file.read_bytes()[:-1] + b"x")
+    assert read_published(store.address, "first", by_sql=True) is None
+    assert len(read_table(store.address, sweep="first")) == 10
+    file.unlink()
+    assert read_published(store.address, "first", by_sql=True) is None
+
+
+def test_finished_fingerprints_are_those_of_finished_cells_only(store: Store) -> None:
+    fill(store)
+    expected = {one.fingerprint for one in sweep_records(context_of()) if one.score is not None}
+    assert finished_fingerprints(store.address) == expected
+
+
+def test_store_that_is_not_there_yet_has_no_fingerprints_and_no_table(tmp_path: Path) -> None:
+    uri = str(tmp_path / "none.db")
+    assert finished_fingerprints(uri) == set()
+    with pytest.raises(GnzError, match="no such file"):
+        read_table(uri)
+    assert not list(tmp_path.iterdir()), "reading created something"
+
+
+def test_unknown_revision_is_read_the_slow_way_with_a_word(
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    fill(store)
+    known = read_table(store.address)
+    monkeypatch.setattr("gnz_track.store.reading.KNOWN_REVISIONS", {"0000": "9.9"})
+    monkeypatch.setattr("gnz_track.store.reading.read_by_sql", None)
+    same(read_table(store.address), known)
+    assert "unknown revision" in caplog.text
+    assert finished_fingerprints(store.address)
+
+
+def test_tables_of_the_installed_mlflow_are_known(store: Store) -> None:
+    assert sql_reader.revision_of(store.address) in sql_reader.KNOWN_REVISIONS
+
+
+def test_reader_cannot_write(store: Store) -> None:
+    from sqlalchemy import exc
+
+    fill(store)
+    reading = sql_reader._reading(store.address)  # noqa: SLF001  (no reader of ours tries to write)
+    with pytest.raises(GnzError, match="readonly") as caught, reading as (connection, sql):
+        connection.execute(sql("DELETE FROM tags"))
+    assert isinstance(caught.value.__cause__, exc.OperationalError)
+
+
+def test_reading_by_sql_imports_neither_mlflow_nor_torch(store: Store) -> None:
+    run_id = fill(store)
+    publish_table(store, "quick", "first", run_id=run_id)
+    code = (
+        "import sys\n"
+        "from gnz_track.store.reading import read_table, finished_fingerprints\n"
+        f"assert len(read_table({str(store.address.file)!r}, sweep='first')) == 10\n"
+        f"assert len(read_table({str(store.address.file)!r})) == 10\n"
+        f"assert len(finished_fingerprints({str(store.address.file)!r})) == 9\n"
+        "import gnz_track.store.spool, gnz_track.store.reaping, gnz_track.store.environment\n"
+        "print(sorted({'mlflow', 'torch'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr
+
+
+def test_regression_is_down(store: Store) -> None:
+    store.finish(record(0, task=REGRESSION))
+    [row] = read_table(store.address).to_dict("records")
+    assert (row["metric"], row["direction"]) == ("mae", "down")

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gnz_track.errors import BadValue
+from gnz_track.store.results import COLUMNS, empty_table, load_table, make_table, sort_rows, tensor_of, write_table
+
+
+def row(task: str, model: str, seed: int, score: float | None, **more: object) -> dict[str, object]:
+    names = f"{task}-{model}-{seed}-{more.get('hyperparameters', '')}"
+    status = "failed" if score is None else "finished"
+    given = {"task": task, "model": model, "seed": seed, "score": score, "status": status, "fingerprint": names}
+    return {**given, "run_id": f"run-{names}", "start_time": 1_760_000_000_000 + seed, "hyperparameters": "{}", **more}
+
+
+def table_of(*rows: dict[str, object]) -> pd.DataFrame:
+    return make_table({name: [one.get(name) for one in rows] for name in COLUMNS})
+
+
+SIX = [row(task, model, seed, seed + len(model) / 10) for task in "ab" for model in ("GCN", "GATv2") for seed in (0, 1)]
+
+
+def test_types_of_columns_do_not_depend_on_the_content() -> None:
+    types = {name: str(kind) for name, kind in empty_table().dtypes.items()}
+    assert types == {name: kind for name, (_, _, kind) in COLUMNS.items()}
+    for rows in (SIX, [row("a", "GCN", 0, None)], [{"seed": None}]):
+        assert {name: str(kind) for name, kind in table_of(*rows).dtypes.items()} == types
+
+
+def test_table_comes_back_from_parquet(tmp_path: Path) -> None:
+    table = table_of(*SIX, row("c", "GCN", 0, None, error="ValueError: é"), row("c", "GCN", 1, 0.1 + 0.2))
+    write_table(table, tmp_path / "results.parquet")
+    pd.testing.assert_frame_equal(load_table(tmp_path / "results.parquet"), sort_rows(table), check_exact=True)
+    write_table(empty_table(), tmp_path / "empty.parquet")
+    pd.testing.assert_frame_equal(load_table(tmp_path / "empty.parquet"), empty_table())
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.permutations(range(len(SIX))))
+def test_equal_tables_are_equal_bytes(order: list[int]) -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        a, b = Path(temporary) / "a.parquet", Path(temporary) / "b.parquet"
+        write_table(table_of(*SIX), a)
+        write_table(table_of(*(SIX[n] for n in order)), b)
+        assert a.read_bytes() == b.read_bytes()
+        assert [file.name for file in sorted(Path(temporary).iterdir())] == ["a.parquet", "b.parquet"]
+
+
+def test_another_parquet_file_is_refused(tmp_path: Path) -> None:
+    pd.DataFrame({"score": [1.0]}).to_parquet(tmp_path / "other.parquet")
+    with pytest.raises(BadValue, match="columns of a results table is 'score'"):
+        load_table(tmp_path / "other.parquet")
+
+
+def test_tensor_holds_each_score_at_its_names() -> None:
+    tensor = tensor_of(table_of(*SIX[:-1], row("b", "GATv2", 1, None)))
+    assert (tensor.tasks, tensor.models, tensor.seeds) == (("a", "b"), ("GATv2", "GCN"), (0, 1))
+    assert tensor.X.shape == tensor.mask.shape == tensor.run_ids.shape == (2, 2, 2)
+    for one in SIX[:-1]:
+        at = (tensor.tasks.index(one["task"]), tensor.models.index(one["model"]), tensor.seeds.index(one["seed"]))
+        assert tensor.X[at] == one["score"]
+        assert tensor.mask[at]
+        assert tensor.run_ids[at] == one["run_id"]
+    missing = tensor.X[1, 0, 1]
+    assert np.isnan(missing)
+    assert (tensor.mask.sum(), tensor.run_ids[1, 0, 1]) == (7, "")
+
+
+def test_axes_are_taken_as_given() -> None:
+    tensor = tensor_of(table_of(*SIX), tasks=["b"], models=["GCN", "MLP"], seeds=[1, 0, 5])
+    assert tensor.X.shape == (1, 2, 3)
+    np.testing.assert_array_equal(tensor.X[0, 0], [1.3, 0.3, np.nan])
+    assert not tensor.mask[0, 1].any()
+    with pytest.raises(BadValue, match="each model once"):
+        tensor_of(table_of(*SIX), models=["GCN", "GCN"])
+
+
+def test_model_with_several_hyperparameters_stands_for_several() -> None:
+    rows = [row("a", "GCN", 0, 0.5, hyperparameters='{"lr": 0.1}'), row("a", "GCN", 0, 0.6), row("a", "GAT", 0, 0.7)]
+    tensor = tensor_of(table_of(*rows))
+    assert tensor.models == ("GAT", "GCN", "GCN lr=0.1")
+    np.testing.assert_array_equal(tensor.X[0, :, 0], [0.7, 0.6, 0.5])
+    protocols = [row("a", "GCN", 0, 0.5, protocol="p@1"), row("a", "GCN", 0, 0.6, protocol="p@2")]
+    assert tensor_of(table_of(*protocols)).models == ("GCN p@1", "GCN p@2")
+
+
+def test_two_scores_for_one_place_are_refused() -> None:
+    with pytest.raises(BadValue, match="2 rows for a GCN s0"):
+        tensor_of(table_of(row("a", "GCN", 0, 0.5), row("a", "GCN", 0, 0.6, fingerprint="other")))
+
+
+def test_tensor_of_nothing_is_empty() -> None:
+    tensor = tensor_of(empty_table())
+    assert tensor.X.shape == (0, 0, 0)

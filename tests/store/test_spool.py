@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cells import ENVIRONMENT, context_of, failed_record, record, sweep_records
+from conftest import free_port
+
+from gnz_track.errors import SpoolBusy, SpoolCorrupted, StoreUnreachable
+from gnz_track.store.reading import read_table
+from gnz_track.store.spool import Spool, deliver, replay, spooled
+from gnz_track.store.writer import Store, open_store
+
+
+def fill(folder: Path) -> Path:
+    context = context_of()
+    with Spool(folder, context) as spool:
+        for one in sweep_records(context):
+            spool.append(one)
+    return spool.path
+
+
+def n_runs(store: Store) -> int:
+    return len(store.runs_of_sweep("quick", "first"))
+
+
+def n_runs_of_any_state(store: Store) -> int:
+    return len(store.search(store.experiments("quick"), {"gnz.kind": "cell"}))
+
+
+def test_replay_writes_everything_once(store: Store, tmp_path: Path) -> None:
+    path = fill(tmp_path / "spool")
+    assert spooled(tmp_path / "spool") == {"first": 10}
+    done = replay(tmp_path / "spool", store)
+    assert (len(done.written), done.present, done.corrupted, done.busy) == (10, (), (), ())
+    assert len(read_table(store.address)) == 10
+    assert not path.exists()
+    assert spooled(tmp_path / "spool") == {}
+    assert replay(tmp_path / "spool", store).written == ()
+    assert n_runs_of_any_state(store) == 10
+
+
+def test_replay_after_a_crash_between_writing_and_marking_writes_nothing_twice(store: Store, tmp_path: Path) -> None:
+    fill(tmp_path / "spool")
+    one = record(0, model="GCN")
+    store.finish(one)
+    done = replay(tmp_path / "spool", store)
+    assert (len(done.written), done.present) == (9, (one.key,))
+    assert n_runs_of_any_state(store) == 10
+
+
+def test_replay_completes_a_run_that_a_crash_left_half_written(store: Store, tmp_path: Path) -> None:
+    fill(tmp_path / "spool")
+    one = record(0, model="GCN")
+    begun = store.start(one)
+    store._log_batch(one, begun, tags={})  # noqa: SLF001  (what finish does before it ends the run)
+    replay(tmp_path / "spool", store)
+    run = store.tracking.get_run(begun)
+    assert (run.info.status, run.data.metrics["test/accuracy"]) == ("FINISHED", one.score)
+    assert len(store.tracking.get_metric_history(begun, "curve/train/loss")) == len(one.curves["train/loss"])
+    assert n_runs_of_any_state(store) == 10
+
+
+def test_two_attempts_at_one_cell_are_two_runs(store: Store, tmp_path: Path) -> None:
+    with Spool(tmp_path / "spool", context_of()) as spool:
+        for one in (failed_record(0, attempt="1"), record(0, attempt="2"), record(0, attempt="2")):
+            spool.append(one)
+    assert len(replay(tmp_path / "spool", store).written) == 2
+    assert n_runs(store) == 2
+
+
+def test_torn_line_and_garbage_are_named_and_kept_and_the_rest_is_replayed(store: Store, tmp_path: Path) -> None:
+    path = fill(tmp_path / "spool")
+    lines = path.read_bytes().splitlines(keepends=True)
+    changed = lines[2].replace(b"GCN", b"GAT")  # whole JSON, and yet another record than was written
+    assert changed != lines[2]
+    path.write_bytes(b"".join([*lines[:2], b"\x00\xff garbage\n", changed, *lines[3:-1], lines[-1][:40]]))
+    done = replay(tmp_path / "spool", store)
+    assert [place.rpartition(":")[2] for place in done.corrupted] == ["3", "4", "12"]
+    assert (len(done.written), n_runs(store)) == (8, 8)
+    assert path.exists(), "a spool with bad lines is not removed"
+    [aside] = done.aside
+    assert b"\x00\xff garbage" in Path(aside).read_bytes()
+    with pytest.raises(SpoolCorrupted, match=r"first\.jsonl:3, "):
+        done.check()
+    again = replay(tmp_path / "spool", store)
+    assert (again.written, len(again.present), n_runs(store)) == ((), 8, 8)
+
+
+def test_spool_that_was_torn_takes_further_records(store: Store, tmp_path: Path) -> None:
+    path = fill(tmp_path / "spool")
+    path.write_bytes(path.read_bytes()[:-30])
+    elsewhere = context_of(environment=replace(ENVIRONMENT, cpu="another processor"))
+    with Spool(tmp_path / "spool", elsewhere) as spool:
+        spool.append(record(7, context=elsewhere))
+    done = replay(tmp_path / "spool", store)
+    assert (len(done.written), len(done.corrupted)) == (10, 1)
+    assert 7 in set(read_table(store.address)["seed"])
+    kept = {file.stem for file in (tmp_path / "artifacts").rglob("environments/*.json")}
+    assert kept == {ENVIRONMENT.digest, elsewhere.environment.digest}, "the first line after a torn one was lost"
+
+
+def test_record_is_on_disk_when_append_returns(tmp_path: Path) -> None:
+    code = (
+        "import os, sys\n"
+        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "from pathlib import Path\n"
+        "from cells import ENVIRONMENT, context_of, record\n"
+        "from gnz_track.store.spool import Spool\n"
+        f"spool = Spool(Path({str(tmp_path)!r}), context_of())\n"
+        "spool.__enter__()\n"
+        "spool.append(record(5))\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False)
+    assert done.returncode == -9
+    assert spooled(tmp_path) == {"first": 1}
+
+
+def test_spool_in_use_is_left_alone(store: Store, tmp_path: Path) -> None:
+    with Spool(tmp_path, context_of()) as spool:
+        spool.append(record())
+        assert replay(tmp_path, store).busy == ("first",)
+        with pytest.raises(SpoolBusy, match="'first' is being written"), Spool(tmp_path, context_of()):
+            pass
+    assert len(replay(tmp_path, store).written) == 1
+
+
+def test_delivery_marks_what_the_store_took(store: Store, tmp_path: Path) -> None:
+    with Spool(tmp_path, context_of()) as spool:
+        run_id = deliver(spool, store, record())
+        assert store.tracking.get_run(run_id).info.status == "FINISHED"
+    assert spooled(tmp_path) == {}
+    done = replay(tmp_path, store)
+    assert (done.written, len(done.present), n_runs(store)) == ((), 1, 1)
+
+
+def test_store_that_is_away_loses_nothing(store: Store, tmp_path: Path) -> None:
+    uri = f"http://127.0.0.1:{free_port()}"
+    with pytest.raises(StoreUnreachable, match="does not answer"):
+        open_store(uri)
+    with Spool(tmp_path, context_of()) as spool, pytest.raises(StoreUnreachable, match="gnz sync"):
+        deliver(spool, None, record())
+    assert len(replay(tmp_path, store).written) == 1
+    assert len(read_table(store.address)) == 1
+
+
+def test_replay_brings_the_environment(store: Store, tmp_path: Path) -> None:
+    fill(tmp_path / "spool")
+    replay(tmp_path / "spool", store)
+    [file] = (tmp_path / "artifacts").rglob(f"{context_of().environment.digest}.json")
+    assert json.loads(file.read_text())["packages"]["numpy"] == "2.4.0"
+
+
+def test_record_that_the_store_refuses_is_named_and_holds_up_no_other(store: Store, tmp_path: Path) -> None:
+    with Spool(tmp_path, context_of()) as spool:
+        spool.append(replace(record(0), split_digest="s" * 9000))
+        spool.append(record(1))
+    done = replay(tmp_path, store)
+    assert len(done.written) == 1
+    [refused] = done.refused
+    assert "tag gnz.split.digest" in refused
+    assert spooled(tmp_path) == {"first": 1}
+    assert list(read_table(store.address)["seed"]) == [1]
+
+
+def test_replayed_sweep_is_not_left_running(store: Store, tmp_path: Path) -> None:
+    fill(tmp_path / "spool")
+    replay(tmp_path / "spool", store)
+    assert store.running() == []
+
+
+def test_names_of_sweeps_stay_apart_as_files(tmp_path: Path) -> None:
+    paths = {Spool(tmp_path, context_of(name)).path for name in ("a b", "a_b", "a/b", "../a", "é", "e")}
+    assert len(paths) == 6
+    assert {path.parent for path in paths} == {tmp_path}

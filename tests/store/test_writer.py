@@ -1,0 +1,293 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cells import ENVIRONMENT, TASK, cell_of, context_of, failed_record, finished, record, result_of
+
+from gnz_track.errors import StoreUnreachable, StoreUnusable
+from gnz_track.store import schema
+from gnz_track.store.owners import Owner, this_owner
+from gnz_track.store.reading import read_table
+from gnz_track.store.reaping import reap
+from gnz_track.store.run_record import record_of_start
+from gnz_track.store.writer import Store, now, open_store
+from gnz_track.types import Direction, Metric
+
+ACCURACY = Metric(name="accuracy", direction=Direction.up, description="share of right classes")
+# As the specification of the store asks: per cell, artifacts included.
+MOST_CALLS, MOST_TRANSACTIONS = 8, 8
+
+
+class Counted:
+    """MLflow's store, with its calls counted; nothing is replaced."""
+
+    def __init__(self, store: Any) -> None:
+        self.store = store
+        self.calls: Counter[str] = Counter()
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.store, name)
+        if callable(found):
+            self.calls[name] += 1
+        return found
+
+
+def count_commits(store: Store) -> list[int]:
+    from sqlalchemy import event
+
+    counted = [0]
+
+    def count(_: object) -> None:
+        counted[0] += 1
+
+    event.listen(store.tracking.engine, "commit", count)
+    return counted
+
+
+def files_of(folder: Path) -> set[str]:
+    return {file.name for file in folder.rglob("*") if file.is_file()}
+
+
+@pytest.mark.parametrize("make", [record, failed_record])
+def test_cell_costs_at_most_eight_calls_and_eight_transactions(store: Store, make: Any) -> None:
+    store.finish(make(0))  # creates the experiment, once per task
+    counted, commits = Counted(store.tracking), count_commits(store)
+    store.tracking = counted
+    store.finish(make(1))
+    assert 0 < counted.calls.total() <= MOST_CALLS, counted.calls
+    assert 0 < commits[0] <= MOST_TRANSACTIONS
+    store.tracking = counted.store
+
+
+def test_run_holds_names_params_and_final_metrics(store: Store) -> None:
+    run = store.tracking.get_run(store.finish(record(3, lr=0.1, heads=4)))
+    assert run.info.run_name == "GCN s3 heads=4 lr=0.1"
+    assert (run.info.status, run.info.end_time - run.info.start_time) == ("FINISHED", 12_500)
+    expected = {"lr": "0.1", "weight_decay": "0.0005", "batch_size": "0", "hidden_channels": "64", "epochs": "200"}
+    assert run.data.params == {**expected, "heads": "4"}
+    metrics = run.data.metrics
+    assert metrics["test/accuracy"] == record(3).score
+    assert (metrics["test/auc"], metrics["val/accuracy"], metrics["selected_epoch"]) == (0.75, 1.0, 150)
+    assert {key for key in metrics if key.startswith("cost/")} == {
+        "cost/seconds",
+        "cost/cpu_seconds",
+        "cost/seconds_per_epoch",
+        "cost/peak_rss_mib",
+        "cost/parameters",
+    }
+    tags = run.data.tags
+    shown = {"gnz.task": "cora", "gnz.model": "GCN", "gnz.seed": "3", "gnz.sweep": "first", "gnz.metric": "accuracy"}
+    shown |= {"gnz.direction": "up", "gnz.protocol": "best-val@2", "gnz.data.digest": "d" * 32, "env.gpu": "none"}
+    shown |= {"env.python": "3.11.7", "env.torch": "2.13.0+cpu", "env.device": "cpu", "gnz.env": ENVIRONMENT.digest}
+    shown |= {"mlflow.source.git.commit": "c" * 40, "gnz.git.dirty": "true", "mlflow.source.type": "LOCAL"}
+    assert shown.items() <= tags.items()
+    assert tags["gnz.owner"] == str(this_owner())
+    [dataset] = run.inputs.dataset_inputs
+    assert (dataset.dataset.name, dataset.dataset.digest) == ("cora", "d" * 32)
+
+
+def test_final_score_stands_alone_at_step_zero_and_curves_hold_the_selected_epoch(store: Store) -> None:
+    run_id = store.finish(record())
+    [score] = store.tracking.get_metric_history(run_id, "test/accuracy")
+    assert (score.step, score.value) == (0, record().score)
+    curve = store.tracking.get_metric_history(run_id, "curve/test/accuracy")
+    assert 95 <= len(curve) <= schema.MOST_CURVE_POINTS
+    at = {point.step: point.value for point in curve}
+    assert {0, 150, 199} <= set(at)
+    assert at[150] == record().score
+
+
+def test_experiment_names_its_primary_metric(store: Store) -> None:
+    store.finish(record())
+    experiment = store.tracking.get_experiment_by_name("gnz/quick/cora")
+    assert experiment.tags["mlflow.experiment.primaryMetric.name"] == "test/accuracy"
+    assert experiment.tags["mlflow.experiment.primaryMetric.greaterIsBetter"] == "true"
+    assert "accuracy" in experiment.tags["mlflow.note.content"]
+
+
+def test_failed_cell_is_a_failed_run_with_its_reason_its_traceback_and_its_cell(store: Store, tmp_path: Path) -> None:
+    run = store.tracking.get_run(store.finish(failed_record()))
+    assert run.info.status == "FAILED"
+    assert run.data.tags["gnz.error"] == "ValueError: " + ("odd " * 200)[:300]
+    assert not [key for key in run.data.metrics if key.startswith("test/")]
+    [traceback] = (tmp_path / "artifacts").rglob("traceback.txt")
+    assert traceback.read_text().endswith("ValueError: odd\n")
+    [cell] = (tmp_path / "artifacts").rglob("cell.json")
+    assert json.loads(cell.read_text())["model"]["name"] == "GCN"
+
+
+def test_writing_a_record_again_into_its_run_changes_nothing(store: Store) -> None:
+    one = record()
+    run_id = store.finish(one)
+    before = store.tracking.get_run(run_id).to_dictionary()
+    curve = len(store.tracking.get_metric_history(run_id, "curve/train/loss"))
+    assert store.finish(one, run_id) == run_id
+    assert store.tracking.get_run(run_id).to_dictionary() == before
+    assert len(store.tracking.get_metric_history(run_id, "curve/train/loss")) == curve
+
+
+def test_long_values_are_kept_whole_beside_the_run(store: Store, tmp_path: Path) -> None:
+    text = "wide " * 2000
+    run = store.tracking.get_run(store.finish(record(aggregation=text)))
+    assert run.data.params["aggregation"].startswith("<10000 characters, sha256 ")
+    [file] = (tmp_path / "artifacts").rglob("long_params.json")
+    assert json.loads(file.read_text()) == {"aggregation": text}
+
+
+def test_long_cell_streams_and_finishes_without_repeating_points(store: Store) -> None:
+    cell = cell_of()
+    begun = record_of_start(cell, context_of(), fingerprint="f", metric=ACCURACY, started_at=now())
+    run_id = store.start(begun)
+    assert [run.info.run_id for run in store.running()] == [run_id]
+    assert schema.ERROR not in store.tracking.get_run(run_id).data.tags
+    store.stream(run_id, {"train/loss": (0, 1.0), "val/accuracy": (0, 0.25)}, at=1234)
+    assert store.tracking.get_run(run_id).data.tags["gnz.heartbeat"] == "1234"
+    store.finish(finished(result_of(cell)), run_id)
+    steps = [point.step for point in store.tracking.get_metric_history(run_id, "curve/train/loss")]
+    assert len(steps) == len(set(steps))
+    run = store.tracking.get_run(run_id)
+    assert (run.info.status, run.data.tags["gnz.split.digest"]) == ("FINISHED", "split0")
+    assert store.running() == []
+
+
+def test_sweep_has_one_run_with_each_environment_once(store: Store, tmp_path: Path) -> None:
+    first = store.open_sweep(context_of())
+    assert store.open_sweep(context_of()) == first
+    store.finish(record())
+    store.finish(record(1))
+    assert files_of(tmp_path / "artifacts") == {f"{ENVIRONMENT.digest}.json"}
+    store.close_sweep(first)
+    assert store.tracking.get_run(first).info.status == "FINISHED"
+    assert store.open_sweep(context_of("second")) != first
+
+
+def test_nothing_is_left_in_the_working_folder(database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    with open_store(str(database)) as store:
+        store.finish(failed_record())
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_local_store_writes_ahead(database: Path) -> None:
+    import sqlite3
+
+    with open_store(str(database)):
+        pass
+    connection = sqlite3.connect(database)
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    connection.close()
+
+
+def test_deleted_experiment_is_named(store: Store, database: Path) -> None:
+    store.finish(record())
+    store.tracking.delete_experiment(store.tracking.get_experiment_by_name("gnz/quick/cora").experiment_id)
+    with open_store(str(database)) as again, pytest.raises(StoreUnusable, match="'gnz/quick/cora' was deleted"):
+        again.finish(record())
+
+
+def test_dead_owner_is_reaped_and_a_living_one_is_not(store: Store) -> None:
+    me = this_owner()
+    dead = Owner(me.host, me.boot, _pid_of_the_dead())
+    far, near_pid = Owner("elsewhere", "other", me.pid), Owner(me.host, me.boot, me.pid)
+    hour = 3_600_000
+    cases = {
+        "dead here": (dead, now(), True),
+        "alive here": (near_pid, now(), False),
+        "alive here, and silent": (near_pid, now() - 5, False),
+        "elsewhere, beats": (far, now(), False),
+        "elsewhere, silent": (far, now() - 2 * hour, True),
+        "process id taken by another": (near_pid, now() - 10_000 * hour, True),
+    }
+    runs = {}
+    for seed, (name, (owner, started_at, _)) in enumerate(cases.items()):
+        context = context_of(owner=str(owner))
+        begun = record_of_start(cell_of(seed=seed), context, fingerprint=name, metric=ACCURACY, started_at=started_at)
+        runs[store.start(begun)] = name
+    ended = store.finish(record(9, context=context_of(owner=str(dead))))
+    reaped = {runs[one.run_id] for one in reap(store)}
+    assert reaped == {name for name, (_, _, is_stale) in cases.items() if is_stale}
+    for run_id, name in runs.items():
+        run = store.tracking.get_run(run_id)
+        assert run.info.status == ("KILLED" if name in reaped else "RUNNING")
+        assert run.data.tags.get("gnz.error", "").startswith("Killed: ") == (name in reaped)
+    assert store.tracking.get_run(ended).info.status == "FINISHED"
+    assert reap(store) == []
+
+
+def test_store_that_goes_away_says_so_in_one_line(postgresql_database: str, tmp_path: Path) -> None:
+    import psycopg
+
+    with open_store(postgresql_database, home=tmp_path) as store:
+        store.finish(record())
+        base, _, name = postgresql_database.rpartition("/")
+        with psycopg.connect(f"{base}/postgres", autocommit=True) as connection:
+            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+        with pytest.raises(StoreUnreachable, match="gnz sync") as caught:
+            store.finish(record(1))
+        assert "\n" not in str(caught.value)
+
+
+CREATE = """
+import sys
+sys.path.insert(0, {folder!r})
+from cells import record
+from gnz_track.store.writer import open_store
+with open_store({uri!r}, home={home!r}) as store:
+    store.finish(record({seed}))
+"""
+
+
+def create_from_several_processes(uri: str, home: Path, n: int = 2) -> None:
+    here = str(Path(__file__).parent)
+    codes = [CREATE.format(folder=here, uri=uri, home=home, seed=seed) for seed in range(n)]
+    codes = [code.replace("PosixPath", "__import__('pathlib').Path") for code in codes]
+    running = [subprocess.Popen([sys.executable, "-W", "error", "-c", code], stderr=subprocess.PIPE) for code in codes]
+    for process in running:
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == 0, said.decode()
+        assert said == b"", "opening a store is silent"
+
+
+def test_several_processes_create_one_sqlite_store(tmp_path: Path) -> None:
+    uri = f"sqlite:///{tmp_path}/new/gnz.db"
+    create_from_several_processes(uri, tmp_path)
+    assert sorted(read_table(uri)["seed"]) == [0, 1]
+
+
+@pytest.mark.slow
+def test_several_processes_create_one_postgresql_store(postgresql_database: str, tmp_path: Path) -> None:
+    create_from_several_processes(postgresql_database, tmp_path)
+    assert sorted(read_table(postgresql_database)["seed"]) == [0, 1]
+
+
+def test_odd_names_come_back(store: Store) -> None:
+    from gnz_track.types import Task
+
+    names = ["it's", 'say "x"', 'it\'s "both"', "100 %", "back\\slash", "a/b", "../up", "é ß", "x_y", "."]
+    for n, name in enumerate(names):
+        one = record(n, task=Task(name, TASK.task_type), context=context_of(name, suite=name))
+        store.finish(one)
+    table = read_table(store.address)
+    assert sorted(table["task"]) == sorted(names)
+    for name in names:
+        assert list(store.runs_of_sweep(name, name)) == [record_key(table, name, store)]
+
+
+def record_key(table: Any, name: str, store: Store) -> str:
+    [run_id] = table[table["task"] == name]["run_id"]
+    key: str = store.tracking.get_run(run_id).data.tags["gnz.record"]
+    return key
+
+
+def _pid_of_the_dead() -> int:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
