@@ -1,0 +1,38 @@
+"""What makes two cells the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from gnz_track.records import to_json
+from gnz_track.types import Cell
+
+__all__ = ["NUMBERS", "fingerprint"]
+
+# Raised whenever a change of this package makes the same cell give other numbers: past results then no longer count
+# as the same cell. Versions of Torch and PyG are recorded with each run and compared in reports, not here.
+NUMBERS = 1
+
+
+def fingerprint(cell: Cell) -> str:
+    """Return 32 hexadecimal characters that change with all that decides a cell's numbers, and with nothing else.
+
+    In: the names of task and model, task type and metric, where the model's code comes from and a digest of it,
+    the protocol's settings, epochs, hyperparameters, seed, the digest of the data. Out: where the data lie, the
+    device, descriptions, categories, and the usual number of epochs of the task.
+    """
+    protocol = json.loads(to_json(cell.protocol))
+    protocol.pop("description")
+    model = cell.model
+    content = {
+        "numbers": NUMBERS,
+        "task": [cell.task.name, cell.task.task_type, cell.task.metric],
+        "model": [model.name, model.target, model.factory, model.source_digest, model.is_encoder],
+        "protocol": protocol,
+        "epochs": cell.epochs,
+        "hyperparameters": sorted([name, value] for name, value in cell.hyperparameters),
+        "seed": cell.seed,
+        "data": cell.dataset_digest,
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]

@@ -1,0 +1,140 @@
+"""Cells on worker processes of this machine.
+
+Workers live as long as the sweep. Each holds one cell and one to follow, so that it never waits for the parent. A
+worker that dies or exceeds the time limit costs the cell that it was at, and nothing else: another takes its place.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, Pipe, wait
+from typing import cast
+
+from gnz_track.errors import BadValue
+from gnz_track.runs.events import Done, Event, Started
+from gnz_track.runs.one import metric_of
+from gnz_track.types import Cell, CellResult, Failure, Status
+
+__all__ = ["run_on_processes"]
+
+# A worker has its current cell and this many in all.
+QUEUE = 2
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+
+
+def run_on_processes(cells: Sequence[Cell], *, jobs: int, timeout: float | None = None) -> Iterator[Event]:
+    """Yield events as they come; cells are handed out in the given order, and end in any.
+
+    ``timeout`` is the longest time in seconds for one cell. Closing the iterator ends all workers at once.
+    """
+    if jobs < 1:
+        raise BadValue("jobs", jobs, "a whole number from 1 upwards", command="--jobs 2")
+    waiting = deque(cells)
+    workers = [_Worker() for _ in range(min(jobs, len(cells)))]
+    try:
+        while waiting or any(worker.cells for worker in workers):
+            for worker in workers:
+                while waiting and len(worker.cells) < QUEUE:
+                    worker.give(waiting.popleft())
+            yield from _listen(workers, waiting, timeout)
+    finally:
+        for worker in workers:
+            worker.kill()
+
+
+@dataclass
+class _Worker:
+    """A child process and the cells that it has: the first is the one it is at."""
+
+    cells: deque[Cell] = field(default_factory=deque)
+    # When it took up its current cell; None while it starts, or has nothing to do.
+    since: float | None = None
+
+    def __post_init__(self) -> None:
+        self.start()
+
+    def start(self) -> None:
+        """Start the process; it imports what it needs while its first cells wait in the pipe."""
+        self.pipe, theirs = Pipe()
+        with theirs:
+            command = [sys.executable, "-m", "gnz_track.runs.worker", str(theirs.fileno())]
+            self.process = subprocess.Popen(  # noqa: S603  (our own interpreter and module)
+                command, pass_fds=[theirs.fileno()], env={**os.environ, **_ONE_THREAD}, stdin=subprocess.DEVNULL
+            )
+        self.pipe.send(sys.path)
+        self.since = None
+
+    def give(self, cell: Cell) -> None:
+        """Queue a cell; a process that died meanwhile is noticed when it is listened to."""
+        self.cells.append(cell)
+        try:
+            self.pipe.send(cell)
+        except (BrokenPipeError, ConnectionResetError):
+            return
+
+    def kill(self) -> None:
+        """End the process, whatever it does."""
+        self.process.kill()
+        self.process.wait()
+        self.pipe.close()
+        self.since = None
+
+
+def _listen(workers: Sequence[_Worker], waiting: deque[Cell], timeout: float | None) -> Iterator[Event]:
+    """Yield what workers have to say within a moment, and replace those that died or hang."""
+    busy = {worker.pipe: worker for worker in workers if worker.cells}
+    for pipe in wait(list(busy), timeout=1.0 if timeout is None else min(1.0, timeout / 4)):
+        worker = busy[cast("Connection", pipe)]
+        try:
+            event = worker.pipe.recv()
+        except (EOFError, ConnectionResetError, OSError):
+            worker.process.wait()
+            yield _replace(worker, waiting, "WorkerDied", _describe_death(worker.process.returncode))
+            continue
+        if isinstance(event, Started):
+            worker.since = time.monotonic()
+        if isinstance(event, Done):
+            worker.since = None
+            worker.cells.popleft()
+        yield event
+    for worker in workers:
+        if timeout is not None and worker.since is not None and time.monotonic() - worker.since > timeout:
+            yield _replace(worker, waiting, "TimeLimit", f"the cell ran longer than {timeout:g} s; see --timeout")
+
+
+def _replace(worker: _Worker, waiting: deque[Cell], kind: str, message: str) -> Done:
+    """Start a worker's process anew; its queued cells go back, the one it was at has failed."""
+    lost = worker.cells.popleft()
+    waiting.extendleft(reversed(worker.cells))
+    worker.cells.clear()
+    worker.kill()
+    worker.start()
+    return Done(result=_failed(lost, kind, message))
+
+
+def _describe_death(code: int) -> str:
+    if code >= 0:
+        return f"the worker process ended with exit code {code}; its last words are above"
+    name = signal.Signals(-code).name
+    memory = ": most often the system was out of memory" if name == "SIGKILL" else ""
+    return f"the worker process was ended by {name}{memory}"
+
+
+def _failed(cell: Cell, kind: str, message: str) -> CellResult:
+    metric = metric_of(cell.task, is_multi_label=False)
+    failure = Failure(kind=kind, message=message, traceback=f"{kind}: {message}\n")
+    return CellResult(
+        cell=cell,
+        status=Status.failed,
+        metric=metric.name,
+        direction=metric.direction,
+        dataset_digest=cell.dataset_digest,
+        failure=failure,
+    )

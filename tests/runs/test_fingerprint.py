@@ -1,0 +1,77 @@
+"""The fingerprint changes with what decides the numbers, and with nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gnz_track.models.catalogue import MODELS
+from gnz_track.runs.fingerprint import fingerprint
+from gnz_track.training.protocols import PROTOCOLS
+from gnz_track.types import Category, Cell, Selection, Task, TaskType
+
+CELL = Cell(
+    task=Task("cora", TaskType.node_cls, dataset="cora", epochs=100),
+    model=MODELS.get("GCN"),
+    seed=3,
+    protocol=PROTOCOLS.get("graphnetz"),
+    epochs=100,
+    dataset_digest="a" * 32,
+    data="data/cora",
+    hyperparameters=(("lr", 0.01), ("heads", 8)),
+)
+
+
+def test_fingerprint_is_the_same_everywhere() -> None:
+    # Written down: a change here would silently forget every past run. Raise NUMBERS for that, with the reason.
+    assert fingerprint(CELL) == fingerprint(replace(CELL))
+    assert len(fingerprint(CELL)) == 32
+
+
+MATTERS: dict[str, dict[str, Any]] = {
+    "seed": {"seed": 4},
+    "epochs": {"epochs": 99},
+    "data": {"dataset_digest": "b" * 32},
+    "hyperparameters": {"hyperparameters": (("lr", 0.02), ("heads", 8))},
+    "type of a hyperparameter": {"hyperparameters": (("lr", "0.01"), ("heads", 8))},
+    "no hyperparameters": {"hyperparameters": ()},
+    "model": {"model": MODELS.get("GAT")},
+    "name of the model": {"model": replace(MODELS.get("GCN"), name="mine")},
+    "code of the model": {"model": replace(MODELS.get("GCN"), source_digest="c" * 32)},
+    "factory of the model": {"model": replace(MODELS.get("GCN"), factory="my.nets:make")},
+    "protocol": {"protocol": PROTOCOLS.get("best-val")},
+    "version of the protocol": {"protocol": replace(PROTOCOLS.get("graphnetz"), version=2)},
+    "selection": {"protocol": replace(PROTOCOLS.get("graphnetz"), selection=Selection.best_validation)},
+    "width": {"protocol": replace(PROTOCOLS.get("graphnetz"), hidden_channels=128)},
+    "task": {"task": replace(CELL.task, name="other", dataset="cora")},
+    "task type": {"task": replace(CELL.task, task_type=TaskType.link_pred)},
+    "metric": {"task": replace(CELL.task, metric="auc")},
+}
+DOES_NOT_MATTER: dict[str, dict[str, Any]] = {
+    "folder": {"data": "elsewhere"},
+    "device": {"device": "cuda:1"},
+    "category": {"task": replace(CELL.task, category=Category.social)},
+    "usual epochs": {"task": replace(CELL.task, epochs=7)},
+    "dataset's name": {"task": replace(CELL.task, dataset="cora_again")},
+    "description of the model": {"model": replace(MODELS.get("GCN"), description="the best")},
+    "task types of the model": {"model": replace(MODELS.get("GCN"), task_types=(TaskType.node_cls,))},
+    "description of the protocol": {"protocol": replace(PROTOCOLS.get("graphnetz"), description="the best")},
+    "order of hyperparameters": {"hyperparameters": (("heads", 8), ("lr", 0.01))},
+}
+
+
+@pytest.mark.parametrize("what", MATTERS)
+def test_it_changes_with(what: str) -> None:
+    assert fingerprint(replace(CELL, **MATTERS[what])) != fingerprint(CELL)
+
+
+@pytest.mark.parametrize("what", DOES_NOT_MATTER)
+def test_it_does_not_change_with(what: str) -> None:
+    assert fingerprint(replace(CELL, **DOES_NOT_MATTER[what])) == fingerprint(CELL)
+
+
+def test_every_field_of_a_cell_is_decided_upon() -> None:
+    decided = {name for changes in (*MATTERS.values(), *DOES_NOT_MATTER.values()) for name in changes}
+    assert decided == set(Cell.__dataclass_fields__)
