@@ -85,7 +85,7 @@ class SparseFeatures(Tensor):
             edges = structure.plain
             total = edges.matrix(edges.ones(self.values.dtype)) @ self.pattern.matrix(self.values)
             rows = torch.repeat_interleave(torch.arange(edges.n_rows), total.crow_indices().diff())
-            pattern = Pattern.from_entries(rows, total.col_indices(), edges.n_rows, self.pattern.n_columns)
+            pattern = Pattern.from_sorted(rows, total.col_indices(), edges.n_rows, self.pattern.n_columns)
             values = total.values() / structure.degrees.flatten()[rows]
             self._averages[key] = (structure, SparseFeatures(pattern, values))
         return self._averages[key][1]
@@ -227,4 +227,4 @@ def sparsify(x: Tensor) -> Tensor:
     rows, columns = x.nonzero(as_tuple=True)
     if rows.numel() > LARGEST_DENSITY * x.numel() or rows.numel() == 0:
         return x
-    return SparseFeatures(Pattern.from_entries(rows, columns, *x.shape), x[rows, columns], x)
+    return SparseFeatures(Pattern.from_sorted(rows, columns, *x.shape), x[rows, columns], x)

@@ -57,6 +57,12 @@ class Pattern:
         order = torch.argsort(rows, stable=True)
         return cls(_pointers(rows, n_rows), columns[order].int(), n_columns, order=lambda: order)
 
+    @classmethod
+    def from_sorted(cls, rows: Tensor, columns: Tensor, n_rows: int, n_columns: int) -> Pattern:
+        """Make a pattern from entries ``[n_entries]`` whose rows do not descend; nothing is sorted."""
+        n_entries = columns.numel()
+        return cls(_pointers(rows, n_rows), columns.int(), n_columns, order=lambda: torch.arange(n_entries))
+
     @property
     def n_entries(self) -> int:
         """Number of entries."""

@@ -100,3 +100,12 @@ def test_patterns_are_freed_at_once() -> None:
         assert watched() is None, "a ring of references keeps it in memory"
     finally:
         gc.enable()
+
+
+def test_sorted_entries_make_the_same_pattern_as_sorting_them() -> None:
+    rows, columns = torch.tensor([0, 0, 2, 2, 2, 5]), torch.tensor([3, 1, 0, 0, 2, 1])
+    first, second = (make(rows, columns, 6, 4) for make in (Pattern.from_sorted, Pattern.from_entries))
+    values = torch.arange(6.0)
+    for name in ("pointers", "columns", "order", "rows"):
+        assert torch.equal(getattr(first, name), getattr(second, name))
+    assert torch.equal(first.transposed_matrix(values).to_dense(), second.matrix(values).to_dense().t())
