@@ -25,6 +25,8 @@ EXAMPLES = """
 
   gnz run --suite quick --models GCN,GAT,MLP --seeds 0-9
 
+  gnz run --suite quick --jobs 2 --timeout 300
+
   gnz run --task cora --mirror FOLDER --protocol best-val
 
   gnz run --task mutag --models mypackage.nets:MyNet,GIN
@@ -47,6 +49,8 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")] = "auto",
     home: Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")] = None,
     mirror: Annotated[Path | None, typer.Option(help="Folder of raw files; default GNZ_MIRROR.")] = None,
+    jobs: Annotated[int, typer.Option(help="Worker processes; 1 trains in this one.")] = 1,
+    timeout: Annotated[float | None, typer.Option(help="Most seconds for one cell; starts workers.")] = None,
 ) -> None:
     """Train every compatible (task, model, seed) and print the means."""
     from gnz_track.models.catalogue import MODELS, describe
@@ -65,7 +69,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         device=device,
         place=Place(home=choose_home(home), mirror=mirror),
     )
-    results = _run_all(plan)
+    results = _run_all(plan, jobs=jobs, timeout=timeout)
     _print(plan, results)
     if any(not result.is_finished for result in results):
         raise typer.Exit(FAILED)
@@ -84,11 +88,17 @@ def _split(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _run_all(plan: Plan) -> list[CellResult]:
+def _run_all(plan: Plan, *, jobs: int, timeout: float | None) -> list[CellResult]:
     from gnz_track.cli.progress import follow
+    from gnz_track.runs.events import results_of
     from gnz_track.runs.on_inline import run_inline
+    from gnz_track.runs.on_processes import run_on_processes
+    from gnz_track.runs.plan import in_order
 
-    return list(follow(run_inline(plan.cells), total=len(plan.cells)))
+    if jobs == 1 and timeout is None:
+        return list(follow(run_inline(plan.cells), total=len(plan.cells)))
+    results = results_of(run_on_processes(plan.cells, jobs=jobs, timeout=timeout))
+    return in_order(follow(results, total=len(plan.cells)), plan)
 
 
 def _print(plan: Plan, results: Sequence[CellResult]) -> None:

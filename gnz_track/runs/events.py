@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from gnz_track.types import Cell, CellResult
 
-__all__ = ["Done", "Event", "Points", "Started"]
+__all__ = ["Done", "Event", "Points", "Started", "results_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,3 +38,8 @@ class Done:
 
 
 Event = Started | Points | Done
+
+
+def results_of(events: Iterable[Event]) -> Iterator[CellResult]:
+    """Yield the results among events."""
+    return (event.result for event in events if isinstance(event, Done))

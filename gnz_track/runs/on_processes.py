@@ -36,6 +36,8 @@ def run_on_processes(cells: Sequence[Cell], *, jobs: int, timeout: float | None 
     """
     if jobs < 1:
         raise BadValue("jobs", jobs, "a whole number from 1 upwards", command="--jobs 2")
+    if timeout is not None and not timeout > 0:
+        raise BadValue("timeout", timeout, "seconds, more than 0", command="--timeout 300")
     waiting = deque(cells)
     workers = [_Worker() for _ in range(min(jobs, len(cells)))]
     try:

@@ -186,3 +186,18 @@ def test_interrupt_of_training_is_one_line_and_code_130(environment: dict[str, s
 def test_interrupt_of_preparation_is_one_line_and_code_130(environment: dict[str, str], home: Path) -> None:
     words = ("run", "--task", "random_tsp", "--models", "MLP", "--seeds", "0-99999")
     assert interrupt(words, environment, once_there_is=home / "random_tsp") == INTERRUPTED
+
+
+def test_workers_print_the_same_table(gnz: Gnz) -> None:
+    words = ("run", "--task", "les_miserables", "--models", "MLP,GCN", "--seeds", "0-1", "--epochs", "3")
+    alone, together = gnz(*words), gnz(*words, "--jobs", "2", "--timeout", "300")
+    assert (alone.code, together.code) == (0, 0), together.err
+    assert [row[:6] for row in rows(together.out)] == [row[:6] for row in rows(alone.out)]
+
+
+def test_impossible_number_of_workers_is_one_line(gnz: Gnz) -> None:
+    answer = gnz("run", "--task", "les_miserables", "--models", "MLP", *SHORT, "--jobs", "0")
+    assert answer.code == 2
+    assert answer.err.splitlines() == [
+        "error: jobs is 0; allowed: a whole number from 1 upwards. Try: --jobs 2",
+    ]

@@ -174,6 +174,9 @@ def test_no_cells_and_no_jobs(make_cell: Callable[..., Cell]) -> None:
     assert list(run_on_processes([], jobs=2)) == []
     with pytest.raises(BadValue, match="jobs is 0"):
         list(run_on_processes([make_cell()], jobs=0))
+    for timeout in (0.0, -1.0, float("nan")):
+        with pytest.raises(BadValue, match="timeout is"):
+            list(run_on_processes([make_cell()], jobs=1, timeout=timeout))
 
 
 def _children() -> list[int]:
