@@ -34,7 +34,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(PIP) install --quiet --constraint constraints.txt --editable '.[test]'
 	@touch $@
 
-run: $(READY)  ## train the quick suite and show what differs
+run: $(READY)  ## train the quick suite and show the means
 	$(BIN)/gnz run $(RUN_ARGS)
 
 test: lint  ## style, types and the fast tests

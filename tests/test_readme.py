@@ -28,6 +28,7 @@ def test_python_example_runs_and_prints_a_row_per_model(tmp_path: Path) -> None:
     finished = run(str(script), home=tmp_path / "home")
     assert finished.returncode == 0, finished.stderr
     rows = [line.split() for line in finished.stdout.splitlines()]
+    assert all(row[-2:] == ["0", "failed"] for row in rows)
     assert [row[:3] for row in rows] == [["three_rings", model, "accuracy"] for model in ("OneHop", "GCN", "MLP")]
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 import typer
 
@@ -42,6 +43,9 @@ USER_ERROR, INTERRUPTED = 2, 130
 
 def main() -> None:
     """Run the command line; an error of the user is one line and exit code 2."""
+    # As `python -m` does: mynets:MyNet is found in the folder where the command is typed.
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
     try:
         app(prog_name="gnz")
     except GnzError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -26,7 +26,9 @@ def print_rows(title: str, columns: Sequence[str], rows: Iterable[Sequence[objec
     console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        table.add_column(column.removeprefix(">"), justify="right" if column.startswith(">") else "left")
+        # Folded and never cut: half a name can be read, half a score must not be.
+        side: Literal["left", "right"] = "right" if column.startswith(">") else "left"
+        table.add_column(column.removeprefix(">"), justify=side, overflow="fold")
     for row in rows:
         table.add_row(*(Text(str(cell)) for cell in row))
     console.print(table)

@@ -42,7 +42,8 @@ def planted_partition(
     """
     generator = Generator().manual_seed(seed)
     n = n_classes * class_size
-    y = torch.arange(n_classes).repeat_interleave(class_size)
+    # In no order: where nodes stood sorted by class, their numbers would tell the test labels.
+    y = torch.arange(n_classes).repeat_interleave(class_size)[torch.randperm(n, generator=generator)]
     pairs = torch.combinations(torch.arange(n)).t()
     p = torch.where(y[pairs[0]] == y[pairs[1]], p_within, p_between)
     pairs = pairs[:, torch.rand(pairs.size(1), generator=generator) < p]

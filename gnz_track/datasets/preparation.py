@@ -63,13 +63,13 @@ def data_home() -> Path:
 
 
 def find_mirror(mirror: str | Path | None = None) -> Path | None:
-    """Return the folder of raw files: the argument, else ``GNZ_MIRROR``; None without one, or where it is a URL."""
+    """Return the folder of raw files: the argument, else ``GNZ_MIRROR``; None without one."""
     given = str(mirror or os.environ.get("GNZ_MIRROR") or "")
-    if not given or "://" in given:
+    if not given:
         return None
     folder = Path(given).expanduser().absolute()
     if not folder.is_dir():
-        raise BadValue("the mirror", given, "a folder with raw files, laid out as PyG's raw folders, or its URL")
+        raise BadValue("the mirror", given, "a folder with raw files, laid out as PyG's raw folders")
     return folder
 
 
@@ -121,7 +121,10 @@ def prepare_dataset(row: DatasetRow, *, seed: int, home: Path, mirror: str | Pat
 def check_dataset(row: DatasetRow, *, seed: int, home: Path) -> FrozenDataset:
     """Open the frozen form of a catalogue row and derive its digest again from every byte; nothing is written."""
     folder = home / folder_name(row.name)
-    return open_frozen(folder / f"seed-{seed}" if row.is_seed_aware else folder, verify=True)
+    folder = folder / f"seed-{seed}" if row.is_seed_aware else folder
+    if not folder.is_dir():
+        raise DataMissing(row.name, [folder], command=_fetch(row), reason="it is not frozen yet")
+    return open_frozen(folder, verify=True)
 
 
 def _read_raw(row: DatasetRow, loader: Callable[..., Any], place: Path, options: Mapping[str, Any]) -> Any:
@@ -199,7 +202,7 @@ def _loader(loader: Callable[..., Any] | str | None) -> Callable[..., Any]:
 
 
 def _fetch(row: DatasetRow) -> str:
-    return f"gnz data get {shlex.quote(row.name)} --mirror FOLDER"
+    return f"gnz data get {shlex.quote(row.name)}" + (" --mirror FOLDER" if row.raw else "")
 
 
 def folder_name(name: str) -> str:

@@ -123,6 +123,8 @@ def _describe_name(text: str) -> ModelRow:
     if not is_target(text) or text in MODELS:
         return MODELS.get(text)
     found = import_target(text)
+    if isinstance(found, tuple):
+        return _describe_tuple(found)
     if not isinstance(found, type):
         raise ModelInvalid(text, f"it is a {type(found).__name__}, not a class", remedy=_REMEDY)
     return _describe_class(found)

@@ -37,7 +37,7 @@ def run_one(cell: Cell, *, observe: Observer | None = None) -> CellResult:
     with _own_process_state(), Gauge(cell.device) as gauge:
         try:
             _run(cell, facts, observe)
-        except Exception as error:  # noqa: BLE001  (a failed cell is reported, with everything it said)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  (a failed cell is reported, with everything it said)
             facts.failure = Failure(kind=type(error).__name__, message=str(error), traceback=traceback.format_exc())
     return _result(cell, facts, gauge)
 

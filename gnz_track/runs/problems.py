@@ -76,7 +76,7 @@ def _pose_nodes(dataset: FrozenDataset, terms: Terms) -> Problem:
     data = _whole_graph(dataset, dataset.global_edge_index, terms)
     data.y = _visible(labels, parts.train).to(terms.device)
     return Problem(
-        objective=NodeObjective(data, *_with_labels(parts.train, labels, terms.device)),
+        objective=NodeObjective(data, *_with_labels(parts.train, labels, terms.device), width=dataset.n_classes),
         scorers={name: NodeScorer(*_with_labels(nodes, labels, terms.device)) for name, nodes in _held_out(parts)},
         sizes=_sizes(dataset, data, terms, out_channels=dataset.n_classes),
         split_digest=parts.digest,
@@ -98,6 +98,7 @@ def _pose_graphs(dataset: FrozenDataset, terms: Terms) -> Problem:
         loss_name=kind,
         batch_size=terms.batch_size or parts.train.numel(),
         device=terms.device,
+        width=out_channels,
     )
     scorers = {
         name: GraphScorer(rows[name].to(terms.device), labels[part].to(terms.device), kind)

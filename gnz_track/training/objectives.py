@@ -47,6 +47,8 @@ class NodeObjective:
     data: Data
     nodes: Tensor
     labels: Tensor
+    # Columns that the model must return; 0 checks nothing.
+    width: int = 0
 
     def batches(self, generator: Generator) -> Iterator[Data]:
         """Yield the whole graph, once."""
@@ -55,7 +57,7 @@ class NodeObjective:
 
     def loss(self, model: nn.Module, batch: Data) -> tuple[Tensor, int]:
         """Return the cross-entropy of the training nodes."""
-        logits = _checked(model, model(batch), batch.num_nodes)
+        logits = _checked(model, model(batch), batch.num_nodes, self.width)
         return functional.cross_entropy(logits.index_select(0, self.nodes), self.labels), self.nodes.numel()
 
     def predict(self, model: nn.Module) -> Tensor:
@@ -102,6 +104,8 @@ class GraphObjective:
     loss_name: str
     batch_size: int
     device: str = "cpu"
+    # Columns that the model must return; 0 checks nothing.
+    width: int = 0
 
     def __post_init__(self) -> None:
         rows = torch.full((len(self.graphs),), -1)
@@ -126,7 +130,7 @@ class GraphObjective:
         """Return the loss of one batch."""
         n_graphs = batch.ptr.numel() - 1
         labels = batch.y
-        outputs = _checked(model, model(batch), n_graphs)
+        outputs = _checked(model, model(batch), n_graphs, self.width)
         return GRAPH_LOSSES[self.loss_name](outputs, labels), n_graphs
 
     def predict(self, model: nn.Module) -> Tensor:
@@ -226,13 +230,15 @@ class TripleObjective:
 REDRAWS = 8
 
 
-def _checked(model: nn.Module, outputs: Any, n_rows: int | None) -> Tensor:
-    """Return the outputs if they have one row for each of ``n_rows`` examples."""
-    if isinstance(outputs, Tensor) and outputs.dim() == 2 and outputs.size(0) == n_rows:
-        return outputs
+def _checked(model: nn.Module, outputs: Any, n_rows: int | None, width: int = 0) -> Tensor:
+    """Return the outputs if they are ``[n_rows, width]``; a width of 0 is any."""
+    has_rows = isinstance(outputs, Tensor) and outputs.dim() == 2 and outputs.size(0) == n_rows
+    if has_rows and width in (0, outputs.size(1)):
+        return outputs  # type: ignore[no-any-return]
     found = f"shape {tuple(outputs.shape)}" if isinstance(outputs, Tensor) else f"a {type(outputs).__name__}"
     raise ModelInvalid(
-        type(model).__name__,
-        f"its forward returned {found} where [{n_rows}, channels] was expected",
-        remedy="return one row per node (or per graph on graph tasks); multi_task_factory adds the pooling",
+        type(getattr(model, "encoder", model)).__name__,
+        f"its forward returned {found} where [{n_rows}, {width or 'channels'}] was expected",
+        remedy="return one row per node (or per graph on graph tasks; multi_task_factory adds the pooling), "
+        "as wide as the out_channels that the constructor was given",
     )

@@ -201,3 +201,32 @@ def test_impossible_number_of_workers_is_one_line(gnz: Gnz) -> None:
     assert answer.err.splitlines() == [
         "error: jobs is 0; allowed: a whole number from 1 upwards. Try: --jobs 2",
     ]
+
+
+def test_model_beside_the_command_is_found_as_class_and_as_tuple(
+    gnz: Gnz, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "nets_beside.py").write_text(
+        "import torch\n"
+        "class Beside(torch.nn.Module):\n"
+        "    def __init__(self, first, hidden, out):\n"
+        "        super().__init__()\n"
+        "        self.layer = torch.nn.Linear(first, out)\n"
+        "    def forward(self, data):\n"
+        "        return self.layer(data.x)\n"
+        "class Told(Beside):\n"
+        "    task_types = ('node_cls',)\n"
+        "inline = (Beside, 'node_cls')\n",
+        encoding="utf-8",
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    models = "nets_beside:Told,nets_beside:inline"
+    answer = gnz("run", "--task", "planted_partition", "--models", models, *SHORT)
+    assert answer.code == 0, answer.err
+    assert [row[1] for row in rows(answer.out)] == ["Told", "Beside"]
+
+
+def test_narrow_terminal_folds_and_cuts_nothing(gnz: Gnz) -> None:
+    answer = gnz("tasks", "--suite", "quick")
+    assert "…" not in answer.out

@@ -133,7 +133,8 @@ def test_places_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("GNZ_DATA", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert data_home() == tmp_path / "gnz_track"
-    assert find_mirror("https://example.org/mirror") is None
+    with pytest.raises(BadValue, match=r"example\.org"):
+        find_mirror("https://example.org/mirror")
     with pytest.raises(BadValue, match="nowhere"):
         find_mirror(tmp_path / "nowhere")
     monkeypatch.delenv("GNZ_MIRROR")

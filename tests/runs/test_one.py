@@ -416,3 +416,39 @@ def test_every_built_in_model_trains_on_all_it_serves(typical_world: Any, cell_o
     for row in MODELS.rows():
         if typical_world.task_type in row.task_types:
             assert bits(run_one(cell_on(typical_world, row, epochs=1)))["scores"], row.name
+
+
+def test_model_that_leaves_the_process_is_a_failed_cell_like_any(tmp_path: Path) -> None:
+    from gnz_track.datasets.catalogue import TASKS
+    from gnz_track.datasets.preparation import prepare
+    from gnz_track.models.catalogue import describe
+    from gnz_track.training.protocols import PROTOCOLS
+
+    class Leaving(torch.nn.Linear):
+        task_types = ("node_cls",)
+
+        def __init__(self, first: int, hidden: int, out: int) -> None:
+            super().__init__(first, out + (hidden == 3))
+
+        def forward(self, data: object) -> torch.Tensor:
+            if self.out_features == 4:
+                raise SystemExit(5)
+            return super().forward(data.x)
+
+    task = TASKS.get("planted_partition")
+    dataset = prepare(task, seed=0, home=tmp_path)
+    cell = Cell(
+        task=task,
+        model=describe(Leaving),
+        seed=0,
+        protocol=PROTOCOLS.get("graphnetz"),
+        epochs=2,
+        dataset_digest=dataset.digest,
+        data=str(dataset.folder),
+    )
+    left = run_one(cell)
+    assert left.failure is not None
+    assert left.failure.kind == "SystemExit"
+    wide = run_one(replace(cell, hyperparameters=(("hidden_channels", 3),)))
+    assert wide.failure is not None
+    assert "shape (600, 5) where [600, 4] was expected" in wide.failure.message
