@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import signal
 import subprocess
@@ -161,14 +162,25 @@ def test_names_are_text_on_a_terminal_too(environment: dict[str, str]) -> None:
 def interrupt(words: tuple[str, ...], environment: dict[str, str], *, once_there_is: Path) -> tuple[int, str, str]:
     """Start a call, interrupt it once a path is there, and return its code and what it printed."""
     command = [sys.executable, "-m", "gnz_track", *words]
+    # A process in the background inherits that interrupts are ignored, and so may this test; its child must not.
+    listen = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        preexec_fn=listen,  # noqa: PLW1509  (no threads here that could hold a lock)
     ) as process:
         until = time.monotonic() + 60
         while not once_there_is.exists() and process.poll() is None and time.monotonic() < until:
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        try:
+            out, err = process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
     return process.returncode, out, err
 
 
