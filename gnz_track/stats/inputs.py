@@ -1,0 +1,49 @@
+"""What is refused before anything is computed: values that are not numbers, and levels that are no probability."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from gnz_track.errors import BadValue
+
+__all__ = ["Floats", "check_level", "check_whole", "number", "read_finite", "read_scores"]
+
+Floats = npt.NDArray[np.float64]
+
+
+def check_level(name: str, level: float) -> float:
+    """Return a level (alpha, confidence), which must lie strictly between 0 and 1."""
+    if not 0.0 < level < 1.0:
+        raise BadValue(name, level, "a number strictly between 0 and 1, such as 0.05")
+    return float(level)
+
+
+def check_whole(name: str, value: int, *, least: int) -> int:
+    """Return a whole number that is at least ``least``."""
+    if value != int(value) or value < least:
+        raise BadValue(name, value, f"a whole number from {least} on")
+    return int(value)
+
+
+def read_finite(name: str, values: npt.ArrayLike, *, ndim: int) -> Floats:
+    """Return an array of ``ndim`` dimensions without NaN and without infinity."""
+    array = read_scores(name, values, ndim=ndim)
+    if np.isnan(array).any():
+        raise BadValue(name, "NaN", "finite numbers; leave missing scores out, and say how many were left out")
+    return array
+
+
+def read_scores(name: str, values: npt.ArrayLike, *, ndim: int) -> Floats:
+    """Return an array of ``ndim`` dimensions in which NaN stands for a missing score."""
+    array: Floats = np.asarray(values, dtype=np.float64)
+    if array.ndim != ndim:
+        raise BadValue(f"the number of dimensions of {name}", array.ndim, str(ndim))
+    if np.isinf(array).any():
+        raise BadValue(name, "infinite", "finite numbers")
+    return array
+
+
+def number(value: float | np.floating) -> float | None:
+    """Return a plain float, or None where the value is undefined (NaN or infinite): a NaN must not travel."""
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,164 @@
+"""Scores of two models, joined on seeds and quantised: what every paired statistic starts from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gnz_track.errors import BadValue
+from gnz_track.kinds import Direction
+from gnz_track.stats.noncentral import FloatArray
+
+__all__ = ["PairRows", "SeedPairs", "join", "join_all", "quantise", "stack"]
+
+# Definition Q: differences are known to so many decimals of the largest score in them.
+DECIMALS = 10
+# Rounding here first keeps float noise from deciding cases that lie half-way between two quanta.
+NOISE_DECIMALS = 14
+
+Scores = Mapping[int, float | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeedPairs:
+    """The advantages of a first model over a second one on the seeds that both have finished.
+
+    ``advantages`` [n_pairs] are positive where the first model is better; ``quantised`` are the same, rounded to
+    ``quantum``, and serve wherever ties and zeros count. Seeds that only one model has are counted as unmatched,
+    seeds whose score is absent or not a finite number in either model as missing.
+    """
+
+    seeds: tuple[int, ...]
+    advantages: tuple[float, ...]
+    quantised: tuple[float, ...]
+    n_unmatched: int
+    n_missing: int
+    quantum: float
+    resolution: float | None
+    direction: Direction
+
+    @property
+    def n_pairs(self) -> int:
+        """How many seeds count."""
+        return len(self.seeds)
+
+    @property
+    def is_all_zero(self) -> bool:
+        """Whether the two models score the same on every seed."""
+        return not any(self.quantised)
+
+    @property
+    def is_degenerate(self) -> bool:
+        """Whether the difference is the same on every seed and not zero, so that it has no spread to test against."""
+        return self.n_pairs > 0 and not self.is_all_zero and len(set(self.quantised)) == 1
+
+    def __str__(self) -> str:
+        return f"{self.n_pairs} seeds in common ({self.n_unmatched} unmatched, {self.n_missing} missing)"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PairRows:
+    """Many :class:`SeedPairs` as arrays: [pairs, most seeds] with NaN beyond the seeds of a pair; n_pairs [pairs]."""
+
+    advantages: FloatArray
+    quantised: FloatArray
+    quantum: FloatArray
+    n_pairs: npt.NDArray[np.int64]
+
+    @property
+    def is_all_zero(self) -> npt.NDArray[np.bool_]:
+        """Which pairs have only zero differences [pairs]; a pair without seeds is not one of them."""
+        return np.asarray((self.n_pairs > 0) & ~(np.nan_to_num(self.quantised) != 0).any(axis=1), dtype=np.bool_)
+
+    @property
+    def is_degenerate(self) -> npt.NDArray[np.bool_]:
+        """Which pairs have the same non-zero difference on every seed [pairs]."""
+        first = self.quantised[:, :1]
+        is_same = ((self.quantised == first) | np.isnan(self.quantised)).all(axis=1)
+        return np.asarray((self.n_pairs > 0) & is_same & ~self.is_all_zero, dtype=np.bool_)
+
+
+def quantise(
+    differences: npt.ArrayLike, magnitude: npt.ArrayLike, *, resolution: npt.ArrayLike | None = None
+) -> FloatArray:
+    """Round differences [..., n] to 1e-10 of the largest magnitude [..., 1], or to the resolution of the metric.
+
+    d := round(d / M, 10) M, so that .3 - .2 equals .2 - .1 again and decimal scores tie where they should.
+    """
+    d = np.asarray(differences, dtype=np.float64)
+    if resolution is not None:
+        unit = np.asarray(resolution, dtype=np.float64)
+        # Adding zero turns -0.0 into 0.0.
+        return np.asarray(np.round(np.round(d / unit, 4)) * unit + 0.0, dtype=np.float64)
+    size = np.asarray(magnitude, dtype=np.float64)
+    safe = np.where(size > 0, size, 1.0)
+    return np.asarray(np.round(np.round(d / safe, NOISE_DECIMALS), DECIMALS) * safe + 0.0, dtype=np.float64)
+
+
+def join(first: Scores, second: Scores, *, direction: Direction | str, resolution: float | None = None) -> SeedPairs:
+    """Join the scores of two models, seed -> score, on the seeds that both have; a missing score is never 0.
+
+    ``resolution`` is the step of the metric where it has one, such as 1/n_test of an accuracy.
+    """
+    return join_all([(first, second)], direction=direction, resolution=resolution)[0]
+
+
+def join_all(
+    couples: Sequence[tuple[Scores, Scores]], *, direction: Direction | str, resolution: float | None = None
+) -> tuple[SeedPairs, ...]:
+    """Join many couples of models of one task; as :func:`join`, but vectorised."""
+    direction = _direction(direction)
+    if resolution is not None and not (math.isfinite(resolution) and resolution > 0):
+        raise BadValue("resolution", resolution, "a positive number, such as 1/n_test, or None")
+    seeds = [tuple(sorted(seed for seed in a.keys() & b.keys() if _has(a[seed], b[seed]))) for a, b in couples]
+    width = max((len(found) for found in seeds), default=0)
+    scores = np.full((2, len(couples), width), np.nan)
+    for row, ((a, b), found) in enumerate(zip(couples, seeds, strict=True)):
+        scores[0, row, : len(found)] = [a[seed] for seed in found]
+        scores[1, row, : len(found)] = [b[seed] for seed in found]
+    raw = scores[0] - scores[1] if direction is Direction.up else scores[1] - scores[0]
+    magnitude = np.nan_to_num(np.abs(scores)).max(axis=(0, 2), initial=0.0)
+    rounded = quantise(raw, magnitude[:, None], resolution=resolution)
+    quantum = magnitude * 10.0**-DECIMALS if resolution is None else np.full(len(couples), resolution)
+    return tuple(
+        SeedPairs(
+            seeds=found,
+            advantages=tuple(raw_row[: len(found)]),
+            quantised=tuple(rounded_row[: len(found)]),
+            n_unmatched=len(a.keys() ^ b.keys()),
+            n_missing=len(a.keys() & b.keys()) - len(found),
+            quantum=step,
+            resolution=resolution,
+            direction=direction,
+        )
+        for (a, b), found, raw_row, rounded_row, step in zip(
+            couples, seeds, raw.tolist(), rounded.tolist(), quantum.tolist(), strict=True
+        )
+    )
+
+
+def stack(pairs: Sequence[SeedPairs]) -> PairRows:
+    """Lay pairs of models under one another, so that a statistic of all is one array operation."""
+    n_pairs = np.array([pair.n_pairs for pair in pairs], dtype=np.int64)
+    width = int(n_pairs.max(initial=0))
+    raw, rounded = (np.full((len(pairs), width), np.nan) for _ in range(2))
+    for row, pair in enumerate(pairs):
+        raw[row, : pair.n_pairs] = pair.advantages
+        rounded[row, : pair.n_pairs] = pair.quantised
+    quantum = np.array([pair.quantum for pair in pairs], dtype=np.float64)
+    return PairRows(advantages=raw, quantised=rounded, quantum=quantum, n_pairs=n_pairs)
+
+
+def _direction(direction: Direction | str) -> Direction:
+    try:
+        return Direction(direction)
+    except ValueError:
+        raise BadValue("direction", direction, "up (larger is better) or down (smaller is better)") from None
+
+
+def _has(a: float | None, b: float | None) -> bool:
+    return a is not None and b is not None and math.isfinite(a) and math.isfinite(b)
