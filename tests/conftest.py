@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
+from servers import postgresql, postgresql_database
+
+__all__ = ["postgresql", "postgresql_database"]
 
 # Before anything imports NumPy or Torch: two workers with two threads each fight over two cores.
 for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
+
+# Runs of tests, and of what they start, are never among the user's own.
+os.environ.pop("GNZ_STORE", None)
+os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="gnz-tests-")
+atexit.register(shutil.rmtree, os.environ["XDG_DATA_HOME"], ignore_errors=True)
 
 ROOT = Path(__file__).resolve().parents[1]
 MIRROR = Path(os.environ.get("GNZ_MIRROR") or ROOT.parent / "shared" / "data")

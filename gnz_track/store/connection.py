@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import logging
 import os
+import re
 import sqlite3
 import urllib.error
 import urllib.request
@@ -34,6 +35,7 @@ SECONDS_TO_ANSWER = 10
 CREATION_LOCK = 0x676E7A5F747261
 WRITABLE = "make it writable for you, or choose another one with --store"
 READ_ONLY = ("readonly database", "read-only", "permission denied")
+DAMAGED = ("file is not a database", "disk image is malformed")
 GONE = ("TEMPORARILY_UNAVAILABLE", "INTERNAL_ERROR")
 
 
@@ -92,7 +94,7 @@ def _said(address: Address, error: Exception) -> StoreUnusable:
     if "out-of-date database schema" in str(error):
         reason = "its tables were made by another version of MLflow"
         return StoreUnusable(address, reason, remedy="copy it, then type: mlflow db upgrade URI")
-    if "file is not a database" in text:
+    if any(words in text for words in DAMAGED):
         return StoreUnusable(address, text, remedy="choose another file with --store")
     is_driver = type(error).__module__.split(".")[0] != "mlflow"
     if is_driver or getattr(error, "error_code", "") in GONE or "API request to" in text:
@@ -103,7 +105,7 @@ def _said(address: Address, error: Exception) -> StoreUnusable:
 def _first_words(error: Exception) -> str:
     """Return the first line of a message, without class names and passwords."""
     line = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-    return mask(line.strip().rpartition("OperationalError) ")[2])[:300]
+    return mask(re.sub(r"^\([\w.]+\) ", "", line.strip()))[:300]
 
 
 @contextlib.contextmanager
@@ -156,11 +158,23 @@ _PREPARED = {SQLITE: _prepared_sqlite, POSTGRESQL: _prepared_postgresql, SERVER:
 @contextlib.contextmanager
 def file_lock(path: Path, *, waits: bool = True) -> Iterator[bool]:
     """Hold a lock that all processes of this machine respect; yield False where it is taken and nobody waits."""
-    with path.open("a") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
-        except BlockingIOError:
-            yield False
-            return
+    with contextlib.ExitStack() as handles:
+        while True:
+            handle = handles.enter_context(path.open("a"))
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+            except BlockingIOError:
+                yield False
+                return
+            if _is_file_at(path, handle.fileno()):
+                break
         # The lock ends with the handle.
         yield True
+
+
+def _is_file_at(path: Path, handle: int) -> bool:
+    """Tell whether the open file is still the one of that name: who held its lock before may have removed it."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False

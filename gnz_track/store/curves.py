@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from gnz_track.store.schema import MOST_CURVE_POINTS, MOST_POINTS
 
-__all__ = ["Curve", "thin", "thin_all"]
+__all__ = ["Curve", "fill_up", "is_streamed", "thin", "thin_all"]
+
+# A long cell reports its first points all, later ones ever more rarely: some fifty in a day.
+FIRST_STREAMED, GROWTH = 20, 1.2
 
 # (epoch, value), epochs rising.
 Curve = tuple[tuple[int, float], ...]
@@ -34,3 +37,24 @@ def thin_all(series: Mapping[str, Sequence[float]], *, keep: int | None = None) 
     """Thin all series of a cell so that together they fit one request to MLflow."""
     limit = max(3, min(MOST_CURVE_POINTS, MOST_POINTS // max(1, len(series))))
     return {name: thin(values, keep=keep, limit=limit) for name, values in sorted(series.items())}
+
+
+def is_streamed(n: int) -> bool:
+    """Tell whether the n-th report of a long cell, counted from 1, carries points: the others say that it is alive.
+
+    >>> sum(is_streamed(n) for n in range(1, 24 * 360 + 1))
+    53
+    """
+    return n <= FIRST_STREAMED or _steps(n) > _steps(n - 1)
+
+
+def fill_up(points: Curve, streamed: Collection[int], *, keep: int | None = None) -> Curve:
+    """Return what of a curve is still to be written where some epochs were streamed: together at most a hundred."""
+    left = [point for point in points if point[0] not in streamed]
+    room = max(3, MOST_CURVE_POINTS - len(streamed))
+    kept = next((place for place, (epoch, _) in enumerate(left) if epoch == keep), None)
+    return tuple(left[place] for place, _ in thin([0.0] * len(left), keep=kept, limit=room))
+
+
+def _steps(n: int) -> int:
+    return math.floor(math.log(n) / math.log(GROWTH))

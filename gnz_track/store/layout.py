@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from gnz_track.errors import BadValue
 from gnz_track.store import schema
+from gnz_track.store.curves import fill_up
 from gnz_track.store.owners import parse_owner
 from gnz_track.store.run_record import RunRecord, SweepContext
 
@@ -84,13 +85,17 @@ def final_metrics(record: RunRecord) -> dict[str, float]:
     return {**scores, **validation, **{key: float(value) for key, value in rest.items() if value is not None}}
 
 
-def curve_points(record: RunRecord) -> Iterator[Point]:
-    """Yield the points of all curves, spread evenly over the cell's time: equal records give equal points."""
+def curve_points(record: RunRecord, streamed: Collection[tuple[str, int]] = ()) -> Iterator[Point]:
+    """Yield the points of all curves, spread evenly over the cell's time: equal records give equal points.
+
+    ``streamed`` are the (key, epoch) that were written while the cell ran.
+    """
     last = max((points[-1][0] for points in record.curves.values() if points), default=0)
     span = record.ended_at - record.started_at
     for name, points in record.curves.items():
         key = schema.curve_key(name)
-        for epoch, value in points:
+        epochs = {epoch for streamed_key, epoch in streamed if streamed_key == key}
+        for epoch, value in fill_up(points, epochs, keep=record.selected_epoch) if epochs else points:
             yield key, value, record.started_at + span * epoch // max(1, last), epoch
 
 

@@ -32,24 +32,26 @@ def read_table(
     sweep: str = "",
     experiment: str = "",
     suite: str = "",
-    task: str = "",
+    task: str | Collection[str] = "",
     where: Where | None = None,
 ) -> pd.DataFrame:
     """Return the results table: one row per cell, sorted.
 
     A fresh published table of the sweep is taken first, then SQL where the store is a database whose tables are
-    known, then MLflow's search. ``where`` maps columns to the value, or a collection of values, that rows must have.
-    Of several runs of one cell the finished one counts, and of those the latest. A cell that an earlier sweep had
-    finished belongs to that sweep; to find it, read without ``sweep`` and with ``where={"fingerprint": [...]}``.
+    known, then MLflow's search. ``task`` is one name or several. ``where`` maps columns to the value, or a collection
+    of values, that rows must have. Of several runs of one cell the finished one counts, and of those the latest. A cell
+    that an earlier sweep had finished belongs to that sweep; to find it, read without ``sweep`` and with
+    ``where={"fingerprint": [...]}``.
     """
     address = uri if isinstance(uri, Address) else parse_address(uri)
-    wanted = RunFilter(sweep=sweep, experiment=experiment, suite=suite, task=task)
+    tasks = tuple(name for name in ([task] if isinstance(task, str) else task) if name)
+    wanted = RunFilter(sweep=sweep, experiment=experiment, suite=suite, tasks=tasks)
     _check(where or {})
     by_sql = can_read_by_sql(address)
     table = read_published(address, sweep, by_sql=by_sql) if sweep else None
     if table is None:
         table = read_by_sql(address, wanted) if by_sql else read_by_rest(address, wanted)
-    elif experiment or suite or task:
+    elif experiment or suite or tasks:
         table = _select(table, wanted)
     return _where(one_row_per_cell(table), where or {})
 
@@ -101,8 +103,9 @@ def _check(where: Where) -> None:
 
 def _select(table: pd.DataFrame, wanted: RunFilter) -> pd.DataFrame:
     experiments = schema.PREFIX + "/" + table["suite"] + "/" + table["task"]
-    pairs = ((experiments, wanted.experiment), (table["suite"], wanted.suite), (table["task"], wanted.task))
+    pairs = ((experiments, wanted.experiment), (table["suite"], wanted.suite))
     bears_all = [values == name for values, name in pairs if name]
+    bears_all += [table["task"].isin(wanted.tasks)] if wanted.tasks else []
     return table[np.logical_and.reduce(bears_all)]
 
 

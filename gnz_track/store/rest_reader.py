@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -10,7 +10,7 @@ import pandas as pd
 from gnz_track.store import schema
 from gnz_track.store.address import Address
 from gnz_track.store.connection import connect, disconnect, says_in_one_line
-from gnz_track.store.results import COLUMNS, FINAL, STATUSES, TAG, make_table
+from gnz_track.store.results import COLUMNS, FINAL, TAG, make_table
 from gnz_track.store.run_filter import RunFilter
 
 __all__ = ["experiments_named", "finished_by_rest", "has_deleted_runs", "pages", "read_by_rest", "sweep_run_by_rest"]
@@ -19,14 +19,18 @@ __all__ = ["experiments_named", "finished_by_rest", "has_deleted_runs", "pages",
 RUNS_PER_PAGE = 1000
 
 
-def read_by_rest(address: Address, wanted: RunFilter) -> pd.DataFrame:
-    """Return every finished or failed run that is wanted, in no particular order."""
+def read_by_rest(address: Address, wanted: RunFilter, *, columns: Collection[str] = COLUMNS) -> pd.DataFrame:
+    """Return every run that is wanted, in no particular order; of columns not asked for, nothing is known."""
     with says_in_one_line(address):
         tracking = connect(address, creates=False)
-        found = pages(tracking, _experiments(tracking, wanted), {schema.KIND: schema.CELL, **wanted.tags})
-        rows = [_row(run) for run in found if run.info.status in STATUSES]
+        experiments = _experiments(tracking, wanted)
+        # MLflow's search knows no alternatives: each task is asked for by itself.
+        asked = [{schema.TASK: task} for task in wanted.tasks] or [{}]
+        found = (pages(tracking, experiments, {**wanted.tags, **more}) for more in asked)
+        states = wanted.statuses
+        rows = [_row(run, states) for page in found for run in page if run.info.status in states]
         disconnect(tracking)
-    return make_table({name: [row[name] for row in rows] for name in COLUMNS})
+    return make_table({name: [row[name] for row in rows] for name in columns})
 
 
 def finished_by_rest(address: Address) -> set[str]:
@@ -112,11 +116,11 @@ def _experiments(tracking: Any, wanted: RunFilter) -> list[str]:
     return experiments_named(tracking, f"{schema.PREFIX}/{suite}/" if suite else f"{schema.PREFIX}/")
 
 
-def _row(run: Any) -> dict[str, Any]:
+def _row(run: Any, states: Mapping[str, str]) -> dict[str, Any]:
     tags, metrics = run.data.tags, run.data.metrics
     of_run = {
         "run_id": run.info.run_id,
-        "status": STATUSES[run.info.status],
+        "status": states[run.info.status],
         "start_time": run.info.start_time,
         "score": metrics.get(tags.get(schema.SCORE_KEY, "")),
     }

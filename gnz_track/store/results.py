@@ -74,6 +74,8 @@ METRIC_COLUMNS = {key: column for column, (place, key, _) in COLUMNS.items() if 
 ORDER = ["suite", "task", "model", "hyperparameters", "protocol", "seed", "fingerprint", "run_id"]
 # MLflow's word for how a run ended -> ours. Runs in any other state are no results.
 STATUSES = {"FINISHED": "finished", "FAILED": "failed"}
+# The same with those that did not end by themselves, which only listings show.
+STATES = {**STATUSES, "RUNNING": "running", "KILLED": "killed"}
 ROWS_PER_GROUP = 65536
 
 

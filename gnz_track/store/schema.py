@@ -12,7 +12,16 @@ from collections.abc import Sequence
 from gnz_track.errors import BadValue
 from gnz_track.types import Direction
 
-__all__ = ["curve_key", "experiment_name", "legal_key", "original_key", "run_name", "score_key", "sweep_experiment"]
+__all__ = [
+    "curve_key",
+    "experiment_name",
+    "legal_key",
+    "original_key",
+    "run_name",
+    "score_key",
+    "series_of",
+    "sweep_experiment",
+]
 
 PREFIX = "gnz"
 
@@ -82,6 +91,7 @@ TRACEBACK_FILE = "traceback.txt"
 CELL_FILE = "cell.json"
 LONG_PARAMS_FILE = "long_params.json"
 TABLE_FILE = "results.parquet"
+PLAN_FILE = "plan.json"
 ENVIRONMENT_FOLDER = "environments"
 
 # What MLflow takes; it cuts longer values off without a word, so nothing longer is ever handed over.
@@ -141,6 +151,11 @@ def validation_key(series: str) -> str:
 def curve_key(series: str) -> str:
     """Return the metric that holds a curve over epochs: ``curve/train/loss``, ``curve/test/accuracy``."""
     return CURVE_PREFIX + legal_key(series)
+
+
+def series_of(key: str) -> str:
+    """Return the series that :func:`curve_key` was given, ``@`` spelt out."""
+    return original_key(key.removeprefix(CURVE_PREFIX))
 
 
 def experiment_name(suite: str, task: str) -> str:

@@ -8,24 +8,36 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import re
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from gnz_track.errors import GnzError, SpoolBusy, SpoolCorrupted, StoreUnreachable
 from gnz_track.records import to_json
+from gnz_track.store.address import Address, store_home
 from gnz_track.store.connection import file_lock
-from gnz_track.store.environment import Environment, GitState
-from gnz_track.store.run_record import RunRecord, SweepContext, record_from_json
+from gnz_track.store.run_record import RunRecord, SweepContext
+from gnz_track.store.spool_lines import CONTEXT, RECORD, read_lines, sealed
 from gnz_track.store.writer import FAILED, FINISHED, Store
 
-__all__ = ["Replay", "Spool", "deliver", "replay", "spooled"]
+__all__ = [
+    "Replay",
+    "Spool",
+    "deliver",
+    "make_spool_folder",
+    "replay",
+    "replay_each",
+    "spool_folder",
+    "spool_home",
+    "spooled",
+    "waiting_records",
+]
 
-CONTEXT, RECORD = "context", "record"
 LINES, DONE, ASIDE, LOCK = ".jsonl", ".done", ".corrupted", ".lock"
+STORE_FILE = "store.txt"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +55,17 @@ class Replay:
     aside: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
 
+    @property
+    def is_left_over(self) -> bool:
+        """Whether anything could not be written."""
+        return bool(self.refused or self.busy or self.corrupted)
+
+    @property
+    def complaints(self) -> tuple[str, ...]:
+        """Sentences about what could not be written; sweeps of other processes are no reason to complain."""
+        bad = (str(SpoolCorrupted(self.corrupted, ", ".join(self.aside))),) if self.corrupted else ()
+        return (*bad, *(f"the store refused {what}" for what in self.refused))
+
     def check(self) -> None:
         """Raise where lines could not be read; everything else has been replayed."""
         if self.corrupted:
@@ -56,6 +79,7 @@ class Spool:
         self.context = context
         self.path = folder / (file_stem(context.sweep) + LINES)
         self._stack = contextlib.ExitStack()
+        self._is_open = False
 
     def __enter__(self) -> Self:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -63,15 +87,26 @@ class Spool:
             self._stack.close()
             raise SpoolBusy(self.context.sweep)
         _end_torn_line(self.path)
-        _append(self.path, _sealed(CONTEXT, to_json(self.context)))
+        _append(self.path, sealed(CONTEXT, to_json(self.context)))
+        self._is_open = True
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        # The lock ends whatever the disk says.
+        with self._stack:
+            self._is_open = False
+            lines = read_lines(self.path)
+            if not lines.bad and set(lines.records) <= _done(self.path):
+                _remove(self.path)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether this process holds the sweep."""
+        return self._is_open
 
     def append(self, record: RunRecord) -> None:
         """Write a record; when this returns, it is on the disk."""
-        _append(self.path, _sealed(RECORD, to_json(record)))
+        _append(self.path, sealed(RECORD, to_json(record)))
 
     def mark(self, record: RunRecord) -> None:
         """Note that the store has a record."""
@@ -92,11 +127,45 @@ def deliver(spool: Spool, store: Store | None, record: RunRecord, *, run_id: str
     return run_id
 
 
+def spool_home() -> Path:
+    """Return the folder in which the spools of all stores lie."""
+    return store_home() / "spool"
+
+
+def spool_folder(address: Address) -> Path:
+    """Return the folder in which records of a store wait on this machine; it may not be there."""
+    return spool_home() / hashlib.sha256(address.masked.encode()).hexdigest()[:12]
+
+
+def make_spool_folder(address: Address) -> Path:
+    """Return that folder, made where it was not, with a note of whose it is."""
+    folder = spool_folder(address)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / STORE_FILE).write_text(address.masked + "\n", encoding="utf-8")
+    return folder
+
+
 def spooled(folder: Path) -> dict[str, int]:
     """Return how many records of which sweep the store is not known to have."""
-    waiting = {path: _read(path) for path in sorted(folder.glob("*" + LINES))}
-    found = {path.stem: len(set(lines.records) - _done(path)) for path, lines in waiting.items()}
+    found = {path.stem: count_lines(path)[0] for path in sorted(folder.glob("*" + LINES))}
     return {sweep: n for sweep, n in found.items() if n}
+
+
+def holds_sweeps(folder: Path) -> bool:
+    """Tell whether a folder holds any sweep's records, waiting or not."""
+    return next(folder.glob("*" + LINES), None) is not None
+
+
+def count_lines(path: Path) -> tuple[int, int]:
+    """Return how many records of a spool the store is not known to have, and how many lines cannot be read."""
+    lines = read_lines(path)
+    return len(set(lines.records) - _done(path)), len(lines.bad)
+
+
+def waiting_records(folder: Path) -> list[RunRecord]:
+    """Return the records that the store is not known to have, of all sweeps."""
+    found = ((path, read_lines(path)) for path in sorted(folder.glob("*" + LINES)))
+    return [record for path, lines in found for key, record in lines.records.items() if key not in _done(path)]
 
 
 def replay(folder: Path, store: Store) -> Replay:
@@ -105,12 +174,19 @@ def replay(folder: Path, store: Store) -> Replay:
     The store itself is asked what it has, since a crash may fall between writing and marking. A run that was begun
     and not ended is completed. Spools whose records are all in the store are removed, unless lines were corrupted.
     """
-    parts = []
-    for path in sorted(folder.glob("*" + LINES)):
-        with file_lock(path.with_suffix(LOCK), waits=False) as is_ours:
-            parts.append(_replay_sweep(path, store) if is_ours else Replay(busy=(path.stem,)))
+    parts = [part for _, part in replay_each(folder, store)]
     names = [item.name for item in fields(Replay)]
     return Replay(**{name: tuple(item for part in parts for item in getattr(part, name)) for name in names})
+
+
+def replay_each(folder: Path, store: Store) -> Iterator[tuple[str, Replay]]:
+    """Replay sweep by sweep; yield the name of its files, and what was done."""
+    for path in sorted(folder.glob("*" + LINES)):
+        with file_lock(path.with_suffix(LOCK), waits=False) as is_ours:
+            if not is_ours:
+                yield path.stem, Replay(busy=(path.stem,))
+            elif path.exists():  # another replay may just have ended
+                yield path.stem, _replay_sweep(path, store)
 
 
 def file_stem(sweep: str) -> str:
@@ -119,17 +195,8 @@ def file_stem(sweep: str) -> str:
     return plain if plain == sweep else f"{plain}-{hashlib.sha256(sweep.encode()).hexdigest()[:8]}"
 
 
-@dataclass
-class _Lines:
-    """What a file holds: the latest context of each sweep and environment, records by key, bad lines by number."""
-
-    contexts: dict[str, SweepContext] = field(default_factory=dict)
-    records: dict[str, RunRecord] = field(default_factory=dict)
-    bad: dict[int, bytes] = field(default_factory=dict)
-
-
 def _replay_sweep(path: Path, store: Store) -> Replay:
-    lines, marked = _read(path), _done(path)
+    lines, marked = read_lines(path), _done(path)
     left = [record for key, record in lines.records.items() if key not in marked]
     done: dict[str, list[str]] = {"written": [], "present": sorted(marked & set(lines.records)), "refused": []}
     if left:
@@ -144,8 +211,7 @@ def _replay_sweep(path: Path, store: Store) -> Replay:
             store.close_sweep(run_id)
     corrupted, aside = _keep_aside(path, lines.bad)
     if not lines.bad and not done["refused"]:
-        path.unlink()
-        path.with_suffix(DONE).unlink(missing_ok=True)
+        _remove(path)
     return Replay(corrupted=corrupted, aside=aside, **{name: tuple(items) for name, items in done.items()})
 
 
@@ -171,53 +237,6 @@ def _keep_aside(path: Path, bad: dict[int, bytes]) -> tuple[tuple[str, ...], tup
     return tuple(f"{path}:{number}" for number in bad), (str(aside),)
 
 
-def _read(path: Path) -> _Lines:
-    found = _Lines()
-    for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
-        if not line:
-            continue
-        try:
-            kind, text = _unsealed(line)
-            _TAKE[kind](found, text)
-        except (ValueError, KeyError, TypeError, GnzError):
-            found.bad[number] = line
-    return found
-
-
-def _take_context(found: _Lines, text: str) -> None:
-    facts: dict[str, Any] = json.loads(text)
-    facts["environment"] = Environment(**facts["environment"])
-    facts["git"] = GitState(**facts["git"])
-    context = SweepContext(**facts)
-    found.contexts[context.environment.digest] = context
-
-
-def _take_record(found: _Lines, text: str) -> None:
-    record = record_from_json(text)
-    found.records.setdefault(record.key, record)
-
-
-_TAKE = {CONTEXT: _take_context, RECORD: _take_record}
-
-
-def _sealed(kind: str, text: str) -> str:
-    """Return a line that tells whether it is whole: garbage in its middle may well be JSON still."""
-    return json.dumps({"digest": _digest(kind, text), "kind": kind, "text": text})
-
-
-def _unsealed(line: bytes) -> tuple[str, str]:
-    sealed = json.loads(line)
-    kind, text = sealed["kind"], sealed["text"]
-    if _digest(kind, text) != sealed["digest"]:
-        message = "the digest is another one"
-        raise ValueError(message)
-    return kind, text
-
-
-def _digest(kind: str, text: str) -> str:
-    return hashlib.sha256(f"{kind}:{text}".encode()).hexdigest()[:16]
-
-
 def _done(path: Path) -> set[str]:
     marks = path.with_suffix(DONE)
     # A mark that was torn is no key, so its record is looked up in the store once more.
@@ -239,6 +258,11 @@ def _end_torn_line(path: Path) -> None:
     if path.exists() and path.stat().st_size and not path.read_bytes().endswith(b"\n"):
         with path.open("ab") as handle:
             handle.write(b"\n")
+
+
+def _remove(path: Path) -> None:
+    path.unlink()
+    path.with_suffix(DONE).unlink(missing_ok=True)
 
 
 def _sync_folder(folder: Path) -> None:

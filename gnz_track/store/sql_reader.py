@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -18,10 +18,18 @@ from gnz_track.errors import StoreUnusable
 from gnz_track.store import schema
 from gnz_track.store.address import SQLITE, Address, check_place
 from gnz_track.store.connection import SECONDS_TO_ANSWER, says_in_one_line
-from gnz_track.store.results import COLUMNS, FINAL, STATUSES, TAG, make_table
+from gnz_track.store.results import COLUMNS, FINAL, TAG, make_table
 from gnz_track.store.run_filter import RunFilter
 
-__all__ = ["KNOWN_REVISIONS", "finished_by_sql", "read_by_sql", "revision_of", "state_of_sweep", "sweep_run_by_sql"]
+__all__ = [
+    "KNOWN_REVISIONS",
+    "finished_by_sql",
+    "read_by_sql",
+    "revision_of",
+    "rows_of",
+    "state_of_sweep",
+    "sweep_run_by_sql",
+]
 
 # Alembic revision of MLflow's tables -> the versions that make them, with which the tests were run.
 KNOWN_REVISIONS = {"dc11669786a5": "3.17"}
@@ -30,14 +38,15 @@ ACTIVE = "r.lifecycle_stage = 'active' AND e.lifecycle_stage = 'active'"
 RUNS = "FROM runs r JOIN experiments e ON e.experiment_id = r.experiment_id"
 
 
-def read_by_sql(address: Address, wanted: RunFilter) -> pd.DataFrame:
-    """Return every finished or failed run that is wanted, in no particular order."""
-    text, values = _table_query(wanted)
+def read_by_sql(address: Address, wanted: RunFilter, *, columns: Collection[str] = COLUMNS) -> pd.DataFrame:
+    """Return every run that is wanted, in no particular order; of columns not asked for, nothing is known."""
+    text, values = _table_query(wanted, columns)
     with _reading(address) as (connection, sql):
         rows = connection.execute(sql(text), values).all()
-    columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
-    found: dict[str, Any] = dict(zip(COLUMNS, columns, strict=True))
-    found["status"] = [STATUSES[status] for status in found["status"]]
+    read = list(zip(*rows, strict=True)) or [()] * len(columns)
+    found: dict[str, Any] = dict(zip(columns, read, strict=True))
+    if "status" in found:
+        found["status"] = [wanted.statuses[status] for status in found["status"]]
     return make_table(found)
 
 
@@ -81,6 +90,12 @@ def sweep_run_by_sql(address: Address, sweep: str) -> tuple[str, Mapping[str, st
     return found[1], {key: value for key, value in tags}  # noqa: C416  (rows are no pairs to a type checker)
 
 
+def rows_of(address: Address, text: str, values: Mapping[str, str]) -> list[Any]:
+    """Return what a query of another file of this room answers."""
+    with _reading(address) as (connection, sql):
+        return list(connection.execute(sql(text), values).all())
+
+
 def revision_of(address: Address) -> str:
     """Return the revision of MLflow's tables; nothing where there are none."""
     from sqlalchemy import inspect
@@ -91,21 +106,27 @@ def revision_of(address: Address) -> str:
         return str(connection.execute(sql("SELECT version_num FROM alembic_version")).scalar() or "")
 
 
-def _table_query(wanted: RunFilter) -> tuple[str, dict[str, str]]:
-    """Return one query with a column per column of the table, and its values.
+def _table_query(wanted: RunFilter, columns: Collection[str]) -> tuple[str, dict[str, str]]:
+    """Return one query with a column per wanted column of the table, and its values.
 
     Every tag and metric is one look-up by primary key, so that the database hands over one row per run.
     """
-    values, joins, conditions = {"kind_key": schema.KIND, "kind": schema.CELL}, [], [ACTIVE]
-    joins.append("JOIN tags k ON k.run_uuid = r.run_uuid AND k.key = :kind_key AND k.value = :kind")
+    values: dict[str, str] = {}
+    joins, conditions = [], [ACTIVE]
     for n, (key, value) in enumerate(wanted.tags.items()):
         values |= {f"f{n}_key": key, f"f{n}": value}
         joins.append(f"JOIN tags f{n} ON f{n}.run_uuid = r.run_uuid AND f{n}.key = :f{n}_key AND f{n}.value = :f{n}")
+    if wanted.tasks:
+        names = {f"t{n}": task for n, task in enumerate(wanted.tasks)}
+        values |= {"tasks_key": schema.TASK, **names}
+        marks = ", ".join(f":{name}" for name in names)
+        joins.append(f"JOIN tags ft ON ft.run_uuid = r.run_uuid AND ft.key = :tasks_key AND ft.value IN ({marks})")
     if wanted.experiment:
         values["experiment"] = wanted.experiment
         conditions.append("e.name = :experiment")
     chosen = []
-    for n, (name, (place, key, _)) in enumerate(COLUMNS.items()):
+    for n, name in enumerate(columns):
+        place, key, _ = COLUMNS[name]
         if place not in _TABLES:
             chosen.append(_OF_RUN[name])
             continue
@@ -114,10 +135,10 @@ def _table_query(wanted: RunFilter) -> tuple[str, dict[str, str]]:
         chosen.append(f"c{n}.value")
     joins += _SCORE_JOINS
     values["score_key"] = schema.SCORE_KEY
-    conditions.append(f"r.status IN ({', '.join(repr(status) for status in STATUSES)})")
-    columns, tables = ", ".join(chosen), " ".join([RUNS, *joins])
+    conditions.append(f"r.status IN ({', '.join(repr(status) for status in wanted.statuses)})")
+    what, tables = ", ".join(chosen), " ".join([RUNS, *joins])
     # Only names of this file's own making are in the text; what users give travels as values.
-    return f"SELECT {columns} {tables} WHERE {' AND '.join(conditions)}", values
+    return f"SELECT {what} {tables} WHERE {' AND '.join(conditions)}", values
 
 
 _TABLES = {TAG: "tags", FINAL: "latest_metrics"}

@@ -15,6 +15,7 @@ from gnz_track.records import to_json
 from gnz_track.store import layout, schema
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.connection import connect, disconnect, says_in_one_line
+from gnz_track.store.curves import is_streamed
 from gnz_track.store.rest_reader import experiments_named, pages
 from gnz_track.store.run_record import RunRecord, SweepContext
 from gnz_track.types import Status
@@ -45,6 +46,7 @@ class Store:
         self._experiments: dict[str, str] = {}
         self._artifacts: dict[str, str] = {}
         self._streamed: dict[str, set[tuple[str, int]]] = {}
+        self._n_streamed: dict[str, int] = {}
         self._published: dict[str, str] = {}
 
     def __enter__(self) -> Self:
@@ -67,10 +69,15 @@ class Store:
             return self._create_run(record)
 
     def stream(self, run_id: str, series: Mapping[str, tuple[int, float]], *, at: int | None = None) -> None:
-        """Write the newest (epoch, value) of every series of a long cell, and a heartbeat, in one call."""
+        """Write the newest (epoch, value) of every series of a long cell, and a heartbeat, in one call.
+
+        As hours pass, fewer and fewer calls write points; a heartbeat is in each.
+        """
         from mlflow.entities import Metric, RunTag
 
         at = now() if at is None else at
+        self._n_streamed[run_id] = n = self._n_streamed.get(run_id, 0) + 1
+        series = series if is_streamed(n) else {}
         points = {(schema.curve_key(name), epoch): value for name, (epoch, value) in series.items()}
         metrics = [Metric(key, value, at, epoch) for (key, epoch), value in points.items()]
         with says_in_one_line(self.address):
@@ -96,6 +103,7 @@ class Store:
             self._log_batch(record, run_id, tags=layout.tags_of(record) if was_started else {})
             self._end(run_id, ENDED[record.status], at=record.ended_at)
             self._streamed.pop(run_id, None)
+            self._n_streamed.pop(run_id, None)
         return run_id
 
     def kill(self, run_id: str, reason: str, *, at: int | None = None) -> None:
@@ -140,6 +148,11 @@ class Store:
             copy.write_bytes(source.read_bytes())
             folder = str(Path(name).parent)
             self._repository(run_id).log_artifact(str(copy), None if folder == "." else folder)
+
+    def write_text(self, run_id: str, name: str, text: str) -> None:
+        """Write a text into a run under a name, which may hold folders."""
+        with says_in_one_line(self.address):
+            self._write_artifacts(run_id, {name: text})
 
     def mark_published(self, run_id: str, sweep: str, tags: Mapping[str, str]) -> None:
         """Tag a sweep's run with the table that lies in it; the next cell of the sweep takes the mark away."""
@@ -222,7 +235,7 @@ class Store:
 
         streamed = self._streamed.get(run_id, set())
         metrics = [Metric(key, value, record.ended_at, 0) for key, value in layout.final_metrics(record).items()]
-        curves = [Metric(*point) for point in layout.curve_points(record) if (point[0], point[3]) not in streamed]
+        curves = [Metric(*point) for point in layout.curve_points(record, streamed)]
         params = [Param(key, value) for key, value in layout.params_of(record).items()]
         self.tracking.log_batch(run_id, metrics + curves, params, [RunTag(*tag) for tag in tags.items()])
 

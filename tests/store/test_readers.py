@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from cells import REGRESSION, context_of, failed_record, record, sweep_records
+from cells import REGRESSION, TASK, context_of, failed_record, record, sweep_records
 from conftest import mlflow_server
 
 from gnz_track.errors import BadValue, GnzError
@@ -19,6 +19,7 @@ from gnz_track.store.results import COLUMNS, one_row_per_cell
 from gnz_track.store.run_filter import RunFilter
 from gnz_track.store.sql_reader import read_by_sql
 from gnz_track.store.writer import Store, open_store
+from gnz_track.types import Task
 
 SWEEP = RunFilter(sweep="first")
 
@@ -125,8 +126,30 @@ def test_selections_hold_what_they_name(store: Store) -> None:
     assert read_table(address, sweep="none").empty
     some = read_table(address, where={"model": "GAT", "seed": [0, 2], "task": "cora"})
     assert sorted(some["seed"]) == [0, 2]
-    for wanted in (RunFilter(sweep="second's", task="cora"), RunFilter(experiment="gnz/quick/zinc"), RunFilter()):
+    for wanted in (
+        RunFilter(sweep="second's", tasks=("cora",)),
+        RunFilter(tasks=("zinc", "cora")),
+        RunFilter(experiment="gnz/quick/zinc"),
+        RunFilter(),
+    ):
         same(*tables_of(address, wanted))
+
+
+def test_several_tasks_are_those_and_no_other(store: Store) -> None:
+    run_id = fill(store)
+    third = Task("a_third", TASK.task_type)
+    store.finish(record(0, task=third))
+    wanted = RunFilter(tasks=("zinc", "a_third"))
+    by_sql, by_rest = tables_of(store.address, wanted)
+    same(by_sql, by_rest)
+    assert by_sql["task"].value_counts().to_dict() == {"zinc": 4, "a_third": 1}
+    same(read_table(store.address, task=["zinc", "a_third"]), by_sql)
+    same(read_table(store.address, task=("cora", "cora")), read_table(store.address, task="cora"))
+    same(read_table(store.address, task=[]), read_table(store.address))
+    assert read_table(store.address, task=["none", "zin_", "zin%"]).empty
+    publish_table(store, "quick", "first", run_id=run_id)
+    assert read_published(store.address, "first", by_sql=True) is not None
+    same(read_table(store.address, sweep="first", task=["zinc", "a_third"]), by_sql)
 
 
 def test_published_table_is_cut_to_the_task(store: Store) -> None:

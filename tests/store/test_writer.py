@@ -140,6 +140,20 @@ def test_long_values_are_kept_whole_beside_the_run(store: Store, tmp_path: Path)
     assert json.loads(file.read_text()) == {"aggregation": text}
 
 
+def test_cell_of_many_hours_keeps_its_curve_short(store: Store) -> None:
+    n_epochs = 20_000
+    losses = tuple(1 / (epoch + 1) for epoch in range(n_epochs))
+    result = result_of(cell_of(), series={"train/loss": losses}, selected_epoch=12_345)
+    one = finished(result)
+    run_id = store.start(one)
+    for epoch in range(0, n_epochs, 20):
+        store.stream(run_id, {"train/loss": (epoch, losses[epoch])}, at=1000 + epoch)
+    store.finish(one, run_id)
+    epochs = sorted(point.step for point in store.tracking.get_metric_history(run_id, "curve/train/loss"))
+    assert len(epochs) == len(set(epochs)) <= 100
+    assert {0, 12_345, n_epochs - 1} <= set(epochs)
+
+
 def test_long_cell_streams_and_finishes_without_repeating_points(store: Store) -> None:
     cell = cell_of()
     begun = record_of_start(cell, context_of(), fingerprint="f", metric=ACCURACY, started_at=now())

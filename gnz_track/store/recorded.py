@@ -1,0 +1,34 @@
+"""The results table of records that were just written, without asking the store again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import pandas as pd
+
+from gnz_track.store import layout, schema
+from gnz_track.store.results import COLUMNS, FINAL, TAG, make_table
+from gnz_track.store.run_record import RunRecord
+
+__all__ = ["table_of_records"]
+
+
+def table_of_records(records: Iterable[tuple[str, RunRecord]]) -> pd.DataFrame:
+    """Return one row per (run id, record), in the given order; a record that waits on disk has no run id yet.
+
+    The rows are those that any reader gives of the same runs.
+    """
+    rows = [_row(run_id, record) for run_id, record in records]
+    return make_table({name: [row[name] for row in rows] for name in COLUMNS})
+
+
+def _row(run_id: str, record: RunRecord) -> dict[str, object]:
+    tags, metrics = layout.tags_of(record), layout.final_metrics(record)
+    of_run: dict[str, object] = {
+        "run_id": run_id,
+        "status": str(record.status),
+        "start_time": record.started_at,
+        "score": metrics.get(tags.get(schema.SCORE_KEY, "")),
+    }
+    places: dict[str, Mapping[str, object]] = {TAG: tags, FINAL: metrics}
+    return {name: places.get(place, of_run).get(key) for name, (place, key, _) in COLUMNS.items()}

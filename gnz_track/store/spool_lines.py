@@ -1,0 +1,74 @@
+"""The lines of a spool's file: environments and records, each with a digest of itself."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gnz_track.errors import GnzError
+from gnz_track.store.environment import Environment, GitState
+from gnz_track.store.run_record import RunRecord, SweepContext, record_from_json
+
+__all__ = ["CONTEXT", "RECORD", "Lines", "read_lines", "sealed"]
+
+CONTEXT, RECORD = "context", "record"
+
+
+@dataclass
+class Lines:
+    """What a file holds: the latest context of each sweep and environment, records by key, bad lines by number."""
+
+    contexts: dict[str, SweepContext] = field(default_factory=dict)
+    records: dict[str, RunRecord] = field(default_factory=dict)
+    bad: dict[int, bytes] = field(default_factory=dict)
+
+
+def read_lines(path: Path) -> Lines:
+    """Return what a file holds; a line that is no record is kept as it is."""
+    found = Lines()
+    for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
+        if not line:
+            continue
+        try:
+            kind, text = _opened(line)
+            _TAKE[kind](found, text)
+        except (ValueError, KeyError, TypeError, GnzError):
+            found.bad[number] = line
+    return found
+
+
+def _take_context(found: Lines, text: str) -> None:
+    facts: dict[str, Any] = json.loads(text)
+    facts["environment"] = Environment(**facts["environment"])
+    facts["git"] = GitState(**facts["git"])
+    context = SweepContext(**facts)
+    found.contexts[context.environment.digest] = context
+
+
+def _take_record(found: Lines, text: str) -> None:
+    record = record_from_json(text)
+    found.records.setdefault(record.key, record)
+
+
+_TAKE = {CONTEXT: _take_context, RECORD: _take_record}
+
+
+def sealed(kind: str, text: str) -> str:
+    """Return a line that tells whether it is whole: garbage in its middle may well be JSON still."""
+    return json.dumps({"digest": _digest(kind, text), "kind": kind, "text": text})
+
+
+def _opened(line: bytes) -> tuple[str, str]:
+    found = json.loads(line)
+    kind, text = found["kind"], found["text"]
+    if _digest(kind, text) != found["digest"]:
+        message = "the digest is another one"
+        raise ValueError(message)
+    return kind, text
+
+
+def _digest(kind: str, text: str) -> str:
+    return hashlib.sha256(f"{kind}:{text}".encode()).hexdigest()[:16]

@@ -1,0 +1,67 @@
+"""The spools of all stores on this machine: what waits in them, and what is left over of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from gnz_track.store.connection import file_lock
+from gnz_track.store.spool import DONE, LINES, LOCK, STORE_FILE, count_lines, spool_home
+
+__all__ = ["Waiting", "clear_spool", "describe_spools"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting:
+    """What of one sweep waits for which store; ``store`` is empty where nobody noted it."""
+
+    store: str
+    sweep: str
+    n_records: int
+    n_unreadable: int
+    folder: Path
+
+
+def describe_spools() -> list[Waiting]:
+    """Return what waits, of all stores, sorted by folder and sweep."""
+    found = []
+    for path in sorted(spool_home().glob("*/*" + LINES)):
+        n_records, n_unreadable = count_lines(path)
+        if n_records or n_unreadable:
+            note = path.with_name(STORE_FILE)
+            store = note.read_text(encoding="utf-8", errors="replace").strip() if note.exists() else ""
+            found.append(
+                Waiting(
+                    store=store,
+                    sweep=path.stem,
+                    n_records=n_records,
+                    n_unreadable=n_unreadable,
+                    folder=path.parent,
+                )
+            )
+    return found
+
+
+def clear_spool(folder: Path, *, removes: bool = True) -> list[Path]:
+    """Remove the files of sweeps of which nothing waits, and return them; without ``removes``, return them only.
+
+    Sweeps that a process is writing, and lines that were kept aside, are left alone.
+    """
+    files = folder.iterdir() if folder.is_dir() else ()
+    stems = {path.with_suffix("") for path in files if path.suffix in {LINES, DONE, LOCK}}
+    return [path for stem in sorted(stems) for path in _clear_sweep(stem, removes=removes)]
+
+
+def _clear_sweep(stem: Path, *, removes: bool) -> list[Path]:
+    with file_lock(stem.with_suffix(LOCK), waits=False) as is_ours:
+        if not is_ours or _holds_anything(stem.with_suffix(LINES)):
+            return []
+        # Records before their marks, which mean nothing alone; the lock last, while it is held.
+        cleared = [path for path in map(stem.with_suffix, (LINES, DONE, LOCK)) if path.exists()]
+        for path in cleared if removes else ():
+            path.unlink()
+    return cleared
+
+
+def _holds_anything(path: Path) -> bool:
+    return path.exists() and any(count_lines(path))

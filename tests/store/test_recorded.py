@@ -1,0 +1,60 @@
+"""Rows of records that were just written are those that readers give."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from cells import cell_of, context_of, finished, record, result_of, sweep_records
+
+from gnz_track.records import to_json
+from gnz_track.store.reading import read_table
+from gnz_track.store.recorded import table_of_records
+from gnz_track.store.rest_reader import read_by_rest
+from gnz_track.store.results import COLUMNS, empty_table, one_row_per_cell
+from gnz_track.store.run_filter import RunFilter
+from gnz_track.store.run_record import record_from_json
+from gnz_track.store.writer import Store
+
+
+def same(a: pd.DataFrame, b: pd.DataFrame) -> None:
+    pd.testing.assert_frame_equal(a, b, check_exact=True)
+
+
+def test_rows_are_those_of_all_readers(store: Store) -> None:
+    records = list(sweep_records(context_of()))
+    recorded = table_of_records([(store.finish(one), one) for one in records])
+    assert list(recorded["seed"]) == [one.seed for one in records], "the order is the given one"
+    same(one_row_per_cell(recorded), read_table(store.address))
+    same(one_row_per_cell(recorded), one_row_per_cell(read_by_rest(store.address, RunFilter())))
+
+
+def test_rows_of_odd_results_are_those_of_readers(store: Store) -> None:
+    odd = {"score": float("nan"), "scores": {"accuracy": float("nan")}}
+    scores = {"accuracy": 1 / 3, "hits@10": 0.25}
+    records = [
+        finished(result_of(cell_of(seed=0), **odd)),
+        finished(result_of(cell_of(seed=1), score=0.25, metric="hits@10", scores=scores)),
+        finished(result_of(cell_of(seed=2, norm="é" * 5000), peak_device_mib=0.1, n_parameters=None)),
+    ]
+    recorded = table_of_records([(store.finish(one), one) for one in records])
+    same(one_row_per_cell(recorded), read_table(store.address))
+    assert list(recorded["status"]) == ["failed", "finished", "finished"]
+    assert list(recorded["score"])[1] == 0.25
+
+
+def test_record_that_waits_gives_the_row_that_it_will_have(store: Store) -> None:
+    one = record(3, lr=0.1)
+    waiting = table_of_records([("", record_from_json(to_json(one)))])
+    [run_id] = waiting["run_id"]
+    assert run_id == ""
+    written = table_of_records([(store.finish(one), one)])
+    same(waiting.drop(columns="run_id"), written.drop(columns="run_id"))
+
+
+def test_no_records_are_the_empty_table() -> None:
+    same(table_of_records([]), empty_table())
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_types_do_not_depend_on_the_content(column: str) -> None:
+    assert table_of_records([("", record())])[column].dtype == empty_table()[column].dtype
