@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from gnz_track.types import Cell, CellResult
 
-__all__ = ["Done", "Event", "Points", "Started", "results_of"]
+__all__ = ["Done", "Event", "Points", "Started", "Tell", "gather", "ignore", "results_of"]
+
+# Cells shorter than this are reported once, when they end.
+STREAM_INTERVAL = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +42,30 @@ class Done:
 
 
 Event = Started | Points | Done
+Tell = Callable[[Event], None]
+
+
+def ignore(_: Event) -> None:
+    """Hear an event and do nothing."""
 
 
 def results_of(events: Iterable[Event]) -> Iterator[CellResult]:
     """Yield the results among events."""
     return (event.result for event in events if isinstance(event, Done))
+
+
+def gather(cell: Cell, tell: Tell) -> Callable[[int, Mapping[str, float]], None]:
+    """Return an observer of epochs that tells what has gathered every few seconds."""
+    gathered: list[tuple[int, Mapping[str, float]]] = []
+    told = time.monotonic()
+
+    def observe(epoch: int, row: Mapping[str, float]) -> None:
+        nonlocal told
+        gathered.append((epoch, dict(row)))
+        now = time.monotonic()
+        if now - told >= STREAM_INTERVAL:
+            tell(Points(cell=cell, rows=tuple(gathered)))
+            gathered.clear()
+            told = now
+
+    return observe

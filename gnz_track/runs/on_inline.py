@@ -6,6 +6,7 @@ import ctypes
 import sys
 from collections.abc import Iterable, Iterator
 
+from gnz_track.runs.events import Started, Tell, gather, ignore
 from gnz_track.runs.one import run_one
 from gnz_track.types import Cell, CellResult
 
@@ -16,11 +17,12 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _LARGEST_MMAP_THRESHOLD, _TRIM_AT = 32 * 2**20, 2**30
 
 
-def run_inline(cells: Iterable[Cell]) -> Iterator[CellResult]:
-    """Yield the result of each cell as it is done, in the given order."""
+def run_inline(cells: Iterable[Cell], tell: Tell = ignore) -> Iterator[CellResult]:
+    """Yield the result of each cell as it is done, in the given order; ``tell`` hears what goes on meanwhile."""
     keep_freed_memory()
     for cell in cells:
-        yield run_one(cell)
+        tell(Started(cell=cell))
+        yield run_one(cell, observe=gather(cell, tell))
 
 
 def keep_freed_memory() -> None:

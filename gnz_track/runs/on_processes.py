@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import cast
 
-from gnz_track.errors import BadValue
 from gnz_track.runs.events import Done, Event, Started
 from gnz_track.runs.one import metric_of
 from gnz_track.types import Cell, CellResult, Failure, Status
@@ -34,10 +33,6 @@ def run_on_processes(cells: Sequence[Cell], *, jobs: int, timeout: float | None 
 
     ``timeout`` is the longest time in seconds for one cell. Closing the iterator ends all workers at once.
     """
-    if jobs < 1:
-        raise BadValue("jobs", jobs, "a whole number from 1 upwards", command="--jobs 2")
-    if timeout is not None and not timeout > 0:
-        raise BadValue("timeout", timeout, "seconds, more than 0", command="--timeout 300")
     waiting = deque(cells)
     workers = [_Worker() for _ in range(min(jobs, len(cells)))]
     try:

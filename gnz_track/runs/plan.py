@@ -16,9 +16,9 @@ from gnz_track.datasets.frozen import FrozenDataset, open_frozen
 from gnz_track.datasets.preparation import prepare
 from gnz_track.errors import BadValue, NothingToRun
 from gnz_track.training.metrics import METRICS
-from gnz_track.types import Cell, CellResult, ModelRow, Protocol, Task
+from gnz_track.types import Cell, ModelRow, Protocol, Task
 
-__all__ = ["Plan", "Skipped", "in_order", "make_plan", "resolve_device"]
+__all__ = ["Place", "Plan", "Skipped", "make_plan", "resolve_device"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,16 +79,6 @@ def make_plan(
         impossible = [f"{item.task} x {item.model}: {item.reason}" for item in skipped]
         raise NothingToRun(impossible or ["no task, no model or no seed was chosen"])
     return Plan(cells=tuple(cells), skipped=tuple(skipped))
-
-
-def in_order(results: Iterable[CellResult], plan: Plan) -> list[CellResult]:
-    """Return results, which come in any order, in the order of their cells in the plan."""
-    place = {_name(cell): number for number, cell in enumerate(plan.cells)}
-    return sorted(results, key=lambda result: place[_name(result.cell)])
-
-
-def _name(cell: Cell) -> tuple[str, str, int]:
-    return cell.task.name, cell.model.name, cell.seed
 
 
 def resolve_device(device: str) -> str:

@@ -9,17 +9,12 @@ from __future__ import annotations
 import ctypes
 import signal
 import sys
-import time
-from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 
-from gnz_track.runs.events import Done, Points, Started
-from gnz_track.types import Cell
+from gnz_track.runs.events import Done, Started, gather
 
 __all__ = ["serve"]
 
-# Cells shorter than this are reported once, when they end.
-STREAM_INTERVAL = 10.0
 _DIE_WITH_PARENT = 1
 
 
@@ -35,24 +30,7 @@ def serve(pipe: Connection) -> None:
         except EOFError:
             return
         pipe.send(Started(cell=cell))
-        pipe.send(Done(result=run_one(cell, observe=_stream(cell, pipe))))
-
-
-def _stream(cell: Cell, pipe: Connection) -> Callable[[int, Mapping[str, float]], None]:
-    """Return an observer of epochs that sends what has gathered every few seconds."""
-    gathered: list[tuple[int, Mapping[str, float]]] = []
-    sent = time.monotonic()
-
-    def observe(epoch: int, row: Mapping[str, float]) -> None:
-        nonlocal sent
-        gathered.append((epoch, dict(row)))
-        now = time.monotonic()
-        if now - sent >= STREAM_INTERVAL:
-            pipe.send(Points(cell=cell, rows=tuple(gathered)))
-            gathered.clear()
-            sent = now
-
-    return observe
+        pipe.send(Done(result=run_one(cell, observe=gather(cell, pipe.send))))
 
 
 def main() -> None:

@@ -22,6 +22,8 @@ PACKAGE = "gnz_track"
 LINES: tuple[frozenset[str], ...] = (
     frozenset({"__main__"}),
     frozenset({"cli", "pipeline"}),
+    # What both of them call, and users: one function from names to a report.
+    frozenset({"benchmark"}),
     frozenset({"tuning", "quality", "selection", "report"}),
     frozenset({"runs"}),
     frozenset({"datasets", "models", "training", "store", "stats"}),
@@ -49,8 +51,10 @@ CHEAP = frozenset({"cli", "registry", "types", "kinds", "records", "seeds", "err
 NO_NAMES = re.compile(r"(utils?|helpers?|base|managers?|common|misc|_[a-z].*)")
 MOST_LINES, MOST_BODY_LINES, MOST_PARAMETERS = 300, 40, 7
 
-# "file:function" -> why it may have more lines or parameters than others. Empty is the aim.
-EXCEPTIONS: dict[str, str] = {}
+# "file:function" -> why it may have more lines or parameters than others. Few is the aim.
+EXCEPTIONS: dict[str, str] = {
+    "benchmark.py:run_benchmark": "the published signature, by which scripts move over with one changed import",
+}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

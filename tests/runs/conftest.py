@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from torch_geometric.data import Data
 from gnz_track.datasets.frozen import FrozenDataset, freeze
 from gnz_track.models.adapters import multi_task_factory
 from gnz_track.models.catalogue import describe
+from gnz_track.store.address import Address, parse_address
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Category, Cell, DatasetRow, ModelRow, Protocol, Task, TaskType
 
@@ -195,3 +197,21 @@ def cell_on(frozen: Callable[[World], FrozenDataset]) -> Callable[..., Cell]:
         return replace(cell, **changes)
 
     return cell_on
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an sqlite store without runs: creating its tables takes a second, copying it none."""
+    from gnz_track.store.writer import open_store
+
+    file = tmp_path_factory.mktemp("template") / "gnz.db"
+    open_store(str(file)).close()
+    return file
+
+
+@pytest.fixture
+def address(empty_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Address:
+    """Return a store of one's own, without runs; what waits on the disk is kept beside it."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("GNZ_STORE", raising=False)
+    return parse_address(str(shutil.copy(empty_database, tmp_path / "gnz.db")))

@@ -1,12 +1,13 @@
-"""Results of many cells in one short table."""
+"""A results table in a few lines: one per task and model."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gnz_track.types import CellResult, Direction
+import pandas as pd
+
+from gnz_track.kinds import Direction
 
 __all__ = ["SummaryRow", "summarise"]
 
@@ -25,25 +26,24 @@ class SummaryRow:
     seconds: float
 
 
-def summarise(results: Iterable[CellResult]) -> list[SummaryRow]:
+def summarise(table: pd.DataFrame) -> list[SummaryRow]:
     """Return one row per (task, model), in order of appearance; failed cells are counted and never averaged."""
-    groups: dict[tuple[str, str], list[CellResult]] = {}
-    for result in results:
-        groups.setdefault((result.cell.task.name, result.cell.model.name), []).append(result)
-    return [_row(task, model, group) for (task, model), group in groups.items()]
+    groups = table.groupby(["task", "model"], sort=False)
+    return [_row(str(task), str(model), group) for (task, model), group in groups]
 
 
-def _row(task: str, model: str, group: list[CellResult]) -> SummaryRow:
-    scores = [result.score for result in group if result.score is not None]
+def _row(task: str, model: str, group: pd.DataFrame) -> SummaryRow:
+    finished = group[group["status"] == "finished"]
+    scores = [float(score) for score in finished["score"]]
     # The metric of a cell that failed early is only presumed.
-    example = next((result for result in group if result.is_finished), group[0])
+    example = (finished if len(finished) else group).iloc[0]
     return SummaryRow(
         task=task,
         model=model,
-        metric=example.metric,
-        direction=example.direction,
+        metric=str(example["metric"]),
+        direction=Direction(str(example["direction"])),
         mean=statistics.fmean(scores) if scores else None,
         n_finished=len(scores),
         n_failed=len(group) - len(scores),
-        seconds=sum(result.seconds for result in group),
+        seconds=float(group["seconds"].sum()),
     )

@@ -1,0 +1,109 @@
+"""What is left of a plan once past runs are counted, and how long it may take."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from gnz_track.errors import StoreUnreachable
+from gnz_track.runs.fingerprint import fingerprint
+from gnz_track.runs.plan import Plan
+from gnz_track.store.address import Address
+from gnz_track.store.reading import read_table
+from gnz_track.store.recorded import table_of_records
+from gnz_track.store.results import empty_table, one_row_per_cell
+from gnz_track.store.spool import spool_folder, waiting_records
+from gnz_track.store.sweeps import has_tables
+from gnz_track.types import Cell
+
+__all__ = ["Agenda", "Paces", "make_agenda"]
+
+
+class Paces:
+    """Seconds per epoch of (task, model), learnt from past runs and from each cell that ends."""
+
+    def __init__(self, known: Mapping[tuple[str, str], float] | None = None) -> None:
+        self._known = {pair: [pace] for pair, pace in (known or {}).items()}
+
+    def learn(self, cell: Cell, seconds: float) -> None:
+        """Take the time of a cell into account."""
+        self._known.setdefault(_pair(cell), []).append(seconds / cell.epochs)
+
+    def seconds(self, cell: Cell) -> float | None:
+        """Return how long a cell may take; None where no such cell was seen."""
+        seen = self._known.get(_pair(cell))
+        return statistics.median(seen) * cell.epochs if seen else None
+
+    def total(self, cells: Iterable[Cell]) -> float | None:
+        """Return how long cells may take one after another; what was never seen counts as the average of the rest.
+
+        None where nothing was seen at all.
+        """
+        expected = [self.seconds(cell) for cell in cells]
+        known = [seconds for seconds in expected if seconds is not None]
+        return statistics.fmean(known) * len(expected) if known else None if expected else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Agenda:
+    """A plan, the rows of its cells that are finished already, and the cells to train, longest first.
+
+    ``notices`` are sentences for the user about what could not be looked up.
+    """
+
+    plan: Plan
+    finished: pd.DataFrame
+    cells: tuple[Cell, ...]
+    paces: Paces
+    notices: tuple[str, ...] = ()
+
+
+def make_agenda(plan: Plan, address: Address, *, is_fresh: bool = False) -> Agenda:
+    """Look up what of a plan is finished; nothing is written. ``is_fresh`` trains everything again.
+
+    Records that wait on this disk count as well as runs in the store.
+    """
+    past, notices = _read_past(plan.cells, address)
+    paces = _paces(past)
+    wanted = {fingerprint(cell): cell for cell in plan.cells}
+    is_finished = past["fingerprint"].isin(list(wanted)) & (past["status"] == "finished")
+    finished = one_row_per_cell(past[is_finished]) if not is_fresh else empty_table()
+    done = set(finished["fingerprint"])
+    cells = [cell for key, cell in wanted.items() if key not in done]
+    return Agenda(plan, finished, tuple(_longest_first(cells, paces)), paces, notices)
+
+
+def _read_past(cells: Sequence[Cell], address: Address) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    tasks = tuple(dict.fromkeys(cell.task.name for cell in cells))
+    waiting = table_of_records(("", record) for record in waiting_records(spool_folder(address)))
+    try:
+        stored = read_table(address, task=tasks) if has_tables(address) else empty_table()
+    except StoreUnreachable as error:
+        return waiting, (f"{error}. Past runs are unknown: what does not wait on this disk is trained anew.",)
+    # An empty table has no types that could be joined with those of the other.
+    parts = [table for table in (stored, waiting) if not table.empty]
+    return (pd.concat(parts, ignore_index=True) if parts else empty_table()), ()
+
+
+def _paces(past: pd.DataFrame) -> Paces:
+    known = past[past["seconds_per_epoch"].notna()]
+    medians = known.groupby(["task", "model"])["seconds_per_epoch"].median()
+    return Paces({(str(task), str(model)): float(pace) for (task, model), pace in medians.items()})
+
+
+def _longest_first(cells: Sequence[Cell], paces: Paces) -> list[Cell]:
+    """Sort so that no long cell is left over for the end; those never seen come first, since they may be long."""
+
+    def length(cell: Cell) -> float:
+        seconds = paces.seconds(cell)
+        return math.inf if seconds is None else seconds
+
+    return sorted(cells, key=length, reverse=True)
+
+
+def _pair(cell: Cell) -> tuple[str, str]:
+    return cell.task.name, cell.model.name

@@ -1,0 +1,125 @@
+"""How far a sweep is: a live line on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Any, Self
+
+from gnz_track.runs.agenda import Agenda
+from gnz_track.runs.events import Done, Event
+from gnz_track.runs.fingerprint import fingerprint
+from gnz_track.types import CellResult
+
+__all__ = ["Progress", "format_seconds"]
+
+# Without a terminal, at most one line in so many seconds.
+PLAIN_INTERVAL = 5.0
+
+
+class Progress:
+    """Shows on standard error how many cells are done, failed and left; hears the events of a sweep.
+
+    The time left is what past runs, and the cells of this sweep so far, say of the cells that are left.
+    """
+
+    def __init__(self, agenda: Agenda, *, jobs: int = 1) -> None:
+        self.n_done = self.n_failed = 0
+        self.total = len(agenda.cells)
+        self._left = {fingerprint(cell): cell for cell in agenda.cells}
+        self._paces, self._jobs = agenda.paces, jobs
+        self._line = _Live(self.total) if sys.stderr.isatty() else _Plain()
+
+    def __enter__(self) -> Self:
+        self._line.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._line.stop()
+
+    def hear(self, event: Event) -> None:
+        """Count a cell that ended, and show it."""
+        if not isinstance(event, Done):
+            return
+        result = event.result
+        self.n_done += 1
+        self.n_failed += not result.is_finished
+        self._left.pop(fingerprint(result.cell), None)
+        if result.is_finished:
+            self._paces.learn(result.cell, result.seconds)
+        self._line.show(self._describe(result), self.n_done, is_last=self.n_done == self.total)
+
+    def seconds_left(self) -> float | None:
+        """Return how long the cells that are left may take; None where nothing is known of them."""
+        total = self._paces.total(self._left.values())
+        if total is None:
+            return None
+        # However many workers there are, the longest cell is not shared among them.
+        longest = max((self._paces.seconds(cell) or 0.0 for cell in self._left.values()), default=0.0)
+        return max(total / max(1, min(self._jobs, len(self._left))), longest)
+
+    def _describe(self, result: CellResult) -> str:
+        left = self.seconds_left()
+        failed = f", {self.n_failed} failed" if self.n_failed else ""
+        score = "failed" if result.score is None else f"{result.metric} {result.score:.3f}"
+        time_left = "time left unknown" if left is None else f"about {format_seconds(left)} left"
+        return f"{self.n_done}/{self.total} cells{failed}, {time_left}, last: {result.cell.label} {score}"
+
+
+def format_seconds(seconds: float) -> str:
+    """Write a duration with two units at most.
+
+    >>> format_seconds(7.4), format_seconds(125), format_seconds(7300)
+    ('7 s', '2 min 5 s', '2 h 1 min')
+    """
+    whole = round(seconds)
+    hours, minutes = whole // 3600, whole // 60 % 60
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
+
+
+class _Plain:
+    """Lines for a log."""
+
+    def __init__(self) -> None:
+        self._shown = time.monotonic()
+
+    def start(self) -> None:
+        self._shown = time.monotonic()
+
+    def stop(self) -> None:
+        """Leave the last line as it is."""
+
+    def show(self, text: str, n_done: int, *, is_last: bool) -> None:
+        del n_done
+        now = time.monotonic()
+        if is_last or now - self._shown >= PLAIN_INTERVAL:
+            self._shown = now
+            sys.stderr.write(text + "\n")
+            sys.stderr.flush()
+
+
+class _Live:
+    """One line that is written again and again."""
+
+    def __init__(self, total: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+
+        # Names are text as it is, never markup.
+        text = TextColumn("{task.description}", markup=False)
+        self._bar: Any = Bar(BarColumn(bar_width=20), TimeElapsedColumn(), text, console=Console(stderr=True))
+        self._follower = self._bar.add_task("starting", total=total)
+
+    def start(self) -> None:
+        self._bar.start()
+
+    def stop(self) -> None:
+        self._bar.stop()
+
+    def show(self, text: str, n_done: int, *, is_last: bool) -> None:
+        del is_last
+        self._bar.update(self._follower, completed=n_done, description=text)

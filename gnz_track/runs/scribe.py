@@ -1,0 +1,269 @@
+"""Turns what an executor tells into records, writes them, and goes on without a store that has gone away."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import pandas as pd
+
+from gnz_track.datasets.frozen import open_frozen
+from gnz_track.errors import GnzError, StoreUnreachable, StoreUnusable
+from gnz_track.runs.events import Done, Event, Points, Started
+from gnz_track.runs.fingerprint import fingerprint
+from gnz_track.runs.one import metric_of
+from gnz_track.runs.plan import Plan
+from gnz_track.store.address import SQLITE, Address
+from gnz_track.store.environment import collect_environment, read_git
+from gnz_track.store.owners import this_owner
+from gnz_track.store.reading import publish_table
+from gnz_track.store.reaping import reap
+from gnz_track.store.recorded import table_of_records
+from gnz_track.store.run_record import RunRecord, SweepContext, record_of, record_of_start
+from gnz_track.store.schema import PLAN_FILE
+from gnz_track.store.spool import Spool, deliver, make_spool_folder, replay, spool_folder
+from gnz_track.store.writer import FAILED, FINISHED, Store, now, open_store
+from gnz_track.types import Cell, CellResult
+
+__all__ = ["Scribe", "Tracking"]
+
+MILLISECONDS_BETWEEN_BEATS = 600_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tracking:
+    """Where and under which name a sweep is written; ``source`` says what was called."""
+
+    address: Address
+    sweep: str
+    suite: str = "custom"
+    version: str = ""
+    source: str = "gnz"
+
+
+class Scribe:
+    """The one writer of a sweep; a context manager that leaves no run of its own without an end."""
+
+    def __init__(self, tracking: Tracking, *, plan: Plan) -> None:
+        self.notices: list[str] = []
+        self._tracking, self._plan = tracking, plan
+        self._folder = spool_folder(tracking.address)
+        self._context = SweepContext(
+            sweep=tracking.sweep,
+            suite=tracking.suite,
+            environment=collect_environment(),
+            git=read_git(Path.cwd()),
+            owner=str(this_owner()),
+            version=tracking.version,
+            source_name=tracking.source,
+        )
+        self._spool = Spool(self._folder, self._context)
+        self._store: Store | None = None
+        self._file: tuple[int, int] | None = None
+        self._sweep_run, self._beaten = "", now()
+        self._started: dict[str, tuple[Cell, int]] = {}
+        self._begun: dict[str, str] = {}
+        self._written: list[tuple[str, RunRecord]] = []
+        # One attempt at each cell in one call; a later call is another attempt.
+        self._attempt = uuid.uuid4().hex[:12]
+
+    def __enter__(self) -> Self:
+        try:
+            with contextlib.ExitStack() as stack:
+                self._open(stack)
+                self._stack = stack.pop_all()
+        except OSError as error:
+            # What the store says is no OSError any more: this is the disk on which results are to wait.
+            self._close_store()
+            remedy = "set XDG_DATA_HOME to a folder that you own"
+            raise StoreUnusable(self._folder, str(error), remedy=remedy) from error
+        except BaseException:
+            self._close_store()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            with self._stack:
+                self._kill_running("the sweep was interrupted" if kind else "its executor left it")
+                self._guard(self._close_sweep)
+            self._catch_up()
+        finally:
+            self._close_store()
+
+    def take(self, event: Event) -> None:
+        """Write what an event says."""
+        self._TAKE[type(event)](self, event)
+
+    def table(self) -> pd.DataFrame:
+        """Return the rows of all cells that ended so far."""
+        return table_of_records(self._written)
+
+    def _start(self, event: Started) -> None:
+        self._started[fingerprint(event.cell)] = (event.cell, now())
+
+    def _stream(self, event: Points) -> None:
+        key = fingerprint(event.cell)
+        epoch, row = event.rows[-1]
+        points = {name: (epoch, value) for name, value in row.items() if math.isfinite(value)}
+        self._guard(lambda store: store.stream(self._begin(key, event.cell, store), points))
+
+    def _end(self, event: Done) -> None:
+        result = event.result
+        self._beat()
+        key = fingerprint(result.cell)
+        self._started.pop(key, None)
+        record = self._record(result, key)
+        run_id = self._begun.pop(key, "")
+        self._see_that_file_is_there()
+        try:
+            if self._store is None:
+                self._spool.append(record)
+            else:
+                run_id = deliver(self._spool, self._store, record, run_id=run_id)
+        except StoreUnreachable as error:
+            self._lose(error)
+        except GnzError as error:
+            self._note(f"{error}. The record waits on this disk: gnz sync")
+        except OSError as error:
+            run_id = self._write_without_disk(record, run_id, error)
+        self._written.append((run_id, record))
+
+    _TAKE: ClassVar[dict[type, Callable[[Scribe, Any], None]]] = {Started: _start, Points: _stream, Done: _end}
+
+    def _beat(self) -> None:
+        """Say now and then that the sweep's own run is alive: its machine may not be the one that looks for dead."""
+        if self._sweep_run and now() - self._beaten > MILLISECONDS_BETWEEN_BEATS:
+            self._beaten = now()
+            self._guard(lambda store: store.stream(self._sweep_run, {}, at=self._beaten))
+
+    def _record(self, result: CellResult, key: str) -> RunRecord:
+        return record_of(result, self._context, fingerprint=key, ended_at=now(), attempt=self._attempt)
+
+    def _begin(self, key: str, cell: Cell, store: Store) -> str:
+        """Return the run of a cell that runs, created where there is none yet."""
+        if key not in self._begun:
+            metric = metric_of(cell.task, is_multi_label=open_frozen(cell.data).is_multi_label)
+            record = record_of_start(
+                cell,
+                self._context,
+                fingerprint=key,
+                metric=metric,
+                started_at=self._started[key][1],
+                attempt=self._attempt,
+            )
+            self._begun[key] = store.start(record)
+        return self._begun[key]
+
+    def _write_without_disk(self, record: RunRecord, run_id: str, error: OSError) -> str:
+        """Write to the store alone where the disk takes nothing more; where there is no store, nothing is safe."""
+        if self._store is not None:
+            self._note(f"nothing can be written to {self._folder}: {error}. Results go to the store alone")
+            with contextlib.suppress(StoreUnreachable):
+                # The disk may have failed once the store had the record.
+                known = self._store.runs_of_sweep(record.suite, record.sweep)
+                run_id, status = known.get(record.key, (run_id, ""))
+                return run_id if status in {FINISHED, FAILED} else self._store.finish(record, run_id)
+        remedy = f"make room, then type the same command again; {record.task} {record.name} is trained anew"
+        raise StoreUnusable(self._folder, f"no result can be kept: {error}", remedy=remedy) from error
+
+    def _kill_running(self, reason: str) -> None:
+        for key, (cell, _) in self._started.items():
+            self._guard(
+                lambda store, key=key, cell=cell: store.kill(self._begin(key, cell, store), f"Killed: {reason}")
+            )
+
+    def _open(self, stack: contextlib.ExitStack) -> None:
+        try:
+            self._open_store()
+            self._open_spool(stack)
+            self._open_sweep()
+        except StoreUnreachable as error:
+            self._lose(error)
+            self._open_spool(stack)
+
+    def _open_store(self) -> None:
+        self._store = open_store(self._tracking.address)
+        self._file = _identity(self._tracking.address)
+        # What an earlier call could not write comes first; then nobody's run is taken for a dead one.
+        for sentence in replay(self._folder, self._store).complaints:
+            self._note(sentence)
+        for run in reap(self._store):
+            self._note(f"marked as killed: {run.name}, {run.reason}")
+
+    def _open_spool(self, stack: contextlib.ExitStack) -> None:
+        if not self._spool.is_open:
+            make_spool_folder(self._tracking.address)
+            stack.enter_context(self._spool)
+
+    def _open_sweep(self) -> None:
+        if self._store is not None:
+            self._sweep_run = self._store.open_sweep(self._context)
+            fingerprints = sorted(map(fingerprint, self._plan.cells))
+            self._store.write_text(self._sweep_run, PLAN_FILE, json.dumps(fingerprints))
+
+    def _close_sweep(self, store: Store) -> None:
+        if not self._sweep_run:
+            return
+        publish_table(store, self._tracking.suite, self._tracking.sweep, run_id=self._sweep_run)
+        store.close_sweep(self._sweep_run)
+
+    def _catch_up(self) -> None:
+        """Write what waits once more, where the store went away and may be back; say so where it is not."""
+        if not self._spool.path.exists():
+            return
+        try:
+            self._store = self._store or open_store(self._tracking.address)
+            done = replay(self._folder, self._store)
+        except (GnzError, OSError) as error:
+            self._note(f"results wait on this disk; when the store answers again, type: gnz sync ({error})")
+        else:
+            for sentence in done.complaints:
+                self._note(sentence)
+            if done.written:
+                self._note(f"the store answers again: {len(done.written)} results that waited are written")
+
+    def _guard(self, write: Callable[[Store], object]) -> None:
+        self._see_that_file_is_there()
+        if self._store is None:
+            return
+        try:
+            write(self._store)
+        except StoreUnreachable as error:
+            self._lose(error)
+        except GnzError as error:
+            self._note(str(error))
+
+    def _see_that_file_is_there(self) -> None:
+        """Leave a store whose file was removed or replaced: who has it open still writes, and nobody will read it."""
+        address = self._tracking.address
+        if self._store is not None and _identity(address) != self._file:
+            self._lose(StoreUnreachable(address, "its file was removed or replaced", remedy="put it back"))
+
+    def _lose(self, error: StoreUnreachable) -> None:
+        self._note(f"{error}. Training goes on; results wait on this disk.")
+        self._close_store()
+
+    def _close_store(self) -> None:
+        if self._store is not None:
+            self._store.close()
+        self._store = None
+
+    def _note(self, sentence: str) -> None:
+        if sentence not in self.notices:
+            self.notices.append(sentence)
+
+
+def _identity(address: Address) -> tuple[int, int] | None:
+    """Return what tells the file of an sqlite store from any other; None where there is none."""
+    try:
+        found = address.file.stat() if address.kind == SQLITE else None
+    except FileNotFoundError:
+        return None
+    return (found.st_dev, found.st_ino) if found else None

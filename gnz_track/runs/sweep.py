@@ -1,0 +1,76 @@
+"""A sweep: what is left of a plan, trained by an executor and written by this one process.
+
+The same call again goes on where the last one stopped. Results reach the disk before they reach the store, so a store
+that is away costs none of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from gnz_track.runs.agenda import Agenda
+from gnz_track.runs.events import Done, Event, Tell, ignore
+from gnz_track.runs.executors import Executor
+from gnz_track.runs.fingerprint import fingerprint
+from gnz_track.runs.plan import Plan, Skipped
+from gnz_track.runs.scribe import Scribe, Tracking
+from gnz_track.store.results import one_row_per_cell
+from gnz_track.types import Cell, CellResult
+
+__all__ = ["Sweep", "in_order", "name_sweep", "run_sweep"]
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """What came of a sweep: a row per cell of its plan, the results of this call, and words for the user."""
+
+    name: str
+    table: pd.DataFrame
+    results: tuple[CellResult, ...]
+    skipped: tuple[Skipped, ...]
+    notices: tuple[str, ...]
+
+    def series(self) -> dict[str, Mapping[str, tuple[float, ...]]]:
+        """Return fingerprint -> series, of the cells that this call trained."""
+        return {fingerprint(result.cell): result.series for result in self.results}
+
+
+def run_sweep(agenda: Agenda, tracking: Tracking, *, execute: Executor, tell: Tell = ignore) -> Sweep:
+    """Train the cells of an agenda and write each as it ends; ``tell`` hears of every event once it is written.
+
+    An interrupt ends the workers: what was done is kept, and what was running is marked as killed.
+    """
+    results = []
+    with Scribe(tracking, plan=agenda.plan) as scribe:
+
+        def hear(event: Event) -> None:
+            scribe.take(event)
+            tell(event)
+
+        with contextlib.closing(execute(agenda.cells, hear)) as ended:
+            for result in ended:
+                results.append(result)
+                hear(Done(result=result))
+    rows = [table for table in (agenda.finished, scribe.table()) if not table.empty]
+    table = one_row_per_cell(pd.concat(rows, ignore_index=True)) if rows else agenda.finished
+    notices = (*agenda.notices, *scribe.notices)
+    return Sweep(tracking.sweep, in_order(table, agenda.plan), tuple(results), agenda.plan.skipped, notices)
+
+
+def in_order(table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+    """Return the rows of a results table in the order of their cells in the plan."""
+    places = {fingerprint(cell): number for number, cell in enumerate(plan.cells)}
+    return table.iloc[table["fingerprint"].map(places).argsort(kind="stable")].reset_index(drop=True)
+
+
+def name_sweep(cells: Iterable[Cell], *, suite: str, is_fresh: bool = False) -> str:
+    """Return the name of a sweep: the same cells wanted again are the same sweep, unless it is to be a fresh one."""
+    text = "".join(sorted(map(fingerprint, cells)))
+    mark = uuid.uuid4().hex if is_fresh else text
+    return f"{suite}-{hashlib.sha256(mark.encode()).hexdigest()[:8]}"

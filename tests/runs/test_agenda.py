@@ -1,0 +1,182 @@
+"""What is left of a plan, in which order, and how long it may take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from servers import free_port
+
+from gnz_track.errors import StoreUnusable
+from gnz_track.runs.agenda import Agenda, Paces, make_agenda
+from gnz_track.runs.fingerprint import fingerprint
+from gnz_track.runs.plan import Plan
+from gnz_track.store.address import Address, parse_address
+from gnz_track.store.environment import collect_environment
+from gnz_track.store.run_record import RunRecord, SweepContext, record_of
+from gnz_track.store.spool import Spool, spool_folder
+from gnz_track.store.writer import open_store
+from gnz_track.types import Cell, CellResult, Direction, Failure, Status
+
+Make = Callable[..., Cell]
+
+
+@pytest.fixture
+def cell(cell_on: Callable[..., Cell], world: Callable[[str], Any]) -> Make:
+    """Return a function from a model and a seed to a cell of ten epochs."""
+    return lambda model="GCN", seed=0, *, name="nodes", epochs=10: cell_on(world(name), model, seed=seed, epochs=epochs)
+
+
+def context(sweep: str = "earlier") -> SweepContext:
+    return SweepContext(sweep=sweep, suite="quick", environment=collect_environment())
+
+
+def past(cell: Cell, *, pace: float | None = 0.5, sweep: str = "earlier", attempt: str = "1") -> RunRecord:
+    """Return the record of a cell; failed where it has no pace."""
+    is_finished = pace is not None
+    result = CellResult(
+        cell=cell,
+        status=Status.finished if is_finished else Status.failed,
+        metric="accuracy",
+        direction=Direction.up,
+        score=0.5 if is_finished else None,
+        scores={"accuracy": 0.5} if is_finished else {},
+        seconds_per_epoch=pace,
+        failure=None if is_finished else Failure(kind="ValueError", message="odd", traceback=""),
+    )
+    ended_at = 1_760_000_000_000 + int(attempt)
+    return record_of(result, context(sweep), fingerprint=fingerprint(cell), ended_at=ended_at, attempt=attempt)
+
+
+def store(address: Address, records: Iterable[RunRecord]) -> list[str]:
+    with open_store(address) as opened:
+        return [opened.finish(record) for record in records]
+
+
+def agenda_of(cells: Iterable[Cell], address: Address, **options: Any) -> Agenda:
+    return make_agenda(Plan(cells=tuple(cells), skipped=()), address, **options)
+
+
+def test_nothing_is_known_and_nothing_is_written(address: Address, cell: Make, tmp_path: Path) -> None:
+    address.file.unlink()
+    cells = [cell(seed=seed) for seed in (2, 0, 1)]
+    agenda = agenda_of(cells, address)
+    assert (list(agenda.cells), agenda.notices) == (cells, ())
+    assert agenda.finished.empty
+    assert agenda.paces.total(agenda.cells) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_finished_cells_count_whatever_sweep_they_come_from(address: Address, cell: Make) -> None:
+    cells = [cell(seed=seed) for seed in range(4)]
+    elsewhere = [cell("MLP"), replace(cells[3], epochs=11)]
+    run_ids = store(address, map(past, [*cells[:2], *elsewhere]))
+    agenda = agenda_of(cells, address)
+    assert list(agenda.cells) == cells[2:]
+    assert list(agenda.finished["run_id"]) == run_ids[:2]
+    assert set(agenda.finished["sweep"]) == {"earlier"}
+
+
+def test_failed_cells_are_tried_again_and_a_finished_attempt_counts(address: Address, cell: Make) -> None:
+    cells = [cell(seed=seed) for seed in range(2)]
+    store(address, [past(cells[0], pace=None), past(cells[1], pace=None)])
+    assert list(agenda_of(cells, address).cells) == cells
+    [_, latest, _] = store(
+        address,
+        [past(cells[0], attempt="2"), past(cells[0], attempt="3"), past(cells[0], pace=None, attempt="4")],
+    )
+    agenda = agenda_of(cells, address)
+    assert list(agenda.cells) == cells[1:]
+    assert list(agenda.finished["run_id"]) == [latest]
+
+
+def test_records_that_wait_on_this_disk_count(address: Address, cell: Make) -> None:
+    cells = [cell(seed=seed) for seed in range(3)]
+    store(address, [past(cells[0])])
+    with Spool(spool_folder(address), context("waiting")) as spool:
+        spool.append(past(cells[1], sweep="waiting"))
+        spool.append(past(cells[2], sweep="waiting", pace=None))
+    agenda = agenda_of(cells, address)
+    assert list(agenda.cells) == cells[2:]
+    assert sorted(agenda.finished["sweep"]) == ["earlier", "waiting"]
+
+
+def test_record_that_waits_and_is_stored_as_well_is_one_row_with_its_run(address: Address, cell: Make) -> None:
+    one = past(cell())
+    with Spool(spool_folder(address), context()) as spool:
+        spool.append(one)
+    run_ids = store(address, [one])
+    assert list(agenda_of([cell()], address).finished["run_id"]) == run_ids
+
+
+def test_fresh_means_everything_again(address: Address, cell: Make) -> None:
+    cells = [cell(seed=seed) for seed in range(2)]
+    store(address, map(past, cells))
+    agenda = agenda_of(cells, address, is_fresh=True)
+    assert list(agenda.cells) == cells
+    assert agenda.finished.empty
+    assert agenda.paces.total(cells) == 10.0, "past durations are known all the same"
+
+
+def test_longest_come_first_and_before_them_what_nobody_has_seen(address: Address, cell: Make) -> None:
+    paces = {"GCN": 0.5, "MLP": 0.25, "GAT": 2.0}
+    store(address, [past(cell(model), pace=pace) for model, pace in paces.items()])
+    # The second MLP has many epochs: it is the time of the cell that counts.
+    wanted = [cell("MLP", 1), cell("GCN", 1), cell("GAT", 1), cell("GraphSAGE", 1), cell("MLP", 2, epochs=30)]
+    agenda = agenda_of(wanted, address)
+    assert [(one.model.name, one.seed) for one in agenda.cells] == [
+        ("GraphSAGE", 1),
+        ("GAT", 1),
+        ("MLP", 2),
+        ("GCN", 1),
+        ("MLP", 1),
+    ]
+    assert [agenda.paces.seconds(one) for one in agenda.cells] == [None, 20.0, 7.5, 5.0, 2.5]
+
+
+def test_store_that_is_away_is_named_and_the_disk_still_counts(address: Address, cell: Make) -> None:
+    away = parse_address(f"http://127.0.0.1:{free_port()}")
+    cells = [cell(seed=seed) for seed in range(2)]
+    with Spool(spool_folder(away), context()) as spool:
+        spool.append(past(cells[0]))
+    agenda = agenda_of(cells, away)
+    assert list(agenda.cells) == cells[1:]
+    [notice] = agenda.notices
+    assert str(away) in notice
+    assert "gnz sync. Past runs are unknown" in notice
+    assert spool_folder(away) != spool_folder(address)
+
+
+def test_store_that_is_none_is_refused(address: Address, cell: Make) -> None:
+    address.file.write_bytes(b"no database " * 1000)
+    with pytest.raises(StoreUnusable, match="not a database"):
+        agenda_of([cell()], address)
+
+
+def test_cell_wanted_twice_is_trained_once(address: Address, cell: Make) -> None:
+    assert len(agenda_of([cell(), replace(cell(), device="cuda")], address).cells) == 1
+
+
+# Paces --------------------------------------------------------------------------------------------------------------
+
+
+def test_pace_is_the_median_of_what_was_seen(cell: Make) -> None:
+    one = cell()
+    paces = Paces({("nodes", "GCN"): 1.0})
+    assert paces.seconds(one) == 10.0
+    paces.learn(one, 20.0)
+    paces.learn(one, 1000.0)
+    assert paces.seconds(one) == 20.0
+    assert paces.seconds(cell("MLP")) is None
+
+
+def test_pair_never_seen_counts_as_the_average_of_the_rest(cell: Make) -> None:
+    paces = Paces({("nodes", "GCN"): 1.0, ("nodes", "GAT"): 3.0})
+    assert paces.total([cell(), cell("GAT"), cell("MLP"), cell("MLP", 1)]) == 10 + 30 + 20 + 20
+    assert paces.total([cell("MLP")]) is None
+    assert paces.total([]) == 0.0
+    assert math.isclose(paces.total([cell(epochs=1)]) or 0, 1.0)

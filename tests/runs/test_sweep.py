@@ -1,0 +1,589 @@
+"""Sweeps into a real store: what was done is kept, what is left is trained, and nothing is trained or written twice."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import own_nets
+import pandas as pd
+import pytest
+from servers import free_port
+
+from gnz_track.errors import SpoolBusy, StoreUnusable
+from gnz_track.runs import events, scribe
+from gnz_track.runs.agenda import make_agenda
+from gnz_track.runs.events import Done, Event, Points, Started, Tell, ignore
+from gnz_track.runs.executors import choose_executor
+from gnz_track.runs.fingerprint import fingerprint
+from gnz_track.runs.on_inline import run_inline
+from gnz_track.runs.one import run_one
+from gnz_track.runs.plan import Plan
+from gnz_track.runs.scribe import Scribe, Tracking
+from gnz_track.runs.sweep import Sweep, name_sweep, run_sweep
+from gnz_track.store.address import Address, parse_address
+from gnz_track.store.curve_reader import read_curves
+from gnz_track.store.reading import finished_fingerprints, read_table
+from gnz_track.store.spool import file_stem, replay, spool_folder, spooled
+from gnz_track.store.writer import Store, now, open_store
+from gnz_track.types import Cell
+
+Cells = Callable[..., list[Cell]]
+# As the specification of the store asks.
+MOST_CALLS = 8
+
+
+@pytest.fixture
+def cells(cell_on: Callable[..., Cell], world: Callable[[str], Any]) -> Cells:
+    """Return a function that makes small cells of one model, by seed."""
+
+    def cells(n: int, model: object = "GCN", *, epochs: int = 2) -> list[Cell]:
+        return [cell_on(world("nodes"), model, seed=seed, epochs=epochs) for seed in range(n)]
+
+    return cells
+
+
+def sweep(chosen: Sequence[Cell], address: Address, *, tell: Tell = ignore, **options: Any) -> Sweep:
+    """Do what ``gnz run`` does with cells."""
+    suite, is_fresh = options.pop("suite", "quick"), options.pop("is_fresh", False)
+    plan = Plan(cells=tuple(chosen), skipped=())
+    agenda = make_agenda(plan, address, is_fresh=is_fresh)
+    name = name_sweep(plan.cells, suite=suite, is_fresh=is_fresh)
+    tracking = Tracking(address=address, sweep=name, suite=suite)
+    return run_sweep(agenda, tracking, execute=options.pop("execute", run_inline), tell=tell, **options)
+
+
+def after(kind: type[Event], number: int, act: Callable[[], None]) -> Tell:
+    """Return a listener that acts at the given event of a kind, counted from 1."""
+    seen = Counter[type]()
+
+    def hear(event: Event) -> None:
+        seen[type(event)] += 1
+        if isinstance(event, kind) and seen[kind] == number:
+            act()
+
+    return hear
+
+
+def both(*listeners: Tell) -> Tell:
+    def hear(event: Event) -> None:
+        for listener in listeners:
+            listener(event)
+
+    return hear
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def statuses(address: Address, **tags: str) -> Counter[str]:
+    """Return how many runs of cells stand how."""
+    with open_store(address) as store:
+        found = store.search(store.experiments(), {"gnz.kind": "cell", **tags})
+    return Counter(run.info.status for run in found)
+
+
+def seeds(result: Sweep) -> list[int]:
+    """Return the seeds of the cells that this call trained."""
+    return [one.cell.seed for one in result.results]
+
+
+def check_whole(result: Sweep, chosen: Sequence[Cell]) -> None:
+    """See that a sweep's table has every cell finished, in the order of the plan."""
+    assert list(result.table["fingerprint"]) == [fingerprint(cell) for cell in chosen]
+    assert set(result.table["status"]) == {"finished"}
+    assert result.table["score"].notna().all()
+
+
+# One call and another -----------------------------------------------------------------------------------------------
+
+
+def test_sweep_is_written_and_its_table_is_that_of_the_store(address: Address, cells: Cells) -> None:
+    chosen = cells(3)
+    result = sweep(chosen, address)
+    check_whole(result, chosen)
+    assert result.notices == ()
+    assert spooled(spool_folder(address)) == {}
+    stored = read_table(address, sweep=result.name)
+    pd.testing.assert_frame_equal(result.table, stored.set_index("run_id").loc[result.table["run_id"]].reset_index())
+    with open_store(address) as store:
+        assert store.running() == []
+        [run] = store.search(store.experiments("quick"), {"gnz.kind": "sweep"})
+        assert (run.info.status, run.data.tags["gnz.sweep"]) == ("FINISHED", result.name)
+        assert run.data.tags["gnz.table"], "the table was published"
+    [plan] = address.file.parent.rglob("plan.json")
+    assert json.loads(plan.read_text()) == sorted(map(fingerprint, chosen))
+
+
+def test_finished_sweep_trains_nothing_and_gives_the_same_table(address: Address, cells: Cells) -> None:
+    chosen = cells(2)
+    first = sweep(chosen, address)
+    again = sweep(chosen, address)
+    assert again.results == ()
+    assert again.name == first.name
+    pd.testing.assert_frame_equal(again.table, first.table)
+    assert statuses(address) == {"FINISHED": 2}
+    pd.testing.assert_frame_equal(read_table(address, sweep=first.name), read_table(address))
+
+
+def test_part_of_a_sweep_leaves_the_rest(address: Address, cells: Cells) -> None:
+    chosen = cells(4)
+    part = sweep(chosen[1:3], address)
+    rest = sweep(chosen, address)
+    assert seeds(rest) == [0, 3]
+    check_whole(rest, chosen)
+    assert part.name != rest.name
+    assert list(rest.table["sweep"]) == [rest.name, part.name, part.name, rest.name]
+    assert statuses(address) == {"FINISHED": 4}
+
+
+def test_cell_that_another_suite_finished_is_not_trained_again(address: Address, cells: Cells) -> None:
+    chosen = cells(2)
+    sweep(chosen[:1], address, suite="other")
+    result = sweep(chosen, address)
+    assert seeds(result) == [1]
+    assert list(result.table["suite"]) == ["other", "quick"]
+
+
+def test_failed_cell_is_tried_again_and_counts_once_it_finishes(
+    address: Address, cells: Cells, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("ANNOUNCE", raising=False)
+    chosen = [*cells(2), *cells(1, own_nets.Announces)]
+    failing = sweep(chosen, address)
+    assert list(failing.table["status"]) == ["finished", "finished", "failed"]
+    assert list(failing.table["error"])[2].startswith("KeyError: 'ANNOUNCE'")
+    assert failing.notices == ()
+    again = sweep(chosen, address)
+    assert [one.cell.model.name for one in again.results] == ["Announces"]
+    assert statuses(address) == {"FINISHED": 2, "FAILED": 2}
+    monkeypatch.setenv("ANNOUNCE", str(tmp_path / "here"))
+    finished = sweep(chosen, address)
+    assert finished.name == failing.name
+    check_whole(finished, chosen)
+    assert sweep(chosen, address).results == ()
+    assert statuses(address) == {"FINISHED": 3, "FAILED": 2}
+    assert list(read_table(address, sweep=finished.name)["status"]) == ["finished"] * 3
+
+
+def test_fresh_sweep_trains_everything_again_and_counts(address: Address, cells: Cells) -> None:
+    chosen = cells(2)
+    first = sweep(chosen, address)
+    fresh = sweep(chosen, address, is_fresh=True)
+    assert seeds(fresh) == [0, 1]
+    assert fresh.name not in {first.name, sweep(chosen[:1], address, is_fresh=True).name}
+    assert set(fresh.table["sweep"]) == {fresh.name}
+    assert fresh.series() == first.series()
+    assert statuses(address) == {"FINISHED": 5}
+    assert len(read_table(address)) == 2
+
+
+def test_name_of_a_sweep_is_that_of_its_cells(cells: Cells) -> None:
+    chosen = cells(3)
+    name = name_sweep(chosen, suite="quick")
+    assert name == name_sweep(reversed(chosen), suite="quick")
+    others = [name_sweep(chosen[:2], suite="quick"), name_sweep(chosen, suite="big")]
+    fresh = [name_sweep(chosen, suite="quick", is_fresh=True) for _ in range(2)]
+    assert len({name, *others, *fresh}) == 5
+    assert name.startswith("quick-")
+
+
+def test_cells_are_trained_longest_first_by_past_durations(address: Address, cells: Cells) -> None:
+    sweep([*cells(1), *cells(1, "GAT")], address)
+    known = read_table(address).set_index("model")["seconds_per_epoch"]
+    slow, quick = ("GAT", "GCN") if known["GAT"] > known["GCN"] else ("GCN", "GAT")
+    started: list[str] = []
+    chosen = [*cells(1, quick, epochs=3), *cells(1, slow, epochs=3), *cells(1, "MLP", epochs=3)]
+    result = sweep(chosen, address, tell=lambda event: _note_start(event, started))
+    assert started == ["MLP", slow, quick]
+    check_whole(result, chosen)
+
+
+def _note_start(event: Event, started: list[str]) -> None:
+    if isinstance(event, Started):
+        started.append(event.cell.model.name)
+
+
+def test_results_do_not_depend_on_workers_or_order(address: Address, cells: Cells) -> None:
+    chosen = [*cells(3, "GraphSAGE", epochs=3), *cells(3, own_nets.Meddler, epochs=3)]
+    expected = sweep(chosen, address).series()
+    assert expected == {fingerprint(cell): run_one(cell).series for cell in chosen}
+    for jobs, order in ((1, chosen), (2, chosen[::-1])):
+        execute = choose_executor(jobs=jobs, timeout=120)
+        result = sweep(order, address, execute=execute, is_fresh=True)
+        check_whole(result, order)
+        assert result.series() == expected
+    assert statuses(address) == {"FINISHED": 18}
+
+
+# Interrupts ---------------------------------------------------------------------------------------------------------
+
+
+def _children() -> set[int]:
+    return {int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_interrupted_sweep_keeps_what_was_done_and_is_completed_later(
+    jobs: int, address: Address, cells: Cells
+) -> None:
+    chosen, before = cells(5), _children()
+    execute = choose_executor(jobs=jobs)
+    with pytest.raises(KeyboardInterrupt):
+        sweep(chosen, address, execute=execute, tell=after(Started, 3, interrupt))
+    assert _children() == before
+    stood = statuses(address)
+    # Of three that were begun, each worker was at one.
+    assert set(stood) == {"FINISHED", "KILLED"}
+    assert stood.total() == 3
+    assert stood["KILLED"] <= jobs
+    assert spooled(spool_folder(address)) == {}
+    done = set(read_table(address)["seed"])
+    result = sweep(chosen, address)
+    assert set(seeds(result)) == set(range(5)) - done
+    check_whole(result, chosen)
+    assert statuses(address) == {"FINISHED": 5, "KILLED": stood["KILLED"]}
+    assert result.notices == ()
+
+
+def test_killed_run_says_why(address: Address, cells: Cells) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        sweep(cells(2), address, tell=after(Started, 2, interrupt))
+    with open_store(address) as store:
+        [run] = store.search(store.experiments(), {"gnz.kind": "cell"}, "attributes.status = 'KILLED'")
+        [of_sweep] = store.search(store.experiments(), {"gnz.kind": "sweep"})
+    assert run.data.tags["gnz.error"] == "Killed: the sweep was interrupted"
+    assert (run.data.tags["gnz.seed"], run.data.tags["gnz.fingerprint"]) == ("1", fingerprint(cells(2)[1]))
+    assert of_sweep.info.status == "FINISHED"
+
+
+# Stores that go away ------------------------------------------------------------------------------------------------
+
+
+def test_store_that_is_away_costs_nothing(address: Address, cells: Cells) -> None:
+    away, chosen = parse_address(f"http://127.0.0.1:{free_port()}"), cells(3)
+    result = sweep(chosen[:2], away)
+    check_whole(result, chosen[:2])
+    assert list(result.table["run_id"]) == ["", ""]
+    assert spooled(spool_folder(away)) == {result.name: 2}
+    assert "Training goes on; results wait on this disk." in " ".join(result.notices)
+    assert any("type: gnz sync" in notice for notice in result.notices)
+    again = sweep(chosen, away)
+    assert seeds(again) == [2]
+    check_whole(again, chosen)
+    assert spooled(spool_folder(away)) == {result.name: 2, again.name: 1}
+    with open_store(address) as store:
+        assert len(replay(spool_folder(away), store).written) == 3
+    stored = read_table(address)
+    assert dict(zip(stored["seed"], stored["score"], strict=True)) == dict(
+        zip(again.table["seed"], again.table["score"], strict=True)
+    )
+    curves = read_curves(address, stored["run_id"])
+    for row in stored.itertuples():
+        series = (result.series() | again.series())[row.fingerprint]
+        assert {name: tuple(value for _, value in points) for name, points in curves[row.run_id].items()} == series
+    assert statuses(address) == {"FINISHED": 3}
+
+
+def test_store_that_goes_and_comes_back_has_all(address: Address, cells: Cells) -> None:
+    aside, chosen = address.file.with_name("aside.db"), cells(5)
+    goes = after(Done, 2, lambda: _move(address.file, aside))
+    comes = after(Done, 4, lambda: _move(aside, address.file))
+    result = sweep(chosen, address, tell=both(goes, comes))
+    check_whole(result, chosen)
+    assert [bool(run_id) for run_id in result.table["run_id"]] == [True, True, False, False, False]
+    said = " ".join(result.notices)
+    assert f"{address}' does not answer: its file was removed or replaced" in said
+    assert "3 results that waited are written" in said
+    assert spooled(spool_folder(address)) == {}
+    assert statuses(address) == {"FINISHED": 5}
+    assert sweep(chosen, address).results == ()
+
+
+def _move(source: Path, target: Path) -> None:
+    source.rename(target)
+
+
+def test_file_that_is_overwritten_is_named_and_what_follows_waits(address: Address, cells: Cells) -> None:
+    chosen = cells(4)
+    spoil = after(Done, 2, lambda: _overwrite(address.file))
+    result = sweep(chosen, address, tell=spoil)
+    check_whole(result, chosen)
+    assert str(address) in " ".join(result.notices)
+    assert "gnz sync" in " ".join(result.notices)
+    assert spooled(spool_folder(address)) == {result.name: 2}
+    with pytest.raises(StoreUnusable, match="cannot be used: (database disk image is malformed|file is not a database)"):
+        sweep(chosen, address)
+    address.file.unlink()
+    again = sweep(chosen, address)
+    assert not {2, 3} & set(seeds(again)), "what waits on the disk was trained again"
+    check_whole(again, chosen)
+
+
+def _overwrite(file: Path) -> None:
+    new = file.with_name("new.db")
+    new.write_bytes(b"no database " * 1000)
+    new.replace(file)
+
+
+def test_experiment_that_is_deleted_meanwhile_is_named_and_nothing_is_lost(address: Address, cells: Cells) -> None:
+    chosen = cells(4)
+    name = f"gnz/quick/{chosen[0].task.name}"
+    result = sweep(chosen, address, tell=after(Done, 2, lambda: _delete(address, name)))
+    check_whole(result, chosen)
+    said = " ".join(result.notices)
+    assert str(address) in said
+    assert "waits on this disk: gnz sync" in said
+    assert "deleted" in said
+    assert spooled(spool_folder(address)) == {result.name: 2}
+    with open_store(address) as store:
+        store.tracking.restore_experiment(store.tracking.get_experiment_by_name(name).experiment_id)
+        assert len(replay(spool_folder(address), store).written) == 2
+    assert statuses(address) == {"FINISHED": 4}
+    assert sweep(chosen, address).results == ()
+
+
+def _delete(address: Address, name: str) -> None:
+    with open_store(address) as store:
+        store.tracking.delete_experiment(store.tracking.get_experiment_by_name(name).experiment_id)
+
+
+def test_record_that_the_store_refuses_costs_no_other(
+    address: Address, cells: Cells, cell_on: Callable[..., Cell], world: Callable[[str], Any]
+) -> None:
+    from gnz_track.types import Task
+
+    odd = cell_on(world("nodes"), epochs=2, task=Task("t" * 300, "node_cls"))  # type: ignore[arg-type]
+    chosen = [odd, *cells(2)]
+    result = sweep(chosen, address)
+    check_whole(result, chosen)
+    assert any("experiment is 'gnz/quick/ttt" in notice for notice in result.notices)
+    assert spooled(spool_folder(address)) == {result.name: 1}
+    assert sorted(read_table(address)["seed"]) == [0, 1]
+
+
+# Disks and locks ----------------------------------------------------------------------------------------------------
+
+
+def test_spool_without_a_place_is_named_before_any_training(address: Address, cells: Cells, tmp_path: Path) -> None:
+    (tmp_path / "data" / "gnz_track").mkdir(parents=True)
+    (tmp_path / "data" / "gnz_track" / "spool").write_text("in the way", encoding="utf-8")
+    for store in (address, parse_address(f"http://127.0.0.1:{free_port()}")):
+        heard: list[Event] = []
+        with pytest.raises(StoreUnusable, match="XDG_DATA_HOME") as caught:
+            sweep(cells(2), store, tell=heard.append)
+        assert str(spool_folder(store)) in str(caught.value)
+        assert heard == []
+    assert statuses(address) == {}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_spool_that_is_read_only_is_named_before_any_training(address: Address, cells: Cells, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir(mode=0o500)
+    heard: list[Event] = []
+    with pytest.raises(StoreUnusable, match="XDG_DATA_HOME"):
+        sweep(cells(2), address, tell=heard.append)
+    assert heard == []
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".done"])
+def test_disk_that_refuses_for_a_while_costs_nothing_and_doubles_nothing(
+    ending: str, address: Address, cells: Cells
+) -> None:
+    chosen = cells(5)
+    file = spool_folder(address) / (file_stem(name_sweep(chosen, suite="quick")) + ending)
+
+    def put_in_the_way() -> None:
+        file.rename(file.with_name("aside"))
+        file.mkdir()
+
+    def take_away() -> None:
+        file.rmdir()
+        file.with_name("aside").rename(file)
+
+    result = sweep(chosen, address, tell=both(after(Done, 2, put_in_the_way), after(Done, 4, take_away)))
+    check_whole(result, chosen)
+    assert all(result.table["run_id"])
+    assert any("nothing can be written to" in notice for notice in result.notices)
+    assert statuses(address) == {"FINISHED": 5}
+    assert spooled(spool_folder(address)) == {}
+    assert sweep(chosen, address).results == ()
+
+
+@pytest.mark.usefixtures("address")
+def test_neither_disk_nor_store_ends_the_sweep_with_a_reason(cells: Cells) -> None:
+    away, chosen = parse_address(f"http://127.0.0.1:{free_port()}"), cells(4)
+    folder = spool_folder(away)
+    file = folder / (file_stem(name_sweep(chosen, suite="quick")) + ".jsonl")
+    heard: list[Event] = []
+
+    def fill_the_disk() -> None:
+        # No file may grow beyond what this one has: writing fails as it does on a full disk.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file.stat().st_size, limits[1]))
+
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        with pytest.raises(StoreUnusable, match="no result can be kept") as caught:
+            sweep(chosen, away, tell=both(after(Done, 2, fill_the_disk), heard.append))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert str(folder) in str(caught.value)
+    assert [event.cell.seed for event in heard if isinstance(event, Started)] == [0, 1, 2], "it trained on in vain"
+    assert list(spooled(folder).values()) == [2]
+    result = sweep(chosen, away)
+    assert seeds(result) == [2, 3]
+    check_whole(result, chosen)
+
+
+HOLD = (
+    "import fcntl, sys; h = open(sys.argv[1], 'a'); fcntl.flock(h, fcntl.LOCK_EX); print(flush=True); sys.stdin.read()"
+)
+
+
+def test_sweep_that_another_process_writes_is_refused(address: Address, cells: Cells) -> None:
+    chosen, heard = cells(2), list[Event]()
+    folder = spool_folder(address)
+    folder.mkdir(parents=True)
+    lock = folder / (file_stem(name_sweep(chosen, suite="quick")) + ".lock")
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(lock)], stdin=-1, stdout=-1) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        with pytest.raises(SpoolBusy, match="is being written by another process"):
+            sweep(chosen, address, tell=heard.append)
+        assert heard == []
+        check_whole(sweep(chosen[:1], address), chosen[:1])
+        other.communicate()
+    check_whole(sweep(chosen, address), chosen)
+
+
+# What a cell costs, and long cells ----------------------------------------------------------------------------------
+
+
+class Counted:
+    """MLflow's store, with its calls counted; nothing is replaced."""
+
+    def __init__(self, store: Any) -> None:
+        self.store = store
+        self.calls: Counter[str] = Counter()
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.store, name)
+        if callable(found):
+            self.calls[name] += 1
+        return found
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[Counted]:
+    """Return what counts the calls of stores that sweeps open from now on."""
+    opened: list[Counted] = []
+
+    def open_counted(address: Address) -> Store:
+        store = open_store(address)
+        store.tracking = Counted(store.tracking)
+        opened.append(store.tracking)
+        return store
+
+    monkeypatch.setattr(scribe, "open_store", open_counted)
+    return opened
+
+
+def test_short_cell_costs_at_most_eight_calls(address: Address, cells: Cells, counted: list[Counted]) -> None:
+    chosen = [*cells(4), *cells(2, own_nets.FailsForward)]
+    seen: list[int] = []
+    sweep(chosen, address, tell=lambda event: isinstance(event, Done) and seen.append(counted[0].calls.total()))
+    # The first cell of a task creates its experiment.
+    per_cell = [later - earlier for earlier, later in itertools.pairwise(seen)]
+    assert len(per_cell) == 5
+    assert all(0 < n <= MOST_CALLS for n in per_cell), counted[0].calls
+    assert len(counted) == 1
+
+
+def stream_always(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "STREAM_INTERVAL", 0.0)
+
+
+def test_long_cell_streams_into_one_run(address: Address, cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream_always(monkeypatch)
+    chosen, beats, started = cells(1, epochs=4), list[int](), list[int]()
+
+    def watch(event: Event) -> None:
+        if isinstance(event, Started):
+            started.append(now())
+            time.sleep(0.005)
+        if isinstance(event, Points):
+            with open_store(address) as store:
+                [run] = _running_cells(store)
+            beats.append(int(run.data.tags["gnz.heartbeat"]))
+            assert run.data.metrics["curve/train/loss"] == event.rows[-1][1]["train/loss"]
+
+    result = sweep(chosen, address, tell=watch)
+    check_whole(result, chosen)
+    assert len(beats) == 4
+    assert beats == sorted(beats)
+    assert beats[0] >= started[0]
+    [run_id] = result.table["run_id"]
+    with open_store(address) as store:
+        run = store.tracking.get_run(run_id)
+        history = store.tracking.get_metric_history(run_id, "curve/train/loss")
+    assert [point.step for point in history] == [0, 1, 2, 3]
+    assert tuple(point.value for point in history) == result.series()[fingerprint(chosen[0])]["train/loss"]
+    assert run.info.start_time <= started[0], "a run starts when its cell does, not when it is first heard of"
+    assert statuses(address) == {"FINISHED": 1}
+
+
+def _running_cells(store: Store) -> list[Any]:
+    return [run for run in store.running() if run.data.tags["gnz.kind"] == "cell"]
+
+
+def test_long_cell_that_is_interrupted_is_one_killed_run(
+    address: Address, cells: Cells, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream_always(monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        sweep(cells(1, epochs=4), address, tell=after(Points, 2, interrupt))
+    assert statuses(address) == {"KILLED": 1}
+    result = sweep(cells(1, epochs=4), address)
+    check_whole(result, cells(1, epochs=4))
+    assert statuses(address) == {"KILLED": 1, "FINISHED": 1}
+
+
+def test_long_cell_whose_store_goes_away_is_completed_in_its_run(
+    address: Address, cells: Cells, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream_always(monkeypatch)
+    aside, chosen = address.file.with_name("aside.db"), cells(1, epochs=4)
+    goes = after(Points, 2, lambda: _move(address.file, aside))
+    comes = after(Done, 1, lambda: _move(aside, address.file))
+    result = sweep(chosen, address, tell=both(goes, comes))
+    check_whole(result, chosen)
+    assert statuses(address) == {"FINISHED": 1}
+    [run_id] = read_table(address)["run_id"]
+    read = read_curves(address, [run_id])[run_id]
+    expected = result.series()[fingerprint(chosen[0])]
+    assert {name: tuple(value for _, value in points) for name, points in read.items()} == expected
+
+
+def test_streamed_value_that_is_no_number_is_left_out(address: Address, cells: Cells) -> None:
+    [cell] = cells(1)
+    tracking = Tracking(address=address, sweep="odd", suite="quick")
+    with Scribe(tracking, plan=Plan(cells=(cell,), skipped=())) as writer:
+        writer.take(Started(cell=cell))
+        row = {"train/loss": 0.5, "val/accuracy": float("inf"), "test/accuracy": float("nan")}
+        writer.take(Points(cell=cell, rows=((0, row),)))
+    assert writer.notices == []
+    with open_store(address) as store:
+        [run] = store.search(store.experiments(), {"gnz.kind": "cell"})
+    assert run.data.metrics == {"curve/train/loss": 0.5}
+    assert run.info.status == "KILLED"
+    assert finished_fingerprints(address) == set()
