@@ -39,6 +39,9 @@ _PUBLIC = {
     "gnz_track.training.protocols": ("PROTOCOLS",),
     "gnz_track.runs.one": ("run_one",),
     "gnz_track.runs.plan": ("make_plan",),
+    "gnz_track.benchmark": ("run_benchmark",),
+    "gnz_track.report.benchmark_report": ("BenchmarkReport",),
+    "gnz_track.store.reading": ("read_table",),
 }
 _OWNERS = {name: module for module, names in _PUBLIC.items() for name in names}
 # The published name of one of them.

@@ -8,35 +8,33 @@ from typing import Any
 
 import pytest
 
+from gnz_track.benchmark import run_benchmark
 from gnz_track.datasets.catalogue import TASKS
-from gnz_track.models.catalogue import MODELS
-from gnz_track.runs.on_inline import run_inline
-from gnz_track.runs.plan import Place, make_plan
-from gnz_track.runs.summary import summarise
+from gnz_track.report.summary import summarise
 from gnz_track.seeds import parse_seeds
-from gnz_track.training.protocols import PROTOCOLS
 
 GOLDEN = json.loads(Path(__file__).with_name("graphnetz.json").read_text(encoding="utf-8"))
 
 pytestmark = pytest.mark.slow
 
 
-def means(task: str, place: Place) -> dict[str, Any]:
+def means(task: str, folder: Path) -> dict[str, Any]:
     """Train all models of a golden task and return their rows by model."""
     golden = GOLDEN[task]
-    plan = make_plan(
-        [TASKS.get(task)],
-        [MODELS.get(name) for name in golden["scores"]],
+    report = run_benchmark(
+        tasks=[TASKS.get(task)],
+        models=list(golden["scores"]),
         seeds=parse_seeds(golden["seeds"]),
-        protocol=PROTOCOLS.get("graphnetz"),
         device="cpu",
-        place=place,
+        root=folder / "data",
+        store=str(folder / "gnz.db"),
+        verbose=False,
     )
-    return {row.model: row for row in summarise(run_inline(plan.cells))}
+    return {row.model: row for row in summarise(report.table)}
 
 
-def check(task: str, place: Place) -> None:
-    golden, rows = GOLDEN[task], means(task, place)
+def check(task: str, folder: Path) -> None:
+    golden, rows = GOLDEN[task], means(task, folder)
     assert golden["source"]
     assert set(rows) == set(golden["scores"])
     for model, expected in golden["scores"].items():
@@ -45,10 +43,16 @@ def check(task: str, place: Place) -> None:
         assert rows[model].mean == pytest.approx(expected["mean"], abs=expected["tolerance"]), model
 
 
+@pytest.fixture(autouse=True)
+def _own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+
+
 def test_random_tsp(tmp_path: Path) -> None:
-    check("random_tsp", Place(home=tmp_path))
+    check("random_tsp", tmp_path)
 
 
 @pytest.mark.mirror
-def test_cora(tmp_path: Path, mirror: Path) -> None:
-    check("cora", Place(home=tmp_path, mirror=mirror))
+def test_cora(tmp_path: Path, mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GNZ_MIRROR", str(mirror))
+    check("cora", tmp_path)

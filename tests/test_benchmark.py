@@ -1,0 +1,161 @@
+"""The one call from names to a report."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from gnz_track import GCN, TASKS, Task, run_benchmark, task_from_dataset
+from gnz_track.errors import BadValue, GnzError, NothingToRun, UnknownName
+from gnz_track.store.address import parse_address
+from gnz_track.store.reading import read_table
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return ``run_benchmark`` with a store and data of one's own, and one epoch."""
+    monkeypatch.setenv("GNZ_STORE", str(tmp_path / "gnz.db"))
+    monkeypatch.setenv("GNZ_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("GNZ_MIRROR", raising=False)
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        return run_benchmark(*arguments, **{"epochs": 2, "seeds": range(2), "verbose": False, **options})
+
+    return call
+
+
+def ring(n: int = 30) -> Task:
+    generator = torch.Generator().manual_seed(0)
+    edges = torch.stack([torch.arange(n), (torch.arange(n) + 1) % n])
+    graph = Data(x=torch.randn(n, 4, generator=generator), edge_index=edges, y=torch.arange(n) % 2)
+    return task_from_dataset("ring", "node_cls", graph)
+
+
+def test_category_gives_its_tasks_and_every_cell_is_tracked(call: Any) -> None:
+    report = call("physics", {"mine": GCN, "MLP": "MLP"})
+    assert list(report) == ["ising_lattice"]
+    assert report.seeds == (0, 1)
+    assert list(report.summary().index) == [("ising_lattice", "mine"), ("ising_lattice", "MLP")]
+    assert len(report.histories["ising_lattice"]["mine"]) == 2
+    assert len(report["ising_lattice"]["mine"]["test/auc"]) == 2
+    stored = read_table(parse_address(), suite="physics")
+    assert sorted(stored["run_id"]) == sorted(report.table["run_id"])
+    assert report.metric_name() == "auc"
+
+
+def test_second_call_trains_nothing_and_tells_the_same(call: Any) -> None:
+    first = call(tasks=[ring()], models=["GCN", "MLP"])
+    second = call(tasks=[ring()], models=["GCN", "MLP"])
+    assert second.table.equals(first.table)
+    assert second.histories == first.histories, "curves come out of the store"
+    more = call(tasks=[ring()], models=["GCN", "MLP"], seeds=range(3))
+    assert len(more.histories["ring"]["GCN"]) == 3
+    fresh = call(tasks=[ring()], models=["GCN", "MLP"], resume=False)
+    assert fresh.final_metrics() == first.final_metrics()
+    assert set(fresh.table["run_id"]).isdisjoint(first.table["run_id"])
+
+
+def test_single_class_single_seed_and_width(call: Any) -> None:
+    narrow = call(tasks=[ring()], models=GCN, seeds=7, hidden_channels=8)
+    assert narrow.seeds == (7,)
+    assert call(tasks=[ring()], models=GCN, seed=7, seeds=range(5)).seeds == (7,)
+    usual = call(tasks=[ring()], models=GCN, seeds=[7])
+    assert list(narrow.table["hyperparameters"]) == ['{"hidden_channels": 8}']
+    assert narrow.table["n_parameters"].item() < usual.table["n_parameters"].item()
+    row = narrow.summary().iloc[0]
+    assert row["n_seeds"] == 1
+    assert row[["std", "sem", "ci_low", "ci_high"]].isna().all(), "one seed has no interval"
+
+
+def test_only_and_task_type_narrow(call: Any) -> None:
+    tasks = [ring(), TASKS.get("les_miserables")]
+    assert list(call(tasks=tasks, models="MLP", only=["ring"])) == ["ring"]
+    assert list(call(tasks=tasks, models="MLP", only="ring")) == ["ring"]
+    assert list(call(tasks=tasks, models="MLP", task_type="link_pred")) == ["les_miserables"]
+
+
+def test_failed_cells_are_counted_and_shown(call: Any) -> None:
+    class Fails(torch.nn.Module):
+        task_types = ("node_cls",)
+
+        def __init__(self, *_: int) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.zeros(1))
+
+        def forward(self, data: Data) -> None:
+            raise LookupError(data)
+
+    report = call(tasks=[ring()], models=[Fails, "MLP"])
+    assert list(report.summary()["n_failed"]) == [2, 0]
+    assert "2 failed" in repr(report)
+    assert report.histories["ring"].keys() == {"MLP"}
+    assert "LookupError" in report.table["error"].iloc[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({}, BadValue, "category is None; allowed: tasks="),
+        ({"category": "fysics"}, BadValue, "category is 'fysics'; allowed: combinatorial"),
+        ({"category": "physics", "only": ["ising"]}, UnknownName, "did you mean 'ising_lattice'"),
+        ({"category": "physics", "task_type": "nodes"}, BadValue, "task type is 'nodes'"),
+        ({"category": "physics", "task_type": "node_cls"}, NothingToRun, "nothing to run"),
+        ({"category": "physics", "seeds": [-1]}, BadValue, "seed is -1"),
+        ({"category": "physics", "seeds": [1.5]}, BadValue, "seed is 1.5"),
+        ({"category": "physics", "seeds": [1, 1]}, BadValue, "each seed once"),
+        ({"category": "physics", "seeds": []}, NothingToRun, "nothing to run"),
+        ({"category": "physics", "hidden_channels": 0}, BadValue, "hidden_channels is 0"),
+        ({"category": "physics", "protocol": "graphnets"}, UnknownName, "did you mean 'graphnetz'"),
+        ({"category": "physics", "models": "GCNN"}, UnknownName, "did you mean 'GCN'"),
+        ({"category": "physics", "jobs": 0}, BadValue, "jobs is 0"),
+        ({"category": "physics", "search": {"lr": [0.1]}}, BadValue, "no inner search"),
+        ({"tasks": ["ising_lattice"]}, BadValue, "task is 'ising_lattice'; allowed: a Task"),
+    ],
+)
+def test_bad_input_is_named_before_any_training(
+    call: Any, tmp_path: Path, options: dict[str, Any], error: type[GnzError], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        call(**{"models": "MLP", **options})
+    assert not (tmp_path / "gnz.db").exists()
+
+
+NOTEBOOK = """
+import torch
+import gnz_track as gnz
+
+class Wide(torch.nn.Module):
+    task_types = {"node_cls"}
+    def __init__(self, first, hidden, out):
+        super().__init__()
+        self.layer = torch.nn.Linear(first, out)
+    def forward(self, data):
+        return self.layer(data.x)
+
+report = gnz.run_benchmark(tasks=[gnz.TASKS.get("planted_partition")], models={"Wide": Wide}, seeds=2, epochs=2, jobs=2)
+print(report)
+print(report._repr_html_()[:6])
+"""
+
+
+def test_class_without_a_file_trains_in_workers(tmp_path: Path, root: Path) -> None:
+    import os
+
+    environment = {
+        **os.environ,
+        "GNZ_DATA": str(tmp_path),
+        "GNZ_STORE": str(tmp_path / "gnz.db"),
+        "PYTHONPATH": str(root),
+    }
+    ended = subprocess.run(
+        [sys.executable, "-"], input=NOTEBOOK, capture_output=True, text=True, check=False, env=environment
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines() == ["BenchmarkReport(1 tasks, 1 models, 1 seeds: 1 cells)", "<table"]
