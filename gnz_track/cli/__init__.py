@@ -6,12 +6,13 @@ Heavy rooms are imported inside commands, so that ``gnz --help`` answers at once
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
 import typer
 
-from gnz_track.cli import catalogue, data, doctor, run
+from gnz_track.cli import catalogue, data, doctor, gc, run, runs, sync, ui
 from gnz_track.errors import GnzError
 
 __all__ = ["app", "main"]
@@ -35,7 +36,7 @@ app = typer.Typer(
     help="Statistically honest benchmarks of graph neural networks.",
     epilog=EXAMPLES,
 )
-for _module in (run, catalogue, data, doctor):
+for _module in (run, runs, sync, gc, ui, catalogue, data, doctor):
     _module.add_to(app)
 
 USER_ERROR, INTERRUPTED = 2, 130
@@ -46,6 +47,8 @@ def main() -> None:
     # As `python -m` does: mynets:MyNet is found in the folder where the command is typed.
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
+    # Schedulers end a job by this signal: what is done is kept, as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         app(prog_name="gnz")
     except GnzError as error:
@@ -54,7 +57,7 @@ def main() -> None:
     except SystemExit as end:
         # Typer leaves with this code, and without a word, where somebody pressed Ctrl-C.
         if end.code == INTERRUPTED:
-            typer.echo("interrupted: results of this call are not kept", err=True)
+            typer.echo("interrupted", err=True)
         raise
     except BrokenPipeError:
         # The reader of a pipe (head, less) has gone; there is nobody left to tell. What Python would still flush at

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -11,11 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from gnz_track.report.summary import SummaryRow
+    from gnz_track.runs.agenda import Agenda
     from gnz_track.runs.plan import Skipped
-    from gnz_track.runs.summary import SummaryRow
-    from gnz_track.types import CellResult
+    from gnz_track.types import Cell, CellResult
 
-__all__ = ["print_failures", "print_rows", "print_skipped", "print_summary"]
+__all__ = ["print_agenda", "print_failures", "print_rows", "print_skipped", "print_summary"]
 
 # A pipe has no width to fit into: cut nothing there.
 PIPE_WIDTH = 10_000
@@ -24,7 +26,9 @@ PIPE_WIDTH = 10_000
 def print_rows(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a table; cells are text as it is, never markup."""
     console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    # As a part of the table it would be folded to its width.
+    console.print(Text(title, style="italic"), soft_wrap=True)
+    table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
         # Folded and never cut: half a name can be read, half a score must not be.
         side: Literal["left", "right"] = "right" if column.startswith(">") else "left"
@@ -54,6 +58,22 @@ def print_summary(rows: Iterable[SummaryRow]) -> None:
             for row in rows
         ),
     )
+
+
+def print_agenda(agenda: Agenda) -> None:
+    """Print what of a plan is finished and what is to be trained."""
+    from gnz_track.runs.progress import format_seconds
+
+    finished = Counter(zip(agenda.finished["task"], agenda.finished["model"], strict=True))
+    left: dict[tuple[str, str], list[Cell]] = {}
+    for cell in agenda.cells:
+        left.setdefault((cell.task.name, cell.model.name), []).append(cell)
+    rows = []
+    for pair in dict.fromkeys((cell.task.name, cell.model.name) for cell in agenda.plan.cells):
+        seconds = agenda.paces.total(left.get(pair, []))
+        time = "unknown" if seconds is None else format_seconds(seconds)
+        rows.append((*pair, finished[pair], len(left.get(pair, [])), time))
+    print_rows("what would be trained", ("task", "model", ">finished", ">to train", ">time"), rows)
 
 
 def print_skipped(skipped: Sequence[Skipped]) -> None:

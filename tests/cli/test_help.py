@@ -13,6 +13,10 @@ import pytest
 COMMANDS = [
     (),
     ("run",),
+    ("ls",),
+    ("sync",),
+    ("gc",),
+    ("ui",),
     ("tasks",),
     ("models",),
     ("protocols",),

@@ -90,7 +90,8 @@ def test_home_of_the_call_is_used(gnz: Gnz, tmp_path: Path, home: Path) -> None:
 
 def test_progress_is_on_standard_error(gnz: Gnz) -> None:
     answer = gnz("run", "--task", "ising_lattice", "--models", "MLP,GCN", *SHORT)
-    (line,) = answer.err.splitlines()
+    line, told = answer.err.splitlines()
+    assert told.startswith("tracked as sweep custom-")
     assert re.fullmatch(r"2/2 cells, about 0 s left, last: ising_lattice GCN s0 auc 0\.\d{3}", line)
 
 
@@ -188,16 +189,20 @@ INTERRUPTED = (130, "", "interrupted: results of this call are not kept\n")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
-def test_interrupt_of_training_is_one_line_and_code_130(environment: dict[str, str], tmp_path: Path) -> None:
+def test_interrupt_of_training_says_what_is_kept_with_code_130(environment: dict[str, str], tmp_path: Path) -> None:
     words = ("run", "--task", "planted_partition", "--models", "own_nets:Announces", "--epochs", "1000000")
     told = {**environment, "ANNOUNCE": str(tmp_path / "announced")}
-    assert interrupt(words, told, once_there_is=tmp_path / "announced") == INTERRUPTED
+    code, out, err = interrupt(words, told, once_there_is=tmp_path / "announced")
+    assert (code, out) == (130, "")
+    kept, said = err.splitlines()
+    assert re.fullmatch(r"0 of 5 cells are kept in sqlite:///.*gnz.db; the same command goes on from there", kept)
+    assert said == "interrupted"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
 def test_interrupt_of_preparation_is_one_line_and_code_130(environment: dict[str, str], home: Path) -> None:
     words = ("run", "--task", "random_tsp", "--models", "MLP", "--seeds", "0-99999")
-    assert interrupt(words, environment, once_there_is=home / "random_tsp") == INTERRUPTED
+    assert interrupt(words, environment, once_there_is=home / "random_tsp") == (130, "", "interrupted\n")
 
 
 def test_workers_print_the_same_table(gnz: Gnz) -> None:
@@ -242,3 +247,94 @@ def test_model_beside_the_command_is_found_as_class_and_as_tuple(
 def test_narrow_terminal_folds_and_cuts_nothing(gnz: Gnz) -> None:
     answer = gnz("tasks", "--suite", "quick")
     assert "…" not in answer.out
+
+
+TWO = ("run", "--task", "les_miserables", "--models", "MLP,GCN", "--epochs", "3", "--seeds")
+
+
+def test_second_call_trains_what_is_left_and_prints_everything(gnz: Gnz) -> None:
+    first = gnz(*TWO, "0-1")
+    again = gnz(*TWO, "0-1")
+    assert rows(again.out) == rows(first.out)
+    assert again.err.splitlines()[0] == "4 of 4 cells are finished already; --fresh trains them again"
+    assert "cells," not in again.err
+    more = gnz(*TWO, "0-2")
+    assert more.err.splitlines()[0].startswith("4 of 6 cells are finished already")
+    assert "2/2 cells" in more.err
+    assert [row[5] for row in rows(more.out)] == ["3", "3"]
+
+
+def test_fresh_call_trains_everything_again_and_gets_the_same(gnz: Gnz) -> None:
+    first, fresh = gnz(*TWO, "0-1"), gnz(*TWO, "0-1", "--fresh")
+    assert "finished already" not in fresh.err
+    assert "4/4 cells" in fresh.err
+    assert [row[:6] for row in rows(fresh.out)] == [row[:6] for row in rows(first.out)]
+
+
+def test_failed_cell_is_tried_again(gnz: Gnz) -> None:
+    first, again = (gnz(*FAILING, "own_nets:FailsForward,MLP") for _ in range(2))
+    assert (first.code, again.code) == (1, 1)
+    assert again.err.startswith("2 of 4 cells are finished already")
+    assert "2/2 cells, 2 failed" in again.err
+
+
+def test_dry_run_trains_nothing_and_says_what_is_left(gnz: Gnz, tmp_path: Path) -> None:
+    before = gnz(*TWO, "0-1", "--dry-run")
+    assert before.code == 0, before.err
+    assert "4 of 4 cells to train with --jobs 1: an unknown time (nothing like it was run before)" in before.out
+    assert not (tmp_path / "runs").exists(), "a plan writes nothing"
+    gnz(*TWO, "0")
+    after = gnz(*TWO, "0-1", "--dry-run", "--jobs", "2")
+    lines = [line.split() for line in after.out.splitlines()]
+    assert ["les_miserables", "MLP", "1", "1", "0", "s"] in lines
+    assert re.search(r"2 of 4 cells to train with --jobs 2: about \d+ s", after.out)
+
+
+def test_dry_run_lists_what_does_not_fit(gnz: Gnz) -> None:
+    answer = gnz("run", "--task", "ising_lattice", "--models", "GIN,MLP", "--dry-run")
+    assert re.search(r"ising_lattice +GIN +it serves graph_cls, graph_reg, not link_pred", answer.out)
+
+
+def test_category_and_task_type_choose_tasks(gnz: Gnz) -> None:
+    words = ("run", "--models", "MLP", *SHORT, "--dry-run")
+    areas = gnz(*words, "--category", "combinatorial,physics")
+    shown = {line.split()[0] for line in areas.out.splitlines()[2:] if "MLP" in line}
+    assert {"random_tsp", "random_coloring", "ising_lattice"} <= shown
+    narrowed = gnz(*words, "--suite", "quick", "--task-type", "link_pred")
+    shown = {line.split()[0] for line in narrowed.out.splitlines()[2:] if "MLP" in line}
+    assert "ising_lattice" in shown
+    assert "planted_partition" not in shown
+    nothing = gnz(*words, "--category", "physics", "--task-type", "node_cls")
+    assert nothing.code == 2
+    assert nothing.err.startswith("error: nothing to run: no task is of physics and node_cls")
+    unknown = gnz(*words, "--category", "fysics")
+    assert unknown.err.startswith("error: category is 'fysics'; allowed: combinatorial, ")
+
+
+def test_store_of_the_call_is_used(gnz: Gnz, tmp_path: Path) -> None:
+    answer = gnz(*TWO, "0", "--store", str(tmp_path / "other" / "mine.db"))
+    assert answer.code == 0, answer.err
+    assert (tmp_path / "other" / "mine.db").is_file()
+    assert not (tmp_path / "runs").exists()
+
+
+def test_unusable_store_is_named_before_any_training(gnz: Gnz, tmp_path: Path) -> None:
+    (tmp_path / "text.db").write_text("no database at all, and long enough to be read as one" * 20, encoding="utf-8")
+    answer = gnz(*TWO, "0", "--store", str(tmp_path / "text.db"))
+    assert (answer.code, answer.out) == (2, "")
+    assert "file is not a database" in answer.err
+    assert gnz(*TWO, "0", "--store", "ftp://somewhere").err.startswith("error: the store 'ftp://somewhere' cannot be")
+
+
+def test_store_that_is_away_costs_no_result(gnz: Gnz, tmp_path: Path) -> None:
+    from servers import free_port
+
+    away = f"http://127.0.0.1:{free_port()}"
+    answer = gnz(*TWO, "0-1", "--store", away)
+    assert answer.code == 0, answer.err
+    assert [row[5] for row in rows(answer.out)] == ["2", "2"]
+    assert "does not answer" in answer.err
+    assert "gnz sync" in answer.err
+    again = gnz(*TWO, "0-1", "--store", away)
+    assert again.err.startswith("4 of 4 cells are finished already")
+    assert rows(again.out) == rows(answer.out)

@@ -1,0 +1,64 @@
+"""``gnz gc``: what dead processes left behind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gnz_track.cli.runs import RUN_ID_SHOWN, Store
+
+if TYPE_CHECKING:
+    from gnz_track.store.reaping import Reaped
+
+__all__ = ["add_to", "gc"]
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+  gnz gc --dry-run
+
+  gnz gc --stale-after 600
+"""
+STALE_AFTER = "Seconds without a heartbeat after which a run of another machine is dead."
+DRY_RUN = "Only list what would be done."
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command(epilog=EXAMPLES)(gc)
+
+
+def gc(
+    *,
+    store: Store = "",
+    stale_after: Annotated[float, typer.Option(help=STALE_AFTER)] = 3600.0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help=DRY_RUN)] = False,
+) -> None:
+    """Mark runs of dead processes as killed, and remove emptied files of the spool."""
+    from gnz_track.errors import BadValue
+    from gnz_track.store.address import parse_address
+    from gnz_track.store.reaping import find_stale, reap
+    from gnz_track.store.spool import spool_folder
+    from gnz_track.store.spools import clear_spool
+    from gnz_track.store.sweeps import has_tables
+    from gnz_track.store.writer import open_store
+
+    if not 0 <= stale_after < float("inf"):
+        raise BadValue("the age of a stale run", stale_after, "seconds from 0 upwards", command="--stale-after 3600")
+    address = parse_address(store)
+    stale: list[Reaped] = []
+    if has_tables(address):
+        with open_store(address) as opened:
+            stale = (find_stale if dry_run else reap)(opened, stale_after=stale_after)
+    files = clear_spool(spool_folder(address), removes=not dry_run)
+    _report(stale, n_files=len(files), would="would be " if dry_run else "")
+
+
+def _report(stale: list[Reaped], *, n_files: int, would: str) -> None:
+    from gnz_track.cli.tables import print_rows
+
+    if stale:
+        rows = [(one.run_id[:RUN_ID_SHOWN], one.name, one.reason) for one in stale]
+        print_rows(f"runs that {would or 'were '}marked as killed", ("run", "name", "why"), rows)
+    typer.echo(f"{len(stale)} runs {would}marked as killed, {n_files} files of the spool {would}removed")

@@ -1,0 +1,207 @@
+"""``gnz ls``: what a store holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gnz_track.errors import BadValue
+
+if TYPE_CHECKING:
+    from gnz_track.store.address import Address
+
+__all__ = ["add_to", "ls"]
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+  gnz ls      (all sweeps)
+
+  gnz ls --sweep NAME --model GCN
+
+  gnz ls --failed
+
+  gnz ls --sweep NAME --csv > cells.csv
+"""
+STORE_HELP = "A file, sqlite:///FILE, postgresql://... or http://...; default GNZ_STORE, or gnz.db in your data folder."
+Store = Annotated[str, typer.Option(help=STORE_HELP)]
+RUN_ID_SHOWN, NAMES_SHOWN = 8, 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """What is printed: columns and rows for people, records for programs."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    records: Sequence[Mapping[str, Any]]
+    fields: Sequence[str]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command(epilog=EXAMPLES)(ls)
+
+
+def ls(  # noqa: PLR0913  (one parameter per flag)
+    *,
+    sweep: Annotated[str, typer.Option(help="List the cells of one sweep.")] = "",
+    suite: Annotated[str, typer.Option(help="Only of one suite.")] = "",
+    task: Annotated[str, typer.Option(help="Only of one task.")] = "",
+    model: Annotated[str, typer.Option(help="Only of one model.")] = "",
+    failed: Annotated[bool, typer.Option("--failed", help="Cells that failed or were killed, by reason.")] = False,
+    store: Store = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
+) -> None:
+    """List sweeps, the cells of one, or failures with their reasons."""
+    from gnz_track.store.address import parse_address
+    from gnz_track.store.sweeps import has_tables
+
+    form = _choose_form(as_json=as_json, as_csv=as_csv)
+    address = parse_address(store)
+    if not has_tables(address):
+        typer.echo(f"nothing in {address} yet; fill it with: gnz run", err=True)
+        return
+    names = {"suite": suite, "task": task, "model": model}
+    if failed:
+        listing = _failures(address, sweep=sweep, **names)
+    elif sweep:
+        listing = _cells(address, sweep=sweep, **names)
+    else:
+        listing = _sweeps(address, **names)
+    PRINTERS[form](listing)
+
+
+def _choose_form(*, as_json: bool, as_csv: bool) -> str:
+    if as_json and as_csv:
+        raise BadValue("form of output", "--json --csv", "one of them")
+    return "json" if as_json else "csv" if as_csv else "table"
+
+
+def _sweeps(address: Address, **names: str) -> Listing:
+    from gnz_track.seeds import format_seeds
+    from gnz_track.store.sweeps import SweepRow, list_sweeps
+
+    found = list_sweeps(address, **names)
+    rows = [
+        (
+            row.sweep,
+            row.suite,
+            row.status or "-",
+            row.n_finished,
+            row.n_failed or "",
+            row.n_running or "",
+            row.n_killed or "",
+            _few(row.tasks),
+            _few(row.models),
+            format_seeds(row.seeds),
+            f"{row.started.astimezone():%Y-%m-%d %H:%M}",
+        )
+        for row in found
+    ]
+    counts = (">finished", ">failed", ">running", ">killed")
+    return Listing(
+        title=f"sweeps in {address}",
+        columns=("sweep", "suite", "status", *counts, "tasks", "models", "seeds", "started"),
+        rows=rows,
+        records=[{**asdict(row), "started": row.started.isoformat()} for row in found],
+        fields=list(SweepRow.__dataclass_fields__),
+    )
+
+
+def _cells(address: Address, *, sweep: str, **names: str) -> Listing:
+    from gnz_track.store.sweeps import list_cells
+
+    table = list_cells(address, sweep=sweep, **names)
+    table["start_time"] = table["start_time"].map(lambda time: time.isoformat())
+    records = table.astype(object).where(table.notna(), None).to_dict("records")
+    rows = [
+        (
+            row["task"],
+            _label(row),
+            row["seed"],
+            row["status"],
+            "-" if row["score"] is None else f"{row['score']:.4f}",
+            row["metric"],
+            "-" if row["seconds"] is None else f"{row['seconds']:.1f}",
+            row["run_id"][:RUN_ID_SHOWN],
+        )
+        for row in records
+    ]
+    return Listing(
+        title=f"cells of {sweep}",
+        columns=("task", "model", ">seed", "status", ">score", "metric", ">seconds", "run"),
+        rows=rows,
+        records=records,
+        fields=list(table.columns),
+    )
+
+
+def _failures(address: Address, **names: str) -> Listing:
+    from gnz_track.store.sweeps import FailureRow, list_cells, list_failures
+
+    found = list_failures(list_cells(address, **names))
+    rows = [
+        (
+            len(row.cells),
+            row.status,
+            _few(row.cells),
+            _few(row.sweeps),
+            row.run_ids[0][:RUN_ID_SHOWN],
+            " ".join(row.reason.split()) or "-",
+        )
+        for row in found
+    ]
+    return Listing(
+        title="cells that failed or were killed (tracebacks: gnz ui)",
+        columns=(">cells", "status", "which", "sweeps", "first run", "reason"),
+        rows=rows,
+        records=[asdict(row) for row in found],
+        fields=list(FailureRow.__dataclass_fields__),
+    )
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f", +{len(names) - NAMES_SHOWN}" if len(names) > NAMES_SHOWN else ""
+    return ", ".join(names[:NAMES_SHOWN]) + more
+
+
+def _label(row: Mapping[str, Any]) -> str:
+    """Return a model's name with what its cell changed."""
+    import json
+
+    return " ".join([row["model"], *(f"{key}={value}" for key, value in json.loads(row["hyperparameters"]).items())])
+
+
+def _print_table(listing: Listing) -> None:
+    from gnz_track.cli.tables import print_rows
+
+    if listing.rows:
+        print_rows(listing.title, listing.columns, listing.rows)
+    else:
+        typer.echo(f"{listing.title}: none")
+
+
+def _print_json(listing: Listing) -> None:
+    import json
+
+    typer.echo(json.dumps(listing.records, indent=1, ensure_ascii=False))
+
+
+def _print_csv(listing: Listing) -> None:
+    import csv
+    import sys
+
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(listing.fields)
+    for record in listing.records:
+        values = (record[name] for name in listing.fields)
+        writer.writerow([" ".join(map(str, value)) if isinstance(value, list | tuple) else value for value in values])
+
+
+PRINTERS: dict[str, Callable[[Listing], None]] = {"table": _print_table, "json": _print_json, "csv": _print_csv}

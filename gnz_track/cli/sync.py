@@ -1,0 +1,96 @@
+"""``gnz sync``: what waits on this machine is written into its store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gnz_track.cli.runs import Store
+
+if TYPE_CHECKING:
+    from gnz_track.store.spool import Replay
+
+__all__ = ["add_to", "sync"]
+
+LEFT = 1
+EXAMPLES = """
+[bold]Examples[/bold]
+
+  gnz sync --list      (what waits, for all stores)
+
+  gnz sync --store http://HOST:5000
+"""
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command(epilog=EXAMPLES)(sync)
+
+
+def sync(
+    *,
+    store: Store = "",
+    only_list: Annotated[bool, typer.Option("--list", help="Show what waits, for all stores; write nothing.")] = False,
+) -> None:
+    """Write records that wait on this machine into their store; exit code 1 where some could not be written."""
+    if only_list:
+        _list()
+        return
+    from gnz_track.store.address import parse_address
+    from gnz_track.store.spool import holds_sweeps, replay_each, spool_folder
+    from gnz_track.store.writer import open_store
+
+    address = parse_address(store)
+    folder = spool_folder(address)
+    if not holds_sweeps(folder):
+        typer.echo(f"nothing waits for {address}")
+        return
+    done: dict[str, Replay] = {}
+    with open_store(address) as opened:
+        try:
+            for sweep, part in replay_each(folder, opened):
+                done[sweep] = part  # noqa: PERF403  (the store may go away half-way)
+        finally:
+            _report(done)
+    if any(part.is_left_over for part in done.values()):
+        raise typer.Exit(LEFT)
+
+
+def _list() -> None:
+    from gnz_track.cli.tables import print_rows
+    from gnz_track.store.spools import describe_spools
+
+    rows = [
+        (one.store or "-", one.sweep, one.n_records, one.n_unreadable or "", one.folder) for one in describe_spools()
+    ]
+    if rows:
+        print_rows("records that wait", ("store", "sweep", ">records", ">unreadable", "folder"), rows)
+    else:
+        typer.echo("nothing waits for any store")
+
+
+def _report(done: dict[str, Replay]) -> None:
+    from gnz_track.cli.tables import print_rows
+
+    rows = [
+        (
+            sweep,
+            len(part.written),
+            len(part.present) or "",
+            len(part.refused) or "",
+            len(part.corrupted) or "",
+            "yes" if part.busy else "",
+        )
+        for sweep, part in done.items()
+    ]
+    if rows:
+        columns = ("sweep", ">written", ">present", ">refused", ">unreadable", "busy")
+        print_rows("replayed", columns, rows)
+    for sweep, part in done.items():
+        for said in part.refused:
+            typer.echo(f"{sweep}: refused: {said}", err=True)
+        for place in part.corrupted:
+            typer.echo(f"{sweep}: no record can be read at {place}; rerun its cell, then remove that file", err=True)
+        if part.busy:
+            typer.echo(f"{sweep}: another process is writing it; wait for it, then type: gnz sync", err=True)
