@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 WORKERS ?= 2
-RUN_ARGS ?= --suite quick --seeds 0-4
+RUN_ARGS ?= --suite quick --models GCN,GAT,GraphSAGE,GraphTransformer,GIN,MLP --seeds 0-4 --jobs 2
 TEST_ARGS ?=
 BENCH ?= benchmarks
 # Extra pip options for Torch alone, such as the index of its CPU builds.
@@ -34,7 +34,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(PIP) install --quiet --constraint constraints.txt --editable '.[test]'
 	@touch $@
 
-run: $(READY)  ## train the quick suite and show the means
+run: $(READY)  ## train the quick suite, track it and show the means
 	$(BIN)/gnz run $(RUN_ARGS)
 
 test: lint  ## style, types and the fast tests
