@@ -18,16 +18,16 @@ import tempfile
 import time
 from pathlib import Path
 
-TASKS = {"cora": ("social", "node_cls", 8.0), "random_tsp": ("combinatorial", "link_pred", 3.0)}
+TASKS = {"random_tsp": ("combinatorial", "link_pred", 3.0), "cora": ("social", "node_cls", 8.0)}
 MODELS = ("GCN", "GAT", "GraphSAGE", "GraphTransformer")
 PEER = """
 import sys
 from graphnetz.benchmark import run_benchmark
 from graphnetz.models import {models}
-category, task_type, task, root, n_seeds = sys.argv[1:]
+category, task_type, task, root, n_seeds, epochs = sys.argv[1:]
 report = run_benchmark(
     category=category, task_type=task_type, only=[task], root=root, seeds=range(int(n_seeds)), verbose=False,
-    models={{{mapping}}},
+    epochs=int(epochs) or None, models={{{mapping}}},
 )
 assert all(len(runs) == int(n_seeds) for per_model in report.histories.values() for runs in per_model.values())
 """.format(models=", ".join(MODELS), mapping=", ".join(f'"{name}": {name}' for name in MODELS))
@@ -92,12 +92,12 @@ def compare(task: str, folder: Path, given: argparse.Namespace) -> None:
     gnz = [sys.executable, "-m", "gnz_track", "run", "--task", task, "--models", ",".join(MODELS)]
     gnz += ["--home", str(folder / "home"), "--mirror", given.mirror, "--jobs", str(given.jobs)]
     # Both sides read or generate their data once, and are warm.
-    run([*peer, str(given.seeds)], folder=folder)
+    run([*peer, str(given.seeds), "1"], folder=folder)
     run([*gnz, "--seeds", f"0-{given.seeds - 1}", "--epochs", "1", "--store", str(folder / "warm.db")], folder=folder)
     rows = []
     for repeat in range(given.repeats):
         store = str(folder / f"{task}{repeat}.db")
-        theirs = run([*peer, str(given.seeds)], folder=folder)
+        theirs = run([*peer, str(given.seeds), "0"], folder=folder)
         ours = run([*gnz, "--seeds", f"0-{given.seeds - 1}", "--store", store], folder=folder)
         rows.append((theirs, ours))
         print(f"{task} {len(MODELS)} models x {given.seeds} seeds: peer {theirs:.1f} s, ours {ours:.1f} s", flush=True)

@@ -16,6 +16,7 @@ from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.runs.agenda import Agenda, make_agenda
 from gnz_track.runs.events import Tell, ignore
 from gnz_track.runs.executors import choose_executor
+from gnz_track.runs.nursery import Nursery, open_nursery_for
 from gnz_track.runs.plan import Place, Plan, make_plan
 from gnz_track.runs.progress import Progress
 from gnz_track.runs.scribe import Tracking
@@ -66,8 +67,11 @@ def make_request_agenda(request: Request) -> Agenda:
     return make_agenda(_with_width(plan, request), request.address, is_fresh=request.is_fresh)
 
 
-def carry_out(request: Request, agenda: Agenda, *, tell: Tell = ignore) -> Sweep:
-    """Train what is left of a request and write it; an interrupt keeps what was done."""
+def carry_out(request: Request, agenda: Agenda, *, tell: Tell = ignore, nursery: Nursery | None = None) -> Sweep:
+    """Train what is left of a request and write it; an interrupt keeps what was done.
+
+    ``nursery`` is one of :func:`open_nursery_for`, to save the time in which workers get ready.
+    """
     from gnz_track import __version__
 
     tracking = Tracking(
@@ -77,7 +81,7 @@ def carry_out(request: Request, agenda: Agenda, *, tell: Tell = ignore) -> Sweep
         version=__version__,
         source=request.source,
     )
-    execute = choose_executor(jobs=request.jobs, timeout=request.timeout)
+    execute = choose_executor(jobs=request.jobs, timeout=request.timeout, nursery=nursery)
     return run_sweep(agenda, tracking, execute=execute, tell=tell)
 
 
@@ -149,10 +153,11 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
         is_fresh=not resume,
         source="run_benchmark",
     )
-    agenda = make_request_agenda(request)
     with contextlib.ExitStack() as stack:
+        nursery = stack.enter_context(open_nursery_for(jobs=jobs, timeout=timeout))
+        agenda = make_request_agenda(request)
         progress = stack.enter_context(Progress(agenda, jobs=jobs)) if verbose else None
-        sweep = carry_out(request, agenda, tell=progress.hear if progress else ignore)
+        sweep = carry_out(request, agenda, tell=progress.hear if progress else ignore, nursery=nursery)
     return report_of(request, sweep)
 
 

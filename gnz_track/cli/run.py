@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from gnz_track.benchmark import Request
     from gnz_track.runs.agenda import Agenda
+    from gnz_track.runs.nursery import Nursery
     from gnz_track.runs.sweep import Sweep
     from gnz_track.types import Task
 
@@ -66,33 +68,38 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be trained, and train nothing.")] = False,
 ) -> None:
     """Train every compatible (task, model, seed) that is not finished yet, and print the means."""
-    from gnz_track.benchmark import Request, make_request_agenda
-    from gnz_track.models.catalogue import MODELS, describe
-    from gnz_track.runs.plan import Place
-    from gnz_track.seeds import parse_seeds
-    from gnz_track.store.address import parse_address
-    from gnz_track.training.protocols import PROTOCOLS
+    from gnz_track.runs.nursery import open_nursery_for
 
-    request = Request(
-        tasks=_choose_tasks(suite, task or [], _split(category), _split(task_type)),
-        models=[describe(name) for name in _split(models)] or MODELS.rows(),
-        seeds=parse_seeds(seeds),
-        protocol=PROTOCOLS.get(protocol),
-        address=parse_address(store),
-        suite=suite or category.replace(",", "+") or (CUSTOM if task or task_type else QUICK),
-        epochs=epochs,
-        device=device,
-        place=Place(home=choose_home(home), mirror=mirror),
-        jobs=jobs,
-        timeout=timeout,
-        is_fresh=not resume,
-        source="gnz run",
-    )
-    agenda = make_request_agenda(request)
-    if dry_run:
-        _print_agenda(request, agenda)
-        return
-    sweep = _train(request, agenda)
+    # Before anything heavy is imported here: workers get ready meanwhile.
+    needed = contextlib.nullcontext() if dry_run else open_nursery_for(jobs=jobs, timeout=timeout, may_fork=True)
+    with needed as nursery:
+        from gnz_track.benchmark import Request, make_request_agenda
+        from gnz_track.models.catalogue import MODELS, describe
+        from gnz_track.runs.plan import Place
+        from gnz_track.seeds import parse_seeds
+        from gnz_track.store.address import parse_address
+        from gnz_track.training.protocols import PROTOCOLS
+
+        request = Request(
+            tasks=_choose_tasks(suite, task or [], _split(category), _split(task_type)),
+            models=[describe(name) for name in _split(models)] or MODELS.rows(),
+            seeds=parse_seeds(seeds),
+            protocol=PROTOCOLS.get(protocol),
+            address=parse_address(store),
+            suite=suite or category.replace(",", "+") or (CUSTOM if task or task_type else QUICK),
+            epochs=epochs,
+            device=device,
+            place=Place(home=choose_home(home), mirror=mirror),
+            jobs=jobs,
+            timeout=timeout,
+            is_fresh=not resume,
+            source="gnz run",
+        )
+        agenda = make_request_agenda(request)
+        if dry_run:
+            _print_agenda(request, agenda)
+            return
+        sweep = _train(request, agenda, nursery)
     _print(request, sweep)
     if (sweep.table["status"] != "finished").any():
         raise typer.Exit(FAILED)
@@ -120,7 +127,7 @@ def _split(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _train(request: Request, agenda: Agenda) -> Sweep:
+def _train(request: Request, agenda: Agenda, nursery: Nursery | None) -> Sweep:
     from gnz_track.benchmark import carry_out
     from gnz_track.runs.progress import Progress
 
@@ -131,7 +138,7 @@ def _train(request: Request, agenda: Agenda) -> Sweep:
     progress = Progress(agenda, jobs=request.jobs)
     try:
         with progress:
-            return carry_out(request, agenda, tell=progress.hear)
+            return carry_out(request, agenda, tell=progress.hear, nursery=nursery)
     except KeyboardInterrupt:
         n_kept = n_finished + progress.n_done - progress.n_failed
         kept = f"{n_kept} of {len(agenda.plan.cells)} cells are kept in {request.address}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 
 from gnz_track.runs.events import Started, Tell, gather, ignore
 from gnz_track.runs.one import run_one
@@ -17,7 +17,7 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _LARGEST_MMAP_THRESHOLD, _TRIM_AT = 32 * 2**20, 2**30
 
 
-def run_inline(cells: Iterable[Cell], tell: Tell = ignore) -> Iterator[CellResult]:
+def run_inline(cells: Iterable[Cell], tell: Tell = ignore) -> Generator[CellResult, None, None]:
     """Yield the result of each cell as it is done, in the given order; ``tell`` hears what goes on meanwhile."""
     keep_freed_memory()
     for cell in cells:

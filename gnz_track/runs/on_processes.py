@@ -6,18 +6,18 @@ worker that dies or exceeds the time limit costs the cell that it was at, and no
 
 from __future__ import annotations
 
-import os
+import contextlib
 import signal
-import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import cast
 
 from gnz_track.runs.events import Done, Event, Started
+from gnz_track.runs.nursery import Child, Nursery, open_nursery
 from gnz_track.runs.one import metric_of
 from gnz_track.types import Cell, CellResult, Failure, Status
 
@@ -25,31 +25,50 @@ __all__ = ["run_on_processes"]
 
 # A worker has its current cell and this many in all.
 QUEUE = 2
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 
-def run_on_processes(cells: Sequence[Cell], *, jobs: int, timeout: float | None = None) -> Iterator[Event]:
+def run_on_processes(
+    cells: Sequence[Cell], *, jobs: int, timeout: float | None = None, nursery: Nursery | None = None
+) -> Generator[Event, None, None]:
     """Yield events as they come; cells are handed out in the given order, and end in any.
 
-    ``timeout`` is the longest time in seconds for one cell. Closing the iterator ends all workers at once.
+    Workers begin at once, and not when the first event is asked for. ``timeout`` is the longest time in seconds for one
+    cell. Closing the iterator ends all workers. ``nursery`` is one that was opened before, to save time; it stays open.
     """
+    events = _run(cells, jobs=jobs, timeout=timeout, nursery=nursery)
+    # Up to where workers have their first cells.
+    next(events)
+    return cast("Generator[Event, None, None]", events)
+
+
+def _run(
+    cells: Sequence[Cell], *, jobs: int, timeout: float | None, nursery: Nursery | None
+) -> Generator[Event | None, None, None]:
     waiting = deque(cells)
-    workers = [_Worker() for _ in range(min(jobs, len(cells)))]
-    try:
-        while waiting or any(worker.cells for worker in workers):
-            for worker in workers:
-                while waiting and len(worker.cells) < QUEUE:
-                    worker.give(waiting.popleft())
-            yield from _listen(workers, waiting, timeout)
-    finally:
+    with contextlib.ExitStack() as stack:
+        if cells:
+            nursery = nursery or stack.enter_context(open_nursery())
+        workers = [_Worker(cast("Nursery", nursery)) for _ in range(min(jobs, len(cells)))]
         for worker in workers:
-            worker.kill()
+            stack.callback(worker.kill)
+        _hand_out(waiting, workers)
+        yield None
+        while waiting or any(worker.cells for worker in workers):
+            _hand_out(waiting, workers)
+            yield from _listen(workers, waiting, timeout)
+
+
+def _hand_out(waiting: deque[Cell], workers: Sequence[_Worker]) -> None:
+    for worker in workers:
+        while waiting and len(worker.cells) < QUEUE:
+            worker.give(waiting.popleft())
 
 
 @dataclass
 class _Worker:
     """A child process and the cells that it has: the first is the one it is at."""
 
+    nursery: Nursery
     cells: deque[Cell] = field(default_factory=deque)
     # When it took up its current cell; None while it starts, or has nothing to do.
     since: float | None = None
@@ -58,13 +77,10 @@ class _Worker:
         self.start()
 
     def start(self) -> None:
-        """Start the process; it imports what it needs while its first cells wait in the pipe."""
+        """Start the process; it gets ready while its first cells wait in the pipe."""
         self.pipe, theirs = Pipe()
         with theirs:
-            command = [sys.executable, "-m", "gnz_track.runs.worker", str(theirs.fileno())]
-            self.process = subprocess.Popen(  # noqa: S603  (our own interpreter and module)
-                command, pass_fds=[theirs.fileno()], env={**os.environ, **_ONE_THREAD}, stdin=subprocess.DEVNULL
-            )
+            self.process: Child = self.nursery.bear(theirs)
         self.pipe.send(sys.path)
         self.since = None
 
@@ -79,9 +95,7 @@ class _Worker:
     def kill(self) -> None:
         """End the process, whatever it does."""
         self.process.kill()
-        self.process.wait()
         self.pipe.close()
-        self.since = None
 
 
 def _listen(workers: Sequence[_Worker], waiting: deque[Cell], timeout: float | None) -> Iterator[Event]:
@@ -92,8 +106,7 @@ def _listen(workers: Sequence[_Worker], waiting: deque[Cell], timeout: float | N
         try:
             event = worker.pipe.recv()
         except (EOFError, ConnectionResetError, OSError):
-            worker.process.wait()
-            yield _replace(worker, waiting, "WorkerDied", _describe_death(worker.process.returncode))
+            yield _replace(worker, waiting, "WorkerDied", _describe_death(worker.process.wait()))
             continue
         if isinstance(event, Started):
             worker.since = time.monotonic()

@@ -47,16 +47,17 @@ def run_sweep(agenda: Agenda, tracking: Tracking, *, execute: Executor, tell: Te
     An interrupt ends the workers: what was done is kept, and what was running is marked as killed.
     """
     results = []
-    with Scribe(tracking, plan=agenda.plan) as scribe:
 
-        def hear(event: Event) -> None:
-            scribe.take(event)
-            tell(event)
+    def hear(event: Event) -> None:
+        scribe.take(event)
+        tell(event)
 
-        with contextlib.closing(execute(agenda.cells, hear)) as ended:
-            for result in ended:
-                results.append(result)
-                hear(Done(result=result))
+    # Workers begin while the store is opened. They are ended first, so that what still ran can be marked.
+    executing = execute(agenda.cells, hear)
+    with contextlib.closing(executing), Scribe(tracking, plan=agenda.plan) as scribe, contextlib.closing(executing):
+        for result in executing:
+            results.append(result)
+            hear(Done(result=result))
     rows = [table for table in (agenda.finished, scribe.table()) if not table.empty]
     table = one_row_per_cell(pd.concat(rows, ignore_index=True)) if rows else agenda.finished
     notices = (*agenda.notices, *scribe.notices)

@@ -1,19 +1,23 @@
-"""A process that trains cells until its pipe closes: ``python -m gnz_track.runs.worker FD``.
+"""A process that trains cells until its pipe closes: ``python -m gnz_track.runs.worker --pipe FD``.
 
-Started afresh and not forked, so that it holds nothing of its parent: no threads, no locks, no open store. It imports
-no tracking store, writes no file, and one worker is one thread.
+With ``--nursery FD`` it imports what workers need, and forks one whenever it is asked to. Neither holds anything of its
+parent: no threads, no locks, no open store. It imports no tracking store, writes no file, and one worker is one thread.
 """
 
 from __future__ import annotations
 
 import ctypes
+import gc
+import os
 import signal
+import socket
 import sys
 from multiprocessing.connection import Connection
 
 from gnz_track.runs.events import Done, Started, gather
+from gnz_track.runs.nursery import ANSWER, FORK, MESSAGE
 
-__all__ = ["serve"]
+__all__ = ["become_nursery", "fork_workers", "import_all", "serve"]
 
 _DIE_WITH_PARENT = 1
 
@@ -33,19 +37,86 @@ def serve(pipe: Connection) -> None:
         pipe.send(Done(result=run_one(cell, observe=gather(cell, pipe.send))))
 
 
-def main() -> None:
-    """Serve on the file descriptor given as argument."""
-    # An interrupt is for the parent: it decides what is kept and ends the workers.
+def work(file: int) -> None:
+    """Serve on a file descriptor until the parent is gone or has nothing more to do."""
+    pipe = Connection(file)
+    try:
+        sys.path[:] = pipe.recv()
+        serve(pipe)
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        # The parent is gone, and with it whoever wanted the result.
+        return
+
+
+def import_all() -> None:
+    """Import what a worker needs, so that no fork has to."""
+    import gnz_track.runs.one  # noqa: F401
+
+
+def become_nursery(file: int, parent: int) -> None:
+    """Be the nursery, in a process that was forked from the command line's own."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # The command line's answer is an interrupt; who ends a worker means it.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _die_with(parent)
+    with open(os.devnull) as nothing:  # noqa: PTH123
+        os.dup2(nothing.fileno(), 0)
+    fork_workers(file)
+
+
+def fork_workers(file: int) -> None:
+    """Import everything, then fork a worker for every pipe that comes, and tell how workers ended."""
+    import_all()
+    # What is here stays as it is, and is shared by all workers.
+    gc.freeze()
+    with socket.socket(fileno=file) as parent:
+        while True:
+            message, files, _, _ = socket.recv_fds(parent, MESSAGE.size, 1)
+            if not message:
+                return
+            what, pid = MESSAGE.unpack(message)
+            if what != FORK:
+                parent.sendall(ANSWER.pack(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])))
+                continue
+            me = os.getpid()
+            born = os.fork()
+            if not born:
+                parent.close()
+                _die_with(me)
+                # Not by way of what stands around this loop: it is the nursery's.
+                os._exit(_work_and_say(files[0]))
+            os.close(files[0])
+            parent.sendall(ANSWER.pack(born))
+
+
+def _work_and_say(file: int) -> int:
+    """Work, and return an exit code; what went wrong is said where a worker of its own would say it."""
+    try:
+        work(file)
+    except BaseException:  # noqa: BLE001  (a process ends here; there is nobody to raise to)
+        sys.excepthook(*sys.exc_info())
+        return 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    return 0
+
+
+def _die_with(parent: int) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
-    pipe = Connection(int(sys.argv[1]))
-    sys.path[:] = pipe.recv()
-    try:
-        serve(pipe)
-    except (BrokenPipeError, ConnectionResetError):
-        # The parent is gone, and with it whoever wanted the result.
-        sys.exit(0)
+        if os.getppid() != parent:
+            # It died before this process could ask to be told.
+            os._exit(1)
+
+
+def main() -> None:
+    """Do what the first argument says, on the file descriptor that is the second."""
+    # An interrupt is for the parent: it decides what is kept and ends the workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _die_with(os.getppid())
+    mode, file = sys.argv[1:]
+    {"--pipe": work, "--nursery": fork_workers}[mode](int(file))
 
 
 if __name__ == "__main__":

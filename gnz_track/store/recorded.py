@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import pandas as pd
 
 from gnz_track.store import layout, schema
-from gnz_track.store.results import COLUMNS, FINAL, TAG, make_table
+from gnz_track.store.results import COLUMNS, FINAL, PARAM, TAG, make_table
 from gnz_track.store.run_record import RunRecord
 
 __all__ = ["table_of_records"]
@@ -30,5 +30,5 @@ def _row(run_id: str, record: RunRecord) -> dict[str, object]:
         "start_time": record.started_at,
         "score": metrics.get(tags.get(schema.SCORE_KEY, "")),
     }
-    places: dict[str, Mapping[str, object]] = {TAG: tags, FINAL: metrics}
+    places: dict[str, Mapping[str, object]] = {TAG: tags, FINAL: metrics, PARAM: layout.params_of(record)}
     return {name: places.get(place, of_run).get(key) for name, (place, key, _) in COLUMNS.items()}

@@ -10,7 +10,7 @@ import pandas as pd
 from gnz_track.store import schema
 from gnz_track.store.address import Address
 from gnz_track.store.connection import connect, disconnect, says_in_one_line
-from gnz_track.store.results import COLUMNS, FINAL, TAG, make_table
+from gnz_track.store.results import COLUMNS, FINAL, PARAM, TAG, make_table
 from gnz_track.store.run_filter import RunFilter
 
 __all__ = ["experiments_named", "finished_by_rest", "has_deleted_runs", "pages", "read_by_rest", "sweep_run_by_rest"]
@@ -124,5 +124,5 @@ def _row(run: Any, states: Mapping[str, str]) -> dict[str, Any]:
         "start_time": run.info.start_time,
         "score": metrics.get(tags.get(schema.SCORE_KEY, "")),
     }
-    places = {TAG: tags, FINAL: metrics}
+    places = {TAG: tags, FINAL: metrics, PARAM: run.data.params}
     return {name: places.get(place, of_run).get(key) for name, (place, key, _) in COLUMNS.items()}

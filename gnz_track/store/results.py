@@ -34,7 +34,7 @@ __all__ = ["COLUMNS", "ResultsTensor", "empty_table", "load_table", "make_table"
 TEXT, REAL, WHOLE, TIME = "str", "float64", "Int64", "datetime64[ms, UTC]"
 
 # Column -> (where its value lies in a run, type). Everything that readers know of the layout stands here.
-RUN, TAG, FINAL = "run", "tag", "metric"
+RUN, TAG, FINAL, PARAM = "run", "tag", "metric", "param"
 COLUMNS: dict[str, tuple[str, str, str]] = {
     "run_id": (RUN, "run_id", TEXT),
     "sweep": (TAG, schema.SWEEP, TEXT),
@@ -54,6 +54,7 @@ COLUMNS: dict[str, tuple[str, str, str]] = {
     "dataset_digest": (TAG, schema.DATASET_DIGEST, TEXT),
     "split_digest": (TAG, schema.SPLIT_DIGEST, TEXT),
     "hyperparameters": (TAG, schema.HYPERPARAMETERS, TEXT),
+    "epochs": (PARAM, "epochs", WHOLE),
     "selected_epoch": (FINAL, schema.SELECTED_EPOCH, WHOLE),
     "n_parameters": (FINAL, schema.N_PARAMETERS, WHOLE),
     "seconds": (FINAL, schema.SECONDS, REAL),

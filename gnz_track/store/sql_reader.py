@@ -18,7 +18,7 @@ from gnz_track.errors import StoreUnusable
 from gnz_track.store import schema
 from gnz_track.store.address import SQLITE, Address, check_place
 from gnz_track.store.connection import SECONDS_TO_ANSWER, says_in_one_line
-from gnz_track.store.results import COLUMNS, FINAL, TAG, make_table
+from gnz_track.store.results import COLUMNS, FINAL, PARAM, TAG, make_table
 from gnz_track.store.run_filter import RunFilter
 
 __all__ = [
@@ -141,7 +141,7 @@ def _table_query(wanted: RunFilter, columns: Collection[str]) -> tuple[str, dict
     return f"SELECT {what} {tables} WHERE {' AND '.join(conditions)}", values
 
 
-_TABLES = {TAG: "tags", FINAL: "latest_metrics"}
+_TABLES = {TAG: "tags", FINAL: "latest_metrics", PARAM: "params"}
 _OF_RUN = {"run_id": "r.run_uuid", "status": "r.status", "start_time": "r.start_time", "score": "score.value"}
 _SCORE_JOINS = [
     "LEFT JOIN tags s ON s.run_uuid = r.run_uuid AND s.key = :score_key",

@@ -326,7 +326,7 @@ def test_unusable_store_is_named_before_any_training(gnz: Gnz, tmp_path: Path) -
     assert gnz(*TWO, "0", "--store", "ftp://somewhere").err.startswith("error: the store 'ftp://somewhere' cannot be")
 
 
-def test_store_that_is_away_costs_no_result(gnz: Gnz, tmp_path: Path) -> None:
+def test_store_that_is_away_costs_no_result(gnz: Gnz) -> None:
     from servers import free_port
 
     away = f"http://127.0.0.1:{free_port()}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,6 +16,7 @@ import pytest
 from gnz_track.datasets.preparation import prepare
 from gnz_track.models.catalogue import MODELS, describe
 from gnz_track.runs.events import Done, Event, Started
+from gnz_track.runs.nursery import open_nursery
 from gnz_track.runs.on_processes import run_on_processes
 from gnz_track.runs.one import run_one
 from gnz_track.training.protocols import PROTOCOLS
@@ -144,8 +147,11 @@ def test_error_of_a_model_comes_back_with_its_traceback(make_cell: Callable[...,
 def test_closing_ends_all_workers(make_cell: Callable[..., Cell], nets: str) -> None:
     events = run_on_processes([make_cell(f"{nets}:Hanging", seed=s) for s in range(2)], jobs=2)
     assert isinstance(next(events), Started)
-    children = _children()
-    assert len(children) >= 2
+    until = time.monotonic() + 20
+    # A nursery and two workers, of which the second may still be on its way.
+    while len(children := _descendants(os.getpid())) < 3 and time.monotonic() < until:
+        time.sleep(0.01)
+    assert len(children) == 3
     events.close()
     assert not [pid for pid in children if Path(f"/proc/{pid}").exists()]
 
@@ -173,35 +179,105 @@ def test_no_cells_are_no_events() -> None:
     assert list(run_on_processes([], jobs=2)) == []
 
 
-def _children() -> list[int]:
-    found = []
+def _descendants(pid: int) -> list[int]:
+    parents = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
-            fields = status.read_text().rpartition(")")[2].split()
+            parents[int(status.parent.name)] = int(status.read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue
-        if int(fields[1]) == os.getpid():
-            found.append(int(status.parent.name))
-    return found
+    children = [child for child, parent in parents.items() if parent == pid]
+    return [*children, *(further for child in children for further in _descendants(child))]
+
+
+def test_nursery_that_dies_costs_the_cells_that_ran_and_is_replaced(make_cell: Callable[..., Cell], nets: str) -> None:
+    cells = [make_cell(f"{nets}:Hanging"), *(make_cell(seed=seed) for seed in range(3))]
+    with open_nursery() as nursery:
+        events = run_on_processes(cells, jobs=1, nursery=nursery)
+        heard = [next(events)]
+        (process,) = [pid for pid in _descendants(os.getpid()) if _descendants(pid)]
+        os.kill(process, signal.SIGKILL)
+        found = results([*heard, *events])
+    lost = found.pop(("Hanging", 0))
+    assert lost.failure is not None
+    assert lost.failure.kind == "WorkerDied"
+    assert [result.is_finished for result in found.values()] == [True] * 3
+
+
+FORKING = """
+import os, sys
+sys.path[:] = {path!r}
+from gnz_track.runs.nursery import open_nursery
+
+if __name__ == "__main__":
+    with open_nursery(may_fork=True) as nursery:
+        from test_on_processes import _descendants
+        assert type(nursery._process).__name__ == "_Own", "it could not fork"
+        from gnz_track.datasets.catalogue import TASKS
+        from gnz_track.benchmark import run_benchmark
+        from gnz_track.runs.on_processes import run_on_processes
+        from gnz_track.runs.one import run_one
+        from gnz_track.runs.plan import Place, make_plan
+        from gnz_track.models.catalogue import describe
+        from gnz_track.training.protocols import PROTOCOLS
+        from gnz_track.runs.events import results_of
+        from pathlib import Path
+        plan = make_plan(
+            [TASKS.get("random_tsp")], [describe("GCN"), describe("nets_that_misbehave:Killed")], seeds=[0, 1],
+            protocol=PROTOCOLS.get("graphnetz"), epochs=2, place=Place(home=Path(sys.argv[1])),
+        )
+        found = list(results_of(run_on_processes(plan.cells, jobs=2, nursery=nursery)))
+        by_name = {{result.cell.label: result for result in found}}
+        for cell in plan.cells:
+            result = by_name[cell.label]
+            if cell.model.name == "GCN":
+                assert result.series == run_one(cell).series
+            else:
+                assert "SIGKILL" in result.failure.message, result.failure
+    assert not _descendants(os.getpid())
+    print("well")
+"""
+
+
+def test_nursery_forked_from_the_command_line_gives_the_same_bits(tmp_path: Path, nets: str) -> None:
+    assert nets
+    script = tmp_path / "forking.py"
+    script.write_text(FORKING.format(path=[*sys.path, str(Path(__file__).parent)]), encoding="utf-8")
+    ended = subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (0, "well\n"), ended.stderr
+
+
+def test_each_worker_may_be_a_process_of_its_own(
+    make_cell: Callable[..., Cell], nets: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    cells = [make_cell(seed=0), make_cell(f"{nets}:Quitting")]
+    with open_nursery() as nursery:
+        monkeypatch.undo()
+        found = results(list(run_on_processes(cells, jobs=1, nursery=nursery)))
+    assert found["GCN", 0].series == run_one(cells[0]).series
+    failure = found["Quitting", 0].failure
+    assert failure is not None
+    assert "exit code 3" in failure.message
 
 
 def test_workers_die_with_a_parent_that_was_killed(tmp_path: Path) -> None:
-    import subprocess
-    import sys
-
     script = tmp_path / "parent.py"
     script.write_text(
         f"import sys; sys.path[:] = {sys.path!r}\n"
+        "from gnz_track.runs.nursery import open_nursery\n"
         "from gnz_track.runs.on_processes import _Worker\n"
-        "workers = [_Worker() for _ in range(2)]\n"
-        "print(*(worker.process.pid for worker in workers), flush=True)\n"
+        "nursery = open_nursery()\n"
+        "workers = [_Worker(nursery) for _ in range(2)]\n"
+        "nursery.read_births()\n"
+        "print(*(worker.process.pid for worker in workers), nursery._process._process.pid, flush=True)\n"
         "sys.stdin.read()\n",
         encoding="utf-8",
     )
     with subprocess.Popen([sys.executable, str(script)], stdin=-1, stdout=-1, text=True) as parent:
         assert parent.stdout is not None
         pids = [int(pid) for pid in parent.stdout.readline().split()]
-        assert len(pids) == 2
+        assert len(pids) == 3
         time.sleep(0.5)
         parent.send_signal(signal.SIGKILL)
         parent.wait()
