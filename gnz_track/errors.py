@@ -7,7 +7,7 @@ allowed, and the next command to type, and it is built here, so that a caller pa
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 __all__ = [
     "BadSeeds",
@@ -16,9 +16,13 @@ __all__ = [
     "DataMissing",
     "DataUnusable",
     "Diverged",
+    "DuplicateCells",
     "DuplicateName",
     "GnzError",
+    "MetricsMixed",
     "ModelInvalid",
+    "NotComparable",
+    "NothingToCompare",
     "NothingToRun",
     "ScoreUndefined",
     "SplitImpossible",
@@ -203,3 +207,50 @@ class SpoolCorrupted(GnzError):
         super().__init__(
             f"no record can be read at {listed}; the lines are kept in {aside}. Rerun their cells: gnz run"
         )
+
+
+class NothingToCompare(GnzError):
+    """A results table in which no two scores can be set against one another."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"nothing to compare: {reason}. See what has finished, and why cells failed: gnz runs --failed"
+        )
+
+
+class DuplicateCells(GnzError):
+    """Cells that a results table holds more than once."""
+
+    def __init__(self, cells: Iterable[str]) -> None:
+        cells = list(cells)
+        listed = "; ".join(cells[:3]) + (f"; and {len(cells) - 3} more" if len(cells) > 3 else "")
+        count = "1 cell is" if len(cells) == 1 else f"{len(cells)} cells are"
+        super().__init__(
+            f"{count} in the table more than once: {listed}; allowed is one score for each task, model and seed. "
+            f"Keep one sweep or version; list them with: gnz runs"
+        )
+        self.cells = cells
+
+
+class MetricsMixed(GnzError):
+    """Cells of one task with several metrics, or with several directions of one."""
+
+    def __init__(self, task: str, column: str, examples: Mapping[str, str]) -> None:
+        listed = ", ".join(f"{value!r} ({cell})" for value, cell in examples.items())
+        super().__init__(
+            f"the cells of {task!r} have several values of {column}: {listed}; allowed is one for each task. "
+            f"List them with: gnz runs --task {task}"
+        )
+        self.task, self.column = task, column
+
+
+class NotComparable(GnzError):
+    """Cells that may not be compared, because they differ in more than the model."""
+
+    def __init__(self, column: str, where: str, examples: Mapping[str, str], *, task: str) -> None:
+        listed = ", ".join(f"{value!r} ({cells})" for value, cells in examples.items())
+        super().__init__(
+            f"cells of {where} cannot be compared: {column} is {listed}; allowed is one {column} for all models. "
+            f"Leave some out, or run them again: gnz runs --task {task}"
+        )
+        self.column, self.task = column, task

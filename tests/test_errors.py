@@ -115,6 +115,38 @@ TEXTS: dict[str, tuple[GnzError, str]] = {
         errors.SpoolBusy("s"),
         "sweep 's' is being written by another process; wait for it, or name another sweep",
     ),
+    "NothingToCompare": (
+        errors.NothingToCompare("the table has no row"),
+        "nothing to compare: the table has no row. See what has finished, and why cells failed: gnz runs --failed",
+    ),
+    "DuplicateCells": (
+        errors.DuplicateCells(["cora GCN s0 (r1) and cora GCN s0 (r2)"]),
+        (
+            "1 cell is in the table more than once: cora GCN s0 (r1) and cora GCN s0 (r2); allowed is one score for "
+            "each task, model and seed. Keep one sweep or version; list them with: gnz runs"
+        ),
+    ),
+    "DuplicateCells, many": (
+        errors.DuplicateCells("abcde"),
+        (
+            "5 cells are in the table more than once: a; b; c; and 2 more; allowed is one score for "
+            "each task, model and seed. Keep one sweep or version; list them with: gnz runs"
+        ),
+    ),
+    "MetricsMixed": (
+        errors.MetricsMixed("cora", "metric", {"accuracy": "cora GCN s0", "auc": "cora GAT s0"}),
+        (
+            "the cells of 'cora' have several values of metric: 'accuracy' (cora GCN s0), 'auc' (cora GAT s0); allowed "
+            "is one for each task. List them with: gnz runs --task cora"
+        ),
+    ),
+    "NotComparable": (
+        errors.NotComparable("protocol", "'cora'", {"a@1": "cora GCN s0", "a@2": "cora GAT s0"}, task="cora"),
+        (
+            "cells of 'cora' cannot be compared: protocol is 'a@1' (cora GCN s0), 'a@2' (cora GAT s0); allowed is one "
+            "protocol for all models. Leave some out, or run them again: gnz runs --task cora"
+        ),
+    ),
     "NothingToRun, for no reason": (
         errors.NothingToRun([]),
         "nothing to run: no task or no model was chosen. See what fits: gnz models, gnz tasks",

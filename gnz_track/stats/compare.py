@@ -1,0 +1,164 @@
+"""From a results table to one comparison: read, admitted, tested within tasks and across them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import scipy
+
+from gnz_track import __version__
+from gnz_track.kinds import Direction
+from gnz_track.stats.across_tasks import compare_across
+from gnz_track.stats.admission import check_admission
+from gnz_track.stats.attainability import Attainability, attainability
+from gnz_track.stats.cells import Frame, ModelCells, TaskCells, lay_out, read_cells
+from gnz_track.stats.choices import MISSING_POLICIES, Choices, choose, value_for
+from gnz_track.stats.comparison import (
+    CellSummary,
+    Comparison,
+    FamilySummary,
+    PairComparison,
+    TaskComparison,
+    Versions,
+)
+from gnz_track.stats.families import first_factor
+from gnz_track.stats.intervals import intervals_of, iqm
+from gnz_track.stats.model_aggregates import aggregate_models, decompose_task
+from gnz_track.stats.ranks import quantise_rows
+from gnz_track.stats.task_pairs import compare_pairs
+
+__all__ = ["compare"]
+
+
+def compare(table: Frame, choices: Choices | None = None, **given: Any) -> Comparison:
+    """Compare the models of a results table, within tasks and across them.
+
+    ``table`` is a DataFrame with a row per cell: task, model, seed, score, metric and direction (up or down); of the
+    further columns of a results table those are used that it has. ``given`` are fields of :class:`Choices` by name:
+    alpha, margin, family, posthoc, test, adjustment, missing, ... Cells that differ in data, split, protocol or budget
+    are refused; what deserves a warning is in ``findings``.
+    """
+    chosen = choose(choices, given)
+    cells = read_cells(table)
+    layout = lay_out(cells)
+    findings = check_admission(layout, test=chosen.test)
+    entrants = [(task, _entrants(task, chosen)) for task in layout]
+    pairs, families = compare_pairs(entrants, chosen)
+    by_task = {task: tuple(group) for task, group in itertools.groupby(pairs, key=lambda pair: pair.task)}
+    summaries = _summarise(layout, chosen)
+    tasks = []
+    for task, models in entrants:
+        scope = task.task if chosen.family == "task" else ""
+        found = (by_task.get(task.task, ()), families.get(scope, ()))
+        tasks.append(_task(task, models, summaries[task.task], found, chosen))
+    every = [cell for task in tasks for cell in task.cells]
+    across = compare_across(layout, chosen)
+    ranks = across.ranks
+    return Comparison(
+        choices=chosen,
+        models=tuple(model.label for model in layout[0].models),
+        tasks=tuple(tasks),
+        across=across,
+        aggregates=() if ranks is None else aggregate_models(layout, ranks.tasks, ranks.order, chosen),
+        n_cells=sum(cell.n_planned for cell in every),
+        n_finished=sum(cell.n_finished for cell in every),
+        n_failed=sum(cell.n_failed for cell in every),
+        n_missing=sum(cell.n_missing for cell in every),
+        missing_policy=MISSING_POLICIES[chosen.missing],
+        findings=findings,
+        versions=Versions(gnz_track=__version__, numpy=np.__version__, scipy=scipy.__version__),
+    )
+
+
+def _entrants(task: TaskCells, choices: Choices) -> tuple[ModelCells, ...]:
+    """Return the models whose pairs were planned; under ``drop_model`` only those with all seeds."""
+    planned = (model for model in task.models if model.was_run)
+    return tuple(model for model in planned if choices.missing != "drop_model" or model.is_complete)
+
+
+def _summarise(layout: Sequence[TaskCells], choices: Choices) -> dict[str, tuple[CellSummary, ...]]:
+    """Return the summaries of all cells that were planned, by task; all intervals are computed at once."""
+    planned = [(task, model) for task in layout for model in task.models if model.was_run]
+    scores = [list(_values(model)) for _, model in planned]
+    intervals = intervals_of(
+        scores, method=choices.interval, alpha=choices.alpha, n_resamples=choices.n_resamples, seed=choices.seed
+    )
+    found: dict[str, list[CellSummary]] = {}
+    for (task, model), values, interval in zip(planned, scores, intervals, strict=True):
+        summary = CellSummary(
+            task=task.task,
+            model=model.label,
+            n_planned=len(task.seeds),
+            n_finished=len(values),
+            n_failed=len(model.failed_seeds),
+            n_missing=len(model.missing_seeds),
+            seeds=tuple(cell.seed for cell in model.cells),
+            scores=tuple(values),
+            run_ids=tuple(cell.run_id for cell in model.cells),
+            mean=interval.mean,
+            sd=interval.sd,
+            iqm=iqm(values),
+            interval=interval,
+        )
+        found.setdefault(task.task, []).append(summary)
+    return {task: tuple(summaries) for task, summaries in found.items()}
+
+
+def _task(
+    task: TaskCells,
+    entrants: Sequence[ModelCells],
+    cells: tuple[CellSummary, ...],
+    found: tuple[tuple[PairComparison, ...], tuple[FamilySummary, ...]],
+    choices: Choices,
+) -> TaskComparison:
+    pairs, families = found
+    names = tuple(model.label for model in entrants)
+    best = _best([cell for cell in cells if cell.model in names], task.direction)
+    with_best = [pair for pair in pairs if best in {pair.first, pair.second}]
+    return TaskComparison(
+        task=task.task,
+        metric=task.metric,
+        direction=task.direction,
+        seeds=task.seeds,
+        models=names,
+        not_planned=tuple(model.label for model in task.models if not model.was_run),
+        dropped=tuple(model.label for model in task.models if model.was_run and model.label not in names),
+        cells=cells,
+        pairs=pairs,
+        families=families,
+        best=best,
+        not_distinguishable=tuple(
+            pair.second if pair.first == best else pair.first for pair in with_best if not pair.is_rejected
+        ),
+        attainability=_attainability(pairs, families, choices),
+        variance=decompose_task(task),
+        margin=value_for(choices.margin, task.task, task.metric),
+        note="" if len(names) > 1 else f"{len(names)} model{'' if len(names) == 1 else 's'}: no pair to compare",
+    )
+
+
+def _values(model: ModelCells) -> Iterator[float]:
+    yield from (cell.score for cell in model.cells if cell.score is not None)
+
+
+def _best(cells: Sequence[CellSummary], direction: Direction) -> str | None:
+    """Return the model with the best mean, after rounding noise away; of equal ones the first by name."""
+    means = [(cell.mean, cell.model) for cell in cells if cell.mean is not None]
+    if not means:
+        return None
+    rounded = quantise_rows([[mean for mean, _ in means]])[0].tolist()
+    best = max(rounded) if direction is Direction.up else min(rounded)
+    return min(model for value, (_, model) in zip(rounded, means, strict=True) if value == best)
+
+
+def _attainability(
+    pairs: Sequence[PairComparison], families: Sequence[FamilySummary], choices: Choices
+) -> Attainability | None:
+    """Return what an exact test could reach on the pair with the most seeds; if that cannot reject, no pair can."""
+    if not pairs:
+        return None
+    m = first_factor(choices.adjustment, families[-1].m if choices.test not in {"t", "wilcoxon"} else families[1].m)
+    return attainability(max(pair.n_pairs for pair in pairs), m, alpha=choices.alpha)

@@ -1,0 +1,180 @@
+"""All pairs of models within tasks: joined, tested and judged, for all tasks at once."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gnz_track.stats.attainability import attainability, smallest_seeds
+from gnz_track.stats.bayes import CorrelatedT, correlated_t
+from gnz_track.stats.cells import ModelCells, TaskCells
+from gnz_track.stats.choices import Choices, value_for
+from gnz_track.stats.comparison import FamilySummary, PairComparison
+from gnz_track.stats.effects import Effects, MeanAdvantage, effects_rows, mean_advantage_rows
+from gnz_track.stats.equivalence import Equivalence, tost_rows
+from gnz_track.stats.families import Adjusted, adjust_by_scope, first_factor
+from gnz_track.stats.flags import PairFlags, flag_rows
+from gnz_track.stats.joins import SeedPairs, join_all
+from gnz_track.stats.paired import Outcome, PairedTest, paired_t_rows
+from gnz_track.stats.planned import FURTHER_TESTS, PlannedPair, compute_by
+from gnz_track.stats.power import design_power, seeds_needed_rows
+from gnz_track.stats.signed_rank import wilcoxon_rows
+from gnz_track.stats.verdicts import EXACT_TESTS, judge
+
+__all__ = ["compare_pairs"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Columns:
+    """What was computed of all pairs, each [pairs]."""
+
+    tests: dict[str, tuple[PairedTest, ...]]
+    adjusted: dict[str, Adjusted]
+    m: list[int]
+    effects: tuple[Effects, ...]
+    simultaneous: list[MeanAdvantage]
+    equivalence: list[Equivalence | None]
+    within: Adjusted
+    flags: tuple[PairFlags, ...]
+    for_observed: list[int | None]
+    for_margin: list[int | None]
+
+
+def compare_pairs(
+    layout: Sequence[tuple[TaskCells, Sequence[ModelCells]]], choices: Choices
+) -> tuple[tuple[PairComparison, ...], dict[str, tuple[FamilySummary, ...]]]:
+    """Compare all pairs of the models that are given with each task; return pairs, and the families by scope."""
+    planned = [pair for task, models in layout for pair in _plan(task, models, choices)]
+    if not planned:
+        return (), {}
+    columns = _compute(planned, choices)
+    adjusted = [*columns.adjusted.values()]
+    families = {scope: tuple(one.families[scope] for one in adjusted) for scope in adjusted[0].families}
+    return tuple(_pair(row, pair, columns, choices) for row, pair in enumerate(planned)), families
+
+
+def _plan(task: TaskCells, models: Sequence[ModelCells], choices: Choices) -> list[PlannedPair]:
+    couples = list(itertools.combinations(models, 2))
+    scores = {model.label: model.scores for model in models}
+    joined = join_all(
+        [(scores[first.label], scores[second.label]) for first, second in couples],
+        direction=task.direction,
+        resolution=value_for(choices.resolution, task.task, task.metric),
+    )
+    return [
+        PlannedPair(task=task, first=first, second=second, joined=pairs)
+        for (first, second), pairs in zip(couples, joined, strict=True)
+    ]
+
+
+def _compute(planned: Sequence[PlannedPair], choices: Choices) -> Columns:
+    pairs = [pair.joined for pair in planned]
+    scopes = [pair.task.task if choices.family == "task" else "" for pair in planned]
+    tests = {"t": paired_t_rows(pairs), "wilcoxon": wilcoxon_rows(pairs, zero_method=choices.zero_method)}
+    if choices.test not in tests:
+        tests[choices.test] = FURTHER_TESTS[choices.test](planned, choices)
+    adjusted = {
+        name: adjust_by_scope(name, [(test.outcome, test.p) for test in found], scopes, choices)
+        for name, found in tests.items()
+    }
+    m = [max(1, adjusted[choices.test].families[scope].m) for scope in scopes]
+    found = effects_rows(pairs, alpha=choices.alpha, share_interval=choices.share_interval)
+    equivalence = _equivalence(planned, choices)
+    outcomes = [(Outcome.not_run, None) if item is None else (item.outcome, item.p) for item in equivalence]
+    return Columns(
+        tests=tests,
+        adjusted=adjusted,
+        m=m,
+        effects=found,
+        simultaneous=compute_by(m, pairs, lambda part, size: mean_advantage_rows(part, alpha=choices.alpha / size)),
+        equivalence=equivalence,
+        within=adjust_by_scope("t", outcomes, scopes, choices),
+        flags=flag_rows(pairs, alpha=adjusted["t"].levels),
+        for_observed=_seeds(m, [_observed(item) for item in found], choices),
+        for_margin=_seeds(m, [_in_sd(item, pair, choices) for item, pair in zip(found, planned, strict=True)], choices),
+    )
+
+
+def _pair(row: int, pair: PlannedPair, columns: Columns, choices: Choices) -> PairComparison:
+    chosen, adjusted = columns.tests[choices.test][row], columns.adjusted[choices.test]
+    m, n_pairs = columns.m[row], pair.joined.n_pairs
+    equivalence, found = columns.equivalence[row], columns.effects[row]
+    reason = _why_not(chosen, m, choices)
+    can_reject = chosen.outcome is not Outcome.not_run and not reason
+    is_rejected = adjusted.rejected[row]
+    return PairComparison(
+        task=pair.task.task,
+        first=pair.first.label,
+        second=pair.second.label,
+        n_pairs=n_pairs,
+        n_unmatched=len(pair.task.seeds) - n_pairs,
+        n_missing=sum(len({*model.missing_seeds, *model.failed_seeds}) for model in (pair.first, pair.second)),
+        quantum=pair.joined.quantum,
+        t=columns.tests["t"][row],
+        t_adjusted=columns.adjusted["t"].p[row],
+        wilcoxon=columns.tests["wilcoxon"][row],
+        wilcoxon_adjusted=columns.adjusted["wilcoxon"].p[row],
+        chosen=chosen,
+        p=chosen.p,
+        p_adjusted=adjusted.p[row],
+        is_rejected=is_rejected,
+        can_reject=can_reject,
+        effects=found,
+        simultaneous=columns.simultaneous[row],
+        equivalence=equivalence,
+        equivalence_adjusted=columns.within.p[row],
+        posterior=_posterior(pair, choices),
+        flags=columns.flags[row],
+        design=design_power(n_pairs, m, alpha=choices.alpha, power=choices.power, sd=found.mean.sd),
+        seeds_for_observed=None if is_rejected else columns.for_observed[row],
+        seeds_for_margin=columns.for_margin[row],
+        verdict=judge(is_rejected=is_rejected, is_within_margin=columns.within.rejected[row], can_reject=can_reject),
+        note=chosen.note or reason,
+    )
+
+
+def _why_not(chosen: PairedTest, m: int, choices: Choices) -> str:
+    """Return why the test that was chosen cannot reject with so few pairs that differ; empty where it can."""
+    if choices.test not in EXACT_TESTS or not chosen.n_effective:
+        return ""
+    found = attainability(chosen.n_effective, first_factor(choices.adjustment, m), alpha=choices.alpha)
+    return "" if found.can_reject else str(found)
+
+
+def _equivalence(planned: Sequence[PlannedPair], choices: Choices) -> list[Equivalence | None]:
+    margins = [value_for(choices.margin, pair.task.task, pair.task.metric) for pair in planned]
+
+    def test(part: Sequence[SeedPairs], margin: float | None) -> Iterable[Equivalence | None]:
+        return [None] * len(part) if margin is None else tost_rows(part, margin=margin, alpha=choices.alpha)
+
+    return compute_by(margins, [pair.joined for pair in planned], test)
+
+
+def _seeds(m: Sequence[int], sizes: Sequence[float], choices: Choices) -> list[int | None]:
+    """Return the seeds at which the paired t at alpha / m finds effects of these sizes; exact tests need some more."""
+
+    def needed(part: Sequence[float], size: int) -> Iterable[int | None]:
+        least = smallest_seeds(size, alpha=choices.alpha) if choices.test in EXACT_TESTS else 2
+        found = seeds_needed_rows(part, alpha=choices.alpha / size, power=choices.power)
+        return [None if n is None else max(n, least) for n in found]
+
+    return compute_by(m, sizes, needed)
+
+
+def _observed(found: Effects) -> float:
+    size = found.standardised
+    value = size.hedges if size.hedges is not None else size.d_z
+    return math.nan if value is None else value
+
+
+def _in_sd(found: Effects, pair: PlannedPair, choices: Choices) -> float:
+    margin = value_for(choices.margin, pair.task.task, pair.task.metric)
+    return margin / found.mean.sd if margin is not None and found.mean.sd else math.nan
+
+
+def _posterior(pair: PlannedPair, choices: Choices) -> CorrelatedT | None:
+    if choices.rope is None:
+        return None
+    return correlated_t(pair.joined.quantised, rope=choices.rope)
