@@ -110,7 +110,9 @@ def line_1(n: int) -> Iterator[Check]:
 
 def line_2(n: int) -> Iterator[Check]:
     """Check that bootstrap intervals cover what their warnings say."""
-    for seeds, target, width in ((5, 0.832, 0.012), (10, 0.899, 0.010), (30, 0.930, 0.008)):
+    # With 30 seeds a first study found .930; five of 10,000 repetitions found .933 to .940, and theory has .936: the
+    # chance that a t with 29 degrees of freedom stays within 1.96 sqrt(29 / 30), which the percentiles amount to.
+    for seeds, target, width in ((5, 0.832, 0.012), (10, 0.899, 0.010), (30, 0.936, 0.008)):
         hits = covers(rng_of(2, seeds).normal(size=(n, seeds)), 0.0, "percentile")
         yield share(f"percentile interval, normal, {seeds} seeds", hits, target=target, width=width)
     hits = covers(rng_of(2, "beta").beta(18, 2, size=(n, 10)), 0.9, "bootstrap_t")

@@ -74,12 +74,12 @@ def test_run_holds_names_params_and_final_metrics(store: Store) -> None:
     metrics = run.data.metrics
     assert metrics["test/accuracy"] == record(3).score
     assert (metrics["test/auc"], metrics["val/accuracy"], metrics["selected_epoch"]) == (0.75, 1.0, 150)
-    assert {key for key in metrics if key.startswith("cost/")} == {
-        "cost/seconds",
-        "cost/cpu_seconds",
-        "cost/seconds_per_epoch",
-        "cost/peak_rss_mib",
-        "cost/parameters",
+    assert {key for key in metrics if key.startswith("usage/")} == {
+        "usage/seconds",
+        "usage/cpu_seconds",
+        "usage/seconds_per_epoch",
+        "usage/peak_rss_mib",
+        "usage/parameters",
     }
     tags = run.data.tags
     shown = {"gnz.task": "cora", "gnz.model": "GCN", "gnz.seed": "3", "gnz.sweep": "first", "gnz.metric": "accuracy"}
