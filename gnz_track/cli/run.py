@@ -71,7 +71,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     from gnz_track.runs.nursery import open_nursery_for
 
     # Before anything heavy is imported here: workers get ready meanwhile.
-    needed = contextlib.nullcontext() if dry_run else open_nursery_for(jobs=jobs, timeout=timeout, may_fork=True)
+    needed = contextlib.nullcontext() if dry_run else open_nursery_for(jobs=jobs, timeout=timeout)
     with needed as nursery:
         from gnz_track.benchmark import Request, make_request_agenda
         from gnz_track.models.catalogue import MODELS, describe

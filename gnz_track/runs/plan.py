@@ -98,8 +98,8 @@ def _cell(
     task: Task, model: ModelRow, seed: int, protocol: Protocol, dataset: FrozenDataset, *, epochs: int, device: str
 ) -> Cell:
     return Cell(
-        # The data are frozen: the loader has done its work, and could not travel.
-        task=replace(task, loader=None),
+        # The data are frozen, and a loader could not travel; its name can, to where the data are not.
+        task=replace(task, loader=task.loader if isinstance(task.loader, str) else None),
         model=model,
         seed=seed,
         protocol=protocol,

@@ -16,10 +16,11 @@ import pandas as pd
 from gnz_track.datasets.frozen import open_frozen
 from gnz_track.errors import GnzError, StoreUnreachable, StoreUnusable
 from gnz_track.runs.events import Done, Event, Points, Started
-from gnz_track.runs.fingerprint import fingerprint
+from gnz_track.runs.fingerprint import NUMBERS, fingerprint
 from gnz_track.runs.one import metric_of
 from gnz_track.runs.plan import Plan
 from gnz_track.store.address import SQLITE, Address
+from gnz_track.store.cell_book import write_book
 from gnz_track.store.environment import collect_environment, read_git
 from gnz_track.store.owners import this_owner
 from gnz_track.store.reading import publish_table
@@ -62,6 +63,7 @@ class Scribe:
             owner=str(this_owner()),
             version=tracking.version,
             source_name=tracking.source,
+            book=write_book({fingerprint(cell): cell for cell in plan.cells}, numbers=NUMBERS),
         )
         self._spool = Spool(self._folder, self._context)
         self._store: Store | None = None

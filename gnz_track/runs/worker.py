@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from gnz_track.runs.events import Done, Started, gather
 from gnz_track.runs.nursery import ANSWER, FORK, MESSAGE
 
-__all__ = ["become_nursery", "fork_workers", "import_all", "serve"]
+__all__ = ["fork_workers", "serve", "work"]
 
 _DIE_WITH_PARENT = 1
 
@@ -48,25 +48,10 @@ def work(file: int) -> None:
         return
 
 
-def import_all() -> None:
-    """Import what a worker needs, so that no fork has to."""
-    import gnz_track.runs.one  # noqa: F401
-
-
-def become_nursery(file: int, parent: int) -> None:
-    """Be the nursery, in a process that was forked from the command line's own."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # The command line's answer is an interrupt; who ends a worker means it.
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    _die_with(parent)
-    with open(os.devnull) as nothing:  # noqa: PTH123
-        os.dup2(nothing.fileno(), 0)
-    fork_workers(file)
-
-
 def fork_workers(file: int) -> None:
     """Import everything, then fork a worker for every pipe that comes, and tell how workers ended."""
-    import_all()
+    import gnz_track.runs.one  # noqa: F401  (so that no worker has to)
+
     # What is here stays as it is, and is shared by all workers.
     gc.freeze()
     with socket.socket(fileno=file) as parent:

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from multiprocessing import Pipe
 from pathlib import Path
 
 import pytest
@@ -204,47 +205,17 @@ def test_nursery_that_dies_costs_the_cells_that_ran_and_is_replaced(make_cell: C
     assert [result.is_finished for result in found.values()] == [True] * 3
 
 
-FORKING = """
-import os, sys
-sys.path[:] = {path!r}
-from gnz_track.runs.nursery import open_nursery
-
-if __name__ == "__main__":
-    with open_nursery(may_fork=True) as nursery:
-        from test_on_processes import _descendants
-        assert type(nursery._process).__name__ == "_Own", "it could not fork"
-        from gnz_track.datasets.catalogue import TASKS
-        from gnz_track.benchmark import run_benchmark
-        from gnz_track.runs.on_processes import run_on_processes
-        from gnz_track.runs.one import run_one
-        from gnz_track.runs.plan import Place, make_plan
-        from gnz_track.models.catalogue import describe
-        from gnz_track.training.protocols import PROTOCOLS
-        from gnz_track.runs.events import results_of
-        from pathlib import Path
-        plan = make_plan(
-            [TASKS.get("random_tsp")], [describe("GCN"), describe("nets_that_misbehave:Killed")], seeds=[0, 1],
-            protocol=PROTOCOLS.get("graphnetz"), epochs=2, place=Place(home=Path(sys.argv[1])),
-        )
-        found = list(results_of(run_on_processes(plan.cells, jobs=2, nursery=nursery)))
-        by_name = {{result.cell.label: result for result in found}}
-        for cell in plan.cells:
-            result = by_name[cell.label]
-            if cell.model.name == "GCN":
-                assert result.series == run_one(cell).series
-            else:
-                assert "SIGKILL" in result.failure.message, result.failure
+def test_nursery_that_dies_before_a_birth_takes_nobody_else_along() -> None:
+    with open_nursery() as nursery:
+        ours, theirs = Pipe()
+        with ours, theirs:
+            unborn = nursery.bear(theirs)
+            (process,) = _descendants(os.getpid())
+            os.kill(process, signal.SIGKILL)
+            assert nursery.bear(theirs) is not unborn
+            assert unborn.wait() == -signal.SIGKILL
+            unborn.kill()
     assert not _descendants(os.getpid())
-    print("well")
-"""
-
-
-def test_nursery_forked_from_the_command_line_gives_the_same_bits(tmp_path: Path, nets: str) -> None:
-    assert nets
-    script = tmp_path / "forking.py"
-    script.write_text(FORKING.format(path=[*sys.path, str(Path(__file__).parent)]), encoding="utf-8")
-    ended = subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stdout) == (0, "well\n"), ended.stderr
 
 
 def test_each_worker_may_be_a_process_of_its_own(
@@ -269,8 +240,8 @@ def test_workers_die_with_a_parent_that_was_killed(tmp_path: Path) -> None:
         "from gnz_track.runs.on_processes import _Worker\n"
         "nursery = open_nursery()\n"
         "workers = [_Worker(nursery) for _ in range(2)]\n"
-        "nursery.read_births()\n"
-        "print(*(worker.process.pid for worker in workers), nursery._process._process.pid, flush=True)\n"
+        "nursery._source.read_births()\n"
+        "print(*(worker.process.pid for worker in workers), nursery._source._process._process.pid, flush=True)\n"
         "sys.stdin.read()\n",
         encoding="utf-8",
     )
