@@ -41,6 +41,7 @@ _PUBLIC = {
     "gnz_track.runs.plan": ("make_plan",),
     "gnz_track.benchmark": ("run_benchmark",),
     "gnz_track.report.benchmark_report": ("BenchmarkReport",),
+    "gnz_track.stats.compare": ("compare",),
     "gnz_track.store.reading": ("read_table",),
 }
 _OWNERS = {name: module for module, names in _PUBLIC.items() for name in names}

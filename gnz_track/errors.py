@@ -10,6 +10,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 
 __all__ = [
+    "BadExpression",
     "BadSeeds",
     "BadValue",
     "DataCorrupted",
@@ -22,6 +23,7 @@ __all__ = [
     "MetricsMixed",
     "ModelInvalid",
     "NotComparable",
+    "NotReproducible",
     "NothingToCompare",
     "NothingToRun",
     "ScoreUndefined",
@@ -32,6 +34,7 @@ __all__ = [
     "StoreUnusable",
     "TargetMissing",
     "UnknownName",
+    "UnknownRun",
     "near_matches",
 ]
 
@@ -98,6 +101,19 @@ class BadValue(GnzError):
     def __init__(self, name: str, value: object, allowed: str, *, command: str = "") -> None:
         following = f" Try: {command}" if command else ""
         super().__init__(f"{name} is {value!r}; allowed: {allowed}.{following}")
+
+
+class BadExpression(GnzError):
+    """A condition on rows that cannot be read; ``at`` counts characters from 0."""
+
+    def __init__(self, text: str, at: int, reason: str, *, columns: Iterable[str] = ()) -> None:
+        place = f"at character {at + 1}, before {text[at : at + 30]!r}" if text[at:].strip() else "at its end"
+        listed = f" Columns: {', '.join(columns)}." if columns else ""
+        super().__init__(
+            f"cannot read the expression {text!r} {place}: {reason}.{listed} "
+            f"""Write it like: "task = 'cora' and model in ('GCN', 'GAT')" """.rstrip()
+        )
+        self.text, self.at = text, at
 
 
 class DataMissing(GnzError):
@@ -254,3 +270,19 @@ class NotComparable(GnzError):
             f"Leave some out, or run them again: gnz runs --task {task}"
         )
         self.column, self.task = column, task
+
+
+class UnknownRun(GnzError):
+    """An id, or the start of one, that belongs to no run of a store, or to several; the address is masked."""
+
+    def __init__(self, run: object, address: object, reason: str) -> None:
+        super().__init__(f"no run {str(run)!r} in {address}: {reason}. List runs with: gnz ls --sweep NAME")
+        self.run, self.reason = run, reason
+
+
+class NotReproducible(GnzError):
+    """A run that cannot be trained again, or not here."""
+
+    def __init__(self, run: str, reason: str, *, remedy: str) -> None:
+        super().__init__(f"run {run[:8]!r} cannot be reproduced: {reason}; {remedy}")
+        self.run, self.reason = run, reason

@@ -147,6 +147,14 @@ TEXTS: dict[str, tuple[GnzError, str]] = {
             "protocol for all models. Leave some out, or run them again: gnz runs --task cora"
         ),
     ),
+    "UnknownRun": (
+        errors.UnknownRun("abc123", "sqlite:///gnz.db", "no id begins so"),
+        "no run 'abc123' in sqlite:///gnz.db: no id begins so. List runs with: gnz ls --sweep NAME",
+    ),
+    "NotReproducible": (
+        errors.NotReproducible("0123456789abcdef", "it was killed before it ended", remedy="gnz run trains it anew"),
+        "run '01234567' cannot be reproduced: it was killed before it ended; gnz run trains it anew",
+    ),
     "NothingToRun, for no reason": (
         errors.NothingToRun([]),
         "nothing to run: no task or no model was chosen. See what fits: gnz models, gnz tasks",

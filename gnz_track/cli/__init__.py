@@ -12,7 +12,7 @@ from pathlib import Path
 
 import typer
 
-from gnz_track.cli import catalogue, data, doctor, gc, run, runs, sync, ui
+from gnz_track.cli import catalogue, compare, data, doctor, gc, query, report, reproduce, run, runs, sync, ui
 from gnz_track.errors import GnzError
 
 __all__ = ["app", "main"]
@@ -36,7 +36,7 @@ app = typer.Typer(
     help="Statistically honest benchmarks of graph neural networks.",
     epilog=EXAMPLES,
 )
-for _module in (run, runs, sync, gc, ui, catalogue, data, doctor):
+for _module in (run, runs, report, compare, query, reproduce, sync, gc, ui, catalogue, data, doctor):
     _module.add_to(app)
 
 USER_ERROR, INTERRUPTED = 2, 130

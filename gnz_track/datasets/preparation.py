@@ -35,6 +35,7 @@ __all__ = [
     "BENCHMARK_TASKS",
     "check_dataset",
     "data_home",
+    "find_frozen",
     "find_mirror",
     "find_raw",
     "folder_name",
@@ -116,6 +117,25 @@ def prepare_dataset(row: DatasetRow, *, seed: int, home: Path, mirror: str | Pat
     collated = collate([graphs] if isinstance(graphs, Data) else graphs)
     _check_against_catalogue(collated, row, place)
     return freeze_collated(collated, folder, row=row, seed=card_seed)
+
+
+def find_frozen(
+    task: Task, *, digest: str, seed: int, home: Path | None = None, mirror: str | Path | None = None
+) -> FrozenDataset:
+    """Return the frozen dataset of a task of the past, every byte checked.
+
+    An own dataset is found by its digest, or loaded again where its loader has a name; one of the catalogue is
+    prepared, and may by now be another one.
+    """
+    folder = (Path(home).absolute() if home else data_home()) / "custom" / folder_name(task.name)
+    for frozen in (folder / digest, folder / f"{digest}-seed-{seed}"):
+        if frozen.is_dir():
+            return open_frozen(frozen, verify=True)
+    if task.loader is None and task.dataset not in DATASETS:
+        command = f"the script that made the task {task.name!r}"
+        reason = f"no own dataset of digest {digest} is frozen, and the catalogue has none of this name"
+        raise DataMissing(task.dataset, [folder], command=command, reason=reason)
+    return open_frozen(prepare(task, seed=seed, home=home, mirror=mirror).folder, verify=True)
 
 
 def check_dataset(row: DatasetRow, *, seed: int, home: Path) -> FrozenDataset:

@@ -101,6 +101,11 @@ class HouseFigure(Figure):
 
     alt_text: str = ""
 
+    def __iter__(self) -> Iterator[Any]:
+        """Give the figure and its axes, so that ``figure, axes = report.plot()`` works as in the published package."""
+        yield self
+        yield self.axes[0] if len(self.axes) == 1 else list(self.axes)
+
     def savefig(self, fname: str | PathLike[Any] | IO[Any], *, transparent: bool | None = None, **options: Any) -> None:
         """Save the figure as Matplotlib does, but text as text and without the date."""
         named = Path(fname).suffix[1:] if isinstance(fname, str | PathLike) else ""

@@ -13,7 +13,6 @@ from gnz_track.datasets.preparation import find_frozen
 from gnz_track.errors import BadValue, NotReproducible
 from gnz_track.models.source_digest import digest_source
 from gnz_track.registry import import_target
-from gnz_track.runs.on_processes import ENDED_FROM_OUTSIDE
 from gnz_track.runs.plan import Place, resolve_device
 from gnz_track.store import schema
 from gnz_track.store.address import Address
@@ -25,6 +24,8 @@ from gnz_track.types import Cell, ModelRow
 __all__ = ["Conditions", "Rebuilt", "rebuild"]
 
 TRAIN_ANEW = "gnz run trains its cell anew"
+# What an executor calls the failure of a cell whose process it had to give up: the cell itself said nothing.
+ENDED_FROM_OUTSIDE = frozenset({"WorkerDied", "TimeLimit"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +142,8 @@ def _find_data(run: PastRun, cell: Cell, place: Place) -> FrozenDataset:
         raise _lost(run, f"the digest of its data is {digest!r}")
     dataset = find_frozen(cell.task, digest=digest, seed=cell.seed, home=place.home, mirror=place.mirror)
     if dataset.digest != digest:
-        reason = f"it was trained on {cell.task.dataset!r} of digest {digest}, and in {dataset.folder} is {dataset.digest}"
+        name, found = cell.task.dataset, f"{dataset.digest} in {dataset.folder}"
+        reason = f"it was trained on {name!r} of digest {digest}, and here it is {found}"
         raise NotReproducible(run.run_id, reason, remedy=_remedy_for(run, cell))
     return dataset
 

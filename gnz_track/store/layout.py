@@ -46,6 +46,7 @@ def tags_of(record: RunRecord) -> dict[str, str]:
         **_of_owner(record.owner, at=record.ended_at),
         schema.SWEEP: record.sweep,
         schema.ENVIRONMENT: record.environment,
+        schema.BOOK: record.book,
     }
     return checked({key: value for key, value in tags.items() if value})
 

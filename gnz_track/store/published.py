@@ -6,15 +6,13 @@ import hashlib
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 import pandas as pd
 
 from gnz_track.errors import BadValue
 from gnz_track.store import schema
 from gnz_track.store.address import Address
-from gnz_track.store.connection import says_in_one_line, set_up
+from gnz_track.store.artifacts import fetch_artifact
 from gnz_track.store.rest_reader import has_deleted_runs, sweep_run_by_rest
 from gnz_track.store.results import load_table
 from gnz_track.store.sql_reader import state_of_sweep, sweep_run_by_sql
@@ -36,7 +34,7 @@ def read_published(address: Address, sweep: str, *, by_sql: bool) -> pd.DataFram
     if not digest or not _is_fresh(address, sweep, tags, by_sql=by_sql):
         return None
     with tempfile.TemporaryDirectory() as temporary:
-        file = _fetch(address, place, Path(temporary))
+        file = fetch_artifact(address, place, schema.TABLE_FILE, Path(temporary))
         if file is None or digest_of(file) != digest:
             return None
         try:
@@ -55,22 +53,3 @@ def _is_fresh(address: Address, sweep: str, tags: Mapping[str, str], *, by_sql: 
     if by_sql:
         return tags.get(schema.TABLE_STATE) == state_of_sweep(address, sweep)
     return not has_deleted_runs(address, sweep)
-
-
-def _fetch(address: Address, place: str, folder: Path) -> Path | None:
-    """Return the file on this machine, fetched where it lies elsewhere; None where it is gone."""
-    parts = urlsplit(place)
-    if parts.scheme in {"", "file"}:
-        file = Path(url2pathname(parts.path)) / schema.TABLE_FILE
-        return file if file.is_file() else None
-    set_up()
-    from mlflow.exceptions import MlflowException
-    from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
-
-    with says_in_one_line(address):
-        repository = get_artifact_repository(place, tracking_uri=address.uri)
-        try:
-            return Path(repository.download_artifacts(schema.TABLE_FILE, str(folder)))  # type: ignore[no-untyped-call]
-        except (MlflowException, OSError):
-            # The table is a copy: whatever keeps it away, the runs themselves can be read.
-            return None

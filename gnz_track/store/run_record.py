@@ -13,6 +13,7 @@ from typing import Any
 from gnz_track.errors import BadValue
 from gnz_track.records import freeze_mappings, to_json
 from gnz_track.store import schema
+from gnz_track.store.cell_book import digest_of_book
 from gnz_track.store.curves import Curve, thin_all
 from gnz_track.store.environment import Environment, GitState
 from gnz_track.types import Category, Cell, CellResult, Direction, Failure, Metric, Status, TaskType
@@ -26,7 +27,10 @@ MOST_SHOWN_CHARACTERS = 200
 
 @dataclass(frozen=True, kw_only=True)
 class SweepContext:
-    """What all cells of one sweep share: its name, who writes, on what, from which code."""
+    """What all cells of one sweep share: its name, who writes, on what, from which code.
+
+    ``book`` is the text of :func:`gnz_track.store.cell_book.write_book`, from which the cells can be rebuilt.
+    """
 
     sweep: str
     suite: str
@@ -35,6 +39,12 @@ class SweepContext:
     owner: str = ""
     version: str = ""
     source_name: str = "gnz"
+    book: str = ""
+
+    @property
+    def book_digest(self) -> str:
+        """The name under which the book is kept, nothing where there is none."""
+        return digest_of_book(self.book) if self.book else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +52,8 @@ class RunRecord:
     """One attempt at one cell; times in milliseconds since 1970, memory in MiB, epochs from 0.
 
     ``params`` are all hyperparameters, the protocol's included, as the store shows them; values that it cannot hold
-    are in ``long_params``. ``hyperparameters`` is the JSON of what this cell changed.
+    are in ``long_params``. ``hyperparameters`` is the JSON of what this cell changed; ``book`` the digest of the book
+    that holds the cell itself.
     """
 
     sweep: str
@@ -88,6 +99,7 @@ class RunRecord:
     owner: str = ""
     version: str = ""
     source_name: str = "gnz"
+    book: str = ""
 
     def __post_init__(self) -> None:
         freeze_mappings(self, "params", "long_params", "scores", "validation", "curves", "environment_tags")
@@ -219,6 +231,7 @@ def _context_fields(context: SweepContext) -> dict[str, Any]:
         "owner": context.owner,
         "version": context.version,
         "source_name": context.source_name,
+        "book": context.book_digest,
     }
 
 

@@ -56,6 +56,7 @@ HEARTBEAT = "gnz.heartbeat"
 ERROR = "gnz.error"
 NOT_FINITE = "gnz.not_finite"
 ENVIRONMENT = "gnz.env"
+BOOK = "gnz.cells"
 GIT_COMMIT = "mlflow.source.git.commit"
 GIT_BRANCH = "mlflow.source.git.branch"
 GIT_DIRTY = "gnz.git.dirty"
@@ -93,7 +94,7 @@ CELL_FILE = "cell.json"
 LONG_PARAMS_FILE = "long_params.json"
 TABLE_FILE = "results.parquet"
 PLAN_FILE = "plan.json"
-ENVIRONMENT_FOLDER = "environments"
+ENVIRONMENT_FOLDER, BOOK_FOLDER, REPORT_FOLDER = "environments", "cells", "report"
 
 # What MLflow takes; it cuts longer values off without a word, so nothing longer is ever handed over.
 MOST_PARAM_CHARACTERS, MOST_TAG_CHARACTERS, MOST_KEY_CHARACTERS = 6000, 8000, 250
@@ -206,3 +207,8 @@ def folder_name(experiment: str) -> str:
 def environment_file(digest: str) -> str:
     """Return the artifact, in a sweep's run, that holds one environment."""
     return f"{ENVIRONMENT_FOLDER}/{digest}.json"
+
+
+def book_file(digest: str) -> str:
+    """Return the artifact, in a sweep's run, from which the sweep's cells can be rebuilt."""
+    return f"{BOOK_FOLDER}/{digest}.json"

@@ -19,7 +19,7 @@ CONTEXT, RECORD = "context", "record"
 
 @dataclass
 class Lines:
-    """What a file holds: the latest context of each sweep and environment, records by key, bad lines by number."""
+    """What a file holds: the latest context of each environment and book, records by key, bad lines by number."""
 
     contexts: dict[str, SweepContext] = field(default_factory=dict)
     records: dict[str, RunRecord] = field(default_factory=dict)
@@ -45,7 +45,7 @@ def _take_context(found: Lines, text: str) -> None:
     facts["environment"] = Environment(**facts["environment"])
     facts["git"] = GitState(**facts["git"])
     context = SweepContext(**facts)
-    found.contexts[context.environment.digest] = context
+    found.contexts[f"{context.environment.digest} {context.book_digest}"] = context
 
 
 def _take_record(found: Lines, text: str) -> None:

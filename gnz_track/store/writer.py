@@ -115,7 +115,7 @@ class Store:
             self._end(run_id, KILLED, at=now() if at is None else at)
 
     def open_sweep(self, context: SweepContext) -> str:
-        """Return the run that stands for a sweep, created where there is none; its environment is kept in it.
+        """Return the run that stands for a sweep, created where there is none; it keeps its environment and its cells.
 
         A sweep that is written to again has no published table any more: readers must not take the old one.
         """
@@ -132,8 +132,10 @@ class Store:
                 self.tracking.log_batch(run.info.run_id, [], [], [*tags, RunTag(schema.TABLE, "")])
                 self.tracking.update_run_info(run.info.run_id, RunStatus.RUNNING, None, None)
             self._artifacts[run.info.run_id] = run.info.artifact_uri
-            file = schema.environment_file(context.environment.digest)
-            self._write_artifacts(run.info.run_id, {file: to_json(context.environment)})
+            files = {schema.environment_file(context.environment.digest): to_json(context.environment)}
+            if context.book:
+                files[schema.book_file(context.book_digest)] = context.book
+            self._write_artifacts(run.info.run_id, files)
         return str(run.info.run_id)
 
     def close_sweep(self, run_id: str) -> None:

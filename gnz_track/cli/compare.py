@@ -1,0 +1,112 @@
+"""``gnz compare``: two sweeps against one another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gnz_track.cli.runs import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from gnz_track.report.sweep_comparison import Difference, SweepComparison
+
+__all__ = ["add_to", "compare"]
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+  gnz compare BEFORE AFTER      (two sweeps of one store; gnz ls names them)
+
+  gnz compare MINE THEIRS --other-store http://HOST:5000 --margin 0.005
+"""
+MOST_SHOWN = 20
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command(epilog=EXAMPLES)(compare)
+
+
+def compare(  # noqa: PLR0913  (one parameter per flag)
+    first: Annotated[str, typer.Argument(metavar="A", help="A sweep.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another one; advantages are its own.")],
+    *,
+    store: Store = "",
+    other_store: Annotated[str, typer.Option(help="Where B is, if elsewhere.")] = "",
+    alpha: Annotated[float, typer.Option(help="Level of the tests.")] = 0.05,
+    margin: Annotated[float | None, typer.Option(help="Largest difference that does not matter.")] = None,
+    test: Annotated[str, typer.Option(help="t, wilcoxon or sign_flip.")] = "t",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Compare two sweeps cell by cell: what is bit-identical, what differs in score, and what may have caused it."""
+    import dataclasses
+
+    from gnz_track.records import to_json
+    from gnz_track.report.environment_changes import compare_environments
+    from gnz_track.report.sweep_comparison import compare_sweeps
+    from gnz_track.store.address import parse_address
+
+    address = parse_address(store)
+    tables = _read(store, first), _read(other_store or store, second)
+    found = compare_sweeps(*tables, names=(first, second), alpha=alpha, margin=margin, test=test)
+    if not other_store:
+        more: list[Difference] = compare_environments(address, *tables)
+        found = dataclasses.replace(found, differences=(*found.differences, *more))
+    if as_json:
+        typer.echo(to_json(found))
+    else:
+        _print(found)
+
+
+def _read(store: str, sweep: str) -> pd.DataFrame:
+    from gnz_track.errors import UnknownName
+    from gnz_track.store.address import parse_address
+    from gnz_track.store.plans import read_wanted_cells
+    from gnz_track.store.sweeps import has_tables, list_sweeps
+
+    address = parse_address(store)
+    known = [row.sweep for row in list_sweeps(address)] if has_tables(address) else []
+    if sweep not in known:
+        raise UnknownName("sweep", sweep, known, command="gnz ls")
+    return read_wanted_cells(address, sweep)[0]
+
+
+def _print(found: SweepComparison) -> None:
+    from gnz_track.cli.tables import print_rows
+
+    typer.echo(str(found))
+    typer.echo(f"  {found.choices}")
+    rows = [
+        (
+            cell.task,
+            cell.model,
+            cell.metric,
+            f"{cell.n_identical} of {cell.n_seeds}",
+            _number(cell.first),
+            _number(cell.second),
+            _number(cell.advantage, "+.4g"),
+            "-" if cell.low is None else f"[{cell.low:+.3g}, {cell.high:+.3g}]",
+            _number(cell.p_adjusted, ".3g"),
+            cell.verdict,
+            cell.note,
+        )
+        for cell in found.cells
+    ]
+    columns = ("task", "model", "metric", "identical", ">A", ">B", ">advantage of B", ">interval", ">adjusted p")
+    print_rows(f"A {found.first}, B {found.second}", (*columns, "verdict", "remarks"), rows)
+    shown = [(item.what, item.first or "-", item.second or "-", ", ".join(item.tasks)) for item in found.differences]
+    if shown:
+        print_rows("what differs between them", ("what", "A", "B", "tasks"), shown[:MOST_SHOWN])
+    else:
+        typer.echo("nothing that is recorded differs between them")
+    if len(shown) > MOST_SHOWN:
+        typer.echo(f"... and {len(shown) - MOST_SHOWN} more; all of them: --json", err=True)
+    for said in found.left_out:
+        typer.echo(f"left out: {said}", err=True)
+
+
+def _number(value: float | None, form: str = ".4g") -> str:
+    return "-" if value is None else format(value, form)

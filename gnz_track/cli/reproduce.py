@@ -1,0 +1,116 @@
+"""``gnz reproduce``: train a past run again, from its record alone, and say what came out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gnz_track.cli.home import choose_home
+from gnz_track.cli.runs import RUN_ID_SHOWN, Store
+
+if TYPE_CHECKING:
+    from gnz_track.runs.reproduction import Reproduction
+
+__all__ = ["add_to", "reproduce"]
+
+DIFFERENT, CHANGES_SHOWN = 1, 20
+EXAMPLES = """
+[bold]Examples[/bold]
+
+  gnz reproduce 1f0c9a2b      (the start of an id, as gnz ls --sweep NAME shows it)
+
+  gnz reproduce 1f0c9a2b --store sqlite:///runs.db --home FOLDER --json
+
+  gnz reproduce 1f0c9a2b --device cpu --tolerance 0.01
+
+Exit code 0: bit-identical or within tolerance; 1: different; 2: it cannot be reproduced, and why.
+"""
+WORDS = {
+    "bit_identical": "bit-identical",
+    "within_tolerance": "within tolerance",
+    "different": "different",
+}
+TRUST_HELP = "Run the code of a model that lies in the store itself, as those of notebooks do."
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command(epilog=EXAMPLES)(reproduce)
+
+
+def reproduce(  # noqa: PLR0913  (one parameter per flag)
+    run_id: Annotated[str, typer.Argument(metavar="RUN_ID", help="An id, or its first digits, at least six.")],
+    *,
+    store: Store = "",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...; default the one that the run was on.")] = "",
+    home: Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")] = None,
+    mirror: Annotated[Path | None, typer.Option(help="Folder of raw files; default GNZ_MIRROR.")] = None,
+    tolerance: Annotated[float, typer.Option(help="Most that a score may differ by to count as the same.")] = 1e-4,
+    trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Train a past run again from its record alone, compare every number, and name what has changed."""
+    from gnz_track import __version__
+    from gnz_track.records import to_json
+    from gnz_track.runs import reproduction
+    from gnz_track.runs.plan import Place
+    from gnz_track.runs.rebuilding import Conditions
+    from gnz_track.store.address import parse_address
+
+    place = Place(home=choose_home(home), mirror=mirror)
+    conditions = Conditions(place=place, device=device, trusts_payloads=trust)
+    found = reproduction.reproduce(
+        run_id, parse_address(store), conditions=conditions, tolerance=tolerance, version=__version__
+    )
+    if as_json:
+        typer.echo(to_json(found))
+    else:
+        _print(found)
+    if found.verdict is reproduction.Verdict.different:
+        raise typer.Exit(DIFFERENT)
+
+
+def _print(found: Reproduction) -> None:
+    from gnz_track.cli.tables import print_rows
+
+    typer.echo(f"{found.cell}, run {found.run_id[:RUN_ID_SHOWN]} of {found.sweep}: {WORDS[found.verdict]}")
+    _print_outcome(found)
+    n_equal = found.n_numbers - sum(item.then is not None for item in found.numbers)
+    compared = f"{found.n_points} points of {found.n_series} curves"
+    typer.echo(f"compared: {compared}; {n_equal} of {found.n_numbers} final numbers are equal")
+    if found.series:
+        rows = [(item.series, item.first_epoch, _shown(item.largest)) for item in found.series]
+        print_rows("\ncurves that differ", ("curve", ">from epoch", ">by at most"), rows)
+    if found.numbers:
+        numbers = [(item.name, _shown(item.then), _shown(item.now)) for item in found.numbers]
+        print_rows("\nfinal numbers that differ", ("number", ">then", ">now"), numbers)
+    _print_changes(found)
+    for note in found.notes:
+        typer.echo(f"note: {note}", err=True)
+
+
+def _print_outcome(found: Reproduction) -> None:
+    for when, score, error in (
+        ("then", found.score_then, found.error_then),
+        ("now ", found.score_now, found.error_now),
+    ):
+        typer.echo(f"{when}: {found.metric} {score!r}" if score is not None else f"{when}: failed, {error}")
+
+
+def _print_changes(found: Reproduction) -> None:
+    from gnz_track.cli.tables import print_rows
+
+    if not found.changes:
+        typer.echo("nothing that is recorded has changed: data, code, packages, machine")
+        return
+    rows = [(item.what, item.then, item.now) for item in found.changes[:CHANGES_SHOWN]]
+    print_rows("\nwhat has changed since", ("what", "then", "now"), rows)
+    left = len(found.changes) - len(rows)
+    if left:
+        typer.echo(f"and {left} more: --json")
+
+
+def _shown(number: float | None) -> str:
+    return "-" if number is None else repr(number)

@@ -1,0 +1,74 @@
+"""A report as a folder of files: the page, figures, tables and the results table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gnz_track.report.latex_tables import write_scores_latex, write_verdicts_latex
+from gnz_track.report.page import Reported, write_page
+from gnz_track.report.page_figures import FigureSet, draw_figures
+from gnz_track.report.text_tables import save_scores, save_verdicts
+from gnz_track.stats.comparison import Comparison
+from gnz_track.store import schema
+from gnz_track.store.results import write_table
+
+__all__ = ["PAGE", "Bundle", "write_bundle"]
+
+PAGE, FIGURES, TABLES = "report.html", "figures", "tables"
+FIGURE_FORMATS = ("svg", "pdf")
+TABLE_FORMATS = ("csv", "md")
+# Runs whose curves are read from a store: more take long, and say nothing in one figure.
+MOST_CURVES = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bundle:
+    """A folder, its page, and all of its files."""
+
+    folder: Path
+    page: Path
+    files: tuple[Path, ...]
+
+
+def write_bundle(report: Reported, folder: str | Path, *, ui: str = "", figures: FigureSet | None = None) -> Bundle:
+    """Write everything that a report has into a folder; files of an earlier one are replaced."""
+    place = Path(folder)
+    drawn = draw_figures(report.comparison, report.table, histories=_curves(report)) if figures is None else figures
+    # First what may fail, so that no page stands over files that are not there.
+    files = [*_write_figures(drawn, place / FIGURES), *_write_tables(report.comparison, place / TABLES)]
+    results = place / schema.TABLE_FILE
+    write_table(report.table, results)
+    page = write_page(report, place / PAGE, ui=ui, figures=drawn)
+    return Bundle(folder=place, page=page, files=(page, results, *files))
+
+
+def _curves(report: Reported) -> Mapping[str, Any] | None:
+    """Return the learning curves of a report that has them, unless there are more than can be read."""
+    return getattr(report, "histories", None) if len(report.table) <= MOST_CURVES else None
+
+
+def _write_figures(drawn: FigureSet, folder: Path) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for shown in drawn.figures:
+        for kind in FIGURE_FORMATS:
+            file = folder / f"{shown.name}.{kind}"
+            shown.figure.savefig(file)
+            files.append(file)
+    return files
+
+
+def _write_tables(comparison: Comparison, folder: Path) -> list[Path]:
+    files = []
+    for kind in TABLE_FORMATS:
+        files += [
+            save_scores(comparison, folder / f"scores.{kind}"),
+            save_verdicts(comparison, folder / f"pairs.{kind}"),
+        ]
+    for name, write in (("scores.tex", write_scores_latex), ("pairs.tex", write_verdicts_latex)):
+        (folder / name).write_text(write(comparison), encoding="utf-8", errors="replace")
+        files.append(folder / name)
+    return files

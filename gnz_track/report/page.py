@@ -1,0 +1,191 @@
+"""One page of HTML: everything that a report says, in one file that asks no network for anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import jinja2
+import pandas as pd
+from markupsafe import Markup
+
+from gnz_track import __version__
+from gnz_track.report.joining import NotMerged
+from gnz_track.report.labels import clean_name
+from gnz_track.report.methods import write_methods
+from gnz_track.report.outlook import write_summary
+from gnz_track.report.page_data import embed_json, make_page_data, order_of
+from gnz_track.report.page_figures import FigureSet, draw_figures
+from gnz_track.report.page_tables import make_sections, missing_of, rank_rows
+from gnz_track.report.provenance import collect_facts, datasets_of, write_commands
+from gnz_track.stats.comparison import Comparison
+from gnz_track.stats.comparison_text import write_across
+
+__all__ = ["Reported", "render_page", "write_page"]
+
+TEMPLATE, STYLE, SCRIPT = "report.html.j2", "report.css", "report.js"
+MOST_MISSING, MOST_REASONS, MOST_TITLE = 500, 50, 160
+
+
+class Reported(Protocol):
+    """What the page needs of a report: a BenchmarkReport has it."""
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per cell."""
+        ...
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """Where it comes from."""
+        ...
+
+    @property
+    def not_merged(self) -> tuple[NotMerged, ...]:
+        """What could not be part of it."""
+        ...
+
+    @property
+    def comparison(self) -> Comparison:
+        """The statistics."""
+        ...
+
+
+def write_page(
+    report: Reported, path: str | Path, *, ui: str = "", title: str = "", figures: FigureSet | None = None
+) -> Path:
+    """Write the page of a report into a file, whole or not at all."""
+    target = Path(path)
+    text = render_page(report, ui=ui, title=title, figures=figures)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_name(target.name + ".part")
+    # Halves of characters, which some names hold, have no UTF-8.
+    unfinished.write_text(text, encoding="utf-8", errors="replace")
+    unfinished.replace(target)
+    return target
+
+
+def render_page(report: Reported, *, ui: str = "", title: str = "", figures: FigureSet | None = None) -> str:
+    """Return the page of a report.
+
+    ``ui`` is the address of MLflow's user interface, to which runs are linked; inside of it, the page finds it by
+    itself. ``figures`` are those that were drawn already.
+    """
+    comparison, table = report.comparison, report.table
+    drawn = draw_figures(comparison, table) if figures is None else figures
+    data = embed_json(make_page_data(comparison, table, ui=ui))
+    others = [(item.task, item.model, f"s{item.seed} not comparable: {item.reason}") for item in report.not_merged]
+    missing = [*_left_out(comparison, report.config), *others]
+    content = {**_results(comparison), **_missing(comparison, table, missing), **_origin(table, report.config)}
+    name = title or title_of(table, report.config)
+    return (
+        _environment()
+        .get_template(TEMPLATE)
+        .render(
+            title=clean_name(name)[:MOST_TITLE],
+            figures=drawn,
+            data=data,
+            methods=write_methods(comparison),
+            version=__version__,
+            css=_part(STYLE),
+            script=_part(SCRIPT),
+            **content,
+        )
+    )
+
+
+def title_of(table: pd.DataFrame, config: Mapping[str, Any]) -> str:
+    """Return a title that names the sweep, or the suites."""
+    for column, noun in (("sweep", "Sweep"), ("suite", "Suite")):
+        names = sorted(set(table[column]) - {""}) if column in table.columns else []
+        if len(names) == 1:
+            return f"{noun} {names[0]}"
+    return f"Benchmark {config['name']}" if config.get("name") else "Benchmark"
+
+
+def _results(comparison: Comparison) -> dict[str, Any]:
+    across = comparison.across
+    ranks = rank_rows(comparison)
+    lines = write_across(across)
+    # Ranks stand in the table beside.
+    shown = [line for line in lines if across.ranks is None or line != str(across.ranks)]
+    return {
+        "sentence": write_summary(comparison),
+        "choices": f"{comparison.choices}.",
+        "warnings": [str(finding) for finding in comparison.findings],
+        "tasks": make_sections(comparison),
+        "models": order_of(comparison),
+        "ranks": ranks,
+        "across_lines": [_shortened(line) for line in shown],
+        "n_pairs_across": len(across.pairs),
+        "has_pairs": bool(comparison.pairs),
+        "has_margin": comparison.choices.margin is not None,
+        "interval_name": f"{100 * (1 - comparison.choices.alpha):g} % interval",
+        "aggregates": [str(one) for one in comparison.aggregates],
+    }
+
+
+def _left_out(comparison: Comparison, config: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Return (task, model, why) of cells without a score, and of pairs that were left out before training."""
+    before = [(task, model, f"left out: {reason}") for task, model, reason in config.get("left_out", ())]
+    return [*missing_of(comparison), *before]
+
+
+def _missing(comparison: Comparison, table: pd.DataFrame, found: list[tuple[str, str, str]]) -> dict[str, Any]:
+    counts = f"{comparison.n_finished} of {comparison.n_cells} cells finished"
+    policy = f"; {comparison.n_failed} failed, {comparison.n_missing} missing: {comparison.missing_policy}"
+    return {
+        "missing_sentence": f"{counts}{policy if comparison.n_finished < comparison.n_cells else ', none is missing'}.",
+        "missing": found[:MOST_MISSING],
+        "n_missing_hidden": max(0, len(found) - MOST_MISSING),
+        "reasons": _reasons(table),
+    }
+
+
+def _origin(table: pd.DataFrame, config: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "facts": collect_facts(table, config),
+        "datasets": datasets_of(table),
+        "commands": write_commands(table, config),
+    }
+
+
+def _reasons(table: pd.DataFrame) -> list[tuple[str, int, str]]:
+    """Return (reason, how many cells, some of them), the most frequent first."""
+    if not {"status", "error"} <= set(table.columns):
+        return []
+    failed = table[table["status"] == "failed"]
+    found = []
+    for reason, rows in failed.groupby("error", sort=True):
+        cells = [f"{row.task} {row.model} s{row.seed}" for row in rows.head(3).itertuples()]
+        more = [f"and {len(rows) - 3} more"] if len(rows) > 3 else []
+        found.append((" ".join(str(reason).split()) or "no reason known", len(rows), ", ".join([*cells, *more])))
+    return sorted(found, key=lambda item: (-item[1], item[0]))[:MOST_REASONS]
+
+
+def _shortened(line: str, most: int = 900) -> str:
+    return line if len(line) <= most else f"{line[:most]} ..."
+
+
+@lru_cache(maxsize=1)
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("gnz_track.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    # Matplotlib escapes the texts of its figures itself.
+    environment.filters["inline_svg"] = Markup
+    return environment
+
+
+def _part(name: str) -> Markup:
+    """Return a file of ours as it is."""
+    environment = _environment()
+    loader = environment.loader
+    source = loader.get_source(environment, name)[0] if loader is not None else ""
+    return Markup(source)  # noqa: S704

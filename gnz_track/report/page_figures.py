@@ -1,0 +1,214 @@
+"""The figures of a report: which are drawn, how large a comparison may be for them, and each as inline SVG."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from gnz_track.report.cd_diagram import draw_cd_diagram
+from gnz_track.report.cd_source import cd_facts_of
+from gnz_track.stats.comparison import Comparison
+
+__all__ = ["FigureSet", "ShownFigure", "draw_figures", "write_inline_svg"]
+
+MOST_TASK_FIGURES = 12
+PREAMBLE = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<metadata>.*?</metadata>", re.DOTALL)
+LENGTH = re.compile(r'\b(width|height)="([\d.]+)pt"')
+# Figures have the size of print; on screens, people sit farther away.
+SCALE = 1.3
+USED = re.compile(r'(url\(#|href="#)([^)"]+)')
+NAMED = re.compile(r' id="([^"]*)"')
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownFigure:
+    """One figure; ``task`` is empty where it shows all tasks. ``name`` is that of its files."""
+
+    name: str
+    title: str
+    task: str
+    figure: Any
+
+    @property
+    def alt(self) -> str:
+        """What the figure shows, for those who cannot see it."""
+        return str(getattr(self.figure, "alt_text", "")) or self.title
+
+    @property
+    def svg(self) -> str:
+        """The figure as an element of an HTML page."""
+        return write_inline_svg(self.figure, prefix=self.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureSet:
+    """The figures that were drawn, and in words those that were not."""
+
+    figures: tuple[ShownFigure, ...]
+    left_out: tuple[str, ...] = field(default=())
+
+    def of(self, task: str = "") -> list[ShownFigure]:
+        """Return the figures of one task, or those of all tasks together."""
+        return [figure for figure in self.figures if figure.task == task]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureKind:
+    """A kind of figure, and the largest comparison for which it can be read, and drawn in time."""
+
+    name: str
+    title: str
+    draw: Callable[[Comparison, pd.DataFrame, str], Any]
+    most_models: int
+    most_tasks: int = 60
+    needs: Callable[[Comparison, pd.DataFrame], bool] = lambda *_: True
+
+
+def draw_figures(
+    comparison: Comparison, table: pd.DataFrame, *, histories: Mapping[str, Any] | None = None
+) -> FigureSet:
+    """Draw every figure that the comparison is neither too large nor too small for."""
+    drawn: list[ShownFigure] = []
+    left_out: list[str] = []
+    for kind in OF_ALL:
+        if not kind.needs(comparison, table):
+            continue
+        if reason := _too_large(kind, comparison):
+            left_out.append(reason)
+            continue
+        drawn += _shown(kind, kind.draw(comparison, table, ""), "", kind.name)
+    for kind in OF_TASKS:
+        found, reason = _of_tasks(kind, comparison, table)
+        drawn += found
+        left_out += [reason] if reason else []
+    if histories:
+        figure = _room("learning_curves").draw_learning_curves(histories)
+        drawn.append(ShownFigure(name="learning_curves", title="Learning curves", task="", figure=figure))
+    return FigureSet(figures=tuple(drawn), left_out=tuple(left_out))
+
+
+def write_inline_svg(figure: Any, *, prefix: str) -> str:
+    """Return a figure as SVG whose names are its own: several may stand on one page."""
+    target = io.StringIO()
+    figure.savefig(target, format="svg")
+    text = PREAMBLE.sub("", target.getvalue()).strip()
+    text = LENGTH.sub(lambda found: f'{found[1]}="{SCALE * float(found[2]):.1f}pt"', text, count=2)
+    # A name that nothing refers to may be there twice.
+    used = {found[1] for found in USED.findall(text)}
+    text = NAMED.sub(lambda found: f' id="{prefix}-{found[1]}"' if found[1] in used else "", text)
+    return USED.sub(lambda found: f"{found[1]}{prefix}-{found[2]}", text)
+
+
+def _of_tasks(kind: FigureKind, comparison: Comparison, table: pd.DataFrame) -> tuple[list[ShownFigure], str]:
+    fitting = [task for task in comparison.tasks if 2 <= len(task.models) <= kind.most_models]
+    n_large = sum(len(task.models) > kind.most_models for task in comparison.tasks)
+    drawn: list[ShownFigure] = []
+    for place, task in enumerate(fitting[:MOST_TASK_FIGURES]):
+        drawn += _shown(kind, kind.draw(comparison, table, task.task), task.task, f"{kind.name}_{place:02}")
+    reasons = [f"{n_large} tasks have more than {kind.most_models} models"] if n_large else []
+    rest = len(fitting) - MOST_TASK_FIGURES
+    reasons += [f"it is drawn for the first {MOST_TASK_FIGURES} tasks, {rest} more are left"] if rest > 0 else []
+    return drawn, f"{kind.title}: {'; '.join(reasons)}" if reasons else ""
+
+
+def _shown(kind: FigureKind, drawn: Any, task: str, name: str) -> Iterator[ShownFigure]:
+    figures: Iterable[Any] = drawn if isinstance(drawn, list | tuple) else [drawn]
+    for place, figure in enumerate(figures):
+        file = name if place == 0 else f"{name}_{place + 1}"
+        yield ShownFigure(name=file, title=kind.title, task=task, figure=figure)
+
+
+def _too_large(kind: FigureKind, comparison: Comparison) -> str:
+    sizes = (
+        ("models", len(comparison.models), kind.most_models),
+        ("tasks", len(comparison.tasks), kind.most_tasks),
+    )
+    found = [f"{n} {noun}, and it can be read with at most {most}" for noun, n, most in sizes if n > most]
+    return f"{kind.title}: there are {' and '.join(found)}" if found else ""
+
+
+def _room(name: str) -> Any:
+    return importlib.import_module(f"gnz_track.report.{name}")
+
+
+def _has_ranks(comparison: Comparison, _: pd.DataFrame) -> bool:
+    ranks = comparison.across.ranks
+    return ranks is not None and ranks.n_tasks > 1 and ranks.n_models > 1
+
+
+def _has(column: str) -> Callable[[Comparison, pd.DataFrame], bool]:
+    return lambda comparison, table: (
+        column in table.columns and bool(table[column].notna().any()) and _has_ranks(comparison, table)
+    )
+
+
+def _has_pairs(comparison: Comparison, _: pd.DataFrame) -> bool:
+    return bool(comparison.pairs)
+
+
+OF_ALL = (
+    FigureKind(
+        name="critical_difference",
+        title="Critical-difference diagram",
+        draw=lambda comparison, *_: draw_cd_diagram(cd_facts_of(comparison)),
+        most_models=60,
+        most_tasks=10_000,
+        needs=_has_ranks,
+    ),
+    FigureKind(
+        name="bars",
+        title="Mean scores",
+        draw=lambda comparison, *_: _room("bars").draw_bars(comparison),
+        most_models=12,
+        most_tasks=12,
+    ),
+    FigureKind(
+        name="profiles",
+        title="Performance profiles",
+        draw=lambda comparison, *_: _room("profiles").draw_profiles(comparison),
+        most_models=12,
+        needs=lambda comparison, _: bool(comparison.aggregates),
+    ),
+    FigureKind(
+        name="time",
+        title="Score against training time",
+        draw=lambda comparison, table, _: _room("trade_offs").draw_trade_off(comparison, table, cost="seconds"),
+        most_models=30,
+        needs=_has("seconds"),
+    ),
+    FigureKind(
+        name="parameters",
+        title="Score against parameters",
+        draw=lambda comparison, table, _: _room("trade_offs").draw_trade_off(comparison, table, cost="n_parameters"),
+        most_models=30,
+        needs=_has("n_parameters"),
+    ),
+    FigureKind(
+        name="seeds_needed",
+        title="What so many seeds can detect",
+        draw=lambda comparison, *_: _room("seeds_needed").draw_detectable_effects(comparison),
+        most_models=1000,
+        most_tasks=1000,
+        needs=_has_pairs,
+    ),
+)
+OF_TASKS = (
+    FigureKind(
+        name="forest",
+        title="Paired differences",
+        draw=lambda comparison, _, task: _room("forest").draw_forest(comparison, task=task),
+        most_models=8,
+    ),
+    FigureKind(
+        name="pairs",
+        title="Matrix of pairs",
+        draw=lambda comparison, _, task: _room("pair_matrix").draw_pairs(comparison, task=task),
+        most_models=15,
+    ),
+)

@@ -1,0 +1,276 @@
+"""Matrix of all pairs of models on each task: advantages above the diagonal, adjusted p-values below it; or a list."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, to_rgb
+from matplotlib.patches import Rectangle
+
+from gnz_track.errors import UnknownName
+from gnz_track.report.canvas import HouseFigure, house_style, measure_text
+from gnz_track.report.captions import say_seeds, say_test, say_unattainable, say_verdicts, write_p
+from gnz_track.report.model_marks import order_models
+from gnz_track.report.pair_list import draw_pair_list
+from gnz_track.report.pair_rows import find_tasks, why_no_pairs
+from gnz_track.report.scales import decimals_for, share_limits, signed
+from gnz_track.report.sheet import Key, Margins, Panel, Sheet, columns_for, draw_words, open_sheet, put_text
+from gnz_track.report.short_names import short_names
+from gnz_track.stats.comparison import Comparison, PairComparison, TaskComparison
+
+__all__ = ["draw_pairs"]
+
+# More models than this leave no room for numbers.
+MOST_NUMBERED = 15
+# More models than this make a file of many megabytes, if each cell is a shape of its own.
+MOST_SHAPES = 40
+NAME_WIDTH = 130.0
+NAME_SIZE = 7.0
+NUMBER_SIZE = 5.8
+SYMBOL_CELL = 8.5
+# White in the middle; both ends are told apart by readers who see no red or no green, and their signs by everyone.
+DIVERGING = LinearSegmentedColormap.from_list("gnz-advantage", ["#C75B00", "#FDE3C8", "#FFFFFF", "#CFE3F3", "#0072B2"])
+# Three bins of p: (name, part of alpha up to which it goes, grey).
+BINS = (("strong", 0.2, "0.45"), ("plain", 1.0, "0.75"), ("none", math.inf, "0.95"))
+BAR_WIDTH, BAR_HEIGHT = 60.0, 4.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What all panels have in common: the models in their order, and how large a cell is."""
+
+    models: tuple[str, ...]
+    alpha: float
+    cell: tuple[float, float]
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether there is room for numbers."""
+        return len(self.models) <= MOST_NUMBERED
+
+
+def draw_pairs(
+    comparison: Comparison, *, task: str | None = None, layout: str = "matrix", max_cols: int | None = None
+) -> HouseFigure:
+    """Draw what the tests say of each pair of models, a panel per task, models in one order: by their mean rank.
+
+    ``layout`` is ``matrix``, or ``list`` with a row per pair; ``max_cols`` panels stand side by side.
+    """
+    if layout not in LAYOUTS:
+        raise UnknownName("layout of the pairs", layout, LAYOUTS)
+    tasks = tuple(one for one in find_tasks(comparison, task) if one.pairs)
+    if not tasks:
+        found = find_tasks(comparison, task)
+        return draw_words(why_no_pairs(comparison, found), names=[one.task for one in found])
+    return LAYOUTS[layout](comparison, tasks, max_cols)
+
+
+def _draw_matrices(comparison: Comparison, tasks: Sequence[TaskComparison], max_cols: int | None) -> HouseFigure:
+    there = {name for one in tasks for name in one.models}
+    models = tuple(name for name in order_models(comparison) if name in there)
+    plan = Plan(models=models, alpha=comparison.choices.alpha, cell=_cell(tasks, len(models)))
+    names = short_names(models, NAME_WIDTH, size=NAME_SIZE)
+    width, height = plan.cell[0] * len(models), plan.cell[1] * len(models)
+    longest = max(measure_text(name, NAME_SIZE).width for name in names.values())
+    # A title, and a bar with three labels, are wider than a matrix of two models.
+    extra = max(0.0, 92.0 - width)
+    margins = Margins(left=longest + 24.0, inner=22.0 + extra, right=8.0 + extra, top=26.0, bottom=26.0)
+    sheet = open_sheet(
+        [(width, height)] * len(tasks),
+        margins=margins,
+        n_columns=columns_for(len(tasks), width, margins, most=max_cols),
+        caption=_caption(comparison, tasks, plan),
+        key=_key(plan),
+        names=[*models, *(one.task for one in tasks)],
+    )
+    with house_style():
+        limits = share_limits([(0.0, _largest(one)) for one in tasks], [one.metric for one in tasks])
+        for panel, one, (_, limit) in zip(sheet.panels, tasks, limits, strict=True):
+            _draw_panel(panel, one, plan, limit or 1.0)
+            panel.title(one.task, room=extra, rise=11.0)
+            _draw_scale(sheet, panel, limit or 1.0)
+            _label(sheet.figure, panel, plan, names)
+    return sheet.figure
+
+
+LAYOUTS: dict[str, Callable[[Comparison, Sequence[TaskComparison], int | None], HouseFigure]] = {
+    "matrix": _draw_matrices,
+    "list": draw_pair_list,
+}
+
+
+def _cell(tasks: Sequence[TaskComparison], k: int) -> tuple[float, float]:
+    if k > MOST_NUMBERED:
+        return SYMBOL_CELL, SYMBOL_CELL
+    texts = {text for one in tasks for pair in one.pairs for text in _texts(one, pair)}
+    return max(measure_text(text, NUMBER_SIZE).width for text in texts) + 8.0, 12.0
+
+
+def _texts(task: TaskComparison, pair: PairComparison) -> tuple[str, str, str]:
+    decimals = decimals_for(_largest(task))
+    mean = pair.effects.mean.mean or 0.0
+    return signed(mean, decimals), signed(-mean, decimals), write_p(pair.p_adjusted)
+
+
+def _largest(task: TaskComparison) -> float:
+    return max((abs(pair.effects.mean.mean or 0.0) for pair in task.pairs), default=0.0)
+
+
+def _cells(task: TaskComparison, plan: Plan) -> Iterator[tuple[int, int, PairComparison | None, float | None]]:
+    """Yield row, column, pair and advantage of the model of the row, for all cells above the diagonal."""
+    pairs = {(pair.first, pair.second): pair for pair in task.pairs}
+    for row, better in enumerate(plan.models):
+        for column in range(row + 1, len(plan.models)):
+            other = plan.models[column]
+            pair = pairs.get((better, other)) or pairs.get((other, better))
+            mean = None if pair is None else pair.effects.mean.mean
+            turned = mean if mean is None or pair is None or pair.first == better else -mean
+            yield row, column, pair, turned
+
+
+def _draw_panel(panel: Panel, task: TaskComparison, plan: Plan, limit: float) -> None:
+    """Draw both triangles; ``limit`` is that of the scale of advantages."""
+    k = len(plan.models)
+    axes = panel.axes
+    axes.set(xlim=(0, k), ylim=(k, 0), xticks=[], yticks=[])
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    colours = np.ones((k, k, 3))
+    for row, column, pair, advantage in _cells(task, plan):
+        if advantage is not None:
+            colours[row, column] = DIVERGING(0.5 + 0.5 * advantage / limit)[:3]
+        if pair is not None and pair.p_adjusted is not None:
+            colours[column, row] = to_rgb(BINS[_bin(pair.p_adjusted, plan.alpha)][2])
+    if k > MOST_SHAPES:
+        axes.imshow(colours, extent=(0, k, k, 0), interpolation="none", aspect="auto", gid="gnz-cells")
+    else:
+        edges = np.arange(k + 1)
+        axes.pcolormesh(edges, edges, colours, edgecolors="white", linewidth=0.8, gid="gnz-cells")
+    _hatch(axes, task, plan)
+    for place in range(k):
+        axes.add_patch(
+            Rectangle((place, place), 1, 1, facecolor="white", edgecolor="0.85", linewidth=0.4, clip_on=False)
+        )
+    (_print_numbers if plan.is_numbered else _print_symbols)(axes, task, plan, colours)
+
+
+def _hatch(axes: Axes, task: TaskComparison, plan: Plan) -> None:
+    for row, column, pair, advantage in _cells(task, plan):
+        absent = [(column, row)] if advantage is None else []
+        absent += [(row, column)] if pair is None or pair.p_adjusted is None else []
+        for place in absent:
+            look: dict[str, Any] = {"facecolor": "white", "edgecolor": "0.6", "hatch": "//////", "linewidth": 0.0}
+            axes.add_patch(Rectangle(place, 1, 1, gid="gnz-absent", **look))
+
+
+def _print_numbers(axes: Axes, task: TaskComparison, plan: Plan, colours: np.ndarray) -> None:
+    decimals = decimals_for(_largest(task))
+    for row, column, pair, advantage in _cells(task, plan):
+        p = None if pair is None else pair.p_adjusted
+        above = None if advantage is None else signed(advantage, decimals)
+        for (y, x), text, gid in (((row, column), above, "advantage"), ((column, row), p and write_p(p), "p")):
+            if text:
+                colour = "0" if colours[y, x] @ (0.299, 0.587, 0.114) > 0.55 else "1"
+                middle: dict[str, Any] = {
+                    "ha": "center",
+                    "va": "center_baseline",
+                    "fontsize": NUMBER_SIZE,
+                    "parse_math": False,
+                }
+                weight = "bold" if pair is not None and pair.is_rejected and gid == "advantage" else "normal"
+                axes.text(x + 0.5, y + 0.5, text, color=colour, weight=weight, gid=f"gnz-{gid}", **middle)
+
+
+def _print_symbols(axes: Axes, task: TaskComparison, plan: Plan, _: np.ndarray) -> None:
+    """Mark the sign of each advantage above the diagonal, and the bin of each p below it."""
+    marks: dict[str, list[tuple[float, float]]] = {"+": [], "_": [], "strong": [], "plain": []}
+    for row, column, pair, advantage in _cells(task, plan):
+        if advantage and pair is not None and pair.is_rejected:
+            marks["+" if advantage > 0 else "_"].append((column + 0.5, row + 0.5))
+        if pair is not None and pair.p_adjusted is not None:
+            name = BINS[_bin(pair.p_adjusted, plan.alpha)][0]
+            marks.get(name, []).append((row + 0.5, column + 0.5))
+    for name, places in marks.items():
+        if places:
+            xs, ys = zip(*places, strict=True)
+            axes.plot(xs, ys, linestyle="", gid=f"gnz-{name}", **SYMBOLS[name])
+
+
+SYMBOLS: Mapping[str, Mapping[str, Any]] = {
+    "+": {"marker": "+", "color": "0", "markersize": 4.0, "markeredgewidth": 0.7},
+    "_": {"marker": "_", "color": "0", "markersize": 4.0, "markeredgewidth": 0.7},
+    "strong": {"marker": "o", "color": "1", "markersize": 3.2, "markeredgewidth": 0.0},
+    "plain": {"marker": "o", "color": "0", "markersize": 3.0, "markeredgewidth": 0.5, "markerfacecolor": "none"},
+}
+
+
+def _bin(p: float, alpha: float) -> int:
+    return next(place for place, (_, part, _) in enumerate(BINS) if p <= part * alpha)
+
+
+def _draw_scale(sheet: Sheet, panel: Panel, limit: float) -> None:
+    """Draw the colours of the advantages, from one end of the scale to the other, below a panel."""
+    width, height = 72.0 * sheet.figure.get_size_inches()
+    left, bottom = panel.box.left, panel.box.bottom - 9.0
+    texts = (signed(-limit, decimals_for(limit)), "0", signed(limit, decimals_for(limit)))
+    long = max(BAR_WIDTH, sum(measure_text(text, NUMBER_SIZE).width for text in texts) + 12.0)
+    place = (left / width, bottom / height, long / width, BAR_HEIGHT / height)
+    axes = sheet.figure.add_axes(place, xticks=[], yticks=[], label="scale")
+    axes.pcolormesh([np.linspace(-1, 1, 64)], cmap=DIVERGING, vmin=-1, vmax=1, linewidth=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    for text, share, align in zip(texts, (0.0, 0.5, 1.0), ("left", "center", "right"), strict=True):
+        put_text(sheet.figure, left + share * long, bottom - 7.5, text, size=NUMBER_SIZE, align=align, role="tick")
+
+
+def _label(figure: HouseFigure, panel: Panel, plan: Plan, names: Mapping[str, str]) -> None:
+    """Write numbers above and to the left; names only in the first column, for the order is the same everywhere."""
+    across, down = plan.cell
+    every = 1 if across >= 2 * NUMBER_SIZE or len(plan.models) < 10 else 2
+    for place, model in enumerate(plan.models):
+        y = panel.box.top - down * (place + 0.5) - 0.36 * NUMBER_SIZE
+        x = panel.box.left + across * (place + 0.5)
+        number = str(place + 1)
+        if place % every == 0:
+            put_text(figure, x, panel.box.top + 2.5, number, size=5.8, align="center", role="tick")
+        if down >= NUMBER_SIZE:
+            put_text(figure, panel.box.left - 3.0, y, number, size=5.8, align="right", role="tick")
+        if panel.is_first:
+            y = panel.box.top - down * (place + 0.5) - 0.36 * NAME_SIZE
+            put_text(figure, panel.box.left - 15.0, y, names[model], size=NAME_SIZE, align="right", role="model")
+
+
+def _key(plan: Plan) -> list[Key]:
+    alpha = plan.alpha
+    bounds = (f"p \u2264 {alpha / 5:g}", f"p \u2264 {alpha:g}", f"p > {alpha:g}")
+    entries = [
+        Key(text=text, patch={"facecolor": grey, "edgecolor": "0.6", "linewidth": 0.4})
+        for text, (_, _, grey) in zip(bounds, BINS, strict=True)
+    ]
+    look = {"facecolor": "white", "edgecolor": "0.6", "hatch": "//////", "linewidth": 0.4}
+    return [*entries, Key(text="not available", patch=look)]
+
+
+def _caption(comparison: Comparison, tasks: Sequence[TaskComparison], plan: Plan) -> str:
+    pairs = [pair for one in tasks for pair in one.pairs]
+    metrics = sorted({one.metric for one in tasks})
+    marks = (
+        "bold where the test tells the two apart"
+        if plan.is_numbered
+        else "with + or \u2212 where the test tells the two apart"
+    )
+    symbols = "" if plan.is_numbered else " (a full dot and a circle are the first two bins)"
+    ranked = "by mean rank over tasks" if comparison.across.ranks and comparison.across.ranks.order else "by name"
+    said = [
+        f"Above the diagonal: mean advantage in {' or '.join(metrics)} of the model of the row over that of the",
+        f"column, blue where the row is better, orange where it is worse, {marks}.",
+        f"Below: adjusted p{symbols}. Models are ordered {ranked}, the same in all panels. {say_seeds(tasks)};",
+        f"{say_test(comparison, tasks)}; {say_verdicts(pairs)}.",
+        say_unattainable(pairs, how="Undetermined by design"),
+    ]
+    return " ".join(part for part in said if part)

@@ -1,0 +1,107 @@
+"""Where the numbers come from: data, code, machines and sweeps, and the commands that make them again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from gnz_track.seeds import format_seeds
+
+__all__ = ["Fact", "collect_facts", "datasets_of", "write_commands"]
+
+# Column of the results table -> what it tells.
+TOLD = {
+    "sweep": "sweeps",
+    "suite": "suites",
+    "protocol": "protocols",
+    "version": "version of gnz_track that trained",
+    "git_commit": "git commit",
+    "environment": "environments (digests)",
+    "device": "devices",
+}
+MOST_VALUES = 12
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing about all cells, and its values."""
+
+    name: str
+    values: tuple[str, ...]
+
+
+def collect_facts(table: pd.DataFrame, config: Mapping[str, Any]) -> list[Fact]:
+    """Return what the cells of a table say of where they come from; what they do not tell is left out."""
+    facts = [Fact("store", (str(config["store"]),))] if config.get("store") else []
+    for column, name in TOLD.items():
+        values = distinct(table, column)
+        if column == "git_commit":
+            values = [_with_changes(table, commit) for commit in values]
+        if values:
+            facts.append(Fact(name, _few(values)))
+    if "start_time" in table.columns and table["start_time"].notna().any():
+        first, last = table["start_time"].min(), table["start_time"].max()
+        facts.append(Fact("trained", (f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC",)))
+    if "seconds" in table.columns and table["seconds"].notna().any():
+        facts.append(Fact("training time", (f"{float(table['seconds'].sum()) / 3600:.3g} hours in all cells",)))
+    return facts
+
+
+def datasets_of(table: pd.DataFrame) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Return (task, dataset, digests) of each task."""
+    if "dataset_digest" not in table.columns:
+        return []
+    found = []
+    for task, rows in table.groupby("task", sort=True):
+        digests = distinct(rows, "dataset_digest")
+        if digests:
+            found.append((str(task), ", ".join(distinct(rows, "dataset")), _few(digests)))
+    return found
+
+
+def write_commands(table: pd.DataFrame, config: Mapping[str, Any]) -> list[str]:
+    """Return the commands that make the cells, one for each suite and protocol, and the report of them."""
+    if "protocol" not in table.columns or "sweep" not in table.columns:
+        return []
+    store = str(config.get("store", ""))
+    at = ["--store", store] if store else []
+    commands = [
+        shlex.join(["gnz", "run", *_what(rows), *at]) for _, rows in table.groupby(["suite", "protocol"], sort=True)
+    ]
+    sweeps = distinct(table, "sweep")
+    if len(sweeps) == 1:
+        commands.append(shlex.join(["gnz", "report", "--sweep", sweeps[0], *at]))
+    return commands
+
+
+def distinct(table: pd.DataFrame, column: str) -> list[str]:
+    """Return the values of a column, sorted, nothing for one that is not there."""
+    if column not in table.columns:
+        return []
+    return sorted({str(value) for value in table[column].dropna()} - {"", "none"})
+
+
+def _what(rows: pd.DataFrame) -> Iterator[str]:
+    tasks, models = distinct(rows, "task"), distinct(rows, "model")
+    yield from ("--task", ",".join(tasks), "--models", ",".join(models))
+    yield from ("--seeds", format_seeds(sorted({int(seed) for seed in rows["seed"].dropna()})))
+    yield from ("--protocol", str(rows["protocol"].iloc[0]).partition("@")[0])
+    # Where they differ, each task had its own number.
+    epochs = distinct(rows, "epochs")
+    yield from ("--epochs", epochs[0]) if len(epochs) == 1 else ()
+
+
+def _with_changes(table: pd.DataFrame, commit: str) -> str:
+    rows = table[table["git_commit"] == commit]
+    is_dirty = "git_dirty" in table.columns and (rows["git_dirty"] == "true").any()
+    return f"{commit} with changes that were not committed" if is_dirty else commit
+
+
+def _few(values: Iterable[str]) -> tuple[str, ...]:
+    listed = list(values)
+    more = [f"and {len(listed) - MOST_VALUES} more"] if len(listed) > MOST_VALUES else []
+    return (*listed[:MOST_VALUES], *more)

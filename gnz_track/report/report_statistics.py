@@ -1,0 +1,107 @@
+"""What a report says in numbers, and as LaTeX, under the published names."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Unpack
+
+import pandas as pd
+
+from gnz_track.report.choice_names import level_of
+from gnz_track.report.latex_tables import LatexLook, LatexOptions, write_scores_latex, write_verdicts_latex
+from gnz_track.report.published_frames import equivalence_frame, pairwise_frame, power_frame
+from gnz_track.report.published_ranks import Weights, describe_stability, friedman_facts, rank_frame, weigh_ranks
+from gnz_track.stats.comparison import Comparison
+
+__all__ = ["ReportStatistics", "write_text"]
+
+TARGETS = (0.02, 0.01, 0.005)
+
+
+class ReportStatistics(abc.ABC):
+    """What can be read of a report's comparison; nothing is computed here that the comparison does."""
+
+    @abc.abstractmethod
+    def compare(self, **choices: Any) -> Comparison:
+        """Return what the table says under these choices."""
+
+    def pairwise(self, alpha: float = 0.05, method: str | None = None) -> pd.DataFrame:
+        """Return the adjusted paired test of each pair within a task; ``method`` is t, wilcoxon or another test.
+
+        ``mean_diff`` is model_a minus model_b; ``advantage`` is positive where model_a is better.
+        """
+        return pairwise_frame(self.compare(alpha=alpha, test=method))
+
+    def friedman(self, alpha: float = 0.05) -> dict[str, Any]:
+        """Return Friedman's test on the ranks across tasks, corrected for ties, and Nemenyi's critical difference."""
+        return friedman_facts(self.compare(alpha=alpha).across)
+
+    def power(
+        self, alpha: float = 0.05, target_power: float = 0.8, *, targets: Sequence[float] = TARGETS
+    ) -> pd.DataFrame:
+        """Return the smallest advantage that each pair's design detects, and the seeds that ``targets`` would need.
+
+        All at the level that is left to one pair of its family: alpha / m.
+        """
+        return power_frame(self.compare(alpha=alpha, power=target_power), targets)
+
+    def equivalence(self, margin: float, alpha: float = 0.05, *, method: str | None = None) -> pd.DataFrame:
+        """Return two one-sided tests within ``margin``, in units of the metric, and a verdict for each pair."""
+        return equivalence_frame(self.compare(margin=margin, alpha=alpha, test=method))
+
+    def rank_table(self) -> pd.DataFrame:
+        """Return the rank of each model on each task, 1 for the best."""
+        return rank_frame(self.compare().across)
+
+    def mean_ranks(
+        self, *, aggregation: str = "uniform", weights: Weights | None = None, groups: Mapping[str, str] | None = None
+    ) -> pd.Series:
+        """Return mean ranks, best first; ``aggregation`` is uniform, reliability, hierarchical or custom.
+
+        Only uniform ones may be held against a critical difference.
+        """
+        return weigh_ranks(self.compare(), aggregation=aggregation, weights=weights, groups=groups)
+
+    def rank_stability(self, *, n_boot: int = 10_000, alpha: float = 0.05, seed: int = 0) -> dict[str, Any]:
+        """Return how much the order of the models depends on which tasks were run."""
+        return describe_stability(self.compare(alpha=alpha), n_boot=n_boot, seed=seed)
+
+    def to_latex(
+        self,
+        path: str | Path,
+        *,
+        ci: float = 0.95,
+        method: str | None = None,
+        caption: str | None = None,
+        label: str | None = None,
+        **options: Unpack[LatexOptions],
+    ) -> Path:
+        """Write the table of means and intervals; ``options`` are bold_best, pretty_tasks, siunitx and width.
+
+        Bold is the best; a dagger marks what the adjusted paired test does not tell from it.
+        """
+        comparison = self.compare(alpha=level_of(ci), interval=method)
+        return write_text(path, write_scores_latex(comparison, LatexLook(caption=caption, label=label, **options)))
+
+    def pairwise_to_latex(
+        self,
+        path: str | Path,
+        *,
+        alpha: float = 0.05,
+        method: str | None = None,
+        caption: str | None = None,
+        label: str | None = None,
+    ) -> Path:
+        """Write the table of pairs within tasks, with raw and adjusted p-values and verdicts."""
+        look = LatexLook(caption=caption, label=label)
+        return write_text(path, write_verdicts_latex(self.compare(alpha=alpha, test=method), look))
+
+
+def write_text(path: str | Path, text: str) -> Path:
+    """Write a file, its folder included."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text, encoding="utf-8")
+    return target

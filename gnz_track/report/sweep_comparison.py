@@ -1,0 +1,227 @@
+"""Two sweeps against one another: before and after an upgrade, mine and theirs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from gnz_track.errors import BadValue, NothingToCompare
+from gnz_track.stats.cells import Cell, read_cells
+from gnz_track.stats.choices import Choices, choose
+from gnz_track.stats.compare import compare
+from gnz_track.stats.comparison import PairComparison
+from gnz_track.stats.verdicts import Verdict
+
+__all__ = ["ComparedCell", "Difference", "SweepComparison", "compare_sweeps"]
+
+# What must be the same for two scores of one seed to be set against one another, and what a reader is told of.
+REQUIRED = {
+    "dataset_digest": "other data",
+    "split_digest": "another split",
+    "metric": "another metric",
+    "direction": "another direction",
+}
+TOLD = {
+    "protocol": "protocol",
+    "epochs": "epochs",
+    "version": "gnz_track",
+    "git_commit": "git commit",
+    "environment": "environment",
+    "dataset_digest": "digest of the data",
+}
+Key = tuple[str, str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """One thing in which two sweeps differ, with all of its values in each."""
+
+    what: str
+    first: str
+    second: str
+    tasks: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        where = f" ({', '.join(self.tasks)})" if self.tasks else ""
+        return f"{self.what}{where}: {self.first or 'none'} -> {self.second or 'none'}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedCell:
+    """One (task, model) in both sweeps; ``advantage`` is that of the second one, over the seeds that both have."""
+
+    task: str
+    model: str
+    metric: str
+    n_seeds: int
+    n_identical: int
+    first: float | None
+    second: float | None
+    advantage: float | None
+    low: float | None
+    high: float | None
+    p_adjusted: float | None
+    verdict: str
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepComparison:
+    """Two sweeps: their cells in common, how many of them are bit-identical, and in what the sweeps differ."""
+
+    first: str
+    second: str
+    cells: tuple[ComparedCell, ...]
+    differences: tuple[Difference, ...]
+    left_out: tuple[str, ...]
+    n_compared: int
+    n_identical: int
+    choices: str
+
+    def count(self, verdict: str) -> int:
+        """Return how many (task, model) have a verdict."""
+        return sum(cell.verdict == verdict for cell in self.cells)
+
+    def __str__(self) -> str:
+        found = ", ".join(f"{self.count(verdict)} {verdict}" for verdict in Verdict if self.count(verdict))
+        return (
+            f"{self.first} against {self.second}: {self.n_identical} of {self.n_compared} cells bit-identical; "
+            f"of {len(self.cells)} pairs of task and model {found or 'none could be tested'}"
+        )
+
+
+def compare_sweeps(
+    first: pd.DataFrame, second: pd.DataFrame, *, names: tuple[str, str], choices: Choices | None = None, **given: Any
+) -> SweepComparison:
+    """Compare the scores of two results tables, paired by seed within each (task, model).
+
+    The verdicts are those of one family over all of them. Cells whose data, split or metric differ are left out.
+    ``given`` are fields of :class:`Choices`.
+    """
+    chosen = dataclasses.replace(choose(choices, given), family="all")
+    if names[0] == names[1]:
+        raise BadValue("the second sweep", names[1], "another sweep than the first", command="gnz ls")
+    cells = (_cells_of(first), _cells_of(second))
+    common, left_out = _pair_up(*cells)
+    if not common:
+        because = left_out[0] if left_out else "they have no task, model and seed in common"
+        raise NothingToCompare(f"{names[0]} and {names[1]} share no finished cell: {because}")
+    places = [(f"{one.task} \u00b7 {one.label}", one, two) for one, two in common]
+    table = pd.DataFrame(
+        [
+            {"task": task, "model": name, "seed": cell.seed, "score": cell.score, "metric": cell.metric}
+            | {"direction": cell.direction, "run_id": cell.run_id}
+            for task, one, two in places
+            for name, cell in zip(names, (one, two), strict=True)
+        ]
+    )
+    found = {pair.task: pair for pair in compare(table, chosen).pairs}
+    by_task: dict[str, list[tuple[Cell, Cell]]] = {}
+    for task, one, two in places:
+        by_task.setdefault(task, []).append((one, two))
+    return SweepComparison(
+        first=names[0],
+        second=names[1],
+        cells=tuple(_compared(pairs, found.get(task), names) for task, pairs in by_task.items()),
+        differences=tuple(_differences(*cells)),
+        left_out=tuple(left_out),
+        n_compared=len(common),
+        n_identical=sum(one.score == two.score for one, two in common),
+        choices=str(chosen),
+    )
+
+
+def _cells_of(table: pd.DataFrame) -> dict[Key, Cell]:
+    return {(cell.task, cell.label, cell.seed): cell for cell in read_cells(table)}
+
+
+def _pair_up(first: Mapping[Key, Cell], second: Mapping[Key, Cell]) -> tuple[list[tuple[Cell, Cell]], list[str]]:
+    """Return the scored cells that both have and that may be compared, and sentences about those that are left out."""
+    common, differing = [], dict.fromkeys(REQUIRED.values(), 0)
+    n_failed = 0
+    for key in sorted(set(first) & set(second)):
+        one, two = first[key], second[key]
+        reason = next((name for column, name in REQUIRED.items() if _differ(one, two, column)), "")
+        if one.score is None or two.score is None:
+            n_failed += 1
+        elif reason:
+            differing[reason] += 1
+        else:
+            common.append((one, two))
+    said = [f"{n} cells have {name} in the second sweep" for name, n in differing.items() if n]
+    said += [f"{n_failed} cells have no score in one of them"] if n_failed else []
+    for name, n in (("first", len(set(first) - set(second))), ("second", len(set(second) - set(first)))):
+        said += [f"{n} cells are in the {name} sweep alone"] if n else []
+    return common, said
+
+
+def _differ(one: Cell, two: Cell, column: str) -> bool:
+    """Tell whether two cells differ in a column; what one of them does not tell is not known to differ."""
+    a, b = (cell.facts.get(column, "") or getattr(cell, column, "") for cell in (one, two))
+    return bool(a and b and a != b)
+
+
+def _compared(cells: Iterable[tuple[Cell, Cell]], pair: PairComparison | None, names: tuple[str, str]) -> ComparedCell:
+    pairs = list(cells)
+    one, n_identical = pairs[0][0], sum(a.score == b.score for a, b in pairs)
+    means = [sum(cell.score or 0.0 for cell in column) / len(pairs) for column in zip(*pairs, strict=True)]
+    facts: dict[str, Any] = {
+        "advantage": None,
+        "low": None,
+        "high": None,
+        "p_adjusted": None,
+        "verdict": "",
+        "note": "",
+    }
+    if pair is not None:
+        sign, mean = (-1.0 if pair.first == names[0] else 1.0), pair.effects.mean
+        ends = [None if end is None else sign * end for end in (mean.low, mean.high)]
+        low, high = ends if sign > 0 else reversed(ends)
+        facts = {
+            # 0.0, and not -0.0, where there is none.
+            "advantage": None if mean.mean is None else sign * mean.mean + 0.0,
+            "low": low,
+            "high": high,
+            "p_adjusted": pair.p_adjusted,
+            "verdict": str(pair.verdict),
+            "note": "bit-identical" if n_identical == len(pairs) else "; ".join([*_notes(pair)]),
+        }
+    return ComparedCell(
+        task=one.task,
+        model=one.label,
+        metric=one.metric,
+        n_seeds=len(pairs),
+        n_identical=n_identical,
+        first=means[0],
+        second=means[1],
+        **facts,
+    )
+
+
+def _notes(pair: PairComparison) -> Iterator[str]:
+    yield from filter(None, [pair.note, *pair.flags.words])
+
+
+def _differences(first: Mapping[Key, Cell], second: Mapping[Key, Cell]) -> Iterator[Difference]:
+    """Yield what the two sweeps tell differently: data by task, everything else over all cells."""
+    for column, what in TOLD.items():
+        values = [_values(cells.values(), column) for cells in (first, second)]
+        if column != "dataset_digest":
+            if values[0] != values[1]:
+                yield Difference(what=what, first=", ".join(sorted(values[0])), second=", ".join(sorted(values[1])))
+            continue
+        for task in sorted({key[0] for key in first} & {key[0] for key in second}):
+            digests = [
+                _values((cell for key, cell in cells.items() if key[0] == task), column) for cells in (first, second)
+            ]
+            if digests[0] != digests[1]:
+                one, two = (", ".join(sorted(found)) for found in digests)
+                yield Difference(what=what, first=one, second=two, tasks=(task,))
+
+
+def _values(cells: Iterable[Cell], column: str) -> set[str]:
+    return {cell.facts[column] for cell in cells if column in cell.facts}

@@ -1,0 +1,132 @@
+"""``gnz compare`` sets two sweeps against one another."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cells import ENVIRONMENT, REGRESSION, TASK, cell_of, context_of, finished, result_of
+
+from gnz_track.store.environment import Environment, GitState
+from gnz_track.store.run_record import SweepContext
+from gnz_track.store.writer import open_store
+
+Gnz = Callable[..., Any]
+SEEDS = range(6)
+# Advantages by seed: clearly above zero, with some spread.
+BETTER = (0.05, 0.06, 0.055, 0.045, 0.05, 0.06)
+UPGRADED = Environment(
+    **{
+        **{name: getattr(ENVIRONMENT, name) for name in ("python", "pyg", "os", "cpu", "cores", "memory_mib")},
+        "torch": "2.14.0+cpu",
+        "packages": {"numpy": "2.4.0", "torch": "2.14.0+cpu", "scipy": "1.17.1"},
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a store with a sweep, and one after an upgrade: GCN changed, GAT did not, zinc has other data."""
+    file = tmp_path_factory.mktemp("upgraded") / "gnz.db"
+    before = context_of("before")
+    after = context_of("after", environment=UPGRADED, git=GitState(commit="e" * 40, branch="main"))
+    with open_store(str(file)) as store:
+        for context, is_after in ((before, False), (after, True)):
+            run_id = store.open_sweep(context)
+            for seed in SEEDS:
+                for made in made_of(context, seed, is_after=is_after):
+                    store.finish(made)
+            store.close_sweep(run_id)
+    return file
+
+
+def made_of(context: SweepContext, seed: int, *, is_after: bool) -> list[Any]:
+    results = [
+        result_of(cell_of("GAT", seed)),
+        result_of(cell_of("GCN", seed)),
+        result_of(cell_of("GCN", seed, task=REGRESSION)),
+    ]
+    if is_after:
+        changed = (results[1].score or 0.0) + BETTER[seed]
+        results[1] = result_of(cell_of("GCN", seed), score=changed, scores={"accuracy": changed})
+        results[2] = result_of(cell_of("GCN", seed, task=REGRESSION), dataset_digest="e" * 32)
+    return [finished(result, context=context, attempt="2" if is_after else "1") for result in results]
+
+
+@pytest.fixture
+def upgraded(database: Path, tmp_path: Path) -> Path:
+    folder = tmp_path / "runs"
+    shutil.copytree(database.parent, folder)
+    return folder / "gnz.db"
+
+
+@pytest.mark.usefixtures("upgraded")
+def test_what_changed_and_what_did_not_is_told(gnz: Gnz) -> None:
+    found = json.loads(gnz("compare", "before", "after", "--json").out)
+    cells = {(cell["task"], cell["model"]): cell for cell in found["cells"]}
+    assert set(cells) == {(TASK.name, "GAT"), (TASK.name, "GCN")}
+    same, better = cells[TASK.name, "GAT"], cells[TASK.name, "GCN"]
+    assert (same["n_identical"], same["advantage"], same["verdict"]) == (6, 0.0, "undetermined")
+    assert same["note"] == "bit-identical"
+    assert (better["n_identical"], better["verdict"]) == (0, "different")
+    assert better["advantage"] == pytest.approx(sum(BETTER) / len(BETTER))
+    assert 0 < better["low"] < better["advantage"] < better["high"]
+    assert (found["n_compared"], found["n_identical"]) == (12, 6)
+    assert found["left_out"] == ["6 cells have other data in the second sweep"]
+
+
+@pytest.mark.usefixtures("upgraded")
+def test_the_other_way_round_is_the_mirror_image(gnz: Gnz) -> None:
+    there, back = (
+        json.loads(gnz("compare", *names, "--json").out) for names in (("before", "after"), ("after", "before"))
+    )
+    for one, two in zip(there["cells"], back["cells"], strict=True):
+        assert one["advantage"] == pytest.approx(-two["advantage"])
+        assert (one["verdict"], one["p_adjusted"]) == (two["verdict"], two["p_adjusted"])
+        if one["low"] is not None:
+            assert (one["low"], one["high"]) == (pytest.approx(-two["high"]), pytest.approx(-two["low"]))
+
+
+@pytest.mark.usefixtures("upgraded")
+def test_what_may_have_caused_it_is_named(gnz: Gnz) -> None:
+    answer = gnz("compare", "before", "after")
+    assert (answer.code, answer.err) == (0, "left out: 6 cells have other data in the second sweep\n")
+    words = [" ".join(line.split()) for line in answer.out.splitlines()]
+    assert words[0] == (
+        "before against after: 6 of 12 cells bit-identical; of 2 pairs of task and model 1 different, 1 undetermined"
+    )
+    assert any(line.startswith(f"git commit {'c' * 40} {'e' * 40}") for line in words)
+    assert "package torch 2.13.0+cpu 2.14.0+cpu" in words
+    assert "package scipy - 1.17.1" in words
+    assert not any(line.startswith("package numpy") for line in words)
+    assert f"digest of the data {'d' * 32} {'e' * 32} zinc" in words
+
+
+@pytest.mark.usefixtures("upgraded")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("befor", "after"), ("unknown sweep 'befor'", "did you mean 'before'?", "gnz ls")),
+        (("before", "before"), ("another sweep",)),
+        (("before", "after", "--alpha", "2"), ("alpha",)),
+        (("before", "after", "--test", "tee"), ("unknown test 'tee'",)),
+    ],
+)
+def test_mistake_is_one_line(gnz: Gnz, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
+    answer = gnz("compare", *arguments)
+    assert (answer.code, answer.out, len(answer.err.splitlines())) == (2, "", 1)
+    assert all(word in answer.err for word in words), answer.err
+
+
+def test_sweeps_without_a_cell_in_common_are_a_sentence(gnz: Gnz, upgraded: Path) -> None:
+    with open_store(str(upgraded)) as store:
+        context = context_of("elsewhere")
+        store.open_sweep(context)
+        store.finish(finished(result_of(cell_of("MLP", 50)), context=context))
+    answer = gnz("compare", "before", "elsewhere")
+    assert answer.code == 2
+    assert "share no finished cell" in answer.err
