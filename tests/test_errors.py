@@ -40,6 +40,13 @@ TEXTS: dict[str, tuple[GnzError, str]] = {
             "(is its folder on PYTHONPATH?)"
         ),
     ),
+    "BadExpression": (
+        errors.BadExpression("tusk = 3", 0, "there is no column 'tusk'", columns=["task", "seed"]),
+        (
+            "cannot read the expression 'tusk = 3' at character 1, before 'tusk = 3': there is no column 'tusk'. "
+            "Columns: task, seed. Write it like: \"task = 'cora' and model in ('GCN', 'GAT')\""
+        ),
+    ),
     "BadSeeds": (
         errors.BadSeeds("3-1"),
         (

@@ -47,7 +47,7 @@ def test_killed_sweep_goes_on(tmp_path: Path, root: Path) -> None:
     until = Path(place.folder / "artifacts")
     kill_after_first_cells(place, process, until)
     n_before = len(finished_runs(place))
-    assert 0 < n_before < 40
+    assert 0 < n_before < 400, "it was over before it was killed"
     place.finish(words=words, seeds="0-19")
     runs = Counter(finished_runs(place))
     assert set(runs.values()) == {1}
