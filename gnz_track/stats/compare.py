@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -42,6 +44,11 @@ def compare(table: Frame, choices: Choices | None = None, **given: Any) -> Compa
     are refused; what deserves a warning is in ``findings``.
     """
     chosen = choose(choices, given)
+    with _no_collector():
+        return _compare(table, chosen)
+
+
+def _compare(table: Frame, chosen: Choices) -> Comparison:
     cells = read_cells(table)
     layout = lay_out(cells)
     findings = check_admission(layout, test=chosen.test)
@@ -71,6 +78,18 @@ def compare(table: Frame, choices: Choices | None = None, **given: Any) -> Compa
         findings=findings,
         versions=Versions(gnz_track=__version__, numpy=np.__version__, scipy=scipy.__version__),
     )
+
+
+@contextlib.contextmanager
+def _no_collector() -> Iterator[None]:
+    """Make a hundred thousand records, none of which refers back, without a search for cycles every few thousand."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _entrants(task: TaskCells, choices: Choices) -> tuple[ModelCells, ...]:

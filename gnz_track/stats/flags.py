@@ -122,17 +122,18 @@ def flag_rows(pairs: Sequence[SeedPairs], *, alpha: float | Sequence[float] = 0.
         check_level("alpha", level)
     rows = stack(pairs)
     skewness, ratio, farthest = _shapes(rows)
-    left_out = _p_without_each(rows)
-    tests = paired_t_rows(pairs)
+    skews, ratios = _known(skewness), _known(ratio)
+    tests = [test.p for test in paired_t_rows(pairs)]
+    dependence = _dependences(tests, _p_without_each(rows), levels)
     zero, degenerate = rows.is_all_zero.tolist(), rows.is_degenerate.tolist()
     limits = {n: flag_limits(n) for n in set(rows.n_pairs.tolist())}
     found = []
     for row, (pair, level) in enumerate(zip(pairs, levels, strict=True)):
         n = pair.n_pairs
         skewness_limit, outlier_limit = limits[n] or (None, None)
-        p = tests[row].p
-        low, high, hinges, decider = _dependence(p, left_out[row, :n], level)
-        skew, outlier = _known(skewness[row]), _known(ratio[row])
+        p = tests[row]
+        low, high, decider = dependence[row]
+        skew, outlier = skews[row], ratios[row]
         found.append(
             PairFlags(
                 n_pairs=n,
@@ -147,7 +148,7 @@ def flag_rows(pairs: Sequence[SeedPairs], *, alpha: float | Sequence[float] = 0.
                 p=p,
                 p_low=low,
                 p_high=high,
-                hinges_on_one_seed=hinges,
+                hinges_on_one_seed=decider is not None,
                 deciding_seed=None if decider is None else pair.seeds[decider],
                 is_all_zero=zero[row],
                 is_degenerate=degenerate[row],
@@ -165,8 +166,8 @@ def _note(n: int, outlier: float | None, *, is_flat: bool) -> str:
     return "more than half of the differences are equal: outliers are not judged" if outlier is None else ""
 
 
-def _known(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+def _known(values: FloatArray) -> list[float | None]:
+    return [value if is_known else None for value, is_known in zip(values.tolist(), np.isfinite(values), strict=True)]
 
 
 def _shapes(rows: PairRows) -> tuple[FloatArray, FloatArray, list[int]]:
@@ -210,16 +211,18 @@ def _p_of_rests(rest: FloatArray, quantised: FloatArray) -> FloatArray:
     return np.where(is_zero, 1.0, np.where(is_flat, np.nan, p))
 
 
-def _dependence(
-    p: float | None, left_out: FloatArray, alpha: float
-) -> tuple[float | None, float | None, bool, int | None]:
-    """Return the range of p without one seed, whether a decision hinges on one, and the place of that seed."""
+def _dependences(
+    tests: Sequence[float | None], left_out: FloatArray, levels: Sequence[float]
+) -> list[tuple[float | None, float | None, int | None]]:
+    """Return for each row the range of p without one seed, and the place of the seed that its decision hinges on."""
+    p, alpha = np.array(tests, dtype=np.float64), np.array(levels, dtype=np.float64)
     is_defined = np.isfinite(left_out)
-    if not is_defined.any():
-        return None, None, False, None
-    low, high = float(left_out[is_defined].min()), float(left_out[is_defined].max())
-    if p is None:
-        return low, high, False, None
-    hinges = high > alpha if p <= alpha else low <= alpha
-    moved = np.where(is_defined, left_out if p <= alpha else -left_out, -np.inf)
-    return low, high, hinges, int(moved.argmax()) if hinges else None
+    low = np.where(is_defined, left_out, np.inf).min(axis=1, initial=np.inf)
+    high = np.where(is_defined, left_out, -np.inf).max(axis=1, initial=-np.inf)
+    is_rejected = p <= alpha
+    hinges = is_defined.any(axis=1) & np.isfinite(p) & np.where(is_rejected, high > alpha, low <= alpha)
+    decider = np.zeros(len(p), dtype=np.int64)
+    moved = np.where(is_rejected[:, None], left_out, -left_out)[hinges]
+    decider[hinges] = np.where(is_defined[hinges], moved, -np.inf).argmax(axis=1) if len(moved) else 0
+    places = [place if does else None for place, does in zip(decider.tolist(), hinges.tolist(), strict=True)]
+    return list(zip(_known(low), _known(high), places, strict=True))

@@ -14,11 +14,18 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.special import ndtr, stdtrit
 
 from gnz_track.errors import BadValue
 from gnz_track.stats.inputs import check_level
-from gnz_track.stats.noncentral import FloatArray, nodes_between, noncentral_t_cdf, scale_bounds, scale_density
+from gnz_track.stats.noncentral import (
+    FloatArray,
+    nodes_between,
+    noncentral_t_cdf,
+    noncentrality_at,
+    scale_bounds,
+    scale_density,
+)
 
 __all__ = [
     "DesignPower",
@@ -32,6 +39,8 @@ __all__ = [
 ]
 
 LARGEST_EFFECT = 1e9
+# What an inverted noncentrality may be off by, and more.
+BOUND_SLACK = 1e-8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,25 +129,33 @@ def seeds_needed_rows(
     check_level("alpha", alpha)
     _check_power(power, alpha)
     size = np.abs(np.asarray(d_z, dtype=np.float64))
-    is_open = np.nan_to_num(size) > 0
-    # With sd known fewer pairs are enough, so that this many, less one for the tail it neglects, are too few.
-    known = (ndtri(1 - alpha / 2) + ndtri(power)) / np.where(is_open, size, 1.0)
-    too_few = np.clip(np.floor(known**2) - 1, 1, most)
-    enough, step = too_few + 1, 1.0
-    active = np.flatnonzero(is_open)
-    while active.size:
-        active = active[_rejects_less(size[active], enough[active], alpha, power)]
-        active = active[enough[active] < most]
-        too_few[active] = enough[active]
-        step *= 2
-        enough[active] = np.minimum(enough[active] + step, most)
-    is_open &= (enough < most) | ~_rejects_less(np.where(is_open, size, 1.0), enough, alpha, power)
-    while (active := np.flatnonzero(is_open & (enough - too_few > 1))).size:
-        middle = np.floor((too_few[active] + enough[active]) / 2)
-        is_less = _rejects_less(size[active], middle, alpha, power)
+    active = np.flatnonzero(np.nan_to_num(size) > 0)
+    found = np.full(size.shape, np.inf)
+    most = max(most, 2)
+    active = active[~_is_below(size[active], np.full(active.shape, float(most)), alpha, power)]
+    too_few, found[active] = np.ones_like(size), float(most)
+    # All rows halve the same range, so that they share the few numbers of seeds that need an inversion.
+    while (active := active[found[active] - too_few[active] > 1]).size:
+        middle = np.floor((too_few[active] + found[active]) / 2)
+        is_less = _is_below(size[active], middle, alpha, power)
         too_few[active] = np.where(is_less, middle, too_few[active])
-        enough[active] = np.where(is_less, enough[active], middle)
-    return tuple(int(n) if is_known else None for n, is_known in zip(enough.tolist(), is_open.tolist(), strict=True))
+        found[active] = np.where(is_less, found[active], middle)
+    return tuple(int(n) if math.isfinite(n) else None for n in found.tolist())
+
+
+def _is_below(size: FloatArray, n: FloatArray, alpha: float, power: float) -> npt.NDArray[np.bool_]:
+    """Tell the same as :func:`_rejects_less`, which only rows between two bounds of their number of seeds still need.
+
+    The far tail holds between 0 and alpha / 2, so that the power of the near tail alone bounds the effect twice.
+    """
+    counts, place = np.unique(n, return_inverse=True)
+    critical = stdtrit(counts - 1, 1 - alpha / 2)
+    low = noncentrality_at(critical, counts - 1, 1 - (power - alpha / 2)) / np.sqrt(counts)
+    high = noncentrality_at(critical, counts - 1, 1 - power) / np.sqrt(counts)
+    is_less = size < low[place] - BOUND_SLACK
+    unsure = np.flatnonzero(~is_less & (size < high[place] + BOUND_SLACK))
+    is_less[unsure] = _rejects_less(size[unsure], n[unsure], alpha, power)
+    return is_less
 
 
 def _rejects_less(size: FloatArray, n: FloatArray, alpha: float, power: float) -> npt.NDArray[np.bool_]:

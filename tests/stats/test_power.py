@@ -193,3 +193,10 @@ def test_attainability_speaks_of_tasks_too() -> None:
     assert str(attainability(5, 6, unit="task")) == (
         "with 5 tasks and 6 pairs the smallest adjusted p is .375: this test cannot reject"
     )
+
+
+@pytest.mark.parametrize(("alpha", "power"), [(0.05, 0.8), (0.2, 0.9), (0.05, 0.06), (0.5, 0.55), (0.9, 0.95)])
+def test_seeds_of_many_effects_are_those_of_each(alpha: float, power: float) -> None:
+    sizes = [0.00733, 0.05, 0.3, 1.0, 4.737]
+    alone = [seeds_needed(size, alpha=alpha, power=power, most=10_000) for size in sizes]
+    assert list(seeds_needed_rows(sizes, alpha=alpha, power=power)) == alone
