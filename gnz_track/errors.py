@@ -203,7 +203,7 @@ class StoreUnreachable(StoreUnusable):
         GnzError.__init__(
             self,
             f"the store {str(address)!r} does not answer: {reason}; {remedy}. "
-            f"Records that were spooled are replayed with: gnz sync",
+            f"Records that were spooled are replayed with: gnz sync --store {address}",
         )
         self.address, self.reason = address, reason
 
@@ -229,9 +229,7 @@ class NothingToCompare(GnzError):
     """A results table in which no two scores can be set against one another."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(
-            f"nothing to compare: {reason}. See what has finished, and why cells failed: gnz runs --failed"
-        )
+        super().__init__(f"nothing to compare: {reason}. See what has finished, and why cells failed: gnz ls --failed")
 
 
 class DuplicateCells(GnzError):
@@ -243,7 +241,7 @@ class DuplicateCells(GnzError):
         count = "1 cell is" if len(cells) == 1 else f"{len(cells)} cells are"
         super().__init__(
             f"{count} in the table more than once: {listed}; allowed is one score for each task, model and seed. "
-            f"Keep one sweep or version; list them with: gnz runs"
+            f"Keep one sweep or version; list them with: gnz ls"
         )
         self.cells = cells
 
@@ -255,7 +253,7 @@ class MetricsMixed(GnzError):
         listed = ", ".join(f"{value!r} ({cell})" for value, cell in examples.items())
         super().__init__(
             f"the cells of {task!r} have several values of {column}: {listed}; allowed is one for each task. "
-            f"List them with: gnz runs --task {task}"
+            f"List them with: gnz ls --task {task}"
         )
         self.task, self.column = task, column
 
@@ -267,7 +265,7 @@ class NotComparable(GnzError):
         listed = ", ".join(f"{value!r} ({cells})" for value, cells in examples.items())
         super().__init__(
             f"cells of {where} cannot be compared: {column} is {listed}; allowed is one {column} for all models. "
-            f"Leave some out, or run them again: gnz runs --task {task}"
+            f"Leave some out, or run them again: gnz ls --task {task}"
         )
         self.column, self.task = column, task
 

@@ -111,7 +111,7 @@ TEXTS: dict[str, tuple[GnzError, str]] = {
         errors.StoreUnreachable("http://localhost:5000", "connection refused"),
         (
             "the store 'http://localhost:5000' does not answer: connection refused; start it, or check the address. "
-            "Records that were spooled are replayed with: gnz sync"
+            "Records that were spooled are replayed with: gnz sync --store http://localhost:5000"
         ),
     ),
     "SpoolCorrupted": (
@@ -124,34 +124,34 @@ TEXTS: dict[str, tuple[GnzError, str]] = {
     ),
     "NothingToCompare": (
         errors.NothingToCompare("the table has no row"),
-        "nothing to compare: the table has no row. See what has finished, and why cells failed: gnz runs --failed",
+        "nothing to compare: the table has no row. See what has finished, and why cells failed: gnz ls --failed",
     ),
     "DuplicateCells": (
         errors.DuplicateCells(["cora GCN s0 (r1) and cora GCN s0 (r2)"]),
         (
             "1 cell is in the table more than once: cora GCN s0 (r1) and cora GCN s0 (r2); allowed is one score for "
-            "each task, model and seed. Keep one sweep or version; list them with: gnz runs"
+            "each task, model and seed. Keep one sweep or version; list them with: gnz ls"
         ),
     ),
     "DuplicateCells, many": (
         errors.DuplicateCells("abcde"),
         (
             "5 cells are in the table more than once: a; b; c; and 2 more; allowed is one score for "
-            "each task, model and seed. Keep one sweep or version; list them with: gnz runs"
+            "each task, model and seed. Keep one sweep or version; list them with: gnz ls"
         ),
     ),
     "MetricsMixed": (
         errors.MetricsMixed("cora", "metric", {"accuracy": "cora GCN s0", "auc": "cora GAT s0"}),
         (
             "the cells of 'cora' have several values of metric: 'accuracy' (cora GCN s0), 'auc' (cora GAT s0); allowed "
-            "is one for each task. List them with: gnz runs --task cora"
+            "is one for each task. List them with: gnz ls --task cora"
         ),
     ),
     "NotComparable": (
         errors.NotComparable("protocol", "'cora'", {"a@1": "cora GCN s0", "a@2": "cora GAT s0"}, task="cora"),
         (
             "cells of 'cora' cannot be compared: protocol is 'a@1' (cora GCN s0), 'a@2' (cora GAT s0); allowed is one "
-            "protocol for all models. Leave some out, or run them again: gnz runs --task cora"
+            "protocol for all models. Leave some out, or run them again: gnz ls --task cora"
         ),
     ),
     "UnknownRun": (

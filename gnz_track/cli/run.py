@@ -168,5 +168,7 @@ def _print(request: Request, sweep: Sweep) -> None:
     print_skipped(sweep.skipped)
     for notice in sweep.notices:
         typer.echo(f"note: {notice}", err=True)
-    typer.echo(f"tracked as sweep {sweep.name} in {request.address}; see: gnz ls, gnz ui", err=True)
+    waits = (sweep.table["run_id"] == "").any()
+    where = f"waits on this disk for {request.address}" if waits else f"in {request.address}; see: gnz ls, gnz ui"
+    typer.echo(f"tracked as sweep {sweep.name} {where}", err=True)
     print_failures([result for result in sweep.results if not result.is_finished])

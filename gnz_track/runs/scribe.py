@@ -95,6 +95,9 @@ class Scribe:
             with self._stack:
                 self._kill_running("the sweep was interrupted" if kind else "its executor left it")
                 self._guard(self._close_sweep)
+                if kind and self._sweep_run:
+                    # Its table is published all the same; but nobody shall take it for a whole sweep.
+                    self._guard(lambda store: store.kill(self._sweep_run, "Killed: the sweep was interrupted"))
             self._catch_up()
         finally:
             self._close_store()
@@ -132,7 +135,7 @@ class Scribe:
         except StoreUnreachable as error:
             self._lose(error)
         except GnzError as error:
-            self._note(f"{error}. The record waits on this disk: gnz sync")
+            self._note(f"{error}. The record waits on this disk: {self._sync}")
         except OSError as error:
             run_id = self._write_without_disk(record, run_id, error)
         self._written.append((run_id, record))
@@ -223,8 +226,8 @@ class Scribe:
         try:
             self._store = self._store or open_store(self._tracking.address)
             done = replay(self._folder, self._store)
-        except (GnzError, OSError) as error:
-            self._note(f"results wait on this disk; when the store answers again, type: gnz sync ({error})")
+        except (GnzError, OSError):
+            self._note(f"results wait on this disk; when the store answers again, type: {self._sync}")
         else:
             for sentence in done.complaints:
                 self._note(sentence)
@@ -256,6 +259,10 @@ class Scribe:
         if self._store is not None:
             self._store.close()
         self._store = None
+
+    @property
+    def _sync(self) -> str:
+        return f"gnz sync --store {self._tracking.address}"
 
     def _note(self, sentence: str) -> None:
         if sentence not in self.notices:

@@ -150,7 +150,10 @@ def _task(
         families=families,
         best=best,
         not_distinguishable=tuple(
-            pair.second if pair.first == best else pair.first for pair in with_best if not pair.is_rejected
+            pair.second if pair.first == best else pair.first
+            for pair in with_best
+            # A model without a score is no tie.
+            if not pair.is_rejected and pair.n_pairs
         ),
         attainability=_attainability(pairs, families, choices),
         variance=decompose_task(task),

@@ -129,7 +129,9 @@ class Store:
             if run is None:
                 run = self.tracking.create_run(experiment, "", now(), tags, f"sweep {context.sweep}")
             else:
-                self.tracking.log_batch(run.info.run_id, [], [], [*tags, RunTag(schema.TABLE, "")])
+                self.tracking.log_batch(
+                    run.info.run_id, [], [], [*tags, RunTag(schema.TABLE, ""), RunTag(schema.ERROR, "")]
+                )
                 self.tracking.update_run_info(run.info.run_id, RunStatus.RUNNING, None, None)
             self._artifacts[run.info.run_id] = run.info.artifact_uri
             files = {schema.environment_file(context.environment.digest): to_json(context.environment)}

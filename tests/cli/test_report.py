@@ -109,7 +109,7 @@ def test_published_report_lies_in_the_run_of_the_sweep(gnz: Gnz, store_file: Pat
         (("--sweep", "first", "--merge", "secnd"), ("unknown sweep 'secnd'",)),
         (("--where", "model = GAT"), ("at character 9", "a text in quotes")),
         (("--where", "model = 'none'"), ("no cell in", "model = 'none'")),
-        (("--where", "status = 'failed'"), ("has a score", "gnz runs --failed")),
+        (("--where", "status = 'failed'"), ("has a score", "gnz ls --failed")),
         (("--task", "pubmed"), ("pubmed",)),
         (("--parquet", "nowhere.parquet"), ("nowhere.parquet", "a parquet file that exists")),
         (("--alpha", "5"), ("alpha is 5",)),

@@ -264,7 +264,7 @@ def test_killed_run_says_why(address: Address, cells: Cells) -> None:
         [of_sweep] = store.search(store.experiments(), {"gnz.kind": "sweep"})
     assert run.data.tags["gnz.error"] == "Killed: the sweep was interrupted"
     assert (run.data.tags["gnz.seed"], run.data.tags["gnz.fingerprint"]) == ("1", fingerprint(cells(2)[1]))
-    assert of_sweep.info.status == "FINISHED"
+    assert of_sweep.info.status == "KILLED", "nobody shall take it for a whole sweep"
 
 
 # Stores that go away ------------------------------------------------------------------------------------------------

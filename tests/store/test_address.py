@@ -182,7 +182,7 @@ def test_errors_name_the_next_step() -> None:
     said = str(StoreUnreachable("a", "refused"))
     assert said == (
         "the store 'a' does not answer: refused; start it, or check the address. "
-        "Records that were spooled are replayed with: gnz sync"
+        "Records that were spooled are replayed with: gnz sync --store a"
     )
     assert str(SpoolCorrupted(["f:3"], "aside")) == (
         "no record can be read at f:3; the lines are kept in aside. Rerun their cells: gnz run"
