@@ -147,7 +147,7 @@ def test_store_that_is_away_is_named_and_the_disk_still_counts(address: Address,
     assert list(agenda.cells) == cells[1:]
     [notice] = agenda.notices
     assert str(away) in notice
-    assert "gnz sync. Past runs are unknown" in notice
+    assert f"gnz sync --store {away}. Past runs are unknown" in notice
     assert spool_folder(away) != spool_folder(address)
 
 
