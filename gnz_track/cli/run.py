@@ -148,11 +148,11 @@ def _train(request: Request, agenda: Agenda, nursery: Nursery | None) -> Sweep:
 
 def _print_agenda(request: Request, agenda: Agenda) -> None:
     from gnz_track.cli.tables import print_agenda, print_skipped
-    from gnz_track.runs.progress import Progress, format_seconds
+    from gnz_track.runs.progress import format_seconds
 
     print_agenda(agenda)
     print_skipped(agenda.plan.skipped)
-    left = Progress(agenda, jobs=request.jobs).seconds_left()
+    left = agenda.paces.time(agenda.cells, jobs=request.jobs)
     time_left = "an unknown time (nothing like it was run before)" if left is None else f"about {format_seconds(left)}"
     n_left = len(agenda.cells)
     typer.echo(f"\n{n_left} of {len(agenda.plan.cells)} cells to train with --jobs {request.jobs}: {time_left}")

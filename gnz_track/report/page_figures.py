@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 
+from gnz_track.report.bars import draw_bars
 from gnz_track.report.cd_diagram import draw_cd_diagram
 from gnz_track.report.cd_source import cd_facts_of
+from gnz_track.report.forest import draw_forest
+from gnz_track.report.learning_curves import draw_learning_curves
+from gnz_track.report.pair_matrix import draw_pairs
+from gnz_track.report.profiles import draw_profiles
+from gnz_track.report.seeds_needed import draw_detectable_effects
+from gnz_track.report.trade_offs import draw_trade_off
 from gnz_track.stats.comparison import Comparison
 
 __all__ = ["FigureSet", "ShownFigure", "draw_figures", "write_inline_svg"]
@@ -82,13 +88,14 @@ def draw_figures(
         if reason := _too_large(kind, comparison):
             left_out.append(reason)
             continue
-        drawn += _shown(kind, kind.draw(comparison, table, ""), "", kind.name)
+        figure = kind.draw(comparison, table, "")
+        drawn.append(ShownFigure(name=kind.name, title=kind.title, task="", figure=figure))
     for kind in OF_TASKS:
         found, reason = _of_tasks(kind, comparison, table)
         drawn += found
         left_out += [reason] if reason else []
     if histories:
-        figure = _room("learning_curves").draw_learning_curves(histories)
+        figure = draw_learning_curves(histories)
         drawn.append(ShownFigure(name="learning_curves", title="Learning curves", task="", figure=figure))
     return FigureSet(figures=tuple(drawn), left_out=tuple(left_out))
 
@@ -110,18 +117,12 @@ def _of_tasks(kind: FigureKind, comparison: Comparison, table: pd.DataFrame) -> 
     n_large = sum(len(task.models) > kind.most_models for task in comparison.tasks)
     drawn: list[ShownFigure] = []
     for place, task in enumerate(fitting[:MOST_TASK_FIGURES]):
-        drawn += _shown(kind, kind.draw(comparison, table, task.task), task.task, f"{kind.name}_{place:02}")
+        figure = kind.draw(comparison, table, task.task)
+        drawn.append(ShownFigure(name=f"{kind.name}_{place:02}", title=kind.title, task=task.task, figure=figure))
     reasons = [f"{n_large} tasks have more than {kind.most_models} models"] if n_large else []
     rest = len(fitting) - MOST_TASK_FIGURES
     reasons += [f"it is drawn for the first {MOST_TASK_FIGURES} tasks, {rest} more are left"] if rest > 0 else []
     return drawn, f"{kind.title}: {'; '.join(reasons)}" if reasons else ""
-
-
-def _shown(kind: FigureKind, drawn: Any, task: str, name: str) -> Iterator[ShownFigure]:
-    figures: Iterable[Any] = drawn if isinstance(drawn, list | tuple) else [drawn]
-    for place, figure in enumerate(figures):
-        file = name if place == 0 else f"{name}_{place + 1}"
-        yield ShownFigure(name=file, title=kind.title, task=task, figure=figure)
 
 
 def _too_large(kind: FigureKind, comparison: Comparison) -> str:
@@ -131,10 +132,6 @@ def _too_large(kind: FigureKind, comparison: Comparison) -> str:
     )
     found = [f"{n} {noun}, and it can be read with at most {most}" for noun, n, most in sizes if n > most]
     return f"{kind.title}: there are {' and '.join(found)}" if found else ""
-
-
-def _room(name: str) -> Any:
-    return importlib.import_module(f"gnz_track.report.{name}")
 
 
 def _has_ranks(comparison: Comparison, _: pd.DataFrame) -> bool:
@@ -164,35 +161,35 @@ OF_ALL = (
     FigureKind(
         name="bars",
         title="Mean scores",
-        draw=lambda comparison, *_: _room("bars").draw_bars(comparison),
+        draw=lambda comparison, *_: draw_bars(comparison),
         most_models=12,
         most_tasks=12,
     ),
     FigureKind(
         name="profiles",
         title="Performance profiles",
-        draw=lambda comparison, *_: _room("profiles").draw_profiles(comparison),
+        draw=lambda comparison, *_: draw_profiles(comparison),
         most_models=12,
         needs=lambda comparison, _: bool(comparison.aggregates),
     ),
     FigureKind(
         name="time",
         title="Score against training time",
-        draw=lambda comparison, table, _: _room("trade_offs").draw_trade_off(comparison, table, cost="seconds"),
+        draw=lambda comparison, table, _: draw_trade_off(comparison, table, cost="seconds"),
         most_models=30,
         needs=_has("seconds"),
     ),
     FigureKind(
         name="parameters",
         title="Score against parameters",
-        draw=lambda comparison, table, _: _room("trade_offs").draw_trade_off(comparison, table, cost="n_parameters"),
+        draw=lambda comparison, table, _: draw_trade_off(comparison, table, cost="n_parameters"),
         most_models=30,
         needs=_has("n_parameters"),
     ),
     FigureKind(
         name="seeds_needed",
         title="What so many seeds can detect",
-        draw=lambda comparison, *_: _room("seeds_needed").draw_detectable_effects(comparison),
+        draw=lambda comparison, *_: draw_detectable_effects(comparison),
         most_models=1000,
         most_tasks=1000,
         needs=_has_pairs,
@@ -202,13 +199,13 @@ OF_TASKS = (
     FigureKind(
         name="forest",
         title="Paired differences",
-        draw=lambda comparison, _, task: _room("forest").draw_forest(comparison, task=task),
+        draw=lambda comparison, _, task: draw_forest(comparison, task=task),
         most_models=8,
     ),
     FigureKind(
         name="pairs",
         title="Matrix of pairs",
-        draw=lambda comparison, _, task: _room("pair_matrix").draw_pairs(comparison, task=task),
+        draw=lambda comparison, _, task: draw_pairs(comparison, task=task),
         most_models=15,
     ),
 )

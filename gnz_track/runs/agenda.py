@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -46,6 +46,15 @@ class Paces:
         expected = [self.seconds(cell) for cell in cells]
         known = [seconds for seconds in expected if seconds is not None]
         return statistics.fmean(known) * len(expected) if known else None if expected else 0.0
+
+    def time(self, cells: Collection[Cell], *, jobs: int) -> float | None:
+        """Return how long cells may take on so many workers; None where nothing was seen at all."""
+        total = self.total(cells)
+        if total is None:
+            return None
+        # However many workers there are, the longest cell is not shared among them.
+        longest = max((self.seconds(cell) or 0.0 for cell in cells), default=0.0)
+        return max(total / max(1, min(jobs, len(cells))), longest)
 
 
 @dataclass(frozen=True, eq=False)

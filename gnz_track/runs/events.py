@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from gnz_track.types import Cell, CellResult
 
-__all__ = ["Done", "Event", "Points", "Started", "Tell", "gather", "ignore", "results_of"]
+__all__ = ["Done", "Event", "Points", "Started", "Tell", "gather", "ignore"]
 
 # Cells shorter than this are reported once, when they end.
 STREAM_INTERVAL = 10.0
@@ -47,11 +47,6 @@ Tell = Callable[[Event], None]
 
 def ignore(_: Event) -> None:
     """Hear an event and do nothing."""
-
-
-def results_of(events: Iterable[Event]) -> Iterator[CellResult]:
-    """Yield the results among events."""
-    return (event.result for event in events if isinstance(event, Done))
 
 
 def gather(cell: Cell, tell: Tell) -> Callable[[int, Mapping[str, float]], None]:

@@ -52,12 +52,7 @@ class Progress:
 
     def seconds_left(self) -> float | None:
         """Return how long the cells that are left may take; None where nothing is known of them."""
-        total = self._paces.total(self._left.values())
-        if total is None:
-            return None
-        # However many workers there are, the longest cell is not shared among them.
-        longest = max((self._paces.seconds(cell) or 0.0 for cell in self._left.values()), default=0.0)
-        return max(total / max(1, min(self._jobs, len(self._left))), longest)
+        return self._paces.time(self._left.values(), jobs=self._jobs)
 
     def _describe(self, result: CellResult) -> str:
         left = self.seconds_left()

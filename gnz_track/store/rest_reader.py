@@ -15,7 +15,7 @@ from gnz_track.store.run_filter import RunFilter
 
 __all__ = ["experiments_named", "finished_by_rest", "has_deleted_runs", "pages", "read_by_rest", "sweep_run_by_rest"]
 
-# Pages of a thousand hold memory at a seventh of pages of fifty thousand, for a third more time.
+# Pages of a thousand hold memory at a sixth of pages of fifty thousand, for half more time (benchmarks/store.py).
 RUNS_PER_PAGE = 1000
 
 

@@ -1,4 +1,4 @@
-"""The results table by SQL from MLflow's own tables: forty times faster than its search.
+"""The results table by SQL from MLflow's own tables: over twenty times as fast as its search (benchmarks/store.py).
 
 The tables are MLflow's private matter. They are read only where their revision is one that the tests know, and never
 written.

@@ -17,6 +17,7 @@ from typing import Any
 import own_nets
 import pandas as pd
 import pytest
+from call_counts import Counted
 from servers import free_port
 
 from gnz_track.errors import SpoolBusy, StoreUnusable
@@ -467,20 +468,6 @@ def test_sweep_that_another_process_writes_is_refused(address: Address, cells: C
 
 
 # What a cell costs, and long cells ----------------------------------------------------------------------------------
-
-
-class Counted:
-    """MLflow's store, with its calls counted; nothing is replaced."""
-
-    def __init__(self, store: Any) -> None:
-        self.store = store
-        self.calls: Counter[str] = Counter()
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self.store, name)
-        if callable(found):
-            self.calls[name] += 1
-        return found
 
 
 @pytest.fixture

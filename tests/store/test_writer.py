@@ -3,11 +3,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from call_counts import Counted
 from cells import ENVIRONMENT, TASK, cell_of, context_of, failed_record, finished, record, result_of
 
 from gnz_track.errors import StoreUnreachable, StoreUnusable
@@ -22,20 +22,6 @@ from gnz_track.types import Direction, Metric
 ACCURACY = Metric(name="accuracy", direction=Direction.up, description="share of right classes")
 # As the specification of the store asks: per cell, artifacts included.
 MOST_CALLS, MOST_TRANSACTIONS = 8, 8
-
-
-class Counted:
-    """MLflow's store, with its calls counted; nothing is replaced."""
-
-    def __init__(self, store: Any) -> None:
-        self.store = store
-        self.calls: Counter[str] = Counter()
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self.store, name)
-        if callable(found):
-            self.calls[name] += 1
-        return found
 
 
 def count_commits(store: Store) -> list[int]:
