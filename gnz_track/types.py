@@ -22,6 +22,7 @@ from typing import Any
 
 from gnz_track.errors import BadValue
 from gnz_track.kinds import CATEGORIES, Category, Direction, Selection, Status, TaskType
+from gnz_track.origins import Origin
 from gnz_track.records import freeze_mappings
 
 __all__ = [
@@ -61,6 +62,8 @@ class DatasetRow:
     ``is_seed_aware``) and as ``loader(folder, **options)`` for datasets read from raw files; it returns one PyG
     ``Data`` or a list of them. ``raw`` names the folder below a mirror that holds the raw files; without it the
     dataset is generated and needs no file. ``expected`` holds the sizes that the frozen form must have.
+    ``origins`` say how the raw folder is filled where no mirror has it, ``extra`` which optional dependencies the loader
+    needs, ``retired`` why nobody can fetch the files any more. ``defects`` are known flaws, a sentence each.
     """
 
     name: str
@@ -77,6 +80,10 @@ class DatasetRow:
     checksum: str = ""
     url: str = ""
     notes: str = ""
+    origins: tuple[Origin, ...] = ()
+    extra: str = ""
+    retired: str = ""
+    defects: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         freeze_mappings(self, "options", "expected")

@@ -30,7 +30,8 @@ LINES: tuple[frozenset[str], ...] = (
     frozenset({"registry"}),
     frozenset({"types", "seeds"}),
     # The types are written with these.
-    frozenset({"kinds", "records"}),
+    frozenset({"kinds", "origins"}),
+    frozenset({"records"}),
     frozenset({"errors"}),
 )
 LINE_OF = {room: n for n, line in enumerate(LINES) for room in line}
@@ -43,10 +44,12 @@ HOMES: dict[str, tuple[str, ...]] = {
     "matplotlib": ("report/",),
 }
 TORCH = frozenset({"torch", "torch_geometric"})
-WITHOUT_TORCH = frozenset({"stats", "store", "report", "types", "kinds", "records", "errors", "registry", "seeds"})
+WITHOUT_TORCH = frozenset(
+    {"stats", "store", "report", "types", "kinds", "origins", "records", "errors", "registry", "seeds"}
+)
 # What these import when they are imported must be cheap: `import gnz_track` and `gnz --help` wait for it.
 QUICK = frozenset({"__init__", "cli"})
-CHEAP = frozenset({"cli", "registry", "types", "kinds", "records", "seeds", "errors"})
+CHEAP = frozenset({"cli", "registry", "types", "kinds", "origins", "records", "seeds", "errors"})
 
 NO_NAMES = re.compile(r"(utils?|helpers?|base|managers?|common|misc|_[a-z].*)")
 MOST_LINES, MOST_BODY_LINES, MOST_PARAMETERS = 300, 40, 7
