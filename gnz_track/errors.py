@@ -26,6 +26,7 @@ __all__ = [
     "NotReproducible",
     "NothingToCompare",
     "NothingToRun",
+    "ProgramFailed",
     "ScoreUndefined",
     "SplitImpossible",
     "SpoolBusy",
@@ -223,6 +224,14 @@ class SpoolCorrupted(GnzError):
         super().__init__(
             f"no record can be read at {listed}; the lines are kept in {aside}. Rerun their cells: gnz run"
         )
+
+
+class ProgramFailed(GnzError):
+    """Another program that ended with an error of its own."""
+
+    def __init__(self, program: str, code: int, reason: str) -> None:
+        super().__init__(f"{program!r} ended with code {code}: {reason}. See more with: {program} --verbose")
+        self.program, self.code = program, code
 
 
 class NothingToCompare(GnzError):

@@ -62,8 +62,9 @@ class DatasetRow:
     ``is_seed_aware``) and as ``loader(folder, **options)`` for datasets read from raw files; it returns one PyG
     ``Data`` or a list of them. ``raw`` names the folder below a mirror that holds the raw files; without it the
     dataset is generated and needs no file. ``expected`` holds the sizes that the frozen form must have.
-    ``origins`` say how the raw folder is filled where no mirror has it, ``extra`` which optional dependencies the loader
+    ``origins`` say how the raw folder is filled where no mirror has it, ``extra`` which optional dependency the loader
     needs, ``retired`` why nobody can fetch the files any more. ``defects`` are known flaws, a sentence each.
+    ``references`` are keys of BibTeX entries, those that ``citation`` spells out.
     """
 
     name: str
@@ -84,6 +85,7 @@ class DatasetRow:
     extra: str = ""
     retired: str = ""
     defects: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         freeze_mappings(self, "options", "expected")

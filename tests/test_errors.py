@@ -54,6 +54,10 @@ TEXTS: dict[str, tuple[GnzError, str]] = {
             "each once. Try: --seeds 0-4"
         ),
     ),
+    "ProgramFailed": (
+        errors.ProgramFailed("dvc push", 1, "remote 'x' does not exist"),
+        "'dvc push' ended with code 1: remote 'x' does not exist. See more with: dvc push --verbose",
+    ),
     "BadValue": (
         errors.BadValue("epochs", 0, "a whole number", command="--epochs 5"),
         "epochs is 0; allowed: a whole number. Try: --epochs 5",

@@ -24,9 +24,9 @@ def tasks(
 ) -> None:
     """List the tasks: dataset, kind of problem, epochs, size, source and licence."""
     from gnz_track.cli.tables import print_rows
-    from gnz_track.datasets.catalogue import DATASETS, SUITES, TASKS, iter_benchmark_tasks
+    from gnz_track.datasets.catalogue import DATASETS, SUITES, TASKS, iter_tasks
 
-    chosen = iter_benchmark_tasks(category=category or None, task_type=task_type or None)
+    chosen = iter_tasks(category=category or None, task_type=task_type or None)
     if suite:
         members = SUITES.get(suite).tasks
         chosen = [task for task in chosen if task.name in members]

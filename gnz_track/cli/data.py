@@ -1,4 +1,4 @@
-"""``gnz data``: frozen datasets."""
+"""``gnz data``: datasets are listed, fetched, frozen and checked."""
 
 from __future__ import annotations
 
@@ -7,49 +7,29 @@ from typing import Annotated
 
 import typer
 
+from gnz_track.cli import data_get, data_list
 from gnz_track.cli.home import choose_home
 
-__all__ = ["add_to", "check", "get"]
+__all__ = ["add_to", "check"]
 
 
 def add_to(app: typer.Typer) -> None:
     """Add this group of commands."""
     group = typer.Typer(
         no_args_is_help=True,
-        help="Freeze datasets, and check frozen ones.",
-        epilog="[bold]Example[/bold]  gnz data get cora --mirror FOLDER",
+        help="Fetch and freeze datasets, and check frozen ones.",
+        epilog="[bold]Example[/bold]  gnz data get --suite ten",
     )
-    group.command(epilog="[bold]Example[/bold]  gnz data get cora --mirror FOLDER")(get)
+    for module in (data_list, data_get):
+        module.add_to(group)
     group.command(epilog="[bold]Example[/bold]  gnz data check cora")(check)
     app.add_typer(group, name="data")
-
-
-Home = Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")]
-
-
-def get(
-    names: Annotated[list[str], typer.Argument(help="Datasets by name.")],
-    *,
-    mirror: Annotated[Path | None, typer.Option(help="Folder of raw files, laid out as PyG's.")] = None,
-    home: Home = None,
-    seed: Annotated[int, typer.Option(help="For generated data that depend on it.")] = 0,
-) -> None:
-    """Read datasets from raw files (or generate them) and freeze them."""
-    from gnz_track.cli.tables import print_rows
-    from gnz_track.datasets.catalogue import DATASETS
-    from gnz_track.datasets.preparation import prepare_dataset
-
-    rows, home = [], choose_home(home)
-    for row in [DATASETS.get(name) for name in names]:
-        dataset = prepare_dataset(row, seed=seed, home=home, mirror=mirror)
-        rows.append((dataset.name, len(dataset), dataset.n_nodes, dataset.n_edges, dataset.digest, dataset.folder))
-    print_rows("frozen", ("dataset", ">graphs", ">nodes", ">edges", "digest", "folder"), rows)
 
 
 def check(
     names: Annotated[list[str], typer.Argument(help="Datasets by name.")],
     *,
-    home: Home = None,
+    home: Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")] = None,
     seed: Annotated[int, typer.Option(help="For generated data that depend on it.")] = 0,
 ) -> None:
     """Derive the digest of frozen datasets again from every byte."""

@@ -62,12 +62,15 @@ def _devices() -> list[tuple[str, str, str]]:
 
 
 def _folders() -> list[tuple[str, str, str]]:
-    from gnz_track.datasets.preparation import data_home, find_mirror
+    from gnz_track.datasets.connections import without_credentials
+    from gnz_track.datasets.homes import data_home
+    from gnz_track.datasets.raw_folders import parse_mirror
 
-    home, mirror = data_home(), find_mirror()
+    home, found = data_home(), parse_mirror()
+    mirror = without_credentials(found) if isinstance(found, str) else found
     nearest = next(place for place in (home, *home.parents) if place.exists())
     is_writable = is_usable(home) and os.access(nearest, os.W_OK)
     return [
         ("data home", "writable" if is_writable else "not writable", f"{home} (set GNZ_DATA to move it)"),
-        ("mirror", "set" if mirror else "none", str(mirror or "set GNZ_MIRROR to a folder of raw files")),
+        ("mirror", "set" if mirror else "none", str(mirror or "set GNZ_MIRROR to a folder or an address of raw files")),
     ]

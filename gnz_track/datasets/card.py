@@ -6,9 +6,13 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-__all__ = ["FORMAT", "Card", "Field", "card_from_json", "card_to_json"]
+from gnz_track.errors import DataUnusable
+from gnz_track.types import DatasetRow
+
+__all__ = ["FORMAT", "Card", "Field", "card_from_json", "card_to_json", "make_card", "read_card"]
 
 FORMAT = 1
 
@@ -57,6 +61,24 @@ class Card:
     format: int = FORMAT
 
 
+def make_card(row: DatasetRow, *, seed: int | None, digest: str, **found: Any) -> Card:
+    """Return the card of graphs: what their row says of them, and what was ``found`` of the tensors."""
+    return Card(
+        name=row.name,
+        category=str(row.category),
+        task_types=tuple(map(str, row.task_types)),
+        source=row.source,
+        licence=row.licence,
+        citation=row.citation,
+        url=row.url,
+        notes=row.notes,
+        options=dict(row.options),
+        seed=seed,
+        digest=digest,
+        **found,
+    )
+
+
 _KINDS = ("tensor", "int", "float", "bool", "str")
 _ALONG = ("node", "edge", "own", "fixed", "each")
 _SIZES = ("n_graphs", "n_nodes", "n_edges", "n_features", "n_classes", "n_targets", "n_relations")
@@ -95,6 +117,15 @@ def card_from_json(text: str) -> Card:
     record["task_types"], record["vocabularies"] = tuple(record["task_types"]), tuple(record["vocabularies"])
     record["fields"] = {name: _field(name, value) for name, value in record["fields"].items()}
     return Card(**record)
+
+
+def read_card(path: Path) -> Card:
+    """Read the card in a file; one that is none is an error."""
+    try:
+        return card_from_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        name = path.parent.name
+        raise DataUnusable(name, path.parent, str(error), command=f"gnz data get {name}") from error
 
 
 def _field(name: str, record: object) -> Field:

@@ -9,7 +9,23 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 
-from gnz_track.datasets import biology, combinatorial, knowledge, physics, social, vision
+from gnz_track.datasets import (
+    biological_networks,
+    biology,
+    combinatorial,
+    computing,
+    finance,
+    infrastructure,
+    knowledge,
+    physics,
+    security,
+    social,
+    social_networks,
+    ten,
+    vision,
+    web_graphs,
+)
+from gnz_track.datasets.more_tasks import tasks_beside
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.registry import Registry
 from gnz_track.types import Category, DatasetRow, Suite, Task, TaskType
@@ -20,6 +36,7 @@ __all__ = [
     "SUITES",
     "TASKS",
     "iter_benchmark_tasks",
+    "iter_tasks",
     "register_task",
     "unregister_task",
 ]
@@ -30,11 +47,40 @@ DATASETS = Registry[DatasetRow]("dataset", command=_LISTING, entry_point_group="
 TASKS = Registry[Task]("task", command=_LISTING, entry_point_group="gnz_track.tasks")
 SUITES = Registry[Suite]("suite", command=_LISTING, entry_point_group="gnz_track.suites")
 
-for _module in (combinatorial, biology, social, knowledge, vision, physics):
+_MODULES = (
+    combinatorial,
+    biology,
+    biological_networks,
+    social,
+    web_graphs,
+    social_networks,
+    knowledge,
+    infrastructure,
+    finance,
+    computing,
+    vision,
+    physics,
+    security,
+    ten,
+)
+
+for _module in _MODULES:
     for _row in _module.ROWS:
         DATASETS.add(_row.name, _row)
     for _task in _module.TASKS:
         TASKS.add(_task.name, _task)
+
+_LARGE = (*social.LARGE_TASKS, *biology.LARGE_TASKS, *finance.LARGE_TASKS, *vision.LARGE_TASKS)
+
+
+def _add_more_tasks() -> dict[str, Task]:
+    """Add the tasks that can be run by name but that no category runs by itself; return them by name."""
+    chosen = [task for module in _MODULES for task in module.TASKS]
+    rows = [row for module in _MODULES for row in module.ROWS]
+    return {task.name: TASKS.add(task.name, task) for task in tasks_beside(rows, chosen, _LARGE)}
+
+
+_BY_NAME_ONLY = _add_more_tasks()
 
 for _suite in (
     Suite(
@@ -56,6 +102,23 @@ for _suite in (
         tasks=("cora", "pubmed", "cora_link_pred", "mutag", "proteins", "fb15k_237"),
         description="small public datasets that most papers report, read from a mirror",
     ),
+    Suite(
+        name="graphnetz",
+        tasks=(
+            "random_tsp",
+            "mutag",
+            "cora",
+            "fb15k_237",
+            "euroroad",
+            "board_directors",
+            "internet_as",
+            "mnist_superpixels",
+            "ising_lattice",
+            "terrorists_911",
+        ),
+        description="the ten tasks of the published experiment, one of each category",
+    ),
+    ten.SUITE,
 ):
     SUITES.add(_suite.name, _suite)
 
@@ -75,22 +138,31 @@ def unregister_task(category: Category | str, name: str) -> Task:
     return TASKS.remove(name)
 
 
-def iter_benchmark_tasks(category: Category | str | None = None, task_type: TaskType | str | None = None) -> list[Task]:
-    """Return all tasks, or those of a category, of a task type, or of both.
+def iter_tasks(category: Category | str | None = None, task_type: TaskType | str | None = None) -> list[Task]:
+    """Return all tasks, or those of a category, of a task type, or of both; also those that are run by name only.
 
-    >>> [task.name for task in iter_benchmark_tasks("biology", "graph_cls")]
-    ['mutag', 'proteins']
+    >>> "enzymes" in [task.name for task in iter_tasks("biology", "graph_cls")]
+    True
     """
     categories = tuple(Category) if category is None else (Category(category),)
     task_types = tuple(TaskType) if task_type is None else (TaskType(task_type),)
     return [task for task in TASKS.rows() if task.category in categories and task.task_type in task_types]
 
 
+def iter_benchmark_tasks(category: Category | str | None = None, task_type: TaskType | str | None = None) -> list[Task]:
+    """Return the tasks that a category stands for, or a task type, or both: the curated ones and those registered.
+
+    >>> [task.name for task in iter_benchmark_tasks("finance", "link_pred")]
+    ['product_space', 'board_directors']
+    """
+    return [task for task in iter_tasks(category, task_type) if _BY_NAME_ONLY.get(task.name) is not task]
+
+
 class _TasksByCategory(Mapping[str, Mapping[str, list[Task]]]):
     """``[category][task_type] -> list of tasks``, read from the table at every access."""
 
     def __getitem__(self, category: str) -> dict[str, list[Task]]:
-        tasks = [task for task in TASKS.rows() if task.category == category]
+        tasks = [task for task in iter_benchmark_tasks() if task.category == category]
         if not tasks:
             raise KeyError(category)
         found: dict[str, list[Task]] = {}
@@ -99,10 +171,10 @@ class _TasksByCategory(Mapping[str, Mapping[str, list[Task]]]):
         return found
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys(str(task.category) for task in TASKS.rows()))
+        return iter(dict.fromkeys(str(task.category) for task in iter_benchmark_tasks()))
 
     def __len__(self) -> int:
-        return len({task.category for task in TASKS.rows()})
+        return len({task.category for task in iter_benchmark_tasks()})
 
 
 BENCHMARK_TASKS: Mapping[str, Mapping[str, list[Task]]] = _TasksByCategory()

@@ -20,7 +20,7 @@ from gnz_track.datasets.card import Field
 from gnz_track.datasets.mapped import DTYPES
 from gnz_track.errors import BadValue
 
-__all__ = ["SPLIT", "Collated", "collate", "value_of"]
+__all__ = ["SPLIT", "Collated", "check_split", "choose_cut", "collate", "collate_loaded", "pointer_of", "value_of"]
 
 SPLIT = "graph/split"
 _LARGEST = 2**63
@@ -44,26 +44,40 @@ class _Column:
     values: list[Any]
     dim: int | None
     counts: Mapping[str, list[int]]
+    first: int
 
 
-def collate(graphs: Sequence[Data], *, split: Tensor | None = None) -> Collated:
-    """Concatenate graphs; ``split`` is an optional ``[n_graphs]`` tensor of 0 (train), 1 (validation), 2 (test)."""
-    keys = _common_keys(graphs)
+def collate(graphs: Sequence[Data], *, split: Tensor | None = None, first: int = 0) -> Collated:
+    """Concatenate graphs; ``split`` is an optional ``[n_graphs]`` tensor of 0 (train), 1 (validation), 2 (test).
+
+    ``first`` is the number of the first graph, for messages.
+    """
+    keys = _common_keys(graphs, first)
     counts = {"node": [_count_nodes(graph) for graph in graphs], "edge": [_count_edges(graph) for graph in graphs]}
-    tensors = {f"ptr/{name}": _pointer(lengths) for name, lengths in counts.items()}
+    tensors = {f"ptr/{name}": pointer_of(lengths) for name, lengths in counts.items()}
     fields: dict[str, Field] = {}
     for key in keys:
         values = [graph[key] for graph in graphs]
         dim = graphs[0].__cat_dim__(key, values[0]) if isinstance(values[0], Tensor) else None
-        column = _Column(key, values, dim, counts)
+        column = _Column(key, values, dim, counts, first)
         fields[key], new = _COLLATORS.get(type(values[0]), _collate_tensors)(column)
         tensors |= new
     if split is not None:
-        tensors[SPLIT] = _checked_split(split, len(graphs))
+        tensors[SPLIT] = check_split(split, len(graphs))
     if "edge_index" in keys:
         _check_edges(tensors)
     is_countable = any(key in keys for key in ("x", "pos", "batch"))
     return Collated(tensors, fields, not is_countable or any(graph.get("num_nodes") is not None for graph in graphs))
+
+
+def collate_loaded(found: Data | Sequence[Data] | tuple[Sequence[Data], Sequence[Data], Sequence[Data]]) -> Collated:
+    """Concatenate what a loader of the catalogue returned: one graph, a list, or parts (train, validation, test)."""
+    if isinstance(found, Data):
+        return collate([found])
+    if not isinstance(found, tuple):
+        return collate(found)
+    split = torch.arange(len(found)).repeat_interleave(torch.tensor([len(part) for part in found]))
+    return collate([graph for part in found for graph in part], split=split)
 
 
 def value_of(field: Field, tensor: Tensor, begin: int, end: int) -> Any:
@@ -74,14 +88,14 @@ def value_of(field: Field, tensor: Tensor, begin: int, end: int) -> Any:
     return bytes(cut.tolist()).decode("utf-8", "surrogatepass") if field.kind == "str" else cut.item()
 
 
-def _common_keys(graphs: Sequence[Data]) -> list[str]:
+def _common_keys(graphs: Sequence[Data], first: int) -> list[str]:
     if not graphs:
         raise BadValue("the number of graphs", 0, "at least one graph")
-    for position, graph in enumerate(graphs):
+    for position, graph in enumerate(graphs, first):
         if not isinstance(graph, Data):
             raise BadValue(f"graph {position}", type(graph).__name__, "torch_geometric.data.Data")
     keys = set(graphs[0].keys()) - {"num_nodes"}
-    for position, graph in enumerate(graphs):
+    for position, graph in enumerate(graphs, first):
         odd = sorted(keys ^ (set(graph.keys()) - {"num_nodes"}))
         if odd:
             where = f"field {odd[0]!r} of graph {position}"
@@ -113,22 +127,23 @@ def _count_edges(graph: Data) -> int:
     return int(edges.size(-1)) if isinstance(edges, Tensor) and edges.dim() else 0
 
 
-def _pointer(lengths: Sequence[int]) -> Tensor:
+def pointer_of(lengths: Sequence[int]) -> Tensor:
+    """Return where each of some stretches begins, and one past the last: ``[n + 1]``."""
     return torch.tensor([0, *accumulate(lengths)], dtype=torch.int64)
 
 
 def _collate_tensors(column: _Column) -> tuple[Field, dict[str, Tensor]]:
-    values = [_plain_tensor(column.key, position, value) for position, value in enumerate(column.values)]
+    values = [_plain_tensor(column.key, position, value) for position, value in enumerate(column.values, column.first)]
     first = values[0]
     dim = None if column.dim is None or first.dim() == 0 else column.dim % first.dim()
     shape = list(first.shape)
-    for position, value in enumerate(values):
+    for position, value in enumerate(values, column.first):
         same = list(value.shape)
         if dim is not None and len(same) == len(shape):
             same[dim] = shape[dim]
         if value.dtype != first.dtype or same != shape:
             found = f"{value.dtype} {list(value.shape)}"
-            allowed = f"{first.dtype} {list(first.shape)} as in graph 0, dimension {dim} free"
+            allowed = f"{first.dtype} {list(first.shape)} as in graph {column.first}, dimension {dim} free"
             raise BadValue(f"field {column.key!r} of graph {position}", found, allowed)
     if dim is None:
         return Field("tensor", "each"), {column.key: torch.stack(values)}
@@ -146,17 +161,21 @@ def _plain_tensor(key: str, position: int, value: object) -> Tensor:
 
 
 def _cut(column: _Column, dim: int, lengths: list[int], kind: str = "tensor") -> tuple[Field, dict[str, Tensor]]:
+    field = choose_cut(lengths, column.counts, kind=kind, dim=dim)
+    return field, {f"cut/{column.key}": pointer_of(lengths)} if field.along == "own" else {}
+
+
+def choose_cut(lengths: list[int], counts: Mapping[str, list[int]], *, kind: str, dim: int) -> Field:
+    """Return what cuts a field whose lengths are these, given the ``node`` and ``edge`` counts of the same graphs."""
     for along in ("node", "edge"):
-        if lengths == column.counts[along]:
-            return Field(kind, along, dim), {}
-    if len(set(lengths)) == 1:
-        return Field(kind, "fixed", dim, lengths[0]), {}
-    return Field(kind, "own", dim), {f"cut/{column.key}": _pointer(lengths)}
+        if lengths == counts[along]:
+            return Field(kind, along, dim)
+    return Field(kind, "fixed", dim, lengths[0]) if len(set(lengths)) == 1 else Field(kind, "own", dim)
 
 
 def _collate_numbers(column: _Column) -> tuple[Field, dict[str, Tensor]]:
     kind = type(column.values[0])
-    for position, value in enumerate(column.values):
+    for position, value in enumerate(column.values, column.first):
         if type(value) is not kind or (kind is int and not -_LARGEST <= value < _LARGEST):
             raise BadValue(f"field {column.key!r} of graph {position}", value, f"{kind.__name__}, at most 64 bits")
     dtype = {int: torch.int64, float: torch.float64, bool: torch.bool}[kind]
@@ -164,9 +183,11 @@ def _collate_numbers(column: _Column) -> tuple[Field, dict[str, Tensor]]:
 
 
 def _collate_texts(column: _Column) -> tuple[Field, dict[str, Tensor]]:
-    for position, value in enumerate(column.values):
+    for position, value in enumerate(column.values, column.first):
         if type(value) is not str:
-            raise BadValue(f"field {column.key!r} of graph {position}", type(value).__name__, "str as in graph 0")
+            raise BadValue(
+                f"field {column.key!r} of graph {position}", type(value).__name__, f"str as in graph {column.first}"
+            )
     texts = [value.encode("utf-8", "surrogatepass") for value in column.values]
     field, pointer = _cut(column, 0, [len(text) for text in texts], kind="str")
     joined = b"".join(texts)
@@ -180,7 +201,8 @@ _COLLATORS: dict[type, Callable[[_Column], tuple[Field, dict[str, Tensor]]]] = {
 }
 
 
-def _checked_split(split: Tensor, n_graphs: int) -> Tensor:
+def check_split(split: Tensor, n_graphs: int) -> Tensor:
+    """Return a split ``[n_graphs]`` as whole numbers; anything but 0, 1 and 2 is an error."""
     split = torch.as_tensor(split, dtype=torch.int64)
     if split.shape != (n_graphs,) or bool(((split < 0) | (split > 2)).any()):
         raise BadValue("split", f"shape {list(split.shape)}", f"one of 0, 1, 2 for each of {n_graphs} graphs")

@@ -9,11 +9,12 @@ import torch
 from sklearn.datasets import load_digits
 from torch_geometric.data import Data
 
+from gnz_track.datasets.superpixels import join_touching, measure_regions
+
 __all__ = ["digits_regions", "regions_of"]
 
 Array = np.ndarray[Any, Any]
 
-_SIDE = 8
 _BRIGHTEST = 16.0
 
 
@@ -52,22 +53,10 @@ def regions_of(images: Array, *, grid: int, intensity_weight: float, n_rounds: i
     return labels
 
 
-def _graph(image: Array, labels: Array, digit: int) -> Data:
-    regions, region = np.unique(labels, return_inverse=True)
-    n = len(regions)
-    size = np.bincount(region, minlength=n)
-    row, column = np.divmod(np.arange(region.size), _SIDE)
-    seen = (image.ravel(), row / (_SIDE - 1), column / (_SIDE - 1))
-    sums = [np.bincount(region, weights=weights, minlength=n) for weights in seen]
-    x = np.stack([*(total / size for total in sums), size / region.size], axis=1)
-    board = region.reshape(_SIDE, _SIDE)
-    across = np.stack([board[:, :-1].ravel(), board[:, 1:].ravel()])
-    down = np.stack([board[:-1].ravel(), board[1:].ravel()])
-    touching = np.concatenate([across, down], axis=1)
-    touching = touching[:, touching[0] != touching[1]]
-    edges = np.unique(np.concatenate([touching, touching[::-1]], axis=1), axis=1)
+def _graph(image: Array, labels: Array, target: int) -> Data:
+    regions = np.unique(labels, return_inverse=True)[1].reshape(image.shape)
     return Data(
-        x=torch.from_numpy(x.astype(np.float32)),
-        edge_index=torch.from_numpy(edges.astype(np.int64)),
-        y=torch.tensor([digit]),
+        x=torch.from_numpy(measure_regions(image[:, :, None], regions).astype(np.float32)),
+        edge_index=torch.from_numpy(join_touching(regions)),
+        y=torch.tensor([target]),
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
 
-__all__ = ["describe", "sizes_of"]
+__all__ = ["RunningFacts", "describe", "sizes_of"]
 
 
 def describe(tensors: Mapping[str, Tensor]) -> dict[str, object]:
@@ -24,15 +26,54 @@ def describe(tensors: Mapping[str, Tensor]) -> dict[str, object]:
 def sizes_of(tensors: Mapping[str, Tensor]) -> dict[str, int]:
     """Return the sizes that a card names, 0 for what the graphs do not have."""
     x, y = tensors.get("x"), tensors.get("y")
+    classes = tensors.get("edge_label") if y is None else y
     return {
         "n_graphs": tensors["ptr/node"].numel() - 1,
         "n_nodes": int(tensors["ptr/node"][-1]),
         "n_edges": int(tensors["ptr/edge"][-1]),
         "n_features": 0 if x is None else _columns(x),
-        "n_classes": _columns(y) if y is not None and _is_multi_label(y) else _one_past(y),
+        "n_classes": _columns(y) if y is not None and _is_multi_label(y) else _one_past(classes),
         "n_targets": 0 if y is None else _columns(y),
         "n_relations": _one_past(tensors.get("edge_type")),
     }
+
+
+class RunningFacts:
+    """Facts of graphs that come in portions: in the end those that :func:`describe` has of all of them at once."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[str, int] = {}
+        self._vocabularies: list[tuple[int, ...]] = []
+        self._is_directed = False
+        self._are_multi_label: list[bool] = []
+
+    def add(self, tensors: Mapping[str, Tensor]) -> None:
+        """Take note of one more portion of collated graphs."""
+        found: Any = describe(tensors)
+        # A portion may by chance have labels of 0 and 1 only, so the largest is kept apart from the columns.
+        labels = tensors.get("y", tensors.get("edge_label"))
+        for name, size in (found["sizes"] | {"n_classes": _one_past(labels)}).items():
+            combine = operator.add if name in _COUNTED else max
+            self._sizes[name] = combine(self._sizes.get(name, 0), size)
+        if found["vocabularies"]:
+            self._vocabularies.append(found["vocabularies"])
+        if "y" in tensors and tensors["y"].numel():
+            self._are_multi_label.append(found["is_multi_label"])
+        self._is_directed |= found["is_directed"]
+
+    def finish(self) -> dict[str, object]:
+        """Return the facts of all portions."""
+        is_multi_label = bool(self._are_multi_label) and all(self._are_multi_label)
+        n_classes = self._sizes["n_targets" if is_multi_label else "n_classes"]
+        return {
+            "sizes": self._sizes | {"n_classes": n_classes},
+            "vocabularies": tuple(map(max, zip(*self._vocabularies, strict=True))),
+            "is_directed": self._is_directed,
+            "is_multi_label": is_multi_label,
+        }
+
+
+_COUNTED = ("n_graphs", "n_nodes", "n_edges")
 
 
 def _columns(tensor: Tensor) -> int:

@@ -18,10 +18,10 @@ from safetensors.torch import save_file
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gnz_track.datasets.card import Card, card_from_json, card_to_json
+from gnz_track.datasets.card import Card, card_from_json, card_to_json, make_card
 from gnz_track.datasets.collation import SPLIT, Collated, collate, value_of
 from gnz_track.datasets.facts import describe
-from gnz_track.datasets.mapped import MappedTensors, digest_of
+from gnz_track.datasets.mapped import MappedTensors, digest_of, digest_of_file
 from gnz_track.datasets.publishing import publish, refuse_foreign, temporary_beside
 from gnz_track.errors import DataCorrupted, DataMissing, DataUnusable
 from gnz_track.types import DatasetRow
@@ -197,7 +197,10 @@ def freeze_collated(collated: Collated, folder: str | Path, *, row: DatasetRow, 
     refuse_foreign(folder, (CARD, TENSORS))
     with temporary_beside(folder) as temporary:
         save_file(dict(collated.tensors), temporary / TENSORS)
-        card = _card(collated, row, seed)
+        (temporary / TENSORS).chmod(0o644)  # data are for all to read
+        facts: dict[str, Any] = describe(collated.tensors)
+        facts |= {"fields": collated.fields, "has_num_nodes": collated.has_num_nodes}
+        card = make_card(row, seed=seed, digest=digest_of(collated.tensors), **facts)
         (temporary / CARD).write_text(card_to_json(card), encoding="utf-8", newline="\n")
         publish(temporary, folder)
     return open_frozen(folder)
@@ -224,7 +227,7 @@ def open_frozen(folder: str | Path, *, verify: bool = False) -> FrozenDataset:
 
 
 def _verify(folder: Path, card: Card, tensors: MappedTensors) -> None:
-    found = digest_of(tensors)
+    found = digest_of_file(tensors.path)
     if found != card.digest:
         command = _rebuild(card.name, folder)
         raise DataCorrupted(card.name, folder, expected=card.digest, found=found, command=command)
@@ -239,25 +242,6 @@ def _reopen(folder: Path, digest: str) -> FrozenDataset:
         command = _rebuild(dataset.name, folder)
         raise DataCorrupted(dataset.name, folder, expected=digest, found=dataset.digest, command=command)
     return dataset
-
-
-def _card(collated: Collated, row: DatasetRow, seed: int | None) -> Card:
-    return Card(
-        name=row.name,
-        category=str(row.category),
-        task_types=tuple(map(str, row.task_types)),
-        source=row.source,
-        licence=row.licence,
-        citation=row.citation,
-        url=row.url,
-        notes=row.notes,
-        options=dict(row.options),
-        seed=seed,
-        digest=digest_of(collated.tensors),
-        fields=collated.fields,
-        has_num_nodes=collated.has_num_nodes,
-        **describe(collated.tensors),  # type: ignore[arg-type]
-    )
 
 
 def _as_tensor(split: Tensor | Sequence[int]) -> Tensor:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-__all__ = ["DTYPES", "Entry", "MappedTensors", "digest_of", "read_header"]
+__all__ = ["CODES", "DTYPES", "Entry", "MappedTensors", "digest_of", "digest_of_file", "read_header", "write_header"]
 
 DTYPES: dict[str, torch.dtype] = {
     "F64": torch.float64,
@@ -31,8 +31,11 @@ DTYPES: dict[str, torch.dtype] = {
     "U8": torch.uint8,
     "BOOL": torch.bool,
 }
-_CODES = {dtype: code for code, dtype in DTYPES.items()}
+CODES = {dtype: code for code, dtype in DTYPES.items()}
 _LENGTH_BYTES = 8
+_PIECE = 1 << 20
+# In which order the safetensors library writes tensors of these types.
+_ORDER = ("I64", "F64", "F32", "I32", "BF16", "F16", "I16", "I8", "U8", "BOOL")
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,48 @@ def digest_of(tensors: Mapping[str, Tensor]) -> str:
     digest = hashlib.md5(usedforsecurity=False)
     for name in sorted(tensors):
         tensor = tensors[name]
-        digest.update(json.dumps([name, _CODES[tensor.dtype], list(tensor.shape)]).encode())
+        digest.update(_described(name, CODES[tensor.dtype], tensor.shape))
         if tensor.numel():
             digest.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy())
     return digest.hexdigest()
+
+
+def digest_of_file(path: Path) -> str:
+    """Return the digest of the tensors of a file, as :func:`digest_of` has it, without holding them in memory."""
+    digest = hashlib.md5(usedforsecurity=False)
+    entries = read_header(path)
+    with path.open("rb") as file:
+        for name in sorted(entries):
+            entry = entries[name]
+            digest.update(_described(name, entry.dtype, entry.shape))
+            file.seek(entry.begin)
+            left = entry.end - entry.begin
+            while left:
+                piece = file.read(min(_PIECE, left))
+                if not piece:
+                    message = f"the file ends {left} bytes before {name!r} does"
+                    raise ValueError(message)
+                digest.update(piece)
+                left -= len(piece)
+    return digest.hexdigest()
+
+
+def write_header(shapes: Mapping[str, tuple[str, tuple[int, ...]]]) -> tuple[bytes, list[str]]:
+    """Return the first bytes of a file and the names of its tensors in the order of theirs, from type codes and shapes.
+
+    The file is that of the safetensors library, byte for byte.
+    """
+    names = sorted(shapes, key=lambda name: (_ORDER.index(shapes[name][0]), name.encode()))
+    header, position = {}, 0
+    for name in names:
+        code, shape = shapes[name]
+        n_bytes = math.prod(shape) * DTYPES[code].itemsize
+        header[name] = {"dtype": code, "shape": list(shape), "data_offsets": [position, position + n_bytes]}
+        position += n_bytes
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % _LENGTH_BYTES)
+    return len(text).to_bytes(_LENGTH_BYTES, "little") + text, names
+
+
+def _described(name: str, code: str, shape: Sequence[int]) -> bytes:
+    return json.dumps([name, code, list(shape)]).encode()

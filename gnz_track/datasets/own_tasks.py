@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from gnz_track.datasets.own_cards import check_facts
 from gnz_track.errors import BadValue, DataMissing
-from gnz_track.types import Task, TaskType
+from gnz_track.types import DatasetRow, Task, TaskType
 
-__all__ = ["GivenDataset", "is_seed_aware", "load_graphs", "task_from_dataset"]
+__all__ = ["GivenDataset", "is_seed_aware", "load_graphs", "own_row", "task_from_dataset"]
 
 _N_PARTS = 3
 _ROOT_NAMES = frozenset({"root", "folder", "path", "data_root", "data_dir"})
@@ -27,8 +28,8 @@ class GivenDataset:
     It travels to other processes without the dataset: there, the frozen form is read.
     """
 
-    def __init__(self, name: str, dataset: Any) -> None:
-        self.name, self.dataset = name, dataset
+    def __init__(self, name: str, dataset: Any, facts: Mapping[str, str] | None = None) -> None:
+        self.name, self.dataset, self.facts = name, dataset, check_facts(facts)
 
     def __call__(self) -> Any:
         """Return the dataset."""
@@ -38,17 +39,33 @@ class GivenDataset:
         return self.dataset
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return GivenDataset, (self.name, None)
+        return GivenDataset, (self.name, None, self.facts)
 
     def __repr__(self) -> str:
         return f"GivenDataset({self.name!r})"
 
 
-def task_from_dataset(name: str, task_type: TaskType | str, dataset: Any, *, epochs: int = 30) -> Task:
-    """Pose a loaded dataset as a task: a ``Data``, a list of them, a PyG dataset, or a (train, val, test) of these."""
+def task_from_dataset(
+    name: str, task_type: TaskType | str, dataset: Any, *, epochs: int = 30, card: Mapping[str, str] | None = None
+) -> Task:
+    """Pose a loaded dataset as a task: a ``Data``, a list of them, a PyG dataset, or a (train, val, test) of these.
+
+    ``card`` says where it comes from: ``source``, ``licence``, ``citation``, ``url`` and ``notes``, all as texts.
+    """
     if dataset is None:
         raise BadValue("dataset", None, "a Data, a list of Data, a PyG dataset or a tuple (train, val, test) of them")
-    return Task(name, TaskType(task_type), GivenDataset(name, dataset), epochs=epochs)
+    return Task(name, TaskType(task_type), GivenDataset(name, dataset, card), epochs=epochs)
+
+
+def own_row(task: Task) -> DatasetRow:
+    """Return the row of a task with a loader of its own: what its user said of it, or that nothing was said."""
+    return DatasetRow(
+        name=task.name,
+        category=task.category,
+        task_types=(task.task_type,),
+        loader=task.loader if isinstance(task.loader, str) else "",
+        **(task.loader.facts if isinstance(task.loader, GivenDataset) else check_facts(None)),
+    )
 
 
 def is_seed_aware(loader: Callable[..., Any]) -> bool:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import codecs
-import collections
-import pickle
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from numpy._core import multiarray, numeric
-from scipy.sparse import csr_matrix
 from torch import Tensor
 from torch_geometric.data import Data
+
+from gnz_track.datasets.restricted_pickle import SparseParts, load_arrays
 
 __all__ = ["read_planetoid"]
 
@@ -63,50 +60,8 @@ def _edges(graph: dict[int, list[int]], n_nodes: int) -> Tensor:
 
 
 def _load(path: Path) -> Any:
-    with path.open("rb") as file:
-        found = _ArraysOnly(file, encoding="latin1").load()
+    found = load_arrays(path)
     if isinstance(found, dict):
         return found
-    dense = found.matrix().toarray() if isinstance(found, _SparseParts) else found
+    dense = found.matrix().toarray() if isinstance(found, SparseParts) else found
     return torch.from_numpy(np.asarray(dense, dtype=np.float32))
-
-
-class _SparseParts:
-    """What a pickled CSR matrix holds, as plain attributes."""
-
-    data: np.ndarray[Any, Any]
-    indices: np.ndarray[Any, Any]
-    indptr: np.ndarray[Any, Any]
-    _shape: tuple[int, int]
-
-    def matrix(self) -> csr_matrix:
-        return csr_matrix((self.data, self.indices, self.indptr), shape=self._shape)
-
-
-def _new_object(kind: type, *_: object) -> object:
-    return kind.__new__(kind)
-
-
-_ADMITTED: dict[tuple[str, str], Any] = {
-    **{(f"numpy.{core}.multiarray", "_reconstruct"): multiarray._reconstruct for core in ("core", "_core")},  # noqa: SLF001
-    **{(f"numpy.{core}.numeric", "_frombuffer"): numeric._frombuffer for core in ("core", "_core")},  # noqa: SLF001
-    ("numpy", "ndarray"): np.ndarray,
-    ("numpy", "dtype"): np.dtype,
-    **{(f"scipy.sparse.{module}", "csr_matrix"): _SparseParts for module in ("csr", "_csr")},
-    **{(module, "_reconstructor"): _new_object for module in ("copy_reg", "copyreg")},
-    **{(module, "object"): object for module in ("__builtin__", "builtins")},
-    **{(module, "list"): list for module in ("__builtin__", "builtins")},
-    ("collections", "defaultdict"): collections.defaultdict,
-    ("_codecs", "encode"): codecs.encode,
-}
-
-
-class _ArraysOnly(pickle.Unpickler):
-    """Loads numpy and sparse arrays and plain containers; refuses every other name."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        try:
-            return _ADMITTED[module, name]
-        except KeyError:
-            message = f"the pickle asks for {module}.{name}, which is neither an array nor a plain container"
-            raise pickle.UnpicklingError(message) from None

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import pickle
-import re
 import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
-
-from torch_geometric.data import Data
 
 from gnz_track.datasets.catalogue import (
     BENCHMARK_TASKS,
@@ -22,11 +17,14 @@ from gnz_track.datasets.catalogue import (
     register_task,
     unregister_task,
 )
-from gnz_track.datasets.collation import Collated, collate
+from gnz_track.datasets.collation import Collated, collate, collate_loaded
+from gnz_track.datasets.extras import require_extra
 from gnz_track.datasets.facts import sizes_of
 from gnz_track.datasets.frozen import FrozenDataset, freeze_collated, open_frozen
+from gnz_track.datasets.homes import data_home, folder_name, frozen_folder
 from gnz_track.datasets.mapped import digest_of
 from gnz_track.datasets.own_tasks import GivenDataset, is_seed_aware, load_graphs, task_from_dataset
+from gnz_track.datasets.raw_folders import find_complete, parse_mirror, raw_folder
 from gnz_track.errors import BadValue, DataCorrupted, DataMissing, DataUnusable
 from gnz_track.registry import import_target
 from gnz_track.types import DatasetRow, Task
@@ -37,8 +35,10 @@ __all__ = [
     "data_home",
     "find_frozen",
     "find_mirror",
+    "find_prepared",
     "find_raw",
     "folder_name",
+    "freeze_row",
     "iter_benchmark_tasks",
     "prepare",
     "prepare_dataset",
@@ -47,42 +47,34 @@ __all__ = [
     "unregister_task",
 ]
 
-_LONGEST_NAME = 40
-
 # Loaders of users that ran in this process, so that ten seeds load a dataset once. The loader itself is kept, since a
 # number of an object means nothing once the object is gone.
 _LOADED: dict[tuple[int, str, str, int | None], tuple[Any, Path]] = {}
 
 
-def data_home() -> Path:
-    """Return the folder of frozen data: ``GNZ_DATA``, else ``gnz_track`` in the user's cache folder."""
-    given = os.environ.get("GNZ_DATA")
-    if given:
-        return Path(given).expanduser().absolute()
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "gnz_track"
-
-
 def find_mirror(mirror: str | Path | None = None) -> Path | None:
-    """Return the folder of raw files: the argument, else ``GNZ_MIRROR``; None without one."""
-    given = str(mirror or os.environ.get("GNZ_MIRROR") or "")
-    if not given:
-        return None
-    folder = Path(given).expanduser().absolute()
-    if not folder.is_dir():
-        raise BadValue("the mirror", given, "a folder with raw files, laid out as PyG's raw folders")
-    return folder
+    """Return the folder of raw files: the argument, else ``GNZ_MIRROR``; None without one.
+
+    None for an address too: preparing reads what is on the disk, and only ``gnz data get`` fetches.
+    """
+    found = parse_mirror(mirror)
+    return found if isinstance(found, Path) else None
 
 
 def find_raw(row: DatasetRow, *, home: Path | None = None, mirror: str | Path | None = None) -> Path:
-    """Return the folder with a dataset's raw files, from the mirror or from ``raw`` in the data home."""
-    found_mirror = find_mirror(mirror)
-    roots = [found_mirror] if found_mirror else []
-    places = [root / row.raw for root in [*roots, (home or data_home()) / "raw"]]
-    found = next((place for place in places if place.is_dir()), None)
-    if found is None:
-        raise DataMissing(row.name, places, command=_fetch(row))
-    return found
+    """Return the folder with a dataset's raw files, from the mirror or from ``raw`` in the data home.
+
+    A folder that has all files comes before one that lacks some.
+    """
+    home, found_mirror = home or data_home(), find_mirror(mirror)
+    complete = find_complete(row, home=home, mirror=found_mirror)
+    if complete is not None:
+        return complete
+    places = [*([found_mirror / row.raw] if found_mirror else []), raw_folder(row, home)]
+    existing = next((place for place in places if place.is_dir()), None)
+    if existing is None:
+        raise DataMissing(row.name, places, command=_fetch(row), reason=row.retired)
+    return existing
 
 
 def prepare(
@@ -101,22 +93,28 @@ def prepare(
 
 def prepare_dataset(row: DatasetRow, *, seed: int, home: Path, mirror: str | Path | None = None) -> FrozenDataset:
     """Return the frozen form of a catalogue row; rows that do not depend on the seed have one for all seeds."""
-    folder = home / folder_name(row.name)
-    folder = folder / f"seed-{seed}" if row.is_seed_aware else folder
-    card_seed = seed if row.is_seed_aware else None
-    existing = _existing(folder, row, card_seed)
-    if existing is not None:
-        return existing
+    return find_prepared(row, seed=seed, home=home) or freeze_row(row, seed=seed, home=home, mirror=mirror)
+
+
+def find_prepared(row: DatasetRow, *, seed: int, home: Path) -> FrozenDataset | None:
+    """Open the frozen form of a catalogue row; None where it is not frozen yet, or not as the row is by now."""
+    return _existing(frozen_folder(row, seed=seed, home=home), row, seed if row.is_seed_aware else None)
+
+
+def freeze_row(row: DatasetRow, *, seed: int, home: Path, mirror: str | Path | None = None) -> FrozenDataset:
+    """Freeze a catalogue row from its raw files, or generate it, in place of what was frozen before."""
+    folder = frozen_folder(row, seed=seed, home=home)
     options = {**row.options, **({"seed": seed} if row.is_seed_aware else {})}
+    require_extra(row)
     loader = _loader(row.loader)
     if row.raw:
         place = find_raw(row, home=home, mirror=mirror)
         graphs = _read_raw(row, loader, place, options)
     else:
         place, graphs = folder, loader(**options)
-    collated = collate([graphs] if isinstance(graphs, Data) else graphs)
+    collated = collate_loaded(graphs)
     _check_against_catalogue(collated, row, place)
-    return freeze_collated(collated, folder, row=row, seed=card_seed)
+    return freeze_collated(collated, folder, row=row, seed=seed if row.is_seed_aware else None)
 
 
 def find_frozen(
@@ -140,8 +138,7 @@ def find_frozen(
 
 def check_dataset(row: DatasetRow, *, seed: int, home: Path) -> FrozenDataset:
     """Open the frozen form of a catalogue row and derive its digest again from every byte; nothing is written."""
-    folder = home / folder_name(row.name)
-    folder = folder / f"seed-{seed}" if row.is_seed_aware else folder
+    folder = frozen_folder(row, seed=seed, home=home)
     if not folder.is_dir():
         raise DataMissing(row.name, [folder], command=_fetch(row), reason="it is not frozen yet")
     return open_frozen(folder, verify=True)
@@ -222,17 +219,5 @@ def _loader(loader: Callable[..., Any] | str | None) -> Callable[..., Any]:
 
 
 def _fetch(row: DatasetRow) -> str:
-    return f"gnz data get {shlex.quote(row.name)}" + (" --mirror FOLDER" if row.raw else "")
-
-
-def folder_name(name: str) -> str:
-    """Return a name that is safe as one folder; names that had to change end in a hash of the original.
-
-    >>> folder_name("cora"), folder_name("../x") != folder_name("x")
-    ('cora', True)
-    """
-    safe = re.sub(r"[^A-Za-z0-9_.-]+", "_", name).strip("._-")[:_LONGEST_NAME]
-    if name and safe == name:
-        return name
-    digest = hashlib.md5(name.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:8]
-    return f"{safe}-{digest}" if safe else digest
+    needs_mirror = row.raw and (row.retired or not row.origins)
+    return f"gnz data get {shlex.quote(row.name)}" + (" --mirror FOLDER" if needs_mirror else "")

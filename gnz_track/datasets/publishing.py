@@ -37,7 +37,7 @@ def refuse_foreign(folder: Path, names: Collection[str]) -> None:
 
 def publish(temporary: Path, folder: Path) -> None:
     """Rename a folder into place; where another process was faster with the same bytes, its folder stays."""
-    names = [path.name for path in temporary.iterdir()]
+    names = [path.relative_to(temporary) for path in temporary.rglob("*") if path.is_file()]
     for name in names:
         _write_through(temporary / name)
     for _ in range(_PATIENCE):

@@ -1,20 +1,32 @@
-"""Catalogue: citations, communities, acquaintances."""
+"""Catalogue: citations between papers, and the communities that are generated beside them."""
 
 from __future__ import annotations
 
+from gnz_track.datasets.ogb_rows import ogb_row
+from gnz_track.datasets.pinned_packages import pinned
+from gnz_track.datasets.references import cited
+from gnz_track.origins import Download, Origin
 from gnz_track.types import Category, DatasetRow, Task, TaskType
 
-__all__ = ["ROWS", "TASKS"]
+__all__ = ["LARGE_TASKS", "ROWS", "TASKS"]
 
 _NODES_AND_LINKS = (TaskType.node_cls, TaskType.link_pred)
 _PLANETOID = "gnz_track.datasets.planetoid:read_planetoid"
 _PLANETOID_URL = "https://github.com/kimiyoung/planetoid"
-_PLANETOID_CITATION = (
-    "Yang, Cohen, Salakhutdinov: Revisiting Semi-Supervised Learning with Graph Embeddings. ICML 2016; "
-    "Sen, Namata, Bilgic, Getoor, Gallagher, Eliassi-Rad: Collective Classification in Network Data. "
-    "AI Magazine 29(3), 2008"
-)
 _PLANETOID_LICENCE = "MIT (repository); the texts' own licence is not stated"
+
+
+def _raw_files(prefix: str) -> tuple[str, ...]:
+    return tuple(f"ind.{prefix}.{name}" for name in ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index"))
+
+
+def _published(prefix: str) -> tuple[Origin, ...]:
+    return tuple(Download(url=f"{_PLANETOID_URL}/raw/master/data/{file}", path=file) for file in _raw_files(prefix))
+
+
+def _packaged(prefix: str) -> tuple[Origin, ...]:
+    return pinned("pgl", {file: f"pgl/data/{prefix}/{file}" for file in _raw_files(prefix)})
+
 
 ROWS = (
     DatasetRow(
@@ -26,10 +38,14 @@ ROWS = (
         raw="Planetoid/Cora/raw",
         source="Planetoid: citations between papers on machine learning, words of each paper",
         licence=_PLANETOID_LICENCE,
-        citation=_PLANETOID_CITATION,
+        **cited("yang2016", "sen2008"),
         url=_PLANETOID_URL,
+        origins=_published("cora"),
         expected={"n_graphs": 1, "n_nodes": 2_708, "n_edges": 10_556, "n_features": 1_433, "n_classes": 7},
         checksum="5d2d99e2dbad791ba7fd66e81b38d6ec",
+        defects=(
+            "27 papers share all of their words with another one, of which one of the test with one of training.",
+        ),
     ),
     DatasetRow(
         name="citeseer",
@@ -40,9 +56,14 @@ ROWS = (
         raw="Planetoid/CiteSeer/raw",
         source="Planetoid: citations between papers on computing, words of each paper",
         licence=_PLANETOID_LICENCE,
-        citation=_PLANETOID_CITATION,
+        **cited("yang2016", "sen2008"),
         url=_PLANETOID_URL,
+        origins=_packaged("citeseer"),
         expected={"n_graphs": 1, "n_nodes": 3_327, "n_edges": 9_104, "n_features": 3_703, "n_classes": 6},
+        checksum="5c98486c8ad16c5cf132248061833383",
+        defects=(
+            "20 papers with words share all of them with another one, of which one of the test with one of training.",
+        ),
         notes="15 isolated papers have no words and are in no part of the split.",
     ),
     DatasetRow(
@@ -54,10 +75,38 @@ ROWS = (
         raw="Planetoid/PubMed/raw",
         source="Planetoid: citations between papers on diabetes, TF-IDF weights of their words",
         licence=_PLANETOID_LICENCE,
-        citation=_PLANETOID_CITATION,
+        **cited("yang2016", "sen2008"),
         url=_PLANETOID_URL,
+        origins=_packaged("pubmed"),
         expected={"n_graphs": 1, "n_nodes": 19_717, "n_edges": 88_648, "n_features": 500, "n_classes": 3},
         checksum="d5ba8d7f467e9f0a49221ea68c1b3a88",
+    ),
+    ogb_row(
+        "ogbn_arxiv",
+        Category.social,
+        kind="nodeproppred",
+        archive="arxiv",
+        split="time",
+        options={"is_directed": True},
+        task_types=(TaskType.node_cls,),
+        source="OGB ogbn-arxiv: citations between papers on computer science on arXiv, by subject",
+        licence="ODC-BY 1.0",
+        expected={"n_graphs": 1, "n_nodes": 169_343, "n_edges": 1_166_243, "n_features": 128, "n_classes": 40},
+        notes="Published parts by year of publication: up to 2017, 2018, from 2019 on. Citations stay directed.",
+    ),
+    ogb_row(
+        "ogbl_collab",
+        Category.social,
+        kind="linkproppred",
+        archive="collab",
+        split="",
+        options={},
+        task_types=(TaskType.link_pred,),
+        source="OGB ogbl-collab: authors who wrote papers together",
+        licence="ODC-BY 1.0",
+        expected={"n_graphs": 1, "n_nodes": 235_868, "n_edges": 2_358_104, "n_features": 128},
+        notes="The published training graph. Its links are split anew by seed; the split by year is not read.",
+        defects=("A link counts once for each year in which two authors wrote together.",),
     ),
     DatasetRow(
         name="planted_partition",
@@ -74,10 +123,7 @@ ROWS = (
         },
         source="generated: four communities of 150 nodes, features buried in noise",
         licence="Apache-2.0",
-        citation=(
-            "Condon, Karp: Algorithms for graph partitioning on the planted partition model. "
-            "Random Structures and Algorithms 18(2), 116-140, 2001"
-        ),
+        **cited("condon2001"),
         expected={"n_graphs": 1, "n_nodes": 600, "n_features": 16, "n_classes": 4},
         notes="The seed chooses one of ten random 20/20/60 splits.",
     ),
@@ -88,7 +134,7 @@ ROWS = (
         loader="gnz_track.datasets.labelled_graphs:les_miserables",
         source="shipped by networkx (les_miserables_graph): characters who meet in a chapter of the novel",
         licence="BSD-3-Clause (networkx)",
-        citation="Knuth: The Stanford GraphBase: A Platform for Combinatorial Computing. ACM Press, 1993",
+        **cited("knuth1993"),
         expected={"n_graphs": 1, "n_nodes": 77, "n_edges": 508, "n_features": 0},
         checksum="2a2dd85e1207a45b00236fd5f72e31dd",
     ),
@@ -102,4 +148,9 @@ TASKS = (
     Task("cora_link_pred", TaskType.link_pred, epochs=80, dataset="cora", category=Category.social),
     Task("citeseer_link_pred", TaskType.link_pred, epochs=80, dataset="citeseer", category=Category.social),
     Task("les_miserables", TaskType.link_pred, epochs=80, category=Category.social),
+)
+
+LARGE_TASKS = (
+    Task("ogbn_arxiv", TaskType.node_cls, epochs=50, category=Category.social),
+    Task("ogbl_collab", TaskType.link_pred, epochs=20, category=Category.social),
 )

@@ -25,6 +25,8 @@ __all__ = [
     "TriplePart",
     "TripleSplit",
     "identity_features",
+    "label_pointer",
+    "split_edges",
     "split_graphs",
     "split_links",
     "split_nodes",
@@ -32,13 +34,13 @@ __all__ = [
     "structural_features",
 ]
 
-_TRAIN_OF_NODES, _TRAIN_AND_VAL_OF_NODES = 0.6, 0.8
+_TRAIN, _TRAIN_AND_VAL = 0.6, 0.8
 _HELD_OUT_OF_GRAPHS = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Disjoint ascending numbers of nodes or graphs, each an int64 vector."""
+    """Disjoint ascending numbers of nodes, graphs or labelled edges, each an int64 vector."""
 
     train: Tensor
     val: Tensor
@@ -64,11 +66,38 @@ def split_nodes(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
     labels = _node_labels(dataset, policy)
     has_masks = all(f"{name}_mask" in dataset.tensors for name in ("train", "val", "test"))
     if policy == "published" and has_masks:
-        parts = _masked_nodes(dataset, _is_labelled(labels), seed)
+        parts = _masked(dataset, "mask", _is_labelled(labels), seed)
     else:
         generator = Generator().manual_seed(derive(seed, dataset.digest, policy, "nodes"))
-        parts = _stratified_nodes(labels, generator)
+        parts = _stratified(labels, generator)
     return _checked(parts, dataset, policy)
+
+
+def split_edges(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
+    """Split the labelled edges, columns of ``edge_label_index`` through all graphs.
+
+    "published" takes ``train_edge_mask``, ``val_edge_mask`` and ``test_edge_mask`` as :func:`split_nodes` takes masks
+    of nodes. Otherwise the edges of several graphs follow their graph, as :func:`split_graphs` has it, and those of one
+    graph are drawn by seed, 60/20/20 within each class.
+    """
+    check_policy(policy)
+    labels = _edge_labels(dataset, policy)
+    has_masks = all(f"{name}_edge_mask" in dataset.tensors for name in ("train", "val", "test"))
+    if policy == "published" and has_masks:
+        parts = _masked(dataset, "edge_mask", _is_labelled(labels), seed)
+    elif len(dataset) > 1:
+        parts = _edges_of_graphs(dataset, split_graphs(dataset, policy=policy, seed=seed), _is_labelled(labels))
+    else:
+        parts = _stratified(labels, Generator().manual_seed(derive(seed, dataset.digest, policy, "edges")))
+    return _checked(parts, dataset, policy)
+
+
+def label_pointer(dataset: FrozenDataset) -> Tensor:
+    """Return the first labelled edge of each graph, and one past the last: ``[n_graphs + 1]``."""
+    field = dataset.card.fields["edge_label_index"]
+    if field.along == "fixed":
+        return torch.arange(len(dataset) + 1) * field.stride
+    return dataset.tensors["cut/edge_label_index" if field.along == "own" else f"ptr/{field.along}"]
 
 
 def split_graphs(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
@@ -101,13 +130,46 @@ def _is_labelled(labels: Tensor) -> Tensor:
     return (labels.reshape(labels.size(0), -1) >= 0).any(dim=1)
 
 
-def _masked_nodes(dataset: FrozenDataset, is_labelled: Tensor, seed: int) -> Parts:
-    masks = (dataset.tensors[f"{name}_mask"].bool() for name in ("train", "val", "test"))
+def _edge_labels(dataset: FrozenDataset, policy: str) -> Tensor:
+    """Return the labels of the labelled edges ``[n]``; they and their edges must fit each other and the graphs."""
+    edges, labels = dataset.tensors.get("edge_label_index"), dataset.tensors.get("edge_label")
+    if edges is None or labels is None or edges.dim() != 2 or edges.size(0) != 2 or labels.numel() != edges.size(1):
+        shapes = ["nothing" if found is None else str(list(found.shape)) for found in (edges, labels)]
+        reason = f"edge_label_index is {shapes[0]} and edge_label is {shapes[1]}; [2, n] and [n] are needed"
+        raise SplitImpossible(dataset.name, policy, reason)
+    limits = dataset.node_ptr.diff().repeat_interleave(label_pointer(dataset).diff())
+    is_outside = ((edges < 0) | (edges >= limits)).any(dim=0)
+    if is_outside.any():
+        pair = edges[:, int(is_outside.nonzero()[0])].tolist()
+        reason = f"the labelled edge {pair} names a node that its graph does not have"
+        raise SplitImpossible(dataset.name, policy, reason)
+    if not dataset.is_directed:
+        _check_listed_once(dataset, edges, policy)
+    return labels.flatten()
+
+
+def _check_listed_once(dataset: FrozenDataset, edges: Tensor, policy: str) -> None:
+    """Raise where both directions of an undirected edge have a label: they would fall into two parts."""
+    first = dataset.node_ptr[:-1].repeat_interleave(label_pointer(dataset).diff())
+    codes = (edges.min(dim=0).values + first) * dataset.n_nodes + edges.max(dim=0).values + first
+    n_repeated = codes.numel() - torch.unique(codes).numel()
+    if n_repeated:
+        reason = f"{n_repeated} labelled edges of an undirected graph are listed again, as they are or reversed"
+        raise SplitImpossible(dataset.name, policy, reason)
+
+
+def _edges_of_graphs(dataset: FrozenDataset, graphs: Parts, is_labelled: Tensor) -> Parts:
+    graph = torch.arange(len(dataset)).repeat_interleave(label_pointer(dataset).diff())
+    return Parts(*(_where(torch.isin(graph, part) & is_labelled) for part in graphs.items().values()))
+
+
+def _masked(dataset: FrozenDataset, suffix: str, is_labelled: Tensor, seed: int) -> Parts:
+    masks = (dataset.tensors[f"{name}_{suffix}"].bool() for name in ("train", "val", "test"))
     chosen = (mask if mask.dim() == 1 else mask[:, seed % mask.size(1)] for mask in masks)
     return Parts(*(_where(mask & is_labelled) for mask in chosen))
 
 
-def _stratified_nodes(labels: Tensor, generator: Generator) -> Parts:
+def _stratified(labels: Tensor, generator: Generator) -> Parts:
     """Cut every class in random order at 60 % and 80 %; labels of several columns form one class."""
     nodes = _where(_is_labelled(labels))
     nodes = nodes[torch.randperm(nodes.numel(), generator=generator)]
@@ -116,8 +178,8 @@ def _stratified_nodes(labels: Tensor, generator: Generator) -> Parts:
     nodes, sizes = nodes[by_class], torch.unique(classes, return_counts=True)[1]
     rank = torch.arange(nodes.numel()) - (sizes.cumsum(0) - sizes).repeat_interleave(sizes)
     size = sizes.repeat_interleave(sizes).double()
-    to_val = rank >= (_TRAIN_OF_NODES * size).round()
-    to_test = rank >= (_TRAIN_AND_VAL_OF_NODES * size).round()
+    to_val = rank >= (_TRAIN * size).round()
+    to_test = rank >= (_TRAIN_AND_VAL * size).round()
     return Parts(*(nodes[mask].sort().values for mask in (~to_val, to_val & ~to_test, to_test)))
 
 

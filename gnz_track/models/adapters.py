@@ -20,6 +20,7 @@ from gnz_track.types import TaskType
 
 __all__ = [
     "CategoricalInput",
+    "EdgeHead",
     "EncoderFactory",
     "GraphHead",
     "LinkHead",
@@ -83,6 +84,38 @@ class LinkHead(nn.Module):
         return self.decode(self.encode(data), data.edge_label_index)
 
 
+class EdgeHead(nn.Module):
+    """Two linear maps of the codes of both ends and the features of an edge; ``forward -> [n_labelled, out_channels]``.
+
+    An undirected edge is read as product and distance of the two codes, which know no order; a directed one as the code
+    of its source and that of its target.
+    """
+
+    def __init__(
+        self,
+        encoder: nn.Module,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        n_edge_features: int = 0,
+        is_directed: bool = False,
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.has_features, self.is_directed = n_edge_features > 0, is_directed
+        self.first = nn.Linear(2 * hidden_channels + n_edge_features, hidden_channels)
+        self.second = nn.Linear(hidden_channels, out_channels)
+
+    def forward(self, data: Data) -> Tensor:
+        """Score the edges of ``data.edge_label_index``, with ``data.edge_label_attr`` where there is one."""
+        codes = self.encoder(data)
+        source, target = (codes.index_select(0, end) for end in data.edge_label_index)
+        parts = [source, target] if self.is_directed else [source * target, (source - target).abs()]
+        if self.has_features:
+            parts.append(data.edge_label_attr)
+        return self.second(self.first(torch.cat(parts, dim=1)).relu())
+
+
 class TripleHead(nn.Module):
     """DistMult (Yang et al., ICLR 2015): ``sum(code[head] * relation * code[tail])``."""
 
@@ -137,18 +170,25 @@ class CategoricalInput(nn.Module):
         return self.inner(self.embed(data))
 
 
-def _as_nodes(encoder: Any, widths: tuple[int, int, int], **options: Any) -> nn.Module:
-    return encoder(*widths, **options)
+def _as_nodes(factory: EncoderFactory, widths: tuple[int, int, int], **options: Any) -> nn.Module:
+    return factory.encoder(*widths, **options)
 
 
-def _as_graphs(encoder: Any, widths: tuple[int, int, int], **options: Any) -> nn.Module:
+def _as_graphs(factory: EncoderFactory, widths: tuple[int, int, int], **options: Any) -> nn.Module:
     first, hidden, out = widths
-    return GraphHead(encoder(first, hidden, hidden, **options), hidden, out)
+    return GraphHead(factory.encoder(first, hidden, hidden, **options), hidden, out)
 
 
-def _as_links(encoder: Any, widths: tuple[int, int, int], **options: Any) -> nn.Module:
+def _as_links(factory: EncoderFactory, widths: tuple[int, int, int], **options: Any) -> nn.Module:
     first, hidden, _ = widths
-    return LinkHead(encoder(first, hidden, hidden, **options))
+    return LinkHead(factory.encoder(first, hidden, hidden, **options))
+
+
+def _as_edges(factory: EncoderFactory, widths: tuple[int, int, int], **options: Any) -> nn.Module:
+    first, hidden, out = widths
+    encoder = factory.encoder(first, hidden, hidden, **options)
+    about_edges = {"n_edge_features": factory.n_edge_features, "is_directed": factory.is_directed}
+    return EdgeHead(encoder, hidden, out, **about_edges)
 
 
 _HEADS: dict[TaskType, Callable[..., nn.Module]] = {
@@ -156,14 +196,17 @@ _HEADS: dict[TaskType, Callable[..., nn.Module]] = {
     TaskType.graph_cls: _as_graphs,
     TaskType.graph_reg: _as_graphs,
     TaskType.link_pred: _as_links,
+    TaskType.edge_cls: _as_edges,
 }
 
 
 @dataclass(frozen=True)
 class EncoderFactory:
-    """Builds the model of any task type from one encoder class."""
+    """Builds the model of any task type from one encoder class; the last two say what a head for edges will meet."""
 
     encoder: Callable[..., nn.Module]
+    n_edge_features: int = 0
+    is_directed: bool = False
 
     def __call__(
         self,
@@ -176,7 +219,7 @@ class EncoderFactory:
     ) -> nn.Module:
         """Return the encoder with the head of a task type; ``options`` go to the encoder's constructor."""
         head = _HEADS[TaskType(task_type)]
-        return head(self.encoder, (in_channels, hidden_channels, out_channels), **options)
+        return head(self, (in_channels, hidden_channels, out_channels), **options)
 
 
 def multi_task_factory(encoder: Callable[..., nn.Module]) -> EncoderFactory:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import pickle
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import Tensor, nn
@@ -24,7 +24,8 @@ class Sizes:
     """What a model has to know of its data.
 
     ``vocabulary`` holds one size per integer feature column and is empty for real features; ``n_relations`` is above
-    zero for knowledge graphs only.
+    zero for knowledge graphs only. ``n_edge_features`` counts the features of labelled edges, ``is_directed`` says
+    whether these have an order; both matter where edges are classified.
     """
 
     in_channels: int
@@ -32,6 +33,8 @@ class Sizes:
     out_channels: int
     vocabulary: tuple[int, ...] = ()
     n_relations: int = 0
+    n_edge_features: int = 0
+    is_directed: bool = False
 
 
 def build(row: ModelRow, task_type: TaskType, sizes: Sizes, *, options: Mapping[str, Any] | None = None) -> nn.Module:
@@ -39,7 +42,7 @@ def build(row: ModelRow, task_type: TaskType, sizes: Sizes, *, options: Mapping[
 
     Parameters are drawn from the global Torch generator, in the order of construction.
     """
-    construct = _constructor(row)
+    construct = _told_of_edges(_constructor(row), sizes)
     _check_options(row, construct, options or {})
     first = sizes.hidden_channels if sizes.vocabulary else sizes.in_channels
     widths = (first, sizes.hidden_channels, sizes.out_channels)
@@ -70,6 +73,12 @@ def _constructor(row: ModelRow) -> Callable[..., Any]:
         return EncoderFactory(cls)
     construct: Callable[..., Any] = factory or cls
     return construct
+
+
+def _told_of_edges(construct: Callable[..., Any], sizes: Sizes) -> Callable[..., Any]:
+    if not isinstance(construct, EncoderFactory):
+        return construct
+    return replace(construct, n_edge_features=sizes.n_edge_features, is_directed=sizes.is_directed)
 
 
 def _takes_task_type(construct: Callable[..., Any]) -> bool:

@@ -21,7 +21,7 @@ __all__ = ["MODELS", "describe", "describe_all", "register_model"]
 
 MODELS: Registry[ModelRow] = Registry("model", command="gnz models", entry_point_group="gnz_track.models")
 
-_ENCODER_TASKS = (TaskType.node_cls, TaskType.graph_cls, TaskType.graph_reg, TaskType.link_pred)
+_ENCODER_TASKS = tuple(TaskType)
 _GRAPH_TASKS = (TaskType.graph_cls, TaskType.graph_reg)
 _REMEDY = (
     "give the class an attribute task_types = {'node_cls', ...}, decorate it with @register_model(task_type=...), "

@@ -8,7 +8,7 @@ training labels only.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -19,22 +19,28 @@ from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.splits import (
     Parts,
     TriplePart,
-    identity_features,
+    label_pointer,
+    split_edges,
     split_graphs,
     split_links,
     split_nodes,
     split_triples,
-    structural_features,
 )
-from gnz_track.errors import BadValue, SplitImpossible
+from gnz_track.errors import BadValue
 from gnz_track.models.building import Sizes
-from gnz_track.training.acceleration import attach, sparsify
-from gnz_track.training.graphs import GraphCollection
-from gnz_track.training.objectives import GraphObjective, LinkObjective, NodeObjective, Objective, TripleObjective
-from gnz_track.training.scorers import GraphScorer, LinkScorer, NodeScorer, Scorer, TripleScorer
-from gnz_track.types import Protocol, TaskType
+from gnz_track.runs.model_inputs import Terms, collection_of, sizes_of, unfit, whole_graph_of
+from gnz_track.training.objectives import (
+    EdgeObjective,
+    GraphObjective,
+    LinkObjective,
+    NodeObjective,
+    Objective,
+    TripleObjective,
+)
+from gnz_track.training.scorers import EdgeScorer, GraphScorer, LinkScorer, NodeScorer, Scorer, TripleScorer
+from gnz_track.types import TaskType
 
-__all__ = ["Problem", "pose"]
+__all__ = ["Problem", "Terms", "pose"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,18 +53,6 @@ class Problem:
     split_digest: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Terms:
-    """Under which terms a dataset is posed as a problem."""
-
-    task_type: TaskType
-    protocol: Protocol
-    seed: int
-    hidden_channels: int
-    batch_size: int
-    device: str
-
-
 def pose(dataset: FrozenDataset, terms: Terms) -> Problem:
     """Pose a dataset as the problem of its task type."""
     kind = "triples" if terms.task_type is TaskType.link_pred and dataset.is_relational else str(terms.task_type)
@@ -66,19 +60,43 @@ def pose(dataset: FrozenDataset, terms: Terms) -> Problem:
         raise BadValue("task type", kind, ", ".join(_POSERS), command="gnz tasks")
     missing = [name for name in _NEEDED[kind] if name not in dataset.tensors]
     if missing:
-        raise _unfit(dataset, terms, f"it has no {missing[0]}")
+        raise unfit(dataset, terms, f"it has no {missing[0]}")
     return _POSERS[kind](dataset, terms)
 
 
 def _pose_nodes(dataset: FrozenDataset, terms: Terms) -> Problem:
     parts = split_nodes(dataset, policy=terms.protocol.splits, seed=terms.seed)
-    labels = _classes(dataset, terms, dataset.n_nodes)
-    data = _whole_graph(dataset, dataset.global_edge_index, terms)
+    labels = _classes(dataset, terms, "y", dataset.n_nodes)
+    data = whole_graph_of(dataset, dataset.global_edge_index, terms)
     data.y = _visible(labels, parts.train).to(terms.device)
     return Problem(
         objective=NodeObjective(data, *_with_labels(parts.train, labels, terms.device), width=dataset.n_classes),
         scorers={name: NodeScorer(*_with_labels(nodes, labels, terms.device)) for name, nodes in _held_out(parts)},
-        sizes=_sizes(dataset, data, terms, out_channels=dataset.n_classes),
+        sizes=sizes_of(dataset, data, terms, out_channels=dataset.n_classes),
+        split_digest=parts.digest,
+    )
+
+
+def _pose_edges(dataset: FrozenDataset, terms: Terms) -> Problem:
+    parts = split_edges(dataset, policy=terms.protocol.splits, seed=terms.seed)
+    ends = dataset.tensors["edge_label_index"].long()
+    labels = _classes(dataset, terms, "edge_label", ends.size(1))
+    data = whole_graph_of(dataset, dataset.global_edge_index, terms)
+    first_nodes = dataset.node_ptr[:-1].repeat_interleave(label_pointer(dataset).diff())
+    data.edge_label_index = (ends + first_nodes).to(terms.device)
+    data.edge_label = _visible(labels, parts.train).to(terms.device)
+    features = dataset.tensors.get("edge_label_attr")
+    if features is not None:
+        data.edge_label_attr = features.float().reshape(labels.numel(), -1).to(terms.device)
+    n_classes = max(int(labels.max()) + 1, 0)
+    return Problem(
+        objective=EdgeObjective(data, *_with_labels(parts.train, labels, terms.device), width=n_classes),
+        scorers={name: EdgeScorer(*_with_labels(edges, labels, terms.device)) for name, edges in _held_out(parts)},
+        sizes=replace(
+            sizes_of(dataset, data, terms, out_channels=n_classes),
+            n_edge_features=0 if features is None else data.edge_label_attr.size(1),
+            is_directed=dataset.is_directed,
+        ),
         split_digest=parts.digest,
     )
 
@@ -86,10 +104,10 @@ def _pose_nodes(dataset: FrozenDataset, terms: Terms) -> Problem:
 def _pose_graphs(dataset: FrozenDataset, terms: Terms) -> Problem:
     parts = split_graphs(dataset, policy=terms.protocol.splits, seed=terms.seed)
     kind, out_channels, labels = _graph_labels(dataset, terms)
-    graphs = _collection(dataset, terms)
+    graphs = collection_of(dataset, terms)
     held_out = torch.cat([parts.val, parts.test])
-    sizes = [parts.val.numel(), parts.test.numel()]
-    rows = dict(zip(("val", "test"), torch.arange(held_out.numel()).split(sizes), strict=True))
+    counts = [parts.val.numel(), parts.test.numel()]
+    rows = dict(zip(("val", "test"), torch.arange(held_out.numel()).split(counts), strict=True))
     objective = GraphObjective(
         graphs=graphs,
         train=parts.train,
@@ -108,14 +126,14 @@ def _pose_graphs(dataset: FrozenDataset, terms: Terms) -> Problem:
     return Problem(
         objective=objective,
         scorers=scorers,
-        sizes=_sizes(dataset, data, terms, out_channels=out_channels),
+        sizes=sizes_of(dataset, data, terms, out_channels=out_channels),
         split_digest=parts.digest,
     )
 
 
 def _pose_links(dataset: FrozenDataset, terms: Terms) -> Problem:
     split = split_links(dataset, policy=terms.protocol.splits, seed=terms.seed)
-    data = _whole_graph(dataset, split.message_edges, terms)
+    data = whole_graph_of(dataset, split.message_edges, terms)
     move = terms.device
     return Problem(
         objective=LinkObjective(data, split.train.pairs.to(move), split.train.labels.to(move)),
@@ -123,14 +141,14 @@ def _pose_links(dataset: FrozenDataset, terms: Terms) -> Problem:
             name: LinkScorer(part.pairs.to(move), part.labels.to(move))
             for name, part in (("val", split.val), ("test", split.test))
         },
-        sizes=_sizes(dataset, data, terms, out_channels=terms.hidden_channels),
+        sizes=sizes_of(dataset, data, terms, out_channels=terms.hidden_channels),
         split_digest=split.digest,
     )
 
 
 def _pose_triples(dataset: FrozenDataset, terms: Terms) -> Problem:
     split = split_triples(dataset, seed=terms.seed)
-    data = _whole_graph(dataset, split.train.edge_index, terms)
+    data = whole_graph_of(dataset, split.train.edge_index, terms)
     data.edge_type = split.train.edge_type.to(terms.device)
     triples = {name: _triples(part).to(terms.device) for name, part in _named(split)}
     known = torch.cat(list(triples.values()), dim=1)
@@ -141,7 +159,7 @@ def _pose_triples(dataset: FrozenDataset, terms: Terms) -> Problem:
             for name, part in _named(split)
             if name != "train"
         },
-        sizes=_sizes(dataset, data, terms, out_channels=terms.hidden_channels, n_relations=dataset.n_relations),
+        sizes=sizes_of(dataset, data, terms, out_channels=terms.hidden_channels, n_relations=dataset.n_relations),
         split_digest=split.digest,
     )
 
@@ -152,6 +170,7 @@ _POSERS: dict[str, Callable[[FrozenDataset, Terms], Problem]] = {
     "graph_reg": _pose_graphs,
     "link_pred": _pose_links,
     "triples": _pose_triples,
+    "edge_cls": _pose_edges,
 }
 _LABELLED = ("edge_index", "y")
 _NEEDED = {
@@ -160,102 +179,28 @@ _NEEDED = {
     "graph_reg": _LABELLED,
     "link_pred": ("edge_index",),
     "triples": (),
+    "edge_cls": ("edge_index", "edge_label_index", "edge_label"),
 }
-
-
-def _whole_graph(dataset: FrozenDataset, message_edges: Tensor, terms: Terms) -> Data:
-    """Return one graph with features and message edges, and what else is known of its nodes."""
-    data = Data(num_nodes=dataset.n_nodes)
-    data.x = _features(dataset, message_edges, terms.protocol.features)
-    for name, value in _fields(dataset, "node"):
-        data[name] = value
-    if message_edges is dataset.global_edge_index:
-        # Features of edges are known for the graph as it is; a split of its links leaves some out and reorders them.
-        for name, value in _fields(dataset, "edge"):
-            data[name] = value
-    data.edge_index = message_edges
-    data = data.to(terms.device)
-    if terms.device == "cpu":
-        data.x = sparsify(data.x)
-        # A tensor of our own: what hangs on it must not outlive this problem.
-        data.edge_index = attach(message_edges.clone(), dataset.n_nodes)
-    return data
-
-
-def _collection(dataset: FrozenDataset, terms: Terms) -> GraphCollection:
-    node = dict(_fields(dataset, "node"))
-    node["x"] = _features(dataset, dataset.global_edge_index, terms.protocol.features)
-    return GraphCollection(
-        edge_index=dataset.tensors["edge_index"],
-        node_ptr=dataset.node_ptr,
-        edge_ptr=dataset.edge_ptr,
-        node=node,
-        edge=dict(_fields(dataset, "edge")),
-    )
-
-
-# Fields with a part of their own: labels and splits are not for models, edges and features are set apart.
-_SET_APART = ("x", "y", "edge_index", "train_mask", "val_mask", "test_mask")
-
-
-def _fields(dataset: FrozenDataset, along: str) -> list[tuple[str, Tensor]]:
-    """Return the fields of nodes or of edges that a model may read."""
-    fields = dataset.card.fields.items()
-    return [(name, dataset.tensors[name]) for name, item in fields if item.along == along and name not in _SET_APART]
-
-
-_FEATURES: dict[str, Callable[[Tensor, int], Tensor]] = {
-    "structural": structural_features,
-    "identity": lambda _, n_nodes: identity_features(n_nodes),
-}
-
-
-def _features(dataset: FrozenDataset, message_edges: Tensor, policy: str) -> Tensor:
-    """Return the features of the dataset; where it has none, those of the protocol's policy."""
-    if policy not in _FEATURES:
-        raise BadValue("the features of a protocol", policy, ", ".join(_FEATURES))
-    x = dataset.tensors.get("x")
-    if x is None:
-        return _FEATURES[policy](message_edges, dataset.n_nodes)
-    x = x.unsqueeze(1) if x.dim() == 1 else x
-    return x.float() if x.is_floating_point() else x.long()
-
-
-def _sizes(dataset: FrozenDataset, data: Data, terms: Terms, *, out_channels: int, n_relations: int = 0) -> Sizes:
-    x: Any = data.x
-    if out_channels < 1:
-        raise SplitImpossible(dataset.name, terms.protocol.splits, f"it has no labels for {terms.task_type}")
-    return Sizes(
-        in_channels=x.size(1),
-        hidden_channels=terms.hidden_channels,
-        out_channels=out_channels,
-        vocabulary=() if x.is_floating_point() else dataset.card.vocabularies,
-        n_relations=n_relations,
-    )
 
 
 def _graph_labels(dataset: FrozenDataset, terms: Terms) -> tuple[str, int, Tensor]:
     """Return the kind of label, the outputs it needs, and the labels, one row per graph."""
     is_numbers = terms.task_type is TaskType.graph_reg
     if not is_numbers and not dataset.is_multi_label:
-        return "classes", dataset.n_classes, _classes(dataset, terms, len(dataset))
+        return "classes", dataset.n_classes, _classes(dataset, terms, "y", len(dataset))
     y = dataset.tensors["y"]
     if y.numel() % len(dataset):
-        raise _unfit(dataset, terms, f"y has {y.numel()} values for {len(dataset)} graphs")
+        raise unfit(dataset, terms, f"y has {y.numel()} values for {len(dataset)} graphs")
     y = y.float().view(len(dataset), -1)
     return "numbers" if is_numbers else "labels", y.size(1), y
 
 
-def _classes(dataset: FrozenDataset, terms: Terms, n: int) -> Tensor:
+def _classes(dataset: FrozenDataset, terms: Terms, name: str, n: int) -> Tensor:
     """Return the class of each of ``n`` examples ``[n]``; several columns or numbers are no classes."""
-    y = dataset.tensors["y"]
+    y = dataset.tensors[name]
     if y.numel() != n or y.is_floating_point():
-        raise _unfit(dataset, terms, f"y is {y.dtype} {list(y.shape)}, one whole number for each of {n} is needed")
+        raise unfit(dataset, terms, f"{name} is {y.dtype} {list(y.shape)}, one whole number for each of {n} is needed")
     return y.flatten().long()
-
-
-def _unfit(dataset: FrozenDataset, terms: Terms, reason: str) -> SplitImpossible:
-    return SplitImpossible(dataset.name, terms.protocol.splits, f"{reason} ({terms.task_type})")
 
 
 def _visible(labels: Tensor, shown: Tensor) -> Tensor:

@@ -14,7 +14,17 @@ from numpy.typing import NDArray
 from gnz_track.registry import Registry
 from gnz_track.types import Direction, Metric, TaskType
 
-__all__ = ["DEFAULT_METRICS", "METRICS", "accuracy", "auc", "average_precision", "mae", "mse", "rank_metrics"]
+__all__ = [
+    "DEFAULT_METRICS",
+    "METRICS",
+    "accuracy",
+    "auc",
+    "average_precision",
+    "f1_macro",
+    "mae",
+    "mse",
+    "rank_metrics",
+]
 
 Array = NDArray[np.generic]
 Score = Callable[[Array, Array], float]
@@ -25,11 +35,13 @@ DEFAULT_METRICS: dict[TaskType, str] = {
     TaskType.graph_cls: "accuracy",
     TaskType.graph_reg: "mae",
     TaskType.link_pred: "auc",
+    TaskType.edge_cls: "accuracy",
 }
 MULTI_LABEL_METRIC = "average_precision"
 
 for _name, _direction, _description in (
     ("accuracy", Direction.up, "share of right classes"),
+    ("f1_macro", Direction.up, "mean over classes of the harmonic mean of precision and recall"),
     ("auc", Direction.up, "area under the ROC curve; mean over labels where there are several"),
     ("average_precision", Direction.up, "area under the precision-recall steps; mean over labels"),
     ("mae", Direction.down, "mean absolute error"),
@@ -45,6 +57,21 @@ for _name, _direction, _description in (
 def accuracy(truth: Array, prediction: Array) -> float:
     """Return the share of ``prediction [n]`` (classes) equal to ``truth [n]``; in float32 as Torch reports it."""
     return float((truth == prediction).astype(np.float32).mean()) if truth.size else float("nan")
+
+
+def f1_macro(truth: Array, prediction: Array) -> float:
+    """Return the mean F1 over the classes that ``truth [n]`` or ``prediction [n]`` (classes) has.
+
+    F1 is ``2 * hits / (true + predicted)``; a class without a hit counts 0 (van Rijsbergen, 1979).
+
+    >>> f1_macro(np.array([0, 0, 1]), np.array([0, 1, 1]))
+    0.6666666666666666
+    """
+    classes, codes = np.unique(np.concatenate([truth, prediction]), return_inverse=True)
+    wanted, found = codes[: truth.size], codes[truth.size :]
+    hits = np.bincount(wanted[wanted == found], minlength=classes.size)
+    counts = np.bincount(wanted, minlength=classes.size) + np.bincount(found, minlength=classes.size)
+    return float((2 * hits / counts).mean()) if truth.size else float("nan")
 
 
 def auc(truth: Array, prediction: Array) -> float:
@@ -128,6 +155,7 @@ def _average_precision_of_label(positive: Array, negative: Array) -> float:
 # Metric -> function of (truth, prediction); rank metrics are made from ranks and are not here.
 FUNCTIONS: dict[str, Score] = {
     "accuracy": accuracy,
+    "f1_macro": f1_macro,
     "auc": auc,
     "average_precision": average_precision,
     "mae": mae,

@@ -3,7 +3,8 @@
 An objective holds what training may see: features, message edges, and training labels. Held-out labels live in a
 :class:`~gnz_track.training.scorers.Scorer`. The model is given graphs whose ``y`` shows training labels only: others
 are -1 (classes) or NaN (numbers), and batches of held-out graphs have no ``y``. Each call gets a shallow copy of its
-graph, so that a model that sets fields of its input finds it unchanged the next time.
+graph, so that a model that sets fields of its input finds it unchanged the next time. What is said of ``y`` holds for
+``edge_label`` where edges are classified.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from torch_geometric.data import Data
 from gnz_track.errors import ModelInvalid
 from gnz_track.training.graphs import GraphCollection
 
-__all__ = ["GraphObjective", "LinkObjective", "NodeObjective", "Objective", "TripleObjective"]
+__all__ = ["EdgeObjective", "GraphObjective", "LinkObjective", "NodeObjective", "Objective", "TripleObjective"]
 
 
 class Objective(Protocol):
@@ -62,6 +63,35 @@ class NodeObjective:
 
     def predict(self, model: nn.Module) -> Tensor:
         """Return the logits of all nodes ``[n_nodes, classes]``."""
+        logits: Tensor = model(copy.copy(self.data))
+        return logits
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeObjective:
+    """Cross-entropy over training edges ``[n]``, columns of ``data.edge_label_index``, with labels ``[n]``.
+
+    Predicts logits of all labelled edges ``[n_labelled, classes]``.
+    """
+
+    data: Data
+    edges: Tensor
+    labels: Tensor
+    # Columns that the model must return; 0 checks nothing.
+    width: int = 0
+
+    def batches(self, generator: Generator) -> Iterator[Data]:
+        """Yield the whole graph, once."""
+        del generator
+        yield copy.copy(self.data)
+
+    def loss(self, model: nn.Module, batch: Data) -> tuple[Tensor, int]:
+        """Return the cross-entropy of the training edges."""
+        logits = _checked(model, model(batch), self.data.edge_label_index.size(1), self.width)
+        return functional.cross_entropy(logits.index_select(0, self.edges), self.labels), self.edges.numel()
+
+    def predict(self, model: nn.Module) -> Tensor:
+        """Return the logits of all labelled edges ``[n_labelled, classes]``."""
         logits: Tensor = model(copy.copy(self.data))
         return logits
 
@@ -239,6 +269,6 @@ def _checked(model: nn.Module, outputs: Any, n_rows: int | None, width: int = 0)
     raise ModelInvalid(
         type(getattr(model, "encoder", model)).__name__,
         f"its forward returned {found} where [{n_rows}, {width or 'channels'}] was expected",
-        remedy="return one row per node (or per graph on graph tasks; multi_task_factory adds the pooling), "
-        "as wide as the out_channels that the constructor was given",
+        remedy="return one row per node (per graph on graph tasks, per labelled edge on edge_cls; multi_task_factory "
+        "adds the head), as wide as the out_channels that the constructor was given",
     )

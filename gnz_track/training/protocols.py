@@ -15,6 +15,8 @@ _PUBLISHED = {
     TaskType.graph_cls: Optimiser(lr=1e-3, batch_size=32),
     TaskType.graph_reg: Optimiser(lr=1e-3, batch_size=64),
     TaskType.link_pred: Optimiser(lr=1e-2),
+    # Not published: as for links, whose full batch it shares.
+    TaskType.edge_cls: Optimiser(lr=1e-2),
 }
 
 PROTOCOLS.add(

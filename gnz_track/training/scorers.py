@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from gnz_track.errors import BadValue
 from gnz_track.training.metrics import FUNCTIONS, rank_metrics
 
-__all__ = ["GraphScorer", "LinkScorer", "NodeScorer", "Scorer", "TripleScorer"]
+__all__ = ["EdgeScorer", "GraphScorer", "LinkScorer", "NodeScorer", "Scorer", "TripleScorer"]
 
 
 class Scorer(Protocol):
@@ -64,9 +64,33 @@ def _class_metrics(logits: Tensor) -> tuple[str, ...]:
 
 
 def _score_classes(labels: Tensor, logits: Tensor, metric: str) -> float:
-    if metric == "accuracy":
+    if metric in _OF_DECISIONS:
         return FUNCTIONS[metric](*_arrays(labels, logits.argmax(dim=1)))
     return FUNCTIONS[metric](*_arrays(labels, logits[:, 1] - logits[:, 0]))
+
+
+_OF_DECISIONS = ("accuracy", "f1_macro")
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeScorer:
+    """Classes of held-out edges ``[n]``, columns of ``edge_label_index``, from logits of all labelled edges."""
+
+    edges: Tensor
+    labels: Tensor
+
+    def score(self, model: nn.Module, prediction: Tensor, metric: str) -> float:
+        """Return one metric; ``auc`` for two classes uses the margin between them."""
+        del model
+        _check(metric, self._metrics(prediction))
+        return _score_classes(self.labels, prediction.index_select(0, self.edges), metric)
+
+    def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
+        """Return accuracy and macro F1, and AUC and average precision where there are two classes."""
+        return {name: self.score(model, prediction, name) for name in self._metrics(prediction)}
+
+    def _metrics(self, prediction: Tensor) -> tuple[str, ...]:
+        return (*_class_metrics(prediction), "f1_macro")
 
 
 @dataclass(frozen=True, eq=False)

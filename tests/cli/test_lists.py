@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gnz_track.cli.tables import print_failures, print_rows
-from gnz_track.datasets.catalogue import SUITES, TASKS, iter_benchmark_tasks
+from gnz_track.datasets.catalogue import SUITES, TASKS, iter_tasks
 from gnz_track.models.catalogue import MODELS
 from gnz_track.training.protocols import PROTOCOLS
 
@@ -35,10 +35,10 @@ def test_tasks_are_listed(gnz: Gnz) -> None:
     ("words", "expected"),
     [
         (("--suite", "quick"), set(SUITES.get("quick").tasks)),
-        (("--category", "biology"), {"mutag", "proteins"}),
-        (("--task-type", "graph_reg"), {task.name for task in iter_benchmark_tasks(task_type="graph_reg")}),
+        (("--category", "biology"), {task.name for task in iter_tasks("biology")}),
+        (("--task-type", "graph_reg"), {task.name for task in iter_tasks(task_type="graph_reg")}),
         (("--category", "social", "--task-type", "link_pred", "--suite", "classic"), {"cora_link_pred"}),
-        (("--category", "finance"), set()),
+        (("--category", "custom"), set()),
     ],
 )
 def test_tasks_are_filtered(words: tuple[str, ...], expected: set[str], gnz: Gnz) -> None:

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-import torch
+from typing import Any
 
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gnz_track.datasets.combinatorial_graphs import (
+    random_bipartite_matching,
+    random_maxcut,
+    random_maxflow,
+    random_vrp,
+)
 from gnz_track.datasets.labelled_graphs import planted_partition
 
 
@@ -12,3 +23,70 @@ def test_node_numbers_say_nothing_of_classes() -> None:
     by_number = torch.arange(600) * 4 // 600
     assert graph.y.bincount().tolist() == [150] * 4
     assert (graph.y == by_number).float().mean() < 0.35
+
+
+def test_routes_start_at_depots_without_demand() -> None:
+    graph = random_vrp(n_customers=40, n_depots=3, k=6, seed=1)
+    assert graph.x.shape == (43, 4)
+    assert graph.x[:, 3].tolist() == [1.0] * 3 + [0.0] * 40
+    assert graph.x[:3, 2].eq(0).all()
+    assert graph.x[3:, 2].gt(0).all()
+    assert torch.equal(graph.x[:, :2], graph.pos)
+    assert graph.is_undirected()
+    assert int(torch.bincount(graph.edge_index[0]).min()) >= 6
+
+
+def test_matching_joins_two_sides_with_one_weight_a_pair() -> None:
+    graph = random_bipartite_matching(size=25, p=0.4, seed=1)
+    source, target = graph.edge_index
+    assert ((source < 25) != (target < 25)).all()
+    assert 180 < graph.num_edges / 2 < 320
+    weight = {(int(a), int(b)): float(w) for a, b, w in zip(source, target, graph.edge_attr[:, 0], strict=True)}
+    assert all(weight[b, a] == w for (a, b), w in weight.items())
+    assert torch.equal(graph.x[:, 0], (torch.arange(50) < 25).float())
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**31 - 1), st.integers(3, 30), st.floats(0, 1))
+def test_no_node_improves_the_cut_by_changing_sides(seed: int, n_nodes: int, p: float) -> None:
+    graph = random_maxcut(n_nodes=n_nodes, p=p, seed=seed)
+    source, target = graph.edge_index
+    weight = graph.edge_attr[:, 0].double()
+
+    def cut(side: torch.Tensor) -> float:
+        return float(weight[side[source] != side[target]].sum() / 2)
+
+    assert abs(cut(graph.y) - float(graph.cut_value)) < 1e-4
+    for node in range(n_nodes):
+        other = graph.y.clone()
+        other[node] = 1 - other[node]
+        assert cut(other) <= cut(graph.y) + 1e-9
+
+
+def test_flows_run_from_a_source_to_a_sink_within_capacities() -> None:
+    graph = random_maxflow(n_nodes=30, p=0.2, seed=1)
+    assert graph.x.nonzero().tolist() == [[0, 0], [29, 1]]
+    assert not graph.has_self_loops()
+    assert graph.is_directed()
+    assert 120 < graph.num_edges < 230
+    assert 1 <= float(graph.edge_attr.min()) < 2
+    assert 9 < float(graph.edge_attr.max()) <= 10
+
+
+@pytest.mark.parametrize(
+    ("generator", "options"),
+    [
+        (random_vrp, {"n_customers": 20, "n_depots": 2, "k": 3}),
+        (random_bipartite_matching, {"size": 9, "p": 0.5}),
+        (random_maxcut, {"n_nodes": 20, "p": 0.3}),
+        (random_maxflow, {"n_nodes": 20, "p": 0.3}),
+    ],
+)
+def test_a_seed_is_an_instance_whatever_the_global_generator(generator: Any, options: dict[str, Any]) -> None:
+    first = generator(**options, seed=3)
+    torch.manual_seed(99)
+    before = torch.get_rng_state()
+    again, other = (generator(**options, seed=seed) for seed in (3, 4))
+    assert torch.equal(before, torch.get_rng_state())
+    assert all(torch.equal(first[key], again[key]) for key in first.keys())  # noqa: SIM118  (a Data gives pairs)
+    assert not torch.equal(first.edge_index, other.edge_index)

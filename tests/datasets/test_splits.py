@@ -22,6 +22,8 @@ from gnz_track.datasets.splits import (
     LinkSplit,
     Parts,
     identity_features,
+    label_pointer,
+    split_edges,
     split_graphs,
     split_links,
     split_nodes,
@@ -72,6 +74,63 @@ def test_graph_parts_divide_the_graphs(frozen_from: Freezer, n: int, seed: int) 
     train, val, test = _sets(split_graphs(dataset, policy="published", seed=seed))
     assert sorted([*train, *val, *test]) == list(range(n))
     assert len(val) == len(test) == max(1, round(0.1 * n))
+
+
+def _labelled_edges(data: Data) -> Data:
+    once = data.edge_index[:, data.edge_index[0] < data.edge_index[1]]
+    data.edge_label_index, data.edge_label = once, (once[0] + once[1]) % 3
+    return data
+
+
+@settings(deadline=None, max_examples=60)
+@given(n=st.integers(20, 60), seed=SEEDS, policy=st.sampled_from(["published", "random"]))
+def test_edge_parts_divide_the_labelled_edges(frozen_from: Freezer, n: int, seed: int, policy: str) -> None:
+    data = _labelled_edges(_graph(n, 0.2, seed % 100))
+    data.edge_label[::7] = -1
+    parts = split_edges(frozen_from(data), policy=policy, seed=seed)
+    train, val, test = _sets(parts)
+    assert train | val | test == set((data.edge_label >= 0).nonzero().flatten().tolist())
+    assert len(train) + len(val) + len(test) == int((data.edge_label >= 0).sum())
+    for label in range(3):
+        of_label = set((data.edge_label == label).nonzero().flatten().tolist())
+        assert abs(len(train & of_label) - 0.6 * len(of_label)) <= 0.5
+        assert abs(len((train | val) & of_label) - 0.8 * len(of_label)) <= 0.5
+
+
+def test_edges_of_several_graphs_follow_their_graph(frozen_from: Freezer) -> None:
+    graphs = [_labelled_edges(_graph(6 + number % 3, 0.9, number)) for number in range(20)]
+    of_graph = torch.arange(20).repeat_interleave(torch.tensor([graph.edge_label.numel() for graph in graphs]))
+    dataset = frozen_from(graphs)
+    drawn = split_graphs(dataset, policy="published", seed=4)
+    parts = split_edges(dataset, policy="published", seed=4)
+    for part, graphs_of_part in zip(parts.items().values(), drawn.items().values(), strict=True):
+        assert torch.equal(of_graph[part].unique(), graphs_of_part)
+    assert sum(part.numel() for part in parts.items().values()) == of_graph.numel()
+    published = frozen_from(graphs, split=torch.arange(20) % 3)
+    train = split_edges(published, policy="published", seed=4).train
+    assert torch.equal(of_graph[train].unique(), torch.arange(0, 20, 3))
+
+
+def test_graphs_with_as_many_labelled_edges_each_are_cut_in_the_right_places(frozen_from: Freezer) -> None:
+    ring = torch.stack([torch.arange(5), torch.arange(5).roll(-1)])
+    both = torch.cat([ring, ring.flip(0)], dim=1)
+    graph = Data(num_nodes=5, edge_index=both, edge_label_index=ring[:, :3], edge_label=torch.tensor([0, 1, 1]))
+    # A stride of three, the pointer of nodes, and a pointer of its own.
+    assert label_pointer(frozen_from([graph] * 3)).tolist() == [0, 3, 6, 9]
+    full = Data(num_nodes=5, edge_index=both, edge_label_index=ring, edge_label=torch.arange(5) % 2)
+    assert label_pointer(frozen_from([full] * 3)).tolist() == [0, 5, 10, 15]
+    assert label_pointer(frozen_from([graph, full, graph])).tolist() == [0, 3, 8, 11]
+
+
+def test_an_undirected_edge_with_two_labels_is_refused(frozen_from: Freezer) -> None:
+    data = _labelled_edges(_graph(12, 0.5, 0))
+    data.edge_label_index[:, 0] = data.edge_label_index[:, 3].flip(0)
+    with pytest.raises(SplitImpossible, match="1 labelled edges of an undirected graph are listed again"):
+        split_edges(frozen_from(data), policy="published", seed=0)
+    # Two payments from one account to another are two edges.
+    directed = _labelled_edges(_graph(12, 0.5, 0, is_directed=True))
+    directed.edge_label_index[:, 0] = directed.edge_label_index[:, 3]
+    assert split_edges(frozen_from(directed), policy="published", seed=0).train.numel()
 
 
 def _check_links(split: LinkSplit, data: Data, *, is_directed: bool) -> None:
@@ -205,7 +264,7 @@ def test_two_graphs_cannot_be_split(frozen_from: Freezer) -> None:
 
 def test_an_unknown_policy_is_named(frozen_from: Freezer) -> None:
     dataset = frozen_from(_graph(9, 0.3, 0))
-    for split in (split_nodes, split_graphs, split_links):
+    for split in (split_nodes, split_edges, split_graphs, split_links):
         with pytest.raises(BadValue, match="'publised'; allowed: published or random"):
             split(dataset, policy="publised", seed=0)
 
@@ -224,6 +283,21 @@ def test_published_masks_are_taken_and_the_seed_chooses_the_column(frozen_from: 
     assert (
         _sets(split_nodes(several, policy="random", seed=0))[0]
         != _sets(split_nodes(several, policy="random", seed=1))[0]
+    )
+
+
+def test_published_masks_of_edges_are_taken_and_the_seed_chooses_the_column(frozen_from: Freezer) -> None:
+    data = _labelled_edges(_graph(12, 0.5, 0))
+    n = data.edge_label.numel()
+    columns = torch.stack([torch.arange(n).roll(shift) % 3 for shift in range(2)], dim=1)
+    for number, name in enumerate(("train", "val", "test")):
+        data[f"{name}_edge_mask"] = columns == number
+    dataset = frozen_from(data)
+    for seed in range(4):
+        for number, part in enumerate(split_edges(dataset, policy="published", seed=seed).items().values()):
+            assert torch.equal(part, (columns[:, seed % 2] == number).nonzero().flatten())
+    assert not torch.equal(
+        split_edges(dataset, policy="random", seed=0).train, (columns[:, 0] == 0).nonzero().flatten()
     )
 
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Batch, Data
 
 from gnz_track.errors import BadValue
-from gnz_track.models.adapters import CategoricalInput, GraphHead, LinkHead, TripleHead, multi_task_factory
+from gnz_track.models.adapters import CategoricalInput, EdgeHead, GraphHead, LinkHead, TripleHead, multi_task_factory
 from gnz_track.types import TaskType
 
 EDGES = torch.tensor([[0, 1, 2], [1, 2, 3]])
@@ -67,5 +67,6 @@ def test_multi_task_factory_knows_every_task(users: ModuleType) -> None:
     assert factory(7, 16, 3).linear.out_features == 3  # type: ignore[union-attr]
     assert isinstance(factory(7, 16, 3, task_type="graph_reg"), GraphHead)
     assert isinstance(factory(7, 16, 3, task_type=TaskType.link_pred), LinkHead)
+    assert isinstance(factory(7, 16, 3, task_type=TaskType.edge_cls), EdgeHead)
     with pytest.raises(BadValue, match="task type is 'dgi'"):
         factory(7, 16, 3, task_type="dgi")

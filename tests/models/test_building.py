@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -19,6 +21,7 @@ from gnz_track.models.catalogue import MODELS, describe
 from gnz_track.types import TaskType
 
 NODES, GRAPHS, NUMBERS, LINKS = TaskType.node_cls, TaskType.graph_cls, TaskType.graph_reg, TaskType.link_pred
+EDGES = TaskType.edge_cls
 IN, HIDDEN, OUT = 7, 16, 3
 SIZES = Sizes(in_channels=IN, hidden_channels=HIDDEN, out_channels=OUT)
 ENCODERS = [name for name in MODELS if MODELS.get(name).is_encoder]
@@ -150,11 +153,58 @@ def test_models_answer_in_the_shape_of_their_task(name: str) -> None:
             assert model(batch).shape == (3, OUT)
         elif task_type is NODES:
             assert model(graph).shape == (6, OUT)
+        elif task_type is EDGES:
+            assert model(_labelled(graph)).shape == (4, OUT)
         else:
             codes = model.encode(graph)
             pairs = torch.tensor([[0, 1], [2, 5]])
             assert codes.shape == (6, HIDDEN)
             torch.testing.assert_close(model.decode(codes, pairs), (codes[pairs[0]] * codes[pairs[1]]).sum(1))
+
+
+def _labelled(graph: Data, n_features: int = 0) -> Data:
+    graph.edge_label_index = torch.tensor([[0, 1, 2, 5], [1, 2, 0, 3]])
+    if n_features:
+        graph.edge_label_attr = torch.rand(4, n_features, generator=torch.Generator().manual_seed(1))
+    return graph
+
+
+def _edge_sizes(**changes: Any) -> Sizes:
+    return replace(SIZES, **changes)
+
+
+def test_undirected_edges_have_no_order_and_directed_ones_have() -> None:
+    graph = _labelled(_graph())
+    turned = graph.clone()
+    turned.edge_label_index = graph.edge_label_index.flip(0)
+    for is_directed in (False, True):
+        model = build(MODELS.get("GCN"), EDGES, _edge_sizes(is_directed=is_directed)).eval()
+        assert torch.equal(model(graph), model(turned)) is not is_directed
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_features_of_edges_reach_every_head(name: str, users: ModuleType) -> None:
+    graph = _labelled(_graph(), n_features=2)
+    other = graph.clone()
+    other.edge_label_attr = graph.edge_label_attr.clone()
+    other.edge_label_attr[1] += 1
+    own = describe((users.Silent, {"edge_cls"}, multi_task_factory(users.Silent)))
+    for row in (MODELS.get(name), own):
+        model = build(row, EDGES, _edge_sizes(n_edge_features=2)).eval()
+        differs = (model(graph) != model(other)).any(dim=1)
+        assert differs.tolist() == [False, True, False, False]
+
+
+def test_parameters_of_a_head_for_edges() -> None:
+    for name, n_features in itertools.product(COUNTS, (0, 3)):
+        model = build(MODELS.get(name), EDGES, _edge_sizes(n_edge_features=n_features))
+        head = _linear(2 * HIDDEN + n_features, HIDDEN) + _linear(HIDDEN, OUT)
+        assert count_parameters(model) == COUNTS[name](IN, HIDDEN, HIDDEN) + head
+
+
+def test_a_model_of_ones_own_answers_for_edges_itself(users: ModuleType) -> None:
+    model = build(describe((users.Silent, "edge_cls")), EDGES, SIZES)
+    assert type(model) is users.Silent
 
 
 def test_heads_score_the_pairs_that_come_with_the_graph() -> None:
@@ -181,7 +231,7 @@ def _categories(dtype: torch.dtype = torch.int64) -> Data:
 @pytest.mark.parametrize("name", MODELS.names())
 def test_every_model_takes_categories(name: str, users: ModuleType) -> None:
     row = MODELS.get(name)
-    data = Batch.from_data_list([_categories(), _categories()])
+    data = _labelled(Batch.from_data_list([_categories(), _categories()]))
     for task_type in row.task_types:
         model = build(row, task_type, CATEGORICAL).eval()
         answer = model.encode(data) if task_type is LINKS else model(data)

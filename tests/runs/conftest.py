@@ -110,6 +110,38 @@ def _triples(generator: torch.Generator) -> Data:
     return Data(num_nodes=n_nodes, edge_index=torch.cat([edges, edges.flip(0)], dim=1), edge_type=types, **fields)
 
 
+def _edge_labels(*, is_directed: bool = False, n_features: int = 0, generator: torch.Generator) -> Data:
+    """Return a graph whose edges have a class: whether their ends are alike, and for directed ones which is larger."""
+    n = 60
+    x = torch.randn(n, 4, generator=generator)
+    edges = _edges(n, generator, is_directed=is_directed)
+    ends = edges if is_directed else edges[:, edges[0] < edges[1]]
+    order = torch.randperm(ends.size(1), generator=generator)
+    ends, first = ends[:, order], x[:, 0]
+    labels = (first[ends[0]] > first[ends[1]]).long() if is_directed else (first[ends] > 0).sum(dim=0)
+    features = {"edge_label_attr": torch.rand(labels.numel(), n_features, generator=generator)} if n_features else {}
+    return Data(x=x, edge_index=edges, edge_label_index=ends, edge_label=labels, **features)
+
+
+def _masked_edges(generator: torch.Generator) -> Data:
+    data = _edge_labels(n_features=2, generator=generator)
+    part = torch.stack([torch.randperm(data.edge_label.numel(), generator=generator) % 3 for _ in range(3)], dim=1)
+    for number, name in enumerate(("train", "val", "test")):
+        data[f"{name}_edge_mask"] = part == number
+    return data
+
+
+def _graphs_of_edges(generator: torch.Generator) -> list[Data]:
+    found = []
+    for number in range(12):
+        n = 5 + number % 4
+        edges = _edges(n, generator)
+        ends = edges[:, edges[0] < edges[1]]
+        x = torch.randn(n, 3, generator=generator)
+        found.append(Data(x=x, edge_index=edges, edge_label_index=ends, edge_label=(x[ends, 0] > 0).all(dim=0).long()))
+    return found
+
+
 def _class(number: int, _: torch.Generator) -> Tensor:
     return torch.tensor([number % 2])
 
@@ -138,6 +170,10 @@ _BUILDERS: dict[str, tuple[str, Callable[[torch.Generator], Any], dict[str, Any]
     "links, directed": ("link_pred", lambda g: _links(is_directed=True, generator=g), {}),
     "links, no features": ("link_pred", lambda g: _links(x="none", generator=g), {}),
     "triples": ("link_pred", _triples, {}),
+    "edges": ("edge_cls", lambda g: _edge_labels(generator=g), {}),
+    "edges, directed": ("edge_cls", lambda g: _edge_labels(is_directed=True, n_features=2, generator=g), {}),
+    "edges, split columns": ("edge_cls", _masked_edges, {}),
+    "edges, several graphs": ("edge_cls", _graphs_of_edges, {}),
 }
 
 
@@ -161,7 +197,7 @@ def any_world(request: pytest.FixtureRequest) -> World:
 
 
 # One of each objective, and the two whose labels are unlike the others.
-@pytest.fixture(params=["nodes", "graphs", "graphs, labels", "numbers, several", "links", "triples"])
+@pytest.fixture(params=["nodes", "graphs", "graphs, labels", "numbers, several", "links", "triples", "edges"])
 def typical_world(request: pytest.FixtureRequest) -> World:
     return _world(request.param)
 

@@ -201,12 +201,18 @@ def test_finished_result_has_every_field(any_world: Any, cell_on: Cells) -> None
     assert result.peak_rss_mib > 50
 
 
+def test_classes_of_edges_are_scored_each_by_itself_too(world: Worlds, cell_on: Cells) -> None:
+    assert set(run_one(cell_on(world("edges"))).scores) == {"accuracy", "f1_macro"}
+    two_classes = run_one(cell_on(world("edges, directed"))).scores
+    assert set(two_classes) == {"accuracy", "f1_macro", "auc", "average_precision"}
+
+
 def test_relations_are_ranked_too(world: Worlds, cell_on: Cells) -> None:
     scores = run_one(cell_on(world("triples"))).scores
     assert set(scores) == {"auc", "average_precision", "mrr", "hits_at_1", "hits_at_3", "hits_at_10"}
 
 
-@pytest.mark.parametrize("name", ["nodes", "graphs", "graphs, labels", "numbers", "links", "triples"])
+@pytest.mark.parametrize("name", ["nodes", "graphs", "graphs, labels", "numbers", "links", "triples", "edges"])
 def test_best_validation_epoch_is_selected(name: str, world: Worlds, cell_on: Cells) -> None:
     protocol = replace(world(name).protocol, selection=Selection.best_validation)
     result = run_one(cell_on(world(name), "GCN", protocol=protocol, epochs=15, hyperparameters=(("lr", 0.05),)))
@@ -296,18 +302,21 @@ def test_missing_data_fail(world: Worlds, cell_on: Cells, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("changes", "kind"),
-    [({"metric": "accurcy"}, "UnknownName"), ({"task_type": "edge_cls"}, "BadValue")],
+    ("changes", "kind", "metric"),
+    [
+        ({"metric": "accurcy"}, "UnknownName", "accurcy"),
+        ({"task_type": "edge_cls"}, "SplitImpossible", "accuracy"),
+    ],
 )
-def test_cell_without_a_metric_fails_instead_of_raising(
-    changes: dict[str, Any], kind: str, world: Worlds, cell_on: Cells
+def test_cell_without_a_metric_or_labels_fails_instead_of_raising(
+    changes: dict[str, Any], kind: str, metric: str, world: Worlds, cell_on: Cells
 ) -> None:
     cell = cell_on(world("nodes"))
     result = run_one(replace(cell, task=replace(cell.task, **changes)))
     assert result.failure is not None
     assert result.failure.kind == kind
     assert result.score is None
-    assert result.metric == changes.get("metric", "")
+    assert result.metric == metric
 
 
 def test_interrupt_is_not_a_failure(world: Worlds, cell_on: Cells, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,7 +145,7 @@ def test_corrupted_data_are_named_before_any_training(plan_for: Callable[..., Pl
 
 def test_missing_data_name_the_command(plan_for: Callable[..., Plan], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GNZ_MIRROR", raising=False)
-    with pytest.raises(DataMissing, match="gnz data get cora --mirror FOLDER"):
+    with pytest.raises(DataMissing, match="gnz data get cora"):
         plan_for(["ising_lattice", "cora"], ["GCN"])
 
 

@@ -13,10 +13,17 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
-from torch_geometric.data import Data
+from torch_geometric.data import Batch, Data
 
 from gnz_track.datasets.frozen import FrozenDataset, open_frozen
-from gnz_track.datasets.splits import split_graphs, split_links, split_nodes, split_triples, structural_features
+from gnz_track.datasets.splits import (
+    split_edges,
+    split_graphs,
+    split_links,
+    split_nodes,
+    split_triples,
+    structural_features,
+)
 from gnz_track.errors import BadValue, SplitImpossible
 from gnz_track.models.adapters import TripleHead
 from gnz_track.runs.one import run_one
@@ -64,6 +71,10 @@ SIZES: dict[str, tuple[int, int, tuple[int, ...], int]] = {
     "links, directed": (4, WIDTH, (), 0),
     "links, no features": (3, WIDTH, (), 0),
     "triples": (3, WIDTH, (), 6),
+    "edges": (4, 3, (), 0),
+    "edges, directed": (4, 2, (), 0),
+    "edges, split columns": (4, 3, (), 0),
+    "edges, several graphs": (3, 2, (), 0),
 }
 
 
@@ -72,12 +83,21 @@ def test_sizes_are_those_of_the_data(any_world: Any, frozen: Freezer) -> None:
     found = (sizes.in_channels, sizes.out_channels, sizes.vocabulary, sizes.n_relations)
     assert found == SIZES[any_world.name]
     assert sizes.hidden_channels == WIDTH
+    of_edges = {"edges, directed": (2, True), "edges, split columns": (2, False)}
+    if any_world.task_type == "edge_cls":
+        assert (sizes.n_edge_features, sizes.is_directed) == of_edges.get(any_world.name, (0, False))
 
 
 def split_digest(world: Any, dataset: FrozenDataset, seed: int) -> str:
     if world.name == "triples":
         return split_triples(dataset, seed=seed).digest
-    split = {"node_cls": split_nodes, "graph_cls": split_graphs, "graph_reg": split_graphs, "link_pred": split_links}
+    split = {
+        "node_cls": split_nodes,
+        "graph_cls": split_graphs,
+        "graph_reg": split_graphs,
+        "link_pred": split_links,
+        "edge_cls": split_edges,
+    }
     return str(split[world.task_type](dataset, policy="published", seed=seed).digest)
 
 
@@ -111,6 +131,35 @@ def test_nodes_show_labels_of_training_only(world: Worlds, frozen: Freezer) -> N
     for name, scorer in problem.scorers.items():
         assert torch.equal(scorer.nodes, data[f"{name}_mask"].nonzero().flatten())
         assert torch.equal(scorer.labels, data.y[scorer.nodes])
+
+
+EDGES = ["edges", "edges, directed", "edges, split columns", "edges, several graphs"]
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_edges_show_labels_of_training_only(name: str, world: Worlds, frozen: Freezer) -> None:
+    labels = torch.cat([graph.edge_label for graph in world(name).graphs])
+    problem = pose_world(world(name), frozen)
+    parts = split_edges(frozen(world(name)), policy="published", seed=0)
+    data = problem.objective.data
+    expected = torch.full_like(labels, -1).index_copy(0, parts.train, labels[parts.train])
+    assert torch.equal(data.edge_label, expected)
+    features = {"edge_label_attr"} if "edge_label_attr" in world(name).graphs[0] else set()
+    assert set(data.keys()) == {"x", "edge_index", "edge_label", "edge_label_index", "num_nodes"} | features
+    # PyG adds the first node of each graph to what is named an index.
+    assert torch.equal(data.edge_label_index, Batch.from_data_list(world(name).graphs).edge_label_index)
+    for part, scorer in problem.scorers.items():
+        assert torch.equal(scorer.edges, getattr(parts, part))
+        assert torch.equal(scorer.labels, labels[scorer.edges])
+
+
+def test_other_tasks_on_a_graph_with_labelled_edges_do_not_see_them(world: Worlds, tmp_path: Path) -> None:
+    graph = world("nodes").graphs[0].clone()
+    # As many as there are edges, so that they could be taken for fields of edges.
+    graph.edge_label_index, graph.edge_label = graph.edge_index, torch.arange(graph.num_edges) % 2
+    nodes = replace_graphs(world("nodes"), [graph])
+    shown = pose(nodes.freeze(tmp_path / "nodes"), terms_of(nodes)).objective.data
+    assert not any("edge_label" in name for name in shown.keys())  # noqa: SIM118  (PyG)
 
 
 @pytest.mark.parametrize("name", ["graphs, published split", "graphs, labels", "numbers", "numbers, several"])
@@ -215,10 +264,11 @@ def with_other_labels(world: Any, dataset: FrozenDataset, part: str, folder: Pat
         key = f"{'valid' if part == 'val' else part}_edge_index"
         tensors[key] = (tensors[key] + 7) % dataset.n_nodes
     else:
-        split = split_nodes if world.task_type == "node_cls" else split_graphs
+        split = {"node_cls": split_nodes, "edge_cls": split_edges}.get(str(world.task_type), split_graphs)
         rows = getattr(split(dataset, policy="published", seed=0), part)
         # One on: every label becomes another one.
-        tensors["y"] = changed(world, tensors["y"], rows)
+        key = "edge_label" if world.task_type == "edge_cls" else "y"
+        tensors[key] = changed(world, tensors[key], rows)
     save_file(tensors, folder / "tensors.safetensors")
     return open_frozen(folder)
 
@@ -226,6 +276,7 @@ def with_other_labels(world: Any, dataset: FrozenDataset, part: str, folder: Pat
 def changed(world: Any, y: Tensor, rows: Tensor) -> Tensor:
     changers: dict[str, Callable[[Tensor], Tensor]] = {
         "node_cls": lambda labels: (labels + 1) % 3,
+        "edge_cls": lambda labels: (labels + 1) % (int(y.max()) + 1),
         "graph_cls": lambda labels: 1 - labels,
         "graph_reg": lambda labels: labels + 10,
     }
@@ -254,6 +305,9 @@ LABELLED = [
     "numbers",
     "numbers, several",
     "triples",
+    # Where masks or graphs decide the split: what is drawn within classes depends on all labels.
+    "edges, split columns",
+    "edges, several graphs",
 ]
 
 
@@ -371,6 +425,11 @@ def broken(world: Any, **fields: Any) -> Any:
         ("numbers", {"y": None}, "it has no y"),
         ("numbers", {"y": lambda graph: torch.zeros(graph.num_nodes + graph.num_nodes // 8)}, "y has 186 values"),
         ("links", {"edge_index": None}, "it has no edge_index"),
+        ("edges", {"edge_label": None}, "it has no edge_label"),
+        ("edges", {"edge_label": lambda graph: graph.edge_label.float()}, r"edge_label is torch.float32"),
+        ("edges", {"edge_label": lambda graph: graph.edge_label[1:]}, r"edge_label_index is \[2, \d+\] and edge_label"),
+        ("edges", {"edge_label": lambda graph: graph.edge_label - 9}, "its train part is empty"),
+        ("edges", {"edge_label_index": lambda graph: graph.edge_label_index + 1}, r"names a node that its graph does"),
     ],
 )
 def test_data_that_do_not_fit_the_task_are_refused(
@@ -386,7 +445,7 @@ def test_unknown_features_and_task_types_are_named(world: Worlds, frozen: Freeze
     odd = replace(terms, protocol=replace(terms.protocol, features="spectral"))
     with pytest.raises(BadValue, match="'spectral'; allowed: structural, identity"):
         pose(frozen(world("nodes, no features")), odd)
-    with pytest.raises(BadValue, match="'edge_cls'; allowed: node_cls"):
+    with pytest.raises(SplitImpossible, match="it has no edge_label_index"):
         pose(frozen(world("nodes")), replace(terms, task_type=TaskType.edge_cls))
 
 

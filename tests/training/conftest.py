@@ -12,15 +12,15 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from gnz_track.models.adapters import GraphHead, LinkHead, TripleHead
+from gnz_track.models.adapters import EdgeHead, GraphHead, LinkHead, TripleHead
 from gnz_track.models.gcn import GCN
 from gnz_track.models.mlp import MLP
 from gnz_track.training.acceleration import attach
 from gnz_track.training.graphs import GraphCollection
 from gnz_track.training.loop import Settings
 from gnz_track.training.metrics import METRICS
-from gnz_track.training.objectives import GraphObjective, LinkObjective, NodeObjective, TripleObjective
-from gnz_track.training.scorers import GraphScorer, LinkScorer, NodeScorer, TripleScorer
+from gnz_track.training.objectives import EdgeObjective, GraphObjective, LinkObjective, NodeObjective, TripleObjective
+from gnz_track.training.scorers import EdgeScorer, GraphScorer, LinkScorer, NodeScorer, TripleScorer
 from gnz_track.types import Optimiser, Selection
 
 NAN = float("nan")
@@ -130,7 +130,17 @@ def triples() -> Toy:
     return Toy(lambda: TripleHead(GCN(6, 8, 8), 8, 2), TripleObjective(data, train, 2), scorers, "auc")
 
 
-TOYS = {make.__name__: make for make in (nodes, graph_classes, graph_labels, graph_numbers, links, triples)}
+def edges() -> Toy:
+    data, classes = _communities()
+    data.edge_label_index = torch.tensor(list(itertools.combinations(range(40), 2))).t()
+    labels = classes[data.edge_label_index].sum(dim=0)
+    train, val, test = torch.randperm(labels.numel(), generator=_generator())[:300].split(100)
+    data.edge_label = torch.full_like(labels, -1).index_copy(0, train, labels[train])
+    scorers = {"val": EdgeScorer(val, labels[val]), "test": EdgeScorer(test, labels[test])}
+    return Toy(lambda: EdgeHead(MLP(6, 8, 8), 8, 3), EdgeObjective(data, train, labels[train]), scorers, "accuracy")
+
+
+TOYS = {make.__name__: make for make in (nodes, graph_classes, graph_labels, graph_numbers, links, triples, edges)}
 
 
 @pytest.fixture(params=TOYS.values(), ids=TOYS)

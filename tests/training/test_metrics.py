@@ -20,6 +20,7 @@ from gnz_track.training.metrics import (
     accuracy,
     auc,
     average_precision,
+    f1_macro,
     mae,
     mse,
     rank_metrics,
@@ -180,6 +181,14 @@ def test_rank_metrics_are_means_over_ranks(ranks: list[float]) -> None:
     assert found.keys() == {"mrr", "hits_at_1", "hits_at_3", "hits_at_10"}
 
 
+@QUICK
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=40))
+def test_macro_f1_is_that_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
+    truth, prediction = np.array(pairs).T
+    assert f1_macro(truth, prediction) == pytest.approx(reference.f1_score(truth, prediction, average="macro"))
+    assert math.isnan(f1_macro(truth[:0], prediction[:0]))
+
+
 def test_every_metric_has_a_row_and_its_direction() -> None:
     down = {name for name in METRICS if METRICS.get(name).direction is Direction.down}
     assert down == {"mae", "mse"}
@@ -187,4 +196,4 @@ def test_every_metric_has_a_row_and_its_direction() -> None:
     assert all(METRICS.get(name).name == name for name in METRICS)
     usual = {*DEFAULT_METRICS.values(), MULTI_LABEL_METRIC}
     assert usual <= set(METRICS)
-    assert set(DEFAULT_METRICS) == set(TaskType) - {TaskType.edge_cls}
+    assert set(DEFAULT_METRICS) == set(TaskType)

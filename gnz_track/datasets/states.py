@@ -1,0 +1,70 @@
+"""Whether a row of the catalogue can be used on this machine, told without any network. No torch here."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from pathlib import Path
+
+from gnz_track.datasets.extras import missing_library
+from gnz_track.datasets.homes import frozen_folder
+from gnz_track.datasets.raw_folders import find_complete
+from gnz_track.origins import Download, PackageFile
+from gnz_track.types import DatasetRow
+
+__all__ = ["RowState", "State", "state_of"]
+
+CARD = "card.json"
+
+
+class State(enum.StrEnum):
+    """What stands between a row and its use."""
+
+    ok = "ok"
+    to_fetch = "to fetch"
+    needs_extra = "needs extra"
+    not_reachable = "not reachable"
+    retired = "retired"
+
+
+@dataclass(frozen=True)
+class RowState:
+    """The state of a row and the reason for it, one sentence."""
+
+    state: State
+    reason: str
+
+
+def state_of(row: DatasetRow, *, home: Path, mirror: Path | str | None = None) -> RowState:
+    """Tell the state of a row from the files in the data home and in the mirror.
+
+    ``to fetch`` is a row with a pinned file of a package index, ``not reachable`` one whose raw files are not here and
+    come from an address that nothing but a download can try. A mirror at an address is not asked.
+    """
+    if _is_frozen(row, home):
+        return RowState(State.ok, "frozen in the data home")
+    place = find_complete(row, home=home, mirror=mirror) if row.raw else None
+    if row.raw and place is None and row.retired:
+        return RowState(State.retired, row.retired)
+    if missing_library(row):
+        return RowState(State.needs_extra, f"pip install 'gnz-track[{row.extra}]'")
+    if not row.raw:
+        return RowState(State.ok, "generated here")
+    return _absent(row) if place is None else RowState(State.ok, f"raw files in {_root_of(place, home)}")
+
+
+def _is_frozen(row: DatasetRow, home: Path) -> bool:
+    folder = frozen_folder(row, seed=0, home=home)
+    return any((place / CARD).is_file() for place in ((folder,) if not row.is_seed_aware else folder.parent.glob("*")))
+
+
+def _root_of(place: Path, home: Path) -> str:
+    return "the data home" if place.is_relative_to(home) else "the mirror"
+
+
+def _absent(row: DatasetRow) -> RowState:
+    archive = next((origin.file for origin in row.origins if isinstance(origin, PackageFile)), "")
+    if archive:
+        return RowState(State.to_fetch, f"ships in {archive}")
+    urls = [origin.url for origin in row.origins if isinstance(origin, Download)]
+    return RowState(State.not_reachable, f"no raw files here; {urls[0] if urls else 'no address is known'}")

@@ -1,0 +1,112 @@
+"""What a model is given of a frozen dataset: features, message edges, other fields, sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+from torch_geometric.data import Data
+
+from gnz_track.datasets.features import identity_features, structural_features
+from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.errors import BadValue, SplitImpossible
+from gnz_track.models.building import Sizes
+from gnz_track.training.acceleration import attach, sparsify
+from gnz_track.training.graphs import GraphCollection
+from gnz_track.types import Protocol, TaskType
+
+__all__ = ["Terms", "collection_of", "sizes_of", "unfit", "whole_graph_of"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """Under which terms a dataset is posed as a problem."""
+
+    task_type: TaskType
+    protocol: Protocol
+    seed: int
+    hidden_channels: int
+    batch_size: int
+    device: str
+
+
+def whole_graph_of(dataset: FrozenDataset, message_edges: Tensor, terms: Terms) -> Data:
+    """Return one graph with features and message edges, and what else is known of its nodes."""
+    data = Data(num_nodes=dataset.n_nodes)
+    data.x = _features(dataset, message_edges, terms.protocol.features)
+    for name, value in _fields(dataset, "node"):
+        data[name] = value
+    if message_edges is dataset.global_edge_index:
+        # Features of edges are known for the graph as it is; a split of its links leaves some out and reorders them.
+        for name, value in _fields(dataset, "edge"):
+            data[name] = value
+    data.edge_index = message_edges
+    data = data.to(terms.device)
+    if terms.device == "cpu":
+        data.x = sparsify(data.x)
+        # A tensor of our own: what hangs on it must not outlive this problem.
+        data.edge_index = attach(message_edges.clone(), dataset.n_nodes)
+    return data
+
+
+def collection_of(dataset: FrozenDataset, terms: Terms) -> GraphCollection:
+    """Return many graphs with features, and what else is known of their nodes and edges."""
+    node = dict(_fields(dataset, "node"))
+    node["x"] = _features(dataset, dataset.global_edge_index, terms.protocol.features)
+    return GraphCollection(
+        edge_index=dataset.tensors["edge_index"],
+        node_ptr=dataset.node_ptr,
+        edge_ptr=dataset.edge_ptr,
+        node=node,
+        edge=dict(_fields(dataset, "edge")),
+    )
+
+
+# Fields with a part of their own: labels and splits are not for models, edges and features are set apart.
+# Labelled edges are as many as there are nodes or edges in some graphs, and so would pass for fields of these.
+_MASKS = tuple(f"{part}_{kind}" for part in ("train", "val", "test") for kind in ("mask", "edge_mask"))
+_SET_APART = ("x", "y", "edge_index", "edge_label", "edge_label_index", "edge_label_attr", *_MASKS)
+
+
+def _fields(dataset: FrozenDataset, along: str) -> list[tuple[str, Tensor]]:
+    """Return the fields of nodes or of edges that a model may read."""
+    fields = dataset.card.fields.items()
+    return [(name, dataset.tensors[name]) for name, item in fields if item.along == along and name not in _SET_APART]
+
+
+_FEATURES: dict[str, Callable[[Tensor, int], Tensor]] = {
+    "structural": structural_features,
+    "identity": lambda _, n_nodes: identity_features(n_nodes),
+}
+
+
+def _features(dataset: FrozenDataset, message_edges: Tensor, policy: str) -> Tensor:
+    """Return the features of the dataset; where it has none, those of the protocol's policy."""
+    if policy not in _FEATURES:
+        raise BadValue("the features of a protocol", policy, ", ".join(_FEATURES))
+    x = dataset.tensors.get("x")
+    if x is None:
+        return _FEATURES[policy](message_edges, dataset.n_nodes)
+    x = x.unsqueeze(1) if x.dim() == 1 else x
+    return x.float() if x.is_floating_point() else x.long()
+
+
+def sizes_of(dataset: FrozenDataset, data: Data, terms: Terms, *, out_channels: int, n_relations: int = 0) -> Sizes:
+    """Return what a model has to know of its data; nothing to predict is an error."""
+    x: Any = data.x
+    if out_channels < 1:
+        raise SplitImpossible(dataset.name, terms.protocol.splits, f"it has no labels for {terms.task_type}")
+    return Sizes(
+        in_channels=x.size(1),
+        hidden_channels=terms.hidden_channels,
+        out_channels=out_channels,
+        vocabulary=() if x.is_floating_point() else dataset.card.vocabularies,
+        n_relations=n_relations,
+    )
+
+
+def unfit(dataset: FrozenDataset, terms: Terms, reason: str) -> SplitImpossible:
+    """Return the error of a dataset that does not fit the task type."""
+    return SplitImpossible(dataset.name, terms.protocol.splits, f"{reason} ({terms.task_type})")
