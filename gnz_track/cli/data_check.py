@@ -11,8 +11,8 @@ from gnz_track.cli.data_choice import Choice, choose_rows
 from gnz_track.cli.home import choose_home
 
 if TYPE_CHECKING:
-    from gnz_track.datasets.checks import Finding
     from gnz_track.datasets.frozen import FrozenDataset
+    from gnz_track.datasets.screens.checks import Finding
     from gnz_track.types import DatasetRow
 
 __all__ = ["add_to", "check"]
@@ -64,8 +64,8 @@ def check(
 
 def _find(row: DatasetRow, dataset: FrozenDataset, seed: int) -> list[tuple[str, Finding]]:
     """Return all findings with the task type; those of the data alone are the same for all, and shown once."""
-    from gnz_track.datasets.checks import Subject
-    from gnz_track.datasets.checks import check as run_checks
+    from gnz_track.datasets.screens.checks import Subject
+    from gnz_track.datasets.screens.checks import check as run_checks
 
     found: list[tuple[str, Finding]] = []
     for task_type in row.task_types:
@@ -76,6 +76,6 @@ def _find(row: DatasetRow, dataset: FrozenDataset, seed: int) -> list[tuple[str,
 
 
 def _compare(row: DatasetRow, dataset: FrozenDataset, *, home: Path, mirror: str) -> Finding:
-    from gnz_track.datasets.raw_comparison import compare_with_raw
+    from gnz_track.datasets.screens.raw_comparison import compare_with_raw
 
     return compare_with_raw(dataset, row, home=home, mirror=mirror or None)

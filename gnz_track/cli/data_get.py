@@ -15,8 +15,8 @@ from gnz_track.errors import DataCorrupted, GnzError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gnz_track.datasets.fetching import Fetched
     from gnz_track.datasets.frozen import FrozenDataset
+    from gnz_track.datasets.sources.fetching import Fetched
     from gnz_track.types import DatasetRow
 
 __all__ = ["add_to", "get"]
@@ -87,7 +87,7 @@ class _Errand:
 
     def run(self, jobs: int) -> None:
         from gnz_track.cli.data_progress import FetchProgress
-        from gnz_track.datasets.fetching import fetch_each
+        from gnz_track.datasets.sources.fetching import fetch_each
 
         left = [row for row in self.rows if not self._is_frozen(row)]
         self._announce(left)
@@ -110,8 +110,8 @@ class _Errand:
     def _announce(self, left: Sequence[DatasetRow]) -> None:
         """Print what will be fetched, and how much that is."""
         from gnz_track.cli.tables import print_rows
-        from gnz_track.datasets.fetching import n_bytes_left, n_bytes_of
-        from gnz_track.datasets.raw_folders import find_complete, parse_mirror
+        from gnz_track.datasets.sources.fetching import n_bytes_left, n_bytes_of
+        from gnz_track.datasets.sources.raw_folders import find_complete, parse_mirror
 
         mirror = parse_mirror(self.mirror)
         wanted = [

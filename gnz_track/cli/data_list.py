@@ -33,8 +33,8 @@ def list_datasets(
     """List the datasets: area, kinds of problem, licence, download size, and whether they are here."""
     from gnz_track.cli.tables import print_rows
     from gnz_track.datasets.catalogue import DATASETS
-    from gnz_track.datasets.fetching import n_bytes_of
-    from gnz_track.datasets.raw_folders import parse_mirror
+    from gnz_track.datasets.sources.fetching import n_bytes_of
+    from gnz_track.datasets.sources.raw_folders import parse_mirror
 
     home, found = choose_home(home), parse_mirror(mirror)
     areas = {Category(category)} if category else set(Category)
@@ -67,9 +67,9 @@ def show_bytes(n_bytes: int | None) -> str:
 
 
 def _state(row: DatasetRow, home: Path, mirror: Path | str | None) -> str:
-    from gnz_track.datasets.extras import missing_library
     from gnz_track.datasets.homes import folder_name
-    from gnz_track.datasets.raw_folders import find_complete
+    from gnz_track.datasets.readers.extras import missing_library
+    from gnz_track.datasets.sources.raw_folders import find_complete
 
     if next(iter((home / folder_name(row.name)).glob("**/card.json")), None):
         return "frozen"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from gnz_track.cli.data_list import show_bytes
 
 if TYPE_CHECKING:
-    from gnz_track.datasets.fetching import Received
+    from gnz_track.datasets.sources.fetching import Received
 
 __all__ = ["FetchProgress"]
 

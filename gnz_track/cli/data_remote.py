@@ -25,8 +25,8 @@ def add_to(group: typer.Typer) -> None:
 def push(names: Names = None, *, remote: Remote = "", home: Home = None) -> None:
     """Track frozen datasets with DVC and copy them to a remote; what is to be committed is printed."""
     from gnz_track.cli.tables import print_rows
-    from gnz_track.datasets import dvc_remote
     from gnz_track.datasets.card import read_card
+    from gnz_track.datasets.sources import dvc_remote
 
     home = choose_home(home)
     repository = dvc_remote.find_repository(home)
@@ -40,8 +40,8 @@ def push(names: Names = None, *, remote: Remote = "", home: Home = None) -> None
 def pull(names: Names = None, *, remote: Remote = "", home: Home = None) -> None:
     """Copy frozen datasets that DVC tracks from a remote, and derive their digests again."""
     from gnz_track.cli.tables import print_rows
-    from gnz_track.datasets import dvc_remote
     from gnz_track.datasets.frozen import open_frozen
+    from gnz_track.datasets.sources import dvc_remote
 
     home = choose_home(home)
     repository = dvc_remote.find_repository(home)

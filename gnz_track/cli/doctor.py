@@ -62,9 +62,9 @@ def _devices() -> list[tuple[str, str, str]]:
 
 
 def _folders() -> list[tuple[str, str, str]]:
-    from gnz_track.datasets.connections import without_credentials
     from gnz_track.datasets.homes import data_home
-    from gnz_track.datasets.raw_folders import parse_mirror
+    from gnz_track.datasets.sources.connections import without_credentials
+    from gnz_track.datasets.sources.raw_folders import parse_mirror
 
     home, found = data_home(), parse_mirror()
     mirror = without_credentials(found) if isinstance(found, str) else found

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 
-from gnz_track.datasets import (
+from gnz_track.datasets.rows import (
     biological_networks,
     biology,
     combinatorial,
@@ -25,7 +25,7 @@ from gnz_track.datasets import (
     vision,
     web_graphs,
 )
-from gnz_track.datasets.more_tasks import tasks_beside
+from gnz_track.datasets.rows.more_tasks import tasks_beside
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.registry import Registry
 from gnz_track.types import Category, DatasetRow, Suite, Task, TaskType
@@ -94,8 +94,9 @@ for _suite in (
             "planted_partition",
             "digits_regions",
             "graph_families",
+            "knn_tour",
         ),
-        description="eight small tasks of all task types, nothing to fetch, a few minutes",
+        description="nine small tasks of all task types, nothing to fetch, a few minutes",
     ),
     Suite(
         name="classic",

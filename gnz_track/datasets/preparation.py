@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import pickle
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from gnz_track.datasets.card import Card
 from gnz_track.datasets.catalogue import (
     BENCHMARK_TASKS,
     DATASETS,
@@ -17,14 +19,15 @@ from gnz_track.datasets.catalogue import (
     register_task,
     unregister_task,
 )
-from gnz_track.datasets.collation import Collated, collate, collate_loaded
-from gnz_track.datasets.extras import require_extra
+from gnz_track.datasets.collation import collate, collate_loaded
 from gnz_track.datasets.facts import sizes_of
 from gnz_track.datasets.frozen import FrozenDataset, freeze_collated, open_frozen
 from gnz_track.datasets.homes import data_home, folder_name, frozen_folder
 from gnz_track.datasets.mapped import digest_of
-from gnz_track.datasets.own_tasks import GivenDataset, is_seed_aware, load_graphs, task_from_dataset
-from gnz_track.datasets.raw_folders import find_complete, parse_mirror, raw_folder
+from gnz_track.datasets.own.own_tasks import GivenDataset, is_seed_aware, load_graphs, own_row, task_from_dataset
+from gnz_track.datasets.portions import freeze_stream
+from gnz_track.datasets.readers.extras import require_extra
+from gnz_track.datasets.sources.raw_folders import find_complete, parse_mirror, raw_folder
 from gnz_track.errors import BadValue, DataCorrupted, DataMissing, DataUnusable
 from gnz_track.registry import import_target
 from gnz_track.types import DatasetRow, Task
@@ -112,9 +115,15 @@ def freeze_row(row: DatasetRow, *, seed: int, home: Path, mirror: str | Path | N
         graphs = _read_raw(row, loader, place, options)
     else:
         place, graphs = folder, loader(**options)
+    card_seed = seed if row.is_seed_aware else None
+    if isinstance(graphs, Iterator):
+        # One after another: a loader of tens of thousands of graphs need not hold them all.
+        accept = partial(_check_card, row=row, place=place)
+        return freeze_stream(graphs, folder, row=row, seed=card_seed, accept=accept)
     collated = collate_loaded(graphs)
-    _check_against_catalogue(collated, row, place)
-    return freeze_collated(collated, folder, row=row, seed=seed if row.is_seed_aware else None)
+    digest = digest_of(collated.tensors) if row.checksum else ""
+    _check_against_catalogue(sizes_of(collated.tensors), digest, row=row, place=place)
+    return freeze_collated(collated, folder, row=row, seed=card_seed)
 
 
 def find_frozen(
@@ -158,7 +167,7 @@ def _prepare_own(task: Task, *, seed: int, home: Path) -> FrozenDataset:
     loader = _loader(task.loader)
     own_seed = seed if is_seed_aware(loader) else None
     key = (id(loader), task.name, str(home), own_seed)
-    row = _own_row(task)
+    row = own_row(task)
     if key in _LOADED:
         existing = _existing(_LOADED[key][1], row, own_seed)
         if existing is not None:
@@ -175,18 +184,6 @@ def _prepare_own(task: Task, *, seed: int, home: Path) -> FrozenDataset:
     return dataset
 
 
-def _own_row(task: Task) -> DatasetRow:
-    return DatasetRow(
-        name=task.name,
-        category=task.category,
-        task_types=(task.task_type,),
-        loader=task.loader if isinstance(task.loader, str) else "",
-        source="given by the user",
-        licence="not stated",
-        citation="not stated",
-    )
-
-
 def _existing(folder: Path, row: DatasetRow, seed: int | None) -> FrozenDataset | None:
     """Open what is frozen already; None where there is nothing, or where the row has other options or facts by now."""
     if not folder.is_dir() or not any(folder.iterdir()):
@@ -195,20 +192,25 @@ def _existing(folder: Path, row: DatasetRow, seed: int | None) -> FrozenDataset 
     card = dataset.card
     now = [row.name, row.category, list(row.task_types), dict(row.options), row.source, row.licence, row.citation, seed]
     then = [card.name, card.category, list(card.task_types), dict(card.options), card.source, card.licence]
+    if row.checksum and card.digest != row.checksum:
+        # The reader has been mended since.
+        return None
     is_same = json.dumps(now, sort_keys=True) == json.dumps([*then, card.citation, card.seed], sort_keys=True)
     return dataset if is_same else None
 
 
-def _check_against_catalogue(collated: Collated, row: DatasetRow, place: Path) -> None:
+def _check_card(card: Card, *, row: DatasetRow, place: Path) -> None:
+    _check_against_catalogue(card.sizes, card.digest if row.checksum else "", row=row, place=place)
+
+
+def _check_against_catalogue(sizes: Mapping[str, int], digest: str, *, row: DatasetRow, place: Path) -> None:
     """Raise before anything is written where sizes or digest are not those of the catalogue."""
-    sizes = sizes_of(collated.tensors)
     for name, expected in row.expected.items():
         if sizes.get(name) != expected:
             reason = f"{name} is {sizes.get(name)}, the catalogue says {expected}"
             raise DataUnusable(row.name, place, reason, command=_fetch(row))
-    found = digest_of(collated.tensors) if row.checksum else ""
-    if found != row.checksum:
-        raise DataCorrupted(row.name, place, expected=row.checksum, found=found, command=_fetch(row))
+    if digest != row.checksum:
+        raise DataCorrupted(row.name, place, expected=row.checksum, found=digest, command=_fetch(row))
 
 
 def _loader(loader: Callable[..., Any] | str | None) -> Callable[..., Any]:

@@ -6,9 +6,9 @@ import enum
 from dataclasses import dataclass
 from pathlib import Path
 
-from gnz_track.datasets.extras import missing_library
 from gnz_track.datasets.homes import frozen_folder
-from gnz_track.datasets.raw_folders import find_complete
+from gnz_track.datasets.readers.extras import missing_library
+from gnz_track.datasets.sources.raw_folders import find_complete
 from gnz_track.origins import Download, PackageFile
 from gnz_track.types import DatasetRow
 

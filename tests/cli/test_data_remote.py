@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from gnz_track.datasets.dvc_remote import find_repository
 from gnz_track.datasets.frozen import open_frozen
+from gnz_track.datasets.sources.dvc_remote import find_repository
 from gnz_track.errors import BadValue
 
 Gnz = Callable[..., Any]

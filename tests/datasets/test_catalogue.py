@@ -20,10 +20,10 @@ from gnz_track.datasets.catalogue import (
     register_task,
     unregister_task,
 )
-from gnz_track.datasets.extras import missing_library
 from gnz_track.datasets.preparation import prepare_dataset
-from gnz_track.datasets.raw_folders import lack_of
-from gnz_track.datasets.splits import split_graphs, split_links, split_nodes, split_triples
+from gnz_track.datasets.readers.extras import missing_library
+from gnz_track.datasets.sources.raw_folders import lack_of
+from gnz_track.datasets.splits import split_edges, split_graphs, split_links, split_nodes, split_triples
 from gnz_track.errors import BadValue, DuplicateName, UnknownName
 from gnz_track.registry import import_target, is_target
 from gnz_track.types import Category, DatasetRow, Task, TaskType
@@ -59,6 +59,7 @@ def _split(row: DatasetRow, home: Path, mirror: Path | None) -> None:
         TaskType.link_pred: split_links,
         TaskType.graph_cls: split_graphs,
         TaskType.graph_reg: split_graphs,
+        TaskType.edge_cls: split_edges,
     }
     for task_type in row.task_types:
         if dataset.is_relational:
@@ -83,7 +84,7 @@ def test_a_mirrored_row_has_its_sizes(row: DatasetRow, tmp_path: Path, mirror: P
 
 def test_the_quick_suite_has_all_graph_problems_and_no_files() -> None:
     tasks = [TASKS.get(name) for name in SUITES.get("quick").tasks]
-    assert {task.task_type for task in tasks} == set(TaskType) - {TaskType.edge_cls}
+    assert {task.task_type for task in tasks} == set(TaskType)
     assert all(not DATASETS.get(task.dataset).raw for task in tasks)
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from file_servers import FileServer, Request, give, give_ranges, in_turn, make_certificate, redirect, run_server
 
-from gnz_track.datasets.connections import is_web_address, without_credentials
-from gnz_track.datasets.downloads import Patience, download, part_of
-from gnz_track.datasets.fetch_errors import DownloadFailed
+from gnz_track.datasets.sources.connections import is_web_address, without_credentials
+from gnz_track.datasets.sources.downloads import Patience, download, part_of
+from gnz_track.datasets.sources.fetch_errors import DownloadFailed
 from gnz_track.errors import BadValue
 
 CONTENT = bytes(range(256)) * 4_000

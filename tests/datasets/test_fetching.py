@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from file_servers import FileServer, give, give_ranges, in_turn, redirect, run_server
 
-from gnz_track.datasets import fetch_errors
-from gnz_track.datasets.extras import MODULES, missing_library, require_extra
-from gnz_track.datasets.fetch_errors import DataRetired, ExtraMissing, FetchFailed
-from gnz_track.datasets.fetching import Received, fetch, fetch_all, fetch_each, n_bytes_left, n_bytes_of
+from gnz_track.datasets.readers.extras import MODULES, missing_library, require_extra
+from gnz_track.datasets.sources import fetch_errors
+from gnz_track.datasets.sources.fetch_errors import DataRetired, ExtraMissing, FetchFailed
+from gnz_track.datasets.sources.fetching import Received, fetch, fetch_all, fetch_each, n_bytes_left, n_bytes_of
 from gnz_track.errors import BadValue, DataMissing, GnzError
 from gnz_track.origins import Download, Origin, PackageFile
 from gnz_track.types import Category, DatasetRow, TaskType

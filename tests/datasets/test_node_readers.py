@@ -22,15 +22,15 @@ from torch_geometric.datasets import (
     WordNet18RR,
 )
 
-from gnz_track.datasets.airports import read_airports
-from gnz_track.datasets.elliptic import read_elliptic
-from gnz_track.datasets.geom_gcn import read_geom_gcn
-from gnz_track.datasets.heterophilous import read_heterophilous
-from gnz_track.datasets.movielens import read_movielens
-from gnz_track.datasets.ppi import read_ppi
-from gnz_track.datasets.shapenet import read_shapenet
-from gnz_track.datasets.triples import read_named_triples
-from gnz_track.datasets.wikics import read_wikics
+from gnz_track.datasets.readers.airports import read_airports
+from gnz_track.datasets.readers.elliptic import read_elliptic
+from gnz_track.datasets.readers.geom_gcn import read_geom_gcn
+from gnz_track.datasets.readers.heterophilous import read_heterophilous
+from gnz_track.datasets.readers.movielens import read_movielens
+from gnz_track.datasets.readers.ppi import read_ppi
+from gnz_track.datasets.readers.shapenet import read_shapenet
+from gnz_track.datasets.readers.triples import read_named_triples
+from gnz_track.datasets.readers.wikics import read_wikics
 from gnz_track.errors import BadValue
 
 

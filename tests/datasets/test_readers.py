@@ -16,9 +16,9 @@ from scipy.sparse import csr_matrix
 from torch_geometric.data import Data
 from torch_geometric.datasets import Planetoid, RelLinkPredDataset, TUDataset
 
-from gnz_track.datasets.planetoid import read_planetoid
-from gnz_track.datasets.triples import read_triples
-from gnz_track.datasets.tudataset import read_tudataset
+from gnz_track.datasets.readers.planetoid import read_planetoid
+from gnz_track.datasets.readers.triples import read_triples
+from gnz_track.datasets.readers.tudataset import read_tudataset
 
 
 def _root(tmp_path: Path, raw: Path) -> str:

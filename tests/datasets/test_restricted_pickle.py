@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import sparse
 
-from gnz_track.datasets.restricted_pickle import SparseParts, load_arrays, load_tensors
+from gnz_track.datasets.readers.restricted_pickle import SparseParts, load_arrays, load_tensors
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 

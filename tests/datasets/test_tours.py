@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from gnz_track.datasets.tours import find_tour, knn_tour
+from gnz_track.datasets.generators.tours import find_tour, knn_tour
 
 
 def _lengths(n: int, seed: int) -> np.ndarray:

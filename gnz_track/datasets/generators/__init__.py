@@ -1,0 +1,1 @@
+"""Graphs that are made here, from a seed or from images."""

@@ -1,0 +1,49 @@
+"""Networks in GML, as loose as files in the wild: nodes need no label, edges may repeat."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch_geometric.data import Data
+
+from gnz_track.datasets.readers.edge_arrays import both_ways, distinct
+
+__all__ = ["read_gml"]
+
+_TOKEN = re.compile(r'"(?P<text>[^"]*)"|(?P<mark>[\[\]])|(?P<word>[^\s\[\]"]+)')
+
+
+def read_gml(folder: Path, *, file: str, is_directed: bool | None = None) -> Data:
+    """Read edge_index ``[2, m]`` and num_nodes; nodes are numbered in the order of the file.
+
+    The file says whether it is directed, unless ``is_directed`` does. Himsolt: GML, a portable graph file format, 1997.
+    """
+    text = re.sub(r"^\s*#.*$", "", (folder / file).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    graph = _section(_TOKEN.finditer(text)).get("graph", [{}])[0]
+    numbers = {node["id"][0]: place for place, node in enumerate(graph.get("node", []))}
+    ends = [[numbers[edge[end][0]] for end in ("source", "target")] for edge in graph.get("edge", [])]
+    edges = torch.from_numpy(np.array(ends, dtype=np.int64).reshape(-1, 2).T.copy())
+    if is_directed is None:
+        is_directed = graph.get("directed", ["0"])[0] == "1"
+    n_nodes = len(numbers)
+    return Data(edge_index=distinct(edges, n_nodes) if is_directed else both_ways(edges, n_nodes), num_nodes=n_nodes)
+
+
+def _section(tokens: Iterator[re.Match[str]]) -> dict[str, list[Any]]:
+    """Return keys and all their values, texts or sections, up to the closing bracket or the end."""
+    found: dict[str, list[Any]] = {}
+    for token in tokens:
+        if token["mark"] == "]":
+            break
+        key, value = token["word"], next(tokens, None)
+        if key is None or value is None or value["mark"] == "]":
+            message = f"at character {token.start()}: expected a key and a value, found {token[0]!r}"
+            raise ValueError(message)
+        text = value["word"] if value["text"] is None else value["text"]
+        found.setdefault(key, []).append(_section(tokens) if value["mark"] == "[" else text)
+    return found

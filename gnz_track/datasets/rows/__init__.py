@@ -1,0 +1,1 @@
+"""Catalogue: a row for each dataset, by research area. No torch here."""

@@ -1,0 +1,45 @@
+"""Rows for the Open Graph Benchmark: what they all share is said once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gnz_track.datasets.references import cited
+from gnz_track.origins import Download
+from gnz_track.types import Category, DatasetRow
+
+__all__ = ["ogb_row"]
+
+_SERVER = "http://snap.stanford.edu/ogb/data"
+_SUFFIX = ".csv.gz"
+_SHARED = ("num-node-list", "num-edge-list", "edge", "node-feat")
+_READERS = {"nodeproppred": "nodes", "linkproppred": "links", "graphproppred/csv_mol_download": "graphs"}
+_TABLES = {
+    "nodeproppred": (*_SHARED, "node-label"),
+    "linkproppred": (*_SHARED, "edge_weight", "edge_year"),
+    "graphproppred/csv_mol_download": (*_SHARED, "edge-feat", "graph-label"),
+}
+
+
+def ogb_row(
+    name: str, category: Category, *, kind: str, archive: str, split: str, options: Mapping[str, Any], **facts: Any
+) -> DatasetRow:
+    """Make the row of one benchmark: ``kind`` and ``archive`` say where it lies, ``split`` names its published split.
+
+    Without a split the published parts are not read. ``options`` go to the loader beside it; ``facts`` are fields.
+    """
+    parts = [f"split/{split}/{part}{_SUFFIX}" for part in ("train", "valid", "test")] if split else []
+    files = [*(f"raw/{table}{_SUFFIX}" for table in _TABLES[kind]), *parts]
+    origin = Download(url=f"{_SERVER}/{kind}/{archive}.zip", members={file: f"{archive}/{file}" for file in files})
+    return DatasetRow(
+        name=name,
+        category=category,
+        loader=f"gnz_track.datasets.readers.ogb_tables:read_ogb_{_READERS[kind]}",
+        options={**({"split": split} if split else {}), **options},
+        raw=f"OGB/{name}",
+        **cited("hu2020"),
+        url="https://ogb.stanford.edu/",
+        origins=(origin,),
+        **facts,
+    )

@@ -1,0 +1,1 @@
+"""What is wrong with a dataset, or makes it easier than it looks."""

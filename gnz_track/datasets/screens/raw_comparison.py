@@ -1,0 +1,43 @@
+"""Frozen data against a second freezing of the same raw files."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from gnz_track.datasets.frozen import CARD, TENSORS, FrozenDataset
+from gnz_track.datasets.preparation import freeze_row
+from gnz_track.datasets.screens.checks import Finding, Level
+from gnz_track.errors import DataMissing
+from gnz_track.types import DatasetRow
+
+__all__ = ["compare_with_raw"]
+
+
+def compare_with_raw(dataset: FrozenDataset, row: DatasetRow, *, home: Path, mirror: str | Path | None) -> Finding:
+    """Freeze a row again, elsewhere, and compare digest and bytes; without its raw files that is a note."""
+    with tempfile.TemporaryDirectory() as folder:
+        elsewhere = Path(folder)
+        if (home / "raw").is_dir():
+            (elsewhere / "raw").symlink_to(home / "raw")
+        try:
+            again = freeze_row(row, seed=dataset.card.seed or 0, home=elsewhere, mirror=mirror)
+        except DataMissing as error:
+            return Finding("raw files", Level.note, f"not compared: {error}")
+        if again.digest != dataset.digest:
+            told = f"the raw files freeze to {again.digest}, the frozen data have {dataset.digest}"
+            return Finding("raw files", Level.fault, told)
+        differing = [name for name in (CARD, TENSORS) if not _are_equal(again.folder / name, dataset.folder / name)]
+    if differing:
+        return Finding("raw files", Level.fault, f"frozen again, other bytes in {', '.join(differing)}")
+    return Finding("raw files", Level.ok, "frozen again from the raw files, the same bytes")
+
+
+def _are_equal(one: Path, other: Path) -> bool:
+    if one.stat().st_size != other.stat().st_size:
+        return False
+    with one.open("rb") as first, other.open("rb") as second:
+        while piece := first.read(1 << 20):
+            if piece != second.read(1 << 20):
+                return False
+    return True

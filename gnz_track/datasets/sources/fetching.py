@@ -1,0 +1,229 @@
+"""From a catalogue row to its raw folder: from a mirror, what is here already, or the origins of the row.
+
+Only ``gnz data get`` fetches; preparing and training read what is on the disk.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import SimpleQueue
+from urllib.parse import quote
+
+from gnz_track.datasets.publishing import publish, temporary_beside
+from gnz_track.datasets.sources.archives import is_safe
+from gnz_track.datasets.sources.fetch_errors import DataRetired, FetchFailed
+from gnz_track.datasets.sources.locks import hold
+from gnz_track.datasets.sources.raw_folders import files_of, holds, lack_of, parse_mirror, raw_folder, wanted_files
+from gnz_track.datasets.sources.supplies import Mirror, Nowhere, Received, Supply, Tell, kept_file, supply
+from gnz_track.errors import BadValue, GnzError
+from gnz_track.origins import Download, PackageFile
+from gnz_track.types import DatasetRow
+
+__all__ = ["Fetched", "Received", "Tell", "fetch", "fetch_all", "fetch_each", "n_bytes_left", "n_bytes_of"]
+
+JOBS = 4
+_Origin = Mirror | PackageFile | Download
+_SECONDS_TO_STOP = 5.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fetched:
+    """The raw folder of a row, or why there is none; a generated dataset has neither."""
+
+    row: DatasetRow
+    folder: Path | None = None
+    error: GnzError | None = None
+
+
+def n_bytes_of(row: DatasetRow) -> int | None:
+    """Return how much is to be fetched for a row; None where an origin does not say."""
+    sizes = [origin.n_bytes for origin in row.origins]
+    return sum(sizes) if sizes and all(sizes) else None
+
+
+def n_bytes_left(rows: Iterable[DatasetRow], *, home: Path) -> tuple[int, int]:
+    """Return how much is to be fetched for rows together, each file once, and of how many files nobody knows."""
+    files = {kept_file(origin, home): origin.n_bytes for row in rows for origin in row.origins}
+    sizes = [n_bytes for file, n_bytes in files.items() if not file.exists()]
+    return sum(sizes), sizes.count(0)
+
+
+def fetch(row: DatasetRow, *, home: Path, mirror: str | Path | None = None, tell: Tell | None = None) -> Path:
+    """Return the folder with the raw files of a row, fetched where they are not here.
+
+    ``mirror`` is a folder (then read in place) or an address; both are laid out as PyG's raw folders. The raw folder
+    below ``home`` appears whole or not at all. Raises :class:`FetchFailed` or :class:`DataRetired`.
+    """
+    if not is_safe(row.raw):
+        raise BadValue("the dataset to fetch", row.name, "one that is read from raw files, in a folder of its own")
+    search = _Search(row, Path(home).absolute(), tell or _ignore)
+    found = parse_mirror(mirror)
+    if isinstance(found, Path):
+        lack = lack_of(row, found / row.raw)
+        if not lack:
+            return found / row.raw
+        search.looked_in.append((found / row.raw, lack))
+    folder = raw_folder(row, search.home)
+    try:
+        with hold(folder.with_name(f".{folder.name}.lock")):
+            if lack_of(row, folder):
+                search.fill(folder, found if isinstance(found, str) else "")
+    except OSError as error:
+        search.looked_in.append((folder, str(error)))
+        raise search.failure(wanted_files(row)) from error
+    return folder
+
+
+def fetch_all(
+    rows: Sequence[DatasetRow],
+    *,
+    home: Path,
+    mirror: str | Path | None = None,
+    jobs: int = JOBS,
+    tell: Tell | None = None,
+) -> list[Fetched]:
+    """Fetch rows at once, in their order; what fails is told in its place, and the others finish."""
+    done = {one.row.name: one for one in fetch_each(rows, home=home, mirror=mirror, jobs=jobs, tell=tell)}
+    return [done[row.name] for row in rows]
+
+
+def fetch_each(
+    rows: Sequence[DatasetRow],
+    *,
+    home: Path,
+    mirror: str | Path | None = None,
+    jobs: int = JOBS,
+    tell: Tell | None = None,
+) -> Iterator[Fetched]:
+    """Yield rows as they are fetched; ending the iteration stops the rest, and keeps what has arrived of it."""
+    parse_mirror(mirror)
+    is_over = threading.Event()
+    crew = _Crew(rows, lambda row, hear: _attempt(row, home, mirror, hear), tell or _ignore, is_over)
+    threads = [threading.Thread(target=crew.work, daemon=True) for _ in range(min(jobs, len(rows)))]
+    try:
+        for thread in threads:
+            thread.start()
+        for _ in rows:
+            result = crew.done.get()
+            if isinstance(result, Exception):
+                raise result
+            yield result
+    finally:
+        is_over.set()
+        for thread in threads:
+            thread.join(_SECONDS_TO_STOP)
+
+
+class _Crew:
+    """Threads that take one row after the other."""
+
+    def __init__(
+        self,
+        rows: Iterable[DatasetRow],
+        attempt: Callable[[DatasetRow, Tell], Fetched],
+        tell: Tell,
+        is_over: threading.Event,
+    ) -> None:
+        self.done = SimpleQueue[Fetched | Exception]()
+        self._waiting, self._attempt, self._tell, self._is_over = iter(list(rows)), attempt, tell, is_over
+        self._guard = threading.Lock()
+
+    def work(self) -> None:
+        """Fetch rows until there is none left, or nobody waits for them."""
+        while (row := self._next()) is not None:
+            try:
+                self.done.put(self._attempt(row, self._hear))
+            except _Stopped:
+                return
+            except Exception as error:  # noqa: BLE001  (raised again where the results are read)
+                self.done.put(error)
+
+    def _next(self) -> DatasetRow | None:
+        with self._guard:
+            return None if self._is_over.is_set() else next(self._waiting, None)
+
+    def _hear(self, received: Received) -> None:
+        if self._is_over.is_set():
+            raise _Stopped
+        with self._guard:
+            self._tell(received)
+
+
+class _Stopped(Exception):
+    """Ends a download that nobody waits for any more."""
+
+
+def _attempt(row: DatasetRow, home: Path, mirror: str | Path | None, tell: Tell) -> Fetched:
+    if not row.raw:
+        return Fetched(row=row)
+    try:
+        return Fetched(row=row, folder=fetch(row, home=home, mirror=mirror, tell=tell))
+    except GnzError as error:
+        return Fetched(row=row, error=error)
+
+
+def _ignore(received: Received) -> None:
+    del received
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The search for the raw files of one row, and where it has been so far."""
+
+    row: DatasetRow
+    home: Path
+    tell: Tell
+    looked_in: list[tuple[object, str]] = field(default_factory=list)
+
+    def fill(self, folder: Path, mirror: str) -> None:
+        """Make a raw folder whole, or raise and leave it as it is."""
+        wanted = wanted_files(self.row)
+        with temporary_beside(folder) as whole:
+            if folder.is_dir():
+                _merge(folder, whole, keeps=True)
+            origins: list[_Origin] = ([Mirror(f"{mirror}/{quote(self.row.raw)}")] if mirror else []) + list(
+                () if self.row.retired else self.row.origins
+            )
+            for origin in origins:
+                todo = wanted if isinstance(origin, Mirror) else files_of(origin)
+                todo = {path: member for path, member in todo.items() if not holds(whole, path, member)}
+                if todo or not wanted:
+                    self._fill_from(origin, todo, whole)
+            missing = [path for path, member in wanted.items() if not holds(whole, path, member)]
+            if missing or not wanted:
+                raise self.failure(missing)
+            publish(whole, folder)
+
+    def _fill_from(self, origin: _Origin, todo: Mapping[str, str], whole: Path) -> None:
+        with temporary_beside(whole) as part:
+            try:
+                supply(Supply(dataset=self.row.name, home=self.home, tell=self.tell), origin, todo, part)
+            except Nowhere as error:
+                self.looked_in.extend(error.looked_in)
+            else:
+                _merge(part, whole, keeps=False)
+
+    def failure(self, missing: Iterable[str]) -> GnzError:
+        """Return the error that says what is missing, where it was looked for, and how to supply it."""
+        folder = raw_folder(self.row, self.home)
+        if self.row.retired:
+            return DataRetired(self.row.name, self.row.retired, folder)
+        kept = [kept_file(origin, self.home) for origin in self.row.origins if origin.members]
+        by_hand = [f"put the wanted files into {folder}", *(f"put its archive there as {path}" for path in kept[:1])]
+        return FetchFailed(self.row.name, missing, self.looked_in, by_hand=by_hand)
+
+
+def _merge(source: Path, target: Path, *, keeps: bool) -> None:
+    """Put all files of a folder into another one on the same disk; ``keeps`` leaves them where they are too."""
+    for file in source.rglob("*"):
+        if file.is_file():
+            place = target / file.relative_to(source)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if keeps:
+                shutil.copyfile(file, place)
+            else:
+                file.replace(place)
