@@ -27,6 +27,7 @@ __all__ = [
     "NothingToCompare",
     "NothingToRun",
     "ScoreUndefined",
+    "SeveralMissing",
     "SplitImpossible",
     "SpoolBusy",
     "SpoolCorrupted",
@@ -124,6 +125,19 @@ class DataMissing(GnzError):
         because = f" ({reason})" if reason else ""
         super().__init__(f"the data of {dataset!r} are not here{because}; looked in: {places}. Fetch with: {command}")
         self.dataset = dataset
+
+
+class SeveralMissing(GnzError):
+    """Several datasets that a sweep wants are not on this machine."""
+
+    def __init__(self, missing: Iterable[DataMissing], others: Iterable[str]) -> None:
+        names = list(dict.fromkeys(error.dataset for error in missing))
+        rest = ",".join(others)
+        without = f"; or train without them: --task {rest}" if rest else ""
+        super().__init__(
+            f"the data of {len(names)} datasets are not here: {', '.join(names)}. "
+            f"Fetch with: gnz data get {' '.join(names)}{without}"
+        )
 
 
 class DataCorrupted(GnzError):

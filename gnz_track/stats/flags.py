@@ -167,7 +167,7 @@ def flag_rows(
 
 def _note(n: int, outlier: float | None, *, is_flat: bool) -> str:
     if n < FEWEST_FOR_SHAPE:
-        return f"{n} pairs are too few to judge skew and outliers; {FEWEST_FOR_SHAPE} are needed"
+        return f"too few seeds to judge skew and outliers: {n}, and {FEWEST_FOR_SHAPE} are needed"
     if is_flat:
         return "the differences have no spread"
     return "more than half of the differences are equal: outliers are not judged" if outlier is None else ""

@@ -202,7 +202,7 @@ def test_plain_numbers_are_filled_up_and_checked() -> None:
     assert found.comparison["t00"].cells[0].n_missing == 1
     assert found["t01"] == {"m00": {}, "m01": {}}
     for bad, words in (
-        (plain.drop(columns="direction"), "a table that has direction"),
+        (plain.drop(columns="direction"), "also has the column direction"),
         (plain.assign(direction="max"), "direction of t00 m00 s0 is 'max'; allowed: up"),
         (plain.assign(seed=0.5), "seed is '0.5'"),
         (plain.assign(score="high"), "score is 'high'"),
