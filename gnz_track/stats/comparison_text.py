@@ -139,9 +139,9 @@ def _left_out(comparison: Comparison) -> list[str]:
     lines = ["Missing", f"  {counts}"]
     short = [pair for pair in comparison.pairs if pair.n_unmatched]
     lines += [f"  {len(short)} of {_many(len(comparison.pairs), 'pair')} lack seeds"] if short else []
-    for name in ("tasks", "models"):
-        dropped = [] if across is None else getattr(across, f"dropped_{name}")
-        lines += [f"  {len(dropped)} {name} left out of the ranks: {_names(dropped)}"] if dropped else []
+    for name in ("task", "model"):
+        dropped = [] if across is None else getattr(across, f"dropped_{name}s")
+        lines += [f"  {_many(len(dropped), name)} left out of the ranks: {_names(dropped)}"] if dropped else []
     return lines
 
 
