@@ -82,6 +82,10 @@ class PairFlags:
     @property
     def words(self) -> tuple[str, ...]:
         """The flags that are raised, as words."""
+        # Most pairs have none, and there may be a hundred thousand.
+        is_odd = self.is_skewed or self.has_outlier or self.hinges_on_one_seed
+        if not (is_odd or self.is_all_zero or self.is_degenerate):
+            return ()
         raised = {
             "skewed": self.is_skewed,
             "outlier": self.has_outlier,
