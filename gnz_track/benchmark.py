@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gnz_track.datasets.catalogue import iter_benchmark_tasks
+from gnz_track.datasets.catalogue import TASKS, iter_benchmark_tasks
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.kinds import Category, TaskType
 from gnz_track.models.catalogue import MODELS, describe_all
@@ -18,7 +17,7 @@ from gnz_track.runs.events import Tell, ignore
 from gnz_track.runs.executors import choose_executor
 from gnz_track.runs.nursery import Nursery, open_nursery_for
 from gnz_track.runs.plan import Place, Plan, make_plan
-from gnz_track.runs.progress import Progress
+from gnz_track.runs.progress import Progress, tell_failures
 from gnz_track.runs.scribe import Tracking
 from gnz_track.runs.sweep import Sweep, name_sweep, run_sweep
 from gnz_track.store.address import Address, parse_address
@@ -109,7 +108,7 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     category: str | None = None,
     models: Any = None,
     *,
-    tasks: Iterable[Task] | None = None,
+    tasks: Iterable[Task | str] | None = None,
     task_type: str | None = None,
     only: Iterable[str] | None = None,
     seeds: int | Iterable[int] | None = None,
@@ -129,10 +128,10 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     """Train every compatible (task, model, seed), track each as an MLflow run, and return a report.
 
     Tasks are those of a ``category`` (narrowed by ``task_type`` and by ``only``, a list of names), or the given
-    ``tasks``. ``models`` is a class, a name, a ``(class, task_types, factory)``, a list of these, or a mapping from
-    names to them; none means all that are registered. ``seeds`` is a list, by default 0 to 9; one whole number is that
-    one seed, as is ``seed``. ``root`` is the folder of frozen data. Cells that a store has already are not trained
-    again unless ``resume`` is False. ``store`` is a file or an address; see ``gnz run --help``.
+    ``tasks``, themselves or by name. ``models`` is a class, a name, a ``(class, task_types, factory)``, a list of
+    these, or a mapping from names to them; none means all that are registered. ``seeds`` is a list, by default 0 to 9;
+    one whole number is that one seed, as is ``seed``. ``root`` is the folder of frozen data. Cells that a store has
+    already are not trained again unless ``resume`` is False. ``store`` is a file or an address; see ``gnz run --help``.
     """
     if search is not None:
         raise BadValue("search", type(search).__name__, "None: this version has no inner search")
@@ -153,23 +152,33 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
         is_fresh=not resume,
         source="run_benchmark",
     )
-    with contextlib.ExitStack() as stack:
-        nursery = stack.enter_context(open_nursery_for(jobs=jobs, timeout=timeout))
+    with open_nursery_for(jobs=jobs, timeout=timeout) as nursery:
         agenda = make_request_agenda(request)
-        progress = stack.enter_context(Progress(agenda, jobs=jobs)) if verbose else None
-        sweep = carry_out(request, agenda, tell=progress.hear if progress else ignore, nursery=nursery)
+        if not verbose:
+            return report_of(request, carry_out(request, agenda, nursery=nursery))
+        progress = Progress(agenda, jobs=jobs)
+        try:
+            with progress:
+                sweep = carry_out(request, agenda, tell=progress.hear, nursery=nursery)
+        except KeyboardInterrupt:
+            progress.say(f"{progress.count_kept()} are kept in {request.address}; the same call goes on from there")
+            raise
+    for sentence in (*sweep.notices, *tell_failures(sweep.results)):
+        progress.say(sentence)
     return report_of(request, sweep)
 
 
 def _choose_tasks(
-    category: str | None, tasks: Iterable[Task] | None, task_type: TaskType | None, only: Iterable[str] | None
+    category: str | None, tasks: Iterable[Task | str] | None, task_type: TaskType | None, only: Iterable[str] | None
 ) -> list[Task]:
     if tasks is None and category is None:
         raise BadValue("category", None, f"tasks=[...], or one of: {', '.join(Category)}", command="gnz tasks")
-    chosen = list(tasks) if tasks is not None else iter_benchmark_tasks(category)
+    given = [tasks] if isinstance(tasks, str | Task) else tasks
+    wanted_tasks = list(given) if given is not None else iter_benchmark_tasks(category)
+    chosen = [TASKS.get(task) if isinstance(task, str) else task for task in wanted_tasks]
     for task in chosen:
         if not isinstance(task, Task):
-            raise BadValue("task", task, "a Task, as from task_from_dataset(name, task_type, dataset)")
+            raise BadValue("task", task, "a name, or a Task as from task_from_dataset(name, task_type, dataset)")
     chosen = [task for task in chosen if task_type in (None, task.task_type)]
     names = [task.name for task in chosen]
     wanted = names if only is None else [only] if isinstance(only, str) else list(only)

@@ -26,8 +26,8 @@ __all__ = [
     "NotReproducible",
     "NothingToCompare",
     "NothingToRun",
-    "ProgramFailed",
     "ScoreUndefined",
+    "SeveralMissing",
     "SplitImpossible",
     "SpoolBusy",
     "SpoolCorrupted",
@@ -127,6 +127,19 @@ class DataMissing(GnzError):
         self.dataset = dataset
 
 
+class SeveralMissing(GnzError):
+    """Several datasets that a sweep wants are not on this machine."""
+
+    def __init__(self, missing: Iterable[DataMissing], others: Iterable[str]) -> None:
+        names = list(dict.fromkeys(error.dataset for error in missing))
+        rest = ",".join(others)
+        without = f"; or train without them: --task {rest}" if rest else ""
+        super().__init__(
+            f"the data of {len(names)} datasets are not here: {', '.join(names)}. "
+            f"Fetch with: gnz data get {' '.join(names)}{without}"
+        )
+
+
 class DataCorrupted(GnzError):
     """A frozen dataset whose bytes are not those that its card names."""
 
@@ -224,14 +237,6 @@ class SpoolCorrupted(GnzError):
         super().__init__(
             f"no record can be read at {listed}; the lines are kept in {aside}. Rerun their cells: gnz run"
         )
-
-
-class ProgramFailed(GnzError):
-    """Another program that ended with an error of its own."""
-
-    def __init__(self, program: str, code: int, reason: str) -> None:
-        super().__init__(f"{program!r} ended with code {code}: {reason}. See more with: {program} --verbose")
-        self.program, self.code = program, code
 
 
 class NothingToCompare(GnzError):

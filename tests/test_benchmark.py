@@ -39,7 +39,7 @@ def ring(n: int = 30) -> Task:
 
 
 def test_category_gives_its_tasks_and_every_cell_is_tracked(call: Any) -> None:
-    report = call("physics", {"mine": GCN, "MLP": "MLP"})
+    report = call("physics", {"mine": GCN, "MLP": "MLP"}, only=["ising_lattice"])
     assert list(report) == ["ising_lattice"]
     assert report.seeds == (0, 1)
     assert list(report.summary().index) == [("ising_lattice", "mine"), ("ising_lattice", "MLP")]
@@ -111,12 +111,12 @@ def test_failed_cells_are_counted_and_shown(call: Any) -> None:
         ({"category": "physics", "seeds": [1.5]}, BadValue, "seed is 1.5"),
         ({"category": "physics", "seeds": [1, 1]}, BadValue, "each seed once"),
         ({"category": "physics", "seeds": []}, NothingToRun, "nothing to run"),
-        ({"category": "physics", "hidden_channels": 0}, BadValue, "hidden_channels is 0"),
+        ({"tasks": ["ising_lattice"], "hidden_channels": 0}, BadValue, "hidden_channels is 0"),
         ({"category": "physics", "protocol": "graphnets"}, UnknownName, "did you mean 'graphnetz'"),
         ({"category": "physics", "models": "GCNN"}, UnknownName, "did you mean 'GCN'"),
-        ({"category": "physics", "jobs": 0}, BadValue, "jobs is 0"),
+        ({"tasks": ["ising_lattice"], "jobs": 0}, BadValue, "jobs is 0"),
         ({"category": "physics", "search": {"lr": [0.1]}}, BadValue, "no inner search"),
-        ({"tasks": ["ising_lattice"]}, BadValue, "task is 'ising_lattice'; allowed: a Task"),
+        ({"tasks": [7]}, BadValue, "task is 7; allowed: a name, or a Task"),
     ],
 )
 def test_bad_input_is_named_before_any_training(
@@ -159,3 +159,41 @@ def test_class_without_a_file_trains_in_workers(tmp_path: Path, root: Path) -> N
     )
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.splitlines() == ["BenchmarkReport(1 tasks, 1 models, 1 seeds: 1 cells)", "<table"]
+
+
+class Fails(torch.nn.Module):
+    """Cannot be built."""
+
+    task_types = frozenset({"node_cls"})
+
+    def __init__(self, *_: int) -> None:
+        message = "no such layer"
+        raise ValueError(message)
+
+
+def test_failures_are_told_with_their_reason(call: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    call(tasks=[ring()], models=[Fails, "MLP"], verbose=True)
+    said = capfd.readouterr().err
+    assert "failed: 2 cells, ring Fails s0 and others: ValueError: no such layer" in said
+
+
+class Interrupts(Fails):
+    """Somebody types Ctrl-C while it is built."""
+
+    def __init__(self, *_: int) -> None:
+        raise KeyboardInterrupt
+
+
+def test_interrupt_says_what_is_kept(call: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        call(tasks=[ring()], models=["MLP", Interrupts], verbose=True)
+    said = capfd.readouterr().err
+    n_kept = len(read_table(parse_address()))
+    assert f"{n_kept} of 4 cells are kept in" in said
+    assert "the same call goes on from there" in said
+
+
+def test_tasks_are_given_by_name_too(call: Any) -> None:
+    assert list(call(tasks=["les_miserables"], models=["MLP"], seeds=[0])) == ["les_miserables"]
+    with pytest.raises(UnknownName, match="did you mean 'les_miserables'"):
+        call(tasks=["les_miserable"], models=["MLP"])

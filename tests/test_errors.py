@@ -29,6 +29,17 @@ TEXTS: dict[str, tuple[GnzError, str]] = {
         errors.UnknownName("model", "xyz", [f"m{n:02}" for n in range(13)]),
         "unknown model 'xyz'; known: m00, m01, m02, m03, m04, m05, m06, m07, m08, m09, m10, m11, ...",
     ),
+    "SeveralMissing": (
+        errors.SeveralMissing([errors.DataMissing(name, [], command="") for name in ("cora", "qm9")], ["mutag"]),
+        (
+            "the data of 2 datasets are not here: cora, qm9. Fetch with: gnz data get cora qm9; "
+            "or train without them: --task mutag"
+        ),
+    ),
+    "SeveralMissing, no other": (
+        errors.SeveralMissing([errors.DataMissing(name, [], command="") for name in ("cora", "qm9")], []),
+        "the data of 2 datasets are not here: cora, qm9. Fetch with: gnz data get cora qm9",
+    ),
     "DuplicateName": (
         errors.DuplicateName("model", "GCN"),
         "model 'GCN' is registered already; choose another name or remove the first one",
@@ -53,10 +64,6 @@ TEXTS: dict[str, tuple[GnzError, str]] = {
             "cannot read seeds '3-1'; allowed: '0-9', '3', '0,1,5' or '0-4,10', whole numbers from 0 to 2147483647, "
             "each once. Try: --seeds 0-4"
         ),
-    ),
-    "ProgramFailed": (
-        errors.ProgramFailed("dvc push", 1, "remote 'x' does not exist"),
-        "'dvc push' ended with code 1: remote 'x' does not exist. See more with: dvc push --verbose",
     ),
     "BadValue": (
         errors.BadValue("epochs", 0, "a whole number", command="--epochs 5"),

@@ -9,9 +9,11 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
+from gnz_track import __version__
 from gnz_track.cli import catalogue, compare, data, doctor, gc, query, report, reproduce, run, runs, sync, ui
 from gnz_track.errors import GnzError
 
@@ -36,6 +38,24 @@ app = typer.Typer(
     help="Statistically honest benchmarks of graph neural networks.",
     epilog=EXAMPLES,
 )
+
+
+def _print_version(is_asked: bool) -> None:  # noqa: FBT001  (the shape that Typer calls)
+    if is_asked:
+        typer.echo(f"gnz_track {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _take_options(
+    *,
+    is_version_asked: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+    ] = False,
+) -> None:
+    del is_version_asked
+
+
 for _module in (run, runs, report, compare, query, reproduce, sync, gc, ui, catalogue, data, doctor):
     _module.add_to(app)
 

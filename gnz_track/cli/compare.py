@@ -71,7 +71,7 @@ def _read(store: str, sweep: str) -> pd.DataFrame:
     known = [row.sweep for row in list_sweeps(address)] if has_tables(address) else []
     if sweep not in known:
         raise UnknownName("sweep", sweep, known, command="gnz ls")
-    return read_wanted_cells(address, sweep)[0]
+    return read_wanted_cells(address, sweep).table
 
 
 def _print(found: SweepComparison) -> None:

@@ -5,11 +5,19 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
+from gnz_track import __version__
 from gnz_track.cli.home import is_usable
+from gnz_track.errors import GnzError
+
+if TYPE_CHECKING:
+    from gnz_track.store.address import Address
 
 __all__ = ["add_to", "doctor"]
 
@@ -24,7 +32,13 @@ def doctor() -> None:
     from gnz_track.cli.tables import print_rows
 
     packages = _packages()
-    rows = [("python", platform.python_version(), sys.executable), *packages, *_devices(), *_folders()]
+    rows = [
+        ("gnz_track", __version__, str(Path(__file__).parents[1])),
+        ("python", platform.python_version(), sys.executable),
+        *packages,
+        *_devices(),
+        *_folders(),
+    ]
     print_rows("environment", ("what", "found", "where or why"), rows)
     if any(found == "missing" for _, found, _ in packages):
         raise typer.Exit(1)
@@ -65,12 +79,24 @@ def _folders() -> list[tuple[str, str, str]]:
     from gnz_track.datasets.homes import data_home
     from gnz_track.datasets.sources.connections import without_credentials
     from gnz_track.datasets.sources.raw_folders import parse_mirror
+    from gnz_track.store.address import parse_address
+    from gnz_track.store.sweeps import has_tables
 
     home, found = data_home(), parse_mirror()
     mirror = without_credentials(found) if isinstance(found, str) else found
     nearest = next(place for place in (home, *home.parents) if place.exists())
     is_writable = is_usable(home) and os.access(nearest, os.W_OK)
+    address = parse_address("")
     return [
+        ("store", _state_of_store(address, has_tables), f"{address} (set GNZ_STORE, or --store)"),
         ("data home", "writable" if is_writable else "not writable", f"{home} (set GNZ_DATA to move it)"),
         ("mirror", "set" if mirror else "none", str(mirror or "set GNZ_MIRROR to a folder or an address of raw files")),
     ]
+
+
+def _state_of_store(address: Address, has_tables: Callable[[Address], bool]) -> str:
+    """Tell whether the store answers, and whether it holds anything."""
+    try:
+        return "in use" if has_tables(address) else "empty"
+    except GnzError as error:
+        return f"not usable: {error}"

@@ -140,8 +140,7 @@ def _train(request: Request, agenda: Agenda, nursery: Nursery | None) -> Sweep:
         with progress:
             return carry_out(request, agenda, tell=progress.hear, nursery=nursery)
     except KeyboardInterrupt:
-        n_kept = n_finished + progress.n_done - progress.n_failed
-        kept = f"{n_kept} of {len(agenda.plan.cells)} cells are kept in {request.address}"
+        kept = f"{progress.count_kept()} are kept in {request.address}"
         typer.echo(f"{kept}; the same command goes on from there", err=True)
         raise typer.Exit(INTERRUPTED) from None
 

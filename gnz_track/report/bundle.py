@@ -18,6 +18,8 @@ from gnz_track.store.results import write_table
 __all__ = ["PAGE", "Bundle", "write_bundle"]
 
 PAGE, FIGURES, TABLES = "report.html", "figures", "tables"
+# What was written last time, so that the next time can clear it away.
+LISTING = "FILES"
 FIGURE_FORMATS = ("svg", "pdf")
 TABLE_FORMATS = ("csv", "md")
 # Runs whose curves are read from a store: more take long, and say nothing in one figure.
@@ -42,7 +44,21 @@ def write_bundle(report: Reported, folder: str | Path, *, ui: str = "", figures:
     results = place / schema.TABLE_FILE
     write_table(report.table, results)
     page = write_page(report, place / PAGE, ui=ui, figures=drawn)
-    return Bundle(folder=place, page=page, files=(page, results, *files))
+    bundle = Bundle(folder=place, page=page, files=(page, results, *files))
+    _remove_former(bundle)
+    return bundle
+
+
+def _remove_former(bundle: Bundle) -> None:
+    """Remove what the report that stood here before had more of; files of anybody else stay."""
+    listing = bundle.folder / LISTING
+    names = [file.relative_to(bundle.folder).as_posix() for file in bundle.files]
+    former = listing.read_text(encoding="utf-8").splitlines() if listing.is_file() else []
+    for name in set(former) - set(names):
+        file = (bundle.folder / name).resolve()
+        if file.is_relative_to(bundle.folder.resolve()):
+            file.unlink(missing_ok=True)
+    listing.write_text("".join(f"{name}\n" for name in sorted(names)), encoding="utf-8")
 
 
 def _curves(report: Reported) -> Mapping[str, Any] | None:

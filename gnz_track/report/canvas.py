@@ -177,8 +177,10 @@ def _write(figure: Figure, target: str | PathLike[Any] | IO[Any], kind: str, opt
     subject = {SUBJECT[kind]: alt} if (alt := getattr(figure, "alt_text", "")) and kind in SUBJECT else {}
     metadata = {**NO_DATE.get(kind, {}), **subject, **options.get("metadata", {})}
     rest = {name: value for name, value in options.items() if name != "metadata"}
+    # Some kinds of file take no such option at all.
+    told: dict[str, Any] = {"metadata": metadata} if metadata else {}
     with house_style(), _set_by_tex(figure, kind):
-        Figure.savefig(figure, target, format=kind, metadata=metadata or None, **rest)
+        Figure.savefig(figure, target, format=kind, **told, **rest)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from gnz_track.report.cd_axis import CdLook, Shape
 from gnz_track.report.cd_facts import CdFacts
 from gnz_track.report.cd_layout import lay_out_cd
 from gnz_track.report.cd_shapes import Bar, CdLayout, Dot, Label, Point, Stroke
-from gnz_track.report.tex import escape_tex
+from gnz_track.report.latex_names import DEFINITIONS, tex_sign
 
 __all__ = ["save_cd_tikz", "write_cd_tikz", "write_layout"]
 
@@ -28,7 +28,7 @@ SIGNS = {
 def write_cd_tikz(facts: CdFacts, *, look: CdLook | None = None) -> str:
     r"""Return a tikzpicture for ``\input``; the document needs ``\usepackage{tikz}`` and nothing else.
 
-    Names in other scripts need an engine and a font that have them, such as LuaLaTeX.
+    Names in other scripts need an engine and a font that have them, such as LuaLaTeX; pdfLaTeX prints their numbers.
     """
     return write_layout(lay_out_cd(facts, look=look))
 
@@ -45,6 +45,7 @@ def write_layout(layout: CdLayout) -> str:
     """Return a layout as TikZ; its caption is left to the document, and stands in the first line."""
     lines = [
         f"% {' '.join(layout.caption.split())}",
+        DEFINITIONS,
         r"\begin{tikzpicture}[x=1bp, y=1bp, inner sep=0pt, outer sep=0pt]",
         f"  \\useasboundingbox (0, {_number(_bottom(layout))}) rectangle {_point((layout.width, layout.height))};",
     ]
@@ -64,7 +65,7 @@ def _bottom(layout: CdLayout) -> float:
 
 
 def _write_label(label: Label) -> list[str]:
-    text = "".join(SIGNS.get(sign, sign) for sign in escape_tex(label.text))
+    text = "".join(SIGNS.get(sign) or tex_sign(sign) for sign in label.text)
     # The dimensions that LaTeX calls pt are a little smaller than those of the layout.
     font = f"\\fontsize{{{_number(label.size)}bp}}{{{_number(1.2 * label.size)}bp}}\\selectfont"
     options = f"anchor={ANCHORS[label.align]}, text={TONES[label.tone]}, font={{{font}}}"

@@ -8,7 +8,7 @@ import unicodedata
 from gnz_track.report.labels import clean_name
 from gnz_track.report.tex import escape_tex
 
-__all__ = ["DEFINITIONS", "tex_lines", "tex_name", "tex_text", "tex_width"]
+__all__ = ["DEFINITIONS", "tex_lines", "tex_name", "tex_sign", "tex_text", "tex_width"]
 
 # pdfLaTeX knows few signs; other engines take them all. A sign that is unknown is named, and stops no document.
 DEFINITIONS = r"\providecommand{\gnzsign}[2]{\ifdefined\directlua#1\else\ifdefined\XeTeXversion#1\else[U+#2]\fi\fi}"
@@ -27,14 +27,14 @@ def tex_name(name: str, *, longest: int = LONGEST) -> str:
     """Return a name; one with more characters in a box of several lines."""
     text = clean_name(name)
     if len(text) <= longest:
-        return "".join(map(_sign, text))
+        return "".join(map(tex_sign, text))
     return rf"\parbox[t]{{{longest / 2:g}em}}{{\raggedright {tex_text(text)}\strut}}"
 
 
 def tex_text(text: str) -> str:
     """Return a text for a paragraph; in long words there are places to break."""
     return " ".join(
-        _breakable(word) if len(word) > SHORT else "".join(map(_sign, word)) for word in clean_name(text).split(" ")
+        _breakable(word) if len(word) > SHORT else "".join(map(tex_sign, word)) for word in clean_name(text).split(" ")
     )
 
 
@@ -52,11 +52,12 @@ def _breakable(word: str) -> str:
     parts, run = [], 0
     for sign in word:
         run = 0 if sign in BREAKS else run + 1
-        parts.append(_sign(sign) + (r"\allowbreak{}" if run % UNBROKEN == 0 else ""))
+        parts.append(tex_sign(sign) + (r"\allowbreak{}" if run % UNBROKEN == 0 else ""))
     return "".join(parts)
 
 
-def _sign(sign: str) -> str:
+def tex_sign(sign: str) -> str:
+    """Return one character; :data:`DEFINITIONS` must stand before it, for those that pdfLaTeX does not know."""
     if sign in SIGNS:
         return SIGNS[sign]
     if sign.isascii() or sign in LETTERS:

@@ -98,6 +98,9 @@ def render_page(report: Reported, *, ui: str = "", title: str = "", figures: Fig
 
 def title_of(table: pd.DataFrame, config: Mapping[str, Any]) -> str:
     """Return a title that names the sweep, or the suites."""
+    # Cells that a sweep wanted may have been trained by others before.
+    if config.get("sweep") and not config.get("merged"):
+        return f"Sweep {config['sweep']}"
     for column, noun in (("sweep", "Sweep"), ("suite", "Suite")):
         names = sorted(set(table[column]) - {""}) if column in table.columns else []
         if len(names) == 1:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pandas as pd
 
+from gnz_track.datasets.catalogue import DATASETS, TASKS
+from gnz_track.models.catalogue import MODELS
 from gnz_track.seeds import format_seeds
 
 __all__ = ["Fact", "collect_facts", "datasets_of", "write_commands"]
@@ -23,7 +25,8 @@ TOLD = {
     "environment": "environments (digests)",
     "device": "devices",
 }
-MOST_VALUES = 12
+MOST_VALUES, MOST_OWN = 12, 20
+OURS = __name__.partition(".")[0]
 
 
 @dataclass(frozen=True)
@@ -64,18 +67,34 @@ def datasets_of(table: pd.DataFrame) -> list[tuple[str, str, tuple[str, ...]]]:
 
 
 def write_commands(table: pd.DataFrame, config: Mapping[str, Any]) -> list[str]:
-    """Return the commands that make the cells, one for each suite and protocol, and the report of them."""
+    """Return the commands that make the cells, one for each suite and protocol, and the report of them.
+
+    What was made in Python has no name that a command knows: one of its runs is trained again from its record.
+    """
     if "protocol" not in table.columns or "sweep" not in table.columns:
         return []
     store = str(config.get("store", ""))
     at = ["--store", store] if store else []
+    is_named = table["task"].isin(_named_tasks()) & table["model"].isin(_named_models())
     commands = [
-        shlex.join(["gnz", "run", *_what(rows), *at]) for _, rows in table.groupby(["suite", "protocol"], sort=True)
+        shlex.join(["gnz", "run", *_what(rows), *at])
+        for _, rows in table[is_named].groupby(["suite", "protocol"], sort=True)
     ]
+    own = table[~is_named & (table["run_id"] != "")].drop_duplicates(["task", "model"])
+    commands += [shlex.join(["gnz", "reproduce", row.run_id, *at]) for row in own.itertuples()][:MOST_OWN]
     sweeps = distinct(table, "sweep")
     if len(sweeps) == 1:
         commands.append(shlex.join(["gnz", "report", "--sweep", sweeps[0], *at]))
     return commands
+
+
+def _named_tasks() -> set[str]:
+    """Return the tasks that another process knows too: those of the catalogue, not those made in this one."""
+    return {task.name for task in TASKS.rows() if task.loader is None and task.dataset in DATASETS}
+
+
+def _named_models() -> set[str]:
+    return {model.name for model in MODELS.rows() if model.target.startswith(f"{OURS}.")}
 
 
 def distinct(table: pd.DataFrame, column: str) -> list[str]:

@@ -52,12 +52,13 @@ def read_store(
     is_whole_sweep = bool(sweep) and not (experiment or suite or task or where)
     not_merged: tuple[NotMerged, ...] = ()
     if is_whole_sweep:
-        table, config["cells_without_run"] = read_wanted_cells(address, sweep)
+        wanted = read_wanted_cells(address, sweep)
+        table, config["cells_without_run"], config["left_out"] = wanted.table, wanted.n_without_run, wanted.left_out
     else:
         table = read_table(address, sweep=sweep, experiment=experiment, suite=suite, task=task, where=where)
     if table.empty:
-        wanted = ", ".join(f"{name} {value!r}" for name, value in given.items() if value) or "any cell"
-        raise NothingToCompare(f"no run in {address} has {wanted}")
+        asked = ", ".join(f"{name} {value!r}" for name, value in given.items() if value) or "any cell"
+        raise NothingToCompare(f"no run in {address} has {asked}")
     if not is_whole_sweep:
         free = VARIANTS | ({"protocol"} & set(where or {}))
         joined, not_merged = join_tables(None, [order_for_joining(table)], free=free)

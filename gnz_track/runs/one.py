@@ -23,7 +23,7 @@ from gnz_track.training.loop import Observer, Settings, Trained, train
 from gnz_track.training.metrics import DEFAULT_METRICS, METRICS, MULTI_LABEL_METRIC
 from gnz_track.types import Cell, CellResult, Direction, Failure, Metric, Optimiser, Status, Task, TaskType
 
-__all__ = ["metric_of", "run_one"]
+__all__ = ["metric_of", "presumed_metric", "run_one"]
 
 
 def run_one(cell: Cell, *, observe: Observer | None = None) -> CellResult:
@@ -142,15 +142,15 @@ def _own_process_state() -> Iterator[None]:
             np.random.set_state(numpy_state)  # noqa: NPY002
 
 
-def _presumed_metric(task: Task) -> Metric:
-    """Return the metric of a cell that failed before its data said more; it may name one that does not exist."""
+def presumed_metric(task: Task) -> Metric:
+    """Return the metric of a cell before its data have said more; it may name one that does not exist."""
     name = task.metric or DEFAULT_METRICS.get(task.task_type, "")
     return METRICS.get(name) if name in METRICS else Metric(name=name, direction=Direction.up, description="unknown")
 
 
 def _result(cell: Cell, facts: _Facts, gauge: Gauge) -> CellResult:
     is_finished = facts.failure is None
-    metric = facts.metric or _presumed_metric(cell.task)
+    metric = facts.metric or presumed_metric(cell.task)
     trained = facts.trained
     scores = trained.scores.get("test", {}) if is_finished else {}
     return CellResult(

@@ -6,7 +6,7 @@ out is listed with its reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import torch
 
 from gnz_track.datasets.frozen import FrozenDataset, open_frozen
 from gnz_track.datasets.preparation import prepare
-from gnz_track.errors import BadValue, NothingToRun
+from gnz_track.errors import BadValue, DataMissing, NothingToRun, SeveralMissing
 from gnz_track.training.metrics import METRICS
 from gnz_track.types import Cell, ModelRow, Protocol, Task
 
@@ -61,13 +61,19 @@ def make_plan(
     place, device = place or Place(), resolve_device(device)
     cells: list[Cell] = []
     skipped: list[Skipped] = []
+    missing: dict[str, DataMissing] = {}
     for task in tasks:
         reasons = {model.name: _reason_against(task, model, protocol) for model in models}
         skipped += [Skipped(task=task.name, model=name, reason=reason) for name, reason in reasons.items() if reason]
         compatible = [model for model in models if not reasons[model.name]]
         if not compatible:
             continue
-        datasets = {seed: prepare(task, seed=seed, home=place.home, mirror=place.mirror) for seed in seeds}
+        try:
+            datasets = {seed: prepare(task, seed=seed, home=place.home, mirror=place.mirror) for seed in seeds}
+        except DataMissing as error:
+            # All that are missing are told at once.
+            missing[task.name] = error
+            continue
         for folder in {dataset.folder for dataset in datasets.values()}:
             # Every byte is read once before a sweep: a cell opens its dataset by the header alone.
             open_frozen(folder, verify=True)
@@ -75,6 +81,7 @@ def make_plan(
             for seed in seeds:
                 shell = {"epochs": epochs or task.epochs, "device": device}
                 cells.append(_cell(task, model, seed, protocol, datasets[seed], **shell))  # type: ignore[arg-type]
+    _refuse_missing(missing, tasks)
     if not cells:
         impossible = [f"{item.task} x {item.model}: {item.reason}" for item in skipped]
         raise NothingToRun(impossible or ["no task, no model or no seed was chosen"])
@@ -117,6 +124,13 @@ def _reason_against(task: Task, model: ModelRow, protocol: Protocol) -> str:
     if task.task_type not in protocol.optimisers:
         return f"protocol {protocol.name!r} trains {', '.join(protocol.optimisers)}, not {task.task_type}"
     return ""
+
+
+def _refuse_missing(missing: Mapping[str, DataMissing], tasks: Sequence[Task]) -> None:
+    if len(missing) == 1:
+        raise next(iter(missing.values()))
+    if missing:
+        raise SeveralMissing(missing.values(), [task.name for task in tasks if task.name not in missing])
 
 
 def _check(tasks: Sequence[Task], models: Sequence[ModelRow], *, seeds: Sequence[int], epochs: int | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -12,10 +13,11 @@ from gnz_track.runs.events import Done, Event
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.types import CellResult
 
-__all__ = ["Progress", "format_seconds"]
+__all__ = ["Progress", "format_seconds", "tell_failures"]
 
 # Without a terminal, at most one line in so many seconds.
 PLAIN_INTERVAL = 5.0
+MOST_REASON = 300
 
 
 class Progress:
@@ -27,6 +29,7 @@ class Progress:
     def __init__(self, agenda: Agenda, *, jobs: int = 1) -> None:
         self.n_done = self.n_failed = 0
         self.total = len(agenda.cells)
+        self._n_before, self._n_wanted = len(agenda.finished), len(agenda.plan.cells)
         self._left = {fingerprint(cell): cell for cell in agenda.cells}
         self._paces, self._jobs = agenda.paces, jobs
         self._line = _Live(self.total) if sys.stderr.isatty() else _Plain()
@@ -50,6 +53,16 @@ class Progress:
             self._paces.learn(result.cell, result.seconds)
         self._line.show(self._describe(result), self.n_done, is_last=self.n_done == self.total)
 
+    def count_kept(self) -> str:
+        """Say how many cells of the plan are finished, those of earlier calls included."""
+        return f"{self._n_before + self.n_done - self.n_failed} of {self._n_wanted} cells"
+
+    @staticmethod
+    def say(sentence: str) -> None:
+        """Write a sentence where progress is shown."""
+        sys.stderr.write(sentence + "\n")
+        sys.stderr.flush()
+
     def seconds_left(self) -> float | None:
         """Return how long the cells that are left may take; None where nothing is known of them."""
         return self._paces.time(self._left.values(), jobs=self._jobs)
@@ -60,6 +73,21 @@ class Progress:
         score = "failed" if result.score is None else f"{result.metric} {result.score:.3f}"
         time_left = "time left unknown" if left is None else f"about {format_seconds(left)} left"
         return f"{self.n_done}/{self.total} cells{failed}, {time_left}, last: {result.cell.label} {score}"
+
+
+def tell_failures(results: Sequence[CellResult]) -> list[str]:
+    """Return a sentence for each reason why cells failed, the most frequent first."""
+    cells: dict[str, list[str]] = {}
+    for result in results:
+        if result.failure is not None:
+            reason = " ".join(f"{result.failure.kind}: {result.failure.message}".split())[:MOST_REASON]
+            cells.setdefault(reason, []).append(result.cell.label)
+    by_number = sorted(cells.items(), key=lambda item: -len(item[1]))
+    return [
+        f"failed: {len(labels)} cell{'s' if len(labels) > 1 else ''}, {labels[0]}"
+        f"{' and others' if len(labels) > 1 else ''}: {reason} (traceback: gnz ui, or the column error of the table)"
+        for reason, labels in by_number
+    ]
 
 
 def format_seconds(seconds: float) -> str:

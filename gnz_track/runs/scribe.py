@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import uuid
 from collections.abc import Callable
@@ -19,10 +18,12 @@ from gnz_track.runs.events import Done, Event, Points, Started
 from gnz_track.runs.fingerprint import NUMBERS, fingerprint
 from gnz_track.runs.one import metric_of
 from gnz_track.runs.plan import Plan
+from gnz_track.runs.wanted import wanted_by
 from gnz_track.store.address import SQLITE, Address
 from gnz_track.store.cell_book import write_book
 from gnz_track.store.environment import collect_environment, read_git
 from gnz_track.store.owners import this_owner
+from gnz_track.store.plans import plan_to_json
 from gnz_track.store.reading import publish_table
 from gnz_track.store.reaping import reap
 from gnz_track.store.recorded import table_of_records
@@ -210,8 +211,8 @@ class Scribe:
     def _open_sweep(self) -> None:
         if self._store is not None:
             self._sweep_run = self._store.open_sweep(self._context)
-            fingerprints = sorted(map(fingerprint, self._plan.cells))
-            self._store.write_text(self._sweep_run, PLAN_FILE, json.dumps(fingerprints))
+            wanted = wanted_by(self._plan, suite=self._tracking.suite, sweep=self._tracking.sweep)
+            self._store.write_text(self._sweep_run, PLAN_FILE, plan_to_json(wanted))
 
     def _close_sweep(self, store: Store) -> None:
         if not self._sweep_run:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ from gnz_track.stats.bayes import BayesianSignedRank, signed_rank_posterior
 from gnz_track.stats.cells import ModelCells, TaskCells
 from gnz_track.stats.choices import Choices
 from gnz_track.stats.comparison import AcrossTasks, ModelPair
+from gnz_track.stats.designs import largest_block
 from gnz_track.stats.friedman import run_friedman
 from gnz_track.stats.groups import NemenyiGroups, PairwiseGroups, group_by_nemenyi, group_by_p
 from gnz_track.stats.inputs import Floats
@@ -57,12 +58,14 @@ class Means:
 def compare_across(layout: Sequence[TaskCells], choices: Choices) -> AcrossTasks:
     """Rank the models over tasks, and test all of them and every pair."""
     policy, needs_all, ranked_only = POLICIES[choices.missing]
-    means = _means(layout, needs_all=needs_all)
+    every = _means(layout, needs_all=needs_all)
+    means, unranked = _by_design(layout, every) if policy == "drop_task" else (every, {})
     metrics = tuple(sorted({task.metric for task in layout}))
     table = rank_table(
         means.scores, models=means.models, tasks=means.tasks, directions=means.directions, missing=policy
     )
-    notes = [*_metric_notes(metrics), *_seed_notes(layout, needs_all=needs_all)]
+    table = dataclasses.replace(table, dropped_models=(*table.dropped_models, *unranked))
+    notes = [*_metric_notes(metrics), *_seed_notes(layout, needs_all=needs_all), *_design_notes(unranked)]
     if not table.tasks or not table.models:
         notes.append(f"no task has all models ({choices.missing}): {table.note or 'nothing is left to rank'}")
         return AcrossTasks(
@@ -111,6 +114,31 @@ def _mean(model: ModelCells, *, needs_all: bool) -> float:
     if not model.cells or (needs_all and not model.is_complete):
         return float("nan")
     return float(np.mean([cell.score for cell in model.cells if cell.score is not None]))
+
+
+def _by_design(layout: Sequence[TaskCells], means: Means) -> tuple[Means, dict[str, str]]:
+    """Leave out the models that were planned on few tasks; return the rest, and those with what they were planned on.
+
+    A ranking needs all of its models on each of its tasks.
+    """
+    planned = np.array([[model.was_run for model in task.models] for task in layout], dtype=np.bool_)
+    _, columns = largest_block(planned)
+    counts = planned.sum(axis=0).tolist()
+    unranked = {
+        model: f"{counts[place]} of {len(layout)}" for place, model in enumerate(means.models) if place not in columns
+    }
+    kept = dataclasses.replace(
+        means,
+        models=tuple(means.models[place] for place in columns.tolist()),
+        scores=means.scores[:, columns],
+        signed=means.signed[:, columns],
+    )
+    return kept, unranked
+
+
+def _design_notes(unranked: Mapping[str, str]) -> list[str]:
+    told = ", ".join(f"{model} ({tasks} tasks)" for model, tasks in unranked.items())
+    return [f"not ranked, because planned on too few tasks: {told}"] if unranked else []
 
 
 def _keep(means: Means, table: RankTable, *, ranked_only: bool) -> Means:

@@ -113,10 +113,13 @@ class TaskCells:
 
 def read_cells(table: Frame) -> tuple[Cell, ...]:
     """Return one record per row, sorted by task, label and seed; a score that is no finite number is missing."""
+    if not hasattr(table, "columns"):
+        raise BadValue("results table", type(table).__name__, "a DataFrame; make one by pandas.DataFrame(rows)")
     names = [str(name) for name in table.columns]
     absent = [name for name in REQUIRED if name not in names]
     if absent:
-        raise BadValue("columns of a results table", ", ".join(names), f"a table that has {', '.join(absent)}")
+        allowed = f"a table that also has the column{'s' if len(absent) > 1 else ''} {', '.join(absent)}"
+        raise BadValue("columns of a results table", ", ".join(names), allowed)
     if not len(table):
         raise NothingToCompare("the table has no row")
     texts = {name: _texts(table[name]) for name in (*REQUIRED, *OPTIONAL) if name in names and name != "score"}

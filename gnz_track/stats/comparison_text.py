@@ -83,12 +83,22 @@ def write_task(task: TaskComparison) -> str:
     if task.pairs:
         parts.append(f"not distinguishable: {_names(task.not_distinguishable)}")
         counts = ", ".join(f"{task.count(verdict)} {verdict}" for verdict in Verdict if task.count(verdict))
-        parts.append(f"{counts} (m = {task.families[0].m})")
-        flagged = sum(bool(pair.flags.words) for pair in task.pairs)
-        parts += [f"{flagged} of {len(task.pairs)} pairs flagged"] if flagged else []
+        parts.append(f"{counts} ({_many(task.families[0].m, 'test')} corrected together)")
+        parts += _flagged(task)
     parts += [f"dropped {_names(task.dropped)}"] if task.dropped else []
     parts += [task.note] if task.note else []
     return f"{title}: {'; '.join(parts)}"
+
+
+def _flagged(task: TaskComparison) -> list[str]:
+    """Say how many pairs should not be trusted to a test, and for which reasons."""
+    raised = [pair.flags.words for pair in task.pairs if pair.flags.words]
+    reasons = dict.fromkeys(word for words in raised for word in words)
+    return (
+        [f"handle with care: {len(raised)} of {_many(len(task.pairs), 'pair')} ({', '.join(reasons)})"]
+        if raised
+        else []
+    )
 
 
 def _across(across: AcrossTasks) -> str:
@@ -112,6 +122,8 @@ def _attainability(comparison: Comparison) -> Iterator[str]:
     binds = comparison.choices.test in EXACT_TESTS
     for text, tasks in found.items():
         meaning = "so its verdicts are undetermined" if binds else "the verdicts rest on the t test, and on normality"
+        if max((len(task.seeds) for task in comparison.tasks), default=0) < 2:
+            meaning = "so nothing can differ"
         where = "" if len(tasks) == len(comparison.tasks) else f" ({_names(tasks)})"
         yield f"exact Wilcoxon: {text}; {meaning}{where}"
 
@@ -127,9 +139,9 @@ def _left_out(comparison: Comparison) -> list[str]:
     lines = ["Missing", f"  {counts}"]
     short = [pair for pair in comparison.pairs if pair.n_unmatched]
     lines += [f"  {len(short)} of {_many(len(comparison.pairs), 'pair')} lack seeds"] if short else []
-    for name in ("tasks", "models"):
-        dropped = [] if across is None else getattr(across, f"dropped_{name}")
-        lines += [f"  {len(dropped)} {name} left out of the ranks: {_names(dropped)}"] if dropped else []
+    for name in ("task", "model"):
+        dropped = [] if across is None else getattr(across, f"dropped_{name}s")
+        lines += [f"  {_many(len(dropped), name)} left out of the ranks: {_names(dropped)}"] if dropped else []
     return lines
 
 

@@ -82,6 +82,10 @@ class PairFlags:
     @property
     def words(self) -> tuple[str, ...]:
         """The flags that are raised, as words."""
+        # Most pairs have none, and there may be a hundred thousand.
+        is_odd = self.is_skewed or self.has_outlier or self.hinges_on_one_seed
+        if not (is_odd or self.is_all_zero or self.is_degenerate):
+            return ()
         raised = {
             "skewed": self.is_skewed,
             "outlier": self.has_outlier,
@@ -115,15 +119,23 @@ def flag_pair(pair: SeedPairs, *, alpha: float = 0.05) -> PairFlags:
     return flag_rows([pair], alpha=alpha)[0]
 
 
-def flag_rows(pairs: Sequence[SeedPairs], *, alpha: float | Sequence[float] = 0.05) -> tuple[PairFlags, ...]:
-    """Return :func:`flag_pair` of many pairs at once; alpha is one level, or one for each pair."""
+def flag_rows(
+    pairs: Sequence[SeedPairs],
+    *,
+    alpha: float | Sequence[float] = 0.05,
+    p: Sequence[float | None] | None = None,
+) -> tuple[PairFlags, ...]:
+    """Return :func:`flag_pair` of many pairs at once; alpha is one level, or one for each pair.
+
+    ``p`` are those of the paired t test where they are known already.
+    """
     levels = [alpha] * len(pairs) if isinstance(alpha, float | int) else list(alpha)
     for level in set(levels):
         check_level("alpha", level)
     rows = stack(pairs)
     skewness, ratio, farthest = _shapes(rows)
     skews, ratios = _known(skewness), _known(ratio)
-    tests = [test.p for test in paired_t_rows(pairs)]
+    tests = [test.p for test in paired_t_rows(pairs)] if p is None else p
     dependence = _dependences(tests, _p_without_each(rows), levels)
     zero, degenerate = rows.is_all_zero.tolist(), rows.is_degenerate.tolist()
     limits = {n: flag_limits(n) for n in set(rows.n_pairs.tolist())}
@@ -131,7 +143,6 @@ def flag_rows(pairs: Sequence[SeedPairs], *, alpha: float | Sequence[float] = 0.
     for row, (pair, level) in enumerate(zip(pairs, levels, strict=True)):
         n = pair.n_pairs
         skewness_limit, outlier_limit = limits[n] or (None, None)
-        p = tests[row]
         low, high, decider = dependence[row]
         skew, outlier = skews[row], ratios[row]
         found.append(
@@ -145,7 +156,7 @@ def flag_rows(pairs: Sequence[SeedPairs], *, alpha: float | Sequence[float] = 0.
                 outlier_limit=outlier_limit,
                 has_outlier=outlier is not None and outlier_limit is not None and outlier > outlier_limit,
                 farthest_seed=None if outlier is None else pair.seeds[farthest[row]],
-                p=p,
+                p=tests[row],
                 p_low=low,
                 p_high=high,
                 hinges_on_one_seed=decider is not None,
@@ -160,7 +171,7 @@ def flag_rows(pairs: Sequence[SeedPairs], *, alpha: float | Sequence[float] = 0.
 
 def _note(n: int, outlier: float | None, *, is_flat: bool) -> str:
     if n < FEWEST_FOR_SHAPE:
-        return f"{n} pairs are too few to judge skew and outliers; {FEWEST_FOR_SHAPE} are needed"
+        return f"too few seeds to judge skew and outliers: {n}, and {FEWEST_FOR_SHAPE} are needed"
     if is_flat:
         return "the differences have no spread"
     return "more than half of the differences are equal: outliers are not judged" if outlier is None else ""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ from gnz_track.errors import BadValue
 from gnz_track.kinds import Direction
 from gnz_track.stats.noncentral import FloatArray
 
-__all__ = ["PairRows", "SeedPairs", "join", "join_all", "quantise", "stack"]
+__all__ = ["ManyPairs", "PairRows", "SeedPairs", "join", "join_all", "quantise", "stack"]
 
 # Definition Q: differences are known to so many decimals of the largest score in them.
 DECIMALS = 10
@@ -82,6 +83,27 @@ class PairRows:
         return np.asarray((self.n_pairs > 0) & is_same & ~self.is_all_zero, dtype=np.bool_)
 
 
+class ManyPairs(Sequence[SeedPairs]):
+    """Pairs of models that several statistics are computed of: they are laid under one another once."""
+
+    def __init__(self, pairs: Iterable[SeedPairs]) -> None:
+        self._pairs = tuple(pairs)
+
+    @cached_property
+    def rows(self) -> PairRows:
+        """The pairs as arrays."""
+        return _stack(self._pairs)
+
+    def __getitem__(self, row: int) -> SeedPairs:  # type: ignore[override]
+        return self._pairs[row]
+
+    def __iter__(self) -> Iterator[SeedPairs]:
+        return iter(self._pairs)
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+
 def quantise(
     differences: npt.ArrayLike, magnitude: npt.ArrayLike, *, resolution: npt.ArrayLike | None = None
 ) -> FloatArray:
@@ -114,12 +136,15 @@ def join_all(
     direction = _direction(direction)
     if resolution is not None and not (math.isfinite(resolution) and resolution > 0):
         raise BadValue("resolution", resolution, "a positive number, such as 1/n_test, or None")
-    seeds = [tuple(sorted(seed for seed in a.keys() & b.keys() if _has(a[seed], b[seed]))) for a, b in couples]
+    # A model stands in many couples: which seeds it has a score on is looked up once.
+    models = {id(one): one for couple in couples for one in couple}
+    known = {key: _known_seeds(one) for key, one in models.items()}
+    seeds = [_shared(known[id(a)], known[id(b)]) for a, b in couples]
     width = max((len(found) for found in seeds), default=0)
     scores = np.full((2, len(couples), width), np.nan)
-    for row, ((a, b), found) in enumerate(zip(couples, seeds, strict=True)):
-        scores[0, row, : len(found)] = [a[seed] for seed in found]
-        scores[1, row, : len(found)] = [b[seed] for seed in found]
+    for row, (couple, found) in enumerate(zip(couples, seeds, strict=True)):
+        for side, one in enumerate(couple):
+            scores[side, row, : len(found)] = [one[seed] for seed in found]
     raw = scores[0] - scores[1] if direction is Direction.up else scores[1] - scores[0]
     magnitude = np.nan_to_num(np.abs(scores)).max(axis=(0, 2), initial=0.0)
     rounded = quantise(raw, magnitude[:, None], resolution=resolution)
@@ -129,8 +154,8 @@ def join_all(
             seeds=found,
             advantages=tuple(raw_row[: len(found)]),
             quantised=tuple(rounded_row[: len(found)]),
-            n_unmatched=len(a.keys() ^ b.keys()),
-            n_missing=len(a.keys() & b.keys()) - len(found),
+            n_unmatched=0 if a.keys() == b.keys() else len(a.keys() ^ b.keys()),
+            n_missing=(len(a) if a.keys() == b.keys() else len(a.keys() & b.keys())) - len(found),
             quantum=step,
             resolution=resolution,
             direction=direction,
@@ -143,6 +168,10 @@ def join_all(
 
 def stack(pairs: Sequence[SeedPairs]) -> PairRows:
     """Lay pairs of models under one another, so that a statistic of all is one array operation."""
+    return pairs.rows if isinstance(pairs, ManyPairs) else _stack(pairs)
+
+
+def _stack(pairs: Sequence[SeedPairs]) -> PairRows:
     n_pairs = np.array([pair.n_pairs for pair in pairs], dtype=np.int64)
     width = int(n_pairs.max(initial=0))
     raw, rounded = (np.full((len(pairs), width), np.nan) for _ in range(2))
@@ -160,5 +189,10 @@ def _direction(direction: Direction | str) -> Direction:
         raise BadValue("direction", direction, "up (larger is better) or down (smaller is better)") from None
 
 
-def _has(a: float | None, b: float | None) -> bool:
-    return a is not None and b is not None and math.isfinite(a) and math.isfinite(b)
+def _known_seeds(scores: Scores) -> tuple[int, ...]:
+    """Return the seeds with a finite score, in order."""
+    return tuple(sorted(seed for seed, score in scores.items() if score is not None and math.isfinite(score)))
+
+
+def _shared(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+    return first if first == second else tuple(sorted(set(first) & set(second)))

@@ -38,6 +38,8 @@ def compute_by(
     groups: dict[Key, list[int]] = {}
     for row, key in enumerate(keys):
         groups.setdefault(key, []).append(row)
+    if len(groups) == 1:
+        return list(compute(items, next(iter(groups))))
     found: dict[int, Found] = {}
     for key, rows in groups.items():
         found.update(zip(rows, compute([items[row] for row in rows], key), strict=True))

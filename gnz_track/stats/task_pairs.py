@@ -16,7 +16,7 @@ from gnz_track.stats.effects import Effects, MeanAdvantage, effects_rows, mean_a
 from gnz_track.stats.equivalence import Equivalence, tost_rows
 from gnz_track.stats.families import Adjusted, adjust_by_scope, first_factor
 from gnz_track.stats.flags import PairFlags, flag_rows
-from gnz_track.stats.joins import SeedPairs, join_all
+from gnz_track.stats.joins import ManyPairs, SeedPairs, join_all
 from gnz_track.stats.paired import Outcome, PairedTest, paired_t_rows
 from gnz_track.stats.planned import FURTHER_TESTS, PlannedPair, compute_by
 from gnz_track.stats.power import design_power, seeds_needed_rows
@@ -70,7 +70,7 @@ def _plan(task: TaskCells, models: Sequence[ModelCells], choices: Choices) -> li
 
 
 def _compute(planned: Sequence[PlannedPair], choices: Choices) -> Columns:
-    pairs = [pair.joined for pair in planned]
+    pairs = ManyPairs(pair.joined for pair in planned)
     scopes = [pair.task.task if choices.family == "task" else "" for pair in planned]
     tests = {"t": paired_t_rows(pairs), "wilcoxon": wilcoxon_rows(pairs, zero_method=choices.zero_method)}
     if choices.test not in tests:
@@ -81,7 +81,7 @@ def _compute(planned: Sequence[PlannedPair], choices: Choices) -> Columns:
     }
     m = [max(1, adjusted[choices.test].families[scope].m) for scope in scopes]
     found = effects_rows(pairs, alpha=choices.alpha, share_interval=choices.share_interval)
-    equivalence = _equivalence(planned, choices)
+    equivalence = _equivalence(planned, pairs, choices)
     outcomes = [(Outcome.not_run, None) if item is None else (item.outcome, item.p) for item in equivalence]
     return Columns(
         tests=tests,
@@ -91,7 +91,7 @@ def _compute(planned: Sequence[PlannedPair], choices: Choices) -> Columns:
         simultaneous=compute_by(m, pairs, lambda part, size: mean_advantage_rows(part, alpha=choices.alpha / size)),
         equivalence=equivalence,
         within=adjust_by_scope("t", outcomes, scopes, choices),
-        flags=flag_rows(pairs, alpha=adjusted["t"].levels),
+        flags=flag_rows(pairs, alpha=adjusted["t"].levels, p=[test.p for test in tests["t"]]),
         for_observed=_seeds(m, [_observed(item) for item in found], choices),
         for_margin=_seeds(m, [_in_sd(item, pair, choices) for item, pair in zip(found, planned, strict=True)], choices),
     )
@@ -143,13 +143,15 @@ def _why_not(chosen: PairedTest, m: int, choices: Choices) -> str:
     return "" if found.can_reject else str(found)
 
 
-def _equivalence(planned: Sequence[PlannedPair], choices: Choices) -> list[Equivalence | None]:
+def _equivalence(
+    planned: Sequence[PlannedPair], pairs: Sequence[SeedPairs], choices: Choices
+) -> list[Equivalence | None]:
     margins = [value_for(choices.margin, pair.task.task, pair.task.metric) for pair in planned]
 
     def test(part: Sequence[SeedPairs], margin: float | None) -> Iterable[Equivalence | None]:
         return [None] * len(part) if margin is None else tost_rows(part, margin=margin, alpha=choices.alpha)
 
-    return compute_by(margins, [pair.joined for pair in planned], test)
+    return compute_by(margins, pairs, test)
 
 
 def _seeds(m: Sequence[int], sizes: Sequence[float], choices: Choices) -> list[int | None]:

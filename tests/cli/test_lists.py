@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from gnz_track import __version__
 from gnz_track.cli.tables import print_failures, print_rows
 from gnz_track.datasets.catalogue import SUITES, TASKS, iter_tasks
 from gnz_track.models.catalogue import MODELS
@@ -140,6 +141,12 @@ def test_doctor_is_content_where_nothing_is_missing(
     assert str(home) in lines["data"]
     assert "writable" in lines["data"]
     assert "GNZ_MIRROR" in lines["mirror"]
+    assert __version__ in lines["gnz_track"]
+    assert "empty" in lines["store"]
+
+
+def test_version_is_told(gnz: Gnz) -> None:
+    assert gnz("--version").out == f"gnz_track {__version__}\n"
 
 
 def test_doctor_says_that_a_home_is_no_folder(gnz: Gnz, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -297,9 +297,12 @@ def test_dry_run_lists_what_does_not_fit(gnz: Gnz) -> None:
 
 def test_category_and_task_type_choose_tasks(gnz: Gnz) -> None:
     words = ("run", "--models", "MLP", *SHORT, "--dry-run")
-    areas = gnz(*words, "--category", "combinatorial,physics")
+    areas = gnz(*words, "--category", "combinatorial,physics", "--task-type", "link_pred")
     shown = {line.split()[0] for line in areas.out.splitlines()[2:] if "MLP" in line}
     assert {"random_tsp", "random_coloring", "ising_lattice"} <= shown
+    lacking = gnz(*words, "--category", "physics")
+    assert lacking.code == 2
+    assert "gnz data get zinc" in lacking.err
     narrowed = gnz(*words, "--suite", "quick", "--task-type", "link_pred")
     shown = {line.split()[0] for line in narrowed.out.splitlines()[2:] if "MLP" in line}
     assert "ising_lattice" in shown

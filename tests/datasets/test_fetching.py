@@ -28,6 +28,10 @@ MEMBERS = {"edges.txt": "pkg/data/edges.txt", "more": "pkg/data/more/"}
 RAW = "Some/made up/raw"
 
 TEXTS: dict[str, tuple[GnzError, str]] = {
+    "ProgramFailed": (
+        fetch_errors.ProgramFailed("dvc push", 1, "remote 'x' does not exist"),
+        "'dvc push' ended with code 1: remote 'x' does not exist. See more with: dvc push --verbose",
+    ),
     "DownloadFailed": (
         fetch_errors.DownloadFailed("https://h/a", "404 Not Found"),
         (

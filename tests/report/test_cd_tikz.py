@@ -41,7 +41,7 @@ def test_picture_is_balanced_and_ends() -> None:
 
 def test_points_lie_in_the_bounding_box() -> None:
     layout = lay_out_cd(random_facts(30, seed=2))
-    body = write_cd_tikz(random_facts(30, seed=2)).split("\n", 3)[3]
+    body = write_cd_tikz(random_facts(30, seed=2)).split("\n", 4)[4]
     points = [(float(x), float(y)) for x, y in re.findall(r"\((-?[\d.]+), (-?[\d.]+)\)", body)]
     assert len(points) > 100
     assert all(0 <= x <= layout.width and 0 <= y <= layout.height for x, y in points)
@@ -57,7 +57,7 @@ def test_hostile_names_are_escaped() -> None:
 
 def test_a_name_cannot_leave_the_comment() -> None:
     facts = CdFacts(groups=hostile_facts().groups, n_tasks=12, dropped_models=("a\n\\input{x}",), notes=("b\n\\c",))
-    first, second = write_cd_tikz(facts).split("\n", 2)[:2]
+    first, _, second = write_cd_tikz(facts).split("\n", 3)[:3]
     assert first.startswith("%")
     assert "input{x}" in first
     assert second.startswith(r"\begin{tikzpicture}")
@@ -80,3 +80,16 @@ def test_picture_compiles_with_tikz_alone(shape: str, tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:]
     assert (tmp_path / "main.pdf").stat().st_size > 1000
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex is installed")
+def test_names_in_other_scripts_stop_no_document(tmp_path: Path) -> None:
+    names = ["\u043c\u043e\u0434\u0435\u043b\u044c", "\u6a21\u578b", "\u0646\u0645\u0648\u0630\u062c", "caf\u00e9"]
+    groups = group_by_nemenyi([1.0, 2.0, 3.0, 4.0], models=names, n_tasks=12)
+    save_cd_tikz(CdFacts(groups=groups, n_tasks=12), tmp_path / "cd.tex")
+    document = "\\documentclass{article}\\usepackage{tikz}\\begin{document}\\input{cd.tex}\\end{document}"
+    (tmp_path / "main.tex").write_text(document, encoding="utf-8")
+    command = ["pdflatex", "-no-shell-escape", "-interaction=nonstopmode", "-halt-on-error", "main.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]

@@ -246,6 +246,20 @@ def test_equal_reports_give_equal_bytes() -> None:
     assert render_page(report) == render_page(report_of(report.table))
 
 
+def test_what_was_made_in_python_is_repeated_by_its_runs() -> None:
+    table = with_runs(table_of(scores(2, 2, 3), sweep="s", suite="custom", protocol="graphnetz@1"))
+    table["task"] = table["task"].map({"t00": "cora", "t01": "my_rings"})
+    table["model"] = table["model"].map({"m00": "GCN", "m01": "MyNet"})
+    words = read(table).words
+    assert "gnz run --task cora --models GCN --seeds 0-2" in words
+    own = [table["run_id"][(table["task"] == task) & (table["model"] == model)].iloc[0] for task, model in OWN]
+    assert all(f"gnz reproduce {run_id}" in words for run_id in own)
+    assert words.count("gnz reproduce ") == len(OWN) + 1
+
+
+OWN = (("cora", "MyNet"), ("my_rings", "GCN"), ("my_rings", "MyNet"))
+
+
 def test_sentence_says_what_more_seeds_would_settle() -> None:
     comparison = compare(table_of(scores(4, 3, 4, seed=1)))
     outlook = look_ahead(comparison)
@@ -269,8 +283,11 @@ def test_where_it_comes_from_and_how_to_get_it_again_is_told() -> None:
         "dataset": "cora",
         "dataset_digest": "d" * 32,
     }
-    page = read(table_of(scores(2, 2, 3), **columns))
-    assert "gnz run --task t00,t01 --models m00,m01 --seeds 0-2 --protocol graphnetz --epochs 80" in page.words
+    table = table_of(scores(2, 2, 3), **columns)
+    table["task"] = table["task"].map({"t00": "cora", "t01": "pubmed"})
+    table["model"] = table["model"].map({"m00": "GAT", "m01": "GCN"})
+    page = read(table)
+    assert "gnz run --task cora,pubmed --models GAT,GCN --seeds 0-2 --protocol graphnetz --epochs 80" in page.words
     assert "gnz report --sweep quick-1" in page.words
     assert f"{'c' * 40} with changes that were not committed" in page.words
     assert "d" * 32 in page.words

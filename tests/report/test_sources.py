@@ -16,8 +16,11 @@ from gnz_track import run_benchmark, task_from_dataset
 from gnz_track.errors import BadValue, GnzError, NothingToCompare
 from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.report.joining import join_tables
+from gnz_track.report.page import render_page
+from gnz_track.store.address import parse_address
 from gnz_track.store.plans import read_plan, read_wanted_cells
 from gnz_track.store.results import load_table, make_table, write_table
+from gnz_track.store.sweeps import list_sweeps
 from gnz_track.types import Task
 
 
@@ -90,7 +93,8 @@ def test_sweep_has_the_cells_that_others_had_finished(train: Any) -> None:
     found = BenchmarkReport.from_store(sweep=second.config["sweep"])
     assert found.final_metrics() == second.final_metrics()
     wanted = read_plan("", second.config["sweep"])
-    assert wanted == set(second.table["fingerprint"])
+    assert wanted is not None
+    assert wanted.fingerprints == set(second.table["fingerprint"])
     alone = BenchmarkReport.from_store(sweep=first.config["sweep"])
     assert sorted(alone.table["run_id"]) == sorted(first.table["run_id"])
 
@@ -99,12 +103,54 @@ def test_without_its_plan_a_sweep_has_its_own_cells(train: Any, tmp_path: Path) 
     train(models=["MLP"])
     second = train()
     plan = max(tmp_path.rglob("plan.json"), key=lambda file: file.stat().st_size)
-    for text in ("[", '{"a": 1}', None):
+    for text in ("[", '{"a": 1}', '["abc"]', '{"columns": ["task"], "cells": [["ring"]], "left_out": []}', None):
         plan.unlink() if text is None else plan.write_text(text)
-        table, n_missing = read_wanted_cells("", second.config["sweep"])
-        assert set(table["sweep"]) == {second.config["sweep"]}
-        assert n_missing is None
+        found = read_wanted_cells("", second.config["sweep"])
+        assert set(found.table["sweep"]) == {second.config["sweep"]}
+        assert found.n_without_run is None
     assert read_plan("", "no-such-sweep") is None
+
+
+class Stops(torch.nn.Module):
+    """Somebody types Ctrl-C while its second seed is trained."""
+
+    task_types = frozenset({"node_cls"})
+    n_built = 0
+
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int) -> None:
+        super().__init__()
+        Stops.n_built += 1
+        del hidden_channels
+        self.layer = torch.nn.Linear(in_channels, out_channels)
+
+    def forward(self, data: Data) -> torch.Tensor:
+        if Stops.n_built > 1:
+            raise KeyboardInterrupt
+        found: torch.Tensor = self.layer(data.x)
+        return found
+
+
+def test_cells_that_an_interrupt_left_undone_are_shown_as_missing(train: Any) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        train(models=[Stops], seeds=range(4))
+    [sweep] = {row.sweep for row in list_sweeps(parse_address(""))}
+    found = BenchmarkReport.from_store(sweep=sweep)
+    [cell] = found.comparison.tasks[0].cells
+    assert (cell.n_planned, cell.n_finished, cell.n_missing) == (4, 1, 3)
+    assert found.config["cells_without_run"] == 3
+    assert set(found.table["metric"]) == {"accuracy"}
+    assert "3 missing" in str(found.comparison)
+    page = render_page(found)
+    assert "1 of 4 cells finished" in page
+    assert "3 missing of 4" in page
+
+
+def test_pairs_left_out_before_training_are_told_from_the_store(train: Any) -> None:
+    fresh = train(models=["MLP", "GIN"])
+    found = BenchmarkReport.from_store(sweep=fresh.config["sweep"])
+    assert found.config["left_out"] == tuple(fresh.config["left_out"])
+    assert [item[:2] for item in found.config["left_out"]] == [("ring", "GIN")]
+    assert "it serves graph_cls" in render_page(BenchmarkReport.from_json(found.to_json()))
 
 
 def test_selections_of_a_store(train: Any) -> None:
@@ -156,7 +202,7 @@ def test_plain_numbers_are_filled_up_and_checked() -> None:
     assert found.comparison["t00"].cells[0].n_missing == 1
     assert found["t01"] == {"m00": {}, "m01": {}}
     for bad, words in (
-        (plain.drop(columns="direction"), "a table that has direction"),
+        (plain.drop(columns="direction"), "also has the column direction"),
         (plain.assign(direction="max"), "direction of t00 m00 s0 is 'max'; allowed: up"),
         (plain.assign(seed=0.5), "seed is '0.5'"),
         (plain.assign(score="high"), "score is 'high'"),

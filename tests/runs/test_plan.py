@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 
 from gnz_track.datasets.catalogue import TASKS
 from gnz_track.datasets.preparation import prepare, task_from_dataset
-from gnz_track.errors import BadValue, DataCorrupted, DataMissing, NothingToRun, UnknownName
+from gnz_track.errors import BadValue, DataCorrupted, DataMissing, NothingToRun, SeveralMissing, UnknownName
 from gnz_track.models.catalogue import MODELS, describe
 from gnz_track.runs.on_inline import run_inline
 from gnz_track.runs.one import run_one
@@ -216,3 +216,11 @@ def test_own_model_of_a_function_travels_by_value(world: Worlds, tmp_path: Path)
     result = run_one(pickle.loads(pickle.dumps(cell)))
     assert result.failure is None, result.failure.traceback
     assert result.n_parameters == 4 * 3 + 3
+
+
+def test_all_data_that_are_missing_are_told_at_once(plan_for: Callable[..., Plan], monkeypatch: Any) -> None:
+    monkeypatch.delenv("GNZ_MIRROR", raising=False)
+    with pytest.raises(SeveralMissing, match=r"2 datasets are not here: cora, mutag.*--task les_miserables"):
+        plan_for(["cora", "les_miserables", "mutag"], ["MLP"])
+    with pytest.raises(DataMissing, match="'cora'"):
+        plan_for(["cora", "les_miserables"], ["MLP"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import resource
 import subprocess
@@ -33,6 +32,7 @@ from gnz_track.runs.scribe import Scribe, Tracking
 from gnz_track.runs.sweep import Sweep, name_sweep, run_sweep
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.curve_reader import read_curves
+from gnz_track.store.plans import PLAN_COLUMNS, read_plan
 from gnz_track.store.reading import finished_fingerprints, read_table
 from gnz_track.store.spool import file_stem, replay, spool_folder, spooled
 from gnz_track.store.writer import Store, now, open_store
@@ -123,7 +123,13 @@ def test_sweep_is_written_and_its_table_is_that_of_the_store(address: Address, c
         assert (run.info.status, run.data.tags["gnz.sweep"]) == ("FINISHED", result.name)
         assert run.data.tags["gnz.table"], "the table was published"
     [plan] = address.file.parent.rglob("plan.json")
-    assert json.loads(plan.read_text()) == sorted(map(fingerprint, chosen))
+    assert plan.is_file()
+    wanted = read_plan(address, result.name)
+    assert wanted is not None
+    assert wanted.fingerprints == set(map(fingerprint, chosen))
+    for cell in wanted.cells:
+        [row] = result.table[result.table["fingerprint"] == cell["fingerprint"]].to_dict("records")
+        assert {name: row[name] for name in PLAN_COLUMNS} == cell
 
 
 def test_finished_sweep_trains_nothing_and_gives_the_same_table(address: Address, cells: Cells) -> None:

@@ -219,7 +219,7 @@ def test_tables_with_nothing_in_them() -> None:
         compare(TABLE.iloc[:0])
     with pytest.raises(NothingToCompare, match="none of the 54 cells has a score"):
         compare(TABLE.assign(status="failed"))
-    with pytest.raises(BadValue, match="a table that has metric, direction"):
+    with pytest.raises(BadValue, match="also has the columns metric, direction"):
         compare(TABLE.drop(columns=["metric", "direction"]))
 
 

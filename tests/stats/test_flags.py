@@ -133,7 +133,7 @@ def test_rest_without_spread_is_left_out_of_the_range() -> None:
 def test_few_pairs_are_not_judged(n: int) -> None:
     found = flag_pair(pair_of([0.1, 0.5, 0.2, 9.0][:n]))
     assert (found.skewness_limit, found.is_skewed, found.has_outlier) == (None, False, False)
-    assert f"{n} pairs are too few" in found.note
+    assert f"too few seeds to judge skew and outliers: {n}," in found.note
     assert json.loads(to_json(found))["skewness_limit"] is None
 
 

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from gnz_track.datasets.homes import folder_name
-from gnz_track.errors import BadValue, DataMissing, ProgramFailed
+from gnz_track.datasets.sources.fetch_errors import ProgramFailed
+from gnz_track.errors import BadValue, DataMissing
 
 __all__ = ["find_repository", "frozen_folders", "pull", "push", "tracked_folders"]
 

@@ -1,4 +1,4 @@
-"""What goes wrong between an origin of raw files and the raw folder."""
+"""What goes wrong between an origin of raw files and the raw folder, and on the way to a remote."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from gnz_track.errors import DataMissing, GnzError
 
-__all__ = ["ArchiveUnusable", "DataRetired", "DownloadFailed", "ExtraMissing", "FetchFailed"]
+__all__ = ["ArchiveUnusable", "DataRetired", "DownloadFailed", "ExtraMissing", "FetchFailed", "ProgramFailed"]
 
 # A raw folder may want hundreds of files, and a sentence holds a few.
 _MOST_NAMES = 8
@@ -73,3 +73,11 @@ def _listed(names: Iterable[str]) -> str:
     names = list(names)
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return (", ".join(names[:_MOST_NAMES]) or "the files of its raw folder") + more
+
+
+class ProgramFailed(GnzError):
+    """Another program that ended with an error of its own."""
+
+    def __init__(self, program: str, code: int, reason: str) -> None:
+        super().__init__(f"{program!r} ended with code {code}: {reason}. See more with: {program} --verbose")
+        self.program, self.code = program, code
