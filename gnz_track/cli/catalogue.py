@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from gnz_track.types import DatasetRow
 
 __all__ = ["add_to", "models", "protocols", "tasks"]
 
@@ -22,9 +25,10 @@ def tasks(
     category: Annotated[str, typer.Option(help="Only one research area.")] = "",
     task_type: Annotated[str, typer.Option(help="Only one kind of problem.")] = "",
 ) -> None:
-    """List the tasks: dataset, kind of problem, epochs, size, source and licence."""
+    """List the tasks: kind of problem, epochs, what is to be fetched, how long a cell takes, licence and size."""
     from gnz_track.cli.tables import print_rows
     from gnz_track.datasets.catalogue import DATASETS, SUITES, TASKS, iter_tasks
+    from gnz_track.datasets.rows.times import SECONDS
 
     chosen = iter_tasks(category=category or None, task_type=task_type or None)
     if suite:
@@ -35,11 +39,36 @@ def tasks(
         row = DATASETS.get(task.dataset) if task.dataset in DATASETS else None
         sizes = " ".join(f"{name.removeprefix('n_')}={size}" for name, size in row.expected.items()) if row else ""
         suites = ",".join(name for name in SUITES if task.name in SUITES.get(name).tasks)
-        needs = "" if row is None else ("raw files" if row.raw else "nothing")
-        licence = row.licence if row else ""
-        rows.append((task.name, task.category, task.task_type, task.epochs, suites, needs, licence, sizes))
-    columns = ("task", "category", "task type", ">epochs", "suites", "needs", "licence", "size")
+        seconds = f"{SECONDS[task.name]:.1f}" if task.name in SECONDS else "-"
+        rows.append(
+            (
+                task.name,
+                task.category,
+                task.task_type,
+                task.epochs,
+                seconds,
+                suites,
+                _download(row),
+                row.licence if row else "",
+                sizes,
+            )
+        )
+    columns = ("task", "category", "task type", ">epochs", ">s/cell", "suites", ">download", "licence", "size")
     print_rows(f"{len(rows)} of {len(TASKS)} tasks", columns, rows)
+    known = [SECONDS[task.name] for task in chosen if task.name in SECONDS]
+    if known:
+        typer.echo(
+            f"\na seed of a model on {len(known)} of these tasks takes about {sum(known) / 60:.1f} min on one core; "
+            "what past runs say: gnz run --dry-run"
+        )
+
+
+def _download(row: DatasetRow | None) -> str:
+    """Return how much is to be fetched for a dataset; nothing for what is generated."""
+    from gnz_track.cli.data_list import show_bytes
+    from gnz_track.datasets.sources.fetching import n_bytes_of
+
+    return "-" if row is None or not row.raw or row.retired else show_bytes(n_bytes_of(row))
 
 
 def models(*, task_type: Annotated[str, typer.Option(help="Only models that serve it.")] = "") -> None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from gnz_track.cli.home import choose_home
 from gnz_track.kinds import Category, TaskType
-
-if TYPE_CHECKING:
-    from gnz_track.types import DatasetRow
 
 __all__ = ["add_to", "list_datasets", "show_bytes"]
 
@@ -35,6 +32,7 @@ def list_datasets(
     from gnz_track.datasets.catalogue import DATASETS
     from gnz_track.datasets.sources.fetching import n_bytes_of
     from gnz_track.datasets.sources.raw_folders import parse_mirror
+    from gnz_track.datasets.states import state_of
 
     home, found = choose_home(home), parse_mirror(mirror)
     areas = {Category(category)} if category else set(Category)
@@ -47,7 +45,7 @@ def list_datasets(
             ", ".join(row.task_types),
             row.licence,
             show_bytes(n_bytes_of(row)) if row.raw and not row.retired else "-",
-            _state(row, home, found),
+            state_of(row, home=home, mirror=found).short,
         )
         for row in chosen
     ]
@@ -64,22 +62,3 @@ def show_bytes(n_bytes: int | None) -> str:
     if n_bytes is None:
         return "unknown"
     return next((f"{n_bytes / size:.1f} {unit}" for size, unit in _UNITS if n_bytes >= size), f"{n_bytes} B")
-
-
-def _state(row: DatasetRow, home: Path, mirror: Path | str | None) -> str:
-    from gnz_track.datasets.homes import folder_name
-    from gnz_track.datasets.readers.extras import missing_library
-    from gnz_track.datasets.sources.raw_folders import find_complete
-
-    if next(iter((home / folder_name(row.name)).glob("**/card.json")), None):
-        return "frozen"
-    missing = missing_library(row)
-    has_files = bool(row.raw) and find_complete(row, home=home, mirror=mirror) is not None
-    states = {
-        "retired": bool(row.retired) and not has_files,
-        f"needs {missing}: pip install 'gnz-track[{row.extra}]'": bool(missing),
-        "raw files here": has_files,
-        "generated": not row.raw,
-        "to fetch": bool(row.origins),
-    }
-    return next((state for state, holds in states.items() if holds), "from a mirror only")

@@ -29,10 +29,11 @@ class State(enum.StrEnum):
 
 @dataclass(frozen=True)
 class RowState:
-    """The state of a row and the reason for it, one sentence."""
+    """The state of a row, the reason for it in a sentence, and both in a word or two."""
 
     state: State
     reason: str
+    short: str
 
 
 def state_of(row: DatasetRow, *, home: Path, mirror: Path | str | None = None) -> RowState:
@@ -42,15 +43,19 @@ def state_of(row: DatasetRow, *, home: Path, mirror: Path | str | None = None) -
     come from an address that nothing but a download can try. A mirror at an address is not asked.
     """
     if _is_frozen(row, home):
-        return RowState(State.ok, "frozen in the data home")
+        return RowState(State.ok, "frozen in the data home", "frozen")
     place = find_complete(row, home=home, mirror=mirror) if row.raw else None
     if row.raw and place is None and row.retired:
-        return RowState(State.retired, row.retired)
-    if missing_library(row):
-        return RowState(State.needs_extra, f"pip install 'gnz-track[{row.extra}]'")
+        return RowState(State.retired, row.retired, "retired")
+    missing = missing_library(row)
+    if missing:
+        command = f"pip install 'gnz-track[{row.extra}]'"
+        return RowState(State.needs_extra, command, f"needs {missing}: {command}")
     if not row.raw:
-        return RowState(State.ok, "generated here")
-    return _absent(row) if place is None else RowState(State.ok, f"raw files in {_root_of(place, home)}")
+        return RowState(State.ok, "generated here", "generated")
+    if place is None:
+        return _absent(row)
+    return RowState(State.ok, f"raw files in {_root_of(place, home)}", "raw files here")
 
 
 def _is_frozen(row: DatasetRow, home: Path) -> bool:
@@ -65,6 +70,9 @@ def _root_of(place: Path, home: Path) -> str:
 def _absent(row: DatasetRow) -> RowState:
     archive = next((origin.file for origin in row.origins if isinstance(origin, PackageFile)), "")
     if archive:
-        return RowState(State.to_fetch, f"ships in {archive}")
+        return RowState(State.to_fetch, f"ships in {archive}", "to fetch")
     urls = [origin.url for origin in row.origins if isinstance(origin, Download)]
-    return RowState(State.not_reachable, f"no raw files here; {urls[0] if urls else 'no address is known'}")
+    if not urls:
+        return RowState(State.not_reachable, "no raw files here; no address is known", "from a mirror only")
+    # Whether an address answers is not asked: listing is quick, and works without any network.
+    return RowState(State.not_reachable, f"no raw files here; {urls[0]}", "to fetch")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import pytest
 from gnz_track import __version__
 from gnz_track.cli.tables import print_failures, print_rows
 from gnz_track.datasets.catalogue import SUITES, TASKS, iter_tasks
+from gnz_track.datasets.rows.times import SECONDS
 from gnz_track.models.catalogue import MODELS
 from gnz_track.training.protocols import PROTOCOLS
 
@@ -20,7 +22,8 @@ Gnz = Callable[..., Any]
 
 
 def first_column(out: str) -> list[str]:
-    return [line.split()[0] for line in out.splitlines()[2:]]
+    """Return the first words of a table, which ends at an empty line."""
+    return [line.split()[0] for line in out.partition("\n\n")[0].splitlines()[2:]]
 
 
 def test_tasks_are_listed(gnz: Gnz) -> None:
@@ -28,8 +31,17 @@ def test_tasks_are_listed(gnz: Gnz) -> None:
     assert (answer.code, answer.err) == (0, "")
     assert first_column(answer.out) == TASKS.names()
     (cora,) = (line for line in answer.out.splitlines() if line.startswith("cora "))
-    for word in ("social", "node_cls", "100", "classic", "raw files", "MIT", "nodes=2708", "classes=7"):
+    for word in ("social", "node_cls", "100", "classic", "unknown", "MIT", "nodes=2708", "classes=7"):
         assert word in cora
+
+
+def test_a_suite_tells_downloads_and_times(gnz: Gnz) -> None:
+    answer = gnz("tasks", "--suite", "ten")
+    for name in SUITES.get("ten").tasks:
+        (line,) = (line for line in answer.out.splitlines() if line.startswith(f"{name} "))
+        assert re.search(r" \d+\.\d [KM]iB ", line), "what is to be fetched"
+        assert f" {SECONDS[name]:.1f} " in line
+    assert f"on {len(SUITES.get('ten').tasks)} of these tasks takes about" in answer.out
 
 
 @pytest.mark.parametrize(
