@@ -30,14 +30,13 @@ from gnz_track.errors import BadValue
 from gnz_track.models.building import Sizes
 from gnz_track.runs.model_inputs import Terms, collection_of, sizes_of, unfit, whole_graph_of
 from gnz_track.training.objectives import (
-    EdgeObjective,
+    ClassObjective,
     GraphObjective,
     LinkObjective,
-    NodeObjective,
     Objective,
     TripleObjective,
 )
-from gnz_track.training.scorers import EdgeScorer, GraphScorer, LinkScorer, NodeScorer, Scorer, TripleScorer
+from gnz_track.training.scorers import ClassScorer, GraphScorer, LinkScorer, Scorer, TripleScorer
 from gnz_track.types import TaskType
 
 __all__ = ["Problem", "Terms", "pose"]
@@ -70,8 +69,13 @@ def _pose_nodes(dataset: FrozenDataset, terms: Terms) -> Problem:
     data = whole_graph_of(dataset, dataset.global_edge_index, terms)
     data.y = _visible(labels, parts.train).to(terms.device)
     return Problem(
-        objective=NodeObjective(data, *_with_labels(parts.train, labels, terms.device), width=dataset.n_classes),
-        scorers={name: NodeScorer(*_with_labels(nodes, labels, terms.device)) for name, nodes in _held_out(parts)},
+        objective=ClassObjective(
+            data,
+            *_with_labels(parts.train, labels, terms.device),
+            n_rows=dataset.n_nodes,
+            width=dataset.n_classes,
+        ),
+        scorers={name: ClassScorer(*_with_labels(nodes, labels, terms.device)) for name, nodes in _held_out(parts)},
         sizes=sizes_of(dataset, data, terms, out_channels=dataset.n_classes),
         split_digest=parts.digest,
     )
@@ -90,8 +94,10 @@ def _pose_edges(dataset: FrozenDataset, terms: Terms) -> Problem:
         data.edge_label_attr = features.float().reshape(labels.numel(), -1).to(terms.device)
     n_classes = max(int(labels.max()) + 1, 0)
     return Problem(
-        objective=EdgeObjective(data, *_with_labels(parts.train, labels, terms.device), width=n_classes),
-        scorers={name: EdgeScorer(*_with_labels(edges, labels, terms.device)) for name, edges in _held_out(parts)},
+        objective=ClassObjective(
+            data, *_with_labels(parts.train, labels, terms.device), n_rows=labels.numel(), width=n_classes
+        ),
+        scorers={name: ClassScorer(*_with_labels(edges, labels, terms.device)) for name, edges in _held_out(parts)},
         sizes=replace(
             sizes_of(dataset, data, terms, out_channels=n_classes),
             n_edge_features=0 if features is None else data.edge_label_attr.size(1),

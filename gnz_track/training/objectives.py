@@ -22,7 +22,7 @@ from torch_geometric.data import Data
 from gnz_track.errors import ModelInvalid
 from gnz_track.training.graphs import GraphCollection
 
-__all__ = ["EdgeObjective", "GraphObjective", "LinkObjective", "NodeObjective", "Objective", "TripleObjective"]
+__all__ = ["ClassObjective", "GraphObjective", "LinkObjective", "Objective", "TripleObjective"]
 
 
 class Objective(Protocol):
@@ -42,41 +42,16 @@ class Objective(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class NodeObjective:
-    """Cross-entropy over training nodes ``[n]`` with labels ``[n]``; predicts logits ``[n_nodes, classes]``."""
+class ClassObjective:
+    """Cross-entropy over training parts of one graph, nodes or labelled edges: places ``rows [n]``, ``labels [n]``.
 
-    data: Data
-    nodes: Tensor
-    labels: Tensor
-    # Columns that the model must return; 0 checks nothing.
-    width: int = 0
-
-    def batches(self, generator: Generator) -> Iterator[Data]:
-        """Yield the whole graph, once."""
-        del generator
-        yield copy.copy(self.data)
-
-    def loss(self, model: nn.Module, batch: Data) -> tuple[Tensor, int]:
-        """Return the cross-entropy of the training nodes."""
-        logits = _checked(model, model(batch), batch.num_nodes, self.width)
-        return functional.cross_entropy(logits.index_select(0, self.nodes), self.labels), self.nodes.numel()
-
-    def predict(self, model: nn.Module) -> Tensor:
-        """Return the logits of all nodes ``[n_nodes, classes]``."""
-        logits: Tensor = model(copy.copy(self.data))
-        return logits
-
-
-@dataclass(frozen=True, eq=False)
-class EdgeObjective:
-    """Cross-entropy over training edges ``[n]``, columns of ``data.edge_label_index``, with labels ``[n]``.
-
-    Predicts logits of all labelled edges ``[n_labelled, classes]``.
+    Predicts the logits of all ``n_rows`` of them ``[n_rows, classes]``.
     """
 
     data: Data
-    edges: Tensor
+    rows: Tensor
     labels: Tensor
+    n_rows: int
     # Columns that the model must return; 0 checks nothing.
     width: int = 0
 
@@ -86,12 +61,12 @@ class EdgeObjective:
         yield copy.copy(self.data)
 
     def loss(self, model: nn.Module, batch: Data) -> tuple[Tensor, int]:
-        """Return the cross-entropy of the training edges."""
-        logits = _checked(model, model(batch), self.data.edge_label_index.size(1), self.width)
-        return functional.cross_entropy(logits.index_select(0, self.edges), self.labels), self.edges.numel()
+        """Return the cross-entropy of the training parts."""
+        logits = _checked(model, model(batch), self.n_rows, self.width)
+        return functional.cross_entropy(logits.index_select(0, self.rows), self.labels), self.rows.numel()
 
     def predict(self, model: nn.Module) -> Tensor:
-        """Return the logits of all labelled edges ``[n_labelled, classes]``."""
+        """Return the logits of all nodes, or of all labelled edges ``[n_rows, classes]``."""
         logits: Tensor = model(copy.copy(self.data))
         return logits
 

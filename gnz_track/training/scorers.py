@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from gnz_track.errors import BadValue
 from gnz_track.training.metrics import FUNCTIONS, rank_metrics
 
-__all__ = ["EdgeScorer", "GraphScorer", "LinkScorer", "NodeScorer", "Scorer", "TripleScorer"]
+__all__ = ["ClassScorer", "GraphScorer", "LinkScorer", "Scorer", "TripleScorer"]
 
 
 class Scorer(Protocol):
@@ -42,25 +42,25 @@ def _arrays(labels: Tensor, outputs: Tensor) -> tuple[Any, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class NodeScorer:
-    """Classes of held-out nodes ``[n]``, from logits of all nodes."""
+class ClassScorer:
+    """Classes of held-out nodes or labelled edges: places ``rows [n]`` among the logits of all of them."""
 
-    nodes: Tensor
+    rows: Tensor
     labels: Tensor
 
     def score(self, model: nn.Module, prediction: Tensor, metric: str) -> float:
         """Return one metric; ``auc`` for two classes uses the margin between them."""
         del model
         _check(metric, _class_metrics(prediction))
-        return _score_classes(self.labels, prediction.index_select(0, self.nodes), metric)
+        return _score_classes(self.labels, prediction.index_select(0, self.rows), metric)
 
     def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
-        """Return accuracy, and AUC and average precision where there are two classes."""
+        """Return accuracy and macro F1, and AUC and average precision where there are two classes."""
         return {name: self.score(model, prediction, name) for name in _class_metrics(prediction)}
 
 
 def _class_metrics(logits: Tensor) -> tuple[str, ...]:
-    return ("accuracy", "auc", "average_precision") if logits.size(1) == 2 else ("accuracy",)
+    return ("accuracy", "f1_macro", "auc", "average_precision") if logits.size(1) == 2 else ("accuracy", "f1_macro")
 
 
 def _score_classes(labels: Tensor, logits: Tensor, metric: str) -> float:
@@ -70,27 +70,6 @@ def _score_classes(labels: Tensor, logits: Tensor, metric: str) -> float:
 
 
 _OF_DECISIONS = ("accuracy", "f1_macro")
-
-
-@dataclass(frozen=True, eq=False)
-class EdgeScorer:
-    """Classes of held-out edges ``[n]``, columns of ``edge_label_index``, from logits of all labelled edges."""
-
-    edges: Tensor
-    labels: Tensor
-
-    def score(self, model: nn.Module, prediction: Tensor, metric: str) -> float:
-        """Return one metric; ``auc`` for two classes uses the margin between them."""
-        del model
-        _check(metric, self._metrics(prediction))
-        return _score_classes(self.labels, prediction.index_select(0, self.edges), metric)
-
-    def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
-        """Return accuracy and macro F1, and AUC and average precision where there are two classes."""
-        return {name: self.score(model, prediction, name) for name in self._metrics(prediction)}
-
-    def _metrics(self, prediction: Tensor) -> tuple[str, ...]:
-        return (*_class_metrics(prediction), "f1_macro")
 
 
 @dataclass(frozen=True, eq=False)

@@ -115,7 +115,7 @@ def test_seed_chooses_the_split_column(world: Worlds, frozen: Freezer) -> None:
     masks = columns.graphs[0].train_mask
     for seed in range(5):
         problem = pose_world(columns, frozen, seed=seed)
-        assert torch.equal(problem.objective.nodes, masks[:, seed % 3].nonzero().flatten())
+        assert torch.equal(problem.objective.rows, masks[:, seed % 3].nonzero().flatten())
 
 
 # Labels in sight -------------------------------------------------------------------------------------------------
@@ -129,8 +129,8 @@ def test_nodes_show_labels_of_training_only(world: Worlds, frozen: Freezer) -> N
     assert (shown[~data.train_mask] == -1).all()
     assert set(problem.objective.data.keys()) == {"x", "y", "edge_index", "num_nodes"}
     for name, scorer in problem.scorers.items():
-        assert torch.equal(scorer.nodes, data[f"{name}_mask"].nonzero().flatten())
-        assert torch.equal(scorer.labels, data.y[scorer.nodes])
+        assert torch.equal(scorer.rows, data[f"{name}_mask"].nonzero().flatten())
+        assert torch.equal(scorer.labels, data.y[scorer.rows])
 
 
 EDGES = ["edges", "edges, directed", "edges, split columns", "edges, several graphs"]
@@ -149,8 +149,8 @@ def test_edges_show_labels_of_training_only(name: str, world: Worlds, frozen: Fr
     # PyG adds the first node of each graph to what is named an index.
     assert torch.equal(data.edge_label_index, Batch.from_data_list(world(name).graphs).edge_label_index)
     for part, scorer in problem.scorers.items():
-        assert torch.equal(scorer.edges, getattr(parts, part))
-        assert torch.equal(scorer.labels, labels[scorer.edges])
+        assert torch.equal(scorer.rows, getattr(parts, part))
+        assert torch.equal(scorer.labels, labels[scorer.rows])
 
 
 def test_other_tasks_on_a_graph_with_labelled_edges_do_not_see_them(world: Worlds, tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ from gnz_track.training.acceleration import attach
 from gnz_track.training.graphs import GraphCollection
 from gnz_track.training.loop import Settings
 from gnz_track.training.metrics import METRICS
-from gnz_track.training.objectives import EdgeObjective, GraphObjective, LinkObjective, NodeObjective, TripleObjective
-from gnz_track.training.scorers import EdgeScorer, GraphScorer, LinkScorer, NodeScorer, TripleScorer
+from gnz_track.training.objectives import ClassObjective, GraphObjective, LinkObjective, TripleObjective
+from gnz_track.training.scorers import ClassScorer, GraphScorer, LinkScorer, TripleScorer
 from gnz_track.types import Optimiser, Selection
 
 NAN = float("nan")
@@ -66,8 +66,8 @@ def nodes() -> Toy:
     data, classes = _communities()
     train, val, test = torch.randperm(40, generator=_generator()).split([16, 12, 12])
     data.y = torch.full((40,), -1).index_copy(0, train, classes[train])
-    scorers = {"val": NodeScorer(val, classes[val]), "test": NodeScorer(test, classes[test])}
-    return Toy(lambda: MLP(6, 8, 2), NodeObjective(data, train, classes[train]), scorers, "accuracy")
+    scorers = {"val": ClassScorer(val, classes[val]), "test": ClassScorer(test, classes[test])}
+    return Toy(lambda: MLP(6, 8, 2), ClassObjective(data, train, classes[train], len(classes)), scorers, "accuracy")
 
 
 def _graphs(kind: str, labels: Tensor, metric: str) -> Toy:
@@ -136,8 +136,13 @@ def edges() -> Toy:
     labels = classes[data.edge_label_index].sum(dim=0)
     train, val, test = torch.randperm(labels.numel(), generator=_generator())[:300].split(100)
     data.edge_label = torch.full_like(labels, -1).index_copy(0, train, labels[train])
-    scorers = {"val": EdgeScorer(val, labels[val]), "test": EdgeScorer(test, labels[test])}
-    return Toy(lambda: EdgeHead(MLP(6, 8, 8), 8, 3), EdgeObjective(data, train, labels[train]), scorers, "accuracy")
+    scorers = {"val": ClassScorer(val, labels[val]), "test": ClassScorer(test, labels[test])}
+    return Toy(
+        lambda: EdgeHead(MLP(6, 8, 8), 8, 3),
+        ClassObjective(data, train, labels[train], len(labels)),
+        scorers,
+        "accuracy",
+    )
 
 
 TOYS = {make.__name__: make for make in (nodes, graph_classes, graph_labels, graph_numbers, links, triples, edges)}

@@ -158,7 +158,7 @@ def _loss(objective: Any, model: nn.Module) -> float:
 def test_the_loss_of_nodes_is_that_of_training_nodes(toys: Toys) -> None:
     toy = toys["nodes"]()
     model = toy.model().eval()
-    logits = model(toy.objective.data)[toy.objective.nodes]
+    logits = model(toy.objective.data)[toy.objective.rows]
     assert _loss(toy.objective, model) == functional.cross_entropy(logits, toy.objective.labels).item()
 
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from gnz_track.errors import BadValue
 from gnz_track.models.adapters import LinkHead, TripleHead
 from gnz_track.training.metrics import METRICS, auc, average_precision
-from gnz_track.training.scorers import CHUNK, GraphScorer, LinkScorer, NodeScorer, TripleScorer
+from gnz_track.training.scorers import CHUNK, ClassScorer, GraphScorer, LinkScorer, TripleScorer
 
 MODEL = nn.Identity()
 N_NODES, N_RELATIONS = 6, 2
@@ -136,21 +136,22 @@ LOGITS = torch.tensor([[0.9, 0.1], [0.2, 0.7], [0.6, 0.5], [0.3, 0.4], [9.0, 9.0
 
 def test_nodes_are_scored_where_they_are_held_out() -> None:
     nodes, labels = torch.tensor([3, 0, 2]), torch.tensor([0, 0, 1])
-    found = NodeScorer(nodes, labels).score_fully(MODEL, LOGITS)
+    found = ClassScorer(nodes, labels).score_fully(MODEL, LOGITS)
     margin = np.array([0.1, -0.8, -0.1])
     assert found == {
         "accuracy": pytest.approx(1 / 3),
+        "f1_macro": pytest.approx(1 / 4),
         "auc": auc(labels.numpy(), margin),
         "average_precision": average_precision(labels.numpy(), margin),
     }
     three = torch.cat([LOGITS, torch.zeros(5, 1)], dim=1)
-    assert NodeScorer(nodes, labels).score_fully(MODEL, three).keys() == {"accuracy"}
+    assert ClassScorer(nodes, labels).score_fully(MODEL, three).keys() == {"accuracy", "f1_macro"}
 
 
 def test_graphs_are_scored_by_their_kind() -> None:
     rows, nan = torch.tensor([1, 0]), math.nan
     classes = GraphScorer(rows, torch.tensor([1, 1]), "classes").score_fully(MODEL, LOGITS[:, [0, 1, 0]])
-    assert classes == {"accuracy": 0.5}
+    assert classes == {"accuracy": 0.5, "f1_macro": pytest.approx(1 / 3)}
     numbers = GraphScorer(rows, torch.tensor([[1.2, nan], [0.4, 0.1]]), "numbers").score_fully(MODEL, LOGITS)
     assert numbers == {"mae": pytest.approx(0.5), "mse": pytest.approx((1.0 + 0.25) / 3)}
     labels = torch.tensor([[0.0, 1.0], [1.0, nan]])
@@ -165,7 +166,7 @@ def test_links_are_scored_by_their_codes() -> None:
 
 
 SCORERS: dict[str, tuple[Any, Any, Tensor]] = {
-    "nodes": (NodeScorer(torch.tensor([0]), torch.tensor([0])), MODEL, LOGITS[:, [0, 1, 0]]),
+    "nodes": (ClassScorer(torch.tensor([0]), torch.tensor([0])), MODEL, LOGITS[:, [0, 1, 0]]),
     "classes": (GraphScorer(torch.tensor([0]), torch.tensor([0]), "classes"), MODEL, LOGITS[:, [0, 1, 0]]),
     "labels": (GraphScorer(torch.tensor([0]), torch.ones(1, 2), "labels"), MODEL, LOGITS),
     "numbers": (GraphScorer(torch.tensor([0]), torch.ones(1, 2), "numbers"), MODEL, LOGITS),
