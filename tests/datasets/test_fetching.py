@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
 import shutil
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -396,10 +397,17 @@ def test_ending_the_iteration_stops_the_rest_and_keeps_its_parts(server: FileSer
     assert 0 < kept[".part"] < 2_000_000
 
 
-def _fetch_in_process(address: str, home: str, name: str) -> None:
-    content = Path(home, "content").read_bytes()
-    origin = Download(url=address, sha256=hashlib.sha256(content).hexdigest(), members=MEMBERS)
-    fetch(_row(origin, raw=f"{name}/raw"), home=Path(home))
+# Processes of their own kind: those of multiprocessing leave one behind that other tests would find.
+FETCHER = """
+import hashlib, pathlib, sys
+sys.path[:0] = sys.argv[4:]
+from test_fetching import MEMBERS, _row
+from gnz_track.datasets.sources.fetching import fetch
+from gnz_track.origins import Download
+address, home, name = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
+sha256 = hashlib.sha256((home / "content").read_bytes()).hexdigest()
+fetch(_row(Download(url=address, sha256=sha256, members=MEMBERS), raw=f"{name}/raw"), home=home)
+"""
 
 
 def test_two_processes_fetch_an_archive_once(server: FileServer, wheel: bytes, tmp_path: Path) -> None:
@@ -410,17 +418,13 @@ def test_two_processes_fetch_an_archive_once(server: FileServer, wheel: bytes, t
         request.answer(200, wheel)
 
     server.routes["/a.zip"] = slowly
-    context = multiprocessing.get_context("spawn")
     names = ("same", "same", "other")
+    here = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
     ones = [
-        context.Process(target=_fetch_in_process, args=(f"{server.address}/a.zip", str(tmp_path), name))
+        subprocess.Popen([sys.executable, "-c", FETCHER, f"{server.address}/a.zip", str(tmp_path), name, *here])
         for name in names
     ]
-    for one in ones:
-        one.start()
-    for one in ones:
-        one.join(60)
-    assert [one.exitcode for one in ones] == [0, 0, 0]
+    assert [one.wait(60) for one in ones] == [0, 0, 0]
     assert server.paths() == ["/a.zip"]
     assert {name: _below(tmp_path / "raw" / name / "raw") for name in names} == dict.fromkeys(names, EXPECTED)
     assert not list(tmp_path.rglob("*.lock"))

@@ -316,16 +316,23 @@ def test_changed_byte_is_named_with_both_digests_and_the_next_command(past: Past
     )
 
 
+NINE = Data(num_nodes=9, edge_index=Tensor([[0, 1], [1, 2]]).long())
+
+
 def test_whole_data_of_another_digest_are_not_taken(past: Past) -> None:
-    folder = past.home / "les_miserables"
-    dataset = freeze(
-        Data(num_nodes=9, edge_index=Tensor([[0, 1], [1, 2]]).long()), folder, row=DATASETS.get(folder.name)
-    )
-    run_id = past.runs["les_miserables", "GCN"]
+    folder = past.home / "planted_partition"
+    dataset = freeze(NINE, folder, row=DATASETS.get(folder.name))
+    run_id = past.runs["planted_partition", "GCN"]
     then = read_run(past.address, run_id).tags[schema.DATASET_DIGEST]
     with pytest.raises(NotReproducible, match=f"of digest {then}, and here it is {dataset.digest}") as caught:
         past.again(run_id)
-    assert f"gnz_track {VERSION}: gnz data get les_miserables" in str(caught.value)
+    assert f"gnz_track {VERSION}: gnz data get planted_partition" in str(caught.value)
+
+
+def test_data_that_are_not_those_of_the_catalogue_are_made_again(past: Past) -> None:
+    row = DATASETS.get("les_miserables")
+    assert freeze(NINE, past.home / row.name, row=row).digest != row.checksum
+    assert past.again(past.runs[row.name, "GCN"]).verdict is Verdict.bit_identical
 
 
 def test_own_data_are_found_by_their_digest(address: Address, world: Callable[[str], Any], tmp_path: Path) -> None:
