@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import betaincinv, gammaln, ndtri, stdtrit
 
 from gnz_track.errors import BadValue
+from gnz_track.records import make_records
 from gnz_track.stats.inputs import check_level
 from gnz_track.stats.joins import PairRows, SeedPairs, stack
 from gnz_track.stats.noncentral import FloatArray, noncentrality_at
@@ -119,19 +120,15 @@ def effects_rows(
     """Return :func:`effects` of many pairs at once."""
     check_level("alpha", alpha)
     rows = stack(pairs)
-    columns = zip(
-        rows.n_pairs.tolist(),
-        _means(rows, alpha),
-        _standardised(rows, alpha),
-        _superiorities(rows, alpha, share_interval),
-        _plain(_rank_biserial(rows)),
-        _plain(_hodges_lehmann(rows)),
-        strict=True,
-    )
-    return tuple(
-        Effects(n_pairs=n, mean=mean, standardised=d_z, superiority=share, rank_biserial=r, hodges_lehmann=shift)
-        for n, mean, d_z, share, r, shift in columns
-    )
+    columns = {
+        "n_pairs": rows.n_pairs.tolist(),
+        "mean": _means(rows, alpha),
+        "standardised": _standardised(rows, alpha),
+        "superiority": _superiorities(rows, alpha, share_interval),
+        "rank_biserial": _plain(_rank_biserial(rows)),
+        "hodges_lehmann": _plain(_hodges_lehmann(rows)),
+    }
+    return tuple(make_records(Effects, columns))
 
 
 def mean_advantage(pair: SeedPairs, *, alpha: float = 0.05) -> MeanAdvantage:
@@ -179,21 +176,18 @@ SHARE_INTERVALS: dict[str, Callable[[FloatArray, FloatArray, float], tuple[Float
 }
 
 
-def _means(rows: PairRows, alpha: float) -> Iterator[MeanAdvantage]:
+def _means(rows: PairRows, alpha: float) -> list[MeanAdvantage]:
     mean, sd = moments(rows)
-    n = rows.n_pairs
+    n, is_degenerate = rows.n_pairs, rows.is_degenerate
     half = stdtrit(np.maximum(n - 1, 1), 1 - alpha / 2) * sd / np.sqrt(np.maximum(n, 1))
-    columns = (n.tolist(), *(_plain(x) for x in (mean, sd, mean - half, mean + half)), rows.is_degenerate.tolist())
-    for n_pairs, centre, spread, low, high, is_degenerate in zip(*columns, strict=True):
-        note = TOO_FEW if n_pairs < 2 else NO_SPREAD if is_degenerate else ""
-        # A constant difference would get an interval of no width, which is certainty that nobody has.
-        known = (low, high) if not is_degenerate else (None, None)
-        yield MeanAdvantage(
-            n_pairs=n_pairs, alpha=alpha, mean=centre, sd=spread, low=known[0], high=known[1], note=note
-        )
+    # A constant difference would get an interval of no width, which is certainty that nobody has.
+    low, high = (np.where(is_degenerate, np.nan, end) for end in (mean - half, mean + half))
+    notes = np.where(n < 2, TOO_FEW, np.where(is_degenerate, NO_SPREAD, "")).tolist()
+    known = {name: _plain(x) for name, x in (("mean", mean), ("sd", sd), ("low", low), ("high", high))}
+    return make_records(MeanAdvantage, {"n_pairs": n.tolist(), "alpha": [alpha] * len(n), **known, "note": notes})
 
 
-def _standardised(rows: PairRows, alpha: float) -> Iterator[StandardisedAdvantage]:
+def _standardised(rows: PairRows, alpha: float) -> list[StandardisedAdvantage]:
     mean, sd = moments(rows)
     n = rows.n_pairs.astype(np.float64)
     is_known = (rows.n_pairs >= 2) & (np.nan_to_num(sd) > 0)
@@ -201,23 +195,14 @@ def _standardised(rows: PairRows, alpha: float) -> Iterator[StandardisedAdvantag
     d_z[is_known] = mean[is_known] / sd[is_known]
     low[is_known], high[is_known] = _d_z_interval(d_z[is_known], n[is_known], alpha)
     factor = np.where(is_known, hedges_factor(n), np.nan)
-    columns = (_plain(x) for x in (d_z, low, high, factor, factor * d_z, factor * low, factor * high))
-    for n_pairs, is_zero, values in zip(
-        rows.n_pairs.tolist(), rows.is_all_zero.tolist(), zip(*columns, strict=True), strict=True
-    ):
-        d, d_low, d_high, j, g, g_low, g_high = values
-        yield StandardisedAdvantage(
-            n_pairs=n_pairs,
-            alpha=alpha,
-            d_z=d,
-            low=d_low,
-            high=d_high,
-            factor=j,
-            hedges=g,
-            hedges_low=g_low,
-            hedges_high=g_high,
-            note=_why_not_standardised(n_pairs, is_zero=is_zero, is_known=d is not None),
-        )
+    numbers = {"d_z": d_z, "low": low, "high": high, "factor": factor}
+    hedged = {"hedges": factor * d_z, "hedges_low": factor * low, "hedges_high": factor * high}
+    columns = {name: _plain(x) for name, x in {**numbers, **hedged}.items()}
+    n_pairs = rows.n_pairs.tolist()
+    states = zip(n_pairs, rows.is_all_zero.tolist(), columns["d_z"], strict=True)
+    notes = [_why_not_standardised(size, is_zero=is_zero, is_known=d is not None) for size, is_zero, d in states]
+    constant = {"n_pairs": n_pairs, "alpha": [alpha] * len(n)}
+    return make_records(StandardisedAdvantage, {**constant, **columns, "note": notes})
 
 
 def _why_not_standardised(n_pairs: int, *, is_zero: bool, is_known: bool) -> str:
@@ -237,7 +222,7 @@ def _d_z_interval(d_z: FloatArray, n: FloatArray, alpha: float) -> tuple[FloatAr
     return np.where(d_z < 0, -far, near), np.where(d_z < 0, -near, far)
 
 
-def _superiorities(rows: PairRows, alpha: float, method: str) -> Iterator[Superiority]:
+def _superiorities(rows: PairRows, alpha: float, method: str) -> list[Superiority]:
     if method not in SHARE_INTERVALS:
         raise BadValue("share interval", method, ", ".join(SHARE_INTERVALS))
     n = rows.n_pairs
@@ -246,17 +231,11 @@ def _superiorities(rows: PairRows, alpha: float, method: str) -> Iterator[Superi
         share = ((d > 0).sum(axis=1) + 0.5 * (d == 0).sum(axis=1)) / np.where(n > 0, n, np.nan)
     trials = np.maximum(n, 1).astype(np.float64)
     low, high = SHARE_INTERVALS[method](np.nan_to_num(share), trials, alpha)
-    columns = (n.tolist(), *(_plain(np.where(n > 0, x, np.nan)) for x in (share, low, high)))
-    for n_pairs, estimate, lower, upper in zip(*columns, strict=True):
-        yield Superiority(
-            n_pairs=n_pairs,
-            alpha=alpha,
-            method=method,
-            share=estimate,
-            low=lower,
-            high=upper,
-            note="" if n_pairs else "no seeds in common",
-        )
+    known = {"share": share, "low": low, "high": high}
+    columns = {name: _plain(np.where(n > 0, x, np.nan)) for name, x in known.items()}
+    notes = np.where(n > 0, "", "no seeds in common").tolist()
+    constant = {"n_pairs": n.tolist(), "alpha": [alpha] * len(n), "method": [method] * len(n)}
+    return make_records(Superiority, {**constant, **columns, "note": notes})
 
 
 def _rank_biserial(rows: PairRows) -> FloatArray:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtr
 
+from gnz_track.records import make_records
 from gnz_track.stats.inputs import check_level
 from gnz_track.stats.joins import PairRows, SeedPairs, stack
 from gnz_track.stats.noncentral import FloatArray
@@ -138,41 +139,46 @@ def flag_rows(
     tests = [test.p for test in paired_t_rows(pairs)] if p is None else p
     dependence = _dependences(tests, _p_without_each(rows), levels)
     zero, degenerate = rows.is_all_zero.tolist(), rows.is_degenerate.tolist()
-    limits = {n: flag_limits(n) for n in set(rows.n_pairs.tolist())}
-    found = []
-    for row, (pair, level) in enumerate(zip(pairs, levels, strict=True)):
-        n = pair.n_pairs
-        skewness_limit, outlier_limit = limits[n] or (None, None)
-        low, high, decider = dependence[row]
-        skew, outlier = skews[row], ratios[row]
-        found.append(
-            PairFlags(
-                n_pairs=n,
-                alpha=level,
-                skewness=skew,
-                skewness_limit=skewness_limit,
-                is_skewed=skew is not None and skewness_limit is not None and abs(skew) > skewness_limit,
-                outlier_ratio=outlier,
-                outlier_limit=outlier_limit,
-                has_outlier=outlier is not None and outlier_limit is not None and outlier > outlier_limit,
-                farthest_seed=None if outlier is None else pair.seeds[farthest[row]],
-                p=tests[row],
-                p_low=low,
-                p_high=high,
-                hinges_on_one_seed=decider is not None,
-                deciding_seed=None if decider is None else pair.seeds[decider],
-                is_all_zero=zero[row],
-                is_degenerate=degenerate[row],
-                note=_note(n, outlier, is_flat=zero[row] or degenerate[row]),
-            )
-        )
-    return tuple(found)
+    limits = {n: flag_limits(n) or (None, None) for n in set(rows.n_pairs.tolist())}
+    n_pairs = rows.n_pairs.tolist()
+    skew_limits, ratio_limits = ([limits[n][place] for n in n_pairs] for place in (0, 1))
+    deciders = [decider for _, _, decider in dependence]
+    seeds = [pair.seeds for pair in pairs]
+    columns: dict[str, Sequence[object]] = {
+        "n_pairs": n_pairs,
+        "alpha": levels,
+        "skewness": skews,
+        "skewness_limit": skew_limits,
+        "is_skewed": _exceed(skews, skew_limits),
+        "outlier_ratio": ratios,
+        "outlier_limit": ratio_limits,
+        "has_outlier": _exceed(ratios, ratio_limits),
+        "farthest_seed": _seeds_at(seeds, [None if r is None else at for r, at in zip(ratios, farthest, strict=True)]),
+        "p": tests,
+        "p_low": [low for low, _, _ in dependence],
+        "p_high": [high for _, high, _ in dependence],
+        "hinges_on_one_seed": [decider is not None for decider in deciders],
+        "deciding_seed": _seeds_at(seeds, deciders),
+        "is_all_zero": zero,
+        "is_degenerate": degenerate,
+        "note": [_note(*item) for item in zip(n_pairs, ratios, zero, degenerate, strict=True)],
+    }
+    return tuple(make_records(PairFlags, columns))
 
 
-def _note(n: int, outlier: float | None, *, is_flat: bool) -> str:
+def _exceed(values: Sequence[float | None], limits: Sequence[float | None]) -> list[bool]:
+    pairs = zip(values, limits, strict=True)
+    return [value is not None and limit is not None and abs(value) > limit for value, limit in pairs]
+
+
+def _seeds_at(seeds: Sequence[tuple[int, ...]], places: Sequence[int | None]) -> list[int | None]:
+    return [None if place is None else known[place] for known, place in zip(seeds, places, strict=True)]
+
+
+def _note(n: int, outlier: float | None, is_all_zero: bool, is_degenerate: bool) -> str:  # noqa: FBT001  (columns)
     if n < FEWEST_FOR_SHAPE:
         return f"too few seeds to judge skew and outliers: {n}, and {FEWEST_FOR_SHAPE} are needed"
-    if is_flat:
+    if is_all_zero or is_degenerate:
         return "the differences have no spread"
     return "more than half of the differences are equal: outliers are not judged" if outlier is None else ""
 
