@@ -40,3 +40,14 @@ PROTOCOLS.add(
         description="as graphnetz, scored at the best validation epoch; stops after 50 epochs without a better one",
     ),
 )
+PROTOCOLS.add(
+    "graphnetz-identity",
+    Protocol(
+        name="graphnetz-identity",
+        version=1,
+        optimisers=_PUBLISHED,
+        selection=Selection.last_epoch,
+        features="identity",
+        description="as graphnetz; nodes without features are told apart by number, as in the published networks",
+    ),
+)

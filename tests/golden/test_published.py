@@ -25,6 +25,7 @@ def means(task: str, folder: Path) -> dict[str, Any]:
         tasks=[TASKS.get(task)],
         models=list(golden["scores"]),
         seeds=parse_seeds(golden["seeds"]),
+        protocol=golden.get("protocol", "graphnetz"),
         device="cpu",
         root=folder / "data",
         store=str(folder / "gnz.db"),
@@ -56,3 +57,9 @@ def test_random_tsp(tmp_path: Path) -> None:
 def test_cora(tmp_path: Path, mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GNZ_MIRROR", str(mirror))
     check("cora", tmp_path)
+
+
+@pytest.mark.mirror
+def test_euroroad(tmp_path: Path, mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GNZ_MIRROR", str(mirror))
+    check("euroroad", tmp_path)

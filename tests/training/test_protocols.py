@@ -19,7 +19,7 @@ PUBLISHED = {
 }
 
 
-@pytest.mark.parametrize("name", ["graphnetz", "best-val"])
+@pytest.mark.parametrize("name", ["graphnetz", "best-val", "graphnetz-identity"])
 def test_optimisers_are_the_published_ones(name: str) -> None:
     protocol = PROTOCOLS.get(name)
     found = {task: (o.lr, o.weight_decay, o.batch_size) for task, o in protocol.optimisers.items()}
