@@ -68,7 +68,10 @@ def report(  # noqa: PLR0913  (one parameter per flag)
     alpha: Annotated[float, typer.Option(help="Level of tests and intervals.")] = 0.05,
     margin: Annotated[float | None, typer.Option(help="Largest difference that does not matter.")] = None,
     posthoc: Annotated[str, typer.Option(help="Across tasks: wilcoxon-holm or nemenyi.")] = "wilcoxon-holm",
-    test: Annotated[str, typer.Option(help="Within tasks: t, wilcoxon, sign_flip, ...")] = "t",
+    test: Annotated[
+        str, typer.Option(help="Within tasks: t, wilcoxon, sign_flip, nadeau_bengio, anytime or fixed_looks.")
+    ] = "t",
+    split_sizes: Annotated[str, typer.Option(help="For nadeau_bengio: examples in training and test, as 150,19.")] = "",
     store: Store = "",
     ui: Annotated[str, typer.Option(help="Address of MLflow's user interface, for links to runs.")] = "",
     publish: Annotated[bool, typer.Option("--publish", help=PUBLISH)] = False,
@@ -80,7 +83,8 @@ def report(  # noqa: PLR0913  (one parameter per flag)
     from gnz_track.store.address import parse_address
 
     # A slip in these is told before anything is read.
-    choices = Choices(alpha=alpha, margin=margin, posthoc=posthoc, test=test)
+    sizes = _read_sizes(split_sizes)
+    choices = Choices(alpha=alpha, margin=margin, posthoc=posthoc, test=test, split_sizes=sizes)
     if publish and parquet is not None:
         raise BadValue("--publish", str(parquet), "a report of one sweep of a store", command="gnz report --publish")
     address = parse_address(store)
@@ -99,6 +103,15 @@ def report(  # noqa: PLR0913  (one parameter per flag)
         _publish(bundle, address, name)
     if opens:
         typer.launch(bundle.page.absolute().as_uri())
+
+
+def _read_sizes(text: str) -> tuple[int, int] | None:
+    if not text:
+        return None
+    parts = text.split(",")
+    if len(parts) != 2 or not all(part.strip().isdigit() for part in parts):
+        raise BadValue("--split-sizes", text, "two whole numbers, as 150,19: examples in training and in test")
+    return int(parts[0]), int(parts[1])
 
 
 def _read(address: Address, selection: Selection) -> BenchmarkReport:

@@ -43,7 +43,7 @@ __all__ = [
 
 _LISTING = "gnz tasks"
 
-DATASETS = Registry[DatasetRow]("dataset", command=_LISTING, entry_point_group="gnz_track.datasets")
+DATASETS = Registry[DatasetRow]("dataset", command="gnz data list", entry_point_group="gnz_track.datasets")
 TASKS = Registry[Task]("task", command=_LISTING, entry_point_group="gnz_track.tasks")
 SUITES = Registry[Suite]("suite", command=_LISTING, entry_point_group="gnz_track.suites")
 

@@ -40,7 +40,7 @@ def look_ahead(comparison: Comparison) -> Outlook:
 
     By the paired t at alpha / m with the chosen power, for the observed effects: for planning, no evidence.
     """
-    pairs = [pair for pair in comparison.pairs if pair.verdict is Verdict.undetermined]
+    pairs = [pair for pair in comparison.pairs if pair.verdict is Verdict.undetermined and pair.n_pairs]
     needed = sorted(
         max(1, pair.seeds_for_observed - pair.n_pairs)
         for pair in pairs

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from gnz_track.datasets.catalogue import TASKS
+from gnz_track.datasets.rows.times import SECONDS
 from gnz_track.errors import StoreUnreachable
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.plan import Plan
@@ -77,7 +79,7 @@ def make_agenda(plan: Plan, address: Address, *, is_fresh: bool = False) -> Agen
     Records that wait on this disk count as well as runs in the store.
     """
     past, notices = _read_past(plan.cells, address)
-    paces = _paces(past)
+    paces = _paces(past, plan.cells)
     wanted = {fingerprint(cell): cell for cell in plan.cells}
     is_finished = past["fingerprint"].isin(list(wanted)) & (past["status"] == "finished")
     finished = one_row_per_cell(past[is_finished]) if not is_fresh else empty_table()
@@ -98,10 +100,16 @@ def _read_past(cells: Sequence[Cell], address: Address) -> tuple[pd.DataFrame, t
     return (pd.concat(parts, ignore_index=True) if parts else empty_table()), ()
 
 
-def _paces(past: pd.DataFrame) -> Paces:
+def _paces(past: pd.DataFrame, cells: Iterable[Cell]) -> Paces:
+    """Return what past runs tell; of tasks that were never run here what the catalogue measured, for any model."""
     known = past[past["seconds_per_epoch"].notna()]
     medians = known.groupby(["task", "model"])["seconds_per_epoch"].median()
-    return Paces({(str(task), str(model)): float(pace) for (task, model), pace in medians.items()})
+    usual = {
+        _pair(cell): SECONDS[cell.task.name] / TASKS.get(cell.task.name).epochs
+        for cell in cells
+        if cell.task.name in SECONDS and cell.task.name in TASKS
+    }
+    return Paces({**usual, **{(str(task), str(model)): float(pace) for (task, model), pace in medians.items()}})
 
 
 def _longest_first(cells: Sequence[Cell], paces: Paces) -> list[Cell]:

@@ -47,7 +47,8 @@ def check_admission(layout: Sequence[TaskCells], *, test: str) -> tuple[Finding,
     if overlapping and test != "nadeau_bengio":
         text = (
             "seeds draw different splits of the same data, which overlap: the plain tests reject too often if they are "
-            "to speak of other splits; choose test='nadeau_bengio' with split_sizes"
+            "to speak of other splits; choose the test nadeau_bengio, with the sizes of both parts "
+            "(gnz report --test nadeau_bengio --split-sizes 150,19)"
         )
         found.append(Finding(column="split_digest", tasks=overlapping, text=text))
     return tuple(found)

@@ -41,20 +41,25 @@ def write_sentence(comparison: Comparison) -> str:
     seeds = sorted({len(task.seeds) for task in comparison.tasks})
     n_seeds = _many(seeds[0], "seed") if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
     found = [_across(comparison.across)]
-    n_pairs = len(comparison.pairs)
+    # A pair without a seed in common was planned, and says nothing yet.
+    compared = [pair for pair in comparison.pairs if pair.n_pairs]
+    n_pairs, n_without = len(compared), len(comparison.pairs) - len(compared)
     if n_pairs:
         n_different = comparison.count(Verdict.different)
         verb = "differs" if n_different == 1 else "differ"
-        found.append(f"{n_different} of {_many(n_pairs, 'within-task pair')} {verb}")
+        more = f" ({_many(n_without, 'further pair')} without a seed in common)" if n_without else ""
+        found.append(f"{n_different} of {_many(n_pairs, 'within-task pair')} {verb}{more}")
         for verdict, word in (
             (Verdict.trivial, "trivial"),
             (Verdict.equivalent, "equivalent"),
             (Verdict.undetermined, "undetermined"),
         ):
-            count = comparison.count(verdict)
+            count = sum(pair.verdict is verdict for pair in compared)
             found += [f"{count} {word}"] if count else []
     models, tasks = _many(len(comparison.models), "model"), _many(len(comparison.tasks), "task")
-    return f"{models}, {tasks}, {n_seeds}: {'; '.join(found)}"
+    is_whole = comparison.n_finished == comparison.n_cells
+    kept = "" if is_whole else f", {comparison.n_finished} of {_many(comparison.n_cells, 'cell')} finished"
+    return f"{models}, {tasks}, {n_seeds}{kept}: {'; '.join(found)}"
 
 
 def write_across(across: AcrossTasks) -> list[str]:

@@ -48,7 +48,8 @@ class RankTable:
     def __str__(self) -> str:
         listed = ", ".join(f"{name} {self.mean_ranks[self.models.index(name)]:.2f}" for name in self.order)
         note = f"; {self.note}" if self.note else ""
-        return f"mean ranks over {self.n_tasks} tasks: {listed or 'none'}{note}"
+        tasks = "1 task" if self.n_tasks == 1 else f"{self.n_tasks} tasks"
+        return f"mean ranks over {tasks}: {listed or 'none'}{note}"
 
 
 @dataclass(frozen=True, kw_only=True)

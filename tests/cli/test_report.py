@@ -27,7 +27,7 @@ def models_of(folder: Path) -> set[tuple[str, str]]:
 def test_everything_is_written_and_the_comparison_is_printed(gnz: Gnz, tmp_path: Path) -> None:
     answer = gnz("report", "--sweep", "first", "--out", str(tmp_path / "out"))
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out.startswith("3 models, 2 tasks, 2 to 3 seeds: ")
+    assert answer.out.startswith("3 models, 2 tasks, 2 to 3 seeds, 9 of 13 cells finished: ")
     assert f"page     {tmp_path / 'out' / 'report.html'}" in answer.out
     files = {file.relative_to(tmp_path / "out").as_posix() for file in (tmp_path / "out").rglob("*.*")}
     tables = {f"tables/{name}.{kind}" for name in ("scores", "pairs") for kind in ("csv", "md", "tex")}

@@ -100,13 +100,13 @@ def test_one_column_that_tells_the_label(frozen_from: Freezer, row: DatasetRow) 
     data.x[:, 2] = data.y * 10 + _draw(300)
     found = _find(frozen_from(data), row, NODES)["one feature"]
     assert found.level is Level.note
-    assert found.sentence.startswith("from column 2 alone, a small tree nearly tells the label: accuracy 1.000 on test")
+    assert found.sentence.startswith("a small tree on column 2 alone nearly tells the label: accuracy 1.000 on test")
 
 
 def test_a_file_sorted_by_class(frozen_from: Freezer, row: DatasetRow) -> None:
     found = _find(frozen_from(_nodes(y=torch.arange(300) // 100)), row, NODES)["order"]
     assert found.level is Level.note
-    assert "from the number of a node alone, a small tree nearly tells" in found.sentence
+    assert "a small tree on the number of a node alone nearly tells" in found.sentence
 
 
 def test_features_of_edges_that_tell_the_label(frozen_from: Freezer, row: DatasetRow) -> None:
@@ -272,9 +272,9 @@ def test_relations_of_their_own(frozen_from: Freezer, row: DatasetRow) -> None:
 # Dataset -> what is known of it: check, level, a part of the sentence.
 KNOWN = {
     "cora": [("parts", Level.note, "140 / 500 / 1,000"), ("order", Level.ok, "")],
-    "aids": [("graph size", Level.note, "from the numbers of nodes and edges alone, a small tree nearly tells")],
-    "proteins": [("order", Level.note, "from the number of a graph alone, a small tree nearly tells")],
-    "mutag": [("graph size", Level.ok, "")],
+    "aids": [("graph size", Level.note, "a small tree on the numbers of nodes and edges alone nearly tells")],
+    "proteins": [("order", Level.note, "a small tree on the number of a graph alone nearly tells")],
+    "mutag": [("graph size", Level.note, "a small tree on the numbers of nodes and edges alone tells much of")],
     "fb15k_237": [
         ("linked pairs", Level.ok, "0 of 20,466"),
         ("repeated triples", Level.note, "28 name an entity"),

@@ -113,7 +113,7 @@ def test_labelled_edges_are_an_edge_task(write: Writer) -> None:
 def test_labels_of_several_columns_and_missing_ones(write: Writer) -> None:
     edges = write("e.csv", "source,target\n1,2\n2,3\n")
     nodes = write("n.csv", "id,a,b\n1,0,1\n2,1,0\n3,1,\n")
-    with pytest.raises(BadValue, match=r"'b' in line 4 of n.csv is 'empty'; allowed: a label in every line"):
+    with pytest.raises(BadValue, match=r"'b' in line 4 of n.csv is 'empty or NaN'; allowed: a label in every line"):
         read_tables(edges, nodes, label=("a", "b"))
     data = read_tables(edges, nodes, label="b", ignore=["a"], allow_unlabelled=True)
     assert (data.y.tolist(), data.y.dtype) == ([1, 0, -1], torch.int64)
@@ -133,7 +133,12 @@ WRONG: dict[str, tuple[str, str, dict[str, Any], str]] = {
         "'target' in line 3 of edges.csv is 'z'; allowed: an id of the",
     ),
     "two unknown": ("source,target\na,y\na,z\n", NODES, {}, r"line 2 of edges.csv \(1 more\) is 'y'"),
-    "no end": ("source,target\na,b\na,\n", NODES, {}, "'target' in line 3 of edges.csv is 'empty'; allowed: an id in"),
+    "no end": (
+        "source,target\na,b\na,\n",
+        NODES,
+        {},
+        "'target' in line 3 of edges.csv is 'empty or NaN'; allowed: an id in",
+    ),
     "no column": ("from,target\na,b\n", NODES, {}, "unknown column of edges.csv 'source'; known: from, target"),
     "near column": ("Source,target\na,b\n", NODES, {}, "unknown column of edges.csv 'source'; did you mean 'Source'"),
     "repeated id": (
@@ -152,13 +157,13 @@ WRONG: dict[str, tuple[str, str, dict[str, Any], str]] = {
         EDGES,
         "id,city\na,1\nb,x\nc,2\nd,2\n",
         {},
-        r"line 3 .*ignore=\('city',\), or encode it: pandas.get_dummies",
+        r"line 3 .*label='city'.*ignore=\('city',\), or encode it: pandas.get_dummies",
     ),
     "empty feature": (
         EDGES,
         "id,age\na,1\nb,\nc,2\nd,2\n",
         {},
-        "'age' in line 3 of nodes.csv is 'empty'; allowed: finite",
+        "'age' in line 3 of nodes.csv is 'empty or NaN'; allowed: finite",
     ),
     "infinite": (EDGES, "id,age\na,1\nb,inf\nc,2\nd,2\n", {}, "'age' in line 3 of nodes.csv is inf"),
     "after a blank": (EDGES, "id,age\na,1\n\nb,x\nc,2\nd,2\n", {}, "'age' in line 4 of nodes.csv is 'x'"),
@@ -174,7 +179,7 @@ WRONG: dict[str, tuple[str, str, dict[str, Any], str]] = {
         EDGES,
         NODES.replace(",red,test", ",,test"),
         {"label": "club"},
-        "'club' in line 5 of nodes.csv is 'empty'",
+        "'club' in line 5 of nodes.csv is 'empty or NaN'",
     ),
     "negative class": (EDGES, "id,label\na,1\nb,-2\nc,0\nd,1\n", {}, "'label' in line 3 of nodes.csv is -2"),
     "edge twice": (
@@ -204,7 +209,7 @@ def test_mistakes_of_many_graphs(write: Writer) -> None:
         read(graphs="id,label\ng1,0\ng2,1\n")
     with pytest.raises(BadValue, match=r"'id' in line 4 of g.csv is 'g1'; .*stands in line 2 too"):
         read(graphs=GRAPHS.replace("g3", "g1"))
-    with pytest.raises(BadValue, match=r"'split' in line 3 of g.csv is 'empty'"):
+    with pytest.raises(BadValue, match=r"'split' in line 3 of g.csv is 'empty or NaN'"):
         read(graphs=GRAPHS.replace("test", ""))
     with pytest.raises(BadValue, match=r"'source' in line 2 of e.csv is 1; allowed: an id of the table of nodes"):
         read(edges=GRAPH_EDGES.replace("g1,1", "g9,1"))
@@ -270,7 +275,7 @@ def test_mistakes_in_networks_are_named(tmp_path: Path) -> None:
     with pytest.raises(BadValue, match=r"'club' in node 0 of the nodes .* is 'Mr. Hi'; allowed: numbers"):
         from_networkx(graph)
     del graph.nodes[3]["age"]
-    with pytest.raises(BadValue, match="'age' in node 3 of the nodes is 'empty'"):
+    with pytest.raises(BadValue, match="'age' in node 3 of the nodes is 'empty or NaN'"):
         from_networkx(graph, ignore="club")
     with pytest.raises(UnknownName, match="unknown column of labels 'clubb'; did you mean 'club'"):
         from_networkx(graph, label="clubb")

@@ -157,7 +157,7 @@ def test_errors_leave_out_what_is_not_observed() -> None:
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30))
 def test_accuracy_is_that_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
     truth, prediction = np.array(pairs).T
-    assert accuracy(truth, prediction) == pytest.approx(reference.accuracy_score(truth, prediction), abs=1e-7)
+    assert accuracy(truth, prediction) == pytest.approx(reference.accuracy_score(truth, prediction), abs=1e-15)
 
 
 @pytest.mark.parametrize("metric", [accuracy, auc, average_precision, mae, mse])
@@ -197,3 +197,10 @@ def test_every_metric_has_a_row_and_its_direction() -> None:
     usual = {*DEFAULT_METRICS.values(), MULTI_LABEL_METRIC}
     assert usual <= set(METRICS)
     assert set(DEFAULT_METRICS) == set(TaskType)
+
+
+@pytest.mark.parametrize("n", [19, 188, 1_000])
+def test_one_example_more_is_the_same_difference_everywhere(n: int) -> None:
+    truth = np.ones(n, dtype=np.int64)
+    shares = [accuracy(truth, (np.arange(n) < right).astype(np.int64)) for right in range(n + 1)]
+    assert shares == [right / n for right in range(n + 1)]

@@ -69,7 +69,7 @@ class Table:
         wrong = np.flatnonzero(np.asarray(is_wrong))
         if wrong.size:
             value = self.frame[column].iloc[wrong[0]]
-            shown = "empty" if pd.isna(value) else getattr(value, "item", lambda: value)()
+            shown = "empty or NaN" if pd.isna(value) else getattr(value, "item", lambda: value)()
             more = f" ({wrong.size - 1} more)" if wrong.size > 1 else ""
             where = f"{column!r} in {self.place(int(wrong[0]))} of {self.name}{more}"
             raise BadValue(where, shown, allowed)
@@ -132,7 +132,8 @@ def _check_number(table: Table, name: str) -> None:
     if found.dtype.kind not in "biuf":
         is_text = pd.to_numeric(found, errors="coerce").isna() & found.notna()
         remedy = (
-            f"numbers. Leave the column out by ignore=({str(name)!r},), or encode it: "
+            f"numbers. If it is what is to be predicted: label={str(name)!r}. Else leave it out by "
+            f"ignore=({str(name)!r},), or encode it: "
             f"pandas.get_dummies(frame, columns=[{str(name)!r}], dtype=float)"
         )
         table.refuse(is_text if is_text.any() else np.ones(len(found), dtype=bool), name, remedy)

@@ -83,8 +83,9 @@ _SPLITTERS: dict[str, Callable[..., Any]] = {
 _SPLIT_BY_INDEX = ("node_cls", "graph_cls", "graph_reg", "edge_cls")
 _CLASSES = ("node_cls", "graph_cls", "edge_cls")
 
-# Share of the way from the most frequent class to no error, from where a screen is worth a note.
-TELLING = 0.75
+# Share of the way from the most frequent class to no error, and what it amounts to; a note from the second line up.
+TOLD = ((0.75, "nearly tells"), (0.25, "tells much of"), (-float("inf"), "tells little of"))
+TELLING = TOLD[1][0]
 
 Result = tuple[Level, str] | None
 
@@ -210,9 +211,11 @@ def _screened(screen: Callable[..., Any]) -> Callable[[Subject], Result]:
             return None
         gain = (found.accuracy - found.majority) / max(1 - found.majority, 1e-9)
         level = Level.note if gain >= TELLING and found.majority < 1 else Level.ok
-        told = "nearly tells" if level is Level.note else "does not tell"
-        scores = f"accuracy {found.accuracy:.3f} on test, most frequent class {found.majority:.3f}"
-        return level, f"from {found.what} alone, a small tree {told} the label: {scores}"
+        told = next(words for least, words in TOLD if gain >= least)
+        scores = (
+            f"accuracy {found.accuracy:.3f} on test, where the class most frequent in training has {found.majority:.3f}"
+        )
+        return level, f"a small tree on {found.what} alone {told} the label: {scores}"
 
     return find
 
