@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from gnz_track.types import DatasetRow
 
 __all__ = ["add_to", "models", "protocols", "tasks"]
 
@@ -26,6 +23,7 @@ def tasks(
     task_type: Annotated[str, typer.Option(help="Only one kind of problem.")] = "",
 ) -> None:
     """List the tasks: kind of problem, epochs, what is to be fetched, how long a cell takes, licence and size."""
+    from gnz_track.cli.data_list import show_download
     from gnz_track.cli.tables import print_rows
     from gnz_track.datasets.catalogue import DATASETS, SUITES, TASKS, iter_tasks
     from gnz_track.datasets.rows.times import SECONDS
@@ -48,7 +46,7 @@ def tasks(
                 task.epochs,
                 seconds,
                 suites,
-                _download(row),
+                show_download(row) if row else "-",
                 row.licence if row else "",
                 sizes,
             )
@@ -61,14 +59,6 @@ def tasks(
             f"\na seed of a model on {len(known)} of these tasks takes about {sum(known) / 60:.1f} min on one core; "
             "what past runs say: gnz run --dry-run"
         )
-
-
-def _download(row: DatasetRow | None) -> str:
-    """Return how much is to be fetched for a dataset; nothing for what is generated."""
-    from gnz_track.cli.data_list import show_bytes
-    from gnz_track.datasets.sources.fetching import n_bytes_of
-
-    return "-" if row is None or not row.raw or row.retired else show_bytes(n_bytes_of(row))
 
 
 def models(*, task_type: Annotated[str, typer.Option(help="Only models that serve it.")] = "") -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gnz_track.cli.home import choose_home
 from gnz_track.kinds import Category, TaskType
 
-__all__ = ["add_to", "list_datasets", "show_bytes"]
+if TYPE_CHECKING:
+    from gnz_track.types import DatasetRow
+
+__all__ = ["add_to", "list_datasets", "show_bytes", "show_download"]
 
 _UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
@@ -30,7 +33,6 @@ def list_datasets(
     """List the datasets: area, kinds of problem, licence, download size, and whether they are here."""
     from gnz_track.cli.tables import print_rows
     from gnz_track.datasets.catalogue import DATASETS
-    from gnz_track.datasets.sources.fetching import n_bytes_of
     from gnz_track.datasets.sources.raw_folders import parse_mirror
     from gnz_track.datasets.states import state_of
 
@@ -44,13 +46,20 @@ def list_datasets(
             row.category,
             ", ".join(row.task_types),
             row.licence,
-            show_bytes(n_bytes_of(row)) if row.raw and not row.retired else "-",
+            show_download(row),
             state_of(row, home=home, mirror=found).short,
         )
         for row in chosen
     ]
     columns = ("dataset", "category", "task types", "licence", ">download", "state")
     print_rows(f"{len(rows)} of {len(DATASETS)} datasets", columns, rows)
+
+
+def show_download(row: DatasetRow) -> str:
+    """Write how much is to be fetched for a row; a dash for what is generated, or can be fetched no more."""
+    from gnz_track.datasets.sources.fetching import n_bytes_of
+
+    return show_bytes(n_bytes_of(row)) if row.raw and not row.retired else "-"
 
 
 def show_bytes(n_bytes: int | None) -> str:

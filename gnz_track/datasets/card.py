@@ -12,9 +12,11 @@ from typing import Any
 from gnz_track.errors import DataUnusable
 from gnz_track.types import DatasetRow
 
-__all__ = ["FORMAT", "Card", "Field", "card_from_json", "card_to_json", "make_card", "read_card"]
+__all__ = ["CARD", "FORMAT", "Card", "Field", "card_from_json", "card_to_json", "make_card", "read_card"]
 
 FORMAT = 1
+# Its file in a frozen folder.
+CARD = "card.json"
 
 
 @dataclass(frozen=True)

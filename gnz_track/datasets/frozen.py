@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gnz_track.datasets.card import Card, card_from_json, card_to_json, make_card
+from gnz_track.datasets.card import CARD, Card, card_from_json, card_to_json, make_card
 from gnz_track.datasets.collation import SPLIT, Collated, collate, value_of
 from gnz_track.datasets.facts import describe
 from gnz_track.datasets.mapped import MappedTensors, digest_of, digest_of_file
@@ -28,7 +28,7 @@ from gnz_track.types import DatasetRow
 
 __all__ = ["CARD", "TENSORS", "FrozenDataset", "freeze", "freeze_collated", "open_frozen"]
 
-CARD, TENSORS = "card.json", "tensors.safetensors"
+TENSORS = "tensors.safetensors"
 
 
 class FrozenDataset(Sequence[Data]):
@@ -187,20 +187,32 @@ def freeze(
     holds anything else is refused. ``split`` is the published part of each graph: 0 train, 1 validation, 2 test.
     """
     listed = [graphs] if isinstance(graphs, Data) else list(graphs)
-    parts = None if split is None else _as_tensor(split)
+    parts = None if split is None else torch.as_tensor(split)
     return freeze_collated(collate(listed, split=parts), folder, row=row, seed=seed)
 
 
-def freeze_collated(collated: Collated, folder: str | Path, *, row: DatasetRow, seed: int | None) -> FrozenDataset:
-    """Write collated graphs into a folder, at once or not at all, and open it."""
+def freeze_collated(
+    collated: Collated,
+    folder: str | Path,
+    *,
+    row: DatasetRow,
+    seed: int | None,
+    accept: Callable[[Card], None] | None = None,
+) -> FrozenDataset:
+    """Write collated graphs into a folder, at once or not at all, and open it.
+
+    ``accept`` is shown the card before anything is written, and may raise.
+    """
     folder = Path(folder).absolute()
     refuse_foreign(folder, (CARD, TENSORS))
+    facts: dict[str, Any] = describe(collated.tensors)
+    facts |= {"fields": collated.fields, "has_num_nodes": collated.has_num_nodes}
+    card = make_card(row, seed=seed, digest=digest_of(collated.tensors), **facts)
+    if accept is not None:
+        accept(card)
     with temporary_beside(folder) as temporary:
         save_file(dict(collated.tensors), temporary / TENSORS)
         (temporary / TENSORS).chmod(0o644)  # data are for all to read
-        facts: dict[str, Any] = describe(collated.tensors)
-        facts |= {"fields": collated.fields, "has_num_nodes": collated.has_num_nodes}
-        card = make_card(row, seed=seed, digest=digest_of(collated.tensors), **facts)
         (temporary / CARD).write_text(card_to_json(card), encoding="utf-8", newline="\n")
         publish(temporary, folder)
     return open_frozen(folder)
@@ -242,10 +254,6 @@ def _reopen(folder: Path, digest: str) -> FrozenDataset:
         command = _rebuild(dataset.name, folder)
         raise DataCorrupted(dataset.name, folder, expected=digest, found=dataset.digest, command=command)
     return dataset
-
-
-def _as_tensor(split: Tensor | Sequence[int]) -> Tensor:
-    return split if isinstance(split, Tensor) else torch.tensor(list(split), dtype=torch.int64)
 
 
 def _check_fields(folder: Path, card: Card, tensors: MappedTensors) -> None:

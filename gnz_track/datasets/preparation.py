@@ -20,7 +20,6 @@ from gnz_track.datasets.catalogue import (
     unregister_task,
 )
 from gnz_track.datasets.collation import collate, collate_loaded
-from gnz_track.datasets.facts import sizes_of
 from gnz_track.datasets.frozen import FrozenDataset, freeze_collated, open_frozen
 from gnz_track.datasets.homes import data_home, folder_name, frozen_folder
 from gnz_track.datasets.mapped import digest_of
@@ -116,14 +115,11 @@ def freeze_row(row: DatasetRow, *, seed: int, home: Path, mirror: str | Path | N
     else:
         place, graphs = folder, loader(**options)
     card_seed = seed if row.is_seed_aware else None
+    accept = partial(_check_card, row=row, place=place)
     if isinstance(graphs, Iterator):
         # One after another: a loader of tens of thousands of graphs need not hold them all.
-        accept = partial(_check_card, row=row, place=place)
         return freeze_stream(graphs, folder, row=row, seed=card_seed, accept=accept)
-    collated = collate_loaded(graphs)
-    digest = digest_of(collated.tensors) if row.checksum else ""
-    _check_against_catalogue(sizes_of(collated.tensors), digest, row=row, place=place)
-    return freeze_collated(collated, folder, row=row, seed=card_seed)
+    return freeze_collated(collate_loaded(graphs), folder, row=row, seed=card_seed, accept=accept)
 
 
 def find_frozen(
@@ -200,17 +196,13 @@ def _existing(folder: Path, row: DatasetRow, seed: int | None) -> FrozenDataset 
 
 
 def _check_card(card: Card, *, row: DatasetRow, place: Path) -> None:
-    _check_against_catalogue(card.sizes, card.digest if row.checksum else "", row=row, place=place)
-
-
-def _check_against_catalogue(sizes: Mapping[str, int], digest: str, *, row: DatasetRow, place: Path) -> None:
-    """Raise before anything is written where sizes or digest are not those of the catalogue."""
+    """Raise before anything appears where sizes or digest are not those of the catalogue."""
     for name, expected in row.expected.items():
-        if sizes.get(name) != expected:
-            reason = f"{name} is {sizes.get(name)}, the catalogue says {expected}"
+        if card.sizes.get(name) != expected:
+            reason = f"{name} is {card.sizes.get(name)}, the catalogue says {expected}"
             raise DataUnusable(row.name, place, reason, command=_fetch(row))
-    if digest != row.checksum:
-        raise DataCorrupted(row.name, place, expected=row.checksum, found=digest, command=_fetch(row))
+    if row.checksum and card.digest != row.checksum:
+        raise DataCorrupted(row.name, place, expected=row.checksum, found=card.digest, command=_fetch(row))
 
 
 def _loader(loader: Callable[..., Any] | str | None) -> Callable[..., Any]:

@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass
 from pathlib import Path
 
+from gnz_track.datasets.card import CARD
 from gnz_track.datasets.homes import frozen_folder
 from gnz_track.datasets.readers.extras import missing_library
 from gnz_track.datasets.sources.raw_folders import find_complete
@@ -13,8 +14,6 @@ from gnz_track.origins import Download, PackageFile
 from gnz_track.types import DatasetRow
 
 __all__ = ["RowState", "State", "state_of"]
-
-CARD = "card.json"
 
 
 class State(enum.StrEnum):
