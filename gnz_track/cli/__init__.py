@@ -14,7 +14,22 @@ from typing import Annotated
 import typer
 
 from gnz_track import __version__
-from gnz_track.cli import catalogue, compare, data, doctor, gc, query, report, reproduce, run, runs, sync, ui
+from gnz_track.cli import (
+    catalogue,
+    compare,
+    data,
+    doctor,
+    gc,
+    init,
+    query,
+    report,
+    reproduce,
+    run,
+    runs,
+    stage,
+    sync,
+    ui,
+)
 from gnz_track.errors import GnzError
 
 __all__ = ["app", "main"]
@@ -56,7 +71,7 @@ def _take_options(
     del is_version_asked
 
 
-for _module in (run, runs, report, compare, query, reproduce, sync, gc, ui, catalogue, data, doctor):
+for _module in (init, run, runs, report, compare, query, reproduce, sync, gc, ui, catalogue, data, stage, doctor):
     _module.add_to(app)
 
 USER_ERROR, INTERRUPTED = 2, 130

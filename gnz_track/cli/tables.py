@@ -14,7 +14,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from gnz_track.report.summary import SummaryRow
     from gnz_track.runs.agenda import Agenda
-    from gnz_track.runs.plan import Skipped
+    from gnz_track.runs.compatibility import Skipped
     from gnz_track.types import Cell, CellResult
 
 __all__ = ["print_agenda", "print_failures", "print_rows", "print_skipped", "print_summary"]

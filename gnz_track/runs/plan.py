@@ -15,19 +15,11 @@ import torch
 from gnz_track.datasets.frozen import FrozenDataset, open_frozen
 from gnz_track.datasets.preparation import prepare
 from gnz_track.errors import BadValue, DataMissing, NothingToRun, SeveralMissing
+from gnz_track.runs.compatibility import Skipped, list_skipped, reason_against
 from gnz_track.training.metrics import METRICS
 from gnz_track.types import Cell, ModelRow, Protocol, Task
 
-__all__ = ["Place", "Plan", "Skipped", "make_plan", "resolve_device"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Skipped:
-    """A pair that is left out before training."""
-
-    task: str
-    model: str
-    reason: str
+__all__ = ["Place", "Plan", "make_plan", "resolve_device"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,12 +52,10 @@ def make_plan(
     _check(tasks, models, seeds=seeds, epochs=epochs)
     place, device = place or Place(), resolve_device(device)
     cells: list[Cell] = []
-    skipped: list[Skipped] = []
+    skipped = list_skipped(tasks, models, protocol)
     missing: dict[str, DataMissing] = {}
     for task in tasks:
-        reasons = {model.name: _reason_against(task, model, protocol) for model in models}
-        skipped += [Skipped(task=task.name, model=name, reason=reason) for name, reason in reasons.items() if reason]
-        compatible = [model for model in models if not reasons[model.name]]
+        compatible = [model for model in models if not reason_against(task, model, protocol)]
         if not compatible:
             continue
         try:
@@ -115,15 +105,6 @@ def _cell(
         data=str(dataset.folder),
         device=device,
     )
-
-
-def _reason_against(task: Task, model: ModelRow, protocol: Protocol) -> str:
-    """Return why a pair cannot be trained, nothing where it can."""
-    if task.task_type not in model.task_types:
-        return f"it serves {', '.join(model.task_types)}, not {task.task_type}"
-    if task.task_type not in protocol.optimisers:
-        return f"protocol {protocol.name!r} trains {', '.join(protocol.optimisers)}, not {task.task_type}"
-    return ""
 
 
 def _refuse_missing(missing: Mapping[str, DataMissing], tasks: Sequence[Task]) -> None:

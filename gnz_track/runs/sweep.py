@@ -15,10 +15,11 @@ from dataclasses import dataclass
 import pandas as pd
 
 from gnz_track.runs.agenda import Agenda
+from gnz_track.runs.compatibility import Skipped
 from gnz_track.runs.events import Done, Event, Tell, ignore
 from gnz_track.runs.executors import Executor
 from gnz_track.runs.fingerprint import fingerprint
-from gnz_track.runs.plan import Plan, Skipped
+from gnz_track.runs.plan import Plan
 from gnz_track.runs.scribe import Scribe, Tracking
 from gnz_track.store.results import one_row_per_cell
 from gnz_track.types import Cell, CellResult

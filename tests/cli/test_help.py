@@ -12,6 +12,7 @@ import pytest
 
 COMMANDS = [
     (),
+    ("init",),
     ("run",),
     ("ls",),
     ("report",),
@@ -28,6 +29,10 @@ COMMANDS = [
     ("data",),
     ("data", "get"),
     ("data", "check"),
+    ("stage",),
+    ("stage", "data"),
+    ("stage", "run"),
+    ("stage", "report"),
 ]
 HELP = [*(f"{' '.join(words)} --help".strip() for words in COMMANDS), "", "data", "run -h"]
 

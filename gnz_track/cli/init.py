@@ -1,0 +1,60 @@
+"""``gnz init``: a folder with a benchmark of one's own, which runs as it is."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gnz_track.errors import BadValue
+
+__all__ = ["add_to", "init"]
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+  gnz init mybench
+
+  gnz init mybench --suite ten
+
+  gnz init mybench --task cora,pubmed --no-scm
+"""
+DEFAULT_TASKS = "planted_partition,les_miserables"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command(epilog=EXAMPLES)(init)
+
+
+def init(
+    name: Annotated[str, typer.Argument(help="A new folder; its name is the suite's.", show_default=False)],
+    *,
+    suite: Annotated[str, typer.Option(help="All tasks of a suite beside the own one; see gnz tasks.")] = "",
+    task: Annotated[str, typer.Option(help="Tasks beside the own one, by commas.")] = "",
+    scm: Annotated[bool, typer.Option("--scm/--no-scm", help="With Git, or without any version control.")] = True,
+) -> None:
+    """Make a benchmark of one's own: params.yaml, dvc.yaml, an own model and dataset as examples, tests, a README."""
+    from gnz_track.datasets.catalogue import SUITES, TASKS
+    from gnz_track.pipeline.starting import start_project
+
+    names = SUITES.get(suite).tasks if suite else [part.strip() for part in (task or DEFAULT_TASKS).split(",")]
+    if suite and task:
+        raise BadValue("--task", task, "either --suite or --task")
+    folder = Path(name).expanduser()
+    git = shutil.which("git") if scm else None
+    for path in start_project(folder, tasks=[TASKS.get(item) for item in names], has_git=git is not None):
+        typer.echo(path)
+    if git is not None and not _is_in_repository(git, folder):
+        subprocess.run([git, "init", "--quiet"], cwd=folder, check=True)  # noqa: S603  (the user's own Git)
+    if shutil.which("dvc") is None:
+        typer.echo("the program dvc is not here yet: pip install 'gnz-track[dvc]'", err=True)
+    typer.echo(f"\nnext: cd {name} && dvc repro")
+
+
+def _is_in_repository(git: str, folder: Path) -> bool:
+    asked = [git, "rev-parse", "--is-inside-work-tree"]
+    return not subprocess.run(asked, cwd=folder, check=False, capture_output=True).returncode  # noqa: S603

@@ -1,0 +1,151 @@
+"""``gnz stage``: the stages of the pipeline, which DVC calls; each can be called by hand as well."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from gnz_track.pipeline.params import Params
+    from gnz_track.runs.nursery import Nursery
+    from gnz_track.runs.sweep import Sweep
+
+__all__ = ["add_to", "data", "report", "run"]
+
+FAILED, INTERRUPTED = 1, 130
+EXAMPLES = """
+[bold]Examples[/bold]
+
+  dvc repro      (all stages, as far as something has changed)
+
+  gnz stage run cora --seeds 0-1 --jobs 2
+
+Flags stand in place of the keys of the same name in params.yaml.
+"""
+DATA_EXAMPLE = "[bold]Example[/bold]  gnz stage data cora --seeds 0-9"
+RUN_EXAMPLE = "[bold]Example[/bold]  gnz stage run cora --models GCN,MLP --seeds 0-1 --epochs 5"
+REPORT_EXAMPLE = "[bold]Example[/bold]  gnz stage report --alpha 0.01 --margin 0.005"
+Name = Annotated[str, typer.Argument(help="A task of params.yaml.", show_default=False)]
+File = Annotated[Path, typer.Option("--params", help="The file of parameters.")]
+Seeds = Annotated[str | None, typer.Option(help="Such as 0-9, 3 or 0,2,5.")]
+Models = Annotated[str | None, typer.Option("--models", help="Names or package.module:Class, by commas.")]
+Modules = Annotated[str | None, typer.Option(help="Modules that register tasks and models, by commas.")]
+PARAMS = Path("params.yaml")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this group of commands."""
+    group = typer.Typer(no_args_is_help=True, help="Run one stage of the pipeline of dvc.yaml.", epilog=EXAMPLES)
+    group.command(epilog=DATA_EXAMPLE)(data)
+    group.command(epilog=RUN_EXAMPLE)(run)
+    group.command(epilog=REPORT_EXAMPLE)(report)
+    app.add_typer(group, name="stage")
+
+
+def data(name: Name, *, seeds: Seeds = None, modules: Modules = None, params: File = PARAMS) -> None:
+    """Freeze the data of a task below data/TASK; what is not here is fetched."""
+    from gnz_track.cli.tables import print_rows
+    from gnz_track.pipeline.freezing import freeze_task
+    from gnz_track.pipeline.params import read_params
+
+    read = read_params(params, seeds=seeds, modules=modules)
+    datasets = freeze_task(read, name, say=lambda text: typer.echo(text, err=True))
+    rows = [(item.name, len(item), item.n_nodes, item.n_edges, item.digest) for item in datasets]
+    print_rows(f"frozen for {name}", ("dataset", ">graphs", ">nodes", ">edges", "digest"), rows)
+
+
+def run(  # noqa: PLR0913  (one parameter per flag)
+    name: Name,
+    *,
+    models: Models = None,
+    seeds: Seeds = None,
+    epochs: Annotated[int | None, typer.Option(help="Instead of the task's own number.")] = None,
+    suite: Annotated[str | None, typer.Option(help="First part of the names of experiments.")] = None,
+    protocol: Annotated[str | None, typer.Option(help="How cells are trained and scored; see gnz protocols.")] = None,
+    hidden_channels: Annotated[int | None, typer.Option(help="The width of all models.")] = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda, cuda:1, ...")] = None,
+    modules: Modules = None,
+    jobs: Annotated[int | None, typer.Option(help="Worker processes; 1 trains in this one.")] = None,
+    timeout: Annotated[float | None, typer.Option(help="Most seconds for one cell.")] = None,
+    store: Annotated[str | None, typer.Option(help="File, sqlite:///, postgresql:// or http://.")] = None,
+    params: File = PARAMS,
+) -> None:
+    """Train what is left of a task, and write results/TASK.parquet and curves/TASK.parquet."""
+    from gnz_track.pipeline.params import read_params
+    from gnz_track.runs.nursery import open_nursery_for
+
+    read = read_params(
+        params,
+        tasks=None if epochs is None else {name: {"epochs": epochs}},
+        models=models,
+        seeds=seeds,
+        suite=suite,
+        protocol=protocol,
+        hidden_channels=hidden_channels,
+        device=device,
+        modules=modules,
+        jobs=jobs,
+        timeout=timeout,
+        store=store,
+    )
+    # Before anything heavy is imported here: workers get ready meanwhile.
+    with open_nursery_for(jobs=read.jobs, timeout=read.timeout) as nursery:
+        sweep = _train(read, name, nursery)
+    _tell(sweep)
+
+
+def report(
+    *,
+    alpha: Annotated[float | None, typer.Option(help="Level of tests and intervals.")] = None,
+    margin: Annotated[float | None, typer.Option(help="Largest difference that does not matter.")] = None,
+    posthoc: Annotated[str | None, typer.Option(help="Across tasks: wilcoxon-holm or nemenyi.")] = None,
+    test: Annotated[str | None, typer.Option(help="Within tasks; see gnz report --help.")] = None,
+    modules: Modules = None,
+    params: File = PARAMS,
+) -> None:
+    """Write the report of all tasks to report/, metrics.json, and the tables of plots."""
+    from gnz_track.pipeline.params import read_params
+    from gnz_track.pipeline.reporting import report_all
+
+    read = read_params(params, alpha=alpha, margin=margin, posthoc=posthoc, test=test, modules=modules)
+    found, bundle = report_all(read)
+    comparison = found.comparison
+    typer.echo(f"{comparison.n_finished} of {comparison.n_cells} cells; page: {bundle.page}")
+
+
+def _train(params: Params, name: str, nursery: Nursery | None) -> Sweep:
+    from gnz_track.pipeline.training import make_training, train
+    from gnz_track.runs.progress import Progress
+
+    training = make_training(params, name)
+    progress = Progress(training.agenda, jobs=params.jobs)
+    n_finished, n_wanted = len(training.agenda.finished), len(training.agenda.plan.cells)
+    if n_finished:
+        typer.echo(f"{n_finished} of {n_wanted} cells of {name} are finished already", err=True)
+    try:
+        with progress:
+            return train(training, tell=progress.hear, nursery=nursery)
+    except KeyboardInterrupt:
+        kept = f"{progress.count_kept()} of {name} are kept in {training.request.address}"
+        typer.echo(f"{kept}; the same command goes on from there", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _tell(sweep: Sweep) -> None:
+    """Say what came of a sweep: cells that failed are part of its results, unless all of them did."""
+    from gnz_track.cli.tables import print_failures, print_summary
+    from gnz_track.report.summary import summarise
+
+    print_summary(summarise(sweep.table))
+    for notice in sweep.notices:
+        typer.echo(f"note: {notice}", err=True)
+    print_failures([result for result in sweep.results if not result.is_finished])
+    n_failed = int((sweep.table["status"] != "finished").sum())
+    if n_failed == len(sweep.table):
+        typer.echo("no cell finished, so this stage has no results", err=True)
+        raise typer.Exit(FAILED)
+    if n_failed:
+        again = "dvc repro --force --single-item run@TASK tries them again"
+        typer.echo(f"{n_failed} of {len(sweep.table)} cells failed, and the report will say so; {again}", err=True)

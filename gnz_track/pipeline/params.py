@@ -1,0 +1,191 @@
+"""``params.yaml`` as a typed record: a key that nobody knows, or a value of another type, is told before any work."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gnz_track.errors import BadSeeds, BadValue, UnknownName
+from gnz_track.records import FrozenMapping, freeze_mappings
+from gnz_track.seeds import parse_seeds
+
+__all__ = ["PARAMS_FILE", "Params", "TaskParams", "override", "read_params"]
+
+PARAMS_FILE = "params.yaml"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskParams:
+    """What may differ from task to task; ``epochs`` is None for the task's own number."""
+
+    epochs: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Params:
+    """What a benchmark is: cells from ``tasks`` to ``device``, how they are trained, and how they are compared.
+
+    ``modules`` are imported first, and may register tasks and models. ``jobs``, ``timeout`` and ``store`` change no
+    result, and so no stage depends on them.
+    """
+
+    tasks: Mapping[str, TaskParams]
+    models: tuple[str, ...]
+    seeds: tuple[int, ...]
+    suite: str = "custom"
+    protocol: str = "graphnetz"
+    hidden_channels: int | None = None
+    device: str = "auto"
+    modules: tuple[str, ...] = ()
+    jobs: int = 1
+    timeout: float | None = None
+    store: str = ""
+    alpha: float = 0.05
+    margin: float | Mapping[str, float] | None = None
+    posthoc: str = "wilcoxon-holm"
+    test: str = "t"
+    split_sizes: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        freeze_mappings(self, "tasks", *(["margin"] if isinstance(self.margin, Mapping) else []))
+
+
+def read_params(file: str | Path = PARAMS_FILE, **given: Any) -> Params:
+    """Read a file of parameters; ``given`` are keys put in place of those of the file, where they are not None."""
+    path = Path(file)
+    if not path.is_file():
+        raise BadValue("the file of parameters", str(path), "a YAML file that exists", command="gnz init NAME")
+    try:
+        found = yaml.safe_load(path.read_text("utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise BadValue("the file of parameters", str(path), f"YAML ({' '.join(str(error).split())})") from error
+    if not isinstance(found, dict):
+        raise BadValue(str(path), type(found).__name__, f"a mapping with the keys {', '.join(_READERS)}")
+    values = {key: _read(str(key), value, path.name) for key, value in found.items()}
+    for field in dataclasses.fields(Params):
+        if field.default is dataclasses.MISSING and field.name not in values:
+            raise BadValue(f"{path.name}: {field.name}", None, _ALLOWED[field.name])
+    return override(Params(**values), **given)
+
+
+def override(params: Params, **given: Any) -> Params:
+    """Return parameters with others in their place; those that are None stay as they are."""
+    changes = {key: _read(key, value, f"--{key}") for key, value in given.items() if value is not None}
+    return dataclasses.replace(params, **changes)
+
+
+def _read(key: str, value: Any, place: str) -> Any:
+    if key not in _READERS:
+        raise UnknownName(f"key of {place}", key, _READERS)
+    try:
+        return _READERS[key](value)
+    except (ValueError, TypeError, BadSeeds):
+        name = place if place.startswith("--") else f"{place}: {key}"
+        raise BadValue(name, value, _ALLOWED[key]) from None
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    parts = value.split(",") if isinstance(value, str) else [_text(part) for part in value or ()]
+    return tuple(part.strip() for part in parts if part.strip())
+
+
+def _some(value: Any) -> tuple[str, ...]:
+    found = _texts(value)
+    if not found:
+        raise ValueError
+    return found
+
+
+def _seeds(value: Any) -> tuple[int, ...]:
+    # YAML reads 0-4 as a text, 3 as a number and [0, 1] as a list.
+    is_bare = isinstance(value, bool) or not isinstance(value, str | int | list | tuple)
+    if is_bare or (isinstance(value, list | tuple) and not value):
+        raise TypeError
+    return parse_seeds(",".join(map(str, value)) if isinstance(value, list | tuple) else str(value))
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError
+    return float(value)
+
+
+def _positive(value: Any) -> float:
+    number = _number(value)
+    if number <= 0:
+        raise ValueError
+    return number
+
+
+def _margin(value: Any) -> float | FrozenMapping:
+    if isinstance(value, Mapping):
+        return FrozenMapping({_text(name): _positive(number) for name, number in value.items()})
+    return _positive(value)
+
+
+def _pair(value: Any) -> tuple[int, int]:
+    first, second = value
+    return _whole(first), _whole(second)
+
+
+def _tasks(value: Any) -> FrozenMapping:
+    if isinstance(value, str):
+        value = dict.fromkeys(_some(value))
+    if not isinstance(value, Mapping) or not value:
+        raise TypeError
+    return FrozenMapping({_text(name): _task(name, facts or {}) for name, facts in value.items()})
+
+
+def _task(name: str, facts: Any) -> TaskParams:
+    if not isinstance(facts, Mapping):
+        raise TypeError
+    known = [field.name for field in dataclasses.fields(TaskParams)]
+    for key in facts:
+        if key not in known:
+            raise UnknownName(f"key of the task {name}", key, known)
+    return TaskParams(epochs=_or_none(_whole)(facts.get("epochs")))
+
+
+def _or_none(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else read(value)
+
+
+# Key -> how its value is read, and what is allowed, as a part of a sentence.
+_KEYS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "suite": (_text, "a word: the first part of the names of experiments"),
+    "tasks": (_tasks, "a mapping from names of tasks to {epochs: 50}, or to {} for a task's own number of epochs"),
+    "models": (_some, "a list of names, as [GCN, MLP, mynets:Net]"),
+    "seeds": (_seeds, "seeds from 0 upwards, each once, as 0-4 or [0, 1, 5]"),
+    "protocol": (_text, "the name of a protocol; see gnz protocols"),
+    "hidden_channels": (_or_none(_whole), "a whole number from 1 upwards, or null for the protocol's own"),
+    "device": (_text, "auto, cpu, cuda, cuda:1, ..."),
+    "modules": (_texts, "a list of modules that register tasks and models, as [bench]"),
+    "jobs": (_whole, "a whole number from 1 upwards"),
+    "timeout": (_or_none(_positive), "seconds for one cell, or null for no limit"),
+    "store": (_text, 'a file, sqlite:///FILE, postgresql://... or http://..., or "" for GNZ_STORE'),
+    "alpha": (_number, "a number between 0 and 1, such as 0.05"),
+    "margin": (_or_none(_margin), "a positive number in units of the metric, one by task or metric, or null"),
+    "posthoc": (_text, "wilcoxon-holm or nemenyi"),
+    "test": (_text, "t, wilcoxon, sign_flip, nadeau_bengio, anytime or fixed_looks"),
+    "split_sizes": (_or_none(_pair), "[examples in training, examples in test], or null"),
+}
+_READERS = {key: read for key, (read, _) in _KEYS.items()}
+_ALLOWED = {key: allowed for key, (_, allowed) in _KEYS.items()}

@@ -1,0 +1,59 @@
+"""A starter: a folder with a benchmark of one's own, which runs as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from gnz_track.errors import BadValue
+from gnz_track.types import Task
+
+__all__ = ["OWN_TASK", "start_project"]
+
+# The task of the starter's own module, and what stands in place of a dot, by which packages would lose files.
+OWN_TASK, OWN_EPOCHS = "three_rings", 40
+DOT = "dot_"
+NO_GIT = "    no_scm = true\n"
+
+
+def start_project(folder: Path, *, tasks: Sequence[Task], has_git: bool) -> list[Path]:
+    """Write a starter into a new folder, and return its files; ``tasks`` are those beside its own.
+
+    Without Git, DVC is told so.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise BadValue("the folder", str(folder), "a new one, or one that is empty", command="gnz init NAME")
+    lines = {OWN_TASK: OWN_EPOCHS, **{task.name: task.epochs for task in tasks}}
+    words = {
+        "@NAME@": folder.resolve().name,
+        "@TASKS@": "".join(f"  {name}: {{epochs: {epochs}}}\n" for name, epochs in lines.items()),
+    }
+    written = []
+    for name, text in _templates(words):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + ("" if has_git or name != ".dvc/config" else NO_GIT), encoding="utf-8")
+        written.append(path)
+    return sorted(written)
+
+
+def _templates(words: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the path below the folder and the text of every file of the starter."""
+    for place, name in _walk(files("gnz_track.pipeline") / "starter", ""):
+        text = place.read_text("utf-8")
+        for word, meant in words.items():
+            text = text.replace(word, meant)
+        yield name, text
+
+
+def _walk(folder: Traversable, before: str) -> Iterator[tuple[Traversable, str]]:
+    for place in folder.iterdir():
+        if place.name.startswith("__"):
+            continue
+        name = before + ("." + place.name.removeprefix(DOT) if place.name.startswith(DOT) else place.name)
+        if place.is_dir():
+            yield from _walk(place, f"{name}/")
+        else:
+            yield place, name

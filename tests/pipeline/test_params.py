@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gnz_track.errors import GnzError
+from gnz_track.pipeline.params import Params, TaskParams, override, read_params
+
+Project = Callable[..., Path]
+
+
+def test_everything_has_its_type(project: Project) -> None:
+    project(margin={"accuracy": 0.01}, split_sizes=[150, 19], modules="one, two", timeout=60)
+    params = read_params()
+    assert params.tasks == {"planted_partition": TaskParams(epochs=3), "les_miserables": TaskParams(epochs=2)}
+    assert (params.models, params.seeds, params.modules) == (("GCN", "MLP", "GIN"), (0, 1), ("one", "two"))
+    assert (params.margin, params.split_sizes, params.timeout) == ({"accuracy": 0.01}, (150, 19), 60.0)
+    assert (params.alpha, params.jobs, params.store) == (0.05, 1, "")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        params.alpha = 0.1  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        params.tasks["other"] = TaskParams()  # type: ignore[index]
+
+
+@pytest.mark.parametrize(("seeds", "read"), [(3, (3,)), ("0-2", (0, 1, 2)), ([0, 5], (0, 5)), ("0,7-8", (0, 7, 8))])
+def test_seeds_are_written_as_yaml_has_them(project: Project, seeds: Any, read: tuple[int, ...]) -> None:
+    project(seeds=seeds)
+    assert read_params().seeds == read
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"alhpa": 0.01}, "unknown key of params.yaml 'alhpa'; did you mean 'alpha'?"),
+        ({"zzz": 1}, "unknown key of params.yaml 'zzz'; known: alpha, device,"),
+        ({"tasks": {"a": {"epoch": 3}}}, "unknown key of the task a 'epoch'; did you mean 'epochs'?"),
+        ({"tasks": {"a": 3}}, "params.yaml: tasks is {'a': 3}; allowed: a mapping from names of tasks to"),
+        ({"tasks": {"a": {"epochs": 0}}}, "params.yaml: tasks is"),
+        ({"tasks": {}}, "params.yaml: tasks is {}"),
+        ({"tasks": {3: {}}}, "params.yaml: tasks is"),
+        ({"models": []}, "params.yaml: models is []; allowed: a list of names"),
+        ({"models": [1]}, "params.yaml: models is [1]"),
+        ({"seeds": "many"}, "params.yaml: seeds is 'many'; allowed: seeds from 0 upwards"),
+        ({"seeds": "0,0"}, "params.yaml: seeds is '0,0'"),
+        ({"seeds": [-1]}, "params.yaml: seeds is [-1]"),
+        ({"seeds": True}, "params.yaml: seeds is True"),
+        ({"seeds": []}, "params.yaml: seeds is []"),
+        ({"seeds": None}, "params.yaml: seeds is None"),
+        ({"jobs": 0}, "params.yaml: jobs is 0; allowed: a whole number from 1 upwards"),
+        ({"jobs": True}, "params.yaml: jobs is True"),
+        ({"jobs": 1.5}, "params.yaml: jobs is 1.5"),
+        ({"alpha": "x"}, "params.yaml: alpha is 'x'; allowed: a number between 0 and 1"),
+        ({"alpha": float("nan")}, "params.yaml: alpha is nan"),
+        ({"margin": -1}, "params.yaml: margin is -1; allowed: a positive number"),
+        ({"margin": {"accuracy": 0}}, "params.yaml: margin is"),
+        ({"split_sizes": [1]}, "params.yaml: split_sizes is [1]"),
+        ({"split_sizes": 3}, "params.yaml: split_sizes is 3"),
+        ({"store": 3}, "params.yaml: store is 3"),
+        ({"timeout": 0}, "params.yaml: timeout is 0"),
+        ({"hidden_channels": "64"}, "params.yaml: hidden_channels is '64'"),
+    ],
+)
+def test_what_cannot_be_is_one_line_that_says_what_can(project: Project, changes: dict[str, Any], message: str) -> None:
+    project(**changes)
+    with pytest.raises(GnzError, match=re.escape(message)) as raised:
+        read_params()
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "params.yaml is 'NoneType'; allowed: a mapping with the keys suite, tasks"),
+        ("- 1", "params.yaml is 'list'; allowed: a mapping"),
+        ("models: [", "the file of parameters is 'params.yaml'; allowed: YAML (while parsing"),
+        ("tasks: {a: {}}\nseeds: 0", "params.yaml: models is None; allowed: a list of names"),
+    ],
+)
+def test_file_that_is_none_of_parameters_is_told(project: Project, text: str, message: str) -> None:
+    project()
+    Path("params.yaml").write_text(text, "utf-8")
+    with pytest.raises(GnzError, match=re.escape(message)):
+        read_params()
+
+
+def test_missing_file_leads_to_a_starter(project: Project) -> None:
+    project()
+    with pytest.raises(GnzError, match=r"'other.yaml'; allowed: a YAML file that exists. Try: gnz init NAME"):
+        read_params("other.yaml")
+
+
+def test_what_is_given_stands_in_place_of_the_file(project: Project) -> None:
+    project()
+    params = read_params(seeds="5-6", models="MLP", alpha=0.01, jobs=None)
+    assert (params.seeds, params.models, params.alpha, params.jobs) == ((5, 6), ("MLP",), 0.01, 1)
+    with pytest.raises(GnzError, match=r"--seeds is 'x'; allowed"):
+        override(params, seeds="x")
+    with pytest.raises(GnzError, match=r"unknown key of --sede 'sede'; did you mean 'seeds'"):
+        override(params, sede="3")
+
+
+def test_parameters_of_the_project_name_every_key_once(root: Path) -> None:
+    params = read_params(root / "params.yaml")
+    written = yaml.safe_load((root / "params.yaml").read_text("utf-8"))
+    # DVC refuses a stage that depends on a key which the file does not have.
+    assert sorted(written) == sorted(field.name for field in dataclasses.fields(Params))
+    assert params.suite == "quick"
+
+
+def test_parameters_of_the_project_are_the_suite_quick(root: Path) -> None:
+    from gnz_track import SUITES, TASKS
+
+    params = read_params(root / "params.yaml")
+    assert {name: facts.epochs for name, facts in params.tasks.items()} == {
+        name: TASKS.get(name).epochs for name in SUITES.get("quick").tasks
+    }
