@@ -33,14 +33,14 @@ def card(
     home: Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")] = None,
 ) -> None:
     """Print source, licence, citation, sizes, digest, known defects and files of a dataset."""
-    from gnz_track.datasets.card import read_card
+    from gnz_track.datasets.card import CARD, read_card
     from gnz_track.datasets.card_pages import card_page, card_record
     from gnz_track.datasets.catalogue import DATASETS, TASKS
     from gnz_track.datasets.homes import folder_name
 
     row, home = DATASETS.get(name), choose_home(home)
     folder = home / folder_name(row.name)
-    cards = [read_card(path) for path in (sorted(folder.rglob("card.json")) if folder.is_dir() else [])]
+    cards = [read_card(path) for path in (sorted(folder.rglob(CARD)) if folder.is_dir() else [])]
     cards.sort(key=lambda one: (one.seed is not None, one.seed or 0))
     record = card_record(row, cards, [task for task in TASKS.rows() if task.dataset == row.name and not task.loader])
     writers = {CardFormat.markdown: card_page, CardFormat.json: _write_json}

@@ -25,14 +25,14 @@ def add_to(group: typer.Typer) -> None:
 def push(names: Names = None, *, remote: Remote = "", home: Home = None) -> None:
     """Track frozen datasets with DVC and copy them to a remote; what is to be committed is printed."""
     from gnz_track.cli.tables import print_rows
-    from gnz_track.datasets.card import read_card
+    from gnz_track.datasets.card import CARD, read_card
     from gnz_track.datasets.sources import dvc_remote
 
     home = choose_home(home)
     repository = dvc_remote.find_repository(home)
     folders = dvc_remote.frozen_folders(home, names or [])
     dvc_remote.push(folders, repository=repository, remote=remote)
-    cards = [(read_card(folder / "card.json"), folder) for folder in folders]
+    cards = [(read_card(folder / CARD), folder) for folder in folders]
     rows = [(card.name, card.digest, f"{folder}.dvc") for card, folder in cards]
     print_rows("pushed; commit these files with Git", ("dataset", "digest", "file"), rows)
 

@@ -25,7 +25,7 @@ def publish(report: BenchmarkReport) -> None:
     ranks = report.comparison.across.ranks
     places = [] if ranks is None else [(name, ranks.mean_ranks[ranks.models.index(name)]) for name in ranks.order]
     _write_table(PLOTS / "ranks.csv", ("model", "mean_rank"), places)
-    _write_table(PLOTS / "curves.csv", ("task", "model", "epoch", "score"), _mean_curves(report))
+    _write_table(PLOTS / "curves.csv", ("task", "series", "model", "epoch", "mean"), _mean_curves(report))
 
 
 def metrics_of(comparison: Comparison) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def metrics_of(comparison: Comparison) -> dict[str, Any]:
 
 
 def _mean_curves(report: BenchmarkReport) -> Iterable[tuple[Any, ...]]:
-    """Yield (task, model, epoch, mean over seeds) of the series that a report draws."""
+    """Yield (task, series, model, epoch, mean over seeds) of the series that a report draws."""
     for task, models in report.histories.items():
         names = sorted({name for seeds in models.values() for series in seeds for name in series})
         if not names:
@@ -65,7 +65,7 @@ def _mean_curves(report: BenchmarkReport) -> Iterable[tuple[Any, ...]]:
             curve = mean_curve([series.get(chosen, ()) for series in seeds])
             for epoch, mean in zip(curve.epochs, curve.means, strict=True):
                 if mean is not None:
-                    yield task, model, epoch, mean
+                    yield task, chosen, model, epoch, mean
 
 
 def _write_table(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

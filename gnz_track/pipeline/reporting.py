@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -15,7 +15,7 @@ from gnz_track.report.bundle import Bundle, write_bundle
 from gnz_track.runs.compatibility import Skipped, list_skipped
 from gnz_track.stats.choices import Choices
 from gnz_track.store.curve_table import load_curves
-from gnz_track.store.curves import Curve
+from gnz_track.store.curves import straighten
 from gnz_track.store.results import load_table
 
 __all__ = ["report_all"]
@@ -47,7 +47,11 @@ def _read(params: Params, skipped: Sequence[Skipped]) -> BenchmarkReport:
         raise NothingToCompare("no model of params.yaml serves any of its tasks")
     tables = [load_table(require(RESULTS / f"{name}.parquet", f"run@{name}")) for name in trained]
     files = [require(CURVES / f"{name}.parquet", f"run@{name}") for name in trained]
-    curves = {key: _values(series) for file in files for key, series in load_curves(file).items()}
+    curves = {
+        key: {part: straighten(curve) for part, curve in series.items()}
+        for file in files
+        for key, series in load_curves(file).items()
+    }
     config = {
         "name": params.suite,
         "tasks": list(params.tasks),
@@ -56,7 +60,3 @@ def _read(params: Params, skipped: Sequence[Skipped]) -> BenchmarkReport:
         "left_out": left_out,
     }
     return BenchmarkReport(pd.concat(tables, ignore_index=True), seeds=params.seeds, config=config, series=curves)
-
-
-def _values(series: Mapping[str, Curve]) -> dict[str, tuple[float, ...]]:
-    return {name: tuple(value for _, value in points) for name, points in series.items()}

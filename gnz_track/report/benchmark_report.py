@@ -23,6 +23,7 @@ from gnz_track.stats.compare import compare
 from gnz_track.stats.comparison import Comparison
 from gnz_track.store.address import Address
 from gnz_track.store.curve_reader import read_curves
+from gnz_track.store.curves import straighten
 from gnz_track.store.reading import Where
 
 __all__ = ["BenchmarkReport"]
@@ -153,7 +154,10 @@ class BenchmarkReport(ReportStatistics, ReportFigures, Mapping[str, Mapping[str,
 
     @property
     def histories(self) -> dict[str, dict[str, list[Series]]]:
-        """``[task][model]`` -> the series of its finished cells, by seed; those of past runs are read on demand."""
+        """``[task][model]`` -> the series of its finished cells, by seed; those of past runs are read on demand.
+
+        A store keeps at most a hundred epochs of a curve; those between are on straight lines.
+        """
         self._read_missing_series()
         return self._by_cell(lambda row: self._series.get(_key(row), {}))
 
@@ -240,8 +244,7 @@ class BenchmarkReport(ReportStatistics, ReportFigures, Mapping[str, Mapping[str,
                 return
             for run_id, series in read_curves(address, missing).items():
                 if series or address is self.addresses[-1]:
-                    points = {name: tuple(value for _, value in curve) for name, curve in series.items()}
-                    self._series[missing.pop(run_id)] = points
+                    self._series[missing.pop(run_id)] = {name: straighten(curve) for name, curve in series.items()}
 
 
 def _key(row: Any) -> str:

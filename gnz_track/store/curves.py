@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from gnz_track.store.schema import MOST_CURVE_POINTS, MOST_POINTS
 
-__all__ = ["Curve", "fill_up", "is_streamed", "thin", "thin_all"]
+__all__ = ["Curve", "fill_up", "is_streamed", "straighten", "thin", "thin_all"]
 
 # A long cell reports its first points all, later ones ever more rarely: some fifty in a day.
 FIRST_STREAMED, GROWTH = 20, 1.2
@@ -37,6 +37,21 @@ def thin_all(series: Mapping[str, Sequence[float]], *, keep: int | None = None) 
     """Thin all series of a cell so that together they fit one request to MLflow."""
     limit = max(3, min(MOST_CURVE_POINTS, MOST_POINTS // max(1, len(series))))
     return {name: thin(values, keep=keep, limit=limit) for name, values in sorted(series.items())}
+
+
+def straighten(curve: Curve) -> tuple[float, ...]:
+    """Return a value for every epoch up to the last kept one, on straight lines between those kept.
+
+    NaN stands before the first. A thinned curve keeps its epochs that way: its tenth point is not its tenth epoch.
+
+    >>> straighten(((0, 1.0), (2, 3.0), (3, 3.5)))
+    (1.0, 2.0, 3.0, 3.5)
+    """
+    values: list[float] = []
+    for epoch, value in curve:
+        n, before = epoch - len(values) + 1, values[-1] if values else math.nan
+        values += [before + (value - before) * step / n for step in range(1, n)] + [value]
+    return tuple(values)
 
 
 def is_streamed(n: int) -> bool:

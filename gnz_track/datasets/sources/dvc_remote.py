@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from gnz_track.datasets.card import CARD
 from gnz_track.datasets.homes import folder_name
 from gnz_track.datasets.sources.fetch_errors import ProgramFailed
 from gnz_track.errors import BadValue, DataMissing
@@ -36,7 +37,7 @@ def find_repository(home: Path, *, start: Path | None = None) -> Path:
 
 def frozen_folders(home: Path, names: Sequence[str]) -> list[Path]:
     """Return the frozen folders of some datasets, of all without names; a dataset that has none is an error."""
-    return _named(home, names, lambda place: sorted(path.parent for path in place.rglob("card.json")), "is not frozen")
+    return _named(home, names, lambda place: sorted(path.parent for path in place.rglob(CARD)), "is not frozen")
 
 
 def tracked_folders(home: Path, names: Sequence[str]) -> list[Path]:
