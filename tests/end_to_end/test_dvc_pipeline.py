@@ -222,8 +222,8 @@ def test_slips_are_one_clear_line_each(project: Project) -> None:
     assert said[0].startswith("error: unknown task 'planted_partitoin'; did you mean 'planted_partition'")
     file.write_text(good, "utf-8")
 
-    assert "no remote specified" in _said(project, "dvc", "push", code=255)[0]
-    assert "remote 'nowhere' doesn't exist" in _said(project, "dvc", "push", "--remote", "nowhere", code=255)[0]
+    assert "no remote specified" in _said(project, "dvc", "push", code=1)[0]
+    assert "remote 'nowhere' doesn't exist" in _said(project, "dvc", "push", "--remote", "nowhere", code=1)[0]
 
     lock = project.folder / ".dvc" / "tmp" / "lock"
     holder = subprocess.Popen(
