@@ -10,11 +10,15 @@ import pytest
 import typer
 from doc_pages import DOCS, NOT_RUN, PAGES, REASONS, ROOT, RUNNERS, Block, calls_of, compare, prose_of, read_blocks
 
+import gnz_track
 from gnz_track.cli import app
 
 # Most blocks of a page that may be left out; the others have none. Each one is a promise that nobody checks.
 MOST_LEFT_OUT = {"first_sweep.md": 1, "data.md": 1, "teams.md": 6, "dvc.md": 2}
 WORDS = re.compile(r"[^\w\- ]")
+# As tests/datasets counts them.
+N_PUBLISHED = 63
+PICTURE = re.compile(r"<img src=\"([^\"]+)\"")
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 BLOCKS = [block for page in PAGES for block in read_blocks(page)]
 README = ROOT / "README.md"
@@ -35,7 +39,8 @@ def anchors_of(page: Path) -> set[str]:
 
 
 def links_of(page: Path) -> list[str]:
-    return [link for link in LINK.findall(prose_of(page)) if "://" not in link]
+    text = prose_of(page)
+    return [link for link in (*LINK.findall(text), *PICTURE.findall(text)) if "://" not in link]
 
 
 def test_navigation_names_every_page_once() -> None:
@@ -129,3 +134,11 @@ SHOWN_AND_PRINTED = [
 @pytest.mark.parametrize(("shown", "printed", "is_right"), SHOWN_AND_PRINTED)
 def test_what_a_page_shows_is_compared_with_what_was_printed(shown: str, printed: str, *, is_right: bool) -> None:
     assert (compare(shown, printed) == "") is is_right
+
+
+@pytest.mark.parametrize("page", [DOCS / "index.md", DOCS / "data.md"], ids=lambda page: page.stem)
+def test_counted_datasets_are_those_of_the_catalogue(page: Path) -> None:
+    counts = {int(count) for count in re.findall(r"\b(\d+) datasets", prose_of(page))}
+    assert counts == {len(gnz_track.DATASETS.names())}
+    loaders = re.findall(r"all (\d+) published loaders", prose_of(page))
+    assert all(int(count) == N_PUBLISHED for count in loaders)
