@@ -115,6 +115,7 @@ class Folder:
     def __post_init__(self) -> None:
         self.work = self.place / "work"
         self.work.mkdir()
+        self._note = self.place / "gone_to"
         programs = self.place / "bin"
         programs.mkdir()
         for name, module in (("gnz", "-m gnz_track "), ("python", "")):
@@ -151,7 +152,9 @@ class Folder:
     def _script(self, block: Block) -> str:
         # Beside the files that the reader saves, so that it can import them.
         script = self.work / f"block_{block.line}.{block.language}"
-        script.write_text(block.text, encoding="utf-8")
+        # Where a reader has gone to, the next block begins.
+        leave = f"pwd > {shlex.quote(str(self._note))}\n" if block.language == "sh" else ""
+        script.write_text(block.text + leave, encoding="utf-8")
         return str(script)
 
     def _run(self, command: list[str]) -> str:
@@ -167,6 +170,8 @@ class Folder:
             timeout=SECONDS_FOR_A_BLOCK,
         )
         self.printed = ended.stdout
+        if self._note.exists():
+            self.work = Path(self._note.read_text(encoding="utf-8").strip())
         return "" if ended.returncode == 0 else f"ended with code {ended.returncode}:\n{ended.stdout}"
 
 
