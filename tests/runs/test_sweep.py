@@ -34,7 +34,8 @@ from gnz_track.store.address import Address, parse_address
 from gnz_track.store.curve_reader import read_curves
 from gnz_track.store.plans import PLAN_COLUMNS, read_plan
 from gnz_track.store.reading import finished_fingerprints, read_table
-from gnz_track.store.spool import file_stem, replay, spool_folder, spooled
+from gnz_track.store.replays import replay
+from gnz_track.store.spool import file_stem, spool_folder, spooled
 from gnz_track.store.writer import Store, now, open_store
 from gnz_track.types import Cell
 

@@ -12,7 +12,8 @@ from conftest import free_port
 
 from gnz_track.errors import SpoolBusy, SpoolCorrupted, StoreUnreachable
 from gnz_track.store.reading import read_table
-from gnz_track.store.spool import Spool, deliver, replay, spooled
+from gnz_track.store.replays import replay
+from gnz_track.store.spool import Spool, deliver, spooled
 from gnz_track.store.writer import Store, open_store
 
 

@@ -10,7 +10,7 @@ import pytest
 from call_counts import Counted
 from cells import ENVIRONMENT, TASK, cell_of, context_of, failed_record, finished, record, result_of
 
-from gnz_track.errors import StoreUnreachable, StoreUnusable
+from gnz_track.errors import StoreUnusable
 from gnz_track.store import schema
 from gnz_track.store.owners import Owner, this_owner
 from gnz_track.store.reading import read_table
@@ -230,7 +230,7 @@ def test_store_that_goes_away_says_so_in_one_line(postgresql_database: str, tmp_
         base, _, name = postgresql_database.rpartition("/")
         with psycopg.connect(f"{base}/postgres", autocommit=True) as connection:
             connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
-        with pytest.raises(StoreUnreachable, match="gnz sync") as caught:
+        with pytest.raises(StoreUnusable, match="holds no such database; check its name") as caught:
             store.finish(record(1))
         assert "\n" not in str(caught.value)
 
