@@ -22,7 +22,7 @@ _SAID: tuple[tuple[str, str, str], ...] = (
     (r'role "[^"]*" does not exist', "it does not know this user", PASSWORD),
     (r'database "[^"]*" does not exist', "it holds no such database", "check its name, or create it: createdb"),
     ("no pg_hba.conf entry", "it lets nobody in from this machine as this user", "ask who keeps the database"),
-    (r"error code 401\b|\b401 Client Error|not authenticated", "", ACCOUNT),
+    (r"error code 401\b|\b401 Client Error", "", ACCOUNT),
     (r"Invalid Host header", "it does not serve under this name", f"try another name, or {KEEPER}: GNZ_SERVER_HOSTS"),
     (r"error code 403\b|\b403 Client Error|PERMISSION_DENIED", "it does not allow this account to do that", KEEPER),
     ("Unable to locate credentials", "its artifacts want a key", "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
@@ -37,7 +37,8 @@ ARTIFACTS = "mlflow-artifacts/artifacts"
 
 def refusal_of(address: Address, error: Exception) -> StoreUnusable | None:
     """Return the error of this house where a store refuses somebody, or has no artifacts now; None otherwise."""
-    text = str(error)
+    # What follows is the statement with its values, which may hold any words.
+    text = str(error).partition("[SQL:")[0]
     for said, reason, remedy in _SAID:
         if re.search(said, text):
             return StoreUnusable(address, reason or _about_account(), remedy=remedy)
