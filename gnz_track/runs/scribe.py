@@ -246,6 +246,8 @@ class Scribe:
         else:
             for sentence in done.complaints:
                 self._note(sentence)
+            known = self._store.runs_of_sweep(self._tracking.suite, self._tracking.sweep)
+            self._written = [(run_id or known.get(record.key, ("",))[0], record) for run_id, record in self._written]
             if done.written or done.ended:
                 what = (
                     f"{len(done.written)} results that waited are" if done.written else "the sweep's plan and table are"
