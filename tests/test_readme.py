@@ -24,13 +24,14 @@ def test_every_block_but_those_of_make_runs(tmp_path: Path) -> None:
         assert not wrong, f"{block}: {wrong}"
         printed.append(folder.printed)
     assert "6 cells" in printed[0]
-    rows = [line.split() for line in printed[1].splitlines()]
+    assert "page: report/report.html" in printed[1]
+    rows = [line.split() for line in printed[2].splitlines()]
     assert {row[-5]: row[-4] for row in rows if len(row) > 4 and row[-5] in {"GCN", "MLP"}} == {"GCN": "5", "MLP": "5"}
-    assert "3 models, 1 task, 5 seeds" in printed[1]
+    assert "3 models, 1 task, 5 seeds" in printed[2]
 
 
-def test_there_is_a_command_block_and_an_example() -> None:
-    assert [block.language for block in OTHERS] == ["sh", "python"]
+def test_there_are_two_blocks_of_commands_and_an_example() -> None:
+    assert [block.language for block in OTHERS] == ["sh", "sh", "python"]
 
 
 def test_shown_targets_of_make_exist() -> None:

@@ -136,7 +136,7 @@ def test_what_a_page_shows_is_compared_with_what_was_printed(shown: str, printed
     assert (compare(shown, printed) == "") is is_right
 
 
-@pytest.mark.parametrize("page", [DOCS / "index.md", DOCS / "data.md"], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [DOCS / "index.md", DOCS / "data.md", ROOT / "README.md"], ids=lambda page: page.stem)
 def test_counted_datasets_are_those_of_the_catalogue(page: Path) -> None:
     counts = {int(count) for count in re.findall(r"\b(\d+) datasets", prose_of(page))}
     assert counts == {len(gnz_track.DATASETS.names())}
