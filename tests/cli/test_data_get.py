@@ -230,7 +230,7 @@ def test_interrupted_it_keeps_what_has_arrived(server: FileServer, environment: 
     process = subprocess.Popen(command, env=environment, stdout=-1, stderr=-1, text=True)
     assert began.wait(60)
     process.send_signal(signal.SIGINT)
-    threading.Timer(0.5, go_on.set).start()
+    threading.Timer(3, go_on.set).start()
     out, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "1 of 2 datasets are in" in errors

@@ -196,6 +196,7 @@ print(gauge.peak_rss_mib)
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="only Linux forgets a peak of memory")
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_graphs(tmp_path: Path) -> None:
     def peak(n_graphs: int) -> float:
         command = [sys.executable, "-c", PEAK, str(tmp_path / str(n_graphs)), str(n_graphs)]

@@ -40,6 +40,7 @@ def test_thirty_kills_lose_nothing_and_repeat_nothing(tmp_path: Path, root: Path
     print(f"{kills} kills in {rounds} sweeps of {N_CELLS} cells: 0 lost, 0 twice, all numbers equal")  # noqa: T201
 
 
+@pytest.mark.slow
 def test_killed_sweep_goes_on(tmp_path: Path, root: Path) -> None:
     place = Place(tmp_path / "once", root)
     words = ("run", "--task", "les_miserables", "--models", "MLP,GCN", "--epochs", "20")

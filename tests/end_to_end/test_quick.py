@@ -86,6 +86,7 @@ def run(*arguments: str, environment: dict[str, str], cwd: Path) -> str:
     return ended.stdout
 
 
+@pytest.mark.slow
 def test_quick_suite_prints_a_row_for_each_pair(environment: dict[str, str], tmp_path: Path) -> None:
     words = ("run", "--suite", "quick", "--models", "GCN,MLP", "--seeds", "0", "--epochs", "2")
     out = run("-m", "gnz_track", *words, environment=environment, cwd=tmp_path)
@@ -101,6 +102,7 @@ def test_quick_suite_prints_a_row_for_each_pair(environment: dict[str, str], tmp
     assert written == ["home", "runs"], "data and runs have their places, and nothing else is written"
 
 
+@pytest.mark.slow
 def test_script_of_a_user_works(environment: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "study.py").write_text(SCRIPT, encoding="utf-8")
     lines = run("study.py", environment=environment, cwd=tmp_path).splitlines()
