@@ -228,12 +228,15 @@ def test_norms_are_over_nodes_or_over_numbers(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ENCODERS)
-def test_jumping_reads_all_layers(name: str) -> None:
+def test_jumping_reads_all_layers_normed_and_then_bent(name: str) -> None:
     data = _graph()
     for jumping, join in (("cat", lambda h: torch.cat(h, dim=1)), ("max", lambda h: torch.stack(h).amax(dim=0))):
-        model = _make(name, n_layers=3, jumping=jumping).eval()
+        model = _make(name, n_layers=3, jumping=jumping, norm="layer").eval()
+        for parameter in model.norms.parameters():
+            nn.init.normal_(parameter)
         outputs = _outputs_of(model, [model.first, model.second, model.layer_3], data)
-        codes = [functional.elu(h) if name == "GAT" else h.relu() for h in outputs]
+        normed = [norm(h) for norm, h in zip(model.norms, outputs, strict=True)]
+        codes = [functional.elu(h) if name == "GAT" else h.relu() for h in normed]
         torch.testing.assert_close(model(data), model.readout(join(codes)))
 
 
