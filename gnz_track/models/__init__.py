@@ -1,6 +1,19 @@
 """Which networks, and at what size.
 
 One architecture per file; the table is `catalogue.py`, heads and wrappers are `adapters.py`, construction is
-`building.py`. To add a model: write `models/<name>.py` with a class ``(in_channels, hidden_channels, out_channels)``
-and add its row to `catalogue.py`.
+`building.py`.
+
+The options of the built-in models are hyperparameters of a cell. `stack.py` says what they mean; their defaults are:
+
+| model            | n_layers | heads | dropout | norm  | jumping |
+|------------------|---------:|------:|--------:|-------|---------|
+| GCN              |        2 |     - |     0.0 | none  | none    |
+| GAT              |        2 |     8 |     0.6 | none  | none    |
+| GraphSAGE        |        2 |     - |     0.5 | none  | none    |
+| GraphTransformer |        2 |     4 |     0.1 | none  | none    |
+| GIN              |        3 |     - |     0.0 | batch | none    |
+| MLP              |        2 |     - |     0.5 | none  | none    |
+
+To add a model: write `models/<name>.py` with a class ``(in_channels, hidden_channels, out_channels)`` and add its row
+to `catalogue.py`.
 """

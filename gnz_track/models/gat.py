@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
-from torch import Tensor, nn
+import functools
+
+from torch import Tensor
 from torch.nn import functional
-from torch_geometric.data import Data
 from torch_geometric.nn import GATConv
+
+from gnz_track.models.stack import Stack, StackOptions
 
 __all__ = ["GAT"]
 
 
-class GAT(nn.Module):
-    """Two attention layers, ELU between them, dropout on inputs and attention; ``forward -> [n_nodes, out]``."""
+class GAT(Stack):
+    """Attention layers, two unless told, ELU between them, dropout on all inputs; ``forward -> [n_nodes, out]``.
 
-    def __init__(
-        self, in_channels: int, hidden_channels: int, out_channels: int, *, heads: int = 8, dropout: float = 0.6
+    The options are those of :mod:`gnz_track.models.stack`; ``dropout`` is that of the features and the attention too.
+    """
+
+    drops_input = True
+
+    def __init__(  # noqa: PLR0913  (each option is one that a search may tune)
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        n_layers: int = 2,
+        heads: int = 8,
+        dropout: float = 0.6,
+        norm: str = "none",
+        jumping: str = "none",
     ) -> None:
-        super().__init__()
-        self.dropout = nn.Dropout(dropout)
-        self.first = GATConv(in_channels, hidden_channels, heads=heads, dropout=dropout)
-        self.second = GATConv(heads * hidden_channels, out_channels, heads=1, concat=False, dropout=dropout)
+        options = StackOptions(n_layers=n_layers, heads=heads, dropout=dropout, norm=norm, jumping=jumping)
+        layer = functools.partial(GATConv, dropout=dropout)
+        super().__init__(
+            (in_channels, hidden_channels, out_channels),
+            options,
+            hidden=functools.partial(layer, heads=heads),
+            last=functools.partial(layer, heads=1, concat=False),
+        )
 
-    def forward(self, data: Data) -> Tensor:
-        """Encode the nodes of a graph."""
-        h = functional.elu(self.first(self.dropout(data.x), data.edge_index))
-        return self.second(self.dropout(h), data.edge_index)
+    def activate(self, h: Tensor) -> Tensor:
+        """Bend the codes of a hidden layer."""
+        return functional.elu(h)

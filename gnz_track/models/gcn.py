@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from torch import Tensor, nn
-from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv
+
+from gnz_track.models.stack import Stack, StackOptions
 
 __all__ = ["GCN"]
 
 
-class GCN(nn.Module):
-    """Two convolutions with a ReLU between them, no dropout; ``forward(data) -> [n_nodes, out_channels]``."""
+class GCN(Stack):
+    """Convolutions with a ReLU between them, two and no dropout unless told; ``forward(data) -> [n_nodes, out]``.
 
-    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int) -> None:
-        super().__init__()
-        self.first = GCNConv(in_channels, hidden_channels)
-        self.second = GCNConv(hidden_channels, out_channels)
+    The options are those of :mod:`gnz_track.models.stack`.
+    """
 
-    def forward(self, data: Data) -> Tensor:
-        """Encode the nodes of a graph."""
-        h = self.first(data.x, data.edge_index).relu()
-        return self.second(h, data.edge_index)
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        n_layers: int = 2,
+        dropout: float = 0.0,
+        norm: str = "none",
+        jumping: str = "none",
+    ) -> None:
+        options = StackOptions(n_layers=n_layers, dropout=dropout, norm=norm, jumping=jumping)
+        super().__init__((in_channels, hidden_channels, out_channels), options, hidden=GCNConv, last=GCNConv)

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from torch import Tensor, nn
-from torch_geometric.data import Data
+import functools
+
 from torch_geometric.nn import SAGEConv
+
+from gnz_track.models.stack import Stack, StackOptions
 
 __all__ = ["GraphSAGE"]
 
 
-class GraphSAGE(nn.Module):
-    """Two mean aggregations, ReLU and dropout between them; ``forward(data) -> [n_nodes, out_channels]``."""
+class GraphSAGE(Stack):
+    """Mean aggregations, two unless told, ReLU and dropout between them; ``forward(data) -> [n_nodes, out]``.
 
-    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, *, dropout: float = 0.5) -> None:
-        super().__init__()
-        self.dropout = nn.Dropout(dropout)
-        self.first = SAGEConv(in_channels, hidden_channels, aggr="mean")
-        self.second = SAGEConv(hidden_channels, out_channels, aggr="mean")
+    The options are those of :mod:`gnz_track.models.stack`.
+    """
 
-    def forward(self, data: Data) -> Tensor:
-        """Encode the nodes of a graph."""
-        h = self.first(data.x, data.edge_index).relu()
-        return self.second(self.dropout(h), data.edge_index)
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        n_layers: int = 2,
+        dropout: float = 0.5,
+        norm: str = "none",
+        jumping: str = "none",
+    ) -> None:
+        options = StackOptions(n_layers=n_layers, dropout=dropout, norm=norm, jumping=jumping)
+        layer = functools.partial(SAGEConv, aggr="mean")
+        super().__init__((in_channels, hidden_channels, out_channels), options, hidden=layer, last=layer)

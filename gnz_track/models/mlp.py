@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from torch import Tensor, nn
-from torch_geometric.data import Data
+from torch import nn
+
+from gnz_track.models.stack import Stack, StackOptions
 
 __all__ = ["MLP"]
 
 
-class MLP(nn.Module):
-    """Two linear layers, ReLU and dropout between them, blind to edges; ``forward -> [n_nodes, out_channels]``."""
+class MLP(Stack):
+    """Linear layers, two unless told, ReLU and dropout between them, blind to edges; ``forward -> [n_nodes, out]``.
 
-    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, *, dropout: float = 0.5) -> None:
-        super().__init__()
-        self.dropout = nn.Dropout(dropout)
-        self.first = nn.Linear(in_channels, hidden_channels)
-        self.second = nn.Linear(hidden_channels, out_channels)
+    The options are those of :mod:`gnz_track.models.stack`.
+    """
 
-    def forward(self, data: Data) -> Tensor:
-        """Encode the nodes of a graph, each by itself."""
-        return self.second(self.dropout(self.first(data.x).relu()))
+    sees_edges = False
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        n_layers: int = 2,
+        dropout: float = 0.5,
+        norm: str = "none",
+        jumping: str = "none",
+    ) -> None:
+        options = StackOptions(n_layers=n_layers, dropout=dropout, norm=norm, jumping=jumping)
+        super().__init__((in_channels, hidden_channels, out_channels), options, hidden=nn.Linear, last=nn.Linear)

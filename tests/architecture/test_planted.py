@@ -179,3 +179,19 @@ def test_method_with_the_name_of_a_command_is_not_one(tmp_path: Path) -> None:
     method = "\n\nclass Net:\n" + "".join(f"    {line}\n" for line in WIDE.splitlines()[3:]) + "\napp.command()(wide)\n"
     found = house.check_parameters(plant(tmp_path / "gnz_track", {"cli/a.py": WIDE + method}))
     assert [line.partition(": ")[2] for line in found] == ["Net.wide has 8 parameters; at most 7"]
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "widths", "n_found"),
+    [
+        ("models/a.py", "__init__", "a: int, b: int, c: int, *, ", 0),
+        ("models/a.py", "__init__", "a: int, b: int, c: int, z: int, *, ", 1),
+        ("models/a.py", "forward", "a: int, b: int, c: int, *, ", 1),
+        ("stats/a.py", "__init__", "a: int, b: int, c: int, *, ", 1),
+    ],
+)
+def test_options_of_a_model_are_parameters_but_only_there(
+    path: str, name: str, widths: str, n_found: int, tmp_path: Path
+) -> None:
+    method = f"class Net:\n    def {name}(self, {widths}d: int, e: int, f: int, g: int) -> None:\n        pass\n"
+    assert len(house.check_parameters(plant(tmp_path / "gnz_track", {path: method}))) == n_found

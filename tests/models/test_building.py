@@ -74,7 +74,9 @@ def test_parameters_of_gin_are_as_many_as_the_formula_says() -> None:
 
     expected = layer(IN) + 2 * layer(HIDDEN) + _linear(HIDDEN, OUT)
     assert count_parameters(build(MODELS.get("GIN"), GRAPHS, SIZES)) == expected
-    assert count_parameters(build(MODELS.get("GIN"), GRAPHS, SIZES, options={"layers": 2})) == expected - layer(HIDDEN)
+    assert count_parameters(build(MODELS.get("GIN"), GRAPHS, SIZES, options={"n_layers": 2})) == expected - layer(
+        HIDDEN
+    )
 
 
 def test_frozen_parameters_do_not_count() -> None:
@@ -290,10 +292,10 @@ def test_what_is_not_a_module_is_refused(users: ModuleType) -> None:
 
 
 HYPERPARAMETERS = {
-    "GAT": ({"heads": 2, "dropout": 0.1}, "heads, dropout"),
-    "GCN": ({}, "none"),
-    "GIN": ({"layers": 1}, "layers"),
-    "MLP": ({"dropout": 0.0}, "dropout"),
+    "GAT": ({"heads": 2, "dropout": 0.1}, "n_layers, heads, dropout, norm, jumping"),
+    "GCN": ({}, "n_layers, dropout, norm, jumping"),
+    "GIN": ({"n_layers": 1}, "n_layers, dropout, norm, jumping"),
+    "MLP": ({"dropout": 0.0}, "n_layers, dropout, norm, jumping"),
 }
 
 
