@@ -4,6 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || echo python3)
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+DOCS_READY := $(VENV)/ready-docs
 WORKERS ?= 2
 RUN_ARGS ?= --suite quick --models GCN,GAT,GraphSAGE,GraphTransformer,GIN,MLP --seeds 0-4 --jobs 2
 TEST_ARGS ?=
@@ -18,7 +19,7 @@ test test-all: export OMP_NUM_THREADS := 1
 test test-all: export MKL_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all bench lint format clean
+.PHONY: help run test test-all bench docs lint format clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -e 's/:.*##/:/' | awk -F': *' '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -34,6 +35,11 @@ $(READY): pyproject.toml constraints.txt
 	@$(PIP) install --quiet --constraint constraints.txt --editable '.[test]'
 	@touch $@
 
+$(DOCS_READY): $(READY)
+	@echo "set-up: what builds the documentation"
+	@$(PIP) install --quiet --constraint constraints.txt --editable '.[docs]'
+	@touch $@
+
 run: $(READY)  ## train the quick suite, track it and show the means
 	$(BIN)/gnz run $(RUN_ARGS)
 
@@ -47,6 +53,12 @@ bench: $(READY)  ## measure speed; every script in benchmarks/
 	@ls $(BENCH)/*.py >/dev/null 2>&1 || { echo "no scripts in $(BENCH)/" >&2; exit 1; }
 	@for script in $(BENCH)/*.py; do echo "$$script"; $(BIN)/python "$$script" || exit 1; done
 
+# The theme announces its successor on every build.
+docs: export NO_MKDOCS_2_WARNING := 1
+docs: $(DOCS_READY)  ## build the documentation into site/; any warning is an error
+	$(BIN)/python -m mkdocs build --strict
+	@echo "open site/index.html"
+
 lint: $(READY)  ## style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -57,5 +69,5 @@ format: $(READY)  ## rewrite the code in the house's format
 	$(BIN)/ruff format
 
 clean:  ## remove the environment and all caches; runs and data stay
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) build dist site .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

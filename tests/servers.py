@@ -30,20 +30,22 @@ def free_port() -> int:
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:
     """Return the address of a PostgreSQL server without databases of ours; it ends with the tests."""
-    programs = _postgresql_programs()
+    programs = postgresql_programs()
     if programs is None:
         pytest.skip("no PostgreSQL programs: initdb is neither on PATH nor below /usr/lib/postgresql")
     folder = Path(tempfile.mkdtemp(prefix="gnz-postgresql-"))
-    as_user = _as_unprivileged(folder)
+    as_user = as_unprivileged(folder)
     port = free_port()
     try:
         data = str(folder / "data")
-        _run([*as_user, str(programs / "initdb"), "-D", data, "-U", "gnz", "-A", "trust", "--no-sync", "-E", "UTF8"])
+        run_command(
+            [*as_user, str(programs / "initdb"), "-D", data, "-U", "gnz", "-A", "trust", "--no-sync", "-E", "UTF8"]
+        )
         options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off -c shared_buffers=16MB"
         log = str(folder / "log")
-        _run([*as_user, str(programs / "pg_ctl"), "-D", data, "-o", options, "-l", log, "-w", "start"])
+        run_command([*as_user, str(programs / "pg_ctl"), "-D", data, "-o", options, "-l", log, "-w", "start"])
         yield f"postgresql://gnz@127.0.0.1:{port}"
-        _run([*as_user, str(programs / "pg_ctl"), "-D", data, "-m", "immediate", "-w", "stop"])
+        run_command([*as_user, str(programs / "pg_ctl"), "-D", data, "-m", "immediate", "-w", "stop"])
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -96,14 +98,14 @@ def _wait_for(page: str, server: subprocess.Popen[bytes], log: Path) -> None:
     pytest.fail(f"the MLflow server did not start: {log.read_text(errors='replace')[-2000:]}")
 
 
-def _postgresql_programs() -> Path | None:
+def postgresql_programs() -> Path | None:
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     on_path = shutil.which("initdb")
     found = [*folders, *([Path(on_path).resolve().parent] if on_path else [])]
     return next((folder for folder in found if (folder / "pg_ctl").exists()), None)
 
 
-def _as_unprivileged(folder: Path) -> list[str]:
+def as_unprivileged(folder: Path) -> list[str]:
     """Return the start of a command that is not run by root, which PostgreSQL refuses; the folder becomes theirs."""
     if os.geteuid() != 0:
         return []
@@ -116,7 +118,7 @@ def _as_unprivileged(folder: Path) -> list[str]:
     pytest.skip("PostgreSQL does not run as root, and there is no user postgres or nobody")
 
 
-def _run(command: list[str]) -> None:
+def run_command(command: list[str]) -> None:
     # The server inherits no pipe: waiting for its end would take as long as it lives.
     with tempfile.TemporaryFile() as output:
         done = subprocess.run(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL, check=False, cwd="/")

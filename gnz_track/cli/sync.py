@@ -9,7 +9,7 @@ import typer
 from gnz_track.cli.runs import Store
 
 if TYPE_CHECKING:
-    from gnz_track.store.spool import Replay
+    from gnz_track.store.replays import Replay
 
 __all__ = ["add_to", "sync"]
 
@@ -38,7 +38,8 @@ def sync(
         _list()
         return
     from gnz_track.store.address import parse_address
-    from gnz_track.store.spool import holds_sweeps, replay_each, spool_folder
+    from gnz_track.store.replays import replay_each
+    from gnz_track.store.spool import holds_sweeps, spool_folder
     from gnz_track.store.writer import open_store
 
     address = parse_address(store)
@@ -62,10 +63,18 @@ def _list() -> None:
     from gnz_track.store.spools import describe_spools
 
     rows = [
-        (one.store or "-", one.sweep, one.n_records, one.n_unreadable or "", one.folder) for one in describe_spools()
+        (
+            one.store or "-",
+            one.sweep,
+            one.n_records,
+            one.n_unreadable or "",
+            "yes" if one.is_unended else "",
+            one.folder,
+        )
+        for one in describe_spools()
     ]
     if rows:
-        print_rows("records that wait", ("store", "sweep", ">records", ">unreadable", "folder"), rows)
+        print_rows("records that wait", ("store", "sweep", ">records", ">unreadable", "plan and table", "folder"), rows)
     else:
         typer.echo("nothing waits for any store")
 
@@ -81,11 +90,12 @@ def _report(done: dict[str, Replay]) -> None:
             len(part.refused) or "",
             len(part.corrupted) or "",
             "yes" if part.busy else "",
+            "yes" if part.ended else "",
         )
         for sweep, part in done.items()
     ]
     if rows:
-        columns = ("sweep", ">written", ">present", ">refused", ">unreadable", "busy")
+        columns = ("sweep", ">written", ">present", ">refused", ">unreadable", "busy", "plan and table")
         print_rows("replayed", columns, rows)
     for sweep, part in done.items():
         for said in part.refused:

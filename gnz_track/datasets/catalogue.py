@@ -142,6 +142,8 @@ def unregister_task(category: Category | str, name: str) -> Task:
 def iter_tasks(category: Category | str | None = None, task_type: TaskType | str | None = None) -> list[Task]:
     """Return all tasks, or those of a category, of a task type, or of both; also those that are run by name only.
 
+    Examples
+    --------
     >>> "enzymes" in [task.name for task in iter_tasks("biology", "graph_cls")]
     True
     """
@@ -153,6 +155,8 @@ def iter_tasks(category: Category | str | None = None, task_type: TaskType | str
 def iter_benchmark_tasks(category: Category | str | None = None, task_type: TaskType | str | None = None) -> list[Task]:
     """Return the tasks that a category stands for, or a task type, or both: the curated ones and those registered.
 
+    Examples
+    --------
     >>> [task.name for task in iter_benchmark_tasks("finance", "link_pred")]
     ['product_space', 'board_directors']
     """

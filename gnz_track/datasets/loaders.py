@@ -64,6 +64,8 @@ def list_datasets(
 ) -> dict[str, dict[str, list[str]]]:
     """Return names of loaders as ``{category: {task_type: [name, ...]}}``, all or those of a category or task type.
 
+    Examples
+    --------
     >>> list_datasets("physics", "link_pred")
     {'physics': {'link_pred': ['ising_lattice']}}
     """

@@ -69,6 +69,8 @@ def register_model(
     ``task_type`` (or its alias ``task_types``) is one task type or several; ``factory(in, hidden, out, task_type=...)``
     builds the model in place of the class. A class defined again, as in a notebook, replaces its former self.
 
+    Examples
+    --------
     >>> @register_model(task_type="node_cls", name="Constant")
     ... class Constant: ...
     >>> MODELS.remove("Constant").task_types

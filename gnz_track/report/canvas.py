@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from io import StringIO
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any
@@ -105,6 +106,12 @@ class HouseFigure(Figure):
         """Give the figure and its axes, so that ``figure, axes = report.plot()`` works as in the published package."""
         yield self
         yield self.axes[0] if len(self.axes) == 1 else list(self.axes)
+
+    def _repr_svg_(self) -> str:
+        """Show the figure in a notebook, whether Matplotlib was told of it or not."""
+        with StringIO() as text:
+            self.savefig(text, format="svg")
+            return text.getvalue()
 
     def savefig(self, fname: str | PathLike[Any] | IO[Any], *, transparent: bool | None = None, **options: Any) -> None:
         """Save the figure as Matplotlib does, but text as text and without the date."""

@@ -108,7 +108,9 @@ def _digest_source_now(run: PastRun, model: ModelRow, conditions: Conditions) ->
         return digest_source(*found) if model.source_digest else ""
     if not conditions.trusts_payloads:
         reason = f"its model {model.name!r} lies in the store as code, which would run here"
-        raise NotReproducible(run.run_id, reason, remedy="if you trust whoever wrote it: --trust")
+        raise NotReproducible(
+            run.run_id, reason, remedy=f"if you trust whoever wrote it: gnz reproduce {run.run_id} --trust"
+        )
     python = run.tags.get("env.python", "")
     if _minor(python) != _minor(platform.python_version()):
         reason = f"its model {model.name!r} lies in the store as code of Python {_minor(python)}"

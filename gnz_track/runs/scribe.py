@@ -27,9 +27,10 @@ from gnz_track.store.plans import plan_to_json
 from gnz_track.store.reading import publish_table
 from gnz_track.store.reaping import reap
 from gnz_track.store.recorded import table_of_records
+from gnz_track.store.replays import replay
 from gnz_track.store.run_record import RunRecord, SweepContext, record_of, record_of_start
 from gnz_track.store.schema import PLAN_FILE
-from gnz_track.store.spool import Spool, deliver, make_spool_folder, replay, spool_folder
+from gnz_track.store.spool import Spool, deliver, make_spool_folder, spool_folder
 from gnz_track.store.writer import FAILED, FINISHED, Store, now, open_store
 from gnz_track.types import Cell, CellResult
 
@@ -95,10 +96,7 @@ class Scribe:
         try:
             with self._stack:
                 self._kill_running("the sweep was interrupted" if kind else "its executor left it")
-                self._guard(self._close_sweep)
-                if kind and self._sweep_run:
-                    # Its table is published all the same; but nobody shall take it for a whole sweep.
-                    self._guard(lambda store: store.kill(self._sweep_run, "Killed: the sweep was interrupted"))
+                self._close_sweep(killed="Killed: the sweep was interrupted" if kind else "")
             self._catch_up()
         finally:
             self._close_store()
@@ -211,14 +209,30 @@ class Scribe:
     def _open_sweep(self) -> None:
         if self._store is not None:
             self._sweep_run = self._store.open_sweep(self._context)
-            wanted = wanted_by(self._plan, suite=self._tracking.suite, sweep=self._tracking.sweep)
-            self._store.write_text(self._sweep_run, PLAN_FILE, plan_to_json(wanted))
+            self._store.write_text(self._sweep_run, PLAN_FILE, self._wanted)
 
-    def _close_sweep(self, store: Store) -> None:
-        if not self._sweep_run:
-            return
-        publish_table(store, self._tracking.suite, self._tracking.sweep, run_id=self._sweep_run)
-        store.close_sweep(self._sweep_run)
+    @property
+    def _wanted(self) -> str:
+        return plan_to_json(wanted_by(self._plan, suite=self._tracking.suite, sweep=self._tracking.sweep))
+
+    def _close_sweep(self, *, killed: str) -> None:
+        """Publish the table and end the sweep's run; a store that is away is told so later."""
+        is_closed = False
+
+        def close(store: Store) -> None:
+            nonlocal is_closed
+            publish_table(store, self._tracking.suite, self._tracking.sweep, run_id=self._sweep_run)
+            # The table of an interrupted sweep is published too; but nobody shall take it for a whole one.
+            store.kill(self._sweep_run, killed) if killed else store.close_sweep(self._sweep_run)
+            is_closed = True
+
+        if self._sweep_run:
+            self._guard(close)
+        if not is_closed:
+            try:
+                self._spool.append_end(self._wanted, killed=killed)
+            except OSError as error:
+                self._note(f"nothing can be written to {self._folder}: {error}. The sweep has no plan and no table")
 
     def _catch_up(self) -> None:
         """Write what waits once more, where the store went away and may be back; say so where it is not."""
@@ -228,12 +242,17 @@ class Scribe:
             self._store = self._store or open_store(self._tracking.address)
             done = replay(self._folder, self._store)
         except (GnzError, OSError):
-            self._note(f"results wait on this disk; when the store answers again, type: {self._sync}")
+            self._note(f"{self._spool.waiting} wait on this disk; when the store answers again, type: {self._sync}")
         else:
             for sentence in done.complaints:
                 self._note(sentence)
-            if done.written:
-                self._note(f"the store answers again: {len(done.written)} results that waited are written")
+            known = self._store.runs_of_sweep(self._tracking.suite, self._tracking.sweep)
+            self._written = [(run_id or known.get(record.key, ("",))[0], record) for run_id, record in self._written]
+            if done.written or done.ended:
+                what = (
+                    f"{len(done.written)} results that waited are" if done.written else "the sweep's plan and table are"
+                )
+                self._note(f"the store answers again: {what} written")
 
     def _guard(self, write: Callable[[Store], object]) -> None:
         self._see_that_file_is_there()

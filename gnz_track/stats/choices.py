@@ -89,7 +89,8 @@ class Choices:
         if self.rope is not None and not (math.isfinite(self.rope) and self.rope >= 0):
             raise BadValue("rope", self.rope, "a number from 0 on, in units of the metric")
         if self.test == "nadeau_bengio" and self.split_sizes is None:
-            raise BadValue("split_sizes", None, "(n_train, n_test), or the same by task, for test='nadeau_bengio'")
+            allowed = "(examples in training, in test), one pair or a pair by task, for the test nadeau_bengio"
+            raise BadValue("split_sizes", None, allowed, command="--split-sizes 150,19 or split_sizes=(150, 19)")
         freeze_mappings(
             self, *(n for n in ("margin", "resolution", "split_sizes", "bounds") if _is_mapping(getattr(self, n)))
         )

@@ -27,8 +27,9 @@ def fetch_artifact(address: Address, place: str, name: str, folder: Path) -> Pat
     from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
     with says_in_one_line(address):
-        repository = get_artifact_repository(place, tracking_uri=address.uri)
         try:
+            # Files that lie behind a server are out of reach for whoever asks its database.
+            repository = get_artifact_repository(place, tracking_uri=address.uri)
             return Path(repository.download_artifacts(name, str(folder)))  # type: ignore[no-untyped-call]
         except (MlflowException, OSError):
             # Whoever asks can do without, or says in its own words what is gone.

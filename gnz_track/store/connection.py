@@ -17,6 +17,7 @@ from typing import Any
 
 from gnz_track.errors import StoreUnreachable, StoreUnusable
 from gnz_track.store.address import POSTGRESQL, SERVER, SQLITE, Address, check_place, mask
+from gnz_track.store.refusals import refusal_of
 
 __all__ = ["connect", "disconnect", "says_in_one_line"]
 
@@ -27,6 +28,7 @@ SETTINGS = {
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
 }
 # They print whole tracebacks, or each step of creating tables; what matters of it is said by an error here.
 QUIET = {"alembic": logging.WARNING, "mlflow.store.db.utils": logging.CRITICAL}
@@ -36,6 +38,9 @@ CREATION_LOCK = 0x676E7A5F747261
 WRITABLE = "make it writable for you, or choose another one with --store"
 READ_ONLY = ("readonly database", "read-only", "permission denied")
 DAMAGED = ("file is not a database", "disk image is malformed")
+# They speak of stores; what others raise is a mistake of ours, and is shown as it is.
+LIBRARIES = frozenset({"mlflow", "sqlalchemy", "psycopg", "requests", "urllib3", "boto3", "botocore"})
+DRIVERS = frozenset({"boto3"})
 GONE = ("TEMPORARILY_UNAVAILABLE", "INTERNAL_ERROR")
 
 
@@ -82,12 +87,15 @@ def says_in_one_line(address: Address) -> Iterator[None]:
     except Exception as error:
         # By name, since none of these libraries is imported only to be asked.
         library = type(error).__module__.split(".")[0]
-        if isinstance(error, Warning) or library not in {"mlflow", "sqlalchemy", "psycopg", "requests", "urllib3"}:
+        if isinstance(error, Warning) or (library not in LIBRARIES and getattr(error, "name", "") not in DRIVERS):
             raise
         raise _said(address, error) from error
 
 
 def _said(address: Address, error: Exception) -> StoreUnusable:
+    refusal = refusal_of(address, error) if address.kind != SQLITE else None
+    if refusal is not None:
+        return refusal
     text = _first_words(error)
     if any(words in text.lower() for words in READ_ONLY):
         return StoreUnusable(address, text, remedy=WRITABLE)

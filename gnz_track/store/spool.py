@@ -1,7 +1,8 @@
 """Records on disk before they are in the store: a store that is away costs no result.
 
-One folder, and per sweep ``<sweep>.jsonl``: a line per environment and per record, each with a digest of itself;
-``<sweep>.done``: the keys of the records that the store has; ``<sweep>.corrupted``: lines that could not be read.
+One folder, and per sweep ``<sweep>.jsonl``: a line per environment, per record, and for an end that the store was not
+told, each with a digest of itself; ``<sweep>.done``: the keys of what the store has; ``<sweep>.corrupted``: lines that
+could not be read.
 """
 
 from __future__ import annotations
@@ -10,26 +11,22 @@ import contextlib
 import hashlib
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+import uuid
 from pathlib import Path
 from typing import Self
 
-from gnz_track.errors import GnzError, SpoolBusy, SpoolCorrupted, StoreUnreachable
+from gnz_track.errors import SpoolBusy, StoreUnreachable
 from gnz_track.records import to_json
 from gnz_track.store.address import Address, store_home
 from gnz_track.store.connection import file_lock
 from gnz_track.store.run_record import RunRecord, SweepContext
-from gnz_track.store.spool_lines import CONTEXT, RECORD, read_lines, sealed
-from gnz_track.store.writer import FAILED, FINISHED, Store
+from gnz_track.store.spool_lines import CONTEXT, END, RECORD, SweepEnd, read_lines, sealed
+from gnz_track.store.writer import Store
 
 __all__ = [
-    "Replay",
     "Spool",
     "deliver",
     "make_spool_folder",
-    "replay",
-    "replay_each",
     "spool_folder",
     "spool_home",
     "spooled",
@@ -38,38 +35,6 @@ __all__ = [
 
 LINES, DONE, ASIDE, LOCK = ".jsonl", ".done", ".corrupted", ".lock"
 STORE_FILE = "store.txt"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Replay:
-    """What a replay did.
-
-    Keys of records written and of those that the store had; lines that hold none, as ``file:line``, and the files that
-    keep them; sweeps that another process is writing; what the store refused, with its reason.
-    """
-
-    written: tuple[str, ...] = ()
-    present: tuple[str, ...] = ()
-    corrupted: tuple[str, ...] = ()
-    busy: tuple[str, ...] = ()
-    aside: tuple[str, ...] = ()
-    refused: tuple[str, ...] = ()
-
-    @property
-    def is_left_over(self) -> bool:
-        """Whether anything could not be written."""
-        return bool(self.refused or self.busy or self.corrupted)
-
-    @property
-    def complaints(self) -> tuple[str, ...]:
-        """Sentences about what could not be written; sweeps of other processes are no reason to complain."""
-        bad = (str(SpoolCorrupted(self.corrupted, ", ".join(self.aside))),) if self.corrupted else ()
-        return (*bad, *(f"the store refused {what}" for what in self.refused))
-
-    def check(self) -> None:
-        """Raise where lines could not be read; everything else has been replayed."""
-        if self.corrupted:
-            raise SpoolCorrupted(self.corrupted, ", ".join(self.aside))
 
 
 class Spool:
@@ -87,7 +52,7 @@ class Spool:
             self._stack.close()
             raise SpoolBusy(self.context.sweep)
         _end_torn_line(self.path)
-        _append(self.path, sealed(CONTEXT, to_json(self.context)))
+        append_line(self.path, sealed(CONTEXT, to_json(self.context)))
         self._is_open = True
         return self
 
@@ -96,21 +61,34 @@ class Spool:
         with self._stack:
             self._is_open = False
             lines = read_lines(self.path)
-            if not lines.bad and set(lines.records) <= _done(self.path):
-                _remove(self.path)
+            if not lines.bad and lines.records.keys() | lines.ends.keys() <= marks_of(self.path):
+                remove_files(self.path)
 
     @property
     def is_open(self) -> bool:
         """Whether this process holds the sweep."""
         return self._is_open
 
+    @property
+    def waiting(self) -> str:
+        """What the store is not known to have, in words."""
+        n_records, n_ends, _ = count_lines(self.path)
+        parts = [f"{n_records} result" + "s" * (n_records != 1)] if n_records else []
+        return " and ".join([*parts, *(["the sweep's plan and table"] if n_ends else [])]) or "lines"
+
     def append(self, record: RunRecord) -> None:
         """Write a record; when this returns, it is on the disk."""
-        _append(self.path, sealed(RECORD, to_json(record)))
+        append_line(self.path, sealed(RECORD, to_json(record)))
 
     def mark(self, record: RunRecord) -> None:
         """Note that the store has a record."""
-        _append(self.path.with_suffix(DONE), record.key)
+        append_line(self.path.with_suffix(DONE), record.key)
+
+    def append_end(self, plan: str, *, killed: str = "") -> None:
+        """Write how the sweep ended, where the store could not be told: its plan and its table are still to come."""
+        append_line(
+            self.path, sealed(END, to_json(SweepEnd(key=f"end {uuid.uuid4().hex[:12]}", plan=plan, killed=killed)))
+        )
 
 
 def deliver(spool: Spool, store: Store | None, record: RunRecord, *, run_id: str = "") -> str:
@@ -156,37 +134,16 @@ def holds_sweeps(folder: Path) -> bool:
     return next(folder.glob("*" + LINES), None) is not None
 
 
-def count_lines(path: Path) -> tuple[int, int]:
-    """Return how many records of a spool the store is not known to have, and how many lines cannot be read."""
-    lines = read_lines(path)
-    return len(set(lines.records) - _done(path)), len(lines.bad)
+def count_lines(path: Path) -> tuple[int, int, int]:
+    """Return how many records and ends of a spool the store is not known to have, and how many lines none can read."""
+    lines, marked = read_lines(path), marks_of(path)
+    return len(lines.records.keys() - marked), len(lines.ends.keys() - marked), len(lines.bad)
 
 
 def waiting_records(folder: Path) -> list[RunRecord]:
     """Return the records that the store is not known to have, of all sweeps."""
     found = ((path, read_lines(path)) for path in sorted(folder.glob("*" + LINES)))
-    return [record for path, lines in found for key, record in lines.records.items() if key not in _done(path)]
-
-
-def replay(folder: Path, store: Store) -> Replay:
-    """Write every spooled record that the store has not; doing it again, or after a crash, changes nothing.
-
-    The store itself is asked what it has, since a crash may fall between writing and marking. A run that was begun
-    and not ended is completed. Spools whose records are all in the store are removed, unless lines were corrupted.
-    """
-    parts = [part for _, part in replay_each(folder, store)]
-    names = [item.name for item in fields(Replay)]
-    return Replay(**{name: tuple(item for part in parts for item in getattr(part, name)) for name in names})
-
-
-def replay_each(folder: Path, store: Store) -> Iterator[tuple[str, Replay]]:
-    """Replay sweep by sweep; yield the name of its files, and what was done."""
-    for path in sorted(folder.glob("*" + LINES)):
-        with file_lock(path.with_suffix(LOCK), waits=False) as is_ours:
-            if not is_ours:
-                yield path.stem, Replay(busy=(path.stem,))
-            elif path.exists():  # another replay may just have ended
-                yield path.stem, _replay_sweep(path, store)
+    return [record for path, lines in found for key, record in lines.records.items() if key not in marks_of(path)]
 
 
 def file_stem(sweep: str) -> str:
@@ -195,55 +152,15 @@ def file_stem(sweep: str) -> str:
     return plain if plain == sweep else f"{plain}-{hashlib.sha256(sweep.encode()).hexdigest()[:8]}"
 
 
-def _replay_sweep(path: Path, store: Store) -> Replay:
-    lines, marked = read_lines(path), _done(path)
-    left = [record for key, record in lines.records.items() if key not in marked]
-    done: dict[str, list[str]] = {"written": [], "present": sorted(marked & set(lines.records)), "refused": []}
-    if left:
-        runs = {store.open_sweep(context) for context in lines.contexts.values()}
-        known = store.runs_of_sweep(left[0].suite, left[0].sweep)
-        for record in left:
-            what, said = _replay_record(record, store, *known.get(record.key, ("", "")))
-            done[what].append(said)
-            if what != "refused":
-                _append(path.with_suffix(DONE), record.key)
-        for run_id in runs:
-            store.close_sweep(run_id)
-    corrupted, aside = _keep_aside(path, lines.bad)
-    if not lines.bad and not done["refused"]:
-        _remove(path)
-    return Replay(corrupted=corrupted, aside=aside, **{name: tuple(items) for name, items in done.items()})
-
-
-def _replay_record(record: RunRecord, store: Store, run_id: str, status: str) -> tuple[str, str]:
-    """Return what became of a record: written, present or refused; a store that is away raises."""
-    if status in {FINISHED, FAILED}:
-        return "present", record.key
-    try:
-        store.finish(record, run_id)
-    except StoreUnreachable:
-        raise
-    except GnzError as error:
-        # One record that cannot be stored must not keep all behind it from the store.
-        return "refused", f"{record.task} {record.name}: {error}"
-    return "written", record.key
-
-
-def _keep_aside(path: Path, bad: dict[int, bytes]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    if not bad:
-        return (), ()
-    aside = path.with_suffix(ASIDE)
-    aside.write_bytes(b"".join(b"line %d: %s\n" % item for item in bad.items()))
-    return tuple(f"{path}:{number}" for number in bad), (str(aside),)
-
-
-def _done(path: Path) -> set[str]:
+def marks_of(path: Path) -> set[str]:
+    """Return the keys that the store is known to have of a spool."""
     marks = path.with_suffix(DONE)
     # A mark that was torn is no key, so its record is looked up in the store once more.
     return set(marks.read_text(errors="replace").splitlines()) if marks.exists() else set()
 
 
-def _append(path: Path, line: str) -> None:
+def append_line(path: Path, line: str) -> None:
+    """Append a line; when this returns, it is on the disk."""
     is_new = not path.exists()
     with path.open("ab") as handle:
         handle.write(line.encode() + b"\n")
@@ -260,7 +177,8 @@ def _end_torn_line(path: Path) -> None:
             handle.write(b"\n")
 
 
-def _remove(path: Path) -> None:
+def remove_files(path: Path) -> None:
+    """Remove a spool of which the store has everything."""
     path.unlink()
     path.with_suffix(DONE).unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""The lines of a spool's file: environments and records, each with a digest of itself."""
+"""The lines of a spool's file: environments, records and the sweep's end, each with a digest of itself."""
 
 from __future__ import annotations
 
@@ -12,17 +12,27 @@ from gnz_track.errors import GnzError
 from gnz_track.store.environment import Environment, GitState
 from gnz_track.store.run_record import RunRecord, SweepContext, record_from_json
 
-__all__ = ["CONTEXT", "RECORD", "Lines", "read_lines", "sealed"]
+__all__ = ["CONTEXT", "END", "RECORD", "Lines", "SweepEnd", "read_lines", "sealed"]
 
-CONTEXT, RECORD = "context", "record"
+CONTEXT, RECORD, END = "context", "record", "end"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepEnd:
+    """What a store that was away when a sweep ended is still to be told: its plan, and why it was killed, if it was."""
+
+    key: str
+    plan: str
+    killed: str = ""
 
 
 @dataclass
 class Lines:
-    """What a file holds: the latest context of each environment and book, records by key, bad lines by number."""
+    """What a file holds: the latest context of each environment and book, records and ends by key, bad lines."""
 
     contexts: dict[str, SweepContext] = field(default_factory=dict)
     records: dict[str, RunRecord] = field(default_factory=dict)
+    ends: dict[str, SweepEnd] = field(default_factory=dict)
     bad: dict[int, bytes] = field(default_factory=dict)
 
 
@@ -53,7 +63,12 @@ def _take_record(found: Lines, text: str) -> None:
     found.records.setdefault(record.key, record)
 
 
-_TAKE = {CONTEXT: _take_context, RECORD: _take_record}
+def _take_end(found: Lines, text: str) -> None:
+    end = SweepEnd(**json.loads(text))
+    found.ends[end.key] = end
+
+
+_TAKE = {CONTEXT: _take_context, RECORD: _take_record, END: _take_end}
 
 
 def sealed(kind: str, text: str) -> str:

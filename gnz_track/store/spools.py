@@ -13,12 +13,16 @@ __all__ = ["Waiting", "clear_spool", "describe_spools"]
 
 @dataclass(frozen=True, kw_only=True)
 class Waiting:
-    """What of one sweep waits for which store; ``store`` is empty where nobody noted it."""
+    """What of one sweep waits for which store; ``store`` is empty where nobody noted it.
+
+    ``is_unended`` says that the store does not know yet how the sweep ended: its plan and its table wait.
+    """
 
     store: str
     sweep: str
     n_records: int
     n_unreadable: int
+    is_unended: bool
     folder: Path
 
 
@@ -26,8 +30,8 @@ def describe_spools() -> list[Waiting]:
     """Return what waits, of all stores, sorted by folder and sweep."""
     found = []
     for path in sorted(spool_home().glob("*/*" + LINES)):
-        n_records, n_unreadable = count_lines(path)
-        if n_records or n_unreadable:
+        n_records, n_ends, n_unreadable = count_lines(path)
+        if n_records or n_ends or n_unreadable:
             note = path.with_name(STORE_FILE)
             store = note.read_text(encoding="utf-8", errors="replace").strip() if note.exists() else ""
             found.append(
@@ -36,6 +40,7 @@ def describe_spools() -> list[Waiting]:
                     sweep=path.stem,
                     n_records=n_records,
                     n_unreadable=n_unreadable,
+                    is_unended=bool(n_ends),
                     folder=path.parent,
                 )
             )

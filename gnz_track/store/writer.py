@@ -224,6 +224,7 @@ class Store:
 
     def _log_dataset(self, record: RunRecord, run_id: str) -> None:
         from mlflow.entities import Dataset, DatasetInput, InputTag
+        from mlflow.exceptions import MlflowException
 
         if not record.dataset_digest:
             return
@@ -232,7 +233,13 @@ class Store:
         source = json.dumps({"dataset": record.dataset, "digest": record.dataset_digest})
         dataset = Dataset(name=record.dataset, digest=digest, source_type="gnz_track", source=source)
         context = InputTag("mlflow.data.context", schema.DATASET_CONTEXT)
-        self.tracking.log_inputs(run_id, [DatasetInput(dataset, [context])])
+        try:
+            self.tracking.log_inputs(run_id, [DatasetInput(dataset, [context])])
+        except MlflowException as error:
+            if "unique" not in str(error).lower():
+                raise
+            # Another writer named the same dataset for the first time just now; this time it is found.
+            self.tracking.log_inputs(run_id, [DatasetInput(dataset, [context])])
 
     def _log_batch(self, record: RunRecord, run_id: str, *, tags: Mapping[str, str]) -> None:
         from mlflow.entities import Metric, Param, RunTag

@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gnz_track.store.address import parse_address
@@ -23,11 +24,12 @@ SECONDS_TO_END = 600
 
 @dataclass(frozen=True)
 class Place:
-    """A folder with all that a call writes: its store, its spool, its frozen data."""
+    """A folder with all that a call writes: its store, its spool, its frozen data; ``more`` is set for its calls."""
 
     folder: Path
     root: Path
     store: str = ""
+    more: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def uri(self) -> str:
@@ -38,7 +40,7 @@ class Place:
         places = {"XDG_DATA_HOME": str(self.folder), "GNZ_STORE": self.uri, "PYTHONPATH": str(self.root)}
         data = {"GNZ_DATA": os.environ.get("GNZ_TEST_DATA", str(self.folder.parent / "frozen"))}
         kept = {name: value for name, value in os.environ.items() if name != "GNZ_MIRROR"}
-        return {**kept, **places, **data}
+        return {**kept, **places, **data, **self.more}
 
     def start(self, *more: str, words: tuple[str, ...] = WORDS, seeds: str = SEEDS) -> subprocess.Popen[bytes]:
         """Start a call in a process group of its own, its output in a file."""
@@ -52,6 +54,20 @@ class Place:
         process = self.start(*more, words=words, seeds=seeds)
         code = process.wait(SECONDS_TO_END)
         assert code == 0, self.output[-3000:]
+
+    def call(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Let a short call end, and return what it said."""
+        self.folder.mkdir(exist_ok=True, parents=True)
+        command = [sys.executable, "-m", "gnz_track", *words]
+        return subprocess.run(
+            command,
+            env=self.environment,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=SECONDS_TO_END,
+        )
 
     @property
     def output(self) -> str:

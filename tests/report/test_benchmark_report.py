@@ -224,6 +224,12 @@ def test_hostile_names_are_names() -> None:
     assert "<script>" not in found._repr_html_()
 
 
+def test_notebook_shows_figures_by_themselves() -> None:
+    shown = report().plot_forest()._repr_svg_()
+    assert shown.lstrip().startswith("<?xml")
+    assert "</svg>" in shown
+
+
 def test_nothing_to_compare_is_said_and_what_is_known_is_shown() -> None:
     failed = table_of(scores(2, 2, 2) * np.nan).assign(status="failed")
     found = report(failed)

@@ -39,8 +39,9 @@ from gnz_track.store.address import Address, parse_address
 from gnz_track.store.cell_book import write_book
 from gnz_track.store.environment import collect_environment
 from gnz_track.store.past_run import read_run, read_sweep_run
+from gnz_track.store.replays import replay
 from gnz_track.store.run_record import SweepContext, record_of
-from gnz_track.store.spool import Spool, replay
+from gnz_track.store.spool import Spool
 from gnz_track.store.writer import open_store
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Cell, ModelRow, Protocol, Status, Task

@@ -11,8 +11,12 @@ from cells import ENVIRONMENT, context_of, failed_record, record, sweep_records
 from conftest import free_port
 
 from gnz_track.errors import SpoolBusy, SpoolCorrupted, StoreUnreachable
+from gnz_track.store.artifacts import read_artifact
+from gnz_track.store.plans import SweepPlan, plan_to_json
+from gnz_track.store.published import read_published
 from gnz_track.store.reading import read_table
-from gnz_track.store.spool import Spool, deliver, replay, spooled
+from gnz_track.store.replays import replay
+from gnz_track.store.spool import Spool, deliver, spooled
 from gnz_track.store.writer import Store, open_store
 
 
@@ -173,6 +177,39 @@ def test_replayed_sweep_is_not_left_running(store: Store, tmp_path: Path) -> Non
     fill(tmp_path / "spool")
     replay(tmp_path / "spool", store)
     assert store.running() == []
+
+
+@pytest.mark.parametrize(("killed", "status"), [("", "FINISHED"), ("Killed: the sweep was interrupted", "KILLED")])
+def test_end_that_the_store_was_not_told_brings_plan_and_table(
+    killed: str, status: str, store: Store, tmp_path: Path
+) -> None:
+    context = context_of()
+    plan = plan_to_json(SweepPlan(cells=(), left_out=(("cora", "GIN", "no such task"),)))
+    run_id = store.open_sweep(context)
+    with Spool(tmp_path, context) as spool:
+        deliver(spool, store, record())
+        spool.append_end(plan, killed=killed)
+        assert spool.waiting == "the sweep's plan and table"
+    assert spool.path.exists(), "nothing of it was told yet"
+    assert spooled(tmp_path) == {}
+    done = replay(tmp_path, store)
+    assert (done.written, len(done.ended), done.is_left_over) == ((), 1, False)
+    assert not spool.path.exists()
+    run = store.tracking.get_run(run_id)
+    assert (run.info.status, run.data.tags["gnz.error"]) == (status, killed)
+    assert read_artifact(store.address, run.info.artifact_uri, "plan.json") == plan
+    table = read_published(store.address, "first", by_sql=True)
+    assert table is not None
+    assert len(table) == 1
+
+
+def test_end_whose_sweep_cannot_be_read_is_left_and_the_line_is_named(store: Store, tmp_path: Path) -> None:
+    with Spool(tmp_path, context_of()) as spool:
+        spool.append_end("{}")
+    lines = spool.path.read_bytes().splitlines()
+    spool.path.write_bytes(b"\n".join([b"garbage", *lines[1:]]) + b"\n")
+    done = replay(tmp_path, store)
+    assert (len(done.corrupted), done.ended) == (1, ())
 
 
 def test_names_of_sweeps_stay_apart_as_files(tmp_path: Path) -> None:

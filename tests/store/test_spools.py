@@ -46,6 +46,7 @@ def test_what_waits_is_told_for_all_stores(store: Store) -> None:
         spool.append(record(1, context=torn))
     spool.path.write_bytes(spool.path.read_bytes() + b"garbage\n")
     told = {one.store: one for one in describe_spools()}
+    assert not any(one.is_unended for one in told.values())
     assert (told[str(store.address)].sweep, told[str(store.address)].n_records) == ("first", 2)
     assert told[str(store.address)].n_unreadable == 0
     bad = told["http://host:5000"]
@@ -62,8 +63,10 @@ def test_only_what_is_empty_is_cleared(store: Store) -> None:
     crashed.path.with_suffix(".done").write_bytes(kept[1])
     with Spool(folder, context_of("waits")) as waits:
         waits.append(record(0, context=context_of("waits")))
+    with Spool(folder, context_of("unended")) as unended:
+        unended.append_end("{}")
     (folder / "aside.corrupted").write_text("line 3: garbage\n")
-    waiting = {"waits.jsonl", "waits.lock", "aside.corrupted", "store.txt"}
+    waiting = {"waits.jsonl", "waits.lock", "unended.jsonl", "unended.lock", "aside.corrupted", "store.txt"}
     with Spool(folder, context_of("busy")):
         before = files_in(folder)
         listed = clear_spool(folder, removes=False)
@@ -73,6 +76,10 @@ def test_only_what_is_empty_is_cleared(store: Store) -> None:
         assert files_in(folder) == {*waiting, "busy.jsonl", "busy.lock"}
     clear_spool(folder)
     assert files_in(folder) == waiting
+    assert {one.sweep: (one.n_records, one.is_unended) for one in describe_spools()} == {
+        "unended": (0, True),
+        "waits": (1, False),
+    }
     assert clear_spool(folder / "none") == []
 
 

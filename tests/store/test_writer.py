@@ -3,6 +3,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,7 @@ import pytest
 from call_counts import Counted
 from cells import ENVIRONMENT, TASK, cell_of, context_of, failed_record, finished, record, result_of
 
-from gnz_track.errors import StoreUnreachable, StoreUnusable
+from gnz_track.errors import StoreUnusable
 from gnz_track.store import schema
 from gnz_track.store.owners import Owner, this_owner
 from gnz_track.store.reading import read_table
@@ -230,9 +233,25 @@ def test_store_that_goes_away_says_so_in_one_line(postgresql_database: str, tmp_
         base, _, name = postgresql_database.rpartition("/")
         with psycopg.connect(f"{base}/postgres", autocommit=True) as connection:
             connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
-        with pytest.raises(StoreUnreachable, match="gnz sync") as caught:
+        with pytest.raises(StoreUnusable, match="holds no such database; check its name") as caught:
             store.finish(record(1))
         assert "\n" not in str(caught.value)
+
+
+def test_two_writers_name_one_new_dataset_at_once(postgresql_database: str, tmp_path: Path) -> None:
+    digests, together = [f"{number:032x}" for number in range(10)], threading.Barrier(2)
+
+    def write(store: Store, seed: int) -> list[str]:
+        run_id = store.start(record(seed))
+        for digest in digests:
+            together.wait(20)
+            store._log_dataset(replace(record(seed), dataset_digest=digest), run_id)  # noqa: SLF001  (the race)
+        return sorted(one.dataset.digest for one in store.tracking.get_run(run_id).inputs.dataset_inputs)
+
+    with open_store(postgresql_database, home=tmp_path) as one, open_store(postgresql_database, home=tmp_path) as other:
+        one.start(record(2))
+        with ThreadPoolExecutor(2) as pool:
+            assert list(pool.map(write, (one, other), (0, 1))) == [digests, digests]
 
 
 CREATE = """
