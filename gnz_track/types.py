@@ -195,6 +195,8 @@ class Cell:
     ``hyperparameters`` are sorted (name, value) pairs: ``lr``, ``weight_decay``, ``batch_size``,
     ``hidden_channels`` override the protocol; any other name is a keyword of the model's constructor.
     ``dataset_digest`` says which bytes the cell is trained on; ``data`` is the folder where this machine keeps them.
+    ``is_blind`` cells are those of a search: test labels are erased before anything is built, and the score is that of
+    validation.
     """
 
     task: Task
@@ -206,6 +208,7 @@ class Cell:
     data: str
     hyperparameters: tuple[tuple[str, int | float | str | bool], ...] = ()
     device: str = "cpu"
+    is_blind: bool = False
 
     @property
     def label(self) -> str:

@@ -22,7 +22,7 @@ __all__ = ["Terms", "collection_of", "sizes_of", "unfit", "whole_graph_of"]
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """Under which terms a dataset is posed as a problem."""
+    """Under which terms a dataset is posed as a problem; ``is_blind``: without test labels, and with no test scorer."""
 
     task_type: TaskType
     protocol: Protocol
@@ -30,6 +30,7 @@ class Terms:
     hidden_channels: int
     batch_size: int
     device: str
+    is_blind: bool = False
 
 
 def whole_graph_of(dataset: FrozenDataset, message_edges: Tensor, terms: Terms) -> Data:

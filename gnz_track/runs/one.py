@@ -74,8 +74,11 @@ def _run(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
             hidden_channels=hidden_channels,
             batch_size=optimiser.batch_size,
             device=cell.device,
+            is_blind=cell.is_blind,
         ),
     )
+    # Of the data, training has what the problem holds, and nothing else.
+    del dataset
     facts.split_digest = problem.split_digest
     # Parameters and dropout come from the global generators, reset here as the published protocol does; what else is
     # random (splits, batches, negatives) has a derived seed of its own.
@@ -152,7 +155,7 @@ def _result(cell: Cell, facts: _Facts, gauge: Gauge) -> CellResult:
     is_finished = facts.failure is None
     metric = facts.metric or presumed_metric(cell.task)
     trained = facts.trained
-    scores = trained.scores.get("test", {}) if is_finished else {}
+    scores = trained.scores.get("val" if cell.is_blind else "test", {}) if is_finished else {}
     return CellResult(
         cell=cell,
         status=Status.finished if is_finished else Status.failed,

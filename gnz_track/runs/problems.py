@@ -2,11 +2,13 @@
 
 This is the one place where datasets, splits, objectives and scorers meet, and so where test labels are taken out of
 reach: an objective is given training labels, each scorer the labels of its own part, and ``data.y`` shows a model
-training labels only.
+training labels only. A blind problem, as a search is given, has no test labels at all: they are erased here, before
+anything is built of them.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -65,7 +67,7 @@ def pose(dataset: FrozenDataset, terms: Terms) -> Problem:
 
 def _pose_nodes(dataset: FrozenDataset, terms: Terms) -> Problem:
     parts = split_nodes(dataset, policy=terms.protocol.splits, seed=terms.seed)
-    labels = _classes(dataset, terms, "y", dataset.n_nodes)
+    labels = _seen(_classes(dataset, terms, "y", dataset.n_nodes), parts, terms)
     data = whole_graph_of(dataset, dataset.global_edge_index, terms)
     data.y = _visible(labels, parts.train).to(terms.device)
     return Problem(
@@ -75,7 +77,9 @@ def _pose_nodes(dataset: FrozenDataset, terms: Terms) -> Problem:
             n_rows=dataset.n_nodes,
             width=dataset.n_classes,
         ),
-        scorers={name: ClassScorer(*_with_labels(nodes, labels, terms.device)) for name, nodes in _held_out(parts)},
+        scorers={
+            name: ClassScorer(*_with_labels(nodes, labels, terms.device)) for name, nodes in _held_out(parts, terms)
+        },
         sizes=sizes_of(dataset, data, terms, out_channels=dataset.n_classes),
         split_digest=parts.digest,
     )
@@ -85,6 +89,8 @@ def _pose_edges(dataset: FrozenDataset, terms: Terms) -> Problem:
     parts = split_edges(dataset, policy=terms.protocol.splits, seed=terms.seed)
     ends = dataset.tensors["edge_label_index"].long()
     labels = _classes(dataset, terms, "edge_label", ends.size(1))
+    n_classes = max(int(labels.max()) + 1, 0)
+    labels = _seen(labels, parts, terms)
     data = whole_graph_of(dataset, dataset.global_edge_index, terms)
     first_nodes = dataset.node_ptr[:-1].repeat_interleave(label_pointer(dataset).diff())
     data.edge_label_index = (ends + first_nodes).to(terms.device)
@@ -92,12 +98,13 @@ def _pose_edges(dataset: FrozenDataset, terms: Terms) -> Problem:
     features = dataset.tensors.get("edge_label_attr")
     if features is not None:
         data.edge_label_attr = features.float().reshape(labels.numel(), -1).to(terms.device)
-    n_classes = max(int(labels.max()) + 1, 0)
     return Problem(
         objective=ClassObjective(
             data, *_with_labels(parts.train, labels, terms.device), n_rows=labels.numel(), width=n_classes
         ),
-        scorers={name: ClassScorer(*_with_labels(edges, labels, terms.device)) for name, edges in _held_out(parts)},
+        scorers={
+            name: ClassScorer(*_with_labels(edges, labels, terms.device)) for name, edges in _held_out(parts, terms)
+        },
         sizes=replace(
             sizes_of(dataset, data, terms, out_channels=n_classes),
             n_edge_features=0 if features is None else data.edge_label_attr.size(1),
@@ -110,7 +117,9 @@ def _pose_edges(dataset: FrozenDataset, terms: Terms) -> Problem:
 def _pose_graphs(dataset: FrozenDataset, terms: Terms) -> Problem:
     parts = split_graphs(dataset, policy=terms.protocol.splits, seed=terms.seed)
     kind, out_channels, labels = _graph_labels(dataset, terms)
+    labels = _seen(labels, parts, terms)
     graphs = collection_of(dataset, terms)
+    # All that is held out is predicted, scored or not: in other batches, sums would differ in the last digits.
     held_out = torch.cat([parts.val, parts.test])
     counts = [parts.val.numel(), parts.test.numel()]
     rows = dict(zip(("val", "test"), torch.arange(held_out.numel()).split(counts), strict=True))
@@ -126,7 +135,7 @@ def _pose_graphs(dataset: FrozenDataset, terms: Terms) -> Problem:
     )
     scorers = {
         name: GraphScorer(rows[name].to(terms.device), labels[part].to(terms.device), kind)
-        for name, part in _held_out(parts)
+        for name, part in _held_out(parts, terms)
     }
     data = Data(x=graphs.node["x"])
     return Problem(
@@ -143,10 +152,7 @@ def _pose_links(dataset: FrozenDataset, terms: Terms) -> Problem:
     move = terms.device
     return Problem(
         objective=LinkObjective(data, split.train.pairs.to(move), split.train.labels.to(move)),
-        scorers={
-            name: LinkScorer(part.pairs.to(move), part.labels.to(move))
-            for name, part in (("val", split.val), ("test", split.test))
-        },
+        scorers={name: LinkScorer(part.pairs.to(move), part.labels.to(move)) for name, part in _scored(split, terms)},
         sizes=sizes_of(dataset, data, terms, out_channels=terms.hidden_channels),
         split_digest=split.digest,
     )
@@ -156,14 +162,15 @@ def _pose_triples(dataset: FrozenDataset, terms: Terms) -> Problem:
     split = split_triples(dataset, seed=terms.seed)
     data = whole_graph_of(dataset, split.train.edge_index, terms)
     data.edge_type = split.train.edge_type.to(terms.device)
-    triples = {name: _triples(part).to(terms.device) for name, part in _named(split)}
+    # Ranks are filtered by what is known: in a blind problem that is no test triple.
+    named = [("train", split.train), *_scored(split, terms)]
+    triples = {name: _triples(part).to(terms.device) for name, part in named}
     known = torch.cat(list(triples.values()), dim=1)
     return Problem(
         objective=TripleObjective(data, triples["train"], dataset.n_relations),
         scorers={
             name: TripleScorer(triples[name], part.negatives[1].to(terms.device), known)
-            for name, part in _named(split)
-            if name != "train"
+            for name, part in _scored(split, terms)
         },
         sizes=sizes_of(dataset, data, terms, out_channels=terms.hidden_channels, n_relations=dataset.n_relations),
         split_digest=split.digest,
@@ -220,12 +227,28 @@ def _with_labels(index: Tensor, labels: Tensor, device: str) -> tuple[Tensor, Te
     return index.to(device), labels[index].to(device)
 
 
-def _held_out(parts: Parts) -> list[tuple[str, Tensor]]:
-    return [("val", parts.val), ("test", parts.test)]
+def _held_out(parts: Parts, terms: Terms) -> list[tuple[str, Tensor]]:
+    if terms.is_blind and not parts.val.numel():
+        raise BadValue("the validation part", "empty", "one with examples, by which a search can choose")
+    return [(name, part) for name, part in parts.items().items() if name in _SCORED[terms.is_blind]]
 
 
-def _named(split: Any) -> list[tuple[str, TriplePart]]:
-    return [("train", split.train), ("val", split.val), ("test", split.test)]
+def _scored(split: Any, terms: Terms) -> list[tuple[str, Any]]:
+    """Return the parts of a split of links or triples that are scored."""
+    return [(name, getattr(split, name)) for name in _SCORED[terms.is_blind]]
+
+
+def _seen(labels: Tensor, parts: Parts, terms: Terms) -> Tensor:
+    """Return labels ``[n, ...]``; in a blind problem those of the test part are erased: classes are -1, numbers NaN."""
+    if not terms.is_blind:
+        return labels
+    left = labels.clone()
+    left[parts.test] = math.nan if labels.is_floating_point() else -1
+    return left
+
+
+# Whether a problem is blind -> the parts that are scored; the last one is reported.
+_SCORED = {False: ("val", "test"), True: ("val",)}
 
 
 def _triples(part: TriplePart) -> Tensor:

@@ -48,6 +48,7 @@ MATTERS: dict[str, dict[str, Any]] = {
     "task": {"task": replace(CELL.task, name="other", dataset="cora")},
     "task type": {"task": replace(CELL.task, task_type=TaskType.link_pred)},
     "metric": {"task": replace(CELL.task, metric="auc")},
+    "what is hidden": {"is_blind": True},
 }
 DOES_NOT_MATTER: dict[str, dict[str, Any]] = {
     "folder": {"data": "elsewhere"},
