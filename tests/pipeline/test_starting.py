@@ -61,7 +61,7 @@ def test_pipeline_is_the_project_s_own_and_depends_on_the_module(tmp_path: Path,
     assert theirs == ours
 
 
-@pytest.mark.parametrize("name", [".dvc/config", ".dvc/plots/curves.json", ".dvc/.gitignore", ".dvcignore"])
+@pytest.mark.parametrize("name", [".dvc/config", ".dvc/plots/curves.json", ".dvc/.gitignore"])
 def test_settings_of_dvc_are_the_project_s_own(name: str, tmp_path: Path, root: Path) -> None:
     assert start(tmp_path / "mine")[name].read_text("utf-8") == (root / name).read_text("utf-8")
 
