@@ -1,0 +1,1 @@
+"""Which hyperparameters: search spaces as data, and studies that can be resumed trial by trial."""
