@@ -19,7 +19,7 @@ test test-all: export OMP_NUM_THREADS := 1
 test test-all: export MKL_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all bench docs lint format clean
+.PHONY: help setup run test test-all bench docs lint format clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -e 's/:.*##/:/' | awk -F': *' '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -40,8 +40,11 @@ $(DOCS_READY): $(READY)
 	@$(PIP) install --quiet --constraint constraints.txt --editable '.[docs]'
 	@touch $@
 
+setup: $(READY)  ## make the environment in .venv
+
 run: $(READY)  ## train the quick suite, track it and show the means
 	$(BIN)/gnz run $(RUN_ARGS)
+	@echo "next: source $(BIN)/activate, then: gnz report"
 
 test: lint  ## style, types and the fast tests
 	$(BIN)/python -m pytest -n $(WORKERS) $(TEST_ARGS)

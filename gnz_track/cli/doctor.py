@@ -51,8 +51,11 @@ def _packages() -> list[tuple[str, str, str]]:
         wanted = requires("gnz-track") or []
     except PackageNotFoundError:
         return [("gnz-track", "not installed", "runs from its source; what it needs is in pyproject.toml")]
-    rows = []
+    rows: dict[str, tuple[str, str, str]] = {}
     for requirement in map(Requirement, wanted):
+        # What several extras need is one package; what is needed at all comes first.
+        if requirement.name in rows or requirement.name == "gnz-track":
+            continue
         is_extra = requirement.marker is not None and not requirement.marker.evaluate({"extra": ""})
         extra = str(requirement.marker).partition("extra == ")[2].strip('"') if is_extra else ""
         try:
@@ -61,8 +64,9 @@ def _packages() -> list[tuple[str, str, str]]:
             found = "not installed" if is_extra else "missing"
         is_within = found[0].isdigit() and requirement.specifier.contains(found, prereleases=True)
         note = "" if is_within or not found[0].isdigit() else f"outside of {requirement.specifier}"
-        rows.append((requirement.name, found, note or (f"extra {extra}" if extra else str(requirement.specifier))))
-    return rows
+        shown = note or (f"extra {extra}" if extra else str(requirement.specifier))
+        rows[requirement.name] = (requirement.name, found, shown)
+    return list(rows.values())
 
 
 def _devices() -> list[tuple[str, str, str]]:

@@ -129,6 +129,7 @@ def _read(address: Address, selection: Selection) -> BenchmarkReport:
 
 def _choose_sweep(address: Address, selection: Selection) -> str:
     """Return the sweep that was named, or the latest one that has a finished cell."""
+    from gnz_track.store.plans import read_wanted_cells
     from gnz_track.store.sweeps import list_sweeps
 
     rows = list_sweeps(address)
@@ -137,10 +138,11 @@ def _choose_sweep(address: Address, selection: Selection) -> str:
         if selection.sweep not in known:
             raise UnknownName("sweep", selection.sweep, known, command="gnz ls")
         return selection.sweep
-    finished = [row.sweep for row in rows if row.n_finished]
-    if not finished:
-        raise NothingToCompare(f"no sweep in {address} has a finished cell")
-    return finished[-1]
+    for row in reversed(rows):
+        # What it asked for may have been trained by another one, all of it.
+        if row.n_finished or (read_wanted_cells(address, row.sweep).table["status"] == "finished").any():
+            return row.sweep
+    raise NothingToCompare(f"no sweep in {address} has a finished cell")
 
 
 def _read_where(address: Address, selection: Selection) -> BenchmarkReport:
@@ -210,6 +212,8 @@ def _print(report: BenchmarkReport, bundle: Bundle) -> None:
             typer.echo(f"  ... and {len(left) - MOST_SHOWN} more; the page lists them")
     typer.echo(f"\npage     {bundle.page}")
     typer.echo(f"files    {len(bundle.files)} in {bundle.folder}")
+    if report.config.get("sweep"):
+        typer.echo(f"sweep    {report.config['sweep']}")
 
 
 def _publish(bundle: Bundle, address: Address, sweep: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dis
 import hashlib
 import inspect
+import sys
 import textwrap
 from collections.abc import Iterator
 from types import CodeType, FunctionType, ModuleType
@@ -31,10 +32,18 @@ def target_of(attribute: Any) -> str:
     target = f"{module}:{name}"
     if module in (None, "__main__") or not is_target(target):
         return ""
+    if _is_being_imported(str(module)):
+        # A decorator is called before its module has the name; a moment later it has.
+        return target
     try:
         return target if import_target(target) is attribute else ""
     except TargetMissing:
         return ""
+
+
+def _is_being_imported(module: str) -> bool:
+    spec = getattr(sys.modules.get(module), "__spec__", None)
+    return bool(getattr(spec, "_initializing", False))
 
 
 def digest_source(*items: Any) -> str:

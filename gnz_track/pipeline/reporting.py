@@ -32,11 +32,20 @@ def report_all(params: Params) -> tuple[BenchmarkReport, Bundle]:
         split_sizes=params.split_sizes,
     )
     chosen = choose(params)
+    _remove_others(params)
     report = _read(params, list_skipped(chosen.tasks.values(), chosen.models, chosen.protocol))
     report.choices = choices
     bundle = write_bundle(report, REPORT)
     publish(report)
     return report, bundle
+
+
+def _remove_others(params: Params) -> None:
+    """Remove the files of tasks that the parameters name no longer: a clone would not have them."""
+    for folder in (RESULTS, CURVES):
+        for file in folder.glob("*.parquet"):
+            if file.stem not in params.tasks:
+                file.unlink()
 
 
 def _read(params: Params, skipped: Sequence[Skipped]) -> BenchmarkReport:

@@ -24,7 +24,8 @@ def start_project(folder: Path, *, tasks: Sequence[Task], has_git: bool) -> list
     Without Git, DVC is told so.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise BadValue("the folder", str(folder), "a new one, or one that is empty", command="gnz init NAME")
+        found = "it holds files already" if folder.is_dir() else "it is a file"
+        raise BadValue("the folder", f"{folder} ({found})", "a new one, or one that is empty", command="gnz init NAME")
     lines = {OWN_TASK: OWN_EPOCHS, **{task.name: task.epochs for task in tasks}}
     words = {
         "@NAME@": folder.resolve().name,

@@ -74,6 +74,7 @@ ADJUSTMENTS = {
     "bh": ("the procedure of Benjamini and Hochberg", "Benjamini and Hochberg 1995"),
     "none": ("no correction", ""),
 }
+FRIEDMAN = ("Friedman's test", "Friedman 1937")
 POSTHOCS = {
     "wilcoxon-holm": (
         "pairs of models were compared by exact Wilcoxon signed-rank tests with Holm's procedure",
@@ -134,11 +135,13 @@ def _across(comparison: Comparison, cite: Cite) -> Iterator[str]:
     ranks = comparison.across.ranks
     if ranks is None or ranks.n_tasks < 2 or ranks.n_models < 2:
         return
-    friedman = cite(("Friedman's test", "Friedman 1937"))
+    found, was_run = comparison.across.friedman, "Friedman's test was not run"
+    if found is not None and found.p is not None:
+        was_run = f"{cite(FRIEDMAN)} was run on the ranks of {_many(ranks.n_tasks, 'task')}"
     posthoc = cite(POSTHOCS[comparison.across.posthoc])
     yield (
         f"Across tasks, models were ranked by their mean scores, {cite(('as is usual', 'Demšar 2006'))}; "
-        f"{friedman} was run on the ranks of {_many(ranks.n_tasks, 'task')}, and {posthoc}."
+        f"{was_run}; {posthoc}."
     )
 
 

@@ -43,6 +43,17 @@ def test_latest_sweep_is_taken_where_none_is_named(gnz: Gnz, tmp_path: Path, mon
     assert answer.code == 0
     assert models_of(tmp_path / "reports" / "second") == {("cora", "GCN")}
     assert answer.out.startswith("1 model, 1 task, 1 seed: nothing to test across tasks")
+    assert "\nsweep    second\n" in answer.out
+
+
+def test_sweep_that_found_everything_finished_is_the_latest(gnz: Gnz, tmp_path: Path) -> None:
+    cells = ("--models", "MLP", "--seeds", "0-1", "--epochs", "1")
+    gnz("run", "--task", "planted_partition,les_miserables", *cells)
+    gnz("run", "--task", "planted_partition", *cells)
+    answer = gnz("report", "--out", str(tmp_path / "out"))
+    assert (answer.code, answer.err) == (0, "")
+    assert models_of(tmp_path / "out") == {("planted_partition", "MLP")}
+    assert answer.out.startswith("1 model, 1 task, 2 seeds")
 
 
 @pytest.mark.usefixtures("store_file")

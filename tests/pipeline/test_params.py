@@ -120,3 +120,14 @@ def test_parameters_of_the_project_are_the_suite_quick(root: Path) -> None:
     assert {name: facts.epochs for name, facts in params.tasks.items()} == {
         name: TASKS.get(name).epochs for name in SUITES.get("quick").tasks
     }
+
+
+def test_lock_is_that_of_the_parameters(root: Path) -> None:
+    params = yaml.safe_load((root / "params.yaml").read_text("utf-8"))
+    locked = yaml.safe_load((root / "dvc.lock").read_text("utf-8"))["stages"]
+    stages = {f"{stage}@{task}" for stage in ("data", "run") for task in params["tasks"]} | {"report"}
+    assert set(locked) == stages
+    for name, stage in locked.items():
+        for key, value in stage.get("params", {}).get("params.yaml", {}).items():
+            known = params["tasks"][key.removeprefix("tasks.")] if key.startswith("tasks.") else params[key]
+            assert value == known, f"{key} of {name}: dvc repro, and commit dvc.lock"

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from gnz_track.errors import GnzError
+from gnz_track.models.catalogue import MODELS
 from gnz_track.pipeline.freezing import freeze_task
 from gnz_track.pipeline.params import override, read_params
 from gnz_track.pipeline.reporting import report_all
@@ -146,6 +147,8 @@ def test_own_tasks_and_models_come_from_modules(project: Project, monkeypatch: p
     report, _ = report_all(params)
     assert report.comparison.n_finished == 4
     assert sorted(report.comparison.models) == ["MLP", "Net"]
+    # A decorator is called before its module has the name; the class is found by it all the same.
+    assert MODELS.get("Marked").target == "own_module_net:Marked"
 
 
 OWN_MODULE = """
@@ -159,6 +162,10 @@ def load(root):
     return Data(x=torch.eye(3)[labels], edge_index=ring, y=labels)
 
 gnz.register_task("custom", gnz.Task("own_rings_of_a_module", "node_cls", "own_module_net:load", epochs=3))
+
+@gnz.register_model(task_type="node_cls")
+class Marked(torch.nn.Module):
+    pass
 
 class Net(torch.nn.Module):
     task_types = {"node_cls"}
@@ -192,6 +199,15 @@ def test_stage_without_the_one_before_names_it(project: Project) -> None:
         make_training(read_params(), "planted_partition")
     with pytest.raises(GnzError, match="Try: dvc repro run@planted_partition"):
         report_all(read_params())
+
+
+def test_results_of_a_task_that_was_taken_out_go(project: Project) -> None:
+    project(models=["MLP"])
+    params = read_params()
+    run(params, *params.tasks)
+    report_all(override(params, tasks="planted_partition"))
+    assert [path.name for path in Path("results").iterdir()] == ["planted_partition.parquet"]
+    assert [path.name for path in Path("curves").iterdir()] == ["planted_partition.parquet"]
 
 
 def test_report_of_tasks_that_nothing_serves_says_so(project: Project) -> None:
