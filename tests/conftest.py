@@ -6,6 +6,7 @@ import atexit
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("mirror"):
             item.add_marker(pytest.mark.skip(reason=NO_MIRROR))
+
+
+@pytest.fixture(autouse=True)
+def _registries() -> Iterator[None]:
+    """Take out what a test has registered: the next one may be any other."""
+    from gnz_track.datasets.catalogue import DATASETS, TASKS
+    from gnz_track.models.catalogue import MODELS
+
+    known = [(registry, set(registry.names())) for registry in (MODELS, TASKS, DATASETS)]
+    yield
+    for registry, names in known:
+        for name in set(registry.names()) - names:
+            registry.remove(name)
 
 
 @pytest.fixture(scope="session")

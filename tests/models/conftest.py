@@ -9,8 +9,6 @@ from types import ModuleType
 
 import pytest
 
-from gnz_track.models.catalogue import MODELS
-
 USERS_MODULE = '''
 """What a user may have written."""
 
@@ -83,14 +81,6 @@ def make_wrongly(in_channels, hidden_channels, out_channels, *, task_type):
 def make_text(in_channels, hidden_channels, out_channels):
     return "not a module"
 '''
-
-
-@pytest.fixture(autouse=True)
-def _registry() -> Iterator[None]:
-    before = MODELS.names()
-    yield
-    for name in set(MODELS.names()) - set(before):
-        MODELS.remove(name)
 
 
 @pytest.fixture(scope="session")
