@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import math
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -41,13 +41,14 @@ MILLISECONDS_BETWEEN_BEATS = 600_000
 
 @dataclass(frozen=True, kw_only=True)
 class Tracking:
-    """Where and under which name a sweep is written; ``source`` says what was called."""
+    """Where and as what a sweep is written; ``source`` was called, ``searches`` chose cells, by their fingerprints."""
 
     address: Address
     sweep: str
     suite: str = "custom"
     version: str = ""
     source: str = "gnz"
+    searches: Mapping[str, str] = field(default_factory=dict)
 
 
 class Scribe:
@@ -148,7 +149,8 @@ class Scribe:
             self._guard(lambda store: store.stream(self._sweep_run, {}, at=self._beaten))
 
     def _record(self, result: CellResult, key: str) -> RunRecord:
-        return record_of(result, self._context, fingerprint=key, ended_at=now(), attempt=self._attempt)
+        search = self._tracking.searches.get(key, "")
+        return record_of(result, self._context, fingerprint=key, ended_at=now(), attempt=self._attempt, search=search)
 
     def _begin(self, key: str, cell: Cell, store: Store) -> str:
         """Return the run of a cell that runs, created where there is none yet."""

@@ -10,7 +10,7 @@ from gnz_track.store.curves import fill_up
 from gnz_track.store.owners import parse_owner
 from gnz_track.store.run_record import RunRecord, SweepContext
 
-__all__ = ["Point", "curve_points", "final_metrics", "params_of", "sweep_tags", "tags_of"]
+__all__ = ["Point", "checked", "curve_points", "final_metrics", "owner_tags", "params_of", "sweep_tags", "tags_of"]
 
 # (key, value, time in milliseconds since 1970, step).
 Point = tuple[str, float, int, int]
@@ -36,6 +36,7 @@ def tags_of(record: RunRecord) -> dict[str, str]:
         schema.PROTOCOL: record.protocol,
         schema.HYPERPARAMETERS: record.hyperparameters,
         schema.FINGERPRINT: record.fingerprint,
+        schema.SEARCH: record.search,
         schema.DATASET_DIGEST: record.dataset_digest,
         schema.SPLIT_DIGEST: record.split_digest,
         schema.ENV_DEVICE: record.device,
@@ -43,7 +44,7 @@ def tags_of(record: RunRecord) -> dict[str, str]:
         schema.NOT_FINITE: ", ".join(record.not_finite)[: schema.MOST_ERROR_CHARACTERS],
         **record.environment_tags,
         **_of_code(record),
-        **_of_owner(record.owner, at=record.ended_at),
+        **owner_tags(record.owner, at=record.ended_at),
         schema.SWEEP: record.sweep,
         schema.ENVIRONMENT: record.environment,
         schema.BOOK: record.book,
@@ -60,7 +61,7 @@ def sweep_tags(context: SweepContext, *, at: int) -> dict[str, str]:
         schema.ENVIRONMENT: context.environment.digest,
         **context.environment.tags,
         **_of_code(context),
-        **_of_owner(context.owner, at=at),
+        **owner_tags(context.owner, at=at),
     }
     return checked({key: value for key, value in tags.items() if value})
 
@@ -126,6 +127,7 @@ def _of_code(source: RunRecord | SweepContext) -> dict[str, str]:
     }
 
 
-def _of_owner(owner: str, *, at: int) -> dict[str, str]:
+def owner_tags(owner: str, *, at: int) -> dict[str, str]:
+    """Return who writes a run, and when that was last seen to live."""
     known = parse_owner(owner)
     return {schema.OWNER: owner, schema.HEARTBEAT: str(at), schema.HOST: known.host if known else ""}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -11,6 +11,8 @@ from gnz_track.store import schema
 from gnz_track.store.connection import file_lock
 from gnz_track.store.reading import publish_table
 from gnz_track.store.run_record import RunRecord, SweepContext
+from gnz_track.store.search_record import SearchRecord
+from gnz_track.store.search_writer import write_search
 from gnz_track.store.spool import ASIDE, DONE, LINES, LOCK, append_line, marks_of, remove_files
 from gnz_track.store.spool_lines import SweepEnd, read_lines
 from gnz_track.store.writer import FAILED, FINISHED, Store
@@ -22,8 +24,9 @@ __all__ = ["Replay", "replay", "replay_each"]
 class Replay:
     """What a replay did.
 
-    Keys of records written and of those that the store had; lines that hold none, as ``file:line``, and the files that
-    keep them; sweeps that another process is writing; what the store refused, with its reason; ends that it was told.
+    Keys of records (of cells and searches) written and of those that the store had; lines that hold none, as
+    ``file:line``, and the files that keep them; sweeps that another process is writing; what the store refused, with
+    its reason; ends that it was told.
     """
 
     written: tuple[str, ...] = ()
@@ -76,7 +79,7 @@ def _replay_sweep(path: Path, store: Store) -> Replay:
     lines, marked = read_lines(path), marks_of(path)
     left = [record for key, record in lines.records.items() if key not in marked]
     ends = [end for key, end in lines.ends.items() if key not in marked]
-    done: dict[str, list[str]] = {"written": [], "present": sorted(marked & set(lines.records))}
+    done: dict[str, list[str]] = {"written": [], "present": sorted(marked & {*lines.records, *lines.searches})}
     done |= {"refused": [], "ended": []}
     # Whichever line was not corrupted says which sweep it is.
     named: list[RunRecord | SweepContext] = [*left, *lines.contexts.values()]
@@ -94,6 +97,11 @@ def _replay_sweep(path: Path, store: Store) -> Replay:
         for end in ends:
             append_line(path.with_suffix(DONE), end.key)
             done["ended"].append(end.key)
+    waiting = {key: search for key, search in lines.searches.items() if key not in marked}
+    for key, (what, said) in _replay_searches(waiting, store).items():
+        done[what].append(said)
+        if what != "refused":
+            append_line(path.with_suffix(DONE), key)
     corrupted, aside = _keep_aside(path, lines.bad)
     if not lines.bad and not done["refused"]:
         remove_files(path)
@@ -123,6 +131,22 @@ def _replay_record(record: RunRecord, store: Store, run_id: str, status: str) ->
         # One record that cannot be stored must not keep all behind it from the store.
         return "refused", f"{record.task} {record.name}: {error}"
     return "written", record.key
+
+
+def _replay_searches(searches: Mapping[str, SearchRecord], store: Store) -> dict[str, tuple[str, str]]:
+    """Return what became of each state of a search; of several states of one, only the last is written."""
+    last = {search.key: key for key, search in searches.items()}
+    done = {key: ("present", key) for key in searches}
+    for key in last.values():
+        try:
+            write_search(store, searches[key])
+        except StoreUnreachable:
+            raise
+        except GnzError as error:
+            done[key] = ("refused", f"search {searches[key].title}: {error}")
+        else:
+            done[key] = ("written", key)
+    return done
 
 
 def _keep_aside(path: Path, bad: dict[int, bytes]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -4,7 +4,8 @@
 column             holds
 =================  ==========================================================================================
 run_id             the run in the store that every other value of the row comes from
-sweep .. model     names; ``hyperparameters`` is the JSON of what the cell changed, keys sorted
+sweep .. model     names; ``hyperparameters`` is the JSON of what the cell changed, keys sorted, and ``search`` names
+                   the search that chose them, empty where none did
 status             ``finished`` or ``failed``; only finished rows have a score
 score              the value of ``metric`` at ``selected_epoch``, better in ``direction``
 start_time         in UTC, to the millisecond
@@ -54,6 +55,7 @@ COLUMNS: dict[str, tuple[str, str, str]] = {
     "dataset_digest": (TAG, schema.DATASET_DIGEST, TEXT),
     "split_digest": (TAG, schema.SPLIT_DIGEST, TEXT),
     "hyperparameters": (TAG, schema.HYPERPARAMETERS, TEXT),
+    "search": (TAG, schema.SEARCH, TEXT),
     "epochs": (PARAM, "epochs", WHOLE),
     "selected_epoch": (FINAL, schema.SELECTED_EPOCH, WHOLE),
     "n_parameters": (FINAL, schema.N_PARAMETERS, WHOLE),
@@ -72,6 +74,8 @@ COLUMNS: dict[str, tuple[str, str, str]] = {
 }
 TAG_COLUMNS = {key: column for column, (place, key, _) in COLUMNS.items() if place == TAG}
 METRIC_COLUMNS = {key: column for column, (place, key, _) in COLUMNS.items() if place == FINAL}
+# Columns that tables of earlier versions do not have.
+LATER = frozenset({"search"})
 ORDER = ["suite", "task", "model", "hyperparameters", "protocol", "seed", "fingerprint", "run_id"]
 # MLflow's word for how a run ended -> ours. Runs in any other state are no results.
 STATUSES = {"FINISHED": "finished", "FAILED": "failed"}
@@ -142,11 +146,12 @@ def load_table(path: Path) -> pd.DataFrame:
 
     # One thread: small tables gain nothing by more, and cells may be training beside.
     found = pq.read_table(path, use_threads=False)
-    missing = [name for name in COLUMNS if name not in found.column_names]
+    missing = [name for name in COLUMNS if name not in found.column_names and name not in LATER]
     if missing:
         allowed = f"a table that has {', '.join(missing)}"
         raise BadValue("columns of a results table", ", ".join(found.column_names), allowed)
-    return make_table({name: _plain(found[name], kind) for name, (_, _, kind) in COLUMNS.items()})
+    known = {name: kind for name, (_, _, kind) in COLUMNS.items() if name in found.column_names}
+    return make_table({name: _plain(found[name], kind) for name, kind in known.items()})
 
 
 def tensor_of(

@@ -53,7 +53,7 @@ class RunRecord:
 
     ``params`` are all hyperparameters, the protocol's included, as the store shows them; values that it cannot hold
     are in ``long_params``. ``hyperparameters`` is the JSON of what this cell changed; ``book`` the digest of the book
-    that holds the cell itself.
+    that holds the cell itself, ``search`` the name of the search that chose what it changed.
     """
 
     sweep: str
@@ -100,6 +100,7 @@ class RunRecord:
     version: str = ""
     source_name: str = "gnz"
     book: str = ""
+    search: str = ""
 
     def __post_init__(self) -> None:
         freeze_mappings(self, "params", "long_params", "scores", "validation", "curves", "environment_tags")
@@ -117,7 +118,13 @@ class RunRecord:
 
 
 def record_of(
-    result: CellResult, context: SweepContext, *, fingerprint: str, ended_at: int, attempt: str = "1"
+    result: CellResult,
+    context: SweepContext,
+    *,
+    fingerprint: str,
+    ended_at: int,
+    attempt: str = "1",
+    search: str = "",
 ) -> RunRecord:
     """Return the record of a result; no clock is read and nothing is looked up.
 
@@ -151,6 +158,7 @@ def record_of(
         split_digest=result.split_digest,
         failure=failure,
         cell=to_json(cell) if failure else "",
+        search=search,
     )
 
 

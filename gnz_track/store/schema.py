@@ -21,13 +21,15 @@ __all__ = [
     "score_key",
     "series_of",
     "sweep_experiment",
+    "trials_experiment",
 ]
 
 PREFIX = "gnz"
 
-# Kinds of run (tag KIND): one per cell, and one per sweep, which holds environments, tables and reports.
+# Kinds of run (tag KIND): one per cell; one per sweep, which holds environments, tables and reports; one per search,
+# and where it is asked for, one per trial of it.
 KIND = "gnz.kind"
-CELL, SWEEP_RUN = "cell", "sweep"
+CELL, SWEEP_RUN, SEARCH_RUN, TRIAL_RUN = "cell", "sweep", "search", "trial"
 
 # Tags of every run of a cell; the user interface groups by them.
 RECORD = "gnz.record"
@@ -47,6 +49,8 @@ DIRECTION = "gnz.direction"
 PROTOCOL = "gnz.protocol"
 HYPERPARAMETERS = "gnz.hyperparameters"
 FINGERPRINT = "gnz.fingerprint"
+# On a search and its trials, its name; on a cell, the name of the search that chose its hyperparameters.
+SEARCH = "gnz.search"
 DATASET_DIGEST = "gnz.data.digest"
 SPLIT_DIGEST = "gnz.split.digest"
 VERSION = "gnz.version"
@@ -70,6 +74,15 @@ ENV_DEVICE = "env.device"
 TABLE = "gnz.table"
 TABLE_STATE = "gnz.table.state"
 
+# Tags of a search, beside those that it shares with cells; and of a trial.
+SEARCH_KIND = "gnz.search.kind"
+SAMPLER = "gnz.search.sampler"
+SPACE_DIGEST = "gnz.search.space"
+BEST_TRIAL = "gnz.search.best"
+TRIAL_NUMBER = "gnz.trial"
+TRIAL_SOURCE = "gnz.trial.source"
+PARENT = "mlflow.parentRunId"
+
 # Tags of an experiment.
 NOTE = "mlflow.note.content"
 PRIMARY_METRIC = "mlflow.experiment.primaryMetric.name"
@@ -87,6 +100,9 @@ SECONDS_PER_EPOCH = "usage/seconds_per_epoch"
 PEAK_RSS = "usage/peak_rss_mib"
 PEAK_DEVICE = "usage/peak_device_mib"
 N_PARAMETERS = "usage/parameters"
+N_TRIALS = "usage/trials"
+N_FAILED_TRIALS = "usage/failed_trials"
+N_EPOCHS = "usage/epochs"
 
 # Artifacts.
 TRACEBACK_FILE = "traceback.txt"
@@ -94,6 +110,7 @@ CELL_FILE = "cell.json"
 LONG_PARAMS_FILE = "long_params.json"
 TABLE_FILE = "results.parquet"
 PLAN_FILE = "plan.json"
+SEARCH_FILE, TRIALS_FILE = "search.json", "trials.parquet"
 ENVIRONMENT_FOLDER, BOOK_FOLDER, REPORT_FOLDER = "environments", "cells", "report"
 
 # What MLflow takes; it cuts longer values off without a word, so nothing longer is ever handed over.
@@ -174,21 +191,28 @@ def sweep_experiment(suite: str) -> str:
     return f"{PREFIX}/{suite}"
 
 
+def trials_experiment(suite: str, task: str) -> str:
+    """Return the experiment of the trials of a task's searches, where these are runs: ``gnz/<suite>/<task>/hpo``."""
+    return experiment_name(suite, f"{task}/hpo")
+
+
 def run_name(model: str, seed: int, varied: Sequence[tuple[str, object]] = ()) -> str:
     """Return the name of a run, shown in lists and legends: ``GCN s3``, ``GCN s3 lr=0.1``."""
     name = f"{model} s{seed}" + "".join(f" {key}={value}" for key, value in varied)
     return name if len(name) <= MOST_KEY_CHARACTERS else name[: MOST_KEY_CHARACTERS - 3] + "..."
 
 
-def experiment_tags(task: str, metric: str, direction: Direction) -> dict[str, str]:
+def experiment_tags(task: str, metric: str, direction: Direction, *, of_trials: bool = False) -> dict[str, str]:
     """Return what an experiment says of itself: its primary metric and two lines of description."""
     better = "larger" if direction is Direction.up else "smaller"
+    key = validation_key(metric) if of_trials else score_key(metric)
+    unit = f"One run per trial; group by `{SEARCH}`" if of_trials else f"One run per cell; group by `{MODEL}`"
     note = (
-        f"Task **{task}**, primary metric `{score_key(metric)}` ({better} is better), read at the selected epoch.\n\n"
-        f"One run per cell; group by `{MODEL}` or `{SWEEP}`. Curves lie under `{CURVE_PREFIX}`."
+        f"Task **{task}**, primary metric `{key}` ({better} is better), read at the selected epoch.\n\n"
+        f"{unit} or `{SWEEP}`. Curves lie under `{CURVE_PREFIX}`."
     )
     return {
-        PRIMARY_METRIC: score_key(metric),
+        PRIMARY_METRIC: key,
         GREATER_IS_BETTER: "true" if direction is Direction.up else "false",
         EXPERIMENT_KIND: EXPERIMENT_KIND_OURS,
         TASK: task,

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from gnz_track.records import freeze_mappings
+from gnz_track.errors import BadValue
+from gnz_track.records import freeze_mappings, to_json
 from gnz_track.types import Direction, TaskType
 
-__all__ = ["SearchRecord", "TrialRecord"]
+__all__ = [
+    "COMPLETE",
+    "FAILED",
+    "PRUNED",
+    "SearchRecord",
+    "TrialRecord",
+    "agreed_to_json",
+    "search_from_json",
+    "search_to_json",
+]
 
 Value = int | float | str | bool
 COMPLETE, FAILED, PRUNED = "complete", "failed", "pruned"
@@ -79,3 +93,67 @@ class SearchRecord:
 
     def __post_init__(self) -> None:
         freeze_mappings(self, "space", "budget", "default", "best", "versions")
+
+    @property
+    def key(self) -> str:
+        """What tells this search from all others, 32 characters; written again, it is the same run."""
+        text = json.dumps([self.suite, self.sweep, self.name])
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    @property
+    def title(self) -> str:
+        """What a reader calls it: ``cora GCN``, with the seed where it is for one alone."""
+        return f"{self.task} {self.model}" + (f" s{self.seed}" if self.seed is not None else "")
+
+    @property
+    def complete(self) -> tuple[TrialRecord, ...]:
+        """The trials that went to their end with a score, by number; the winner is one of them."""
+        ended = (trial for trial in self.trials if trial.state == COMPLETE and trial.score is not None)
+        return tuple(sorted(ended, key=lambda trial: trial.number))
+
+    @property
+    def n_failed(self) -> int:
+        """How many trials failed."""
+        return sum(trial.state == FAILED for trial in self.trials)
+
+    @property
+    def cost(self) -> dict[str, float]:
+        """What all trials took together, those that failed included."""
+        totals = {name: sum(getattr(trial, name) for trial in self.trials) for name in ("seconds", "cpu_seconds")}
+        n_epochs = sum(trial.epochs for trial in self.trials)
+        return {"trials": len(self.trials), "failed_trials": self.n_failed, "epochs": n_epochs, **totals}
+
+
+def search_to_json(record: SearchRecord) -> str:
+    """Write a search, trials included, as one line."""
+    return to_json(record)
+
+
+def agreed_to_json(record: SearchRecord) -> str:
+    """Write all of a search but its trials, with what they cost, for people to read."""
+    fields = json.loads(to_json(dataclasses.replace(record, trials=())))
+    del fields["trials"]
+    return json.dumps({**fields, "cost": record.cost}, indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+
+def search_from_json(text: str, *, trials: tuple[TrialRecord, ...] = ()) -> SearchRecord:
+    """Read what :func:`search_to_json` wrote, or :func:`agreed_to_json` and its ``trials``."""
+    fields: dict[str, Any] = json.loads(text)
+    fields.pop("cost", None)
+    _refuse_unknown("search", fields, SearchRecord)
+    fields["task_type"], fields["direction"] = TaskType(fields["task_type"]), Direction(fields["direction"])
+    fields["trials"] = tuple(_trial(trial) for trial in fields.get("trials", ())) or trials
+    fields |= {name: tuple(fields.get(name, ())) for name in ("tuning_seeds", "borders")}
+    return SearchRecord(**fields)
+
+
+def _trial(fields: dict[str, Any]) -> TrialRecord:
+    _refuse_unknown("trial", fields, TrialRecord)
+    seed_scores = {int(seed): score for seed, score in fields["seed_scores"].items()}
+    return TrialRecord(**{**fields, "seed_scores": seed_scores, "fingerprints": tuple(fields["fingerprints"])})
+
+
+def _refuse_unknown(what: str, fields: Mapping[str, Any], kind: type[SearchRecord | TrialRecord]) -> None:
+    unknown = set(fields) - {item.name for item in dataclasses.fields(kind)}
+    if unknown:
+        raise BadValue(f"record of a {what}", ", ".join(sorted(unknown)), "the fields of this version's records")

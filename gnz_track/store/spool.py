@@ -51,7 +51,7 @@ class Spool:
         if not self._stack.enter_context(file_lock(self.path.with_suffix(LOCK), waits=False)):
             self._stack.close()
             raise SpoolBusy(self.context.sweep)
-        _end_torn_line(self.path)
+        end_torn_line(self.path)
         append_line(self.path, sealed(CONTEXT, to_json(self.context)))
         self._is_open = True
         return self
@@ -61,7 +61,7 @@ class Spool:
         with self._stack:
             self._is_open = False
             lines = read_lines(self.path)
-            if not lines.bad and lines.records.keys() | lines.ends.keys() <= marks_of(self.path):
+            if not lines.bad and lines.keys <= marks_of(self.path):
                 remove_files(self.path)
 
     @property
@@ -135,9 +135,10 @@ def holds_sweeps(folder: Path) -> bool:
 
 
 def count_lines(path: Path) -> tuple[int, int, int]:
-    """Return how many records and ends of a spool the store is not known to have, and how many lines none can read."""
+    """Return how many records (of cells and searches) and ends of a spool wait, and how many lines none can read."""
     lines, marked = read_lines(path), marks_of(path)
-    return len(lines.records.keys() - marked), len(lines.ends.keys() - marked), len(lines.bad)
+    n_records = len((lines.records.keys() | lines.searches.keys()) - marked)
+    return n_records, len(lines.ends.keys() - marked), len(lines.bad)
 
 
 def waiting_records(folder: Path) -> list[RunRecord]:
@@ -170,7 +171,7 @@ def append_line(path: Path, line: str) -> None:
         _sync_folder(path.parent)
 
 
-def _end_torn_line(path: Path) -> None:
+def end_torn_line(path: Path) -> None:
     """End a line that a crash tore, so that the next one does not become part of it."""
     if path.exists() and path.stat().st_size and not path.read_bytes().endswith(b"\n"):
         with path.open("ab") as handle:

@@ -1,4 +1,4 @@
-"""The lines of a spool's file: environments, records and the sweep's end, each with a digest of itself."""
+"""The lines of a spool's file: environments, records, searches and the sweep's end, each with a digest of itself."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from typing import Any
 from gnz_track.errors import GnzError
 from gnz_track.store.environment import Environment, GitState
 from gnz_track.store.run_record import RunRecord, SweepContext, record_from_json
+from gnz_track.store.search_record import SearchRecord, search_from_json
 
-__all__ = ["CONTEXT", "END", "RECORD", "Lines", "SweepEnd", "read_lines", "sealed"]
+__all__ = ["CONTEXT", "END", "RECORD", "SEARCH", "Lines", "SweepEnd", "read_lines", "sealed"]
 
-CONTEXT, RECORD, END = "context", "record", "end"
+CONTEXT, RECORD, SEARCH, END = "context", "record", "search", "end"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,12 +29,21 @@ class SweepEnd:
 
 @dataclass
 class Lines:
-    """What a file holds: the latest context of each environment and book, records and ends by key, bad lines."""
+    """What a file holds: the latest context of each environment and book, records and ends by key, bad lines.
+
+    A search may be there several times, each time as far as it was; its keys are digests of all that it said then.
+    """
 
     contexts: dict[str, SweepContext] = field(default_factory=dict)
     records: dict[str, RunRecord] = field(default_factory=dict)
+    searches: dict[str, SearchRecord] = field(default_factory=dict)
     ends: dict[str, SweepEnd] = field(default_factory=dict)
     bad: dict[int, bytes] = field(default_factory=dict)
+
+    @property
+    def keys(self) -> set[str]:
+        """The keys of all that the store is to have."""
+        return {*self.records, *self.searches, *self.ends}
 
 
 def read_lines(path: Path) -> Lines:
@@ -63,12 +73,19 @@ def _take_record(found: Lines, text: str) -> None:
     found.records.setdefault(record.key, record)
 
 
+def _take_search(found: Lines, text: str) -> None:
+    key = f"search {_digest(SEARCH, text)}"
+    # What was said last comes last, were it said before.
+    found.searches.pop(key, None)
+    found.searches[key] = search_from_json(text)
+
+
 def _take_end(found: Lines, text: str) -> None:
     end = SweepEnd(**json.loads(text))
     found.ends[end.key] = end
 
 
-_TAKE = {CONTEXT: _take_context, RECORD: _take_record, END: _take_end}
+_TAKE = {CONTEXT: _take_context, RECORD: _take_record, SEARCH: _take_search, END: _take_end}
 
 
 def sealed(kind: str, text: str) -> str:

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from cells import REGRESSION, TASK, context_of, failed_record, record, sweep_records
 from conftest import mlflow_server
+from searches import search_of
 
 from gnz_track.errors import BadValue, GnzError
 from gnz_track.store import sql_reader
@@ -17,6 +18,8 @@ from gnz_track.store.reading import finished_fingerprints, publish_table, read_t
 from gnz_track.store.rest_reader import read_by_rest
 from gnz_track.store.results import COLUMNS, one_row_per_cell
 from gnz_track.store.run_filter import RunFilter
+from gnz_track.store.search_reader import read_searches
+from gnz_track.store.search_writer import write_search
 from gnz_track.store.sql_reader import read_by_sql
 from gnz_track.store.writer import Store, open_store
 from gnz_track.types import Task
@@ -78,12 +81,16 @@ def test_server_tells_the_same_as_its_database(database: Path, tmp_path: Path) -
         store.finish(record(7))
         assert read_published(store.address, "first", by_sql=False) is None, "a stale table was taken"
         assert len(read_table(uri, sweep="first")) == 11
+        for found in (search_of("GIN", kind="nested", seed=2), search_of()):
+            write_search(store, found)
+        assert read_searches(uri) == (search_of(), search_of("GIN", kind="nested", seed=2))
         artifacts = [file.name for file in (tmp_path / "served").rglob("*") if file.is_file()]
         assert sorted(artifacts) == sorted([*artifacts_expected()])
 
 
 def artifacts_expected() -> list[str]:
-    return ["cell.json", "traceback.txt", "results.parquet", f"{context_of().environment.digest}.json"]
+    files = ["cell.json", "traceback.txt", "results.parquet", f"{context_of().environment.digest}.json"]
+    return [*files, *(["search.json", "trials.parquet"] * 2)]
 
 
 def test_table_says_what_the_records_said(store: Store) -> None:

@@ -99,3 +99,14 @@ def test_two_scores_for_one_place_are_refused() -> None:
 def test_tensor_of_nothing_is_empty() -> None:
     tensor = tensor_of(empty_table())
     assert tensor.X.shape == (0, 0, 0)
+
+
+def test_table_of_an_earlier_version_names_no_search(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    write_table(table_of(*SIX), tmp_path / "now.parquet")
+    pq.write_table(pq.read_table(tmp_path / "now.parquet").drop(["search"]), tmp_path / "before.parquet")
+    pd.testing.assert_frame_equal(load_table(tmp_path / "before.parquet"), load_table(tmp_path / "now.parquet"))
+    pq.write_table(pq.read_table(tmp_path / "now.parquet").drop(["score"]), tmp_path / "other.parquet")
+    with pytest.raises(BadValue, match="a table that has score"):
+        load_table(tmp_path / "other.parquet")

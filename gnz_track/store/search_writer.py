@@ -1,0 +1,198 @@
+"""Searches in the store: one run for each, and where it is asked for, one for each of its trials.
+
+The run of a search lies beside the cells of its task. It holds what was agreed (``search.json``) and all trials
+(``trials.parquet``); its metrics are the best validation score and what the search cost.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from gnz_track.store import layout, schema
+from gnz_track.store.connection import says_in_one_line
+from gnz_track.store.owners import this_owner
+from gnz_track.store.run_record import shorten
+from gnz_track.store.search_record import FAILED as TRIAL_FAILED
+from gnz_track.store.search_record import SearchRecord, TrialRecord, agreed_to_json
+from gnz_track.store.trial_table import write_trials as write_trial_table
+from gnz_track.store.writer import FAILED, FINISHED, RUNNING, Store, now
+
+__all__ = ["write_search", "write_trials"]
+
+
+def write_search(store: Store, record: SearchRecord) -> str:
+    """Write a search into its run, created where there is none, and return the run's id.
+
+    The same search written twice is one run, and a search that went on updates its run. While it is being written the
+    run is RUNNING: a run that is FINISHED, or FAILED where no trial has a score, is whole.
+    """
+    from mlflow.entities import RunTag
+
+    tags = {**search_tags(record), **layout.owner_tags(str(this_owner()), at=now())}
+    with says_in_one_line(store.address):
+        about = schema.experiment_tags(record.task, record.metric, record.direction)
+        experiment = store.experiment(schema.experiment_name(record.suite, record.task), about)
+        found = store.search([experiment], {schema.KIND: schema.SEARCH_RUN, schema.RECORD: record.key})
+        run = min(found, key=lambda run: (run.info.start_time, run.info.run_id), default=None)
+        given = [RunTag(key, value) for key, value in tags.items()]
+        if run is None:
+            run = store.tracking.create_run(experiment, "", now(), given, _name(record))
+        else:
+            # What went wrong with it before went wrong no more, unless it is said again.
+            store.tracking.log_batch(run.info.run_id, [], [], [RunTag(schema.ERROR, ""), *given])
+            _set_status(store, run.info.run_id, RUNNING, at=None)
+        _write_files(store, str(run.info.run_id), record)
+        # All points have the time at which the run began: written again, they are the same points.
+        store.tracking.log_batch(run.info.run_id, list(_metrics(record, at=run.info.start_time)), [], [])
+        _set_status(store, run.info.run_id, FAILED if record.best_number is None else FINISHED, at=now())
+    return str(run.info.run_id)
+
+
+def write_trials(store: Store, record: SearchRecord) -> tuple[str, ...]:
+    """Write each trial as a run of its own, below the run of its search; return their ids, by number of the trial.
+
+    They lie in an experiment of their own, so that they do not bury the cells. A trial that is there already is left as
+    it is: it has ended, and does not change.
+    """
+    parent = write_search(store, record)
+    with says_in_one_line(store.address):
+        about = schema.experiment_tags(record.task, record.metric, record.direction, of_trials=True)
+        experiment = store.experiment(schema.trials_experiment(record.suite, record.task), about)
+        known = {
+            run.data.tags.get(schema.TRIAL_NUMBER, ""): run
+            for run in store.search([experiment], {schema.KIND: schema.TRIAL_RUN, schema.PARENT: parent})
+        }
+        return tuple(
+            _write_trial(store, record, trial, experiment, parent, known.get(str(trial.number)))
+            for trial in sorted(record.trials, key=lambda trial: trial.number)
+        )
+
+
+def search_tags(record: SearchRecord) -> dict[str, str]:
+    """Return the tags of a search: those by which cells are grouped, and what it was."""
+    tags = {
+        schema.KIND: schema.SEARCH_RUN,
+        schema.RECORD: record.key,
+        **_shared_tags(record),
+        schema.SEARCH_KIND: record.kind,
+        schema.SPACE_DIGEST: record.space_digest,
+        schema.HYPERPARAMETERS: _shown(record.best),
+        schema.BEST_TRIAL: "" if record.best_number is None else str(record.best_number),
+        schema.ERROR: _why_failed(record),
+    }
+    return layout.checked({key: value for key, value in tags.items() if value})
+
+
+def _shared_tags(record: SearchRecord) -> dict[str, str]:
+    """Return what a search and its trials have in common."""
+    return {
+        schema.SUITE: record.suite,
+        schema.SWEEP: record.sweep,
+        schema.TASK: record.task,
+        schema.TASK_TYPE: str(record.task_type),
+        schema.DATASET: record.dataset,
+        schema.DATASET_DIGEST: record.dataset_digest,
+        schema.MODEL: record.model,
+        schema.SEED: "" if record.seed is None else str(record.seed),
+        schema.METRIC: record.metric,
+        schema.SCORE_KEY: schema.validation_key(record.metric),
+        schema.DIRECTION: str(record.direction),
+        schema.PROTOCOL: record.protocol,
+        schema.SEARCH: record.name,
+        schema.SAMPLER: record.sampler,
+        schema.VERSION: record.versions.get("gnz_track", ""),
+    }
+
+
+def _name(record: SearchRecord) -> str:
+    seed = "" if record.seed is None else f" s{record.seed}"
+    return f"{record.model}{seed} search"[: schema.MOST_KEY_CHARACTERS]
+
+
+def _shown(values: Mapping[str, Any]) -> str:
+    shown = {name: shorten(value) if isinstance(value, str) else value for name, value in values.items()}
+    return json.dumps(shown, sort_keys=True, ensure_ascii=False, allow_nan=False) if shown else ""
+
+
+def _why_failed(record: SearchRecord) -> str:
+    if record.best_number is not None:
+        return ""
+    reason = next((trial.reason for trial in record.trials if trial.reason), "no reason is known")
+    return f"all {len(record.trials)} trials failed: {reason[: schema.MOST_ERROR_CHARACTERS]}"
+
+
+def _write_files(store: Store, run_id: str, record: SearchRecord) -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        file = Path(temporary) / schema.TRIALS_FILE
+        write_trial_table(record.trials, file)
+        store.write_artifact(run_id, schema.TRIALS_FILE, file)
+    store.write_text(run_id, schema.SEARCH_FILE, agreed_to_json(record))
+
+
+def _metrics(record: SearchRecord, *, at: int) -> Iterator[Any]:
+    """Yield the best score and the cost, at as many steps as there were trials, and how the best score rose."""
+    from mlflow.entities import Metric
+
+    n, cost, key = len(record.trials), record.cost, schema.validation_key(record.metric)
+    known = {} if record.best_score is None else {key: record.best_score}
+    names = {
+        schema.N_TRIALS: "trials",
+        schema.N_FAILED_TRIALS: "failed_trials",
+        schema.N_EPOCHS: "epochs",
+        schema.SECONDS: "seconds",
+        schema.CPU_SECONDS: "cpu_seconds",
+    }
+    # What the interface calls the latest value is that of the highest step.
+    for name, value in {**known, **{name: float(cost[field]) for name, field in names.items()}}.items():
+        yield Metric(name, value, at, n)
+    for number, score in rising_best(record):
+        yield Metric(schema.curve_key(f"{schema.VALIDATION_PREFIX}best"), score, at, number)
+
+
+def rising_best(record: SearchRecord) -> Iterator[tuple[int, float]]:
+    """Yield (number, score) of each trial that was better than all before it."""
+    sign = 1.0 if str(record.direction) == "up" else -1.0
+    best: float | None = None
+    for trial in record.complete:
+        if trial.score is not None and (best is None or sign * trial.score > sign * best):
+            best = trial.score
+            yield trial.number, trial.score
+
+
+def _write_trial(
+    store: Store, record: SearchRecord, trial: TrialRecord, experiment: str, parent: str, known: Any
+) -> str:
+    from mlflow.entities import Metric, Param, RunTag
+
+    if known is not None and known.info.status in {FINISHED, FAILED}:
+        return str(known.info.run_id)
+    tags = {
+        schema.KIND: schema.TRIAL_RUN,
+        schema.PARENT: parent,
+        **_shared_tags(record),
+        schema.TRIAL_NUMBER: str(trial.number),
+        schema.TRIAL_SOURCE: trial.source,
+        schema.HYPERPARAMETERS: _shown(trial.hyperparameters),
+        schema.ERROR: trial.reason[: schema.MOST_ERROR_CHARACTERS],
+        **layout.owner_tags(str(this_owner()), at=now()),
+    }
+    given = [RunTag(key, value) for key, value in layout.checked(tags).items() if value]
+    name = f"{_name(record)} #{trial.number}"
+    run = known or store.tracking.create_run(experiment, "", now(), given, name)
+    values = {schema.SECONDS: trial.seconds, schema.CPU_SECONDS: trial.cpu_seconds, schema.N_EPOCHS: trial.epochs}
+    scored = {} if trial.score is None else {schema.validation_key(record.metric): trial.score}
+    metrics = [Metric(key, float(value), run.info.start_time, 0) for key, value in {**scored, **values}.items()]
+    params = [Param(schema.legal_key(key), shorten(str(value))) for key, value in sorted(trial.hyperparameters.items())]
+    store.tracking.log_batch(run.info.run_id, metrics, params, [])
+    _set_status(store, run.info.run_id, FAILED if trial.state == TRIAL_FAILED else FINISHED, at=now())
+    return str(run.info.run_id)
+
+
+def _set_status(store: Store, run_id: str, status: str, *, at: int | None) -> None:
+    from mlflow.entities import RunStatus
+
+    store.tracking.update_run_info(run_id, RunStatus.from_string(status), at, None)
