@@ -19,6 +19,7 @@ from gnz_track.cli import (
     compare,
     data,
     doctor,
+    features,
     gc,
     init,
     query,
@@ -71,7 +72,23 @@ def _take_options(
     del is_version_asked
 
 
-for _module in (init, run, runs, report, compare, query, reproduce, sync, gc, ui, catalogue, data, stage, doctor):
+for _module in (
+    init,
+    run,
+    runs,
+    report,
+    compare,
+    query,
+    reproduce,
+    sync,
+    gc,
+    ui,
+    catalogue,
+    data,
+    stage,
+    doctor,
+    features,
+):
     _module.add_to(app)
 
 USER_ERROR, INTERRUPTED = 2, 130

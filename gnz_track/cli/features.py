@@ -1,0 +1,74 @@
+"""``gnz features``: a graph as numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gnz_track.errors import BadValue
+
+if TYPE_CHECKING:
+    from gnz_track.selection.graph_sources import OpenedGraph
+
+__all__ = ["add_to", "features"]
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+  gnz features edges.txt
+
+  gnz features cora --set task
+
+  gnz features network.graphml --set regular_graphlets --json > features.json
+"""
+GRAPH_HELP = "A file (edge list, .csv, .npz, .graphml, .gml), or a task or dataset by name."
+SET_HELP = "regular, graphlets, compact, tiny, regular_graphlets or task."
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command(epilog=EXAMPLES)(features)
+
+
+def features(
+    graph: Annotated[str, typer.Argument(help=GRAPH_HELP)],
+    *,
+    name: Annotated[str, typer.Option("--set", help=SET_HELP)] = "compact",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
+    home: Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")] = None,
+    mirror: Annotated[Path | None, typer.Option(help="Folder of raw files; default GNZ_MIRROR.")] = None,
+) -> None:
+    """Compute named features of a graph: directions are dropped, repeated edges count once."""
+    from gnz_track.cli.home import choose_home
+    from gnz_track.selection.features.feature_sets import FEATURE_SETS
+    from gnz_track.selection.graph_sources import open_graph
+
+    if as_json and as_csv:
+        raise BadValue("form of output", "--json --csv", "one of them")
+    # A slip in the name is told before anything is read.
+    FEATURE_SETS.get(name)
+    opened = open_graph(graph, home=choose_home(home), mirror=mirror)
+    found = _compute(opened, name)
+    if as_json:
+        import json
+
+        label = FEATURE_SETS.get(name).label
+        typer.echo(json.dumps({"graph": opened.name, "set": label, "features": found}, indent=1, ensure_ascii=False))
+    elif as_csv:
+        lines = ["feature,value", *(f"{feature},{value!r}" for feature, value in found.items())]
+        typer.echo("\n".join(lines))
+    else:
+        from gnz_track.cli.tables import print_rows
+
+        rows = [(feature, f"{value:.6g}") for feature, value in found.items()]
+        print_rows(f"{len(rows)} features of {opened.name}", ("feature", ">value"), rows)
+
+
+def _compute(opened: OpenedGraph, name: str) -> dict[str, float]:
+    from gnz_track.selection.features.feature_sets import FEATURE_SETS
+
+    wanted = FEATURE_SETS.get(name)
+    return dict(zip(wanted.names, wanted.compute(opened.parts).tolist(), strict=True))

@@ -1,0 +1,1 @@
+"""Features of graphs: vectors over nodes and edges, statistics of vectors, and named, versioned sets of them."""

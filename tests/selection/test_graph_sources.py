@@ -1,0 +1,91 @@
+"""A graph by file, by name, and as an object."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy import sparse
+from torch_geometric.data import Data
+
+from gnz_track.errors import BadValue, UnknownName
+from gnz_track.selection.features.feature_sets import FEATURE_SETS, features_of_network
+from gnz_track.selection.graph_sources import OpenedGraph, open_graph
+
+KARATE = np.array(nx.karate_club_graph().edges).T
+
+
+def compact(opened: OpenedGraph) -> np.ndarray:
+    """Return the features that tell graphs apart."""
+    return features_of_network(opened.parts.network, "compact")
+
+
+def write_file(folder: Path, suffix: str) -> Path:
+    """Write the karate club in the form of a suffix."""
+    path = folder / f"karate{suffix}"
+    if suffix in {".txt", ".edges", ".edgelist"}:
+        path.write_text("# a comment\n" + "".join(f"{a} {b}\n" for a, b in KARATE.T), encoding="utf-8")
+    elif suffix == ".csv":
+        pd.DataFrame({"source": KARATE[0], "target": KARATE[1]}).to_csv(path, index=False)
+    elif suffix == ".parquet":
+        pd.DataFrame({"source": KARATE[0], "target": KARATE[1]}).to_parquet(path)
+    elif suffix == ".npz":
+        np.savez(path, edge_index=KARATE, num_nodes=34)
+    else:
+        bare = nx.Graph(list(KARATE.T.tolist()))
+        (nx.write_graphml if suffix == ".graphml" else nx.write_gml)(bare, path)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".edges", ".edgelist", ".csv", ".parquet", ".npz", ".graphml", ".gml"])
+def test_every_form_of_file_is_the_same_graph(suffix: str, tmp_path: Path) -> None:
+    opened = open_graph(str(write_file(tmp_path, suffix)))
+    assert opened.name == f"karate{suffix}"
+    assert opened.task is None
+    assert compact(opened) == pytest.approx(compact(open_graph(nx.Graph(list(KARATE.T.tolist())))))
+
+
+def test_a_sparse_matrix_of_scipy_keeps_isolated_nodes(tmp_path: Path) -> None:
+    matrix = sparse.csr_matrix((np.ones(2), ([0, 1], [1, 2])), shape=(5, 5))
+    sparse.save_npz(tmp_path / "graph.npz", matrix)
+    network = open_graph(tmp_path / "graph.npz").parts.network
+    assert (network.n_nodes, network.n_edges) == (5, 2)
+
+
+def test_a_name_of_the_catalogue_brings_its_task_and_its_contents(tmp_path: Path) -> None:
+    opened = open_graph("planted_partition", home=tmp_path)
+    assert opened.task is not None
+    assert opened.task.name == "planted_partition"
+    found = dict(zip(FEATURE_SETS.get("task").names, FEATURE_SETS.get("task").compute(opened.parts), strict=True))
+    assert found["n_classes.log"] > 0
+    assert found["n_attributes.log"] > 0
+
+
+def test_a_list_of_graphs_is_one_collection() -> None:
+    triangle = torch.tensor([[0, 1, 2], [1, 2, 0]])
+    graphs = [Data(edge_index=triangle, x=torch.ones(3, 2), y=torch.tensor([label])) for label in (0, 1, -1)]
+    parts = open_graph(graphs).parts
+    assert (parts.network.n_nodes, parts.network.n_edges) == (9, 9)
+    assert parts.contents.node_ptr.tolist() == [0, 3, 6, 9]
+    assert parts.contents.labels is not None
+    assert np.isnan(parts.contents.labels).tolist() == [False, False, True]
+
+
+def test_what_is_no_graph_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UnknownName, match="did you mean 'cora'"):
+        open_graph("coraa", home=tmp_path)
+    with pytest.raises(BadValue, match=r"a file that exists, ending in \.txt"):
+        open_graph(str(tmp_path / "none.txt"))
+    with pytest.raises(BadValue, match="a path, a name, a Data"):
+        open_graph(3)
+    broken = tmp_path / "broken.txt"
+    broken.write_text("a b\n", encoding="utf-8")
+    with pytest.raises(BadValue, match="a file that reads"):
+        open_graph(broken)
+    np.savez(tmp_path / "odd.npz", weights=np.ones(3))
+    with pytest.raises(BadValue, match=r"arrays of odd.npz is 'weights'"):
+        open_graph(tmp_path / "odd.npz")
