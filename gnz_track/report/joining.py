@@ -126,7 +126,9 @@ class _Rows:
                     yield (name, row["task"], *where), value
 
     def _slot(self, row: Row) -> tuple[Any, ...]:
-        return (row["task"], row["model"], row["seed"], *(_text(row, name) for name in self._free))
+        # A cell that a search chose stands beside the one that nobody chose.
+        is_tuned = bool(_text(row, "search"))
+        return (row["task"], row["model"], row["seed"], is_tuned, *(_text(row, name) for name in self._free))
 
     def _leave(self, row: Row, reason: str) -> None:
         run_id = _text(row, "run_id")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gnz_track.errors import NotComparable
-from gnz_track.stats.cells import Cell, TaskCells
+from gnz_track.stats.cells import SEARCH, Cell, TaskCells
 
 __all__ = ["Finding", "check_admission"]
 
@@ -101,10 +101,13 @@ def _differences(layout: Sequence[TaskCells]) -> Iterable[Finding]:
 
 
 def _hyperparameters(layout: Sequence[TaskCells]) -> Iterable[Finding]:
-    """Return one finding where some models changed hyperparameters and others did not, or changed others."""
+    """Return one finding where some models changed hyperparameters and others did not, or changed others.
+
+    What a search chose is left out: its budget is on record, beside the result.
+    """
     tasks, examples = [], {}
     for task in layout:
-        cells = _scored(task)
+        cells = [cell for cell in _scored(task) if SEARCH not in cell.facts]
         kinds = {cell.facts.get("hyperparameters", "{}") for cell in cells}
         if len(kinds) > 1:
             tasks.append(task.task)

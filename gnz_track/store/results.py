@@ -74,6 +74,8 @@ COLUMNS: dict[str, tuple[str, str, str]] = {
 }
 TAG_COLUMNS = {key: column for column, (place, key, _) in COLUMNS.items() if place == TAG}
 METRIC_COLUMNS = {key: column for column, (place, key, _) in COLUMNS.items() if place == FINAL}
+# What the cells of a model are called whose hyperparameters a search chose.
+TUNED = "tuned"
 # Columns that tables of earlier versions do not have.
 LATER = frozenset({"search"})
 ORDER = ["suite", "task", "model", "hyperparameters", "protocol", "seed", "fingerprint", "run_id"]
@@ -223,12 +225,21 @@ def _finished_last(values: pd.Series) -> pd.Series:
 
 def _labels(table: pd.DataFrame) -> pd.Series:
     """Return the model of each row, with what tells it from others of the same name."""
-    labels = table["model"].copy()
-    for column, write in (("hyperparameters", _varied), ("protocol", str)):
-        n_kinds = table.groupby("model")[column].transform("nunique")
+    is_tuned = _is_tuned(table)
+    labels = table["model"].where(~is_tuned, table["model"] + f" {TUNED}")
+    for column, write, named in (("hyperparameters", _varied, is_tuned), ("protocol", str, False & is_tuned)):
+        n_kinds = table[column].mask(named).groupby(table["model"]).transform("nunique")
         shown = table[column].map(lambda text, write=write: f" {write(text)}".rstrip())
-        labels = labels.where(n_kinds <= 1, labels + shown)
+        labels = labels.where((n_kinds <= 1) | named, labels + shown)
     return labels
+
+
+def _is_tuned(table: pd.DataFrame) -> pd.Series:
+    """Tell which rows are named by that a search chose them: where several did, hyperparameters tell them apart."""
+    place = ["model", "task", "seed", "protocol"]
+    chosen = table[table["search"] != ""].drop_duplicates([*place, "hyperparameters"])
+    several = chosen[chosen.duplicated(place)]
+    return (table["search"] != "") & ~table["model"].isin(several["model"])
 
 
 def _varied(text: str) -> str:

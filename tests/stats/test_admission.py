@@ -236,3 +236,25 @@ def test_scores_are_numbers() -> None:
     table.iloc[3, table.columns.get_loc("score")] = "good"
     with pytest.raises(BadValue, match="score is 'good'"):
         compare(table)
+
+
+def test_cells_that_searches_chose_are_one_model_and_need_no_warning() -> None:
+    plain = TABLE.assign(hyperparameters="{}", search="")
+    chosen = [
+        plain[(plain["model"] == "m00") & (plain["seed"] == seed)].assign(
+            hyperparameters=f'{{"lr": 0.{seed + 1}}}', search=f"nested s{seed}"
+        )
+        for seed in range(6)
+    ]
+    found = compare(pd.concat([plain, *chosen]))
+    assert found.models == ("m00", "m00 tuned", "m01", "m02")
+    assert columns_warned(found) == []
+    assert len(found["t00"].cells[1].scores) == 6
+    # Two searches for one seed: what they chose tells them apart again.
+    other = chosen[0].assign(hyperparameters='{"lr": 0.9}', search="another")
+    labels = compare(pd.concat([plain, *chosen, other])).models
+    assert "m00 tuned" not in labels
+    assert {"m00", "m00 lr=0.1", "m00 lr=0.9"} <= set(labels)
+    # An attempt at one of them that failed changes nothing.
+    failed = chosen[0].assign(score=float("nan"), status="failed")
+    assert compare(pd.concat([plain, *chosen, failed]).fillna({"status": "finished"})).models == found.models

@@ -1,0 +1,151 @@
+"""What the trials of a search tell: its curve, which hyperparameters mattered, where its winner sits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gnz_track.kinds import Direction
+from gnz_track.report.search_cells import SearchGroup
+from gnz_track.stats.borders import Border, check_border, place_in_range
+from gnz_track.stats.expected_best import BudgetRanks, ExpectedBest, expected_best, rank_by_budget
+from gnz_track.stats.importance import Importance, decompose_trials, rank_hyperparameters
+from gnz_track.stats.variance import Decomposition
+from gnz_track.store.search_record import SearchRecord, TrialRecord
+
+__all__ = ["RANDOM_SAMPLERS", "SearchFacts", "borders_of", "curve_of", "ranks_by_budget", "read_facts"]
+
+# Their trials do not depend on those before, so that any order of them is as good as any other.
+RANDOM_SAMPLERS = frozenset({"random", "qmc", "grid"})
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchFacts:
+    """One search, and what its trials tell."""
+
+    search: SearchRecord
+    curve: ExpectedBest
+    importances: tuple[Importance, ...]
+    variance: Decomposition
+    borders: tuple[Border, ...]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader must know of the winner's place: computed here, and else as the search said itself."""
+        computed = {border.name for border in self.borders}
+        said = [words for words in self.search.borders if not any(words.startswith(name) for name in computed)]
+        return (*map(str, self.borders), *said)
+
+
+def read_facts(search: SearchRecord) -> SearchFacts:
+    """Return what the trials of a search tell."""
+    trials = search.complete
+    values = [trial.hyperparameters for trial in trials]
+    scores = [trial.score for trial in trials if trial.score is not None]
+    return SearchFacts(
+        search=search,
+        curve=expected_best(trial_scores(search), search.direction),
+        importances=rank_hyperparameters(values, scores, search.direction, seed=search.study_seed),
+        variance=decompose_trials([trial.seed_scores for trial in search.trials]),
+        borders=borders_of(search),
+    )
+
+
+def trial_scores(search: SearchRecord) -> list[float]:
+    """Return the scores of all trials, by number; NaN where one failed or was cut short."""
+    known = {trial.number: trial.score for trial in search.complete}
+    ordered = sorted(search.trials, key=lambda trial: trial.number)
+    return [math.nan if (score := known.get(trial.number)) is None else score for trial in ordered]
+
+
+def curve_of(group: SearchGroup) -> ExpectedBest:
+    """Return the curve of a group: that of its search, or the mean over nested ones at the budgets that all had."""
+    curves = [expected_best(trial_scores(search), search.direction) for search in group.searches]
+    if len(curves) == 1:
+        return curves[0]
+    common = sorted(set.intersection(*(set(curve.budgets) for curve in curves)))
+    at = [[curve.budgets.index(n) for n in common] for curve in curves]
+
+    def mean(name: str) -> tuple[float, ...]:
+        rows = [[getattr(curve, name)[place] for place in places] for curve, places in zip(curves, at, strict=True)]
+        return tuple(np.mean(rows, axis=0).tolist())
+
+    return ExpectedBest(
+        direction=curves[0].direction,
+        alpha=curves[0].alpha,
+        n_trials=min(curve.n_trials for curve in curves),
+        n_failed=sum(curve.n_failed for curve in curves),
+        budgets=tuple(common),
+        **{name: mean(name) for name in ("means", "lows", "highs", "chances")},
+    )
+
+
+def ranks_by_budget(searches: Iterable[SearchRecord]) -> BudgetRanks:
+    """Return the mean ranks of the searched models as a function of the budget; a nested search counts as a task."""
+    scores: dict[str, dict[str, list[float]]] = {}
+    directions: dict[str, Direction] = {}
+    for search in searches:
+        task = search.task if search.seed is None else f"{search.task} s{search.seed}"
+        scores.setdefault(task, {})[search.model] = trial_scores(search)
+        directions[task] = search.direction
+    return rank_by_budget(scores, directions)
+
+
+def borders_of(search: SearchRecord) -> tuple[Border, ...]:
+    """Return where the winner sits on the border of its space; words without an order have no border."""
+    found = []
+    for name, dimension in search.space.items():
+        trials = [trial for trial in search.complete if name in trial.hyperparameters]
+        border = _border(name, dimension, trials, search) if name in search.best else None
+        found += [border] if border is not None else []
+    return tuple(found)
+
+
+def _border(name: str, dimension: Any, trials: Sequence[TrialRecord], search: SearchRecord) -> Border | None:
+    choices = dimension.get("choices") if isinstance(dimension, Mapping) else dimension
+    placed = _in_choices(choices) if choices else _in_range(dimension)
+    if placed is None:
+        return None
+    place, n_choices = placed
+    values = [trial.hyperparameters[name] for trial in trials]
+    winner = place(search.best[name])
+    scored = [
+        (spot, trial.score) for value, trial in zip(values, trials, strict=True) if (spot := place(value)) is not None
+    ]
+    if winner is None:
+        return None
+    spots, scores = [spot for spot, _ in scored], [score for _, score in scored if score is not None]
+    return check_border(
+        name, spots, scores, search.direction, winner=winner, n_choices=n_choices, seed=search.study_seed
+    )
+
+
+def _in_choices(choices: Any) -> tuple[Any, int] | None:
+    """Return the function from a value to its place among choices in order, and how many there are."""
+    if isinstance(choices, str) or not isinstance(choices, Sequence) or not all(map(_is_number, choices)):
+        return None
+    ordered = sorted(choices)
+    return lambda value: ordered.index(value) / max(1, len(ordered) - 1) if value in ordered else None, len(ordered)
+
+
+def _in_range(dimension: Any) -> tuple[Any, int] | None:
+    """Return the function from a value to its place in a range, on the scale of drawing."""
+    if not isinstance(dimension, Mapping) or not all(_is_number(dimension.get(end)) for end in ("low", "high")):
+        return None
+    low, high = dimension["low"], dimension["high"]
+    is_log = bool(dimension.get("log") or dimension.get("is_log"))
+
+    def place(value: Any) -> float | None:
+        # A default may lie outside of what was searched.
+        return place_in_range(value, low, high, is_log=is_log) if _is_number(value) and low <= value <= high else None
+
+    return (place, 0) if low < high else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
