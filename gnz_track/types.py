@@ -17,7 +17,7 @@ score
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gnz_track.errors import BadValue
@@ -196,7 +196,8 @@ class Cell:
     ``hidden_channels`` override the protocol; any other name is a keyword of the model's constructor.
     ``dataset_digest`` says which bytes the cell is trained on; ``data`` is the folder where this machine keeps them.
     ``is_blind`` cells are those of a search: test labels are erased before anything is built, and the score is that of
-    validation.
+    validation. ``perturbation`` names what is done to the graphs before training; the name of the task then ends in it,
+    so that nothing takes a perturbed cell for one on the graphs as they are.
     """
 
     task: Task
@@ -209,6 +210,18 @@ class Cell:
     hyperparameters: tuple[tuple[str, int | float | str | bool], ...] = ()
     device: str = "cpu"
     is_blind: bool = False
+    perturbation: str = ""
+
+    def __post_init__(self) -> None:
+        ending = f"~{self.perturbation}"
+        if self.perturbation and not self.task.name.endswith(ending):
+            object.__setattr__(self, "task", replace(self.task, name=self.task.name + ending))
+
+    @property
+    def source_task(self) -> Task:
+        """The task as it is without a perturbation."""
+        name = self.task.name.removesuffix(f"~{self.perturbation}") if self.perturbation else self.task.name
+        return replace(self.task, name=name)
 
     @property
     def label(self) -> str:

@@ -20,7 +20,8 @@ def fingerprint(cell: Cell) -> str:
     """Return 32 hexadecimal characters that change with all that decides a cell's numbers, and with nothing else.
 
     In: the names of task and model, task type and metric, where the model's code comes from and a digest of it,
-    the protocol's settings, epochs, hyperparameters, seed, the digest of the data, whether test labels are erased.
+    the protocol's settings, epochs, hyperparameters, seed, the digest of the data, whether test labels are erased,
+    the perturbation.
     Out: where the data lie, the device, descriptions, categories, and the usual number of epochs of the task.
     """
     protocol = json.loads(to_json(cell.protocol))
@@ -37,5 +38,6 @@ def fingerprint(cell: Cell) -> str:
         "data": cell.dataset_digest,
         # A word only where it is true: cells of before keep their fingerprints.
         **({"blind": True} if cell.is_blind else {}),
+        **({"perturbation": cell.perturbation} if cell.perturbation else {}),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]

@@ -11,8 +11,10 @@ from torch_geometric.data import Data
 
 from gnz_track.datasets.features import identity_features, structural_features
 from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.datasets.perturbations import perturb_together
 from gnz_track.errors import BadValue, SplitImpossible
 from gnz_track.models.building import Sizes
+from gnz_track.seeds import derive
 from gnz_track.training.acceleration import attach, sparsify
 from gnz_track.training.graphs import GraphCollection
 from gnz_track.types import Protocol, TaskType
@@ -31,6 +33,7 @@ class Terms:
     batch_size: int
     device: str
     is_blind: bool = False
+    perturbation: str = ""
 
 
 def whole_graph_of(dataset: FrozenDataset, message_edges: Tensor, terms: Terms) -> Data:
@@ -43,6 +46,12 @@ def whole_graph_of(dataset: FrozenDataset, message_edges: Tensor, terms: Terms) 
         # Features of edges are known for the graph as it is; a split of its links leaves some out and reorders them.
         for name, value in _fields(dataset, "edge"):
             data[name] = value
+    if terms.perturbation:
+        data.x, changed, _ = _perturb(dataset, data.x, message_edges, terms)
+        if changed is not message_edges:
+            message_edges = changed
+            for name, _ in _fields(dataset, "edge"):
+                data[name] = None
     data.edge_index = message_edges
     data = data.to(terms.device)
     if terms.device == "cpu":
@@ -56,6 +65,11 @@ def collection_of(dataset: FrozenDataset, terms: Terms) -> GraphCollection:
     """Return many graphs with features, and what else is known of their nodes and edges."""
     node = dict(_fields(dataset, "node"))
     node["x"] = _features(dataset, dataset.global_edge_index, terms.protocol.features)
+    if terms.perturbation:
+        node["x"], edges, edge_ptr = _perturb(dataset, node["x"], dataset.global_edge_index, terms)
+        if edges is not dataset.global_edge_index:
+            edges = edges - dataset.node_ptr[:-1].repeat_interleave(edge_ptr.diff())
+            return GraphCollection(edge_index=edges, node_ptr=dataset.node_ptr, edge_ptr=edge_ptr, node=node)
     return GraphCollection(
         edge_index=dataset.tensors["edge_index"],
         node_ptr=dataset.node_ptr,
@@ -63,6 +77,15 @@ def collection_of(dataset: FrozenDataset, terms: Terms) -> GraphCollection:
         node=node,
         edge=dict(_fields(dataset, "edge")),
     )
+
+
+def _perturb(dataset: FrozenDataset, x: Tensor, edges: Tensor, terms: Terms) -> tuple[Tensor, Tensor, Tensor]:
+    """Return features, edges and their pointer as the perturbation leaves them; the features are those of before.
+
+    What the protocol derives from edges is derived first: a mode that loses its edges keeps what was its features.
+    """
+    seed = derive(terms.seed, dataset.digest, terms.perturbation)
+    return perturb_together(x, edges, dataset.node_ptr, terms.perturbation, seed=seed)
 
 
 # Fields with a part of their own: labels and splits are not for models, edges and features are set apart.

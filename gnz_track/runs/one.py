@@ -75,6 +75,7 @@ def _run(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
             batch_size=optimiser.batch_size,
             device=cell.device,
             is_blind=cell.is_blind,
+            perturbation=cell.perturbation,
         ),
     )
     # Of the data, training has what the problem holds, and nothing else.

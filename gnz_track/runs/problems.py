@@ -62,6 +62,8 @@ def pose(dataset: FrozenDataset, terms: Terms) -> Problem:
     missing = [name for name in _NEEDED[kind] if name not in dataset.tensors]
     if missing:
         raise unfit(dataset, terms, f"it has no {missing[0]}")
+    if kind == "triples" and terms.perturbation:
+        raise unfit(dataset, terms, f"edges have kinds, for which {terms.perturbation!r} means nothing")
     return _POSERS[kind](dataset, terms)
 
 

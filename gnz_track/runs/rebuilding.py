@@ -142,7 +142,7 @@ def _find_data(run: PastRun, cell: Cell, place: Place) -> FrozenDataset:
     digest = cell.dataset_digest
     if not re.fullmatch("[0-9a-f]+", digest):
         raise _lost(run, f"the digest of its data is {digest!r}")
-    dataset = find_frozen(cell.task, digest=digest, seed=cell.seed, home=place.home, mirror=place.mirror)
+    dataset = find_frozen(cell.source_task, digest=digest, seed=cell.seed, home=place.home, mirror=place.mirror)
     if dataset.digest != digest:
         name, found = cell.task.dataset, f"{dataset.digest} in {dataset.folder}"
         reason = f"it was trained on {name!r} of digest {digest}, and here it is {found}"

@@ -43,6 +43,7 @@ def write_book(cells: Mapping[str, Cell], *, numbers: int) -> str:
             "epochs": cell.epochs,
             "data": cell.dataset_digest,
             "hyperparameters": cell.hyperparameters,
+            **({"perturbation": cell.perturbation} if cell.perturbation else {}),
         }
         for key, cell in cells.items()
     }
@@ -69,6 +70,7 @@ def read_book(text: str) -> CellBook:
                 dataset_digest=row["data"],
                 data="",
                 hyperparameters=tuple((name, value) for name, value in row["hyperparameters"]),
+                perturbation=row.get("perturbation", ""),
             )
             for key, row in found["cells"].items()
         }

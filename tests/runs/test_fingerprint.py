@@ -49,6 +49,7 @@ MATTERS: dict[str, dict[str, Any]] = {
     "task type": {"task": replace(CELL.task, task_type=TaskType.link_pred)},
     "metric": {"task": replace(CELL.task, metric="auc")},
     "what is hidden": {"is_blind": True},
+    "what is done to the graphs": {"perturbation": "empty-graph"},
 }
 DOES_NOT_MATTER: dict[str, dict[str, Any]] = {
     "folder": {"data": "elsewhere"},
