@@ -14,7 +14,7 @@ from gnz_track.models.catalogue import MODELS, describe_all
 from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.runs.agenda import Agenda, make_agenda
 from gnz_track.runs.events import Tell, ignore
-from gnz_track.runs.executors import choose_executor
+from gnz_track.runs.executors import AUTO, RAY, Crew, check_crew, choose_executor
 from gnz_track.runs.nursery import Nursery, open_nursery_for
 from gnz_track.runs.plan import Place, Plan, make_plan
 from gnz_track.runs.progress import Progress, tell_failures
@@ -50,20 +50,35 @@ class Request:
     timeout: float | None = None
     is_fresh: bool = False
     source: str = "gnz"
+    executor: str = AUTO
+    cluster: str = ""
+    gpu_share: float = 0.0
+
+    @property
+    def crew(self) -> Crew:
+        """Who trains."""
+        return Crew(
+            executor=self.executor,
+            address=self.cluster,
+            jobs=self.jobs,
+            timeout=self.timeout,
+            gpu_share=self.gpu_share,
+        )
 
 
 def make_request_agenda(request: Request) -> Agenda:
     """Plan a request and look up what of it is finished; data are prepared, nothing is trained or written."""
+    check_crew(request.crew)
     plan = make_plan(
         request.tasks,
         request.models,
         seeds=request.seeds,
         protocol=request.protocol,
         epochs=request.epochs,
-        device=request.device,
+        device="cpu" if _is_elsewhere(request) else request.device,
         place=request.place,
     )
-    return make_agenda(_with_width(plan, request), request.address, is_fresh=request.is_fresh)
+    return make_agenda(_on_device(_with_width(plan, request), request), request.address, is_fresh=request.is_fresh)
 
 
 def carry_out(request: Request, agenda: Agenda, *, tell: Tell = ignore, nursery: Nursery | None = None) -> Sweep:
@@ -80,7 +95,7 @@ def carry_out(request: Request, agenda: Agenda, *, tell: Tell = ignore, nursery:
         version=__version__,
         source=request.source,
     )
-    execute = choose_executor(jobs=request.jobs, timeout=request.timeout, nursery=nursery)
+    execute = choose_executor(**vars(request.crew), nursery=nursery, footprints=agenda.footprints)
     return run_sweep(agenda, tracking, execute=execute, tell=tell)
 
 
@@ -209,3 +224,14 @@ def _with_width(plan: Plan, request: Request) -> Plan:
         raise BadValue("hidden_channels", width, "a whole number from 1 upwards")
     cells = tuple(replace(cell, hyperparameters=(("hidden_channels", width),)) for cell in plan.cells)
     return replace(plan, cells=cells)
+
+
+def _is_elsewhere(request: Request) -> bool:
+    """Tell whether GPUs are asked of a cluster; the machine that plans need not have one."""
+    return request.executor == RAY and request.device.startswith("cuda")
+
+
+def _on_device(plan: Plan, request: Request) -> Plan:
+    if not _is_elsewhere(request):
+        return plan
+    return replace(plan, cells=tuple(replace(cell, device="cuda") for cell in plan.cells))

@@ -37,6 +37,8 @@ EXAMPLES = """
 
   gnz run --task mutag --models mypackage.nets:MyNet,GIN --fresh
 
+  gnz run --suite quick --executor ray --address local
+
 Interrupted, it goes on where it was with the same command. Past runs: gnz ls, gnz ui.
 """
 
@@ -61,6 +63,9 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     mirror: Annotated[Path | None, typer.Option(help="Folder of raw files; default GNZ_MIRROR.")] = None,
     jobs: Annotated[int, typer.Option(help="Worker processes; 1 trains in this one.")] = 1,
     timeout: Annotated[float | None, typer.Option(help="Most seconds for one cell; starts workers.")] = None,
+    executor: Annotated[str, typer.Option(help="auto, inline, processes, or ray: cells on a cluster.")] = "auto",
+    address: Annotated[str, typer.Option(help="Of a Ray cluster: HOST:PORT, auto, or local to start one.")] = "",
+    gpu_share: Annotated[float, typer.Option(help="Part of a GPU for each cell on a cluster; 0 measures.")] = 0.0,
     store: Annotated[str, typer.Option(help="File, sqlite:///, postgresql:// or http://; default GNZ_STORE.")] = "",
     resume: Annotated[
         bool, typer.Option("--resume/--fresh", help="Count cells that are finished, or train all anew.")
@@ -71,7 +76,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     from gnz_track.runs.nursery import open_nursery_for
 
     # Before anything heavy is imported here: workers get ready meanwhile.
-    needed = contextlib.nullcontext() if dry_run else open_nursery_for(jobs=jobs, timeout=timeout)
+    needed = contextlib.nullcontext() if dry_run else open_nursery_for(jobs=jobs, timeout=timeout, executor=executor)
     with needed as nursery:
         from gnz_track.benchmark import Request, make_request_agenda
         from gnz_track.models.catalogue import MODELS, describe
@@ -94,6 +99,9 @@ def run(  # noqa: PLR0913  (one parameter per flag)
             timeout=timeout,
             is_fresh=not resume,
             source="gnz run",
+            executor=executor,
+            cluster=address,
+            gpu_share=gpu_share,
         )
         agenda = make_request_agenda(request)
         if dry_run:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 
 from gnz_track.datasets.catalogue import TASKS
 from gnz_track.datasets.rows.times import SECONDS
 from gnz_track.errors import StoreUnreachable
+from gnz_track.runs.demands import Footprints
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.plan import Plan
 from gnz_track.store.address import Address
@@ -71,6 +72,7 @@ class Agenda:
     cells: tuple[Cell, ...]
     paces: Paces
     notices: tuple[str, ...] = ()
+    footprints: Footprints = field(default_factory=Footprints)
 
 
 def make_agenda(plan: Plan, address: Address, *, is_fresh: bool = False) -> Agenda:
@@ -85,7 +87,7 @@ def make_agenda(plan: Plan, address: Address, *, is_fresh: bool = False) -> Agen
     finished = one_row_per_cell(past[is_finished]) if not is_fresh else empty_table()
     done = set(finished["fingerprint"])
     cells = [cell for key, cell in wanted.items() if key not in done]
-    return Agenda(plan, finished, tuple(_longest_first(cells, paces)), paces, notices)
+    return Agenda(plan, finished, tuple(_longest_first(cells, paces)), paces, notices, Footprints.of(past))
 
 
 def _read_past(cells: Sequence[Cell], address: Address) -> tuple[pd.DataFrame, tuple[str, ...]]:

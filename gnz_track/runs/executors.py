@@ -1,39 +1,150 @@
-"""Where cells are trained. An executor takes cells and yields results, and tells meanwhile what goes on."""
+"""Where cells are trained. An executor takes cells and yields results, and tells meanwhile what goes on.
+
+That is the whole interface: a function of cells and of who is told. Its iterator is closed when nobody wants more
+results, which ends all workers. ``tests/conformance`` holds what every executor keeps to: each cell given back once,
+bit by bit as :func:`run_one` gives it, errors of models as results, a worker's death as the failure of its cell alone.
+"""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
 
-from gnz_track.errors import BadValue
+from gnz_track.errors import BadValue, UnknownName
+from gnz_track.runs.demands import Footprints, check_share
 from gnz_track.runs.events import Done, Event, Tell
 from gnz_track.runs.nursery import Nursery
 from gnz_track.runs.on_inline import run_inline
 from gnz_track.runs.on_processes import run_on_processes
 from gnz_track.types import Cell, CellResult
 
-__all__ = ["Executor", "choose_executor"]
+__all__ = ["AUTO", "RAY", "Crew", "Executor", "check_crew", "choose_executor"]
 
 # Its iterator is closed when nobody wants more results; workers may begin before it is asked for the first.
 Executor = Callable[[Sequence[Cell], Tell], Generator[CellResult, None, None]]
+AUTO, INLINE, PROCESSES, RAY = "auto", "inline", "processes", "ray"
 
 
-def choose_executor(*, jobs: int = 1, timeout: float | None = None, nursery: Nursery | None = None) -> Executor:
-    """Return what trains cells: this process, or workers where there are several or a time limit is to be kept."""
-    if not isinstance(jobs, int) or jobs < 1:
-        raise BadValue("jobs", jobs, "a whole number from 1 upwards", command="--jobs 2")
-    if timeout is not None and not timeout > 0:
-        raise BadValue("timeout", timeout, "seconds, more than 0", command="--timeout 300")
-    if jobs == 1 and timeout is None:
-        return run_inline
+@dataclass(frozen=True, kw_only=True)
+class Crew:
+    """Who trains: ``executor`` by name, where it is found, and how much of it may be used.
 
-    def run_on_workers(cells: Sequence[Cell], tell: Tell) -> Generator[CellResult, None, None]:
-        results = _results(run_on_processes(cells, jobs=jobs, timeout=timeout, nursery=nursery), tell)
+    ``jobs`` is the number of workers; of a cluster the most cells at once, where 1 stands for all that it takes.
+    ``timeout`` is the longest time in seconds for one cell. ``address`` is that of a cluster. ``gpu_share`` is the part
+    of a GPU that each cell takes; 0 has it measured.
+    """
+
+    executor: str = AUTO
+    address: str = ""
+    jobs: int = 1
+    timeout: float | None = None
+    gpu_share: float = 0.0
+
+
+def check_crew(crew: Crew) -> None:
+    """Refuse a crew that cannot be, or is not here, before anything is planned."""
+    if crew.executor not in _CHOICES:
+        raise UnknownName("executor", crew.executor, _CHOICES, command="gnz run --help")
+    if not isinstance(crew.jobs, int) or crew.jobs < 1:
+        raise BadValue("jobs", crew.jobs, "a whole number from 1 upwards", command="--jobs 2")
+    if crew.timeout is not None and not crew.timeout > 0:
+        raise BadValue("timeout", crew.timeout, "seconds, more than 0", command="--timeout 300")
+    if crew.executor == INLINE and (crew.jobs > 1 or crew.timeout is not None):
+        raise BadValue("executor", INLINE, "one job without a time limit", command="--executor processes")
+    if crew.executor != RAY and (crew.address or crew.gpu_share):
+        name, value = ("address", crew.address) if crew.address else ("gpu_share", crew.gpu_share)
+        raise BadValue(name, value, "only with a cluster", command="--executor ray")
+    if crew.executor == RAY:
+        _check_cluster(crew)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Means:
+    """What an executor is made of, beside the crew."""
+
+    crew: Crew
+    nursery: Nursery | None = None
+    footprints: Footprints = field(default_factory=Footprints)
+
+
+def choose_executor(
+    *,
+    jobs: int = 1,
+    timeout: float | None = None,
+    nursery: Nursery | None = None,
+    executor: str = AUTO,
+    address: str = "",
+    gpu_share: float = 0.0,
+    footprints: Footprints | None = None,
+) -> Executor:
+    """Return what trains cells: by default this process, or workers where there are several or a time limit.
+
+    The keywords are those of :class:`Crew`; ``nursery`` saves worker processes their start, and ``footprints`` tell a
+    cluster how much memory cells need.
+    """
+    crew = Crew(executor=executor, address=address, jobs=jobs, timeout=timeout, gpu_share=gpu_share)
+    check_crew(crew)
+    return _CHOICES[executor](_Means(crew=crew, nursery=nursery, footprints=footprints or Footprints()))
+
+
+def _auto(means: _Means) -> Executor:
+    needs_none = means.crew.jobs == 1 and means.crew.timeout is None
+    return run_inline if needs_none else _on_processes(means)
+
+
+def _inline(_: _Means) -> Executor:
+    return run_inline
+
+
+def _on_processes(means: _Means) -> Executor:
+    crew = means.crew
+    return _starting_at_once(
+        lambda cells: run_on_processes(cells, jobs=crew.jobs, timeout=crew.timeout, nursery=means.nursery)
+    )
+
+
+def _on_ray(means: _Means) -> Executor:
+    from gnz_track.runs.on_ray import run_on_ray
+
+    crew, footprints = means.crew, means.footprints.with_share(means.crew.gpu_share)
+    return _starting_at_once(
+        lambda cells: run_on_ray(
+            cells, address=crew.address, jobs=crew.jobs, timeout=crew.timeout, footprints=footprints
+        )
+    )
+
+
+def _check_cluster(crew: Crew) -> None:
+    from importlib.util import find_spec
+
+    check_share(crew.gpu_share)
+    if find_spec("ray") is None:
+        allowed = "inline or processes; ray once it is installed"
+        raise BadValue("executor", RAY, allowed, command="pip install 'gnz-track[ray]'")
+    from gnz_track.runs.on_ray import check_address
+
+    check_address(crew.address)
+
+
+_CHOICES: dict[str, Callable[[_Means], Executor]] = {
+    AUTO: _auto,
+    INLINE: _inline,
+    PROCESSES: _on_processes,
+    RAY: _on_ray,
+}
+
+
+def _starting_at_once(run: Callable[[Sequence[Cell]], Generator[Event, None, None]]) -> Executor:
+    """Return an executor of what yields events: results are yielded, all else is told."""
+
+    def execute(cells: Sequence[Cell], tell: Tell) -> Generator[CellResult, None, None]:
+        results = _results(run(cells), tell)
         # Up to where the workers are its own to end.
         next(results)
         return results
 
-    return run_on_workers
+    return execute
 
 
 def _results(events: Generator[Event, None, None], tell: Tell) -> Generator[CellResult, None, None]:

@@ -59,9 +59,12 @@ def open_nursery() -> Nursery:
     return _Forking() if sys.platform == "linux" else _Spawning()
 
 
-def open_nursery_for(*, jobs: int, timeout: float | None) -> contextlib.AbstractContextManager[Nursery | None]:
-    """Return a nursery where workers will be needed, and an empty context where cells are trained in this process."""
-    return contextlib.nullcontext() if jobs == 1 and timeout is None else open_nursery()
+def open_nursery_for(
+    *, jobs: int, timeout: float | None, executor: str = "auto"
+) -> contextlib.AbstractContextManager[Nursery | None]:
+    """Return a nursery where workers of this machine will be needed, and an empty context elsewhere."""
+    needed = {"auto": jobs != 1 or timeout is not None, "processes": True}
+    return open_nursery() if needed.get(executor) else contextlib.nullcontext()
 
 
 class _Spawning:

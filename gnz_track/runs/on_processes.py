@@ -18,8 +18,8 @@ from typing import cast
 
 from gnz_track.runs.events import Done, Event, Started
 from gnz_track.runs.nursery import Child, Nursery, open_nursery
-from gnz_track.runs.one import metric_of
-from gnz_track.types import Cell, CellResult, Failure, Status
+from gnz_track.runs.one import lost_result
+from gnz_track.types import Cell
 
 __all__ = ["run_on_processes"]
 
@@ -126,7 +126,7 @@ def _replace(worker: _Worker, waiting: deque[Cell], kind: str, message: str) -> 
     worker.cells.clear()
     worker.kill()
     worker.start()
-    return Done(result=_failed(lost, kind, message))
+    return Done(result=lost_result(lost, kind, message))
 
 
 def _describe_death(code: int) -> str:
@@ -135,16 +135,3 @@ def _describe_death(code: int) -> str:
     name = signal.Signals(-code).name
     memory = ": most often the system was out of memory" if name == "SIGKILL" else ""
     return f"the worker process was ended by {name}{memory}"
-
-
-def _failed(cell: Cell, kind: str, message: str) -> CellResult:
-    metric = metric_of(cell.task, is_multi_label=False)
-    failure = Failure(kind=kind, message=message, traceback=f"{kind}: {message}\n")
-    return CellResult(
-        cell=cell,
-        status=Status.failed,
-        metric=metric.name,
-        direction=metric.direction,
-        dataset_digest=cell.dataset_digest,
-        failure=failure,
-    )

@@ -23,7 +23,7 @@ from gnz_track.training.loop import Observer, Settings, Trained, train
 from gnz_track.training.metrics import DEFAULT_METRICS, METRICS, MULTI_LABEL_METRIC
 from gnz_track.types import Cell, CellResult, Direction, Failure, Metric, Optimiser, Status, Task, TaskType
 
-__all__ = ["metric_of", "presumed_metric", "run_one"]
+__all__ = ["lost_result", "metric_of", "presumed_metric", "run_one"]
 
 
 def run_one(cell: Cell, *, observe: Observer | None = None) -> CellResult:
@@ -150,6 +150,12 @@ def presumed_metric(task: Task) -> Metric:
     """Return the metric of a cell before its data have said more; it may name one that does not exist."""
     name = task.metric or DEFAULT_METRICS.get(task.task_type, "")
     return METRICS.get(name) if name in METRICS else Metric(name=name, direction=Direction.up, description="unknown")
+
+
+def lost_result(cell: Cell, kind: str, message: str) -> CellResult:
+    """Return the result of a cell whose worker did not live to give one: failed, for the reason given."""
+    facts = _Facts(failure=Failure(kind=kind, message=message, traceback=f"{kind}: {message}\n"))
+    return _result(cell, facts, Gauge(cell.device))
 
 
 def _result(cell: Cell, facts: _Facts, gauge: Gauge) -> CellResult:

@@ -1,0 +1,281 @@
+"""Cells on a Ray cluster: an existing one, or one that is started on this machine.
+
+Workers send what they have to say as a stream; the driver alone writes. A worker or a node that dies costs time and
+nothing else: its cells, which give the same numbers again, go to others. Errors of models are results and not repeated.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+import sys
+import time
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import ray
+from ray.exceptions import RayError, RayTaskError
+
+from gnz_track.errors import BadValue
+from gnz_track.runs.demands import Footprints
+from gnz_track.runs.events import Done, Event, Started
+from gnz_track.runs.on_inline import keep_freed_memory
+from gnz_track.runs.one import lost_result
+from gnz_track.runs.placing import find_data, pack, place
+from gnz_track.runs.streaming import stream_one
+from gnz_track.types import Cell
+
+__all__ = ["check_address", "run_on_ray"]
+
+# What a cell is worth: its worker, or the node of it, may die so often before the cell itself is to blame.
+MOST_ATTEMPTS = 4
+# Cells that wait on the cluster, so that no worker waits for the driver.
+AHEAD = 8
+SECONDS_TO_ANSWER, SECONDS_BETWEEN_COUNTS = 5.0, 10.0
+LOCAL, ANY = "local", "auto"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Lacking:
+    """A node has not got the data of its cell."""
+
+
+@dataclass(eq=False)
+class _Flight:
+    """A cell on its way, and how it is listened to."""
+
+    cell: Cell
+    attempts: int = 0
+    files: Any = None
+    stream: Any = None
+    # When it was last taken up; None while it waits.
+    since: float | None = None
+    was_told: bool = False
+
+
+def run_on_ray(
+    cells: Sequence[Cell],
+    *,
+    address: str = "",
+    jobs: int = 1,
+    timeout: float | None = None,
+    footprints: Footprints | None = None,
+) -> Generator[Event, None, None]:
+    """Yield events as they come; cells are handed out in the given order, and end in any.
+
+    ``address`` is ``HOST:PORT`` of a cluster's head, ``local`` to start one on this machine, or ``auto`` (the default)
+    for the one that this machine belongs to. ``jobs`` above 1 is the most cells at once. Closing the iterator ends what
+    runs. A cluster that was started here ends with it.
+    """
+    events = _run(cells, _Terms(address, jobs, timeout, footprints or Footprints()))
+    next(events)
+    return cast("Generator[Event, None, None]", events)
+
+
+@dataclass(frozen=True)
+class _Terms:
+    address: str
+    jobs: int
+    timeout: float | None
+    footprints: Footprints
+
+
+def _run(cells: Sequence[Cell], terms: _Terms) -> Generator[Event | None, None, None]:
+    if not cells:
+        yield None
+        return
+    with _cluster(terms, {cell.device for cell in cells}), contextlib.closing(_Dispatcher(cells, terms)) as dispatcher:
+        dispatcher.send()
+        yield None
+        while dispatcher.is_busy:
+            dispatcher.send()
+            yield from dispatcher.listen()
+
+
+@dataclass(eq=False)
+class _Dispatcher:
+    """Hands out cells as far as the cluster takes them, and hears what comes back."""
+
+    cells: Sequence[Cell]
+    terms: _Terms
+    flying: dict[Any, _Flight] = field(default_factory=dict)
+    # Data that some node had not: digest -> reference to their bytes, which Ray keeps once on each node.
+    sent: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.waiting = deque(_Flight(cell) for cell in self.cells)
+        self._paths = ray.put(list(sys.path))
+        self._train = ray.remote(_train)
+        self._counted, self._room, self._largest = -SECONDS_BETWEEN_COUNTS, 0, 0
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self.waiting or self.flying)
+
+    def send(self) -> None:
+        """Hand out cells up to what the cluster can take, and a few more."""
+        if time.monotonic() - self._counted >= SECONDS_BETWEEN_COUNTS:
+            self._count()
+        while self.waiting and len(self.flying) < self._room:
+            flight = self.waiting.popleft()
+            flight.attempts, flight.since = flight.attempts + 1, None
+            options = self._options(flight.cell)
+            # In a list, so that the bytes are fetched by workers that want them, and by no other.
+            flight.stream = self._train.options(**options).remote(flight.cell, [self._paths], [flight.files])
+            self.flying[flight.stream] = flight
+
+    def listen(self) -> Iterator[Event]:
+        """Yield what workers have to say within a moment, and send again what was lost."""
+        timeout = self.terms.timeout
+        ready, _ = ray.wait(list(self.flying), num_returns=1, timeout=1.0 if timeout is None else min(1.0, timeout / 4))
+        if ready:
+            # All that have something to say now, in one call.
+            ready, _ = ray.wait(list(self.flying), num_returns=len(self.flying), timeout=0)
+        for stream in ready:
+            yield from self._hear(stream, self.flying[stream])
+        for stream, flight in list(self.flying.items()):
+            if timeout is not None and flight.since is not None and time.monotonic() - flight.since > timeout:
+                self._cancel(stream)
+                said = f"the cell ran longer than {timeout:g} s; see --timeout"
+                yield Done(result=lost_result(flight.cell, "TimeLimit", said))
+
+    def close(self) -> None:
+        """End what runs, and leave what waits."""
+        self.waiting.clear()
+        for stream in list(self.flying):
+            self._cancel(stream)
+
+    def _hear(self, stream: Any, flight: _Flight) -> Iterator[Event]:
+        try:
+            said, device_mib = ray.get(next(stream))
+        except RayTaskError as error:
+            # What our own function or the way to it said: another worker would say the same.
+            del self.flying[stream]
+            cause = error.cause if error.cause is not None else error
+            yield Done(result=lost_result(flight.cell, type(cause).__name__, str(cause)))
+            return
+        except (RayError, StopIteration) as error:
+            del self.flying[stream]
+            yield from self._send_again(flight, error)
+            return
+        if isinstance(said, _Lacking):
+            del self.flying[stream]
+            self._attach(flight)
+            return
+        if isinstance(said, Started):
+            flight.since = time.monotonic()
+            is_new, flight.was_told = not flight.was_told, True
+            if not is_new:
+                return
+        if isinstance(said, Done):
+            del self.flying[stream]
+            self.terms.footprints.learn(said.result, device_mib=device_mib)
+        yield said
+
+    def _send_again(self, flight: _Flight, error: Exception) -> Iterator[Event]:
+        if flight.attempts < MOST_ATTEMPTS:
+            self.waiting.appendleft(flight)
+            return
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        said = f"its worker ended {flight.attempts} times, each time without a result: {reason}"
+        yield Done(result=lost_result(flight.cell, "WorkerDied", said))
+
+    def _attach(self, flight: _Flight) -> None:
+        """Send a cell once more, this time with its data; where the driver has none, the worker says what is wrong."""
+        digest = flight.cell.dataset_digest
+        if digest not in self.sent:
+            try:
+                self.sent[digest] = ray.put(pack(flight.cell))
+            except OSError:
+                self.sent[digest] = ray.put({})
+        flight.files, flight.attempts = self.sent[digest], flight.attempts - 1
+        self.waiting.appendleft(flight)
+
+    def _cancel(self, stream: Any) -> None:
+        del self.flying[stream]
+        with contextlib.suppress(RayError):
+            ray.cancel(stream, force=True)
+
+    def _count(self) -> None:
+        """See how many cells fit on the cluster, which may have grown, and how much memory its largest node has."""
+        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        room = 2 * int(sum(node.get("CPU", 0) for node in nodes)) + AHEAD
+        self._room = min(room, self.terms.jobs) if self.terms.jobs > 1 else room
+        self._largest = int(max((node.get("memory", 0) for node in nodes), default=0))
+        self._counted = time.monotonic()
+
+    def _options(self, cell: Cell) -> dict[str, Any]:
+        demand = self.terms.footprints.demand(cell)
+        # More than any node has would wait for ever. A cell that is lost is sent again by the driver, which counts.
+        memory = min(demand.memory, self._largest)
+        more = {"memory": memory} if memory else {}
+        return {"num_cpus": demand.cpus, "num_gpus": demand.gpus, "max_retries": 0, "num_returns": "streaming", **more}
+
+
+def _train(cell: Cell, paths: Sequence[Any], files: Sequence[Any]) -> Iterator[tuple[Event | _Lacking, float]]:
+    """Train a cell on a worker, and send each event as it comes, with the memory of the GPU in MiB."""
+    sys.path.extend(path for path in ray.get(paths[0]) if path not in sys.path and os.path.exists(path))  # noqa: PTH110
+    keep_freed_memory()
+    here = find_data(cell)
+    if here is None:
+        if files[0] is None:
+            yield _Lacking(), 0.0
+            return
+        sent: Mapping[str, bytes] = ray.get(files[0])
+        here = place(cell, sent) if sent else cell
+    if cell.device.startswith("cuda"):
+        # Ray shows each worker the GPU that it may use, and no other.
+        here = replace(here, device="cuda")
+    yield Started(cell=cell), 0.0
+    yield from stream_one(cell, here)
+
+
+@contextlib.contextmanager
+def _cluster(terms: _Terms, devices: set[str]) -> Iterator[None]:
+    """Connect to a cluster that has what the cells need; one that the caller is connected to already is taken."""
+    is_ours = not ray.is_initialized()
+    if is_ours:
+        _connect(terms)
+    try:
+        if any(device.startswith("cuda") for device in devices) and not ray.cluster_resources().get("GPU"):
+            allowed = "cpu, or a cluster that has a node with a GPU now"
+            raise BadValue("device", "cuda", allowed, command="ray status")
+        yield
+    finally:
+        if is_ours:
+            ray.shutdown()
+
+
+def _connect(terms: _Terms) -> None:
+    address = terms.address or ANY
+    # Said by Ray at every start, and of no use to who trains: usage statistics, GPUs hidden from workers without one.
+    for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"):
+        os.environ.setdefault(name, "0")
+    check_address(address)
+    started = {"num_cpus": terms.jobs if terms.jobs > 1 else None, "include_dashboard": False}
+    try:
+        ray.init(address=address, logging_level=logging.ERROR, **(started if address == LOCAL else {}))
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise _no_cluster(address, str(error).strip().partition("\n")[0]) from None
+
+
+def check_address(address: str) -> None:
+    """Refuse an address where nobody listens; Ray itself would try for minutes."""
+    if address in {"", LOCAL, ANY}:
+        return
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or "/" in host:
+        raise _no_cluster(address, "it is not HOST:PORT")
+    try:
+        socket.create_connection((host, int(port)), timeout=SECONDS_TO_ANSWER).close()
+    except (OSError, OverflowError) as error:
+        raise _no_cluster(address, str(error)) from None
+
+
+def _no_cluster(address: str, reason: str) -> BadValue:
+    allowed = f"HOST:PORT of a Ray cluster's head, auto on one of its nodes, or local to start one here ({reason})"
+    return BadValue("address", address, allowed, command="gnz run --executor ray --address local")

@@ -1,0 +1,47 @@
+"""A cell trained where its events can only be asked for, one after another: on a worker of a cluster."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from queue import SimpleQueue
+
+import torch
+
+from gnz_track.runs.events import Done, Event, gather
+from gnz_track.runs.one import run_one
+from gnz_track.types import Cell
+
+__all__ = ["stream_one"]
+
+
+def stream_one(cell: Cell, here: Cell) -> Iterator[tuple[Event, float]]:
+    """Yield what is told of a cell up to its end, with the memory of the whole GPU in MiB; 0 without one.
+
+    ``here`` is the cell with the folder of its data on this machine. It is trained in a thread, so that epochs of long
+    cells are told while it trains.
+    """
+    said: SimpleQueue[Event | BaseException] = SimpleQueue()
+
+    def work() -> None:
+        try:
+            result = run_one(here, observe=gather(cell, said.put))
+            said.put(Done(result=replace(result, cell=cell)))
+        except BaseException as error:  # noqa: BLE001  (raised where somebody waits for it)
+            said.put(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    while True:
+        event = said.get()
+        if isinstance(event, BaseException):
+            raise event
+        yield event, _device_mib(here)
+        if isinstance(event, Done):
+            return
+
+
+def _device_mib(cell: Cell) -> float:
+    if not cell.device.startswith("cuda"):
+        return 0.0
+    return float(torch.cuda.get_device_properties(0).total_memory / 2**20)
