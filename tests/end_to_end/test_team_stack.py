@@ -144,7 +144,7 @@ def test_database_goes_away_in_a_sweep(way: str, back: str, stack: Team, tmp_pat
         looking_place = looking(stack, place)
     seeds = {"meanwhile": "100-139", "after": "140-179"}[back]
     # Long enough that the database is back before the sweep ends.
-    words = (*WORDS[:-1], "100") if back == "meanwhile" else WORDS
+    words = (*WORDS[:-1], "400") if back == "meanwhile" else WORDS
     n_cells = 80
     n_before = len(finished_runs(looking_place)) if way == "server" else 0
     process = place.start("--jobs", "1", words=words, seeds=seeds)
