@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 
 from gnz_track.datasets.rows import (
+    benchmarking_gnns,
     biological_networks,
     biology,
     combinatorial,
@@ -62,6 +63,7 @@ _MODULES = (
     physics,
     security,
     ten,
+    benchmarking_gnns,
 )
 
 for _module in _MODULES:
@@ -70,7 +72,13 @@ for _module in _MODULES:
     for _task in _module.TASKS:
         TASKS.add(_task.name, _task)
 
-_LARGE = (*social.LARGE_TASKS, *biology.LARGE_TASKS, *finance.LARGE_TASKS, *vision.LARGE_TASKS)
+_LARGE = (
+    *social.LARGE_TASKS,
+    *biology.LARGE_TASKS,
+    *finance.LARGE_TASKS,
+    *vision.LARGE_TASKS,
+    *benchmarking_gnns.LARGE_TASKS,
+)
 
 
 def _add_more_tasks() -> dict[str, Task]:
@@ -120,6 +128,7 @@ for _suite in (
         description="the ten tasks of the published experiment, one of each category",
     ),
     ten.SUITE,
+    benchmarking_gnns.SUITE,
 ):
     SUITES.add(_suite.name, _suite)
 

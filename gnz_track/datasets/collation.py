@@ -18,6 +18,7 @@ from torch_geometric.data import Data
 
 from gnz_track.datasets.card import Field
 from gnz_track.datasets.mapped import DTYPES
+from gnz_track.datasets.parted import PartedGraphs
 from gnz_track.errors import BadValue
 
 __all__ = ["SPLIT", "Collated", "check_split", "choose_cut", "collate", "collate_loaded", "pointer_of", "value_of"]
@@ -50,7 +51,7 @@ class _Column:
 def collate(graphs: Sequence[Data], *, split: Tensor | None = None, first: int = 0) -> Collated:
     """Concatenate graphs; ``split`` is an optional ``[n_graphs]`` tensor of 0 (train), 1 (validation), 2 (test).
 
-    ``first`` is the number of the first graph, for messages.
+    Its second dimension, if any, holds several splits. ``first`` is the number of the first graph, for messages.
     """
     keys = _common_keys(graphs, first)
     counts = {"node": [_count_nodes(graph) for graph in graphs], "edge": [_count_edges(graph) for graph in graphs]}
@@ -70,10 +71,14 @@ def collate(graphs: Sequence[Data], *, split: Tensor | None = None, first: int =
     return Collated(tensors, fields, not is_countable or any(graph.get("num_nodes") is not None for graph in graphs))
 
 
-def collate_loaded(found: Data | Sequence[Data] | tuple[Sequence[Data], Sequence[Data], Sequence[Data]]) -> Collated:
+def collate_loaded(
+    found: Data | Sequence[Data] | PartedGraphs | tuple[Sequence[Data], Sequence[Data], Sequence[Data]],
+) -> Collated:
     """Concatenate what a loader of the catalogue returned: one graph, a list, or parts (train, validation, test)."""
     if isinstance(found, Data):
         return collate([found])
+    if isinstance(found, PartedGraphs):
+        return collate(list(found.graphs), split=found.split)
     if not isinstance(found, tuple):
         return collate(found)
     split = torch.arange(len(found)).repeat_interleave(torch.tensor([len(part) for part in found]))
@@ -202,10 +207,12 @@ _COLLATORS: dict[type, Callable[[_Column], tuple[Field, dict[str, Tensor]]]] = {
 
 
 def check_split(split: Tensor, n_graphs: int) -> Tensor:
-    """Return a split ``[n_graphs]`` as whole numbers; anything but 0, 1 and 2 is an error."""
-    split = torch.as_tensor(split, dtype=torch.int64)
-    if split.shape != (n_graphs,) or bool(((split < 0) | (split > 2)).any()):
-        raise BadValue("split", f"shape {list(split.shape)}", f"one of 0, 1, 2 for each of {n_graphs} graphs")
+    """Return a split ``[n_graphs]`` or several ``[n_graphs, n_columns]``; anything but 0, 1 and 2 is an error."""
+    split = torch.as_tensor(split, dtype=torch.int64).contiguous()
+    fits = split.dim() in {1, 2} and split.size(0) == n_graphs and split.numel() > 0
+    if not fits or bool(((split < 0) | (split > 2)).any()):
+        allowed = f"one of 0, 1, 2 for each of {n_graphs} graphs, or a row of them"
+        raise BadValue("split", f"shape {list(split.shape)}", allowed)
     return split
 
 

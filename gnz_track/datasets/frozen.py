@@ -91,7 +91,10 @@ class FrozenDataset(Sequence[Data]):
 
     @property
     def split(self) -> Tensor | None:
-        """Published part of each graph, ``[n_graphs]`` of 0 (train), 1 (validation), 2 (test), or None."""
+        """Published part of each graph, 0 (train), 1 (validation) or 2 (test), or None.
+
+        ``[n_graphs]``, or ``[n_graphs, n_columns]`` of several splits.
+        """
         return self.tensors.get(SPLIT)
 
     @cached_property

@@ -23,7 +23,8 @@ from gnz_track.datasets.collation import collate, collate_loaded
 from gnz_track.datasets.frozen import FrozenDataset, freeze_collated, open_frozen
 from gnz_track.datasets.homes import data_home, folder_name, frozen_folder
 from gnz_track.datasets.mapped import digest_of
-from gnz_track.datasets.own.own_tasks import GivenDataset, is_seed_aware, load_graphs, own_row, task_from_dataset
+from gnz_track.datasets.own.own_tasks import GivenDataset, is_seed_aware, load_graphs, own_row, takes, task_from_dataset
+from gnz_track.datasets.parted import PartedGraphs
 from gnz_track.datasets.portions import freeze_stream
 from gnz_track.datasets.readers.extras import require_extra
 from gnz_track.datasets.sources.raw_folders import find_complete, parse_mirror, raw_folder
@@ -109,6 +110,9 @@ def freeze_row(row: DatasetRow, *, seed: int, home: Path, mirror: str | Path | N
     options = {**row.options, **({"seed": seed} if row.is_seed_aware else {})}
     require_extra(row)
     loader = _loader(row.loader)
+    if takes(loader, "cache"):
+        # What was dear to find is kept beside the frozen data; what is generated does not depend on it.
+        options["cache"] = home / "found"
     if row.raw:
         place = find_raw(row, home=home, mirror=mirror)
         graphs = _read_raw(row, loader, place, options)
@@ -119,6 +123,8 @@ def freeze_row(row: DatasetRow, *, seed: int, home: Path, mirror: str | Path | N
     if isinstance(graphs, Iterator):
         # One after another: a loader of tens of thousands of graphs need not hold them all.
         return freeze_stream(graphs, folder, row=row, seed=card_seed, accept=accept)
+    if isinstance(graphs, PartedGraphs) and isinstance(graphs.graphs, Iterator):
+        return freeze_stream(graphs.graphs, folder, row=row, seed=card_seed, split=graphs.split, accept=accept)
     return freeze_collated(collate_loaded(graphs), folder, row=row, seed=card_seed, accept=accept)
 
 

@@ -10,10 +10,11 @@ import torch
 from torch import Generator, Tensor
 
 from gnz_track.datasets.features import identity_features, structural_features
+from gnz_track.datasets.folds import draw_folds, fold_columns
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.link_splits import LinkPart, LinkSplit, TriplePart, TripleSplit, split_links, split_triples
 from gnz_track.datasets.mapped import digest_of
-from gnz_track.datasets.policies import POLICIES, check_policy
+from gnz_track.datasets.policies import FOLDS, POLICIES, check_policy, takes_published
 from gnz_track.errors import SplitImpossible
 from gnz_track.seeds import derive
 
@@ -55,18 +56,27 @@ class Parts:
         """Return the parts by name."""
         return {"train": self.train, "val": self.val, "test": self.test}
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many are in training and in test, as the test for overlapping splits asks."""
+        return self.train.numel(), self.test.numel()
+
 
 def split_nodes(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
     """Split the labelled nodes, numbered through all graphs.
 
     "published" takes the masks of the dataset; of several columns, the one of number ``seed`` modulo their count.
-    Without masks, and under "random", 60/20/20 are drawn by seed within each class.
+    Without masks, the nodes of graphs with published parts follow their graph. Else, and under "random", 60/20/20 are
+    drawn by seed within each class. Folds concern graphs only.
     """
     check_policy(policy)
     labels = _node_labels(dataset, policy)
     has_masks = all(f"{name}_mask" in dataset.tensors for name in ("train", "val", "test"))
-    if policy == "published" and has_masks:
+    if takes_published(policy) and has_masks:
         parts = _masked(dataset, "mask", _is_labelled(labels), seed)
+    elif takes_published(policy) and dataset.split is not None:
+        graphs = split_graphs(dataset, policy=policy, seed=seed)
+        parts = _within_graphs(dataset.node_ptr, graphs, _is_labelled(labels))
     else:
         generator = Generator().manual_seed(derive(seed, dataset.digest, policy, "nodes"))
         parts = _stratified(labels, generator)
@@ -83,10 +93,11 @@ def split_edges(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
     check_policy(policy)
     labels = _edge_labels(dataset, policy)
     has_masks = all(f"{name}_edge_mask" in dataset.tensors for name in ("train", "val", "test"))
-    if policy == "published" and has_masks:
+    if takes_published(policy) and has_masks:
         parts = _masked(dataset, "edge_mask", _is_labelled(labels), seed)
     elif len(dataset) > 1:
-        parts = _edges_of_graphs(dataset, split_graphs(dataset, policy=policy, seed=seed), _is_labelled(labels))
+        graphs = split_graphs(dataset, policy=policy, seed=seed)
+        parts = _within_graphs(label_pointer(dataset), graphs, _is_labelled(labels))
     else:
         parts = _stratified(labels, Generator().manual_seed(derive(seed, dataset.digest, policy, "edges")))
     return _checked(parts, dataset, policy)
@@ -101,11 +112,17 @@ def label_pointer(dataset: FrozenDataset) -> Tensor:
 
 
 def split_graphs(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
-    """Split the graphs: the published parts where the dataset has them, else 80/10/10 drawn by seed."""
+    """Split the graphs: the published parts where the dataset has them, else 80/10/10 drawn by seed, or folds.
+
+    Of several columns of parts, and of folds, the seed chooses one, see :mod:`~gnz_track.datasets.folds`.
+    """
     check_policy(policy)
-    if policy == "published" and dataset.split is not None:
-        split = dataset.split
-        return _checked(Parts(*(_where(split == part) for part in range(3))), dataset, policy)
+    split = dataset.split if takes_published(policy) else None
+    if split is None and policy in FOLDS:
+        split = fold_columns(draw_folds(dataset, n_folds=FOLDS[policy]), FOLDS[policy])
+    if split is not None:
+        chosen = split if split.dim() == 1 else split[:, seed % split.size(1)]
+        return _checked(Parts(*(_where(chosen == part) for part in range(3))), dataset, policy)
     n = len(dataset)
     if n < 3:
         raise SplitImpossible(dataset.name, policy, f"{n} graphs, at least 3 are needed")
@@ -158,8 +175,9 @@ def _check_listed_once(dataset: FrozenDataset, edges: Tensor, policy: str) -> No
         raise SplitImpossible(dataset.name, policy, reason)
 
 
-def _edges_of_graphs(dataset: FrozenDataset, graphs: Parts, is_labelled: Tensor) -> Parts:
-    graph = torch.arange(len(dataset)).repeat_interleave(label_pointer(dataset).diff())
+def _within_graphs(pointer: Tensor, graphs: Parts, is_labelled: Tensor) -> Parts:
+    """Return what lies in the graphs of each part, given where each graph begins ``[n_graphs + 1]``."""
+    graph = torch.arange(pointer.numel() - 1).repeat_interleave(pointer.diff())
     return Parts(*(_where(torch.isin(graph, part) & is_labelled) for part in graphs.items().values()))
 
 

@@ -15,7 +15,7 @@ from gnz_track.datasets.own.own_cards import check_facts
 from gnz_track.errors import BadValue, DataMissing
 from gnz_track.types import DatasetRow, Task, TaskType
 
-__all__ = ["GivenDataset", "is_seed_aware", "load_graphs", "own_row", "task_from_dataset"]
+__all__ = ["GivenDataset", "is_seed_aware", "load_graphs", "own_row", "takes", "task_from_dataset"]
 
 _N_PARTS = 3
 _ROOT_NAMES = frozenset({"root", "folder", "path", "data_root", "data_dir"})
@@ -70,7 +70,12 @@ def own_row(task: Task) -> DatasetRow:
 
 def is_seed_aware(loader: Callable[..., Any]) -> bool:
     """Tell whether a loader has a parameter ``seed``."""
-    return "seed" in _parameters(loader)
+    return takes(loader, "seed")
+
+
+def takes(loader: Callable[..., Any], name: str) -> bool:
+    """Tell whether a loader has a parameter of a name."""
+    return name in _parameters(loader)
 
 
 def load_graphs(task: Task, loader: Callable[..., Any], *, root: Path, seed: int) -> tuple[list[Data], Tensor | None]:

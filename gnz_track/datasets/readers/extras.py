@@ -11,7 +11,7 @@ from gnz_track.types import DatasetRow
 __all__ = ["MODULES", "missing_library", "require_extra"]
 
 # What pip installs with gnz-track[EXTRA], by the names that Python imports; any other extra is its own library.
-MODULES: Mapping[str, tuple[str, ...]] = {"chem": ("rdkit",), "ogb": ("ogb",)}
+MODULES: Mapping[str, tuple[str, ...]] = {"chem": ("rdkit",), "ogb": ("ogb",), "tours": ("fast_tsp",)}
 
 
 def missing_library(row: DatasetRow) -> str:

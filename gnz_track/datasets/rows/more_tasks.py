@@ -15,6 +15,7 @@ EPOCHS = {
     TaskType.graph_reg: 10,
     TaskType.link_pred: 80,
     TaskType.edge_cls: 80,
+    TaskType.multi_task: 20,
 }
 
 

@@ -67,7 +67,7 @@ class Subject:
     @cached_property
     def labels(self) -> Tensor:
         """Classes of nodes, graphs or edges ``[n]``, or numbers to predict; the first column of several."""
-        found = self.dataset.tensors["edge_label" if self.kind == "edge_cls" else "y"]
+        found = self.dataset.tensors[_LABELS.get(self.kind, "y")]
         n = self.dataset.n_nodes if self.kind == "node_cls" else len(self.dataset)
         return found.reshape(n, -1)[:, 0] if self.kind != "edge_cls" else found.flatten()
 
@@ -77,10 +77,14 @@ _SPLITTERS: dict[str, Callable[..., Any]] = {
     "graph_cls": split_graphs,
     "graph_reg": split_graphs,
     "edge_cls": split_edges,
+    "multi_task": split_graphs,
     "link_pred": split_links,
     "triples": split_triples,
 }
-_SPLIT_BY_INDEX = ("node_cls", "graph_cls", "graph_reg", "edge_cls")
+# Where labels are, if not in y; of two kinds of targets, those of graphs.
+_LABELS = {"edge_cls": "edge_label", "multi_task": "graph_y"}
+_OF_GRAPHS = ("graph_cls", "graph_reg", "multi_task")
+_SPLIT_BY_INDEX = (*_OF_GRAPHS, "node_cls", "edge_cls")
 _CLASSES = ("node_cls", "graph_cls", "edge_cls")
 
 # Share of the way from the most frequent class to no error, and what it amounts to; a note from the second line up.
@@ -119,7 +123,7 @@ def _check_parts(subject: Subject) -> Result:
     total, listed = sum(sizes.values()), " / ".join(f"{size:,}" for size in sizes.values())
     labels = subject.labels
     is_labelled = ~labels.isnan() if labels.is_floating_point() else labels >= 0
-    n_labelled = len(subject.dataset) if subject.kind.startswith("graph") else int(is_labelled.sum())
+    n_labelled = len(subject.dataset) if subject.kind in _OF_GRAPHS else int(is_labelled.sum())
     if total < n_labelled:
         return Level.note, f"{listed} (train / val / test), disjoint; {n_labelled - total:,} labelled ones are in none"
     return Level.ok, f"{listed} (train / val / test), disjoint and covering"
@@ -226,7 +230,7 @@ CHECKS: tuple[tuple[str, tuple[str, ...], Find], ...] = (
     ("sizes", _ALL, _check_sizes),
     ("parts", _SPLIT_BY_INDEX, _check_parts),
     ("classes", _CLASSES, _check_classes),
-    ("isomorphic graphs", ("graph_cls", "graph_reg"), _check_twin_graphs),
+    ("isomorphic graphs", _OF_GRAPHS, _check_twin_graphs),
     ("equal nodes", ("node_cls",), _check_twin_nodes),
     ("test links in training", ("link_pred",), _check_reversed_links),
     ("repeated triples", ("triples",), _check_shared_triples),
