@@ -17,6 +17,7 @@ class TaskType(enum.StrEnum):
     graph_reg = "graph_reg"
     link_pred = "link_pred"
     edge_cls = "edge_cls"
+    multi_task = "multi_task"
 
     @classmethod
     def _missing_(cls, value: object) -> TaskType:
