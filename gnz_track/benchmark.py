@@ -10,7 +10,7 @@ from typing import Any
 from gnz_track.datasets.catalogue import TASKS, iter_benchmark_tasks
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.kinds import Category, TaskType
-from gnz_track.models.catalogue import MODELS, describe_all
+from gnz_track.models.catalogue import describe_all, usual_models
 from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.runs.agenda import Agenda, make_agenda
 from gnz_track.runs.events import Tell, ignore
@@ -144,7 +144,7 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
 
     Tasks are those of a ``category`` (narrowed by ``task_type`` and by ``only``, a list of names), or the given
     ``tasks``, themselves or by name. ``models`` is a class, a name, a ``(class, task_types, factory)``, a list of
-    these, or a mapping from names to them; none means all that are registered. ``seeds`` is a list, by default 0 to 9;
+    these, or a mapping from names to them; none means all but the deep ones. ``seeds`` is a list, by default 0 to 9;
     one whole number is that one seed, as is ``seed``. ``root`` is the folder of frozen data. Cells that a store has
     already are not trained again unless ``resume`` is False. ``store`` is a file or an address; see ``gnz run --help``.
     """
@@ -153,7 +153,7 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     chosen = _choose_tasks(category, tasks, TaskType(task_type) if task_type else None, only)
     request = Request(
         tasks=chosen,
-        models=MODELS.rows() if models is None else describe_all(models),
+        models=usual_models() if models is None else describe_all(models),
         seeds=_read_seeds(seeds, seed),
         protocol=protocol if isinstance(protocol, Protocol) else PROTOCOLS.get(protocol),
         address=parse_address(store),

@@ -7,9 +7,25 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-__all__ = ["FrozenMapping", "freeze_mappings", "make_records", "to_json"]
+__all__ = ["FrozenMapping", "freeze_mappings", "later", "make_records", "to_json"]
 
 Record = TypeVar("Record")
+
+
+def later(default: Any) -> Any:
+    """Return a field that came after records were written: while it has its default, JSON does not name it.
+
+    So a record of before and its fingerprint stay what they were.
+    """
+    if isinstance(default, Mapping):
+        return dataclasses.field(
+            default_factory=lambda: FrozenMapping(default), metadata={LATER: FrozenMapping(default)}
+        )
+    return dataclasses.field(default=default, metadata={LATER: default})
+
+
+# The key under which a field that came later keeps its default.
+LATER = "later"
 
 
 def to_json(record: object) -> str:
@@ -24,7 +40,8 @@ def to_json(record: object) -> str:
 
 def _plain(value: object) -> object:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {item.name: _plain(getattr(value, item.name)) for item in dataclasses.fields(value)}
+        fields = dataclasses.fields(value)
+        return {item.name: _plain(found) for item in fields if _is_said(item, found := getattr(value, item.name))}
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, tuple | list):
@@ -34,6 +51,10 @@ def _plain(value: object) -> object:
     if callable(value):
         return f"{getattr(value, '__module__', '?')}:{getattr(value, '__qualname__', repr(value))}"
     return value
+
+
+def _is_said(item: dataclasses.Field[Any], value: object) -> bool:
+    return LATER not in item.metadata or value != item.metadata[LATER]
 
 
 class FrozenMapping(dict[Any, Any]):

@@ -23,7 +23,7 @@ from typing import Any
 from gnz_track.errors import BadValue
 from gnz_track.kinds import CATEGORIES, Category, Direction, Selection, Status, TaskType
 from gnz_track.origins import Origin
-from gnz_track.records import freeze_mappings
+from gnz_track.records import freeze_mappings, later
 
 __all__ = [
     "CATEGORIES",
@@ -134,6 +134,7 @@ class ModelRow:
     ``payload`` (a cloudpickle), and ``source_digest`` tells two versions of it apart. ``is_encoder`` says that the
     class is a node encoder which adapters carry to every task type; otherwise it is constructed as it is.
     ``factory`` is a target too: called ``factory(in, hidden, out, task_type=...)`` in place of the class.
+    ``options`` are hyperparameters that belong to the name, such as ``edge_features``; a cell may change them.
     """
 
     name: str
@@ -144,6 +145,10 @@ class ModelRow:
     source_digest: str = ""
     is_encoder: bool = False
     description: str = ""
+    options: Mapping[str, int | float | str | bool] = later({})
+
+    def __post_init__(self) -> None:
+        freeze_mappings(self, "options")
 
     @property
     def reference(self) -> str:

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from gnz_track.errors import BadValue
-from gnz_track.records import to_json
+from gnz_track.records import LATER, to_json
 from gnz_track.types import (
     CATEGORIES,
     Category,
@@ -91,7 +91,8 @@ def test_record_pickles_to_an_equal_one_with_the_same_hash(record: object) -> No
 @each_record
 def test_record_is_json_with_one_key_per_field(record: object) -> None:
     found = json.loads(to_json(record))
-    assert list(found) == sorted(item.name for item in dataclasses.fields(record))  # type: ignore[arg-type]
+    fields = dataclasses.fields(record)  # type: ignore[arg-type]
+    assert list(found) == sorted(item.name for item in fields if LATER not in item.metadata)
 
 
 def test_json_holds_names_and_numbers() -> None:
@@ -207,3 +208,10 @@ def test_reference_of_a_model_is_its_factory_then_its_class_then_its_source() ->
 
 def test_label_of_a_protocol_holds_its_version() -> None:
     assert PROTOCOL.label == "default@2"
+
+
+def test_json_names_a_later_field_only_where_it_says_something() -> None:
+    assert "options" not in json.loads(to_json(MODEL))
+    told = json.loads(to_json(dataclasses.replace(MODEL, options={"n_layers": 3})))
+    assert told["options"] == {"n_layers": 3}
+    assert {name for name in told if name != "options"} == set(json.loads(to_json(MODEL)))

@@ -79,7 +79,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     needed = contextlib.nullcontext() if dry_run else open_nursery_for(jobs=jobs, timeout=timeout, executor=executor)
     with needed as nursery:
         from gnz_track.benchmark import Request, make_request_agenda
-        from gnz_track.models.catalogue import MODELS, describe
+        from gnz_track.models.catalogue import describe, usual_models
         from gnz_track.runs.plan import Place
         from gnz_track.seeds import parse_seeds
         from gnz_track.store.address import parse_address
@@ -87,7 +87,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
 
         request = Request(
             tasks=_choose_tasks(suite, task or [], _split(category), _split(task_type)),
-            models=[describe(name) for name in _split(models)] or MODELS.rows(),
+            models=[describe(name) for name in _split(models)] or usual_models(),
             seeds=parse_seeds(seeds),
             protocol=PROTOCOLS.get(protocol),
             address=parse_address(store),

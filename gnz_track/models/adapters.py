@@ -21,11 +21,13 @@ from gnz_track.types import TaskType
 __all__ = [
     "CategoricalInput",
     "EdgeHead",
+    "EncodedInput",
     "EncoderFactory",
     "GraphHead",
     "LinkHead",
     "LinkScorer",
     "TripleHead",
+    "TwoLevelHead",
     "multi_task_factory",
 ]
 
@@ -62,6 +64,23 @@ class GraphHead(nn.Module):
     def forward(self, data: Data) -> Tensor:
         """Score the graphs of a batch."""
         return self.head(global_mean_pool(self.encoder(data), data.batch, size=data.num_graphs))
+
+
+class TwoLevelHead(nn.Module):
+    """A linear map of every node, and one of the mean over the nodes of each graph.
+
+    ``forward -> ([n_nodes, out_channels], [n_graphs, n_graph_targets])``.
+    """
+
+    def __init__(self, encoder: nn.Module, hidden_channels: int, out_channels: int, n_graph_targets: int) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.nodes, self.graphs = nn.Linear(hidden_channels, out_channels), nn.Linear(hidden_channels, n_graph_targets)
+
+    def forward(self, data: Data) -> tuple[Tensor, Tensor]:
+        """Score the nodes and the graphs of a batch."""
+        codes = self.encoder(data)
+        return self.nodes(codes), self.graphs(global_mean_pool(codes, data.batch, size=data.num_graphs))
 
 
 class LinkHead(nn.Module):
@@ -170,6 +189,33 @@ class CategoricalInput(nn.Module):
         return self.inner(self.embed(data))
 
 
+class EncodedInput(nn.Module):
+    """Put positions ``data.encoding [n_nodes, n_encoding]`` beside real features, or add a linear map of them.
+
+    The latter where the features are categories, which are embedded as :class:`CategoricalInput` does it.
+    """
+
+    def __init__(self, vocabulary: tuple[int, ...], n_encoding: int, width: int, inner: nn.Module) -> None:
+        super().__init__()
+        self.categories = CategoricalInput(vocabulary, width, nn.Identity()) if vocabulary else None
+        self.positions = nn.Linear(n_encoding, width) if vocabulary else None
+        self.inner = inner
+
+    def embed(self, data: Data) -> Data:
+        """Return the same graph with other features; the given one is not changed."""
+        if self.categories is None or self.positions is None:
+            embedded = copy.copy(data)
+            embedded.x = torch.cat([data.x, data.encoding], dim=1)
+            return embedded
+        embedded = self.categories.embed(data)
+        embedded.x = embedded.x + self.positions(data.encoding)
+        return embedded
+
+    def forward(self, data: Data) -> Tensor:
+        """Apply the inner model to the graph."""
+        return self.inner(self.embed(data))
+
+
 def _as_nodes(factory: EncoderFactory, widths: tuple[int, int, int], **options: Any) -> nn.Module:
     return factory.encoder(*widths, **options)
 
@@ -191,22 +237,29 @@ def _as_edges(factory: EncoderFactory, widths: tuple[int, int, int], **options: 
     return EdgeHead(encoder, hidden, out, **about_edges)
 
 
+def _as_both(factory: EncoderFactory, widths: tuple[int, int, int], **options: Any) -> nn.Module:
+    first, hidden, out = widths
+    return TwoLevelHead(factory.encoder(first, hidden, hidden, **options), hidden, out, factory.n_graph_targets)
+
+
 _HEADS: dict[TaskType, Callable[..., nn.Module]] = {
     TaskType.node_cls: _as_nodes,
     TaskType.graph_cls: _as_graphs,
     TaskType.graph_reg: _as_graphs,
     TaskType.link_pred: _as_links,
     TaskType.edge_cls: _as_edges,
+    TaskType.multi_task: _as_both,
 }
 
 
 @dataclass(frozen=True)
 class EncoderFactory:
-    """Builds the model of any task type from one encoder class; the last two say what a head for edges will meet."""
+    """Builds the model of any task type from one encoder class; the other fields say what a head will meet."""
 
     encoder: Callable[..., nn.Module]
     n_edge_features: int = 0
     is_directed: bool = False
+    n_graph_targets: int = 0
 
     def __call__(
         self,

@@ -5,56 +5,41 @@ from __future__ import annotations
 import inspect
 import pickle
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue, ModelInvalid
-from gnz_track.models.adapters import CategoricalInput, EncoderFactory, LinkHead, LinkScorer, TripleHead
+from gnz_track.models.adapters import CategoricalInput, EncodedInput, EncoderFactory, LinkHead, LinkScorer, TripleHead
+from gnz_track.models.sizes import Sizes
 from gnz_track.registry import import_target
 from gnz_track.types import ModelRow, TaskType
 
 __all__ = ["Sizes", "build", "count_parameters"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sizes:
-    """What a model has to know of its data.
-
-    ``vocabulary`` holds one size per integer feature column and is empty for real features; ``n_relations`` is above
-    zero for knowledge graphs only. ``n_edge_features`` counts the features of labelled edges, ``is_directed`` says
-    whether these have an order; both matter where edges are classified.
-    """
-
-    in_channels: int
-    hidden_channels: int
-    out_channels: int
-    vocabulary: tuple[int, ...] = ()
-    n_relations: int = 0
-    n_edge_features: int = 0
-    is_directed: bool = False
-
-
 def build(row: ModelRow, task_type: TaskType, sizes: Sizes, *, options: Mapping[str, Any] | None = None) -> nn.Module:
     """Construct the model of a row for a task type; ``options`` are keywords of its constructor.
 
-    Parameters are drawn from the global Torch generator, in the order of construction.
+    Parameters are drawn from the global Torch generator, in the order of construction. A constructor that asks for
+    ``task_type`` or ``sizes`` is given them; with ``sizes`` it takes features as they are, categories included.
     """
     construct = _told_of_edges(_constructor(row), sizes)
-    _check_options(row, construct, options or {})
-    first = sizes.hidden_channels if sizes.vocabulary else sizes.in_channels
-    widths = (first, sizes.hidden_channels, sizes.out_channels)
-    if _takes_task_type(construct):
-        model = construct(*widths, task_type=task_type, **(options or {}))
-    else:
-        model = construct(*widths, **(options or {}))
+    options = {**row.options, **(options or {})}
+    _check_options(row, construct, options)
+    told = {"task_type": task_type, "sizes": sizes}
+    asked = {name: value for name, value in told.items() if _takes(construct, name)}
+    first = sizes.hidden_channels if sizes.vocabulary else sizes.in_channels + sizes.n_encoding
+    model = construct(first, sizes.hidden_channels, sizes.out_channels, **asked, **options)
     if not isinstance(model, nn.Module):
         raise ModelInvalid(row.name, f"it built a {type(model).__name__}", remedy="return a torch.nn.Module")
-    if task_type is TaskType.link_pred:
-        return _as_link_model(model, sizes)
-    return CategoricalInput(sizes.vocabulary, sizes.hidden_channels, model) if sizes.vocabulary else model
+    if "sizes" in asked:
+        # It embeds categories and positions itself, and its codes may be wider than its layers.
+        width = getattr(model, "width", sizes.hidden_channels)
+        sizes = replace(sizes, vocabulary=(), n_encoding=0, hidden_channels=width)
+    return _as_link_model(model, sizes) if task_type is TaskType.link_pred else _behind_input(model, sizes)
 
 
 def count_parameters(model: nn.Module) -> int:
@@ -78,12 +63,15 @@ def _constructor(row: ModelRow) -> Callable[..., Any]:
 def _told_of_edges(construct: Callable[..., Any], sizes: Sizes) -> Callable[..., Any]:
     if not isinstance(construct, EncoderFactory):
         return construct
-    return replace(construct, n_edge_features=sizes.n_edge_features, is_directed=sizes.is_directed)
+    about_edges = {"n_edge_features": sizes.n_edge_features, "is_directed": sizes.is_directed}
+    return replace(construct, **about_edges, n_graph_targets=sizes.n_graph_targets)
 
 
-def _takes_task_type(construct: Callable[..., Any]) -> bool:
-    """Tell, from the signature and once, whether ``task_type=`` is wanted."""
-    return isinstance(construct, EncoderFactory) or "task_type" in inspect.signature(construct).parameters
+def _takes(construct: Callable[..., Any], name: str) -> bool:
+    """Tell, from the signature and once, whether a fact is wanted."""
+    if isinstance(construct, EncoderFactory):
+        return name == "task_type"
+    return name in inspect.signature(construct).parameters
 
 
 def _check_options(row: ModelRow, construct: Callable[..., Any], options: Mapping[str, Any]) -> None:
@@ -91,7 +79,7 @@ def _check_options(row: ModelRow, construct: Callable[..., Any], options: Mappin
     parameters = inspect.signature(inner).parameters
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
         return
-    allowed = [name for name in list(parameters)[3:] if name != "task_type"]
+    allowed = [name for name in list(parameters)[3:] if name not in ("task_type", "sizes")]
     for name in options:
         if name not in allowed:
             raise BadValue(f"hyperparameter of {row.name}", name, ", ".join(allowed) or "none")
@@ -102,16 +90,19 @@ def _as_link_model(model: nn.Module, sizes: Sizes) -> nn.Module:
     if sizes.n_relations:
         encoder = model.encoder if isinstance(model, LinkHead) else model
         encoder = _Codes(encoder) if isinstance(encoder, LinkScorer) else encoder
-        return TripleHead(_with_vocabulary(encoder, sizes), sizes.hidden_channels, sizes.n_relations)
+        return TripleHead(_behind_input(encoder, sizes), sizes.hidden_channels, sizes.n_relations)
     if isinstance(model, LinkHead):
-        return LinkHead(_with_vocabulary(model.encoder, sizes))
+        return LinkHead(_behind_input(model.encoder, sizes))
     if isinstance(model, LinkScorer):
-        return _CategoricalLinks(sizes, model) if sizes.vocabulary else model
-    return LinkHead(_with_vocabulary(model, sizes))
+        return _LinksBehindInput(sizes, model) if sizes.vocabulary or sizes.n_encoding else model
+    return LinkHead(_behind_input(model, sizes))
 
 
-def _with_vocabulary(encoder: nn.Module, sizes: Sizes) -> nn.Module:
-    return CategoricalInput(sizes.vocabulary, sizes.hidden_channels, encoder) if sizes.vocabulary else encoder
+def _behind_input(model: nn.Module, sizes: Sizes) -> nn.Module:
+    """Return a model behind what turns categories and positions into features, where there are any."""
+    if sizes.n_encoding:
+        return EncodedInput(sizes.vocabulary, sizes.n_encoding, sizes.hidden_channels, model)
+    return CategoricalInput(sizes.vocabulary, sizes.hidden_channels, model) if sizes.vocabulary else model
 
 
 class _Codes(nn.Module):
@@ -125,13 +116,13 @@ class _Codes(nn.Module):
         return self.model.encode(data)  # type: ignore[no-any-return]
 
 
-class _CategoricalLinks(nn.Module):
+class _LinksBehindInput(nn.Module):
     """A link model of one's own behind embedded features."""
 
     def __init__(self, sizes: Sizes, model: Any) -> None:
         super().__init__()
         self.model = model
-        self.input = CategoricalInput(sizes.vocabulary, sizes.hidden_channels, nn.Identity())
+        self.input: Any = _behind_input(nn.Identity(), sizes)
 
     def encode(self, data: Data) -> Tensor:
         return self.model.encode(self.input.embed(data))  # type: ignore[no-any-return]

@@ -17,7 +17,7 @@ from gnz_track.models.source_digest import digest_source, target_of
 from gnz_track.registry import Registry, import_target, is_target
 from gnz_track.types import ModelRow, TaskType
 
-__all__ = ["MODELS", "describe", "describe_all", "register_model"]
+__all__ = ["MODELS", "describe", "describe_all", "register_model", "usual_models"]
 
 MODELS: Registry[ModelRow] = Registry("model", command="gnz models", entry_point_group="gnz_track.models")
 
@@ -47,6 +47,44 @@ for _name, _module, _is_encoder, _text in _BUILT_IN:
             description=_text,
         ),
     )
+
+# Under the frame of `deep/`; no sweep takes them unless they are named, or its protocol gives every model a budget.
+_LINKS_ONLY, _DENSE_TASKS = (TaskType.link_pred,), (TaskType.node_cls, *_GRAPH_TASKS, TaskType.edge_cls)
+_DEEP: tuple[tuple[str, str, tuple[TaskType, ...], str], ...] = (
+    ("DeepMLP", "deep_mlp", _ENCODER_TASKS, "linear layers under the deep frame: the sanity row of its reports"),
+    ("DeepGCN", "deep_gcn", _ENCODER_TASKS, "deep graph convolution, no loops (Kipf and Welling, 2017)"),
+    ("DeepMeanGCN", "deep_gcn", _ENCODER_TASKS, "deep convolution by the mean over neighbours"),
+    ("DeepGraphSAGE", "deep_graph_sage", _ENCODER_TASKS, "deep max pooling (Hamilton et al., 2017)"),
+    ("MoNet", "monet", _ENCODER_TASKS, "Gaussian kernels on degrees (Monti et al., 2017)"),
+    ("DeepGAT", "deep_gat", _ENCODER_TASKS, "deep attention, 8 heads (Velickovic et al., 2018)"),
+    ("GatedGCN", "gated_gcn", _ENCODER_TASKS, "gated convolution with codes of edges (Bresson and Laurent, 2017)"),
+    ("DeepGIN", "deep_gin", _ENCODER_TASKS, "isomorphism layers, all of them read out (Xu et al., 2019)"),
+    ("GPS", "gps", _ENCODER_TASKS, "convolution and global attention (Rampasek et al., 2022)"),
+    ("RingGNN", "ring_gnn", _DENSE_TASKS, "equivariant maps of dense tensors, small graphs (Chen et al., 2019)"),
+    ("ThreeWLGNN", "three_wl_gnn", _DENSE_TASKS, "products of dense tensors, small graphs (Maron et al., 2019)"),
+    ("MatrixFactorisation", "matrix_factorisation", _LINKS_ONLY, "a code for every node (Koren et al., 2009)"),
+)
+# Name -> the deep model that it is, and the options that make it so.
+_VARIANTS: tuple[tuple[str, str, Mapping[str, Any], str], ...] = (
+    ("GatedGCN-E", "GatedGCN", {"edge_features": True}, "with the features of edges"),
+    ("GatedGCN-feat", "GatedGCN", {"edge_repr": "edge_feat"}, "gates from both ends of an edge alone"),
+    ("GatedGCN-iso", "GatedGCN", {"edge_repr": "isotropic"}, "without gates"),
+    ("DeepGAT-E", "DeepGAT", {"edge_repr": "edge_repr", "edge_features": True}, "with the features of edges"),
+    ("DeepGAT-repr", "DeepGAT", {"edge_repr": "edge_repr"}, "with codes of edges"),
+    ("DeepGAT-iso", "DeepGAT", {"edge_repr": "isotropic"}, "without attention"),
+    ("DeepGraphSAGE-E", "DeepGraphSAGE", {"edge_repr": "edge_repr", "edge_features": True}, "with edge features"),
+    ("DeepGraphSAGE-repr", "DeepGraphSAGE", {"edge_repr": "edge_repr"}, "with codes of edges"),
+    ("DeepGraphSAGE-feat", "DeepGraphSAGE", {"edge_repr": "edge_feat"}, "with gates from both ends of an edge"),
+    ("GPS-E", "GPS", {"edge_features": True}, "with the features of edges"),
+)
+_DEEP_ROWS: dict[str, ModelRow] = {}
+for _name, _module, _task_types, _text in _DEEP:
+    _target = f"gnz_track.models.deep.{_module}:{_name}"
+    _DEEP_ROWS[_name] = ModelRow(name=_name, target=_target, task_types=_task_types, description=_text)
+for _name, _model, _options, _text in _VARIANTS:
+    _DEEP_ROWS[_name] = replace(_DEEP_ROWS[_model], name=_name, options=_options, description=f"{_model} {_text}")
+for _name, _row in _DEEP_ROWS.items():
+    MODELS.add(_name, _row)
 
 Class = TypeVar("Class", bound=type)
 TaskTypes = str | TaskType | Iterable[str | TaskType]
@@ -96,6 +134,13 @@ def register_model(
 
 # Classes registered in this process, so that a class itself can be handed over afterwards.
 _REGISTERED: dict[type, ModelRow] = {}
+
+
+def usual_models(*, has_budget: bool = False) -> list[ModelRow]:
+    """Return the models of a sweep that names none: all but the deep ones; under a budget, the deep ones."""
+    if has_budget:
+        return [row for row in MODELS.rows() if row.name in _DEEP_ROWS and not row.options]
+    return [row for row in MODELS.rows() if row.name not in _DEEP_ROWS]
 
 
 def describe(model: object, *, name: str = "") -> ModelRow:

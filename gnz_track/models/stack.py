@@ -30,7 +30,16 @@ from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue
 
-__all__ = ["JOINS", "NORMS", "Join", "Stack", "StackOptions"]
+__all__ = [
+    "JOINS",
+    "NORMS",
+    "Join",
+    "Stack",
+    "StackOptions",
+    "check_choice",
+    "check_count",
+    "check_probability",
+]
 
 # Each takes the width that it is to normalise.
 NORMS: dict[str, Callable[[int], nn.Module]] = {"none": nn.Identity, "batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
@@ -69,11 +78,11 @@ class StackOptions:
     heads: int = 1
 
     def __post_init__(self) -> None:
-        _check_count("n_layers", self.n_layers)
-        _check_count("heads", self.heads)
-        _check_probability("dropout", self.dropout)
-        _check_choice("norm", self.norm, NORMS)
-        _check_choice("jumping", self.jumping, JOINS)
+        check_count("n_layers", self.n_layers)
+        check_count("heads", self.heads)
+        check_probability("dropout", self.dropout)
+        check_choice("norm", self.norm, NORMS)
+        check_choice("jumping", self.jumping, JOINS)
 
     @property
     def is_jumping(self) -> bool:
@@ -159,16 +168,19 @@ def _name_layer(place: int) -> str:
     return ("first", "second")[place] if place < 2 else f"layer_{place + 1}"
 
 
-def _check_count(name: str, value: Any) -> None:
+def check_count(name: str, value: Any) -> None:
+    """Refuse what is no whole number from 1 upwards."""
     if type(value) is not int or value < 1:
         raise BadValue(name, value, "a whole number from 1 upwards")
 
 
-def _check_probability(name: str, value: Any) -> None:
+def check_probability(name: str, value: Any) -> None:
+    """Refuse what is no probability of dropping, which may not be 1."""
     if type(value) not in (int, float) or not 0 <= value < 1:
         raise BadValue(name, value, "a number from 0 up to but not 1")
 
 
-def _check_choice(name: str, value: Any, table: Mapping[str, object]) -> None:
+def check_choice(name: str, value: Any, table: Mapping[str, object]) -> None:
+    """Refuse what is no name in a table."""
     if not isinstance(value, str) or value not in table:
         raise BadValue(name, value, ", ".join(table))

@@ -6,7 +6,7 @@ import hashlib
 import json
 
 from gnz_track.records import to_json
-from gnz_track.types import Cell
+from gnz_track.types import Cell, ModelRow
 
 __all__ = ["NUMBERS", "fingerprint"]
 
@@ -19,9 +19,9 @@ NUMBERS = 2
 def fingerprint(cell: Cell) -> str:
     """Return 32 hexadecimal characters that change with all that decides a cell's numbers, and with nothing else.
 
-    In: the names of task and model, task type and metric, where the model's code comes from and a digest of it,
-    the protocol's settings, epochs, hyperparameters, seed, the digest of the data, whether test labels are erased,
-    the perturbation.
+    In: the names of task and model, task type and metric, where the model's code comes from and a digest of it, its
+    options, the protocol's settings, epochs, hyperparameters, seed, the digest of the data, whether test labels are
+    erased, the perturbation.
     Out: where the data lie, the device, descriptions, categories, and the usual number of epochs of the task.
     """
     protocol = json.loads(to_json(cell.protocol))
@@ -30,7 +30,7 @@ def fingerprint(cell: Cell) -> str:
     content = {
         "numbers": NUMBERS,
         "task": [cell.task.name, cell.task.task_type, cell.task.metric],
-        "model": [model.name, model.target, model.factory, model.source_digest, model.is_encoder],
+        "model": [model.name, model.target, model.factory, model.source_digest, model.is_encoder, *_said(model)],
         "protocol": protocol,
         "epochs": cell.epochs,
         "hyperparameters": sorted([name, value] for name, value in cell.hyperparameters),
@@ -41,3 +41,8 @@ def fingerprint(cell: Cell) -> str:
         **({"perturbation": cell.perturbation} if cell.perturbation else {}),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _said(model: ModelRow) -> list[list[object]]:
+    """Return the options of a row as one more item where there are any: rows of before had none."""
+    return [sorted([name, value] for name, value in model.options.items())] if model.options else []

@@ -17,13 +17,14 @@ from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv, TransformerC
 from gnz_track.errors import BadValue, ModelInvalid
 from gnz_track.models.adapters import LinkHead, TripleHead, multi_task_factory
 from gnz_track.models.building import Sizes, build, count_parameters
-from gnz_track.models.catalogue import MODELS, describe
+from gnz_track.models.catalogue import MODELS, describe, usual_models
 from gnz_track.types import TaskType
 
 NODES, GRAPHS, NUMBERS, LINKS = TaskType.node_cls, TaskType.graph_cls, TaskType.graph_reg, TaskType.link_pred
-EDGES = TaskType.edge_cls
+EDGES, BOTH = TaskType.edge_cls, TaskType.multi_task
 IN, HIDDEN, OUT = 7, 16, 3
-SIZES = Sizes(in_channels=IN, hidden_channels=HIDDEN, out_channels=OUT)
+SIZES = Sizes(in_channels=IN, hidden_channels=HIDDEN, out_channels=OUT, n_graph_targets=2)
+USUAL = [row.name for row in usual_models()]
 ENCODERS = [name for name in MODELS if MODELS.get(name).is_encoder]
 
 
@@ -145,7 +146,7 @@ def _graph(n_nodes: int = 6, width: int = IN, seed: int = 0) -> Data:
     return Data(x=torch.randn(n_nodes, width, generator=generator), edge_index=edges)
 
 
-@pytest.mark.parametrize("name", MODELS.names())
+@pytest.mark.parametrize("name", USUAL)
 def test_models_answer_in_the_shape_of_their_task(name: str) -> None:
     row = MODELS.get(name)
     graph, batch = _graph(), Batch.from_data_list([_graph(4), _graph(5), _graph(1)])
@@ -157,6 +158,8 @@ def test_models_answer_in_the_shape_of_their_task(name: str) -> None:
             assert model(graph).shape == (6, OUT)
         elif task_type is EDGES:
             assert model(_labelled(graph)).shape == (4, OUT)
+        elif task_type is BOTH:
+            assert [out.shape for out in model(batch)] == [(10, OUT), (3, 2)]
         else:
             codes = model.encode(graph)
             pairs = torch.tensor([[0, 1], [2, 5]])
@@ -221,7 +224,7 @@ def test_heads_score_the_pairs_that_come_with_the_graph() -> None:
     torch.testing.assert_close(triple(data), expected)
 
 
-CATEGORICAL = Sizes(in_channels=2, hidden_channels=HIDDEN, out_channels=OUT, vocabulary=(4, 9))
+CATEGORICAL = replace(SIZES, in_channels=2, vocabulary=(4, 9))
 
 
 def _categories(dtype: torch.dtype = torch.int64) -> Data:
@@ -230,13 +233,14 @@ def _categories(dtype: torch.dtype = torch.int64) -> Data:
     return data
 
 
-@pytest.mark.parametrize("name", MODELS.names())
+@pytest.mark.parametrize("name", USUAL)
 def test_every_model_takes_categories(name: str, users: ModuleType) -> None:
     row = MODELS.get(name)
     data = _labelled(Batch.from_data_list([_categories(), _categories()]))
     for task_type in row.task_types:
         model = build(row, task_type, CATEGORICAL).eval()
         answer = model.encode(data) if task_type is LINKS else model(data)
+        answer = answer[1] if task_type is BOTH else answer
         assert answer.requires_grad
         (gradient,) = torch.autograd.grad(answer.sum(), [p for p in model.parameters() if p.shape == (9, HIDDEN)])
         assert gradient.any()

@@ -41,6 +41,7 @@ MATTERS: dict[str, dict[str, Any]] = {
     "name of the model": {"model": replace(MODELS.get("GCN"), name="mine")},
     "code of the model": {"model": replace(MODELS.get("GCN"), source_digest="c" * 32)},
     "factory of the model": {"model": replace(MODELS.get("GCN"), factory="my.nets:make")},
+    "options of the model": {"model": replace(MODELS.get("GCN"), options={"n_layers": 3})},
     "protocol": {"protocol": PROTOCOLS.get("best-val")},
     "version of the protocol": {"protocol": replace(PROTOCOLS.get("graphnetz"), version=2)},
     "selection": {"protocol": replace(PROTOCOLS.get("graphnetz"), selection=Selection.best_validation)},

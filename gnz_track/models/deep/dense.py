@@ -1,0 +1,165 @@
+"""The frame of networks on dense tensors: one number for every pair of nodes and channel. For small graphs.
+
+The tensor of a graph ``[channels, n, n]`` has its edges in the first channel, its edge features in the next ones where
+they are asked for, and the features and the encoding of its nodes on the diagonals of the rest. Graphs of a batch are
+taken one after another, so that nothing is padded and nothing is normalised across graphs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch_geometric.data import Data
+
+from gnz_track.errors import BadValue
+from gnz_track.models.deep.readouts import MLPReadout
+from gnz_track.models.sizes import Sizes
+from gnz_track.types import TaskType
+
+__all__ = ["DENSE_TASKS", "MOST_NODES", "DenseNetwork", "count_channels"]
+
+# A tensor has this number squared times the width entries for every layer.
+MOST_NODES = 512
+
+
+class Piece(NamedTuple):
+    """One graph: its tensor, and its labelled edges ``[2, n]`` where there are any."""
+
+    tensor: Tensor
+    pairs: Tensor | None
+
+
+def count_channels(sizes: Sizes, *, edge_features: bool) -> int:
+    """Return the channels of the tensor of a graph."""
+    if edge_features and not sizes.edge_channels:
+        raise BadValue("edge_features", value=True, allowed="False: the message edges of this task have no features")
+    of_edges = sum(sizes.edge_vocabulary) or sizes.edge_channels
+    return 1 + edge_features * of_edges + (sum(sizes.vocabulary) or sizes.in_channels) + sizes.n_encoding
+
+
+class DenseNetwork(nn.Module):
+    """Blocks on the tensor of a graph, each read out; the answer is the sum of what all of them say.
+
+    ``pool`` makes one number of a channel's entries, those of the diagonal apart from the others.
+    """
+
+    def __init__(
+        self, task_type: TaskType, sizes: Sizes, blocks: list[nn.Module], *, width: int, edge_features: bool
+    ) -> None:
+        super().__init__()
+        self.sizes, self.edge_features = sizes, edge_features
+        self.view = _VIEWS[task_type]
+        self.blocks = nn.ModuleList(blocks)
+        self.heads = nn.ModuleList(_HEADS[task_type](2 * width, sizes.out_channels) for _ in blocks)
+
+    def pool(self, entries: Tensor) -> Tensor:
+        """Return one number for each row of ``[..., n]``."""
+        raise NotImplementedError
+
+    def forward(self, data: Data) -> Tensor:
+        """Return what the task type asks for, graph after graph."""
+        return torch.cat([self._answer(piece) for piece in self.pieces(data)])
+
+    def _answer(self, piece: Piece) -> Tensor:
+        h, answers = piece.tensor, []
+        for block, head in zip(self.blocks, self.heads, strict=True):
+            h = block(h)
+            answers.append(head(self.view(h, piece.pairs, self.pool)))
+        return torch.stack(answers).sum(dim=0)
+
+    def pieces(self, data: Data) -> Iterator[Piece]:
+        """Yield the graphs of a batch, one after another."""
+        graph = data.batch if data.batch is not None else data.edge_index.new_zeros(data.num_nodes)
+        n_graphs = data.num_graphs if data.batch is not None else 1
+        sizes = torch.bincount(graph, minlength=n_graphs)
+        if int(sizes.max()) > MOST_NODES:
+            raise BadValue(f"the nodes of a graph for {type(self).__name__}", int(sizes.max()), f"at most {MOST_NODES}")
+        dtype = next(self.parameters()).dtype
+        on_nodes, on_edges = self._channels_of_nodes(data, dtype), self._channels_of_edges(data, dtype)
+        order = graph[data.edge_index[0]].argsort(stable=True)
+        n_edges = torch.bincount(graph[data.edge_index[0]], minlength=n_graphs).tolist()
+        pairs = data.get("edge_label_index")
+        n_pairs = [0] * n_graphs if pairs is None else torch.bincount(graph[pairs[0]], minlength=n_graphs).tolist()
+        first = 0
+        cuts = zip(on_nodes.split(sizes.tolist()), order.split(n_edges), _cut(pairs, n_pairs), strict=True)
+        for nodes, edges, own_pairs in cuts:
+            tensor = _tensor(nodes, data.edge_index[:, edges] - first, on_edges[edges])
+            yield Piece(tensor, None if own_pairs is None else own_pairs - first)
+            first += nodes.size(0)
+
+    def _channels_of_nodes(self, data: Data, dtype: torch.dtype) -> Tensor:
+        features = _spread(data.x, self.sizes.vocabulary).to(dtype)
+        return torch.cat([features, data.encoding], dim=1) if self.sizes.n_encoding else features
+
+    def _channels_of_edges(self, data: Data, dtype: torch.dtype) -> Tensor:
+        ones = torch.ones(data.edge_index.size(1), 1, dtype=dtype, device=data.edge_index.device)
+        if not self.edge_features:
+            return ones
+        given = data.edge_attr.reshape(ones.size(0), -1)
+        return torch.cat([ones, _spread(given, self.sizes.edge_vocabulary).to(dtype)], dim=1)
+
+
+def _spread(values: Tensor, vocabulary: tuple[int, ...]) -> Tensor:
+    """Return real features as they are, and every column of categories as as many columns of 0 and 1."""
+    if not vocabulary:
+        return values
+    columns = values.reshape(values.size(0), -1).unbind(dim=1)
+    one_hot = [functional.one_hot(column, size) for column, size in zip(columns, vocabulary, strict=True)]
+    return torch.cat(one_hot, dim=1)
+
+
+def _tensor(nodes: Tensor, edges: Tensor, on_edges: Tensor) -> Tensor:
+    """Return the tensor of one graph of node channels ``[n, a]``, edges ``[2, m]`` and their channels ``[m, b]``."""
+    n = nodes.size(0)
+    between = nodes.new_zeros(n, n, on_edges.size(1))
+    between[edges[0], edges[1]] = on_edges
+    return torch.cat([between.permute(2, 0, 1), torch.diag_embed(nodes.t())])
+
+
+def _cut(pairs: Tensor | None, counts: list[int]) -> list[Tensor | None]:
+    return [None] * len(counts) if pairs is None else list(pairs.split(counts, dim=1))
+
+
+Pool = Callable[[Tensor], Tensor]
+
+
+def _without_diagonal(h: Tensor) -> Tensor:
+    """Return the entries off the diagonal ``[width, n, n - 1]`` of ``[width, n, n]``; of one node, a single zero."""
+    n = h.size(1)
+    if n == 1:
+        return h.new_zeros(h.size(0), 1, 1)
+    return h.flatten(1)[:, 1:].view(h.size(0), n - 1, n + 1)[:, :, :-1].reshape(h.size(0), n, n - 1)
+
+
+def _view_graph(h: Tensor, pairs: Tensor | None, pool: Pool) -> Tensor:
+    del pairs
+    diagonal = h.diagonal(dim1=1, dim2=2)
+    return torch.cat([pool(diagonal), pool(_without_diagonal(h).flatten(1))]).unsqueeze(0)
+
+
+def _view_nodes(h: Tensor, pairs: Tensor | None, pool: Pool) -> Tensor:
+    del pairs
+    return torch.cat([h.diagonal(dim1=1, dim2=2), pool(_without_diagonal(h))]).t()
+
+
+def _view_edges(h: Tensor, pairs: Tensor | None, pool: Pool) -> Tensor:
+    del pool
+    first, second = h.new_zeros((2, 0), dtype=torch.int64) if pairs is None else pairs
+    return torch.cat([h[:, first, second], h[:, second, first]]).t()
+
+
+_VIEWS: dict[TaskType, Callable[[Tensor, Tensor | None, Pool], Tensor]] = {
+    TaskType.node_cls: _view_nodes,
+    TaskType.graph_cls: _view_graph,
+    TaskType.graph_reg: _view_graph,
+    TaskType.edge_cls: _view_edges,
+}
+_HEADS: dict[TaskType, Callable[[int, int], nn.Module]] = {
+    **dict.fromkeys((TaskType.node_cls, TaskType.graph_cls, TaskType.graph_reg), nn.Linear),
+    TaskType.edge_cls: MLPReadout,
+}
+DENSE_TASKS = tuple(_VIEWS)

@@ -1,0 +1,141 @@
+"""The frame of all deep networks: embed, convolve ``n_layers`` times, read out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch_geometric.data import Data
+
+from gnz_track.errors import BadValue
+from gnz_track.models.deep.inputs import EdgeInput, NodeInput
+from gnz_track.models.deep.readouts import POOLS, make_readout
+from gnz_track.models.sizes import Sizes
+from gnz_track.models.stack import check_choice, check_count, check_probability
+from gnz_track.types import TaskType
+
+__all__ = ["DeepNetwork", "Frame", "Layer", "OnEdges"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frame:
+    """What all layers of a network share, checked.
+
+    ``edge_codes`` says whether layers are given a code of every edge, ``edge_features`` that it begins with the
+    features of the edge.
+    """
+
+    task_type: TaskType
+    sizes: Sizes
+    width: int
+    n_layers: int
+    dropout: float = 0.0
+    readout: str = "mean"
+    edge_codes: bool = False
+    edge_features: bool = False
+
+    def __post_init__(self) -> None:
+        check_count("n_layers", self.n_layers)
+        check_probability("dropout", self.dropout)
+        check_choice("readout", self.readout, POOLS)
+        if self.width < 4:
+            raise BadValue("the width of a deep network", self.width, "4 and more: its read-out ends in a quarter")
+        if self.edge_features and not self.edge_codes:
+            raise BadValue("edge_features", value=True, allowed="False, or edge_repr='edge_repr', which keeps them")
+
+
+class OnEdges(nn.Module):
+    """A convolution of nodes alone, such as PyG's, that leaves the codes of edges as they are."""
+
+    def __init__(self, convolution: nn.Module) -> None:
+        super().__init__()
+        self.convolution = convolution
+
+    def forward(self, h: Tensor, e: Tensor | None, data: Data) -> tuple[Tensor, Tensor | None]:
+        """Convolve the codes of nodes ``[n_nodes, width]``."""
+        return self.convolution(h, data.edge_index), e
+
+
+class Layer(nn.Module):
+    """One convolution, then normalise, bend, add what entered, and drop; for the codes of edges too where there are.
+
+    ``convolution(h, e, data)`` returns the new codes of both. ``bends_nodes`` is False where it has bent those of nodes
+    already.
+    """
+
+    def __init__(
+        self,
+        convolution: nn.Module,
+        frame: Frame,
+        *,
+        bend: Callable[[Tensor], Tensor] = torch.relu,
+        bends_nodes: bool = True,
+    ) -> None:
+        super().__init__()
+        self.convolution, self.dropout = convolution, frame.dropout
+        self.bend, self.bends_nodes = bend, bends_nodes
+        self.norm = nn.BatchNorm1d(frame.width)
+        self.edge_norm = nn.BatchNorm1d(frame.width) if frame.edge_codes else None
+
+    def forward(self, h: Tensor, e: Tensor | None, data: Data) -> tuple[Tensor, Tensor | None]:
+        """Renew the codes of nodes ``[n_nodes, width]`` and of edges ``[n_edges, width]``."""
+        new_h, new_e = self.convolution(h, e, data)
+        if self.edge_norm is not None and e is not None:
+            e = self._drop(e + self.bend(self.edge_norm(new_e)))
+        new_h = self.norm(new_h)
+        return self._drop(h + (self.bend(new_h) if self.bends_nodes else new_h)), e
+
+    def _drop(self, h: Tensor) -> Tensor:
+        return functional.dropout(h, self.dropout, self.training) if self.dropout else h
+
+
+class DeepNetwork(nn.Module):
+    """Layers between an embedding and a read-out; serves every task type.
+
+    ``forward(data)`` returns what the task type asks for; where links are predicted, ``encode`` and ``decode`` do.
+    ``make_layer(place)`` makes the layers, counted from 0.
+    """
+
+    def __init__(self, frame: Frame, make_layer: Callable[[int], nn.Module]) -> None:
+        super().__init__()
+        self.width = self.code_width(frame)
+        self.nodes = NodeInput(frame.sizes, frame.width)
+        has_features = frame.edge_features
+        self.edges = EdgeInput(frame.sizes, frame.width, has_features=has_features) if frame.edge_codes else None
+        self.layers = nn.ModuleList(make_layer(place) for place in range(frame.n_layers))
+        self.readout = self.make_readout(frame)
+
+    def code_width(self, frame: Frame) -> int:
+        """Return how wide the codes are that :meth:`encode` returns."""
+        return frame.width
+
+    def make_readout(self, frame: Frame) -> nn.Module:
+        """Return the read-out of these codes."""
+        return make_readout(frame.task_type, frame.sizes, frame.width, pool=frame.readout)
+
+    def join(self, codes: list[Tensor]) -> Tensor:
+        """Return the codes of nodes from those of the embedding and of every layer: the last."""
+        return codes[-1]
+
+    def encode(self, data: Data) -> Tensor:
+        """Return the codes of nodes ``[n_nodes, width]``."""
+        h = self.nodes(data)
+        e = self.edges(data) if self.edges is not None else None
+        codes = [h]
+        for layer in self.layers:
+            h, e = layer(h, e, data)
+            codes.append(h)
+        return self.join(codes)
+
+    def decode(self, codes: Tensor, pairs: Tensor) -> Tensor:
+        """Return one logit per pair ``[n_pairs]`` of pairs ``[2, n_pairs]``."""
+        logits: Tensor = self.readout.decode(codes, pairs)  # type: ignore[operator]
+        return logits.squeeze(1)
+
+    def forward(self, data: Data) -> Any:
+        """Return what the task type asks for."""
+        return self.readout(self.encode(data), data)
