@@ -42,6 +42,8 @@ __all__ = [
     "Suite",
     "Task",
     "TaskType",
+    "is_tuned",
+    "tuned_name",
 ]
 
 
@@ -154,6 +156,23 @@ class ModelRow:
     def reference(self) -> str:
         """What a record says of where the class comes from."""
         return self.factory or self.target or f"by value ({self.source_digest[:12]})"
+
+
+_TUNED = " (tuned)"
+
+
+def tuned_name(model: str) -> str:
+    """Return the name of a model whose hyperparameters a search has chosen: whatever was found, it is one model.
+
+    >>> tuned_name("GCN")
+    'GCN (tuned)'
+    """
+    return model + _TUNED
+
+
+def is_tuned(model: str) -> bool:
+    """Tell whether a name is one of :func:`tuned_name`."""
+    return model.endswith(_TUNED)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,7 @@ from gnz_track.report.joining import NotMerged, join_tables
 from gnz_track.report.published_frames import summary_frame
 from gnz_track.report.report_figures import ReportFigures
 from gnz_track.report.report_json import ReportParts, read_report, write_report
+from gnz_track.report.report_searches import ReportSearches
 from gnz_track.report.report_statistics import ReportStatistics, write_text
 from gnz_track.report.sources import Source, read_frame, read_parquet, read_store
 from gnz_track.stats.choices import Choices, choose
@@ -32,11 +33,12 @@ __all__ = ["BenchmarkReport"]
 Series = Mapping[str, tuple[float, ...]]
 
 
-class BenchmarkReport(ReportStatistics, ReportFigures, Mapping[str, Mapping[str, Series]]):
+class BenchmarkReport(ReportStatistics, ReportFigures, ReportSearches, Mapping[str, Mapping[str, Series]]):
     """A results table with its seeds and settings; ``report[task][model]`` is the series of the first seed.
 
     ``table`` has one row per cell, finished or failed, each with the run that it comes from; it is not to be changed.
-    ``choices`` say how it is compared; ``not_merged`` lists runs that could not join it, and why.
+    ``choices`` say how it is compared; ``not_merged`` lists runs that could not join it, and why; ``searches`` chose
+    the hyperparameters of its tuned models, and are looked up in the store where they are not set.
     """
 
     ci_method = ChoiceName("interval")
@@ -63,6 +65,8 @@ class BenchmarkReport(ReportStatistics, ReportFigures, Mapping[str, Mapping[str,
         self._series = dict(series or {})
         self._compared: dict[str, Comparison] = {}
         self._counted: pd.DataFrame | None = None
+        self._searches = None
+        self._summaries = {}
 
     @classmethod
     def from_store(
@@ -98,6 +102,7 @@ class BenchmarkReport(ReportStatistics, ReportFigures, Mapping[str, Mapping[str,
         found = cls(
             parts.table, seeds=parts.seeds, config=parts.config, series=parts.series, not_merged=parts.not_merged
         )
+        found.searches = parts.searches
         found.choices = parts.choices
         return found
 
@@ -125,6 +130,8 @@ class BenchmarkReport(ReportStatistics, ReportFigures, Mapping[str, Mapping[str,
             address=tuple(dict.fromkeys(place for report in (self, *reports) for place in report.addresses)),
             not_merged=(*self.not_merged, *(item for report in reports for item in report.not_merged), *left),
         )
+        searches = {search.key: search for report in (self, *reports) for search in report.searches}
+        found.searches = tuple(searches.values())
         found.choices = self.choices
         return found
 
@@ -195,6 +202,7 @@ class BenchmarkReport(ReportStatistics, ReportFigures, Mapping[str, Mapping[str,
             series=self._series,
             choices=self.choices,
             not_merged=self.not_merged,
+            searches=self.searches,
         )
         text = write_report(parts)
         if path is not None:

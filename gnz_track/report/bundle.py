@@ -10,10 +10,13 @@ from typing import Any
 from gnz_track.report.latex_tables import write_scores_latex, write_verdicts_latex
 from gnz_track.report.page import Reported, write_page
 from gnz_track.report.page_figures import FigureSet, draw_figures
+from gnz_track.report.search_summary import SearchSummary
+from gnz_track.report.search_tables import save_searches, write_searches_latex
 from gnz_track.report.text_tables import save_scores, save_verdicts
 from gnz_track.stats.comparison import Comparison
 from gnz_track.store import schema
 from gnz_track.store.results import write_table
+from gnz_track.store.search_record import search_to_json
 
 __all__ = ["PAGE", "Bundle", "write_bundle"]
 
@@ -38,9 +41,11 @@ class Bundle:
 def write_bundle(report: Reported, folder: str | Path, *, ui: str = "", figures: FigureSet | None = None) -> Bundle:
     """Write everything that a report has into a folder; files of an earlier one are replaced."""
     place = Path(folder)
-    drawn = draw_figures(report.comparison, report.table, histories=_curves(report)) if figures is None else figures
+    summary = report.search_summary
+    drawn = figures or draw_figures(report.comparison, report.table, histories=_curves(report), searches=summary)
     # First what may fail, so that no page stands over files that are not there.
     files = [*_write_figures(drawn, place / FIGURES), *_write_tables(report.comparison, place / TABLES)]
+    files += [] if summary is None else _write_searches(summary, place / TABLES)
     results = place / schema.TABLE_FILE
     write_table(report.table, results)
     page = write_page(report, place / PAGE, ui=ui, figures=drawn)
@@ -74,6 +79,19 @@ def _write_figures(drawn: FigureSet, folder: Path) -> list[Path]:
             file = folder / f"{shown.name}.{kind}"
             shown.figure.savefig(file)
             files.append(file)
+    return files
+
+
+def _write_searches(summary: SearchSummary, folder: Path) -> list[Path]:
+    """Write default against tuned, and every search with all of its trials."""
+    files = [save_searches(summary, folder / f"searches.{kind}") for kind in TABLE_FORMATS]
+    texts = {
+        "searches.tex": write_searches_latex(summary),
+        "searches.jsonl": "".join(f"{search_to_json(facts.search)}\n" for facts in summary.facts),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8", errors="replace")
+        files.append(folder / name)
     return files
 
 

@@ -9,7 +9,7 @@ from gnz_track.stats.cells import REQUIRED, read_cells
 __all__ = ["count_rows", "with_score"]
 
 # What a comparison tells variants of a model apart by, and attempts from results.
-TOLD_BY = ("status", "hyperparameters", "search", "protocol")
+TOLD_BY = ("status", "hyperparameters", "protocol")
 
 
 def count_rows(table: pd.DataFrame) -> pd.DataFrame:

@@ -12,6 +12,8 @@ from typing import Any
 
 import pandas as pd
 
+from gnz_track.types import is_tuned
+
 __all__ = ["NotMerged", "join_tables", "order_for_joining"]
 
 BY_SEED = ("dataset_digest", "split_digest")
@@ -116,7 +118,7 @@ class _Rows:
         ]
         if differing:
             return "; ".join(differing)
-        return "" if known is None else _why_not_twice(row, known[1], self._free)
+        return "" if known is None else _why_not_twice(row, known[1], self._free_of(row))
 
     def _tells(self, row: Row) -> Iterator[tuple[tuple[Any, ...], str]]:
         scored = OF_SCORES if _is_finished(row) else ()
@@ -126,9 +128,11 @@ class _Rows:
                     yield (name, row["task"], *where), value
 
     def _slot(self, row: Row) -> tuple[Any, ...]:
-        # A cell that a search chose stands beside the one that nobody chose.
-        is_tuned = bool(_text(row, "search"))
-        return (row["task"], row["model"], row["seed"], is_tuned, *(_text(row, name) for name in self._free))
+        return (row["task"], row["model"], row["seed"], *(_text(row, name) for name in self._free_of(row)))
+
+    def _free_of(self, row: Row) -> tuple[str, ...]:
+        """Return in what cells of a row's model, task and seed may differ; of tuned ones a report holds one finding."""
+        return tuple(name for name in self._free if not (name in BY_MODEL and is_tuned(row["model"])))
 
     def _leave(self, row: Row, reason: str) -> None:
         run_id = _text(row, "run_id")

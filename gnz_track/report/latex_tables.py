@@ -6,7 +6,7 @@ wider than a page goes on below itself. Comments at the end name the runs behind
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
@@ -15,7 +15,15 @@ from gnz_track.report.latex_names import DEFINITIONS, tex_lines, tex_name, tex_t
 from gnz_track.report.score_grid import GridCell, GridTask, ScoreGrid, lay_out_scores
 from gnz_track.stats.comparison import Comparison, PairComparison
 
-__all__ = ["LatexLook", "LatexOptions", "write_scores_latex", "write_verdicts_latex"]
+__all__ = [
+    "LatexLook",
+    "LatexOptions",
+    "Tabular",
+    "write_document",
+    "write_p",
+    "write_scores_latex",
+    "write_verdicts_latex",
+]
 
 ARROWS = {"up": r"$\uparrow$", "down": r"$\downarrow$"}
 MOST_LINES = 45
@@ -88,7 +96,7 @@ def write_scores_latex(comparison: Comparison, look: LatexLook | None = None) ->
     tabulars = [_scores(grid, tasks, chosen) for tasks in _blocks(grid, chosen)]
     marks = [BOLD_AND_DAGGER] if chosen.bold_best else []
     runs = ((f"{task.task}, {model}", cell.run_ids) for task in grid.tasks for model, cell in task.cells.items())
-    return _document(tabulars, [*marks, *grid.notes], runs, chosen)
+    return write_document(tabulars, [*marks, *grid.notes], chosen, runs=runs)
 
 
 def write_verdicts_latex(comparison: Comparison, look: LatexLook | None = None) -> str:
@@ -104,15 +112,17 @@ def write_verdicts_latex(comparison: Comparison, look: LatexLook | None = None) 
         rows = [(1, r"\multicolumn{5}{l}{no pair of models to compare} \\")]
     runs = ((f"{task.task}, {model}", cell.run_ids) for task in grid.tasks for model, cell in task.cells.items())
     tabular = Tabular(columns="lrrrl@{}", head=(head,), rows=tuple(rows))
-    return _document([tabular], [note], runs, chosen)
+    return write_document([tabular], [note], chosen, runs=runs)
 
 
-def _document(
+def write_document(
     tabulars: Sequence[Tabular],
     notes: Sequence[str],
-    runs: Iterator[tuple[str, Sequence[str]]],
     look: LatexLook,
+    *,
+    runs: Iterable[tuple[str, Sequence[str]]] = (),
 ) -> str:
+    """Return tabulars with what they need, as floats where they have a caption; comments name the runs behind them."""
     parts = [part for tabular in tabulars for part in tabular.parts]
     below = " ".join(f"{note[:1].upper()}{note[1:].rstrip('.')}." for note in notes)
     packages = "booktabs and siunitx" if look.siunitx else "booktabs"
@@ -237,11 +247,11 @@ def _verdicts(task: GridTask, pairs: Sequence[PairComparison], look: LatexLook) 
         verdict = rf"\textbf{{{pair.verdict}}}" if pair.is_rejected and pair.can_reject else str(pair.verdict)
         models = " vs.\\ ".join(tex_name(model, longest=IN_PAIR) for model in (pair.first, pair.second))
         lines = max(tex_lines(model, longest=IN_PAIR) for model in (pair.first, pair.second))
-        yield lines, rf"{models} & {advantage} & {_p(pair.p)} & {_p(pair.p_adjusted)} & {verdict} \\"
+        yield lines, rf"{models} & {advantage} & {write_p(pair.p)} & {write_p(pair.p_adjusted)} & {verdict} \\"
 
 
-def _p(value: float | None) -> str:
-    """Return three significant digits, trailing zeros kept."""
+def write_p(value: float | None) -> str:
+    """Return a p-value with three significant digits, trailing zeros kept."""
     if value is None:
         return "n.a."
     return f"{value:#.3g}" if value >= SMALLEST_P else f"$<{SMALLEST_P}$"

@@ -20,6 +20,8 @@ from gnz_track.report.page_data import embed_json, make_page_data, order_of
 from gnz_track.report.page_figures import FigureSet, draw_figures
 from gnz_track.report.page_tables import make_sections, missing_of, rank_rows
 from gnz_track.report.provenance import collect_facts, datasets_of, write_commands
+from gnz_track.report.search_page import make_search_section
+from gnz_track.report.search_summary import SearchSummary
 from gnz_track.stats.comparison import Comparison
 from gnz_track.stats.comparison_text import write_across
 
@@ -52,6 +54,11 @@ class Reported(Protocol):
         """The statistics."""
         ...
 
+    @property
+    def search_summary(self) -> SearchSummary | None:
+        """What was searched, None where nothing was."""
+        ...
+
 
 def write_page(
     report: Reported, path: str | Path, *, ui: str = "", title: str = "", figures: FigureSet | None = None
@@ -74,7 +81,7 @@ def render_page(report: Reported, *, ui: str = "", title: str = "", figures: Fig
     itself. ``figures`` are those that were drawn already.
     """
     comparison, table = report.comparison, report.table
-    drawn = draw_figures(comparison, table) if figures is None else figures
+    drawn = draw_figures(comparison, table, searches=report.search_summary) if figures is None else figures
     data = embed_json(make_page_data(comparison, table, ui=ui))
     others = [(item.task, item.model, f"s{item.seed} not comparable: {item.reason}") for item in report.not_merged]
     missing = [*_left_out(comparison, report.config), *others]
@@ -86,6 +93,7 @@ def render_page(report: Reported, *, ui: str = "", title: str = "", figures: Fig
         .render(
             title=clean_name(name)[:MOST_TITLE],
             figures=drawn,
+            searches=make_search_section(report.search_summary),
             data=data,
             methods=write_methods(comparison),
             version=__version__,

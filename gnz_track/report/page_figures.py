@@ -17,6 +17,8 @@ from gnz_track.report.forest import draw_forest
 from gnz_track.report.learning_curves import draw_learning_curves
 from gnz_track.report.pair_matrix import draw_pairs
 from gnz_track.report.profiles import draw_profiles
+from gnz_track.report.search_page import draw_search_figures
+from gnz_track.report.search_summary import SearchSummary
 from gnz_track.report.seeds_needed import draw_detectable_effects
 from gnz_track.report.trade_offs import draw_trade_off
 from gnz_track.stats.comparison import Comparison
@@ -34,12 +36,16 @@ NAMED = re.compile(r' id="([^"]*)"')
 
 @dataclass(frozen=True, kw_only=True)
 class ShownFigure:
-    """One figure; ``task`` is empty where it shows all tasks. ``name`` is that of its files."""
+    """One figure; ``task`` is empty where it shows all tasks. ``name`` is that of its files.
+
+    ``is_of_search`` figures show what searches saw, which is no result.
+    """
 
     name: str
     title: str
     task: str
     figure: Any
+    is_of_search: bool = False
 
     @property
     def alt(self) -> str:
@@ -61,7 +67,12 @@ class FigureSet:
 
     def of(self, task: str = "") -> list[ShownFigure]:
         """Return the figures of one task, or those of all tasks together."""
-        return [figure for figure in self.figures if figure.task == task]
+        return [figure for figure in self.figures if figure.task == task and not figure.is_of_search]
+
+    @property
+    def of_searches(self) -> list[ShownFigure]:
+        """The figures of searches."""
+        return [figure for figure in self.figures if figure.is_of_search]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +88,11 @@ class FigureKind:
 
 
 def draw_figures(
-    comparison: Comparison, table: pd.DataFrame, *, histories: Mapping[str, Any] | None = None
+    comparison: Comparison,
+    table: pd.DataFrame,
+    *,
+    histories: Mapping[str, Any] | None = None,
+    searches: SearchSummary | None = None,
 ) -> FigureSet:
     """Draw every figure that the comparison is neither too large nor too small for."""
     drawn: list[ShownFigure] = []
@@ -97,6 +112,13 @@ def draw_figures(
     if histories:
         figure = draw_learning_curves(histories)
         drawn.append(ShownFigure(name="learning_curves", title="Learning curves", task="", figure=figure))
+    if searches is not None:
+        shown, reasons = draw_search_figures(searches)
+        drawn += [
+            ShownFigure(name=name, title=title, task="", figure=figure, is_of_search=True)
+            for name, title, figure in shown
+        ]
+        left_out += reasons
     return FigureSet(figures=tuple(drawn), left_out=tuple(left_out))
 
 

@@ -16,6 +16,7 @@ from gnz_track.errors import BadValue
 from gnz_track.report.joining import NotMerged
 from gnz_track.stats.choices import Choices, choose
 from gnz_track.store.results import COLUMNS, REAL, TIME, WHOLE, make_table
+from gnz_track.store.search_record import SearchRecord, search_from_json, search_to_json
 
 __all__ = ["SCHEMA", "ReportParts", "read_report", "write_report"]
 
@@ -34,6 +35,7 @@ class ReportParts:
     series: Mapping[str, Mapping[str, tuple[float, ...]]]
     choices: Choices
     not_merged: tuple[NotMerged, ...] = ()
+    searches: tuple[SearchRecord, ...] = ()
 
 
 def write_report(parts: ReportParts) -> str:
@@ -47,6 +49,8 @@ def write_report(parts: ReportParts) -> str:
         "series": {key: _plain(parts.series[key]) for key in sorted(parts.series)},
         "not_merged": [dataclasses.asdict(item) for item in parts.not_merged],
     }
+    if parts.searches:
+        payload["searches"] = [json.loads(search_to_json(search)) for search in parts.searches]
     return json.dumps(payload, indent=1, allow_nan=False) + "\n"
 
 
@@ -66,6 +70,7 @@ def read_report(source: str | Path) -> ReportParts:
             series={key: _series(value) for key, value in payload["series"].items()},
             choices=choose(None, _choices(payload["choices"])),
             not_merged=tuple(NotMerged(**item) for item in payload["not_merged"]),
+            searches=tuple(search_from_json(json.dumps(item)) for item in payload.get("searches", ())),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         reason = f"{type(error).__name__}: {error}"

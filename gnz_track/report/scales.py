@@ -9,11 +9,13 @@ from itertools import pairwise
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator, NullLocator
 
+from gnz_track.kinds import Direction
 from gnz_track.report.canvas import measure_text
 
 __all__ = [
     "TICK_SIZE",
     "decimals_for",
+    "fence",
     "log_ticks",
     "set_ticks",
     "share_limits",
@@ -68,6 +70,23 @@ def widen(low: float, high: float, *, by: float = 0.05) -> Limits:
     """Return limits with a margin on both sides, also where they are equal."""
     span = high - low if high > low else max(abs(high), 1.0) * 0.1
     return low - by * span, high + by * span
+
+
+def fence(values: Sequence[float], direction: Direction) -> Limits:
+    """Return the extent of values without those that are far worse than the rest, which would squeeze it to a line.
+
+    Far is more than three interquartile ranges from the quartile, the outer fence of J. W. Tukey, Exploratory Data
+    Analysis, 1977; on the better side nothing is left out.
+
+    >>> fence([1.0, 2.0, 3.0, 4.0, 100.0], Direction.down)
+    (1.0, 4.0)
+    """
+    sign = 1.0 if direction is Direction.up else -1.0
+    ordered = sorted(sign * value for value in values)
+    first, last = (ordered[round(share * (len(ordered) - 1))] for share in (0.25, 0.75))
+    kept = [value for value in ordered if value >= first - 3.0 * (last - first)]
+    low, high = sorted((sign * kept[0], sign * kept[-1]))
+    return low, high
 
 
 def share_limits(extents: Sequence[Limits], metrics: Sequence[str]) -> list[Limits]:

@@ -15,7 +15,7 @@ from gnz_track.stats.borders import Border, check_border, place_in_range
 from gnz_track.stats.expected_best import BudgetRanks, ExpectedBest, expected_best, rank_by_budget
 from gnz_track.stats.importance import Importance, decompose_trials, rank_hyperparameters
 from gnz_track.stats.variance import Decomposition
-from gnz_track.store.search_record import SearchRecord, TrialRecord
+from gnz_track.store.search_record import SearchRecord, TrialRecord, rising_best
 
 __all__ = ["RANDOM_SAMPLERS", "SearchFacts", "borders_of", "curve_of", "ranks_by_budget", "read_facts"]
 
@@ -35,11 +35,23 @@ class SearchFacts:
     borders: tuple[Border, ...]
 
     @property
+    def is_random(self) -> bool:
+        """Whether its trials do not depend on those before."""
+        return self.search.sampler in RANDOM_SAMPLERS
+
+    @property
+    def rises(self) -> tuple[tuple[int, float], ...]:
+        """(number, score) of each trial that was better than all before it."""
+        return tuple(rising_best(self.search))
+
+    @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader must know of the winner's place: computed here, and else as the search said itself."""
-        computed = {border.name for border in self.borders}
-        said = [words for words in self.search.borders if not any(words.startswith(name) for name in computed)]
-        return (*map(str, self.borders), *said)
+        """What a reader must know of the winner's place, as far as the search itself takes it for a border."""
+        known = {border.name: border for border in self.borders}
+        return tuple(
+            str(known[name]) if name in known else f"the winner's {name} is at the end of its range"
+            for name in self.search.borders
+        )
 
 
 def read_facts(search: SearchRecord) -> SearchFacts:

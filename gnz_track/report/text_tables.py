@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -17,7 +17,11 @@ from gnz_track.stats.comparison import Comparison, PairComparison
 
 __all__ = [
     "SUFFIXES",
+    "align_rows",
+    "escape_markdown",
+    "pipe_rows",
     "save_scores",
+    "save_table",
     "save_verdicts",
     "score_frame",
     "verdict_frame",
@@ -38,6 +42,7 @@ VERDICTS = ("task", "model A", "model B", "A better by", "interval", "p", "adjus
 MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_[]|~$"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
 Rows = list[tuple[str, ...]]
 Marks = tuple[str, str, str]
+Source = TypeVar("Source")
 
 
 def score_frame(comparison: Comparison) -> pd.DataFrame:
@@ -83,39 +88,41 @@ def write_scores_text(comparison: Comparison) -> str:
     """Return the scores as plain text, as wide as they are."""
     grid = lay_out_scores(comparison)
     header, rows = _scores(grid, clean_name, PLAIN)
-    return _align(header, rows) + "\n" + "\n".join((SAID.format("*", "~"), *map(clean_name, grid.notes))) + "\n"
+    return align_rows(header, rows) + "\n" + "\n".join((SAID.format("*", "~"), *map(clean_name, grid.notes))) + "\n"
 
 
 def write_scores_markdown(comparison: Comparison) -> str:
     """Return the scores as a Markdown table; the best is bold."""
     grid = lay_out_scores(comparison)
-    header, rows = _scores(grid, _escape, BOLD)
+    header, rows = _scores(grid, escape_markdown, BOLD)
     marks = SAID.format("**bold**", "\u2248")
-    return _pipes(header, rows) + "\n" + "".join(f"- {note}\n" for note in (marks, *map(_escape, grid.notes)))
+    return (
+        pipe_rows(header, rows) + "\n" + "".join(f"- {note}\n" for note in (marks, *map(escape_markdown, grid.notes)))
+    )
 
 
 def write_verdicts_text(comparison: Comparison) -> str:
     """Return the verdict on each pair as plain text."""
     rows = _verdicts(comparison, clean_name)
-    return _align(VERDICTS, rows) if rows else "no pair of models to compare\n"
+    return align_rows(VERDICTS, rows) if rows else "no pair of models to compare\n"
 
 
 def write_verdicts_markdown(comparison: Comparison) -> str:
     """Return the verdict on each pair as a Markdown table."""
-    rows = _verdicts(comparison, _escape)
-    return _pipes(VERDICTS, rows) if rows else "no pair of models to compare\n"
+    rows = _verdicts(comparison, escape_markdown)
+    return pipe_rows(VERDICTS, rows) if rows else "no pair of models to compare\n"
 
 
 def save_scores(comparison: Comparison, path: str | Path) -> Path:
     """Write the scores to a file; its suffix says as what."""
     writers = {".txt": write_scores_text, ".md": write_scores_markdown}
-    return _save(Path(path), comparison, writers, score_frame)
+    return save_table(Path(path), comparison, writers, score_frame)
 
 
 def save_verdicts(comparison: Comparison, path: str | Path) -> Path:
     """Write the verdicts to a file; its suffix says as what."""
     writers = {".txt": write_verdicts_text, ".md": write_verdicts_markdown}
-    return _save(Path(path), comparison, writers, verdict_frame)
+    return save_table(Path(path), comparison, writers, verdict_frame)
 
 
 SUFFIXES = (".txt", ".md", ".csv", ".parquet")
@@ -217,37 +224,41 @@ def _number(value: float | None, form: str) -> str:
     return "n.a." if value is None else format(value, form)
 
 
-def _align(header: Sequence[str], rows: Rows) -> str:
+def align_rows(header: Sequence[str], rows: Rows) -> str:
+    """Return columns of texts, as wide as they are."""
     widths = [max(len(row[place]) for row in (header, *rows)) for place in range(len(header))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (header, *rows)]
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
-def _pipes(header: Sequence[str], rows: Rows) -> str:
+def pipe_rows(header: Sequence[str], rows: Rows) -> str:
+    """Return a Markdown table of texts that are escaped already."""
     lines = [header, ("---",) * len(header), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _escape(text: str) -> str:
+def escape_markdown(text: str) -> str:
+    """Return a name as Markdown shows it, whatever signs it holds."""
     return clean_name(text).translate(MARKDOWN)
 
 
-def _save(
+def save_table(
     path: Path,
-    comparison: Comparison,
-    writers: Mapping[str, Callable[[Comparison], str]],
-    frame: Callable[[Comparison], pd.DataFrame],
+    source: Source,
+    writers: Mapping[str, Callable[[Source], str]],
+    frame: Callable[[Source], pd.DataFrame],
 ) -> Path:
+    """Write what has a table to a file, as its suffix says: a text by its writer, and else all numbers of the frame."""
     kind = path.suffix.lower()
     if kind not in SUFFIXES:
         raise BadValue("the suffix of the table", path.suffix, ", ".join(SUFFIXES))
     path.parent.mkdir(parents=True, exist_ok=True)
     if kind == ".parquet":
-        _write_parquet(frame(comparison), path)
+        _write_parquet(frame(source), path)
     elif kind == ".csv":
-        path.write_text(_csv(frame(comparison)), encoding="utf-8", newline="")
+        path.write_text(_csv(frame(source)), encoding="utf-8", newline="")
     else:
-        path.write_text(writers[kind](comparison), encoding="utf-8")
+        path.write_text(writers[kind](source), encoding="utf-8")
     return path
 
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gnz_track.errors import NotComparable
-from gnz_track.stats.cells import SEARCH, Cell, TaskCells
+from gnz_track.stats.cells import Cell, TaskCells
+from gnz_track.types import is_tuned
 
 __all__ = ["Finding", "check_admission"]
 
@@ -107,7 +108,7 @@ def _hyperparameters(layout: Sequence[TaskCells]) -> Iterable[Finding]:
     """
     tasks, examples = [], {}
     for task in layout:
-        cells = [cell for cell in _scored(task) if SEARCH not in cell.facts]
+        cells = [cell for cell in _scored(task) if not is_tuned(cell.model)]
         kinds = {cell.facts.get("hyperparameters", "{}") for cell in cells}
         if len(kinds) > 1:
             tasks.append(task.task)

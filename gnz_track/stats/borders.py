@@ -20,6 +20,7 @@ __all__ = ["ZONE", "Border", "check_border", "place_in_range"]
 # Of a range, this much at each end is its border.
 ZONE = 0.05
 N_PERMUTATIONS = 2000
+LEVEL = 0.05
 FEWEST_TRIALS, FEWEST_CHOICES = 5, 2
 LOW, HIGH = "low", "high"
 
@@ -40,14 +41,19 @@ class Border:
     trend: float | None
     p: float | None
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether scores get better towards the border by more than chance, so that better ones may lie beyond."""
+        return self.p is not None and self.p <= LEVEL
+
     def __str__(self) -> str:
         if self.trend is None or self.p is None:
-            said = "too few trials tell whether it goes on"
+            said = "too few trials tell whether better ones lie beyond"
+        elif self.goes_on:
+            said = f"scores get better towards it ({self.trend:+.2f}, p = {self.p:.2g}): search beyond"
         else:
-            said = (
-                f"towards it scores {'rise' if self.trend > 0 else 'do not rise'} ({self.trend:+.2f}, p = {self.p:.2g})"
-            )
-        return f"{self.name} of the winner is at the {self.end} end of its range; {said}"
+            said = f"no clear trend towards it ({self.trend:+.2f}, p = {self.p:.2g})"
+        return f"the winner's {self.name} is at the {self.end} end of its range; {said}"
 
 
 def place_in_range(value: float, low: float, high: float, *, is_log: bool = False) -> float:

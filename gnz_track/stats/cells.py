@@ -5,21 +5,19 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from gnz_track.errors import BadValue, DuplicateCells, MetricsMixed, NothingToCompare
 from gnz_track.kinds import Direction
+from gnz_track.types import is_tuned
 
 __all__ = [
     "COMPARED",
     "FACTORS",
     "OPTIONAL",
     "REQUIRED",
-    "SEARCH",
-    "TUNED",
     "Cell",
     "Frame",
     "ModelCells",
@@ -40,11 +38,9 @@ COMPARED = (
     "git_commit",
     "environment",
 )
-# Optional column that names the search which chose the hyperparameters of a cell, and what its models are called.
-SEARCH, TUNED = "search", "tuned"
 # Optional columns that tell what a seed stands for, where runs of one seed differ in it.
 FACTORS = ("split_seed", "init_seed")
-FACTS = (*COMPARED, SEARCH, *FACTORS)
+FACTS = (*COMPARED, *FACTORS)
 OPTIONAL = ("run_id", "status", *FACTS)
 
 
@@ -206,33 +202,21 @@ def _one_per_cell(cells: Iterable[Cell]) -> tuple[Cell, ...]:
 
 
 def _labels(texts: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the model of each row; variants of one model are told apart by what varies, as in the results tensor."""
-    labels, tuned = list(texts["model"]), _tuned_rows(texts)
-    for row in tuned:
-        labels[row] = f"{labels[row]} {TUNED}"
-    for column, write, named in (("hyperparameters", _varied, tuned), ("protocol", str, frozenset())):
+    """Return the model of each row; variants of one model are told apart by what varies, as in the results tensor.
+
+    What a search has found differs from task to task, and is no variant.
+    """
+    labels = list(texts["model"])
+    for column, write in (("hyperparameters", _varied), ("protocol", str)):
         values = texts.get(column, [])
         kinds: dict[str, set[str]] = {}
+        for model, value in zip(texts["model"], values, strict=False):
+            kinds.setdefault(model, set()).add(value)
         for row, value in enumerate(values):
-            if row not in named:
-                kinds.setdefault(texts["model"][row], set()).add(value)
-        for row, value in enumerate(values):
-            if row not in named and len(kinds[texts["model"][row]]) > 1:
+            is_one = column == "hyperparameters" and is_tuned(texts["model"][row])
+            if len(kinds[texts["model"][row]]) > 1 and not is_one:
                 labels[row] = f"{labels[row]} {write(value)}".rstrip()
     return labels
-
-
-def _tuned_rows(texts: Mapping[str, Sequence[str]]) -> frozenset[int]:
-    """Return the rows that a search chose: with whatever values, they are one model, and a nested search has many.
-
-    Where several searches chose cells of one model, task and seed, their hyperparameters tell them apart.
-    """
-    chosen = [row for row, search in enumerate(texts.get(SEARCH, ())) if search]
-    names = ("model", "task", "seed", "protocol", "hyperparameters")
-    columns = [texts.get(name, [""] * len(texts["model"])) for name in names]
-    counts = Counter(key[:-1] for key in {tuple(column[row] for column in columns) for row in chosen})
-    several = {key[0] for key, n in counts.items() if n > 1}
-    return frozenset(row for row in chosen if texts["model"][row] not in several)
 
 
 def _varied(text: str) -> str:

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from gnz_track.errors import BadValue
 from gnz_track.store import schema
+from gnz_track.types import is_tuned
 
 __all__ = ["COLUMNS", "ResultsTensor", "empty_table", "load_table", "make_table", "tensor_of", "write_table"]
 
@@ -74,8 +75,6 @@ COLUMNS: dict[str, tuple[str, str, str]] = {
 }
 TAG_COLUMNS = {key: column for column, (place, key, _) in COLUMNS.items() if place == TAG}
 METRIC_COLUMNS = {key: column for column, (place, key, _) in COLUMNS.items() if place == FINAL}
-# What the cells of a model are called whose hyperparameters a search chose.
-TUNED = "tuned"
 # Columns that tables of earlier versions do not have.
 LATER = frozenset({"search"})
 ORDER = ["suite", "task", "model", "hyperparameters", "protocol", "seed", "fingerprint", "run_id"]
@@ -224,22 +223,14 @@ def _finished_last(values: pd.Series) -> pd.Series:
 
 
 def _labels(table: pd.DataFrame) -> pd.Series:
-    """Return the model of each row, with what tells it from others of the same name."""
-    is_tuned = _is_tuned(table)
-    labels = table["model"].where(~is_tuned, table["model"] + f" {TUNED}")
-    for column, write, named in (("hyperparameters", _varied, is_tuned), ("protocol", str, False & is_tuned)):
-        n_kinds = table[column].mask(named).groupby(table["model"]).transform("nunique")
+    """Return the model of each row, with what tells it from others of the same name; a search's findings do not."""
+    labels, is_one = table["model"].copy(), table["model"].map(is_tuned).astype(bool)
+    for column, write in (("hyperparameters", _varied), ("protocol", str)):
+        n_kinds = table.groupby("model")[column].transform("nunique")
         shown = table[column].map(lambda text, write=write: f" {write(text)}".rstrip())
-        labels = labels.where((n_kinds <= 1) | named, labels + shown)
+        is_alike = (n_kinds <= 1) | (is_one & (column == "hyperparameters"))
+        labels = labels.where(is_alike, labels + shown)
     return labels
-
-
-def _is_tuned(table: pd.DataFrame) -> pd.Series:
-    """Tell which rows are named by that a search chose them: where several did, hyperparameters tell them apart."""
-    place = ["model", "task", "seed", "protocol"]
-    chosen = table[table["search"] != ""].drop_duplicates([*place, "hyperparameters"])
-    several = chosen[chosen.duplicated(place)]
-    return (table["search"] != "") & ~table["model"].isin(several["model"])
 
 
 def _varied(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,7 @@ __all__ = [
     "SearchRecord",
     "TrialRecord",
     "agreed_to_json",
+    "rising_best",
     "search_from_json",
     "search_to_json",
 ]
@@ -122,6 +123,16 @@ class SearchRecord:
         totals = {name: sum(getattr(trial, name) for trial in self.trials) for name in ("seconds", "cpu_seconds")}
         n_epochs = sum(trial.epochs for trial in self.trials)
         return {"trials": len(self.trials), "failed_trials": self.n_failed, "epochs": n_epochs, **totals}
+
+
+def rising_best(record: SearchRecord) -> Iterator[tuple[int, float]]:
+    """Yield (number, score) of each trial that was better than all before it."""
+    sign = 1.0 if record.direction is Direction.up else -1.0
+    best: float | None = None
+    for trial in record.complete:
+        if trial.score is not None and (best is None or sign * trial.score > sign * best):
+            best = trial.score
+            yield trial.number, trial.score
 
 
 def search_to_json(record: SearchRecord) -> str:

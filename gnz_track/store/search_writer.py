@@ -17,7 +17,7 @@ from gnz_track.store.connection import says_in_one_line
 from gnz_track.store.owners import this_owner
 from gnz_track.store.run_record import shorten
 from gnz_track.store.search_record import FAILED as TRIAL_FAILED
-from gnz_track.store.search_record import SearchRecord, TrialRecord, agreed_to_json
+from gnz_track.store.search_record import SearchRecord, TrialRecord, agreed_to_json, rising_best
 from gnz_track.store.trial_table import write_trials as write_trial_table
 from gnz_track.store.writer import FAILED, FINISHED, RUNNING, Store, now
 
@@ -151,16 +151,6 @@ def _metrics(record: SearchRecord, *, at: int) -> Iterator[Any]:
         yield Metric(name, value, at, n)
     for number, score in rising_best(record):
         yield Metric(schema.curve_key(f"{schema.VALIDATION_PREFIX}best"), score, at, number)
-
-
-def rising_best(record: SearchRecord) -> Iterator[tuple[int, float]]:
-    """Yield (number, score) of each trial that was better than all before it."""
-    sign = 1.0 if str(record.direction) == "up" else -1.0
-    best: float | None = None
-    for trial in record.complete:
-        if trial.score is not None and (best is None or sign * trial.score > sign * best):
-            best = trial.score
-            yield trial.number, trial.score
 
 
 def _write_trial(

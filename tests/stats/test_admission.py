@@ -9,6 +9,7 @@ from gnz_track.errors import BadValue, DuplicateCells, MetricsMixed, NotComparab
 from gnz_track.stats.compare import compare
 from gnz_track.stats.comparison import Comparison
 from gnz_track.stats.verdicts import Verdict
+from gnz_track.types import tuned_name
 
 SCORES = 0.7 + 0.01 * np.random.default_rng(1).normal(size=(3, 3, 6))
 TABLE = table_of(SCORES)
@@ -238,23 +239,10 @@ def test_scores_are_numbers() -> None:
         compare(table)
 
 
-def test_cells_that_searches_chose_are_one_model_and_need_no_warning() -> None:
-    plain = TABLE.assign(hyperparameters="{}", search="")
-    chosen = [
-        plain[(plain["model"] == "m00") & (plain["seed"] == seed)].assign(
-            hyperparameters=f'{{"lr": 0.{seed + 1}}}', search=f"nested s{seed}"
-        )
-        for seed in range(6)
-    ]
-    found = compare(pd.concat([plain, *chosen]))
-    assert found.models == ("m00", "m00 tuned", "m01", "m02")
+def test_tuned_models_need_no_warning_of_their_hyperparameters() -> None:
+    plain = TABLE.assign(hyperparameters="{}")
+    chosen = plain[plain["model"] == "m00"].assign(model=tuned_name("m00"))
+    chosen["hyperparameters"] = [f'{{"lr": 0.{task[-1]}}}' for task in chosen["task"]]
+    found = compare(pd.concat([plain, chosen]))
+    assert found.models == ("m00", "m00 (tuned)", "m01", "m02")
     assert columns_warned(found) == []
-    assert len(found["t00"].cells[1].scores) == 6
-    # Two searches for one seed: what they chose tells them apart again.
-    other = chosen[0].assign(hyperparameters='{"lr": 0.9}', search="another")
-    labels = compare(pd.concat([plain, *chosen, other])).models
-    assert "m00 tuned" not in labels
-    assert {"m00", "m00 lr=0.1", "m00 lr=0.9"} <= set(labels)
-    # An attempt at one of them that failed changes nothing.
-    failed = chosen[0].assign(score=float("nan"), status="failed")
-    assert compare(pd.concat([plain, *chosen, failed]).fillna({"status": "finished"})).models == found.models

@@ -19,11 +19,13 @@ def test_scores_that_rise_towards_the_border_are_told() -> None:
     assert found is not None
     assert (found.end, found.trend) == ("high", pytest.approx(1.0))
     assert (found.p or 1.0) < 0.001
-    assert str(found) == "lr of the winner is at the high end of its range; towards it scores rise (+1.00, p = 0.0005)"
+    said = "scores get better towards it (+1.00, p = 0.0005): search beyond"
+    assert str(found) == f"the winner's lr is at the high end of its range; {said}"
     worse = check_border("lr", places.tolist(), places**2, Direction.down, winner=1.0)
     assert worse is not None
     assert worse.trend == pytest.approx(-1.0)
-    assert "do not rise" in str(worse)
+    assert not worse.goes_on
+    assert "no clear trend towards it (-1.00, p = 1)" in str(worse)
 
 
 @settings(deadline=None, max_examples=40)
@@ -73,7 +75,7 @@ def test_border_is_the_outer_part_or_the_last_choice(winner: float, n_choices: i
 def test_few_trials_tell_no_trend() -> None:
     found = check_border("a", [0.0, 1.0], [1.0, 2.0], Direction.up, winner=1.0, n_choices=4)
     assert found == Border(name="a", end="high", position=1.0, chance=0.5, trend=None, p=None)
-    assert str(found).endswith("too few trials tell whether it goes on")
+    assert str(found).endswith("too few trials tell whether better ones lie beyond")
 
 
 def test_places_are_on_the_scale_of_drawing() -> None:

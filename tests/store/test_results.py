@@ -91,19 +91,6 @@ def test_model_with_several_hyperparameters_stands_for_several() -> None:
     assert tensor_of(table_of(*protocols)).models == ("GCN p@1", "GCN p@2")
 
 
-def test_cells_that_a_search_chose_are_one_model_whatever_it_chose() -> None:
-    chosen = [
-        row("a", "GCN", seed, 0.7 + seed, search=f"s{seed}", hyperparameters=f'{{"lr": 0.{seed + 1}}}')
-        for seed in (0, 1)
-    ]
-    plain = [row("a", "GCN", seed, 0.5 + seed) for seed in (0, 1)]
-    tensor = tensor_of(table_of(*plain, *chosen))
-    assert tensor.models == ("GCN", "GCN tuned")
-    np.testing.assert_array_equal(tensor.X[0], [[0.5, 1.5], [0.7, 1.7]])
-    again = row("a", "GCN", 0, 0.9, search="other", hyperparameters='{"lr": 0.5}')
-    assert tensor_of(table_of(*plain, *chosen, again)).models == ("GCN", "GCN lr=0.1", "GCN lr=0.2", "GCN lr=0.5")
-
-
 def test_two_scores_for_one_place_are_refused() -> None:
     with pytest.raises(BadValue, match="2 rows for a GCN s0"):
         tensor_of(table_of(row("a", "GCN", 0, 0.5), row("a", "GCN", 0, 0.6, fingerprint="other")))

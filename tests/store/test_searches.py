@@ -20,9 +20,9 @@ from gnz_track.store.reading import finished_fingerprints, read_table
 from gnz_track.store.reaping import reap
 from gnz_track.store.replays import replay
 from gnz_track.store.search_reader import read_searches
-from gnz_track.store.search_record import SearchRecord, search_from_json, search_to_json
+from gnz_track.store.search_record import SearchRecord, rising_best, search_from_json, search_to_json
 from gnz_track.store.search_spool import deliver_search, keep_search
-from gnz_track.store.search_writer import rising_best, write_search, write_trials
+from gnz_track.store.search_writer import write_search, write_trials
 from gnz_track.store.spool import spool_folder, spooled
 from gnz_track.store.sweeps import list_cells
 from gnz_track.store.trial_table import load_trials

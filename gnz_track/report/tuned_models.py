@@ -1,0 +1,191 @@
+"""Default against tuned: what a search gained on the reporting cells, by the paired verdict, and what it cost."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gnz_track.kinds import Direction
+from gnz_track.report.search_cells import SearchCells, SearchGroup, find_cells, group_searches
+from gnz_track.stats.choices import Choices, value_for
+from gnz_track.stats.compare import compare
+from gnz_track.stats.comparison import PairComparison
+from gnz_track.store.search_record import SearchRecord
+
+__all__ = ["DEFAULT_WON", "TunedModel", "compare_tuned"]
+
+DEFAULT, TUNED = "default", "tuned"
+DEFAULT_WON = "the default is the best of its search"
+ALL_FAILED = "all trials failed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TunedModel:
+    """One model on one task with its default and with what its search chose, over the seeds that both have.
+
+    ``advantage`` is that of the tuned one, with its interval and Holm's p over all tuned models. ``validation`` is what
+    the search saw of both; the rest is what the search was and what it cost, over all of its trials.
+    """
+
+    task: str
+    model: str
+    metric: str
+    direction: Direction
+    kind: str
+    sampler: str
+    n_searches: int
+    n_seeds: int
+    default: float | None
+    tuned: float | None
+    advantage: float | None
+    low: float | None
+    high: float | None
+    p_adjusted: float | None
+    verdict: str
+    note: str
+    validation_default: float | None
+    validation_tuned: float | None
+    budget: Mapping[str, float]
+    n_trials: int
+    n_failed: int
+    epochs: int
+    seconds: float
+    cpu_seconds: float
+    reporting_seconds: float
+    best: tuple[tuple[int | None, Mapping[str, Any]], ...]
+
+    @property
+    def title(self) -> str:
+        """Task and model."""
+        return f"{self.task} {self.model}"
+
+    @property
+    def cost_ratio(self) -> float | None:
+        """How many times as long the search took as the cells that report its winner."""
+        return self.seconds / self.reporting_seconds if self.reporting_seconds > 0 else None
+
+
+def compare_tuned(
+    table: pd.DataFrame, searches: Iterable[SearchRecord], choices: Choices | None = None
+) -> tuple[TunedModel, ...]:
+    """Compare default and tuned cells of each search, paired by seed; the verdicts are those of one family.
+
+    Only cells of the table count: those that a search trained blind, on seeds of its own, are never among them.
+    """
+    groups = group_searches(searches)
+    found = [(group, _cells_of(group, table)) for group in groups]
+    names = [f"{group.first.task} \u00b7 {group.first.model} {number}" for number, group in enumerate(groups)]
+    pairs = _compare([*zip(names, found, strict=True)], table, choices or Choices())
+    return tuple(
+        _tuned_model(group, cells, table, pairs.get(name)) for name, (group, cells) in zip(names, found, strict=True)
+    )
+
+
+def _cells_of(group: SearchGroup, table: pd.DataFrame) -> SearchCells:
+    """Return the cells of all searches of a group together."""
+    default: dict[int, int] = {}
+    tuned: dict[int, int] = {}
+    for search in group.searches:
+        cells = find_cells(table, search)
+        default |= cells.default
+        tuned |= cells.tuned
+    return SearchCells(default=default, tuned=tuned)
+
+
+def _compare(
+    named: Sequence[tuple[str, tuple[SearchGroup, SearchCells]]], table: pd.DataFrame, choices: Choices
+) -> dict[str, PairComparison]:
+    """Return the pair of each group that has one; where the default won there is no difference to test."""
+    rows, margins = [], {}
+    for name, (group, cells) in named:
+        first = group.first
+        if not group.has_other_winner:
+            continue
+        margins[name] = value_for(choices.margin, first.task, first.metric)
+        for model, places in ((DEFAULT, cells.default), (TUNED, cells.tuned)):
+            rows += [{**table.iloc[place].to_dict(), "task": name, "model": model} for place in places.values()]
+    if not rows:
+        return {}
+    frame = pd.DataFrame(rows).assign(hyperparameters="{}", search="")
+    if not ((frame["status"] == "finished") & frame["score"].notna()).any():
+        return {}
+    margin = {name: value for name, value in margins.items() if value is not None} or None
+    chosen = dataclasses.replace(choices, family="all", margin=margin)
+    return {pair.task: pair for pair in compare(frame, chosen).pairs}
+
+
+def _tuned_model(
+    group: SearchGroup, cells: SearchCells, table: pd.DataFrame, pair: PairComparison | None
+) -> TunedModel:
+    first = group.first
+    common = sorted(set(_scores(table, cells.default)) & set(_scores(table, cells.tuned)))
+    costs = [search.cost for search in group.searches]
+    tuned = table.iloc[list(cells.tuned.values())]
+    facts: dict[str, Any] = {name: sum(cost[name] for cost in costs) for name in ("epochs", "seconds", "cpu_seconds")}
+    return TunedModel(
+        task=first.task,
+        model=first.model,
+        metric=first.metric,
+        direction=first.direction,
+        kind=first.kind,
+        sampler=first.sampler,
+        n_searches=len(group.searches),
+        n_seeds=len(common),
+        default=_mean(_scores(table, cells.default), common),
+        tuned=_mean(_scores(table, cells.tuned), common),
+        **_verdict(group, pair),
+        validation_default=_mean_of(_score_of(search, 0) for search in group.searches),
+        validation_tuned=_mean_of(search.best_score for search in group.searches),
+        budget=first.budget,
+        n_trials=sum(len(search.trials) for search in group.searches),
+        n_failed=sum(search.n_failed for search in group.searches),
+        reporting_seconds=float(tuned["seconds"].sum()),
+        best=tuple((search.seed, dict(search.best)) for search in group.searches),
+        **facts,
+    )
+
+
+def _verdict(group: SearchGroup, pair: PairComparison | None) -> dict[str, Any]:
+    found: dict[str, Any] = {"advantage": None, "low": None, "high": None, "p_adjusted": None, "verdict": ""}
+    if not any(search.best for search in group.searches):
+        return {**found, "note": ALL_FAILED}
+    if not group.has_other_winner:
+        return {**found, "note": DEFAULT_WON}
+    if pair is None:
+        return {**found, "note": "its default and its winner share no finished seed"}
+    mean, sign = pair.effects.mean, 1.0 if pair.first == TUNED else -1.0
+    ends = [None if end is None else sign * end + 0.0 for end in (mean.low, mean.high)]
+    low, high = ends if sign > 0 else ends[::-1]
+    notes = filter(None, [pair.note, *pair.flags.words])
+    return {
+        "advantage": None if mean.mean is None else sign * mean.mean + 0.0,
+        "low": low,
+        "high": high,
+        "p_adjusted": pair.p_adjusted,
+        "verdict": str(pair.verdict),
+        "note": "; ".join(notes),
+    }
+
+
+def _scores(table: pd.DataFrame, places: Mapping[int, int]) -> dict[int, float]:
+    rows = {seed: table.iloc[place] for seed, place in places.items()}
+    is_known = {seed: row["status"] == "finished" and pd.notna(row["score"]) for seed, row in rows.items()}
+    return {seed: float(row["score"]) for seed, row in rows.items() if is_known[seed]}
+
+
+def _mean(scores: Mapping[int, float], seeds: Iterable[int]) -> float | None:
+    return _mean_of(scores[seed] for seed in seeds)
+
+
+def _mean_of(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def _score_of(search: SearchRecord, number: int) -> float | None:
+    return next((trial.score for trial in search.trials if trial.number == number), None)
