@@ -182,7 +182,8 @@ def _graph_distances(job: _Job, bucket: Bucket) -> Iterator[Numbers]:
     """Yield the distances along edges at each time, zero where a space has no edge, scaled."""
     adjacency = _adjacency(job, bucket)
     degrees = adjacency.sum(axis=2)
-    has_edges = degrees.any(axis=1)
+    # Not by weight: edges may weigh nothing.
+    has_edges = (np.diff(job.graphs.adjacency.indptr)[bucket.nodes] > 0).any(axis=1)
     inside = np.arange(adjacency.shape[1]) < bucket.sizes[:, None]
     lacks = has_edges & ((degrees <= 0) & inside).any(axis=1)
     counts = has_edges & ~lacks

@@ -28,7 +28,7 @@ MOST_WHOLE = 2.0**26
 
 
 def find_feature_metric(metric: str | Callable[..., float]) -> FeatureMetric:
-    """Return a metric by its name: euclidean, cosine, manhattan, or any of scikit-learn.
+    """Return a metric by its name: euclidean, cosine, manhattan, discrete, or any of scikit-learn.
 
     A function is called with two vectors and returns their distance.
     """
@@ -100,6 +100,12 @@ def cosine(x: Numbers, y: Numbers) -> Numbers:
     return found
 
 
+def discrete(x: Numbers, y: Numbers) -> Numbers:
+    """Return 0 for rows that are equal and 1 for others: as one-hot vectors, which need not be made."""
+    found: Numbers = (torch.cdist(torch.from_numpy(y), torch.from_numpy(x), p=0.0) > 0).double().numpy()
+    return found
+
+
 def _unit(x: Numbers) -> Numbers:
     lengths = np.sqrt((x * x).sum(axis=-1, keepdims=True))
     found: Numbers = np.divide(x, lengths, out=np.zeros_like(x), where=lengths > 0)
@@ -119,4 +125,5 @@ _OWN: dict[str, FeatureMetric] = {
     "l1": manhattan,
     "cityblock": manhattan,
     "cosine": cosine,
+    "discrete": discrete,
 }

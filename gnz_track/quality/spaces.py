@@ -107,8 +107,8 @@ def gather(graphs: Sequence[Any], *, uses_weights: bool = False) -> GraphSet:
     notes += [f"{_count(empty, 'graph has', 'graphs have')} no node: undefined"] if empty else []
     # A sum is finite where all of its terms are; to look for each would take as long as the distances.
     if not np.isfinite(x.sum()):
-        is_broken = ~np.isfinite(x).all(axis=1)
-        broken = np.add.reduceat(np.append(is_broken, 0), node_ptr[:-1])[: len(has_x)] * (np.diff(node_ptr) > 0) > 0
+        so_far = np.concatenate([[0], np.cumsum(~np.isfinite(x).all(axis=1))])
+        broken = so_far[node_ptr[1:]] > so_far[node_ptr[:-1]]
         has_x = has_x & ~broken
         x = np.where(np.isfinite(x), x, 0.0)
         notes.append(f"{_count(int(broken.sum()), 'graph has', 'graphs have')} features that are no numbers: undefined")
@@ -214,8 +214,8 @@ def _features(found: Sequence[Tensor | None], counts: Whole) -> tuple[Numbers, N
         notes.append(f"features have {min(widths)} to {max(widths)} columns: those that are missing count as zero")
     padded = np.zeros((int(counts.sum()), max(widths, default=0)))
     ends = np.cumsum(counts)
-    for x, end, n in zip(flat, ends, counts, strict=True):
-        if x is not None:
+    for x, there, end, n in zip(flat, is_there, ends, counts, strict=True):
+        if there and x is not None:
             padded[end - n : end, : x.size(1)] = x.numpy()
     return padded, is_there, notes
 

@@ -1,0 +1,112 @@
+"""Keep, realign or deprecate: which rule a dataset meets, and why."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gnz_track.quality.ratings import HIGH, PERFORMANCE, rate_informativeness, score_performance
+from gnz_track.quality.separability import Pair
+
+__all__ = ["OF_FEATURES", "OF_STRUCTURE", "Decision", "Informativeness", "Verdict", "decide", "find_informativeness"]
+
+ORIGINAL = "original"
+# A mode is informative where the graphs as they are do better than without it, however it is taken away.
+OF_STRUCTURE = ("empty-graph", "complete-graph", "random-graph")
+OF_FEATURES = ("complete-features", "random-features")
+
+
+class Decision(enum.StrEnum):
+    """What is to be done with a dataset."""
+
+    keep = "keep"
+    realign = "realign"
+    deprecate = "deprecate"
+    undecided = "undecided"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Informativeness:
+    """How informative structure and features are for models: 0, 1 or 2 each, their score and its grade."""
+
+    structure: int
+    features: int
+
+    @property
+    def score(self) -> float:
+        """1.5 S + F, from 0 to 5."""
+        return score_performance(self.structure, self.features)
+
+    @property
+    def grade(self) -> str:
+        """The grade of the score."""
+        return PERFORMANCE.grade(self.score)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """A decision and the rule that led to it, in words."""
+
+    decision: Decision
+    rule: str
+
+
+# (performance is high, diversity of structure is high) -> what to do. None: not known.
+RULES: dict[tuple[bool | None, bool], Verdict] = {
+    (True, True): Verdict(
+        decision=Decision.keep,
+        rule="models make use of both modes (evaluation high), and the structure is diverse (Delta_S high)",
+    ),
+    (False, True): Verdict(
+        decision=Decision.realign,
+        rule="the structure is diverse (Delta_S high), but models do as well without a mode (evaluation low): "
+        "the labels, or the features, do not go with the structure",
+    ),
+    (True, False): Verdict(
+        decision=Decision.deprecate,
+        rule="models make use of both modes (evaluation high), but the structure is not diverse (Delta_S low): "
+        "not to be used to compare models by what they make of structure",
+    ),
+    (False, False): Verdict(
+        decision=Decision.deprecate,
+        rule="models do as well without a mode (evaluation low), and the structure is not diverse (Delta_S low)",
+    ),
+    (None, True): Verdict(
+        decision=Decision.undecided,
+        rule="the structure is diverse (Delta_S high): to be kept or realigned, which only separability tells",
+    ),
+    (None, False): Verdict(
+        decision=Decision.deprecate,
+        rule="the structure is not diverse (Delta_S low), which is enough; separability was not tested",
+    ),
+}
+UNKNOWN = Verdict(
+    decision=Decision.undecided, rule="complementarity is undefined: no graph has features that are numbers"
+)
+
+
+def decide(*, performance: str, diversity: str) -> Verdict:
+    """Return the verdict for the grades of performance and of the mean diversity of structure; nothing: not known."""
+    if not diversity:
+        return UNKNOWN
+    is_high = performance in HIGH if performance else None
+    return RULES[is_high, diversity in HIGH]
+
+
+def find_informativeness(pairs: Mapping[str, Sequence[Pair]]) -> Informativeness:
+    """Return how informative both modes are, from the pairs of each metric; pairs are of the original and the others.
+
+    A mode is informative under a metric where the original outperforms every version that lacks it; of versions that
+    could not be trained, nothing is asked.
+    """
+    found = {}
+    for mode, names in (("structure", OF_STRUCTURE), ("features", OF_FEATURES)):
+        votes = [_is_informative(of_metric, names) for of_metric in pairs.values()]
+        found[mode] = rate_informativeness(len(votes), sum(votes))
+    return Informativeness(**found)
+
+
+def _is_informative(pairs: Sequence[Pair], names: Sequence[str]) -> bool:
+    against = [pair for pair in pairs if pair.first == ORIGINAL and pair.second in names]
+    return bool(against) and all(pair.outperforms for pair in against)
