@@ -79,7 +79,7 @@ class PerformanceMatrix:
         for name in graphs:
             if name not in self.graphs:
                 raise BadValue("a graph of the matrix", name, ", ".join(self.graphs))
-        rows = [self.graphs.index(name) for name in graphs]
+        rows = np.array([self.graphs.index(name) for name in graphs], dtype=np.int64)
         kept = np.flatnonzero(np.isfinite(self.scores[rows]).any(axis=0))
         return replace(
             self,
@@ -162,7 +162,8 @@ def merge_matrices(first: PerformanceMatrix, second: PerformanceMatrix) -> Perfo
     settings = tuple(dict.fromkeys([*first.settings, *second.settings]))
     merged = bare_matrix(graphs, settings, first.metric, first.direction)
     for matrix in (second, first):
-        at = np.ix_([graphs.index(name) for name in matrix.graphs], [settings.index(one) for one in matrix.settings])
+        rows = np.array([graphs.index(name) for name in matrix.graphs], dtype=np.int64)
+        at = np.ix_(rows, np.array([settings.index(one) for one in matrix.settings], dtype=np.int64))
         known = np.isfinite(matrix.scores)
         for name in ("scores", "seconds", "spread", "run_ids"):
             whole, part = getattr(merged, name), getattr(matrix, name)

@@ -36,9 +36,10 @@ def read_matrix(path: str | Path, *, metric: str = "", direction: Direction | st
     if not path.is_file():
         raise BadValue("the matrix", str(path), "a file that exists")
     try:
-        return _known_form(path, _READERS)(path, metric or "score", Direction(direction))
+        found: PerformanceMatrix = _known_form(path, _READERS)(path, metric or "score", Direction(direction))
     except (OSError, ValueError, KeyError) as error:
         raise BadValue("the matrix", str(path), f"a file that reads ({type(error).__name__}: {error})") from error
+    return found
 
 
 def _known_form(path: Path, forms: dict[str, Callable[..., Any]]) -> Callable[..., Any]:

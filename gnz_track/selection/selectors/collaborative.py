@@ -45,8 +45,8 @@ def _fit(lesson: Lesson) -> Arrays:
 
 
 def _predict(arrays: Arrays, features: Real) -> Real:
-    n_settings = len(arrays["settings.weight"])
-    return predict_with(_Pairs(arrays["graph.0.weight"].shape[1], n_settings), arrays, features)
+    sizes = (arrays["graph.0.weight"].shape[1], len(arrays["settings.weight"]))
+    return predict_with(lambda: _Pairs(*sizes), arrays, features)
 
 
 ROWS = (

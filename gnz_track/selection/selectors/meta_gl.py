@@ -111,8 +111,8 @@ def _list_loss(predicted: Tensor, scores: Tensor) -> Tensor:
 
 def _predict(arrays: Arrays, features: Real) -> Real:
     past = _unpack(arrays)
-    network = MetaNetwork(past.features.shape[1], past.factors.shape[1])
-    load_arrays(network, arrays)
+    sizes = (past.features.shape[1], past.factors.shape[1])
+    network = load_arrays(seeded_network(lambda: MetaNetwork(*sizes), 0), arrays)
     features = _with_logarithms(features)
     factors = predict_forest(past.forest, features)
     with torch.no_grad():

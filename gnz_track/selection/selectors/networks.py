@@ -94,7 +94,9 @@ def train_by_hits(network: nn.Module, lesson: Lesson, optimiser: torch.optim.Opt
     return arrays_of(network)
 
 
-def predict_with(network: nn.Module, arrays: Arrays, features: Real) -> Real:
+def predict_with(make: Callable[[], nn.Module], arrays: Arrays, features: Real) -> Real:
     """Return what a network with these parameters makes of features."""
     with torch.no_grad():
-        return load_arrays(network, arrays)(torch.from_numpy(features).float()).double().numpy()  # type: ignore[no-any-return]
+        network = load_arrays(seeded_network(make, 0), arrays)
+        found: Real = network(torch.from_numpy(features).float()).double().numpy()
+    return found

@@ -27,7 +27,8 @@ def fit_surrogate(lesson: Lesson, *, start: Arrays | None = None) -> Arrays:
 
 
 def _predict(arrays: Arrays, features: Real) -> Real:
-    return predict_with(_make(arrays["0.weight"].shape[1], len(arrays["2.bias"])), arrays, features)
+    sizes = (arrays["0.weight"].shape[1], len(arrays["2.bias"]))
+    return predict_with(lambda: _make(*sizes), arrays, features)
 
 
 ROWS = (
