@@ -23,6 +23,7 @@ from gnz_track.cli import (
     gc,
     init,
     query,
+    recommend,
     report,
     reproduce,
     run,
@@ -88,6 +89,7 @@ for _module in (
     stage,
     doctor,
     features,
+    recommend,
 ):
     _module.add_to(app)
 

@@ -30,7 +30,7 @@ from gnz_track.selection.features.feature_sets import Parts
 from gnz_track.selection.features.networks import make_network
 from gnz_track.types import Task, TaskType
 
-__all__ = ["OpenedGraph", "open_graph"]
+__all__ = ["OpenedGraph", "describe_frozen", "open_graph"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +46,13 @@ class OpenedGraph:
 def open_graph(source: object, *, home: Path | None = None, mirror: str | Path | None = None) -> OpenedGraph:
     """Return the graph behind a path, a name of the catalogue, a ``Data``, a list of them, or a networkx graph.
 
+    What is open already is returned as it is.
+
     Files are edge lists (two numbers a line, or a table with columns ``source`` and ``target``), ``.npz`` (an array
     ``edge_index``, or what ``scipy.sparse.save_npz`` writes), GraphML and GML.
     """
+    if isinstance(source, OpenedGraph):
+        return source
     if isinstance(source, str | Path):
         return _open_named(str(source), home=home or data_home(), mirror=mirror)
     if isinstance(source, nx.Graph):
@@ -65,15 +69,16 @@ def _open_named(name: str, *, home: Path, mirror: str | Path | None) -> OpenedGr
         return _open_graphs(path.name, [_read(path)])
     if name in TASKS:
         task = TASKS.get(name)
-        return _open_frozen(name, prepare(task, seed=0, home=home, mirror=mirror), task)
+        return describe_frozen(name, prepare(task, seed=0, home=home, mirror=mirror), task)
     if name in DATASETS:
-        return _open_frozen(name, prepare_dataset(DATASETS.get(name), seed=0, home=home, mirror=mirror), None)
+        return describe_frozen(name, prepare_dataset(DATASETS.get(name), seed=0, home=home, mirror=mirror), None)
     if "/" in name or path.suffix:
         raise BadValue("the graph", name, f"a file that exists, ending in {', '.join(_READERS)}, or a name")
     raise UnknownName("graph", name, [*TASKS.names(), *DATASETS.names()], command="gnz tasks")
 
 
-def _open_frozen(name: str, dataset: FrozenDataset, task: Task | None) -> OpenedGraph:
+def describe_frozen(name: str, dataset: FrozenDataset, task: Task | None) -> OpenedGraph:
+    """Return a frozen dataset, posed as a task or not, ready for features."""
     tensors = dict(dataset.tensors)
     edges = dataset.global_edge_index.numpy()
     are_classes = task is None or task.task_type is not TaskType.graph_reg

@@ -1,0 +1,68 @@
+"""The first of a ranking, trained: ordinary cells for the ordinary runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gnz_track.datasets.own.own_tasks import task_from_dataset
+from gnz_track.errors import BadValue
+from gnz_track.models.catalogue import MODELS
+from gnz_track.runs.plan import Place, Plan, make_plan
+from gnz_track.selection.graph_sources import OpenedGraph
+from gnz_track.selection.matrix import Setting
+from gnz_track.selection.recommendation import Recommendation
+from gnz_track.training.protocols import PROTOCOLS
+from gnz_track.types import Protocol, Task, TaskType
+
+__all__ = ["plan_confirmation", "task_of"]
+
+
+def plan_confirmation(
+    recommendation: Recommendation,
+    task: Task,
+    *,
+    k: int,
+    seeds: Sequence[int],
+    epochs: int | None = None,
+    device: str = "auto",
+    place: Place | None = None,
+) -> Plan:
+    """Return the cells that train the first ``k`` settings on a task, each under the protocol that it was ranked for.
+
+    A setting whose model or protocol is not registered here cannot be trained, and is an error that names it.
+    """
+    if k < 1:
+        raise BadValue("number of settings to confirm", k, "at least 1")
+    plans = []
+    for ranked in recommendation.ranking[:k]:
+        plan = make_plan(
+            [task],
+            [MODELS.get(ranked.setting.model)],
+            seeds=seeds,
+            protocol=protocol_of(ranked.setting),
+            epochs=epochs,
+            device=device,
+            place=place,
+        )
+        values = tuple(sorted(ranked.setting.values.items()))
+        plans.append(replace(plan, cells=tuple(replace(cell, hyperparameters=values) for cell in plan.cells)))
+    cells = tuple(cell for plan in plans for cell in plan.cells)
+    return Plan(cells=cells, skipped=tuple(pair for plan in plans for pair in plan.skipped))
+
+
+def protocol_of(setting: Setting) -> Protocol:
+    """Return the protocol of a setting, at the version that it was run under."""
+    name = setting.protocol.partition("@")[0]
+    found = PROTOCOLS.get(name)
+    if found.label != setting.protocol:
+        raise BadValue("protocol of a setting", setting.protocol, f"{found.label}, which is what there is now")
+    return found
+
+
+def task_of(opened: OpenedGraph, task_type: TaskType) -> Task:
+    """Return the task that an opened graph poses: that of the catalogue, or one of the user's own."""
+    if opened.task is not None and opened.task.task_type is task_type:
+        return opened.task
+    graphs = list(opened.graphs)
+    return task_from_dataset(opened.name, task_type, graphs[0] if len(graphs) == 1 else graphs)

@@ -1,0 +1,68 @@
+"""What to expect of each setting on a new graph, and how far that was off on past ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnz_track.kinds import Direction
+from gnz_track.selection.matrix import PerformanceMatrix
+from gnz_track.selection.selectors.forest_neighbours import weigh_themselves
+from gnz_track.selection.selectors.lessons import Arrays
+
+__all__ = ["LEVEL", "Expectation", "expect_scores"]
+
+Real = NDArray[np.float64]
+LEVEL = 0.8
+
+
+@dataclass(frozen=True, eq=False)
+class Expectation:
+    """Expected scores ``[m]`` in units of the metric, and how far off ``[m]`` they may be, NaN where nobody knows.
+
+    ``bounds`` are the least and the largest score that the metric can have, as far as past scores tell.
+    """
+
+    scores: Real
+    margins: Real
+    level: float
+    bounds: tuple[float, float]
+
+    def low(self, column: int) -> float | None:
+        """Return the lower end of an interval."""
+        margin = self.margins[column]
+        return None if np.isnan(margin) else max(float(self.scores[column] - margin), self.bounds[0])
+
+    def high(self, column: int) -> float | None:
+        """Return the upper end of an interval."""
+        margin = self.margins[column]
+        return None if np.isnan(margin) else min(float(self.scores[column] + margin), self.bounds[1])
+
+
+def expect_scores(matrix: PerformanceMatrix, arrays: Arrays, weights: Real, *, level: float = LEVEL) -> Expectation:
+    """Return the weighted means of past scores, with margins that held for that share of past graphs.
+
+    ``weights [graphs]`` are those of the new graph, ``arrays`` the selector that gave them. A margin is the conformal
+    quantile (Vovk et al., 2005) of how far each past graph was from what the trees that had not seen it expected, per
+    setting, or over all settings where too few graphs know it. With n graphs the largest level is n / (n + 1).
+    """
+    sign = 1.0 if matrix.direction is Direction.up else -1.0
+    filled = arrays["scores"]
+    errors = np.abs(weigh_themselves(arrays) @ filled - matrix.signed)
+    # Graphs count once: the settings of one graph are off together.
+    of_graphs = np.array([np.nanquantile(row, level) for row in errors])
+    shared = _conformal(of_graphs, level)
+    margins = np.array([_conformal(column, level) for column in errors.T])
+    margins = np.where(np.isnan(margins), shared, margins)
+    known = matrix.scores[np.isfinite(matrix.scores)]
+    bounds = (0.0 if known.min() >= 0 else -np.inf, 1.0 if known.min() >= 0 and known.max() <= 1 else np.inf)
+    return Expectation(sign * (weights @ filled), margins, level, bounds)
+
+
+def _conformal(errors: Real, level: float) -> float:
+    """Return the error that a new one exceeds in at most ``1 - level`` of cases; NaN where n is too small to say."""
+    known = np.sort(errors[np.isfinite(errors)])
+    place = int(np.ceil((len(known) + 1) * level - 1e-9))
+    return float(known[place - 1]) if 0 < place <= len(known) else float("nan")

@@ -1,0 +1,184 @@
+"""Past scores as graphs x settings: what a selector learns from.
+
+A setting is a model with its hyperparameters under a protocol. Cells that nobody has run are missing and stay so; each
+cell remembers the runs that it is the mean of.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gnz_track.errors import BadValue, NothingToCompare
+from gnz_track.kinds import Direction, TaskType
+
+__all__ = ["PerformanceMatrix", "Setting", "bare_matrix", "matrix_from_table", "merge_matrices"]
+
+Real = NDArray[np.float64]
+
+
+@dataclass(frozen=True, order=True)
+class Setting:
+    """A model, what its cells changed (as JSON, keys sorted), and the protocol that they were run under."""
+
+    model: str
+    hyperparameters: str = "{}"
+    protocol: str = ""
+
+    @property
+    def label(self) -> str:
+        """Model and hyperparameters, as people read them."""
+        return " ".join([self.model, *(f"{name}={value}" for name, value in self.values.items())])
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The hyperparameters by name."""
+        found: dict[str, Any] = json.loads(self.hyperparameters or "{}")
+        return found
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PerformanceMatrix:
+    """Mean scores ``[graphs, settings]`` of one metric, NaN where nothing has finished.
+
+    ``run_ids [graphs, settings]`` are tuples of the runs behind each mean, ``seconds`` what one of them took, and
+    ``spread`` the standard deviation over seeds, NaN below two of them.
+    """
+
+    graphs: tuple[str, ...]
+    settings: tuple[Setting, ...]
+    scores: Real
+    metric: str
+    direction: Direction
+    run_ids: NDArray[np.object_]
+    seconds: Real
+    spread: Real
+
+    @property
+    def signed(self) -> Real:
+        """Scores where higher is better, whatever the direction of the metric."""
+        return self.scores if self.direction is Direction.up else -self.scores
+
+    @property
+    def n_known(self) -> int:
+        """Cells that have a score."""
+        return int(np.isfinite(self.scores).sum())
+
+    def without(self, graph: str) -> PerformanceMatrix:
+        """Return the matrix without a graph, which may be absent already."""
+        return self.take([name for name in self.graphs if name != graph])
+
+    def take(self, graphs: Sequence[str]) -> PerformanceMatrix:
+        """Return the rows of some graphs, and the settings that any of them knows."""
+        for name in graphs:
+            if name not in self.graphs:
+                raise BadValue("a graph of the matrix", name, ", ".join(self.graphs))
+        rows = np.array([self.graphs.index(name) for name in graphs], dtype=np.int64)
+        kept = np.flatnonzero(np.isfinite(self.scores[rows]).any(axis=0))
+        return replace(
+            self,
+            graphs=tuple(graphs),
+            settings=tuple(self.settings[column] for column in kept),
+            scores=self.scores[np.ix_(rows, kept)],
+            run_ids=self.run_ids[np.ix_(rows, kept)],
+            seconds=self.seconds[np.ix_(rows, kept)],
+            spread=self.spread[np.ix_(rows, kept)],
+        )
+
+    def __str__(self) -> str:
+        share = self.n_known / max(self.scores.size, 1)
+        shape = f"{len(self.graphs)} graphs x {len(self.settings)} settings"
+        return f"{shape}, {self.metric}, {self.n_known} cells known ({share:.0%})"
+
+
+def matrix_from_table(
+    table: pd.DataFrame, task_type: TaskType | str, *, metric: str = "", protocol: str = ""
+) -> PerformanceMatrix:
+    """Return the matrix of a results table for a kind of problem.
+
+    Without ``metric``, the one that most tasks of that kind have; without ``protocol``, all of them, as settings of
+    their own. Failed cells are missing. A task counts by the number of epochs that most of its cells have, and by the
+    latest version of its data.
+    """
+    task_type = TaskType(task_type)
+    kind = table[(table["task_type"] == task_type) & (table["status"] == "finished") & table["score"].notna()]
+    if protocol:
+        kind = kind[kind["protocol"] == protocol]
+    if kind.empty:
+        under = f" under protocol {protocol}" if protocol else ""
+        raise NothingToCompare(f"no finished cell of {task_type}{under}")
+    chosen = metric or str(kind.groupby("metric")["task"].nunique().sort_values(kind="stable").index[-1])
+    rows = _comparable(kind[kind["metric"] == chosen])
+    if rows.empty:
+        raise BadValue("metric", metric, ", ".join(sorted(set(kind["metric"]))))
+    labels = zip(rows["model"], rows["hyperparameters"], rows["protocol"], strict=True)
+    owners = [Setting(model, values or "{}", name) for model, values, name in labels]
+    graphs, settings = tuple(sorted(set(rows["task"]))), tuple(sorted(set(owners)))
+    matrix = bare_matrix(graphs, settings, chosen, Direction(rows["direction"].iloc[0]))
+    places = pd.DataFrame(
+        {"row": [graphs.index(task) for task in rows["task"]], "column": [settings.index(one) for one in owners]},
+        index=rows.index,
+    )
+    for (row, column), found in rows.groupby([places["row"], places["column"]]):
+        matrix.scores[row, column] = found["score"].mean()
+        matrix.seconds[row, column] = found["seconds"].mean()
+        matrix.spread[row, column] = found["score"].std(ddof=1)
+        matrix.run_ids[row, column] = tuple(found["run_id"])
+    return matrix
+
+
+def bare_matrix(
+    graphs: Sequence[str], settings: Sequence[Setting], metric: str, direction: Direction
+) -> PerformanceMatrix:
+    """Return a matrix in which nothing is known."""
+    shape = (len(graphs), len(settings))
+    run_ids = np.empty(shape, dtype=object)
+    for place in np.ndindex(shape):
+        run_ids[place] = ()
+    unknown = [np.full(shape, np.nan) for _ in range(3)]
+    return PerformanceMatrix(
+        graphs=tuple(graphs),
+        settings=tuple(settings),
+        scores=unknown[0],
+        metric=metric,
+        direction=direction,
+        run_ids=run_ids,
+        seconds=unknown[1],
+        spread=unknown[2],
+    )
+
+
+def merge_matrices(first: PerformanceMatrix, second: PerformanceMatrix) -> PerformanceMatrix:
+    """Return both matrices as one; where both know a cell, the first one's counts. Metrics must be the same."""
+    if (first.metric, first.direction) != (second.metric, second.direction):
+        raise BadValue("metric of the second matrix", second.metric, f"{first.metric}, as in the first")
+    graphs = tuple(dict.fromkeys([*first.graphs, *second.graphs]))
+    settings = tuple(dict.fromkeys([*first.settings, *second.settings]))
+    merged = bare_matrix(graphs, settings, first.metric, first.direction)
+    for matrix in (second, first):
+        rows = np.array([graphs.index(name) for name in matrix.graphs], dtype=np.int64)
+        at = np.ix_(rows, np.array([settings.index(one) for one in matrix.settings], dtype=np.int64))
+        known = np.isfinite(matrix.scores)
+        for name in ("scores", "seconds", "spread", "run_ids"):
+            whole, part = getattr(merged, name), getattr(matrix, name)
+            whole[at] = np.where(known, part, whole[at])
+    return merged
+
+
+def _comparable(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of each task that were trained for its usual number of epochs, on the latest of its data.
+
+    Tasks whose data are drawn anew for every seed have data of their own for each.
+    """
+    usual = rows.groupby("task")["epochs"].transform(lambda epochs: epochs.mode().max())
+    rows = rows[rows["epochs"] == usual]
+    latest = rows.groupby(["task", "seed"])["start_time"].transform("max")
+    newest = rows[rows["start_time"] == latest].drop_duplicates(["task", "seed"])
+    pairs = set(zip(newest["task"], newest["seed"], newest["dataset_digest"], strict=True))
+    return rows[[key in pairs for key in zip(rows["task"], rows["seed"], rows["dataset_digest"], strict=True)]]

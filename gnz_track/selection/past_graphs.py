@@ -1,0 +1,91 @@
+"""Features of the graphs that a store has scores for, each computed once and kept beside the data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gnz_track.datasets.card import CARD, read_card
+from gnz_track.datasets.catalogue import TASKS
+from gnz_track.datasets.frozen import open_frozen
+from gnz_track.selection.features.feature_sets import FEATURE_SETS
+from gnz_track.selection.graph_sources import describe_frozen
+
+__all__ = ["features_of_tasks"]
+
+Real = NDArray[np.float64]
+# Not a name that a dataset may have.
+KEPT = ".features"
+
+
+def features_of_tasks(table: pd.DataFrame, tasks: Iterable[str], *, name: str, home: Path) -> dict[str, Real]:
+    """Return the features of those tasks of a results table whose data, or whose kept features, are on this machine.
+
+    A task whose data differ from seed to seed is described by one of its datasets, the same every time.
+    """
+    digests = {task: sorted(set(found)) for task, found in table.groupby("task")["dataset_digest"]}
+    folders: dict[str, Path] | None = None
+    described: dict[str, Real] = {}
+    for task in tasks:
+        found = next((kept for digest in digests[task] if (kept := _read(home, digest, name)) is not None), None)
+        if found is None:
+            # Cards are read where something is missing, and once.
+            folders = _folders_by_digest(home) if folders is None else folders
+            found = _compute(task, digests[task], folders, name=name, home=home)
+        if found is not None:
+            described[task] = found
+    return described
+
+
+def _compute(task: str, digests: Iterable[str], folders: Mapping[str, Path], *, name: str, home: Path) -> Real | None:
+    digest = next((digest for digest in digests if digest in folders), None)
+    if digest is None:
+        return None
+    posed = TASKS.get(task) if task in TASKS else None
+    opened = describe_frozen(task, open_frozen(folders[digest]), posed)
+    found = FEATURE_SETS.get(name).compute(opened.parts)
+    _write(home, digest, name, found)
+    return found
+
+
+def _folders_by_digest(home: Path) -> dict[str, Path]:
+    found = {}
+    for path in sorted(home.glob(f"*/**/{CARD}")):
+        try:
+            found[read_card(path).digest] = path.parent
+        except (ValueError, OSError):
+            # A card that does not read says nothing of any digest; whoever opens its dataset is told.
+            continue
+    return found
+
+
+def _file(home: Path, digest: str, name: str) -> Path:
+    return home / KEPT / f"{digest}-{FEATURE_SETS.get(name).label}.json"
+
+
+def _read(home: Path, digest: str, name: str) -> Real | None:
+    try:
+        kept = json.loads(_file(home, digest, name).read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    wanted = FEATURE_SETS.get(name).names
+    is_whole = isinstance(kept, dict) and list(kept) == list(wanted)
+    return np.array(list(kept.values()), dtype=np.float64) if is_whole else None
+
+
+def _write(home: Path, digest: str, name: str, found: Real) -> None:
+    file = _file(home, digest, name)
+    values = dict(zip(FEATURE_SETS.get(name).names, found.tolist(), strict=True))
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = file.with_name(file.name + ".part")
+        unfinished.write_text(json.dumps(values), encoding="utf-8")
+        unfinished.replace(file)
+    except OSError:
+        # A folder that cannot be written costs a second the next time, and nothing else.
+        return

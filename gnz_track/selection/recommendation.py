@@ -1,0 +1,196 @@
+"""Which model for this graph, now: settings ranked by what was measured on past graphs, without any training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnz_track.datasets.homes import data_home
+from gnz_track.errors import BadValue
+from gnz_track.kinds import Direction, TaskType
+from gnz_track.selection.evidence import Evidence, gather_evidence
+from gnz_track.selection.expectations import Expectation, expect_scores
+from gnz_track.selection.features.feature_sets import FEATURE_SETS
+from gnz_track.selection.graph_sources import OpenedGraph, open_graph
+from gnz_track.selection.matrix import Setting
+from gnz_track.selection.selectors.catalogue import fit_selector
+from gnz_track.selection.selectors.forest_neighbours import weigh_past_graphs
+from gnz_track.stats.power import seeds_needed
+from gnz_track.store.address import Address, parse_address
+
+__all__ = ["RankedSetting", "Recommendation", "recommend"]
+
+SELECTOR, FEATURES = "forest_neighbours", "task"
+N_REASONS, FEWEST_SEEDS, MOST_SEEDS = 3, 5, 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankedSetting:
+    """One setting: what to expect of it, why, and what a run of it would take.
+
+    ``expected`` is a score of the metric, ``low`` and ``high`` bound it at the level of the recommendation; they are
+    None where too few past graphs are known. ``n_past`` counts the past graphs on which it was run, ``seconds`` is
+    what one seed may take.
+    """
+
+    rank: int
+    setting: Setting
+    expected: float
+    low: float | None
+    high: float | None
+    n_past: int
+    seconds: float | None
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recommendation:
+    """Settings in order, the past graphs that speak for them, and what it takes to confirm the first against others.
+
+    ``neighbours`` are past graphs with their weights, heaviest first. ``n_seeds`` is how many seeds show the expected
+    difference between the first two in four of five cases; ``notes`` are sentences for the user.
+    """
+
+    graph: str
+    task_type: TaskType
+    metric: str
+    direction: Direction
+    level: float
+    ranking: tuple[RankedSetting, ...]
+    neighbours: tuple[tuple[str, float], ...]
+    n_graphs: int
+    n_seeds: int
+    notes: tuple[str, ...] = ()
+
+    def minutes(self, k: int) -> float | None:
+        """Return how long a confirmation of the first ``k`` may take, one after another; None where unknown."""
+        known = [one.seconds for one in self.ranking[:k] if one.seconds is not None]
+        return sum(known) / len(known) * min(k, len(self.ranking)) * self.n_seeds / 60 if known else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values, for files and programs."""
+        plain = asdict(self)
+        plain["ranking"] = [
+            {
+                **asdict(one),
+                "setting": {"model": one.setting.model, **dict(one.setting.values)},
+                "protocol": one.setting.protocol,
+            }
+            for one in self.ranking
+        ]
+        return plain | {"task_type": str(self.task_type), "direction": str(self.direction)}
+
+
+def recommend(
+    graph: object,
+    task_type: TaskType | str | None = None,
+    *,
+    store: str | Address = "",
+    home: str | Path | None = None,
+    mirror: str | Path | None = None,
+    is_unseen: bool = False,
+    seed: int = 0,
+) -> Recommendation:
+    """Rank all settings that a store knows for a kind of problem by what to expect of them on a graph.
+
+    ``graph`` is a path, a name of the catalogue, a PyG ``Data``, a list of them, or a networkx graph; a task by name
+    brings its kind of problem. ``is_unseen`` leaves out what was run on this very task. Nothing is trained.
+    """
+    folder = Path(home).expanduser().absolute() if home else data_home()
+    opened = open_graph(graph, home=folder, mirror=mirror)
+    wanted = _choose_task_type(opened, task_type)
+    address = store if isinstance(store, Address) else parse_address(store)
+    left_out = opened.name if is_unseen and opened.task is not None else ""
+    evidence = gather_evidence(address, wanted, features=FEATURES, home=folder, without=left_out)
+    return rank_settings(opened, evidence, seed=seed)
+
+
+def rank_settings(opened: OpenedGraph, evidence: Evidence, *, seed: int = 0) -> Recommendation:
+    """Return the recommendation for an opened graph from what is known of others."""
+    matrix = evidence.matrix
+    own = FEATURE_SETS.get(FEATURES).compute(opened.parts)[None]
+    fitted = fit_selector(SELECTOR, evidence.features, matrix.signed, seed=seed)
+    scores = fitted.predict(own)[0]
+    weights = weigh_past_graphs(fitted.arrays, np.nan_to_num(own))[0]
+    expected = expect_scores(matrix, fitted.arrays, weights)
+    order = np.argsort(-scores, kind="stable")
+    seconds = _expect_seconds(evidence, weights, opened.parts.network.n_nodes + opened.parts.network.n_edges)
+    ranking = tuple(
+        RankedSetting(
+            rank=place + 1,
+            setting=matrix.settings[column],
+            expected=float(expected.scores[column]),
+            low=expected.low(column),
+            high=expected.high(column),
+            n_past=int(np.isfinite(matrix.scores[:, column]).sum()),
+            seconds=seconds[column],
+            why=_explain(evidence, weights, int(column)),
+        )
+        for place, column in enumerate(order)
+    )
+    heaviest = np.argsort(-weights, kind="stable")
+    return Recommendation(
+        graph=opened.name,
+        task_type=evidence.task_type,
+        metric=matrix.metric,
+        direction=matrix.direction,
+        level=expected.level,
+        ranking=ranking,
+        neighbours=tuple((matrix.graphs[row], float(weights[row])) for row in heaviest if weights[row] > 0),
+        n_graphs=len(matrix.graphs),
+        n_seeds=_count_seeds(evidence, expected, order),
+        notes=evidence.notes,
+    )
+
+
+def _choose_task_type(opened: OpenedGraph, given: TaskType | str | None) -> TaskType:
+    if given is not None:
+        return TaskType(given)
+    if opened.task is None:
+        raise BadValue("task type", None, ", ".join(TaskType), command="--task-type node_cls")
+    return opened.task.task_type
+
+
+def _explain(evidence: Evidence, weights: NDArray[np.float64], column: int) -> str:
+    """Say what place a setting took on the heaviest of the past graphs that know it."""
+    signed = evidence.matrix.signed
+    reasons = []
+    for row in np.argsort(-weights, kind="stable"):
+        own = signed[row, column]
+        if weights[row] > 0 and np.isfinite(own):
+            known = signed[row][np.isfinite(signed[row])]
+            place = int(np.sum(known > own)) + 1
+            reasons.append(f"{place} of {len(known)} on {evidence.matrix.graphs[row]} ({weights[row]:.2f})")
+        if len(reasons) == N_REASONS:
+            break
+    return ", ".join(reasons) or "never run on a similar graph: filled in from the others"
+
+
+def _expect_seconds(evidence: Evidence, weights: NDArray[np.float64], size: int) -> list[float | None]:
+    """Return seconds of one seed per setting: those on past graphs, in proportion to nodes and edges."""
+    seconds = evidence.matrix.seconds * (size / np.maximum(evidence.sizes, 1))[:, None]
+    known = np.isfinite(seconds)
+    totals = np.where(known, weights[:, None], 0).sum(axis=0)
+    means = np.where(known, weights[:, None] * np.nan_to_num(seconds), 0).sum(axis=0) / np.where(totals > 0, totals, 1)
+    return [float(mean) if total > 0 else None for mean, total in zip(means, totals, strict=True)]
+
+
+def _count_seeds(evidence: Evidence, expected: Expectation, order: NDArray[np.int64]) -> int:
+    """Return how many seeds show the expected difference of the first two, within what anybody would run."""
+    spread = evidence.matrix.spread[np.isfinite(evidence.matrix.spread) & (evidence.matrix.spread > 0)]
+    if len(order) < 2 or not len(spread):
+        return FEWEST_SEEDS
+    gap = abs(float(expected.scores[order[0]] - expected.scores[order[1]]))
+    # Two settings differ by the noise of both.
+    needed = seeds_needed(gap / (float(np.median(spread)) * 2**0.5), most=MOST_SEEDS) if gap > 0 else None
+    return min(max(needed or MOST_SEEDS, FEWEST_SEEDS), MOST_SEEDS)
+
+
+def list_settings(recommendation: Recommendation, models: Sequence[str] = ()) -> list[Mapping[str, Any]]:
+    """Return the hyperparameters of ranked settings, of some models or of all, best first."""
+    return [one.setting.values for one in recommendation.ranking if not models or one.setting.model in models]

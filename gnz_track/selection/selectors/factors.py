@@ -1,0 +1,66 @@
+"""Non-negative factors of a matrix of which only some entries are known."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnz_track.selection.selectors.lessons import Real
+
+__all__ = ["complete", "factorise"]
+
+N_STEPS, FLOOR = 100, 1e-5
+N_ROUNDS, SHRINKAGE, CHANGE = 60, 1.0, 1e-4
+
+
+def factorise(scores: Real, rank: int, generator: np.random.Generator) -> tuple[Real, Real]:
+    """Return factors ``[n, rank]`` and ``[rank, m]`` whose product is near the known scores, which are at least 0.
+
+    Multiplicative updates for weighted squares (Lee and Seung, 2001; Blondel et al., 2007), 100 steps from random
+    factors of graphs and the settings' factors that fit these best.
+    """
+    known: NDArray[np.float64] = np.isfinite(scores).astype(np.float64)
+    filled = np.where(known > 0, scores, 0.0)
+    graphs = generator.uniform(0, 1, (len(scores), rank))
+    settings = np.maximum(np.linalg.lstsq(graphs, filled, rcond=None)[0], FLOOR)
+    for _ in range(N_STEPS):
+        graphs *= (filled @ settings.T) / ((known * (graphs @ settings)) @ settings.T + FLOOR)
+        graphs = np.maximum(graphs, FLOOR)
+        settings *= (graphs.T @ filled) / (graphs.T @ (known * (graphs @ settings)) + FLOOR)
+        settings = np.maximum(settings, FLOOR)
+    return graphs, settings
+
+
+def complete(scores: Real) -> Real:
+    """Return scores ``[n, m]`` with unknown ones filled in: graph and setting means, and a matrix of low rank.
+
+    Singular values of what the means leave are shrunk towards 0 until what is filled in stays (Mazumder et al., 2010),
+    after the spread of every graph is made one: graphs differ in how much the choice of a setting matters.
+    """
+    known = np.isfinite(scores)
+    if known.all():
+        return scores.copy()
+    centred = np.where(known, scores - _row_means(scores, known), 0.0)
+    counts = known.sum(axis=1, keepdims=True)
+    spread = np.sqrt((centred**2).sum(axis=1, keepdims=True) / np.maximum(counts, 1))
+    spread = np.where(spread > 0, spread, 1)
+    unit = centred / spread
+    # Few observations pull a setting's mean towards 0.
+    columns = np.where(known, unit, 0).sum(axis=0) / (known.sum(axis=0) + 1)
+    left = np.where(known, unit - columns, 0.0)
+    filled = left
+    for _ in range(N_ROUNDS):
+        u, sizes, v = np.linalg.svd(filled, full_matrices=False)
+        low = (u * np.maximum(sizes - SHRINKAGE * np.sqrt(counts.mean() / known.shape[1]), 0)) @ v
+        following = np.where(known, left, low)
+        is_settled = np.abs(following - filled).max() < CHANGE
+        filled = following
+        if is_settled:
+            break
+    whole = (filled + columns) * spread + _row_means(scores, known)
+    return np.where(known, scores, whole)
+
+
+def _row_means(scores: Real, known: NDArray[np.bool_]) -> Real:
+    totals = np.where(known, scores, 0).sum(axis=1, keepdims=True)
+    return np.asarray(totals / np.maximum(known.sum(axis=1, keepdims=True), 1))

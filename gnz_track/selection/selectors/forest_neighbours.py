@@ -1,0 +1,88 @@
+"""Our own selector: past graphs weigh in by how often a forest of random trees puts them beside the new one.
+
+The trees are grown on features to tell apart graphs on which other settings win, so that they find out which features
+matter; the answer is a weighted mean over past graphs (Lin and Jeon, 2006), and so are its spread and its reasons. Each
+tree leaves out about a third of the graphs; what it says of those is honest, and measures how far answers are off.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import ExtraTreesRegressor
+
+from gnz_track.selection.selectors.factors import complete
+from gnz_track.selection.selectors.forests import find_leaves, forest_arrays
+from gnz_track.selection.selectors.lessons import Arrays, Lesson, Real, Selector
+
+__all__ = ["ROWS", "weigh_past_graphs", "weigh_themselves"]
+
+N_TREES, SHARE_OF_FEATURES = 200, 0.3
+
+
+def _fit(lesson: Lesson) -> Arrays:
+    scores = complete(lesson.scores)
+    wanted = _wanted(scores)
+    forest = ExtraTreesRegressor(
+        N_TREES, max_features=SHARE_OF_FEATURES, bootstrap=True, random_state=lesson.seed % 2**32
+    )
+    features = _signed_logarithm(lesson.features)
+    forest.fit(features, np.concatenate([part / max(float(part.std()), 1e-12) for part in wanted], axis=1))
+    arrays = forest_arrays(forest, with_values=False)
+    n = len(features)
+    drawn = np.stack([np.bincount(rows, minlength=n) for rows in forest.estimators_samples_], axis=1)
+    return arrays | {
+        "leaves": find_leaves(arrays, features),
+        "drawn": drawn.astype(np.int16),
+        "wanted": np.sum(wanted, axis=0),
+        "scores": scores,
+    }
+
+
+def _predict(arrays: Arrays, features: Real) -> Real:
+    return np.asarray(weigh_past_graphs(arrays, features) @ arrays["wanted"])
+
+
+def weigh_past_graphs(arrays: Arrays, features: Real) -> Real:
+    """Return the weight of each past graph for each new one ``[new, past]``; rows sum to 1."""
+    leaves = find_leaves(arrays, _signed_logarithm(features))
+    used = np.ones((len(leaves), leaves.shape[1]), dtype=bool)
+    return _weigh(leaves, arrays, used)
+
+
+def weigh_themselves(arrays: Arrays) -> Real:
+    """Return the same for past graphs, by those trees only that have not seen the graph in question."""
+    return _weigh(arrays["leaves"], arrays, arrays["drawn"] == 0)
+
+
+def _weigh(leaves: NDArray[np.int64], arrays: Arrays, used: NDArray[np.bool_]) -> Real:
+    weights = np.zeros((len(leaves), len(arrays["leaves"])))
+    for tree in range(leaves.shape[1]):
+        beside = (leaves[:, tree, None] == arrays["leaves"][:, tree]) * arrays["drawn"][:, tree]
+        weights += used[:, tree, None] * beside / np.maximum(beside.sum(axis=1, keepdims=True), 1)
+    totals = weights.sum(axis=1, keepdims=True)
+    even = np.full_like(weights, 1 / weights.shape[1])
+    return np.where(totals > 0, weights / np.where(totals > 0, totals, 1), even)
+
+
+def _wanted(scores: Real) -> tuple[Real, Real]:
+    """Return scores from 0 (worst on the graph) to 1 (best), and one over the rank: for the mean, and for the first."""
+    low, high = scores.min(axis=1, keepdims=True), scores.max(axis=1, keepdims=True)
+    unit = (scores - low) / np.where(high > low, high - low, 1)
+    ranks = np.argsort(np.argsort(-scores, axis=1, kind="stable"), axis=1, kind="stable")
+    return unit, 1 / (1 + ranks)
+
+
+def _signed_logarithm(features: Real) -> Real:
+    return np.asarray(np.sign(features) * np.log1p(np.abs(features)))
+
+
+ROWS = (
+    Selector(
+        name="forest_neighbours",
+        fit=_fit,
+        predict=_predict,
+        description="a mean over past graphs, weighted by a forest grown to tell apart which settings win (default)",
+        is_scaled=False,
+    ),
+)

@@ -1,0 +1,156 @@
+"""MetaGL (Park et al., 2023): ranking by a network over a graph of past graphs and settings, alike ones tied.
+
+A new graph hears its likes and is heard by nobody, so that an answer does not depend on what else is asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from sklearn.ensemble import RandomForestRegressor
+from torch import Tensor
+
+from gnz_track.selection.ranking_metrics import area_under_curve, reciprocal_rank
+from gnz_track.selection.selectors.factors import factorise
+from gnz_track.selection.selectors.forests import forest_arrays, predict_forest
+from gnz_track.selection.selectors.lessons import Arrays, Lesson, Real, Selector
+from gnz_track.selection.selectors.meta_gl_layers import MetaNetwork, Ties
+from gnz_track.selection.selectors.networks import Stopping, arrays_of, hold_out, load_arrays, seeded_network
+from gnz_track.selection.selectors.similar_graphs import normalise
+
+__all__ = ["ROWS"]
+
+RANK, NEIGHBOURS, N_TREES = 64, 30, 100
+EPOCHS, PATIENCE, BATCH, LEARNING_RATE, WEIGHT_DECAY = 500, 50, 80, 7.5e-4, 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class _Past:
+    """What new graphs are tied to: features with their logarithms, factors of graphs and of settings, the forest."""
+
+    features: Real
+    factors: Real
+    settings: Real
+    forest: Arrays
+
+    def inputs(self, features: Real, factors: Real) -> Tensor:
+        """Return what the network sees of graphs."""
+        return torch.from_numpy(np.concatenate([features, factors], axis=1)).float()
+
+    def ties(self, features: Real, factors: Real) -> Ties:
+        """Return which past graphs and settings each graph hears, 30 of each relation."""
+        return {
+            "by_features": _nearest(features, self.features),
+            "by_factors": _nearest(factors, self.factors),
+            "of_setting": _nearest(factors, self.settings),
+        }
+
+    def own_ties(self) -> Ties:
+        """Return all ties among past graphs and settings."""
+        return {
+            **self.ties(self.features, self.factors),
+            "of_graph": _nearest(self.settings, self.factors),
+            "of_settings": _nearest(self.settings, self.settings),
+        }
+
+
+def _fit(lesson: Lesson) -> Arrays:
+    low, high = (f(lesson.scores, axis=1, keepdims=True) for f in (np.nanmin, np.nanmax))
+    scores = 1 + 10 * (lesson.scores - low) / np.where(high > low, high - low, 1)
+    train, held = hold_out(len(scores), 0.3, lesson.seed)
+    past = _look_back(_with_logarithms(lesson.features)[train], scores[train], lesson.seed)
+    network = seeded_network(lambda: MetaNetwork(past.features.shape[1], past.factors.shape[1]), lesson.seed)
+
+    arrays = _train(network, past, scores[train], (lesson.features[held], lesson.scores[held]), lesson.seed)
+    return arrays | _pack(past)
+
+
+def _look_back(features: Real, scores: Real, seed: int) -> _Past:
+    rank = min(RANK, *scores.shape)
+    factors, settings = factorise(scores, rank, np.random.default_rng(seed))
+    forest = RandomForestRegressor(N_TREES, random_state=seed % 2**32, max_features=1 / 3).fit(features, factors)
+    return _Past(features, factors, settings.T, forest_arrays(forest))
+
+
+def _train(network: MetaNetwork, past: _Past, scores: Real, held: tuple[Real, Real], seed: int) -> Arrays:
+    optimiser = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    graphs, settings = past.inputs(past.features, past.factors), torch.from_numpy(past.settings).float()
+    ties, y = past.own_ties(), torch.from_numpy(scores).float()
+    generator, stop = np.random.default_rng([seed, 1]), Stopping(PATIENCE)
+    held_features = _with_logarithms(held[0])
+    held_factors = predict_forest(past.forest, held_features)
+    new, new_ties = past.inputs(held_features, held_factors), past.ties(held_features, held_factors)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        for epoch in range(EPOCHS):
+            network.train()
+            for rows in np.array_split(generator.permutation(len(y)), max(1, round(len(y) / BATCH))):
+                optimiser.zero_grad()
+                last = network.spread(network.start(graphs, settings), ties)[-1]
+                _list_loss(last["graph"][rows] @ last["setting"].T, y[rows]).backward()
+                optimiser.step()
+            network.eval()
+            with torch.no_grad():
+                states = network.spread(network.start(graphs, settings), ties)
+                found = (network.attach(new, states, new_ties) @ states[-1]["setting"].T).double().numpy()
+            good = (np.nanmean(area_under_curve(held[1], found)) + np.nanmean(reciprocal_rank(held[1], found))) / 2
+            if stop.is_over(epoch, float(good), network):
+                break
+    return dict(stop.arrays) or arrays_of(network)
+
+
+def _list_loss(predicted: Tensor, scores: Tensor) -> Tensor:
+    """Return the cross entropy between both softmaxes over known settings (ListNet: Cao et al., 2007)."""
+    known = torch.isfinite(scores)
+    wanted = torch.softmax(scores.masked_fill(~known, -torch.inf), dim=1)
+    logs = torch.log_softmax(predicted.masked_fill(~known, -torch.inf), dim=1).masked_fill(~known, 0)
+    return -(wanted * logs).sum(dim=1).mean()
+
+
+def _predict(arrays: Arrays, features: Real) -> Real:
+    past = _unpack(arrays)
+    sizes = (past.features.shape[1], past.factors.shape[1])
+    network = load_arrays(seeded_network(lambda: MetaNetwork(*sizes), 0), arrays)
+    features = _with_logarithms(features)
+    factors = predict_forest(past.forest, features)
+    with torch.no_grad():
+        start = network.start(past.inputs(past.features, past.factors), torch.from_numpy(past.settings).float())
+        states = network.spread(start, past.own_ties())
+        own = network.attach(past.inputs(features, factors), states, past.ties(features, factors))
+        return (own @ states[-1]["setting"].T).double().numpy()  # type: ignore[no-any-return]
+
+
+def _with_logarithms(features: Real) -> Real:
+    # Features of new graphs may lie a little below those seen.
+    return np.concatenate([features, np.log1p(np.maximum(features, 0))], axis=1)
+
+
+def _nearest(rows: Real, columns: Real) -> Tensor:
+    """Return where the 30 most similar columns of each row are, by cosine ``[rows, columns]``."""
+    likeness = normalise(rows) @ normalise(columns).T
+    n = min(NEIGHBOURS, likeness.shape[1])
+    tie = np.zeros(likeness.shape, dtype=bool)
+    np.put_along_axis(tie, np.argsort(-likeness, axis=1, kind="stable")[:, :n], True, axis=1)  # noqa: FBT003
+    return torch.from_numpy(tie)
+
+
+def _pack(past: _Past) -> Arrays:
+    whole: Arrays = {"past.features": past.features, "past.factors": past.factors, "past.settings": past.settings}
+    return whole | {f"forest.{name}": array for name, array in past.forest.items()}
+
+
+def _unpack(arrays: Arrays) -> _Past:
+    forest = {name.removeprefix("forest."): array for name, array in arrays.items() if name.startswith("forest.")}
+    return _Past(arrays["past.features"], arrays["past.factors"], arrays["past.settings"], forest)
+
+
+ROWS = (
+    Selector(
+        name="meta_gl",
+        fit=_fit,
+        predict=_predict,
+        description="attention over a graph of past graphs and settings (Park et al., 2023)",
+    ),
+)

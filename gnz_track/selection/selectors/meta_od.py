@@ -1,0 +1,103 @@
+"""MetaOD (Zhao et al., 2021): factors that rank the settings of each graph, and a forest from features to them.
+
+The published code overwrites what the forest is fitted on with what it is to predict; here both are kept apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestRegressor
+
+from gnz_track.selection.ranking_metrics import gain_at_one
+from gnz_track.selection.selectors.forests import forest_arrays, predict_forest
+from gnz_track.selection.selectors.lessons import Arrays, Lesson, Real, Selector
+from gnz_track.selection.selectors.networks import hold_out
+
+__all__ = ["ROWS"]
+
+Whole = NDArray[np.int64]
+RANK, EPOCHS, PATIENCE, GAIN = 32, 10, 5, 1e-3
+SLOWEST, FASTEST, OFFSET = 0.1, 1.05, 1.5
+N_TREES, DEPTH = 100, 10
+
+
+@dataclass(eq=False)
+class _Factors:
+    """Vectors of graphs ``[n, rank]`` and of settings ``[m, rank]``."""
+
+    graphs: Real
+    settings: Real
+
+    def learn(self, row: int, scores: Real, rate: float) -> None:
+        """Move the factors of one graph and of its known settings towards its ranking."""
+        known = np.flatnonzero(np.isfinite(scores))
+        own, others = self.graphs[row].copy(), self.settings[known]
+        wins = expit(others @ own - (others @ own)[:, None])
+        np.fill_diagonal(wins, 0)
+        slopes = wins * (1 - wins)
+        ranks = wins.sum(axis=1) + OFFSET
+        weights = (10 ** scores[known] - 1) / (ranks * np.log(ranks) ** 2)
+        totals = slopes.sum(axis=1)
+        self.graphs[row] -= rate * (weights @ (slopes @ others) - (weights * totals) @ others)
+        self.settings[known] += rate * (weights * totals)[:, None] * own
+
+
+def _fit(lesson: Lesson) -> Arrays:
+    generator = np.random.default_rng(lesson.seed)
+    rank = min(RANK, *lesson.features.shape)
+    pca = PCA(rank, random_state=lesson.seed % 2**32).fit(lesson.features)
+    reduced = pca.transform(lesson.features)
+    spread = np.where(reduced.std(axis=0) > 0, reduced.std(axis=0), 1)
+    inputs = (reduced - reduced.mean(axis=0)) / spread
+    settings = generator.normal(0, np.sqrt(1 / rank), (lesson.scores.shape[1], rank))
+    factors = _Factors(inputs.copy(), settings)
+    train, held = hold_out(len(inputs), 0.2, lesson.seed)
+    arrays = _learn(factors, inputs, lesson, (train, held))
+    return arrays | {
+        "components": pca.components_,
+        "centre": pca.mean_ + pca.components_.T @ reduced.mean(axis=0),
+        "spread": spread,
+    }
+
+
+def _learn(factors: _Factors, inputs: Real, lesson: Lesson, rows: tuple[Whole, Whole]) -> Arrays:
+    train, held = rows
+    generator = np.random.default_rng([lesson.seed, 1])
+    best, idle = -np.inf, 0
+    arrays: Arrays = {}
+    for epoch in range(EPOCHS):
+        rate = SLOWEST + (FASTEST - SLOWEST) * (1 - abs(2 * epoch / EPOCHS - 1))
+        for row in generator.permutation(train):
+            factors.learn(int(row), lesson.scores[row], rate)
+        forest = RandomForestRegressor(N_TREES, max_depth=DEPTH, random_state=lesson.seed % 2**32)
+        found = forest_arrays(forest.fit(inputs[train], factors.graphs[train]))
+        gain = float(
+            np.nanmean(gain_at_one(lesson.scores[held], predict_forest(found, inputs[held]) @ factors.settings.T))
+        )
+        if gain > best:
+            arrays = {**found, "settings": factors.settings.copy()}
+        idle = idle + 1 if gain <= best * (1 + GAIN) else 0
+        best = max(best, gain)
+        if idle >= PATIENCE:
+            break
+    return arrays
+
+
+def _predict(arrays: Arrays, features: Real) -> Real:
+    inputs = (features - arrays["centre"]) @ arrays["components"].T / arrays["spread"]
+    return np.asarray(predict_forest(arrays, inputs) @ arrays["settings"].T)
+
+
+ROWS = (
+    Selector(
+        name="meta_od",
+        fit=_fit,
+        predict=_predict,
+        description="factors that rank settings, predicted by a forest (Zhao et al., 2021)",
+    ),
+)

@@ -1,0 +1,102 @@
+"""What selectors that are Torch networks share: drawing, stopping early, and turning into arrays and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from gnz_track.selection.ranking_metrics import hit_rate
+from gnz_track.selection.selectors.lessons import Arrays, Lesson, Real
+
+__all__ = ["Stopping", "arrays_of", "hold_out", "load_arrays", "masked_squares", "seeded_network", "train_by_hits"]
+
+HITS = 30
+
+
+def seeded_network(make: Callable[[], nn.Module], seed: int) -> nn.Module:
+    """Return a new network whose parameters depend on the seed alone; Torch's own generator is left as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return make()
+
+
+def arrays_of(network: nn.Module) -> Arrays:
+    """Return all parameters by name."""
+    return {name: value.detach().numpy().copy() for name, value in network.state_dict().items()}
+
+
+def load_arrays(network: nn.Module, arrays: Arrays) -> nn.Module:
+    """Return the network with these parameters, ready to predict."""
+    network.load_state_dict({name: torch.from_numpy(np.array(arrays[name])) for name in network.state_dict()})
+    return network.eval()
+
+
+def hold_out(n: int, share: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return rows to learn from and rows to stop by, at least one of each."""
+    order = np.random.default_rng(seed).permutation(n)
+    n_held = min(max(1, round(share * n)), n - 1)
+    return np.sort(order[n_held:]), np.sort(order[:n_held])
+
+
+def masked_squares(predicted: Tensor, scores: Tensor) -> Tensor:
+    """Return the mean squared error over known scores."""
+    known = torch.isfinite(scores)
+    return ((predicted - scores)[known] ** 2).mean()
+
+
+class Stopping:
+    """Whether to stop: after ``patience`` rounds without a better score; the best parameters are kept."""
+
+    def __init__(self, patience: int, *, after: int = 0) -> None:
+        self.patience, self.after = patience, after
+        self.best, self.left = -np.inf, patience
+        self.arrays: Arrays = {}
+
+    def is_over(self, epoch: int, score: float, network: nn.Module) -> bool:
+        """Take note of a score; tell whether that was the last round."""
+        if epoch < self.after:
+            return False
+        if score > self.best:
+            self.best, self.left, self.arrays = score, self.patience, arrays_of(network)
+            return False
+        self.left -= 1
+        return self.left <= 0
+
+
+def train_by_hits(network: nn.Module, lesson: Lesson, optimiser: torch.optim.Optimizer, **stopping: Any) -> Arrays:
+    """Train on the known scores of four graphs in five, full batch, and stop by the 30 best settings of the fifth.
+
+    ``stopping`` holds ``epochs``, ``patience`` and ``after``. The parameters returned are the best where training
+    stopped early, and the last where it did not, as published.
+    """
+    train, held = hold_out(len(lesson.features), 0.2, lesson.seed)
+    x = torch.from_numpy(lesson.features).float()
+    y = torch.from_numpy(lesson.scores).float()
+    stop = Stopping(stopping["patience"], after=stopping.get("after", 0))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(lesson.seed)
+        for epoch in range(stopping["epochs"]):
+            network.train()
+            optimiser.zero_grad()
+            masked_squares(network(x[train]), y[train]).backward()
+            optimiser.step()
+            network.eval()
+            with torch.no_grad():
+                predicted = network(x[held]).double().numpy()
+            hits = np.nanmean(hit_rate(lesson.scores[held], predicted, k=HITS))
+            if stop.is_over(epoch, float(hits), network):
+                return dict(stop.arrays)
+    return arrays_of(network)
+
+
+def predict_with(make: Callable[[], nn.Module], arrays: Arrays, features: Real) -> Real:
+    """Return what a network with these parameters makes of features."""
+    with torch.no_grad():
+        network = load_arrays(seeded_network(make, 0), arrays)
+        found: Real = network(torch.from_numpy(features).float()).double().numpy()
+    return found

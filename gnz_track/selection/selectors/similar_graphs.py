@@ -1,0 +1,59 @@
+"""Selectors by similar past graphs: the cluster of a graph (ISAC), its nearest neighbour (ARGOSMART)."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from gnz_track.selection.selectors.lessons import Arrays, Lesson, Real, Selector, column_means, fill_rows
+
+__all__ = ["ROWS"]
+
+N_CLUSTERS = 5
+
+
+def _fit_isac(lesson: Lesson) -> Arrays:
+    """Mean scores by cluster of features (Kadioglu et al., 2010)."""
+    n_clusters = min(N_CLUSTERS, len(np.unique(lesson.features, axis=0)))
+    clusters = KMeans(n_clusters, n_init="auto", random_state=lesson.seed % 2**32).fit(lesson.features)
+    means = np.stack([column_means(lesson.scores[clusters.labels_ == number]) for number in range(n_clusters)])
+    return {"centres": clusters.cluster_centers_, "means": means}
+
+
+def _predict_isac(arrays: Arrays, features: Real) -> Real:
+    distances = ((features[:, None] - arrays["centres"]) ** 2).sum(axis=2)
+    return np.asarray(arrays["means"][distances.argmin(axis=1)])
+
+
+def _fit_nearest(lesson: Lesson) -> Arrays:
+    """Keep features and scores (ARGOSMART: Nikolic et al., 2013)."""
+    return {"features": normalise(lesson.features), "scores": fill_rows(lesson.scores)}
+
+
+def _predict_nearest(arrays: Arrays, features: Real) -> Real:
+    likeness = normalise(features) @ arrays["features"].T
+    return np.asarray(arrays["scores"][likeness.argmax(axis=1)])
+
+
+def normalise(features: Real) -> Real:
+    """Return rows of length 1; rows of zeros stay."""
+    lengths = np.linalg.norm(features, axis=1, keepdims=True)
+    return np.asarray(features / np.where(lengths > 0, lengths, 1))
+
+
+ROWS = (
+    Selector(
+        name="isac",
+        fit=_fit_isac,
+        predict=_predict_isac,
+        description="the mean score over past graphs of the same cluster, 5 clusters (Kadioglu et al., 2010)",
+        predicts_scores=True,
+    ),
+    Selector(
+        name="argosmart",
+        fit=_fit_nearest,
+        predict=_predict_nearest,
+        description="the scores of the most similar past graph (Nikolic et al., 2013)",
+        predicts_scores=True,
+    ),
+)

@@ -1,0 +1,133 @@
+"""How a selector is tried: which graphs it learns from, what of their scores it sees, on which graphs it is scored.
+
+The five kinds of GLEMOS (Park et al., 2023). A fold holds everything: a selector is fitted anew on each, so that
+nothing of one fold's test graphs can reach another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import GroupKFold, StratifiedKFold
+
+from gnz_track.errors import BadValue
+
+__all__ = [
+    "Fold",
+    "Trial",
+    "cross_task",
+    "fold_by_groups",
+    "fold_by_numbers",
+    "fold_by_strata",
+    "hide_scores",
+    "small_to_large",
+]
+
+Real = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Graphs with features ``[n, d]`` and scores ``[n, m]``, NaN where unknown, higher is better.
+
+    ``seen`` is what of the scores may be learnt from, all of them where it is None.
+    """
+
+    features: Real
+    scores: Real
+    seen: Real | None = None
+
+    def __post_init__(self) -> None:
+        if self.features.ndim != 2 or self.scores.ndim != 2 or len(self.features) != len(self.scores):
+            shapes = f"{self.features.shape} and {self.scores.shape}"
+            raise BadValue("shapes of features and scores", shapes, "(graphs, features) and (graphs, settings)")
+
+    def take(self, rows: NDArray[np.int64]) -> Trial:
+        """Return some of the graphs."""
+        return Trial(self.features[rows], self.scores[rows], None if self.seen is None else self.seen[rows])
+
+    def hide(self, share: float, *, seed: int = 1) -> Trial:
+        """Return the trial where only a part of every row may be learnt from; all of it is still scored on."""
+        return replace(self, seen=hide_scores(self.scores, share, seed=seed))
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """What a selector learns from, and what it is scored on; ``rows`` says which graphs of the testbed these are."""
+
+    train: Trial
+    test: Trial
+    rows: NDArray[np.int64]
+
+
+def fold_by_strata(trial: Trial, strata: ArrayLike, *, n_folds: int = 5, seed: int = 1) -> list[Fold]:
+    """Return folds in which each stratum (a domain, say) is spread evenly; the published ones have 5 and seed 1."""
+    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    pairs = splitter.split(np.zeros(len(trial.scores)), np.asarray(strata))
+    return [_fold(trial, test) for _, test in pairs]
+
+
+def fold_by_groups(trial: Trial, groups: ArrayLike, *, n_folds: int | None = 5) -> list[Fold]:
+    """Return folds whose test graphs share no group with the graphs learnt from; one group each where None."""
+    groups = np.asarray(groups)
+    if n_folds is None:
+        return [_fold(trial, np.flatnonzero(groups == group)) for group in np.unique(groups)]
+    return [_fold(trial, test) for _, test in GroupKFold(n_folds).split(trial.features, groups=groups)]
+
+
+def fold_by_numbers(trial: Trial, numbers: ArrayLike) -> list[Fold]:
+    """Return folds as somebody numbered them: graph ``i`` is tested in fold ``numbers[i]``."""
+    numbers = np.asarray(numbers)
+    return [_fold(trial, np.flatnonzero(numbers == number)) for number in np.unique(numbers)]
+
+
+def small_to_large(trial: Trial, n_nodes: ArrayLike, *, limit: int = 10_000) -> list[Fold]:
+    """Return one fold: learn from graphs below ``limit`` nodes, be scored on the others."""
+    is_large = np.asarray(n_nodes) >= limit
+    if is_large.all() or not is_large.any():
+        raise BadValue("the limit of nodes", limit, "a number with graphs on both sides of it")
+    return [_fold(trial, np.flatnonzero(is_large))]
+
+
+def cross_task(source: Trial, target: Trial) -> list[Fold]:
+    """Return one fold: learn from the scores of one kind of problem, be scored on another; settings in one order.
+
+    Features are scaled within each kind of problem.
+    """
+    if source.scores.shape[1] != target.scores.shape[1]:
+        counts = f"{source.scores.shape[1]} and {target.scores.shape[1]}"
+        raise BadValue("numbers of settings", counts, "the same settings, in the same order")
+    own = Trial(scale_to_unit(source.features), source.scores)
+    other = Trial(scale_to_unit(target.features), target.scores)
+    return [Fold(own, other, np.arange(len(other.scores)))]
+
+
+def hide_scores(scores: Real, share: float, *, seed: int = 1) -> Real:
+    """Return scores with a share of every row hidden; what a smaller share hides, a larger one hides too.
+
+    The published masks have seed 1: the first ``ceil(share m)`` entries of one permutation per row.
+    """
+    if not 0 <= share < 1:
+        raise BadValue("the share of hidden scores", share, "from 0 up to but not 1")
+    generator = np.random.RandomState(seed)
+    hidden = scores.copy()
+    for row in hidden:
+        row[generator.permutation(len(row))[: int(np.ceil(share * len(row)))]] = np.nan
+    return hidden
+
+
+def scale_to_unit(features: Real) -> Real:
+    """Return features with every column from 0 to 1; constants become 0."""
+    features = np.nan_to_num(features)
+    low, span = features.min(axis=0), np.ptp(features, axis=0)
+    return np.asarray((features - low) / np.where(span > 0, span, 1))
+
+
+def _fold(trial: Trial, test: NDArray[np.int64]) -> Fold:
+    is_test = np.zeros(len(trial.scores), dtype=bool)
+    is_test[test] = True
+    learnt = trial.scores if trial.seen is None else trial.seen
+    train = Trial(trial.features[~is_test], learnt[~is_test])
+    return Fold(train, Trial(trial.features[is_test], trial.scores[is_test]), np.flatnonzero(is_test))

@@ -1,0 +1,118 @@
+"""Selectors on a testbed: fitted anew on every fold, scored per graph, and compared over graphs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gnz_track.errors import BadValue
+from gnz_track.kinds import Direction
+from gnz_track.selection.ranking_metrics import RANKING_METRICS
+from gnz_track.selection.selectors.catalogue import fit_selector
+from gnz_track.selection.testbeds import Fold
+from gnz_track.stats.effects import MeanAdvantage, mean_advantage
+from gnz_track.stats.joins import join
+from gnz_track.stats.multiple import adjust
+from gnz_track.stats.sign_flip import sign_flip
+
+__all__ = ["Advantage", "Outcome", "compare_selectors", "try_selector", "try_selectors"]
+
+Real = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Outcome:
+    """What a selector reached on the test graphs of all folds: name of a metric -> one number per graph ``[graphs]``.
+
+    ``rows`` says which graphs of the testbed these are, in the same order.
+    """
+
+    selector: str
+    scores: Mapping[str, Real]
+    rows: NDArray[np.int64]
+    seconds: float
+
+    def mean(self, metric: str) -> float:
+        """Return the mean over graphs."""
+        return float(np.nanmean(self.scores[metric]))
+
+    def standard_error(self, metric: str) -> float:
+        """Return the standard error of that mean."""
+        found = self.scores[metric]
+        n = int(np.isfinite(found).sum())
+        return float(np.nanstd(found, ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advantage:
+    """How much better one selector is than another on the same graphs; p is adjusted for the family."""
+
+    selector: str
+    other: str
+    metric: str
+    advantage: MeanAdvantage
+    p: float | None
+    p_adjusted: float | None
+
+
+def try_selector(
+    name: str, folds: Sequence[Fold], *, seed: int = 1337, bounds: tuple[Real, Real] | None = None
+) -> Outcome:
+    """Fit a selector anew on each fold and score what it predicts for the fold's test graphs.
+
+    ``bounds`` scale features by more graphs than those learnt from, as published figures do.
+    """
+    started = time.perf_counter()
+    found: dict[str, list[Real]] = {metric: [] for metric in RANKING_METRICS}
+    for fold in folds:
+        fitted = fit_selector(name, fold.train.features, fold.train.scores, seed=seed, bounds=bounds)
+        predicted = fitted.predict(fold.test.features)
+        for metric, (score, _) in RANKING_METRICS.items():
+            found[metric].append(score(fold.test.scores, predicted))
+    scores = {metric: np.concatenate(values) for metric, values in found.items()}
+    rows = np.concatenate([fold.rows for fold in folds])
+    return Outcome(selector=name, scores=scores, rows=rows, seconds=time.perf_counter() - started)
+
+
+def try_selectors(names: Sequence[str], folds: Sequence[Fold], *, seed: int = 1337) -> list[Outcome]:
+    """Return :func:`try_selector` of several on the same folds."""
+    return [try_selector(name, folds, seed=seed) for name in names]
+
+
+def compare_selectors(outcomes: Sequence[Outcome], against: str, *, metric: str = "mrr") -> list[Advantage]:
+    """Compare one selector with each other one, paired over graphs: sign-flip tests, adjusted by Holm."""
+    if metric not in RANKING_METRICS:
+        raise BadValue("metric of a ranking", metric, ", ".join(RANKING_METRICS))
+    by_name = {outcome.selector: outcome for outcome in outcomes}
+    if against not in by_name:
+        raise BadValue("the selector to compare with", against, ", ".join(by_name))
+    direction = Direction.up if RANKING_METRICS[metric][1] else Direction.down
+    first = _scores_by_graph(by_name[against], metric)
+    pairs = [
+        join(first, _scores_by_graph(other, metric), direction=direction)
+        for name, other in by_name.items()
+        if name != against
+    ]
+    p = [sign_flip(pair, n_resamples=9_999).p for pair in pairs]
+    adjusted = adjust(p, method="holm").p_adjusted
+    others = [name for name in by_name if name != against]
+    return [
+        Advantage(
+            selector=against,
+            other=other,
+            metric=metric,
+            advantage=mean_advantage(pair),
+            p=p_value,
+            p_adjusted=p_adjusted,
+        )
+        for other, pair, p_value, p_adjusted in zip(others, pairs, p, adjusted, strict=True)
+    ]
+
+
+def _scores_by_graph(outcome: Outcome, metric: str) -> dict[int, float]:
+    pairs = zip(outcome.rows.tolist(), outcome.scores[metric].tolist(), strict=True)
+    return {row: score for row, score in pairs if np.isfinite(score)}

@@ -1,0 +1,32 @@
+"""Where a search should begin: hyperparameters that were good on graphs like this one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gnz_track.kinds import TaskType
+from gnz_track.selection.recommendation import recommend
+from gnz_track.store.address import Address
+
+__all__ = ["warm_starts"]
+
+
+def warm_starts(
+    graph: object,
+    model: str,
+    task_type: TaskType | str | None = None,
+    *,
+    store: str | Address = "",
+    home: str | Path | None = None,
+    n: int = 3,
+) -> list[Mapping[str, Any]]:
+    """Return up to ``n`` sets of hyperparameters of a model, the one to expect most of first.
+
+    They are what was run on past graphs and changed something; what was run on this very task is left out. A model
+    that past graphs know by its defaults alone has none. A store that holds too little is an error that says so.
+    """
+    found = recommend(graph, task_type, store=store, home=home, is_unseen=True)
+    of_model = [one.setting.values for one in found.ranking if one.setting.model == model]
+    return [values for values in of_model if values][:n]
