@@ -259,7 +259,7 @@ def _connect(terms: _Terms) -> None:
     started = {"num_cpus": terms.jobs if terms.jobs > 1 else None, "include_dashboard": False}
     try:
         ray.init(address=address, logging_level=logging.ERROR, **(started if address == LOCAL else {}))
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except (ConnectionError, RuntimeError, ValueError, RayError) as error:
         raise _no_cluster(address, str(error).strip().partition("\n")[0]) from None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -16,6 +18,9 @@ from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Cell
 
 sys.path.append(str(Path(__file__).parent))
+
+# Clusters of these tests know each other by a token of their own, which Ray reads once in a process.
+os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
 from crews import CREWS, Crew
 

@@ -1,0 +1,139 @@
+"""A Ray cluster of several nodes on this machine: one is killed, one has not got the data."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from servers import free_port
+from test_executors_alike import numbers_of
+
+from gnz_track.runs.events import Started, ignore
+from gnz_track.runs.executors import choose_executor
+from gnz_track.types import Cell
+
+pytest.importorskip("ray", reason="no ray: pip install 'gnz-track[ray]'")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # Ray announces its own next versions
+
+MODELS = ("GCN", "GAT", "GraphSAGE", "MLP")
+N_SEEDS = 50
+
+
+class Nodes:
+    """Nodes of one cluster as separate trees of processes."""
+
+    def __init__(self, folder: Path) -> None:
+        # Sockets have short names.
+        self.folder, self.address = folder, f"127.0.0.1:{free_port()}"
+        self._nodes: list[subprocess.Popen[bytes]] = []
+
+    def add(self, *, n_cpus: int, unseen: Path | None = None) -> subprocess.Popen[bytes]:
+        """Start a node; the first is the head. A node does not see the folder ``unseen``, as on another machine."""
+        where = (
+            ["--head", f"--port={self.address.rpartition(':')[2]}"] if not self._nodes else ["--address", self.address]
+        )
+        if not self._nodes:
+            where += ["--include-dashboard=false", f"--temp-dir={self.folder}"]
+        command = [sys.executable, "-m", "ray.scripts.scripts", "start", *where, f"--num-cpus={n_cpus}", "--block"]
+        command += ["--object-store-memory=100000000", "--node-ip-address=127.0.0.1", "--disable-usage-stats"]
+        if unseen is not None:
+            hide = 'mount -t tmpfs none "$0" && exec "$@"'
+            command = ["unshare", "--mount", "sh", "-c", hide, str(unseen), *command]
+        with (self.folder / f"node-{len(self._nodes)}.log").open("wb") as log:
+            node = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        self._nodes.append(node)
+        return node
+
+    def kill(self, node: subprocess.Popen[bytes]) -> None:
+        """End a node as a power cut does: its raylet and all its workers, at once."""
+        os.killpg(node.pid, signal.SIGKILL)
+        node.wait()
+
+    def close(self) -> None:
+        for node in self._nodes:
+            if node.poll() is None:
+                node.terminate()
+                try:
+                    node.wait(20)
+                except subprocess.TimeoutExpired:
+                    self.kill(node)
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> Iterator[Nodes]:
+    folder = Path("/tmp") / f"gnz-ray-{os.getpid()}-{tmp_path.name[-3:]}"  # noqa: S108
+    folder.mkdir(mode=0o700)
+    made = Nodes(folder)
+    try:
+        yield made
+    finally:
+        made.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def wait_for_nodes(n: int, address: str) -> None:
+    import ray
+
+    until = time.monotonic() + 120
+    while True:
+        try:
+            ray.init(address=address, logging_level="ERROR")
+            break
+        except ConnectionError:
+            assert time.monotonic() < until, "the head did not start"
+            time.sleep(1)
+    while sum(node["Alive"] for node in ray.nodes()) < n:
+        assert time.monotonic() < until, "a node did not join"
+        time.sleep(0.5)
+    ray.shutdown()
+
+
+def test_node_that_dies_costs_no_cell_and_no_bit(nodes: Nodes, make_cell: Callable[..., Cell]) -> None:
+    cells = [make_cell(model, seed, epochs=10) for model in MODELS for seed in range(N_SEEDS)]
+    expected = {
+        result.cell: numbers_of(result) for result in choose_executor(executor="processes", jobs=2)(cells, ignore)
+    }
+    nodes.add(n_cpus=1)
+    wait_for_nodes(1, nodes.address)
+    second = nodes.add(n_cpus=1)
+    wait_for_nodes(2, nodes.address)
+    found, started = [], []
+    for result in choose_executor(executor="ray", address=nodes.address)(cells, started.append):
+        found.append(result)
+        if len(found) == N_SEEDS:
+            nodes.kill(second)
+    assert len(found) == len(cells)
+    assert {result.cell: numbers_of(result) for result in found} == expected
+    assert all(result.is_finished for result in found)
+    assert sorted(event.cell.label for event in started if isinstance(event, Started)) == sorted(
+        cell.label for cell in cells
+    )
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may hide a folder from a process")
+def test_data_are_sent_to_a_node_that_has_none(
+    nodes: Nodes, make_cell: Callable[..., Cell], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    kept = tmp_path / "local"
+    kept.mkdir()
+    cells = [make_cell(seed=seed) for seed in (0, 1, 0)]
+    cells[2] = make_cell("MLP", 0)
+    expected = {result.cell: numbers_of(result) for result in choose_executor()(cells, ignore)}
+    nodes.add(n_cpus=0)
+    wait_for_nodes(1, nodes.address)
+    monkeypatch.setenv("TMPDIR", str(kept))
+    home = Path(cells[0].data).parents[1]
+    nodes.add(n_cpus=2, unseen=home)
+    wait_for_nodes(2, nodes.address)
+    found = list(choose_executor(executor="ray", address=nodes.address)(cells, ignore))
+    assert {result.cell: numbers_of(result) for result in found} == expected
+    folder = kept / f"gnz-data-{os.getuid()}"
+    assert sorted(item.name for item in folder.iterdir()) == sorted({cell.dataset_digest for cell in cells})
+    assert folder.stat().st_mode & 0o077 == 0
