@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from real_searches import report, search, searches
 
 from gnz_track.kinds import Direction
-from gnz_track.report.budget_curves import TaskBudgets, draw_budget_ranks, draw_expected_best
+from gnz_track.report.budget_curves import draw_budget_ranks, draw_expected_best
 from gnz_track.report.scales import fence
-from gnz_track.report.search_facts import read_facts
+from gnz_track.report.search_facts import TaskBudgets, read_facts
 from gnz_track.report.search_figures import draw_importances, draw_search_history
 from gnz_track.stats.expected_best import expected_best, rank_by_budget
 from gnz_track.store.search_record import FAILED, PRUNED, SearchRecord
