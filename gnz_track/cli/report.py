@@ -203,6 +203,11 @@ def _folder_name(name: str) -> str:
 
 def _print(report: BenchmarkReport, bundle: Bundle) -> None:
     typer.echo(str(report.comparison))
+    summary = report.search_summary
+    if summary is not None:
+        from gnz_track.report.search_tables import write_searches_text
+
+        typer.echo(f"\nSearches\n{write_searches_text(summary)}")
     left = report.not_merged
     if left:
         typer.echo(f"{len(left)} rows are not part of it, because they cannot be compared:")

@@ -25,6 +25,10 @@ EXAMPLES = """
   gnz ls --failed
 
   gnz ls --sweep NAME --csv > cells.csv
+
+  gnz ls --searches
+
+  gnz ls --trials --task cora --model GCN --csv > trials.csv
 """
 STORE_HELP = "A file, sqlite:///FILE, postgresql://... or http://...; default GNZ_STORE, or gnz.db in your data folder."
 Store = Annotated[str, typer.Option(help=STORE_HELP)]
@@ -54,33 +58,50 @@ def ls(  # noqa: PLR0913  (one parameter per flag)
     task: Annotated[str, typer.Option(help="Only of one task.")] = "",
     model: Annotated[str, typer.Option(help="Only of one model.")] = "",
     failed: Annotated[bool, typer.Option("--failed", help="Cells that failed or were killed, by reason.")] = False,
+    searches: Annotated[bool, typer.Option("--searches", help="Searches: what they found and cost.")] = False,
+    trials: Annotated[bool, typer.Option("--trials", help="Trials of searches, with their values.")] = False,
     store: Store = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
 ) -> None:
-    """List sweeps, the cells of one, or failures with their reasons."""
+    """List sweeps, the cells of one, failures with their reasons, or searches and their trials."""
     from gnz_track.store.address import parse_address
     from gnz_track.store.sweeps import has_tables
 
     form = _choose_form(as_json=as_json, as_csv=as_csv)
+    kind = _choose_kind({"--failed": failed, "--searches": searches, "--trials": trials}, sweep=sweep)
     address = parse_address(store)
     if not has_tables(address):
         typer.echo(f"nothing in {address} yet; fill it with: gnz run", err=True)
         return
-    names = {"suite": suite, "task": task, "model": model}
-    if failed:
-        listing = _failures(address, sweep=sweep, **names)
-    elif sweep:
-        listing = _cells(address, sweep=sweep, **names)
-    else:
-        listing = _sweeps(address, **names)
-    PRINTERS[form](listing)
+    names = {"suite": suite, "task": task, "model": model, **({"sweep": sweep} if kind != SWEEPS else {})}
+    PRINTERS[form](LISTS[kind](address, **names))
 
 
 def _choose_form(*, as_json: bool, as_csv: bool) -> str:
     if as_json and as_csv:
         raise BadValue("form of output", "--json --csv", "one of them")
     return "json" if as_json else "csv" if as_csv else "table"
+
+
+def _choose_kind(flags: Mapping[str, bool], *, sweep: str) -> str:
+    """Return which list is wanted; a sweep alone asks for its cells."""
+    chosen = [flag for flag, is_given in flags.items() if is_given]
+    if len(chosen) > 1:
+        raise BadValue("what is to be listed", " ".join(chosen), "one of them")
+    return chosen[0] if chosen else CELLS if sweep else SWEEPS
+
+
+def _searches(address: Address, **names: str) -> Listing:
+    from gnz_track.cli.search_list import list_searches
+
+    return list_searches(address, **names)
+
+
+def _trials(address: Address, **names: str) -> Listing:
+    from gnz_track.cli.search_list import list_trials
+
+    return list_trials(address, **names)
 
 
 def _sweeps(address: Address, **names: str) -> Listing:
@@ -204,4 +225,12 @@ def _print_csv(listing: Listing) -> None:
         writer.writerow([" ".join(map(str, value)) if isinstance(value, list | tuple) else value for value in values])
 
 
+SWEEPS, CELLS = "", "--sweep"
+LISTS: dict[str, Callable[..., Listing]] = {
+    SWEEPS: _sweeps,
+    CELLS: _cells,
+    "--failed": _failures,
+    "--searches": _searches,
+    "--trials": _trials,
+}
 PRINTERS: dict[str, Callable[[Listing], None]] = {"table": _print_table, "json": _print_json, "csv": _print_csv}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -13,27 +12,17 @@ from gnz_track.report.canvas import HouseFigure, house_style
 from gnz_track.report.captions import count, say_range
 from gnz_track.report.model_marks import ModelMark, line_key, model_marks
 from gnz_track.report.scales import fence, set_ticks, spread_ticks, widen
+from gnz_track.report.search_facts import TaskBudgets
 from gnz_track.report.sheet import Margins, columns_for, draw_words, open_sheet
 from gnz_track.stats.expected_best import BudgetRanks, ExpectedBest
 
-__all__ = ["TaskBudgets", "draw_budget_ranks", "draw_expected_best"]
+__all__ = ["draw_budget_ranks", "draw_expected_best"]
 
 WIDTH, HEIGHT = 114.0, 88.0
 ALONE_WIDTH, ALONE_HEIGHT = 300.0, 170.0
 # More bands than these cover each other.
 MOST_BANDS = 4
 ARROWS = {Direction.up: "\u2191", Direction.down: "\u2193"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class TaskBudgets:
-    """The curves of the models that were searched on one task; ``learners`` are those whose sampler learns."""
-
-    task: str
-    metric: str
-    direction: Direction
-    curves: Mapping[str, ExpectedBest]
-    learners: tuple[str, ...] = ()
 
 
 def draw_expected_best(tasks: Sequence[TaskBudgets]) -> HouseFigure:

@@ -71,9 +71,9 @@ def find_cells(table: pd.DataFrame, search: SearchRecord) -> SearchCells:
             default.setdefault(seed, place)
         elif row["model"] == tuned and row["search"] == search.name:
             found.setdefault(seed, place)
-        elif row["model"] == tuned and search.best and values == dict(search.best):
+        elif row["model"] == tuned and values == dict(search.best):
             by_values.setdefault(seed, place)
-    return SearchCells(default=default, tuned={**by_values, **found})
+    return SearchCells(default=default, tuned={**by_values, **found} if search.best else {})
 
 
 def _values(hyperparameters: str, search: SearchRecord) -> dict[str, Any]:

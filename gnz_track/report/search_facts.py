@@ -17,7 +17,7 @@ from gnz_track.stats.importance import Importance, decompose_trials, rank_hyperp
 from gnz_track.stats.variance import Decomposition
 from gnz_track.store.search_record import SearchRecord, TrialRecord, rising_best
 
-__all__ = ["RANDOM_SAMPLERS", "SearchFacts", "borders_of", "curve_of", "ranks_by_budget", "read_facts"]
+__all__ = ["RANDOM_SAMPLERS", "SearchFacts", "TaskBudgets", "borders_of", "curve_of", "ranks_by_budget", "read_facts"]
 
 # Their trials do not depend on those before, so that any order of them is as good as any other.
 RANDOM_SAMPLERS = frozenset({"random", "qmc", "grid"})
@@ -52,6 +52,17 @@ class SearchFacts:
             str(known[name]) if name in known else f"the winner's {name} is at the end of its range"
             for name in self.search.borders
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskBudgets:
+    """The curves of the models that were searched on one task; ``learners`` are those whose sampler learns."""
+
+    task: str
+    metric: str
+    direction: Direction
+    curves: Mapping[str, ExpectedBest]
+    learners: tuple[str, ...] = ()
 
 
 def read_facts(search: SearchRecord) -> SearchFacts:

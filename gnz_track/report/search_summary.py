@@ -7,9 +7,15 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from gnz_track.report.budget_curves import TaskBudgets
 from gnz_track.report.search_cells import group_searches
-from gnz_track.report.search_facts import RANDOM_SAMPLERS, SearchFacts, curve_of, ranks_by_budget, read_facts
+from gnz_track.report.search_facts import (
+    RANDOM_SAMPLERS,
+    SearchFacts,
+    TaskBudgets,
+    curve_of,
+    ranks_by_budget,
+    read_facts,
+)
 from gnz_track.report.tuned_models import TunedModel, compare_tuned
 from gnz_track.stats.choices import Choices
 from gnz_track.stats.expected_best import BudgetRanks

@@ -134,6 +134,17 @@ def test_sweep_is_written_and_its_table_is_that_of_the_store(address: Address, c
         assert {name: row[name] for name in PLAN_COLUMNS} == cell
 
 
+def test_cells_bear_the_names_of_the_searches_that_chose_them(address: Address, cells: Cells) -> None:
+    chosen = cells(3)
+    names = {fingerprint(chosen[1]): "quick nodes GCN", "of another sweep": "another"}
+    tracking = Tracking(address=address, sweep="tuned", suite="quick", searches=names)
+    plan = Plan(cells=tuple(chosen), skipped=())
+    result = run_sweep(make_agenda(plan, address), tracking, execute=run_inline)
+    assert list(result.table["search"]) == ["", "quick nodes GCN", ""]
+    stored = read_table(address, sweep="tuned")
+    assert dict(zip(stored["seed"], stored["search"], strict=True)) == {0: "", 1: "quick nodes GCN", 2: ""}
+
+
 def test_finished_sweep_trains_nothing_and_gives_the_same_table(address: Address, cells: Cells) -> None:
     chosen = cells(2)
     first = sweep(chosen, address)
