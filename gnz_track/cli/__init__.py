@@ -17,6 +17,7 @@ from gnz_track import __version__
 from gnz_track.cli import (
     catalogue,
     compare,
+    dash,
     data,
     doctor,
     gc,
@@ -28,6 +29,7 @@ from gnz_track.cli import (
     runs,
     stage,
     sync,
+    tune,
     ui,
 )
 from gnz_track.errors import GnzError
@@ -71,7 +73,25 @@ def _take_options(
     del is_version_asked
 
 
-for _module in (init, run, runs, report, compare, query, reproduce, sync, gc, ui, catalogue, data, stage, doctor):
+_MODULES = (
+    init,
+    run,
+    tune,
+    runs,
+    report,
+    compare,
+    query,
+    reproduce,
+    sync,
+    gc,
+    ui,
+    dash,
+    catalogue,
+    data,
+    stage,
+    doctor,
+)
+for _module in _MODULES:
     _module.add_to(app)
 
 USER_ERROR, INTERRUPTED = 2, 130
