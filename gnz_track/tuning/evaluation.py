@@ -63,13 +63,15 @@ class Evaluation:
                 yield trial
         with contextlib.closing(self._execute(list(wanted.values()), self._tell)) as results:
             for result in results:
-                self._tell(Done(result=result))
-                for number, trial in enumerate(owners[fingerprint(result.cell)]):
+                ended = owners[fingerprint(result.cell)]
+                for number, trial in enumerate(ended):
                     # One of them pays.
                     facts = _facts_of(result, is_paid=number > 0)
                     trial.notes[result.cell.seed] = facts
                     self._study.note(trial.question, str(result.cell.seed), facts)
-                    yield trial
+                # Whoever hears of it, and interrupts, finds it noted.
+                self._tell(Done(result=result))
+                yield from ended
 
 
 class _Trial:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import optuna
 
 from gnz_track.runs.events import Event
 from gnz_track.runs.executors import choose_executor
-from gnz_track.runs.nursery import Nursery
+from gnz_track.runs.nursery import Nursery, open_nursery_for
 from gnz_track.store.address import Address
 from gnz_track.store.search_record import SearchRecord, TrialRecord
 from gnz_track.tuning.default_spaces import borders_of
@@ -81,7 +82,12 @@ def run_search(search: Search, settings: SearchSettings, studies: Studies, setti
 
 def run_searches(plan: SearchPlan, settings: SearchSettings, setting: Setting) -> list[SearchRecord]:
     """Do one search after another; the records of all."""
-    with open_studies(settings.place or parse_place("", setting.address)) as studies:
+    with contextlib.ExitStack() as stack:
+        studies = stack.enter_context(open_studies(settings.place or parse_place("", setting.address)))
+        if setting.nursery is None:
+            # One for all rounds of all searches: workers are ready at once.
+            nursery = stack.enter_context(open_nursery_for(jobs=setting.jobs, timeout=setting.timeout))
+            setting = replace(setting, nursery=nursery)
         return [run_search(search, settings, studies, setting) for search in plan.searches]
 
 
