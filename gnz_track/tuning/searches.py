@@ -86,6 +86,9 @@ def plan_searches(plan: Plan, settings: SearchSettings, shares: Sequence[Share])
             searches.append(replace(shell, cells=blind, seed=share.reported))
     if not searches:
         raise NothingToRun([f"{item.task} x {item.model}: {item.reason}" for item in skipped])
+    for search in searches:
+        # A search that cannot be is told here, before anything is opened.
+        terms_of(search, settings)
     return SearchPlan(searches=tuple(searches), skipped=tuple(skipped), n_trials=settings.trials)
 
 
