@@ -47,6 +47,8 @@ _PUBLIC = {
     "gnz_track.benchmark": ("run_benchmark",),
     "gnz_track.report.benchmark_report": ("BenchmarkReport",),
     "gnz_track.stats.compare": ("compare",),
+    "gnz_track.tuning.search_space": ("SearchSpace",),
+    "gnz_track.tuning.settings": ("SearchSettings",),
     "gnz_track.store.reading": ("read_table",),
 }
 _OWNERS = {name: module for module, names in _PUBLIC.items() for name in names}

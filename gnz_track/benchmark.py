@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gnz_track.datasets.catalogue import TASKS, iter_benchmark_tasks
-from gnz_track.errors import BadValue, UnknownName
-from gnz_track.kinds import Category, TaskType
+from gnz_track.datasets.choices import choose_tasks
+from gnz_track.errors import BadValue
+from gnz_track.kinds import TaskType
 from gnz_track.models.catalogue import describe_all, usual_models
 from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.runs.agenda import Agenda, make_agenda
@@ -21,10 +21,26 @@ from gnz_track.runs.progress import Progress, tell_failures
 from gnz_track.runs.scribe import Tracking
 from gnz_track.runs.sweep import Sweep, name_sweep, run_sweep
 from gnz_track.store.address import Address, parse_address
+from gnz_track.store.search_record import SearchRecord
+from gnz_track.store.search_spool import keep_search
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import ModelRow, Protocol, Task
 
-__all__ = ["Request", "carry_out", "make_request_agenda", "report_of", "run_benchmark"]
+if TYPE_CHECKING:
+    # Optuna is imported where something is searched for, and nowhere else.
+    from gnz_track.tuning.searches import SearchPlan
+    from gnz_track.tuning.searching import Listener
+    from gnz_track.tuning.settings import SearchSettings
+
+__all__ = [
+    "Request",
+    "carry_out",
+    "make_request_agenda",
+    "plan_request_searches",
+    "report_of",
+    "run_benchmark",
+    "search_all",
+]
 
 CUSTOM = "custom"
 
@@ -33,7 +49,8 @@ CUSTOM = "custom"
 class Request:
     """What a benchmark is asked to be: which cells, how and where they are trained, and where they are written.
 
-    ``suite`` is the first part of the names of experiments and of the sweep.
+    ``suite`` is the first part of the names of experiments and of the sweep. With a ``search``, every model is trained
+    twice: as it is, and with the hyperparameters that its search has found.
     """
 
     tasks: Sequence[Task]
@@ -53,6 +70,7 @@ class Request:
     executor: str = AUTO
     cluster: str = ""
     gpu_share: float = 0.0
+    search: SearchSettings | None = None
 
     @property
     def crew(self) -> Crew:
@@ -66,24 +84,62 @@ class Request:
         )
 
 
-def make_request_agenda(request: Request) -> Agenda:
-    """Plan a request and look up what of it is finished; data are prepared, nothing is trained or written."""
+def make_request_agenda(request: Request, found: Sequence[SearchRecord] = ()) -> Agenda:
+    """Plan a request and look up what of it is finished; data are prepared, nothing is trained or written.
+
+    ``found`` is what searches have found, each of which asks for more cells.
+    """
     check_crew(request.crew)
-    plan = make_plan(
-        request.tasks,
-        request.models,
-        seeds=request.seeds,
-        protocol=request.protocol,
-        epochs=request.epochs,
-        device="cpu" if _is_elsewhere(request) else request.device,
-        place=request.place,
+    plan = _plan(request, request.seeds)
+    if found:
+        from gnz_track.tuning.tuned_cells import with_tuned_cells
+
+        plan = with_tuned_cells(plan, found)
+    return make_agenda(plan, request.address, is_fresh=request.is_fresh)
+
+
+def plan_request_searches(request: Request) -> SearchPlan:
+    """Plan the searches of a request; data are prepared, nothing is tried."""
+    from gnz_track.tuning.searches import plan_searches
+    from gnz_track.tuning.settings import SearchSettings, seeds_to_tune
+
+    settings = request.search or SearchSettings()
+    shares = seeds_to_tune(settings, request.seeds)
+    seeds = dict.fromkeys(seed for share in shares for seed in share.seeds)
+    return plan_searches(_plan(request, tuple(seeds)), settings, shares)
+
+
+def search_all(
+    request: Request, plan: SearchPlan, *, listener: Listener | None = None, nursery: Nursery | None = None
+) -> list[SearchRecord]:
+    """Do what is left of the searches of a request, and return what all of them found; an interrupt keeps it."""
+    from gnz_track import __version__
+    from gnz_track.tuning.searching import Setting, Silence, run_searches
+    from gnz_track.tuning.settings import SearchSettings
+
+    setting = Setting(
+        address=request.address,
+        suite=request.suite,
+        version=__version__,
+        jobs=request.jobs,
+        timeout=request.timeout,
+        nursery=nursery,
+        listener=listener or Silence(),
     )
-    return make_agenda(_on_device(_with_width(plan, request), request), request.address, is_fresh=request.is_fresh)
+    return run_searches(plan, request.search or SearchSettings(), setting)
 
 
-def carry_out(request: Request, agenda: Agenda, *, tell: Tell = ignore, nursery: Nursery | None = None) -> Sweep:
+def carry_out(
+    request: Request,
+    agenda: Agenda,
+    *,
+    found: Sequence[SearchRecord] = (),
+    tell: Tell = ignore,
+    nursery: Nursery | None = None,
+) -> Sweep:
     """Train what is left of a request and write it; an interrupt keeps what was done.
 
+    ``found`` are the searches that the agenda was made with: they are written too, and their cells bear their names.
     ``nursery`` is one of :func:`open_nursery_for`, to save the time in which workers get ready.
     """
     from gnz_track import __version__
@@ -94,9 +150,12 @@ def carry_out(request: Request, agenda: Agenda, *, tell: Tell = ignore, nursery:
         suite=request.suite,
         version=__version__,
         source=request.source,
+        searches=_chosen(agenda.plan, found),
     )
     execute = choose_executor(**vars(request.crew), nursery=nursery, footprints=agenda.footprints)
-    return run_sweep(agenda, tracking, execute=execute, tell=tell)
+    sweep = run_sweep(agenda, tracking, execute=execute, tell=tell)
+    kept = [keep_search(request.address, replace(record, sweep=sweep.name)) for record in found]
+    return replace(sweep, notices=(*sweep.notices, *(sentence for _, sentence in kept if sentence)))
 
 
 def report_of(request: Request, sweep: Sweep) -> BenchmarkReport:
@@ -132,7 +191,7 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     hidden_channels: int = 64,
     root: str | Path | None = None,
     device: str = "auto",
-    search: None = None,
+    search: Any = None,
     protocol: str | Protocol = "graphnetz",
     store: str = "",
     jobs: int = 1,
@@ -147,10 +206,10 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     these, or a mapping from names to them; none means all but the deep ones. ``seeds`` is a list, by default 0 to 9;
     one whole number is that one seed, as is ``seed``. ``root`` is the folder of frozen data. Cells that a store has
     already are not trained again unless ``resume`` is False. ``store`` is a file or an address; see ``gnz run --help``.
+    ``search`` tunes every model on every task first: a number of trials, a mapping as ``{"lr": [0.001, 0.01]}``, a
+    :class:`SearchSpace` or :class:`SearchSettings`; the report then has each model as it is and tuned.
     """
-    if search is not None:
-        raise BadValue("search", type(search).__name__, "None: this version has no inner search")
-    chosen = _choose_tasks(category, tasks, TaskType(task_type) if task_type else None, only)
+    chosen = choose_tasks(category, tasks, TaskType(task_type) if task_type else None, only)
     request = Request(
         tasks=chosen,
         models=usual_models() if models is None else describe_all(models),
@@ -166,15 +225,19 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
         timeout=timeout,
         is_fresh=not resume,
         source="run_benchmark",
+        search=None if search is None else _read_search(search),
     )
     with open_nursery_for(jobs=jobs, timeout=timeout) as nursery:
-        agenda = make_request_agenda(request)
         if not verbose:
-            return report_of(request, carry_out(request, agenda, nursery=nursery))
+            found = search_all(request, plan_request_searches(request), nursery=nursery) if request.search else []
+            agenda = make_request_agenda(request, found)
+            return report_of(request, carry_out(request, agenda, found=found, nursery=nursery))
+        found = _search_aloud(request, nursery) if request.search else []
+        agenda = make_request_agenda(request, found)
         progress = Progress(agenda, jobs=jobs)
         try:
             with progress:
-                sweep = carry_out(request, agenda, tell=progress.hear, nursery=nursery)
+                sweep = carry_out(request, agenda, found=found, tell=progress.hear, nursery=nursery)
         except KeyboardInterrupt:
             progress.say(f"{progress.count_kept()} are kept in {request.address}; the same call goes on from there")
             raise
@@ -183,24 +246,23 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     return report_of(request, sweep)
 
 
-def _choose_tasks(
-    category: str | None, tasks: Iterable[Task | str] | None, task_type: TaskType | None, only: Iterable[str] | None
-) -> list[Task]:
-    if tasks is None and category is None:
-        raise BadValue("category", None, f"tasks=[...], or one of: {', '.join(Category)}", command="gnz tasks")
-    given = [tasks] if isinstance(tasks, str | Task) else tasks
-    wanted_tasks = list(given) if given is not None else iter_benchmark_tasks(category)
-    chosen = [TASKS.get(task) if isinstance(task, str) else task for task in wanted_tasks]
-    for task in chosen:
-        if not isinstance(task, Task):
-            raise BadValue("task", task, "a name, or a Task as from task_from_dataset(name, task_type, dataset)")
-    chosen = [task for task in chosen if task_type in (None, task.task_type)]
-    names = [task.name for task in chosen]
-    wanted = names if only is None else [only] if isinstance(only, str) else list(only)
-    for name in wanted:
-        if name not in names:
-            raise UnknownName("task", name, names, command="gnz tasks")
-    return [task for task in chosen if task.name in wanted]
+def _search_aloud(request: Request, nursery: Nursery | None) -> list[SearchRecord]:
+    from gnz_track.tuning.progress import SearchProgress
+
+    plan = plan_request_searches(request)
+    progress = SearchProgress(plan)
+    try:
+        with progress:
+            return search_all(request, plan, listener=progress, nursery=nursery)
+    except KeyboardInterrupt:
+        Progress.say(f"{progress.count_kept()} are kept; the same call goes on from there")
+        raise
+
+
+def _read_search(given: Any) -> SearchSettings:
+    from gnz_track.tuning.search_space import read_search
+
+    return read_search(given)
 
 
 def _read_seeds(seeds: int | Iterable[int] | None, seed: int | None) -> tuple[int, ...]:
@@ -213,6 +275,27 @@ def _read_seeds(seeds: int | Iterable[int] | None, seed: int | None) -> tuple[in
         if not isinstance(item, int) or item < 0:
             raise BadValue("seed", item, "whole numbers from 0 upwards", command="seeds=range(10)")
     return wanted
+
+
+def _plan(request: Request, seeds: Sequence[int]) -> Plan:
+    plan = make_plan(
+        request.tasks,
+        request.models,
+        seeds=seeds,
+        protocol=request.protocol,
+        epochs=request.epochs,
+        device="cpu" if _is_elsewhere(request) else request.device,
+        place=request.place,
+    )
+    return _on_device(_with_width(plan, request), request)
+
+
+def _chosen(plan: Plan, found: Sequence[SearchRecord]) -> dict[str, str]:
+    if not found:
+        return {}
+    from gnz_track.tuning.tuned_cells import searches_by_cell
+
+    return searches_by_cell(plan, found)
 
 
 def _with_width(plan: Plan, request: Request) -> Plan:

@@ -115,7 +115,14 @@ def test_failed_cells_are_counted_and_shown(call: Any) -> None:
         ({"category": "physics", "protocol": "graphnets"}, UnknownName, "did you mean 'graphnetz'"),
         ({"category": "physics", "models": "GCNN"}, UnknownName, "did you mean 'GCN'"),
         ({"tasks": ["ising_lattice"], "jobs": 0}, BadValue, "jobs is 0"),
-        ({"category": "physics", "search": {"lr": [0.1]}}, BadValue, "no inner search"),
+        ({"tasks": ["ising_lattice"], "search": 0}, BadValue, "the budget of a search is 0; allowed: at least 1 trial"),
+        ({"tasks": ["ising_lattice"], "search": {}}, BadValue, "the search space of search is {}"),
+        ({"tasks": ["ising_lattice"], "search": True}, BadValue, "search is True; allowed: a number of trials"),
+        (
+            {"tasks": ["ising_lattice"], "models": "GCN", "search": {"heads": [1, 2]}},
+            BadValue,
+            "a name in the search space of GCN is 'heads'; allowed: lr, weight_decay, hidden_channels, n_layers",
+        ),
         ({"tasks": [7]}, BadValue, "task is 7; allowed: a name, or a Task"),
     ],
 )

@@ -17,6 +17,7 @@ from gnz_track import __version__
 from gnz_track.cli import (
     catalogue,
     compare,
+    dash,
     data,
     doctor,
     features,
@@ -30,6 +31,7 @@ from gnz_track.cli import (
     runs,
     stage,
     sync,
+    tune,
     ui,
 )
 from gnz_track.errors import GnzError
@@ -73,9 +75,10 @@ def _take_options(
     del is_version_asked
 
 
-for _module in (
+_MODULES = (
     init,
     run,
+    tune,
     runs,
     report,
     compare,
@@ -84,13 +87,15 @@ for _module in (
     sync,
     gc,
     ui,
+    dash,
     catalogue,
     data,
     stage,
     doctor,
     features,
     recommend,
-):
+)
+for _module in _MODULES:
     _module.add_to(app)
 
 USER_ERROR, INTERRUPTED = 2, 130

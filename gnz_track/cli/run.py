@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gnz_track.cli.choosing import choose_suite, choose_tasks, split, train
 from gnz_track.cli.home import choose_home
-from gnz_track.kinds import Category, TaskType
+from gnz_track.cli.searches import print_gains, search_and_print
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from gnz_track.benchmark import Request
     from gnz_track.runs.agenda import Agenda
     from gnz_track.runs.nursery import Nursery
     from gnz_track.runs.sweep import Sweep
-    from gnz_track.types import Task
+    from gnz_track.store.search_record import SearchRecord
+    from gnz_track.tuning.settings import SearchSettings
 
 __all__ = ["add_to", "run"]
 
-FAILED, INTERRUPTED = 1, 130
-QUICK, CUSTOM = "quick", "custom"
+FAILED = 1
 EXAMPLES = """
 [bold]Examples[/bold]
 
@@ -70,6 +69,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     resume: Annotated[
         bool, typer.Option("--resume/--fresh", help="Count cells that are finished, or train all anew.")
     ] = True,
+    tune: Annotated[int, typer.Option(help="Tune every model first, by so many trials; see gnz tune.")] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be trained, and train nothing.")] = False,
 ) -> None:
     """Train every compatible (task, model, seed) that is not finished yet, and print the means."""
@@ -86,12 +86,12 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         from gnz_track.training.protocols import PROTOCOLS
 
         request = Request(
-            tasks=_choose_tasks(suite, task or [], _split(category), _split(task_type)),
-            models=[describe(name) for name in _split(models)] or usual_models(),
+            tasks=choose_tasks(suite, task or [], split(category), split(task_type)),
+            models=[describe(name) for name in split(models)] or usual_models(),
             seeds=parse_seeds(seeds),
             protocol=PROTOCOLS.get(protocol),
             address=parse_address(store),
-            suite=suite or category.replace(",", "+") or (CUSTOM if task or task_type else QUICK),
+            suite=choose_suite(suite, category, is_chosen=bool(task or task_type)),
             epochs=epochs,
             device=device,
             place=Place(home=choose_home(home), mirror=mirror),
@@ -102,55 +102,30 @@ def run(  # noqa: PLR0913  (one parameter per flag)
             executor=executor,
             cluster=address,
             gpu_share=gpu_share,
+            search=_settings(tune, is_fresh=not resume) if tune else None,
         )
-        agenda = make_request_agenda(request)
         if dry_run:
-            _print_agenda(request, agenda)
+            _print_agenda(request, make_request_agenda(request))
             return
-        sweep = _train(request, agenda, nursery)
+        found = _search(request, nursery) if tune else []
+        sweep = train(request, make_request_agenda(request, found), nursery, found)
     _print(request, sweep)
+    if found:
+        print_gains(request, sweep, found)
     if (sweep.table["status"] != "finished").any():
         raise typer.Exit(FAILED)
 
 
-def _choose_tasks(suite: str, names: Sequence[str], categories: Sequence[str], types: Sequence[str]) -> list[Task]:
-    """Return the tasks of a suite, those named, and those of categories, as far as they are of the types asked for."""
-    from gnz_track.datasets.catalogue import SUITES, TASKS, iter_benchmark_tasks
-    from gnz_track.errors import NothingToRun
+def _settings(n_trials: int, *, is_fresh: bool) -> SearchSettings:
+    from gnz_track.tuning.settings import SearchSettings
 
-    wanted = [name for text in names for name in _split(text)]
-    of_areas = [task for name in categories for task in iter_benchmark_tasks(Category(name))]
-    if suite or not (wanted or categories):
-        wanted = [*SUITES.get(suite or QUICK).tasks, *wanted]
-    chosen = {task.name: task for task in [*(TASKS.get(name) for name in wanted), *of_areas]}
-    allowed = {TaskType(name) for name in types} or set(TaskType)
-    found = [task for task in chosen.values() if task.task_type in allowed]
-    if not found:
-        asked = " and ".join(filter(None, [", ".join(categories), ", ".join(types)])) or "nothing"
-        raise NothingToRun([f"no task is of {asked}"])
-    return found
+    return SearchSettings(trials=n_trials, is_fresh=is_fresh)
 
 
-def _split(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
+def _search(request: Request, nursery: Nursery | None) -> list[SearchRecord]:
+    from gnz_track.benchmark import plan_request_searches
 
-
-def _train(request: Request, agenda: Agenda, nursery: Nursery | None) -> Sweep:
-    from gnz_track.benchmark import carry_out
-    from gnz_track.runs.progress import Progress
-
-    n_finished = len(agenda.finished)
-    if n_finished:
-        n_wanted = len(agenda.plan.cells)
-        typer.echo(f"{n_finished} of {n_wanted} cells are finished already; --fresh trains them again", err=True)
-    progress = Progress(agenda, jobs=request.jobs)
-    try:
-        with progress:
-            return carry_out(request, agenda, tell=progress.hear, nursery=nursery)
-    except KeyboardInterrupt:
-        kept = f"{progress.count_kept()} are kept in {request.address}"
-        typer.echo(f"{kept}; the same command goes on from there", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+    return search_and_print(request, plan_request_searches(request), nursery)
 
 
 def _print_agenda(request: Request, agenda: Agenda) -> None:

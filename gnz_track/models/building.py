@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import pickle
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,21 @@ from gnz_track.models.sizes import Sizes
 from gnz_track.registry import import_target
 from gnz_track.types import ModelRow, TaskType
 
-__all__ = ["Sizes", "build", "count_parameters"]
+__all__ = ["Options", "Sizes", "build", "count_parameters", "options_of"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The keywords that the constructor of a model takes beside the three widths.
+
+    ``defaults`` maps those that have a default to it, ``takes_any`` says that any other name is taken as well, and
+    ``search_space`` is what the class declares under that name: by hyperparameter, the values that a search may take.
+    """
+
+    names: tuple[str, ...]
+    defaults: Mapping[str, Any]
+    takes_any: bool
+    search_space: Mapping[str, Any] | None
 
 
 def build(row: ModelRow, task_type: TaskType, sizes: Sizes, *, options: Mapping[str, Any] | None = None) -> nn.Module:
@@ -47,13 +62,35 @@ def count_parameters(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
 
 
-def _constructor(row: ModelRow) -> Callable[..., Any]:
+def options_of(row: ModelRow) -> Options:
+    """Return what the constructor of a row takes; it is looked at, and not called."""
+    cls, _ = _parts(row)
+    found = _parameters(_constructor(row))
+    return Options(
+        names=_names_of(found),
+        defaults={name: found[name].default for name in _names_of(found) if found[name].default is not _NONE},
+        takes_any=any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in found.values()),
+        search_space=getattr(cls, "search_space", None),
+    )
+
+
+_NONE = inspect.Parameter.empty
+
+
+def _parts(row: ModelRow) -> tuple[Any, Any]:
+    """Return the class and the factory of a row, None where it has none."""
     if row.payload:
         # By value, and only from the process that made the row.
         cls, factory = pickle.loads(row.payload)  # noqa: S301
-    else:
-        cls = import_target(row.target) if row.target else None
-        factory = import_target(row.factory) if row.factory else None
+        return cls, factory
+    return (
+        import_target(row.target) if row.target else None,
+        import_target(row.factory) if row.factory else None,
+    )
+
+
+def _constructor(row: ModelRow) -> Callable[..., Any]:
+    cls, factory = _parts(row)
     if row.is_encoder:
         return EncoderFactory(cls)
     construct: Callable[..., Any] = factory or cls
@@ -74,12 +111,22 @@ def _takes(construct: Callable[..., Any], name: str) -> bool:
     return name in inspect.signature(construct).parameters
 
 
+def _parameters(construct: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(construct.encoder if isinstance(construct, EncoderFactory) else construct).parameters
+
+
+def _names_of(parameters: Mapping[str, inspect.Parameter]) -> tuple[str, ...]:
+    """Return the options among the parameters of a constructor: all but the three widths, and what collects others."""
+    several = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    named = [name for name in list(parameters)[3:] if parameters[name].kind not in several]
+    return tuple(name for name in named if name not in ("task_type", "sizes"))
+
+
 def _check_options(row: ModelRow, construct: Callable[..., Any], options: Mapping[str, Any]) -> None:
-    inner = construct.encoder if isinstance(construct, EncoderFactory) else construct
-    parameters = inspect.signature(inner).parameters
+    parameters = _parameters(construct)
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
         return
-    allowed = [name for name in list(parameters)[3:] if name not in ("task_type", "sizes")]
+    allowed = _names_of(parameters)
     for name in options:
         if name not in allowed:
             raise BadValue(f"hyperparameter of {row.name}", name, ", ".join(allowed) or "none")

@@ -6,14 +6,14 @@ import sys
 import time
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from gnz_track.runs.agenda import Agenda
 from gnz_track.runs.events import Done, Event
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.types import CellResult
 
-__all__ = ["Progress", "format_seconds", "tell_failures"]
+__all__ = ["Line", "Progress", "format_seconds", "open_line", "tell_failures"]
 
 # Without a terminal, at most one line in so many seconds.
 PLAIN_INTERVAL = 5.0
@@ -32,7 +32,7 @@ class Progress:
         self._n_before, self._n_wanted = len(agenda.finished), len(agenda.plan.cells)
         self._left = {fingerprint(cell): cell for cell in agenda.cells}
         self._paces, self._jobs = agenda.paces, jobs
-        self._line = _Live(self.total) if sys.stderr.isatty() else _Plain()
+        self._line = open_line(self.total)
 
     def __enter__(self) -> Self:
         self._line.start()
@@ -101,6 +101,24 @@ def format_seconds(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
+
+
+class Line(Protocol):
+    """One line that says how far something is."""
+
+    def start(self) -> None:
+        """Show it."""
+
+    def stop(self) -> None:
+        """Leave it as it is."""
+
+    def show(self, text: str, n_done: int, *, is_last: bool) -> None:
+        """Say something else in it."""
+
+
+def open_line(total: int) -> Line:
+    """Return a live line on a terminal, and one that is written now and then elsewhere."""
+    return _Live(total) if sys.stderr.isatty() else _Plain()
 
 
 class _Plain:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,23 +20,44 @@ from scipy.stats import qmc
 
 from gnz_track.errors import BadValue
 from gnz_track.registry import Registry
-from gnz_track.tuning.spaces import Dimension, Space
+from gnz_track.tuning.spaces import Dimension, Space, Value
 
-__all__ = ["SAMPLERS", "check_sampler", "distributions_of", "make_sampler"]
+__all__ = ["SAMPLERS", "Draw", "check_sampler", "count_points", "distributions_of", "make_sampler"]
 
 N_STARTUP = 10
-Make = Callable[[Space, int, int], optuna.samplers.BaseSampler]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draw:
+    """What a sampler is made from: ``seed`` is the study's, ``trial_seed`` that of the trial alone.
+
+    ``first`` are the values of the trials that no sampler has proposed: those with the lowest numbers.
+    """
+
+    space: Space
+    seed: int = 0
+    trial_seed: int = 0
+    first: Sequence[Mapping[str, Value]] = ()
+
+
+Make = Callable[[Draw], optuna.samplers.BaseSampler]
 SAMPLERS: Registry[Make] = Registry("sampler")
 
 
 def check_sampler(name: str, space: Space) -> None:
     """Raise where there is no such sampler, or where it cannot search a space."""
-    SAMPLERS.get(name)(space, 0, 0)
+    SAMPLERS.get(name)(Draw(space=space))
 
 
-def make_sampler(name: str, space: Space, *, seed: int, trial_seed: int) -> optuna.samplers.BaseSampler:
-    """Return the sampler of one trial: ``seed`` is the study's, ``trial_seed`` that of the trial alone."""
-    return SAMPLERS.get(name)(space, seed, trial_seed)
+def make_sampler(name: str, draw: Draw) -> optuna.samplers.BaseSampler:
+    """Return the sampler of one trial."""
+    return SAMPLERS.get(name)(draw)
+
+
+def count_points(name: str, draw: Draw) -> int | None:
+    """Return how many trials exhaust a space, those that no sampler proposes included; None where nothing does."""
+    sampler = make_sampler(name, draw)
+    return len(sampler.points) + len(draw.first) if isinstance(sampler, _Grid) else None
 
 
 def distributions_of(space: Space) -> dict[str, BaseDistribution]:
@@ -62,8 +84,11 @@ def _distribution(dimension: Dimension) -> BaseDistribution:
 class _Numbered(optuna.samplers.BaseSampler):
     """A sampler whose point depends on the study's seed and the number of the trial, and on nothing else."""
 
-    def point(self, number: int) -> dict[str, Any]:
-        """Return the values of trial ``number``."""
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+
+    def point(self, place: int) -> dict[str, Any]:
+        """Return the values of a trial, counted from the first one that a sampler proposes."""
         raise NotImplementedError
 
     def infer_relative_search_space(self, study: Any, trial: Any) -> dict[str, BaseDistribution]:
@@ -79,33 +104,35 @@ class _Numbered(optuna.samplers.BaseSampler):
     def sample_independent(self, study: Any, trial: Any, param_name: str, param_distribution: Any) -> Any:
         """Return one value of the point."""
         del study, param_distribution
-        return self.point(trial.number)[param_name]
+        # The first trials have values already; what is drawn for them is thrown away.
+        return self.point(max(0, trial.number - len(self._draw.first)))[param_name]
 
 
 class _Grid(_Numbered):
-    """The points of a grid, in the order of a shuffle."""
+    """The points of a grid, in the order of a shuffle, without those that were tried before any."""
 
-    def __init__(self, space: Space, seed: int) -> None:
-        grid = grid_of(space)
-        self._points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-        random.Random(seed).shuffle(self._points)
+    def __init__(self, draw: Draw) -> None:
+        super().__init__(draw)
+        grid = grid_of(draw.space)
+        every = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+        random.Random(draw.seed).shuffle(every)
+        tried = [dict(values) for values in draw.first]
+        self.points = [point for point in every if point not in tried]
 
-    def point(self, number: int) -> dict[str, Any]:
+    def point(self, place: int) -> dict[str, Any]:
         """Return the point of a trial; behind the last one comes the first."""
-        return self._points[number % len(self._points)]
+        return self.points[place % len(self.points)] if self.points else dict(self._draw.first[0])
 
 
 class _Sobol(_Numbered):
     """A scrambled Sobol sequence (Owen, 1998): its place is the number of the trial."""
 
-    def __init__(self, space: Space, seed: int) -> None:
-        self._space, self._seed = space, seed
-
-    def point(self, number: int) -> dict[str, Any]:
+    def point(self, place: int) -> dict[str, Any]:
         """Return the point of a trial, each coordinate in [0, 1) read as a value of its dimension."""
-        engine = qmc.Sobol(len(self._space), scramble=True, rng=np.random.default_rng(self._seed))
-        places = (engine.fast_forward(number) if number else engine).random(1)[0]
-        return {name: _at(self._space[name], place) for name, place in zip(sorted(self._space), places, strict=True)}
+        space = self._draw.space
+        engine = qmc.Sobol(len(space), scramble=True, rng=np.random.default_rng(self._draw.seed))
+        places = (engine.fast_forward(place) if place else engine).random(1)[0]
+        return {name: _at(space[name], value) for name, value in zip(sorted(space), places, strict=True)}
 
 
 def _at(dimension: Dimension, place: float) -> Any:
@@ -118,9 +145,7 @@ def _at(dimension: Dimension, place: float) -> Any:
     return min(max(round(value), int(dimension.low)), int(dimension.high)) if dimension.is_whole else value
 
 
-SAMPLERS.add(
-    "tpe", lambda _, __, trial_seed: optuna.samplers.TPESampler(seed=trial_seed % 2**32, n_startup_trials=N_STARTUP)
-)
-SAMPLERS.add("random", lambda _, __, trial_seed: optuna.samplers.RandomSampler(seed=trial_seed % 2**32))
-SAMPLERS.add("qmc", lambda space, seed, _: _Sobol(space, seed))
-SAMPLERS.add("grid", lambda space, seed, _: _Grid(space, seed))
+SAMPLERS.add("tpe", lambda draw: optuna.samplers.TPESampler(seed=draw.trial_seed % 2**32, n_startup_trials=N_STARTUP))
+SAMPLERS.add("random", lambda draw: optuna.samplers.RandomSampler(seed=draw.trial_seed % 2**32))
+SAMPLERS.add("qmc", _Sobol)
+SAMPLERS.add("grid", _Grid)

@@ -15,9 +15,10 @@ import yaml
 from gnz_track.errors import BadValue
 from gnz_track.records import FrozenMapping
 
-__all__ = ["Dimension", "Space", "digest_of_space", "make_space", "read_spaces"]
+__all__ = ["Dimension", "Space", "Value", "digest_of_space", "make_space", "plain_space", "read_spaces"]
 
 Value = int | float | str | bool
+_END = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,12 +41,23 @@ class Dimension:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         return is_number and self.low <= value <= self.high and (not self.is_whole or isinstance(value, int))  # type: ignore[operator]
 
-    def is_border(self, value: object) -> bool:
-        """Tell whether a value lies on the edge of a range, so that a better one may lie outside; choices have none."""
-        numbers = [item for item in self.choices if isinstance(item, int | float) and not isinstance(item, bool)]
+    def end_of(self, value: object) -> str:
+        """Return the end, low or high, at which a value lies, so that a better one may lie beyond it; nothing inside.
+
+        The end of a range is its outer 5 %, that of more than two numbers the first and the last of them.
+        """
         if self.choices:
-            return len(numbers) == len(self.choices) > 2 and value in {min(numbers), max(numbers)}
-        return value in {self.low, self.high}
+            numbers = [item for item in self.choices if isinstance(item, int | float) and not isinstance(item, bool)]
+            low, high = (min(numbers), max(numbers)) if len(numbers) == len(self.choices) > 2 else (None, None)
+            return "low" if value == low else "high" if value == high else ""
+        place = self._place(float(value))  # type: ignore[arg-type]
+        return "low" if place <= _END else "high" if place >= 1.0 - _END else ""
+
+    def _place(self, value: float) -> float:
+        """Return where a value lies in the range, from 0 to 1."""
+        if self.is_log:
+            return math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
 
 
 Space = Mapping[str, Dimension]
@@ -74,6 +86,14 @@ def read_spaces(file: str | Path) -> dict[str, Space]:
     if not isinstance(found, Mapping) or not found:
         raise BadValue("the file of spaces", str(path), "a mapping, as {GCN: {lr: [0.001, 0.01]}}")
     return {str(name): make_space(str(name), given) for name, given in found.items()}
+
+
+def plain_space(space: Space) -> dict[str, Any]:
+    """Return a space as it can be written as JSON, in the form that :func:`make_space` reads."""
+    return {
+        name: list(d.choices) if d.choices else {"low": d.low, "high": d.high, "log": d.is_log}
+        for name, d in sorted(space.items())
+    }
 
 
 def digest_of_space(space: Space) -> str:

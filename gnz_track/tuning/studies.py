@@ -1,8 +1,9 @@
 """A study: trials that are asked for, evaluated, and told, so that what was interrupted goes on exactly where it was.
 
-Optuna keeps the trials. Everything random about a trial is derived from the study and the trial's number, and a trial
-that was left without an answer is evaluated again as it is, with the values that it had; so an interrupted and resumed
-study is, trial by trial, the uninterrupted one.
+Optuna keeps the trials. They are proposed in rounds: those of one round from what all trials of earlier rounds have
+told, and everything random about a trial is derived from the study and the trial's number. So no proposal depends on
+which trial of a round ends first, on how many workers there are, or on how often the study was interrupted. A trial
+that was left without an answer is evaluated again as it is.
 """
 
 from __future__ import annotations
@@ -10,140 +11,131 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import optuna
-from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from gnz_track.errors import BadValue
 from gnz_track.kinds import Direction
-from gnz_track.seeds import derive
-from gnz_track.store.owners import parse_owner, this_owner
-from gnz_track.tuning.samplers import check_sampler, distributions_of, make_sampler
-from gnz_track.tuning.spaces import Space, Value, digest_of_space
+from gnz_track.tuning.proposals import DIRECTIONS, draw_of, propose
+from gnz_track.tuning.pruners import PRUNERS, Standing
+from gnz_track.tuning.samplers import count_points, distributions_of
+from gnz_track.tuning.spaces import Value
+from gnz_track.tuning.storages import Studies
+from gnz_track.tuning.terms import Terms
+from gnz_track.tuning.trials import (
+    DEFAULT,
+    ENDED,
+    NOTE,
+    OWNER,
+    ROUND,
+    SAMPLER,
+    SOURCE,
+    VALUES,
+    Question,
+    TrialRow,
+    is_left_behind,
+    read_question,
+    read_row,
+    round_of,
+    total_of,
+    write_owner,
+)
 
-__all__ = ["Answer", "Question", "Study", "Terms", "TrialRow", "open_study", "run_study"]
+__all__ = ["Answer", "First", "Study", "begin_study", "run_study"]
 
-OWNER, FACTS, TERMS = "gnz.owner", "gnz.facts", "gnz.terms"
-SECONDS_WITHOUT_OWNER = 60.0
-ENDED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Question:
-    """A trial that wants an answer: its number, and the hyperparameters to evaluate."""
-
-    number: int
-    values: Mapping[str, Value]
+TERMS, FIRST = "gnz.terms", "gnz.first"
+SECONDS_BETWEEN_LOOKS = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What an evaluation found; without a score it failed. ``facts`` are kept beside it: seconds, epochs, reasons."""
+    """What an evaluation found; without a score it failed, unless it was given up on purpose."""
 
     score: float | None
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    is_pruned: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrialRow:
-    """One trial that has ended; ``score`` is None where it failed."""
+class First:
+    """Values to be tried before any that a sampler proposes, and where they come from."""
 
-    number: int
     values: Mapping[str, Value]
-    score: float | None
-    facts: Mapping[str, Any]
+    source: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Terms:
-    """What a study is: two that differ in any of it but the budget are two studies.
-
-    ``default`` becomes trial 0, as far as the space has its names, so that what is found is never worse on validation
-    than what one would have taken anyway. ``facts`` are what a score depends on beside the values: data, protocol, and
-    seeds.
-    """
-
-    space: Space
-    direction: Direction
-    budget: int
-    sampler: str = "tpe"
-    seed: int = 0
-    default: Mapping[str, Value] = field(default_factory=dict)
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.budget, int) or self.budget < 1:
-            raise BadValue("the budget of a search", self.budget, "at least 1 trial", command="--tune 30")
-        check_sampler(self.sampler, self.space)
-
-    def to_json(self) -> str:
-        """Return all but the budget, which may grow, as one text."""
-        agreed = {
-            "space": digest_of_space(self.space),
-            "direction": str(self.direction),
-            "sampler": self.sampler,
-            "seed": self.seed,
-            "default": dict(self.default),
-            **self.facts,
-        }
-        return json.dumps(agreed, sort_keys=True)
+# From trials to answers, each as it comes.
+Evaluate = Callable[[Sequence[Question]], Iterator[tuple[Question, Answer]]]
 
 
 class Study:
-    """The trials of one search, and what to try next; ask and tell from one process at a time, or from several."""
+    """The trials of one search, and what to try next; one process asks and tells, or several that share a storage."""
 
-    def __init__(self, study: optuna.Study, terms: Terms, *, is_shared: bool) -> None:
-        self._study, self.terms, self._is_shared = study, terms, is_shared
+    def __init__(self, study: optuna.Study, terms: Terms, first: Sequence[First], studies: Studies) -> None:
+        self._study, self._storage, self.terms, self._studies = study, study._storage, terms, studies  # noqa: SLF001
+        self._first = tuple(first)
         self._asked: set[int] = set()
         self._distributions = distributions_of(terms.space)
+        n_points = count_points(terms.sampler, draw_of(terms, [item.values for item in first], 0))
+        self.n_trials = terms.budget.trials if n_points is None else min(n_points, terms.budget.trials)
 
     @property
     def name(self) -> str:
         """Name of the study."""
         return self._study.study_name
 
-    def ask(self) -> Question | None:
-        """Return the next trial to evaluate, None where the budget is used up; what failed counts against it.
+    def ask(self, most: int | None = None) -> list[Question]:
+        """Return up to ``most`` trials of the current round to evaluate; what failed counts against the budget.
 
-        A trial that a process left behind when it died comes first, with the values that it had.
+        Those that a process left behind when it died are among them, with the values that they had. None are left
+        where the budget is used up, or where other processes are at the rest of the round: see :meth:`is_over`.
         """
-        left = self._find_left_behind()
-        if left is not None:
-            return self._take(left)
-        if len(self._study.get_trials(deepcopy=False)) - self._n_waiting() >= self.terms.budget:
-            return None
-        # Its number decides its seed, and is known once it is made: it is made without any value.
-        trial = self._study.ask()
-        if trial.number >= self.terms.budget:
-            # Another process took the last one in between.
-            self._study.tell(trial, state=TrialState.FAIL, skip_if_finished=True)
-            return None
-        return self._take(trial.number)
+        with self._studies.alone(self.name):
+            trials = self._fill(self._trials())
+            free = [trial for trial in trials if self._is_free(trial)]
+            return [self._take(trial) for trial in free[:most]]
 
-    def _take(self, number: int) -> Question:
-        self._asked.add(number)
-        return self._put(number)
+    def is_over(self) -> bool:
+        """Tell whether no trial is under way; after :meth:`ask` found none, this is the end."""
+        return all(trial.state in ENDED for trial in self._trials())
+
+    def note(self, question: Question, key: str, facts: Mapping[str, Any]) -> None:
+        """Keep a part of an answer: an interrupt costs no more than what was not noted."""
+        text = json.dumps({**facts, "at": time.time()}, sort_keys=True)
+        self._storage.set_trial_user_attr(self._id_of(question.number), NOTE + key, text)
+
+    def report(self, question: Question, step: int, value: float) -> bool:
+        """Take note of the mean score after a step (from 1 on); return whether the trial is to be given up."""
+        if self.terms.pruner == "none" or step >= self.terms.n_steps:
+            return False
+        self._storage.set_trial_intermediate_value(self._id_of(question.number), step, value)
+        trials = self._trials()
+        mine = trials[question.number]
+        earlier = [trial for trial in trials if round_of(trial) < round_of(mine)]
+        standing = Standing(
+            number=question.number,
+            steps=mine.intermediate_values,
+            earlier=[trial.intermediate_values for trial in earlier if trial.state is not TrialState.FAIL],
+            n_steps=self.terms.n_steps,
+            direction=self.terms.direction,
+        )
+        # What all others are compared with is trained to its end.
+        is_default = mine.user_attrs.get(SOURCE) == DEFAULT
+        return not is_default and PRUNERS.get(self.terms.pruner)(standing)
 
     def tell(self, question: Question, answer: Answer) -> None:
-        """Take note of what a trial gave."""
-        trial_id = self._id_of(question.number)
-        self._study._storage.set_trial_user_attr(trial_id, FACTS, json.dumps(dict(answer.facts), sort_keys=True))  # noqa: SLF001
-        is_score = answer.score is not None and math.isfinite(answer.score)
-        state = TrialState.COMPLETE if is_score else TrialState.FAIL
-        self._study.tell(question.number, answer.score if is_score else None, state=state)
-
-    def enqueue(self, values: Mapping[str, Value]) -> None:
-        """Put values before all that the sampler proposes, unless they were tried or wait already."""
-        self._study.enqueue_trial(dict(values), skip_if_exists=True)
+        """Take note of what a trial gave; where another process has told it meanwhile, that stands."""
+        is_score = answer.score is not None and math.isfinite(answer.score) and not answer.is_pruned
+        state = TrialState.COMPLETE if is_score else TrialState.PRUNED if answer.is_pruned else TrialState.FAIL
+        score = answer.score if is_score else None
+        self._study.tell(question.number, score, state=state, skip_if_finished=True)
 
     def rows(self) -> list[TrialRow]:
         """Return the trials that have ended, by number."""
-        trials = self._study.get_trials(deepcopy=False, states=ENDED)
-        return [_row(trial) for trial in sorted(trials, key=lambda trial: trial.number)]
+        return [read_row(trial) for trial in self._trials() if trial.state in ENDED]
 
     def best(self) -> TrialRow | None:
         """Return the best trial, the first of those that tie; None where all failed."""
@@ -151,76 +143,121 @@ class Study:
         sign = -1 if self.terms.direction is Direction.up else 1
         return min(scored, key=lambda row: (sign * (row.score or 0.0), row.number), default=None)
 
-    def _put(self, number: int) -> Question:
-        """Make a trial this process's own, and give it all of its values.
+    def _trials(self) -> list[FrozenTrial]:
+        return sorted(self._study.get_trials(deepcopy=False), key=lambda trial: trial.number)
 
-        They are proposed in one go, and of what a dead process had stored already nothing is read: what is drawn after
-        another value depends on it having been drawn.
+    def _is_free(self, trial: FrozenTrial) -> bool:
+        if trial.state is TrialState.WAITING:
+            return True
+        is_running = trial.state is TrialState.RUNNING and trial.number not in self._asked
+        # Who has a study alone knows that no other process is at any trial.
+        return is_running and (not self._studies.are_shared or is_left_behind(trial))
+
+    def _take(self, trial: FrozenTrial) -> Question:
+        self._asked.add(trial.number)
+        self._storage.set_trial_user_attr(trial._trial_id, OWNER, write_owner())  # noqa: SLF001
+        if trial.state is TrialState.WAITING:
+            self._storage.set_trial_state_values(trial._trial_id, TrialState.RUNNING)  # noqa: SLF001
+        return read_question(trial)
+
+    def _fill(self, trials: list[FrozenTrial]) -> list[FrozenTrial]:
+        """Propose what is missing of the current round, or where it has ended all of the next one.
+
+        A round that is not full was interrupted, or had reached the end of a budget that has grown since.
         """
-        storage, trial_id = self._study._storage, self._id_of(number)  # noqa: SLF001
-        storage.set_trial_user_attr(trial_id, OWNER, str(this_owner()))
-        values = self._propose(number)
-        known = storage.get_trial(trial_id).params
-        for name, value in values.items():
-            if name not in known:
-                distribution = self._distributions[name]
-                storage.set_trial_param(trial_id, name, distribution.to_internal_repr(value), distribution)
-        return Question(number=number, values=values)
+        current = max(map(round_of, trials), default=0)
+        start = next((trial.number for trial in trials if round_of(trial) == current), len(trials))
+        if trials and len(trials) >= start + self._size_of_round(trials[:start]):
+            if not all(trial.state in ENDED for trial in trials):
+                return trials
+            current, start = current + 1, len(trials)
+        end = start + self._size_of_round(trials[:start])
+        if len(trials) >= end:
+            return trials
+        proposed = [trial.params for trial in trials[start:]]
+        for number in range(len(trials), end):
+            proposed.append(self._propose(number, trials[:start], proposed, current))
+        return self._trials()
 
-    def _propose(self, number: int) -> dict[str, Value]:
-        terms, trial_seed = self.terms, derive(self.terms.seed, self.name, number)
-        sampler = make_sampler(terms.sampler, terms.space, seed=terms.seed, trial_seed=trial_seed)
-        trial = self._study._storage.get_trial(self._id_of(number))  # noqa: SLF001
-        given = trial.system_attrs.get("fixed_params", {})
-        bare = create_trial(state=TrialState.RUNNING, system_attrs=trial.system_attrs)
-        bare.number = number
-        bare._trial_id = trial._trial_id  # noqa: SLF001
-        together = sampler.sample_relative(self._study, bare, sampler.infer_relative_search_space(self._study, bare))
-        # Drawn in the order of the names, whether the value is used or not.
-        drawn = {
-            name: together[name]
-            if name in together
-            else sampler.sample_independent(self._study, bare, name, distribution)
-            for name, distribution in self._distributions.items()
-        }
-        return {**drawn, **{name: value for name, value in given.items() if name in drawn}}
+    def _size_of_round(self, earlier: Sequence[FrozenTrial]) -> int:
+        """Return how many trials a round may have, as the budget was when all earlier ones had ended."""
+        budget = self.terms.budget
+        size = min(self.terms.round_size, self.n_trials - len(earlier))
+        if budget.epochs is not None:
+            size = min(size, (budget.epochs - int(total_of(earlier, "epochs"))) // self.terms.price)
+        if budget.seconds is not None and total_of(earlier, "seconds") >= budget.seconds:
+            size = 0
+        return max(0, size)
 
-    def _find_left_behind(self) -> int | None:
-        """Return the number of a trial whose process is gone; one that this process has asked for is its own."""
-        for trial in self._study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-            if trial.number not in self._asked and (not self._is_shared or _is_left_behind(trial)):
-                return trial.number
-        return None
-
-    def _n_waiting(self) -> int:
-        return len(self._study.get_trials(deepcopy=False, states=(TrialState.WAITING,)))
+    def _propose(
+        self, number: int, earlier: Sequence[FrozenTrial], beside: Sequence[Mapping[str, Value]], current: int
+    ) -> dict[str, Value]:
+        """Write a new trial with all of its values, in one go; return those that are parameters for Optuna."""
+        first = self._first[number] if number < len(self._first) else None
+        draw = draw_of(self.terms, [item.values for item in self._first], number)
+        values = {**propose(self.terms, draw, number, earlier, beside), **(first.values if first else {})}
+        attributes = {ROUND: current, SOURCE: first.source if first else SAMPLER}
+        is_inside = all(self.terms.space[name].holds(value) for name, value in values.items())
+        if not is_inside:
+            attributes[VALUES] = json.dumps(values, sort_keys=True)
+        params = values if is_inside else {}
+        distributions = {name: self._distributions[name] for name in params}
+        self._study.add_trial(
+            create_trial(state=TrialState.WAITING, params=params, distributions=distributions, user_attrs=attributes)
+        )
+        return params
 
     def _id_of(self, number: int) -> int:
-        return int(self._study._storage.get_trial_id_from_study_id_trial_number(self._study._study_id, number))  # noqa: SLF001
+        return int(self._storage.get_trial_id_from_study_id_trial_number(self._study._study_id, number))  # noqa: SLF001
 
 
-def open_study(storage: optuna.storages.BaseStorage, name: str, terms: Terms, *, is_shared: bool = False) -> Study:
+def begin_study(
+    studies: Studies, name: str, terms: Terms, *, first: Callable[[], Sequence[First]] | None = None
+) -> Study:
     """Open a study, begun where there is none; one that was begun under other terms is refused.
 
-    Where it is not shared, the caller sees to it that no other process has it open, and so any trial without an answer
-    was left behind. Several processes may work on a shared one.
+    ``first`` is asked for values to try after the default when the study begins, and only then: they are kept with it.
     """
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    direction = _DIRECTIONS[terms.direction]
-    study = optuna.create_study(storage=storage, study_name=name, direction=direction, load_if_exists=True)
-    known = study.user_attrs.get(TERMS)
-    if known is None:
-        # The default first: a study that has terms has its trial 0.
-        first = {key: value for key, value in terms.default.items() if key in terms.space}
-        if first:
-            study.enqueue_trial(first, skip_if_exists=True)
-        study.set_user_attr(TERMS, terms.to_json())
-    else:
-        _refuse_other_terms(name, json.loads(known), json.loads(terms.to_json()))
-    return Study(study, terms, is_shared=is_shared)
+    with studies.alone(name):
+        study = optuna.create_study(
+            storage=studies.storage,
+            study_name=name,
+            direction=DIRECTIONS[terms.direction],
+            load_if_exists=True,
+        )
+        known = study.user_attrs
+        if TERMS not in known:
+            chosen = [First(values=_named(terms), source=DEFAULT), *(first() if first else ())]
+            kept = [[dict(item.values), item.source] for item in chosen if item.values]
+            study.set_user_attr(FIRST, json.dumps(kept))
+            # The last word of a beginning: a study that has terms is whole.
+            study.set_user_attr(TERMS, terms.to_json())
+        else:
+            _refuse_other_terms(name, json.loads(known[TERMS]), json.loads(terms.to_json()))
+        kept = json.loads(study.user_attrs[FIRST])
+    return Study(study, terms, [First(values=values, source=source) for values, source in kept], studies)
 
 
-_DIRECTIONS = {Direction.up: StudyDirection.MAXIMIZE, Direction.down: StudyDirection.MINIMIZE}
+def run_study(
+    study: Study,
+    evaluate: Callable[[Sequence[Question]], Iterator[tuple[Question, Answer]]],
+    *,
+    most: int | None = None,
+) -> list[TrialRow]:
+    """Ask, evaluate and tell until the budget is used up; return all trials that have ended."""
+    while True:
+        asked = study.ask(most)
+        for question, answer in evaluate(asked):
+            study.tell(question, answer)
+        if not asked:
+            if study.is_over():
+                return study.rows()
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+
+
+def _named(terms: Terms) -> dict[str, Value]:
+    return {name: value for name, value in terms.default.items() if name in terms.space}
 
 
 def _refuse_other_terms(name: str, known: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
@@ -228,26 +265,3 @@ def _refuse_other_terms(name: str, known: Mapping[str, Any], wanted: Mapping[str
     if changed:
         allowed = f"the {', '.join(changed)} that it was begun with"
         raise BadValue(f"the study {name}", f"another {', '.join(changed)}", allowed, command="--fresh")
-
-
-def _is_left_behind(trial: FrozenTrial) -> bool:
-    """Tell whether the process that had a trial is gone, as far as can be seen from this machine."""
-    owner, me = parse_owner(str(trial.user_attrs.get(OWNER, ""))), this_owner()
-    since = trial.datetime_start.timestamp() if trial.datetime_start else 0.0
-    if owner is None:
-        # Made a moment ago, it has no owner yet.
-        return time.time() - since > SECONDS_WITHOUT_OWNER
-    return owner.is_on_the_machine_of(me) and not owner.is_alive(since=since)
-
-
-def _row(trial: FrozenTrial) -> TrialRow:
-    facts = json.loads(trial.user_attrs.get(FACTS, "{}"))
-    score = trial.value if trial.state is TrialState.COMPLETE else None
-    return TrialRow(number=trial.number, values=dict(trial.params), score=score, facts=facts)
-
-
-def run_study(study: Study, evaluate: Callable[[Question], Answer]) -> list[TrialRow]:
-    """Ask, evaluate and tell until the budget is used up; return all trials that have ended."""
-    while (question := study.ask()) is not None:
-        study.tell(question, evaluate(question))
-    return study.rows()

@@ -14,6 +14,7 @@ COMMANDS = [
     (),
     ("init",),
     ("run",),
+    ("tune",),
     ("ls",),
     ("report",),
     ("compare",),
@@ -22,6 +23,7 @@ COMMANDS = [
     ("sync",),
     ("gc",),
     ("ui",),
+    ("dash",),
     ("tasks",),
     ("models",),
     ("protocols",),
@@ -41,7 +43,7 @@ ALL_HELP = """
 import contextlib, io, sys
 from gnz_track.cli import main
 
-heavy = ("torch", "torch_geometric", "numpy", "pandas", "sklearn", "scipy", "networkx", "mlflow")
+heavy = ("torch", "torch_geometric", "numpy", "pandas", "sklearn", "scipy", "networkx", "mlflow", "optuna")
 for text in sys.argv[1:]:
     sys.argv = ["gnz", *text.split()]
     with contextlib.redirect_stdout(io.StringIO()) as shown, contextlib.redirect_stderr(shown):

@@ -71,20 +71,22 @@ def test_digest_changes_with_what_is_searched(change: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "inside", "outside", "border"),
+    ("values", "inside", "outside", "low", "high"),
     [
-        ([16, 32, 64], [32], [8, 16.5, True, "16"], [16, 64]),
-        (["none", "batch"], ["none"], ["layer"], []),
-        ([0.0, 0.5], [0.5], [0.25], []),
-        ({"low": 1, "high": 4}, [2, 3], [0, 5, 2.5, True], [1, 4]),
-        (LR, [1e-3], [1.0, "x"], [1e-4, 0.1]),
+        ([32, 16, 64], [32], [8, 16.5, True, "16"], [16], [64]),
+        (["none", "batch"], ["none"], ["layer"], [], []),
+        ([0.0, 0.5], [0.5], [0.25], [], []),
+        ({"low": 1, "high": 4}, [2, 3], [0, 5, 2.5, True], [1], [4]),
+        # Five hundredths of three orders of magnitude are a factor of 1.41.
+        (LR, [1.5e-4, 1e-3, 0.07], [1.0, "x"], [1e-4, 1.4e-4], [0.072, 0.1]),
+        ({"low": 0.0, "high": 0.8}, [0.041, 0.759], [-0.1], [0.0, 0.04], [0.761, 0.8]),
     ],
 )
-def test_what_lies_inside_and_on_the_border(
-    values: Any, inside: list[Any], outside: list[Any], border: list[Any]
+def test_what_lies_inside_and_at_the_ends(
+    values: Any, inside: list[Any], outside: list[Any], low: list[Any], high: list[Any]
 ) -> None:
     dimension = make_space("a", {"x": values})["x"]
-    assert all(dimension.holds(value) for value in [*inside, *border])
+    assert all(dimension.holds(value) for value in [*inside, *low, *high])
     assert not any(dimension.holds(value) for value in outside)
-    assert all(dimension.is_border(value) for value in border)
-    assert not any(dimension.is_border(value) for value in inside)
+    for end, found in {"": inside, "low": low, "high": high}.items():
+        assert [dimension.end_of(value) for value in found] == [end] * len(found)

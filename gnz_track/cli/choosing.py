@@ -1,0 +1,71 @@
+"""What the commands that train share: which tasks are meant, and training with a line of progress."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from gnz_track.kinds import Category, TaskType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gnz_track.benchmark import Request
+    from gnz_track.runs.agenda import Agenda
+    from gnz_track.runs.nursery import Nursery
+    from gnz_track.runs.sweep import Sweep
+    from gnz_track.store.search_record import SearchRecord
+    from gnz_track.types import Task
+
+__all__ = ["choose_suite", "choose_tasks", "split", "train"]
+
+INTERRUPTED = 130
+QUICK, CUSTOM = "quick", "custom"
+
+
+def choose_tasks(suite: str, names: Sequence[str], categories: Sequence[str], types: Sequence[str]) -> list[Task]:
+    """Return the tasks of a suite, those named, and those of categories, as far as they are of the types asked for."""
+    from gnz_track.datasets.catalogue import SUITES, TASKS, iter_benchmark_tasks
+    from gnz_track.errors import NothingToRun
+
+    wanted = [name for text in names for name in split(text)]
+    of_areas = [task for name in categories for task in iter_benchmark_tasks(Category(name))]
+    if suite or not (wanted or categories):
+        wanted = [*SUITES.get(suite or QUICK).tasks, *wanted]
+    chosen = {task.name: task for task in [*(TASKS.get(name) for name in wanted), *of_areas]}
+    allowed = {TaskType(name) for name in types} or set(TaskType)
+    found = [task for task in chosen.values() if task.task_type in allowed]
+    if not found:
+        asked = " and ".join(filter(None, [", ".join(categories), ", ".join(types)])) or "nothing"
+        raise NothingToRun([f"no task is of {asked}"])
+    return found
+
+
+def choose_suite(suite: str, category: str, *, is_chosen: bool) -> str:
+    """Return the first part of the names of experiments; ``is_chosen`` says that tasks were named otherwise."""
+    return suite or category.replace(",", "+") or (CUSTOM if is_chosen else QUICK)
+
+
+def split(text: str) -> list[str]:
+    """Return the names in a text, by commas."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def train(request: Request, agenda: Agenda, nursery: Nursery | None, found: Sequence[SearchRecord] = ()) -> Sweep:
+    """Train what is left of a request with a line of progress; ``found`` are the searches that it was made with."""
+    from gnz_track.benchmark import carry_out
+    from gnz_track.runs.progress import Progress
+
+    n_finished = len(agenda.finished)
+    if n_finished:
+        n_wanted = len(agenda.plan.cells)
+        typer.echo(f"{n_finished} of {n_wanted} cells are finished already; --fresh trains them again", err=True)
+    progress = Progress(agenda, jobs=request.jobs)
+    try:
+        with progress:
+            return carry_out(request, agenda, found=found, tell=progress.hear, nursery=nursery)
+    except KeyboardInterrupt:
+        kept = f"{progress.count_kept()} are kept in {request.address}"
+        typer.echo(f"{kept}; the same command goes on from there", err=True)
+        raise typer.Exit(INTERRUPTED) from None

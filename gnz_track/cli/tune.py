@@ -1,0 +1,149 @@
+"""``gnz tune``: search hyperparameters by validation alone, then train default and winner on the seeds reported."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gnz_track.cli.choosing import choose_suite, choose_tasks, split, train
+from gnz_track.cli.home import choose_home
+from gnz_track.cli.searches import print_gains, print_plan, search_and_print
+from gnz_track.seeds import parse_seeds
+
+if TYPE_CHECKING:
+    from gnz_track.benchmark import Request
+    from gnz_track.runs.nursery import Nursery
+    from gnz_track.store.address import Address
+    from gnz_track.tuning.settings import SearchSettings
+
+__all__ = ["add_to", "tune"]
+
+FAILED = 1
+EXAMPLES = """
+[bold]Examples[/bold]
+
+  gnz tune --task cora --models GCN,GAT --trials 30
+
+  gnz tune --suite quick --trials 20 --jobs 4 --max-epochs 20000 --dry-run
+
+  gnz tune --task cora --models GCN --kind nested --sampler random --seeds 0-9
+
+  gnz tune --task mutag --models mypackage.nets:MyNet --space spaces.yaml --warm-start 3
+
+A trial is scored on the validation parts of its seeds, and test labels are not there while it trains. Trial 0 is the
+default. Interrupted, the search goes on where it was with the same command. A file of spaces looks like this:
+
+  GCN: {lr: {low: 0.0001, high: 0.1, log: true}, hidden_channels: [16, 64]}
+
+  all: {dropout: {low: 0.0, high: 0.8}}
+"""
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command(epilog=EXAMPLES)(tune)
+
+
+def tune(  # noqa: PLR0913  (one parameter per flag)
+    *,
+    task: Annotated[list[str] | None, typer.Option(help="A task by name; repeat, or separate by commas.")] = None,
+    suite: Annotated[str, typer.Option(help="A named selection of tasks; see gnz tasks.")] = "",
+    models: Annotated[str, typer.Option("--models", "--model", help="Names or package.module:Class.")] = "",
+    trials: Annotated[int, typer.Option("--trials", "--tune", help="Trials for each model on each task.")] = 30,
+    sampler: Annotated[str, typer.Option(help="tpe, random, qmc or grid.")] = "tpe",
+    pruner: Annotated[str, typer.Option(help="none, or median or hyperband: gives trials up between seeds.")] = "none",
+    kind: Annotated[str, typer.Option(help="per-task: one search for all seeds; nested: one for each.")] = "per-task",
+    space: Annotated[Path | None, typer.Option(help="YAML file of search spaces by model.")] = None,
+    seeds: Annotated[str, typer.Option(help="Seeds to report, such as 0-9, 3 or 0,2,5.")] = "0-4",
+    tuning_seeds: Annotated[str, typer.Option(help="Seeds to search on; default three far from those.")] = "",
+    seed: Annotated[int, typer.Option(help="Seed of the sampler.")] = 0,
+    max_epochs: Annotated[int | None, typer.Option(help="Most epochs of one search in all.")] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="No trial begins after so many.")] = None,
+    warm_start: Annotated[int, typer.Option(help="Try so many findings from other tasks of a type first.")] = 0,
+    epochs: Annotated[int | None, typer.Option(help="Of a cell, instead of each task's own number.")] = None,
+    protocol: Annotated[str, typer.Option(help="How cells are trained and scored; see gnz protocols.")] = "graphnetz",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")] = "auto",
+    home: Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")] = None,
+    mirror: Annotated[Path | None, typer.Option(help="Folder of raw files; default GNZ_MIRROR.")] = None,
+    jobs: Annotated[int, typer.Option(help="Worker processes; they change no trial.")] = 1,
+    timeout: Annotated[float | None, typer.Option(help="Most seconds for one cell; starts workers.")] = None,
+    store: Annotated[str, typer.Option(help="File, sqlite:///, postgresql:// or http://; default GNZ_STORE.")] = "",
+    study_store: Annotated[str, typer.Option(help="File or postgresql:// of trials; default beside the store.")] = "",
+    fresh: Annotated[bool, typer.Option("--fresh", help="Begin the searches anew, and keep the old ones.")] = False,
+    search_only: Annotated[bool, typer.Option("--search-only", help="Leave the winners untrained.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be searched, and do nothing.")] = False,
+) -> None:
+    """Search hyperparameters of models by validation alone, then compare default and winner on the seeds reported."""
+    from gnz_track.runs.nursery import open_nursery_for
+
+    needed = contextlib.nullcontext() if dry_run else open_nursery_for(jobs=jobs, timeout=timeout)
+    with needed as nursery:
+        from gnz_track.benchmark import Request
+        from gnz_track.models.catalogue import MODELS, describe
+        from gnz_track.runs.plan import Place
+        from gnz_track.store.address import parse_address
+        from gnz_track.training.protocols import PROTOCOLS
+
+        address = parse_address(store)
+        request = Request(
+            tasks=choose_tasks(suite, task or [], [], []),
+            models=[describe(name) for name in split(models)] or MODELS.rows(),
+            seeds=parse_seeds(seeds),
+            protocol=PROTOCOLS.get(protocol),
+            address=address,
+            suite=choose_suite(suite, "", is_chosen=bool(task)),
+            epochs=epochs,
+            device=device,
+            place=Place(home=choose_home(home), mirror=mirror),
+            jobs=jobs,
+            timeout=timeout,
+            source="gnz tune",
+            search=_settings(
+                study_store,
+                address,
+                space=space,
+                tuning_seeds=tuning_seeds,
+                trials=trials,
+                max_epochs=max_epochs,
+                max_seconds=max_seconds,
+                sampler=sampler,
+                pruner=pruner,
+                kind=kind,
+                seed=seed,
+                warm_start=warm_start,
+                is_fresh=fresh,
+            ),
+        )
+        _carry_out(request, nursery, is_dry=dry_run, is_search_only=search_only)
+
+
+def _settings(place: str, address: Address, *, space: Path | None, tuning_seeds: str, **given: Any) -> SearchSettings:
+    from gnz_track.tuning.settings import SearchSettings
+    from gnz_track.tuning.spaces import read_spaces
+    from gnz_track.tuning.storages import parse_place
+
+    return SearchSettings(
+        place=parse_place(place, address),
+        spaces=read_spaces(space) if space else {},
+        tuning_seeds=parse_seeds(tuning_seeds) if tuning_seeds else None,
+        **given,
+    )
+
+
+def _carry_out(request: Request, nursery: Nursery | None, *, is_dry: bool, is_search_only: bool) -> None:
+    from gnz_track.benchmark import make_request_agenda, plan_request_searches
+
+    plan = plan_request_searches(request)
+    if is_dry:
+        print_plan(request, plan)
+        return
+    found = search_and_print(request, plan, nursery)
+    if is_search_only:
+        return
+    sweep = train(request, make_request_agenda(request, found), nursery, found)
+    print_gains(request, sweep, found)
+    if (sweep.table["status"] != "finished").any():
+        raise typer.Exit(FAILED)

@@ -1,0 +1,146 @@
+"""The searches of a benchmark before any trial: what each is for, on which cells it tries, and over which space."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gnz_track.datasets.frozen import open_frozen
+from gnz_track.errors import NothingToRun
+from gnz_track.models.building import options_of
+from gnz_track.runs.compatibility import Skipped
+from gnz_track.runs.fingerprint import fingerprint
+from gnz_track.runs.one import metric_of
+from gnz_track.runs.plan import Plan
+from gnz_track.tuning.default_spaces import defaults_of, space_of
+from gnz_track.tuning.settings import SearchSettings, Share
+from gnz_track.tuning.spaces import Space, Value
+from gnz_track.tuning.terms import Terms
+from gnz_track.tuning.validation import reason_against_search
+from gnz_track.types import Cell, Metric, ModelRow, Task
+
+__all__ = ["Search", "SearchPlan", "cells_of_trial", "changed", "plan_searches", "terms_of", "with_values"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """One search: ``cells`` are blind ones with the default hyperparameters, one for each tuning seed.
+
+    ``seed`` is the one that it is for, None where its winner is for all seeds that are reported.
+    """
+
+    cells: tuple[Cell, ...]
+    space: Space
+    default: Mapping[str, Value]
+    metric: Metric
+    kind: str
+    seed: int | None = None
+
+    @property
+    def task(self) -> Task:
+        """The task."""
+        return self.cells[0].task
+
+    @property
+    def model(self) -> ModelRow:
+        """The model."""
+        return self.cells[0].model
+
+    @property
+    def label(self) -> str:
+        """Whose search it is, in words; its proposals are derived from it."""
+        return f"{self.task.name} {self.model.name} {self.kind}" + ("" if self.seed is None else f" s{self.seed}")
+
+    @property
+    def study_name(self) -> str:
+        """The name of its study: another one wherever the cells are others, be it by data, protocol or code."""
+        text = "".join(sorted(fingerprint(cell) for cell in self.cells))
+        return f"{self.label} {hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchPlan:
+    """The searches wanted, in order, with the trials that each may have, and what cannot be searched."""
+
+    searches: tuple[Search, ...]
+    skipped: tuple[Skipped, ...]
+    n_trials: int
+
+
+def plan_searches(plan: Plan, settings: SearchSettings, shares: Sequence[Share]) -> SearchPlan:
+    """Return the searches of every (task, model) of a plan, whose cells have all seeds that are tuned on."""
+    by_pair: dict[tuple[str, str], dict[int, Cell]] = {}
+    for cell in plan.cells:
+        by_pair.setdefault((cell.task.name, cell.model.name), {})[cell.seed] = cell
+    searches, skipped, reasons = [], list(plan.skipped), dict[str, str]()
+    for (task, model), cells in by_pair.items():
+        if task not in reasons:
+            reasons[task] = reason_against_search(cells[shares[0].seeds[0]])
+        if reasons[task]:
+            skipped.append(Skipped(task=task, model=model, reason=reasons[task]))
+            continue
+        shell = _shell(next(iter(cells.values())), settings)
+        for share in shares:
+            blind = tuple(replace(cells[seed], is_blind=True) for seed in share.seeds)
+            searches.append(replace(shell, cells=blind, seed=share.reported))
+    if not searches:
+        raise NothingToRun([f"{item.task} x {item.model}: {item.reason}" for item in skipped])
+    for search in searches:
+        # A search that cannot be is told here, before anything is opened.
+        terms_of(search, settings)
+    return SearchPlan(searches=tuple(searches), skipped=tuple(skipped), n_trials=settings.trials)
+
+
+def terms_of(search: Search, settings: SearchSettings) -> Terms:
+    """Return the terms of the study of a search."""
+    facts = {
+        "task": search.task.name,
+        "task type": str(search.task.task_type),
+        "model": search.model.name,
+        "metric": search.metric.name,
+    }
+    return Terms(
+        space=search.space,
+        direction=search.metric.direction,
+        budget=settings.budget,
+        label=search.label,
+        sampler=settings.sampler,
+        pruner=settings.pruner,
+        seed=settings.seed,
+        default=search.default,
+        n_steps=len(search.cells),
+        price=sum(cell.epochs for cell in search.cells),
+        facts=facts,
+    )
+
+
+def cells_of_trial(search: Search, values: Mapping[str, Value]) -> dict[int, Cell]:
+    """Return the cells of a trial by seed."""
+    return {cell.seed: with_values(cell, values, search.default) for cell in search.cells}
+
+
+def with_values(cell: Cell, values: Mapping[str, Value], default: Mapping[str, Value]) -> Cell:
+    """Return a cell with other hyperparameters; it names none that has its default, as if nobody had searched."""
+    found = {**dict(cell.hyperparameters), **changed(values, default)}
+    return replace(cell, hyperparameters=tuple(sorted(found.items())))
+
+
+def changed(values: Mapping[str, Value], default: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the values that are not the default ones."""
+    return {name: value for name, value in values.items() if name not in default or value != default[name]}
+
+
+def _shell(cell: Cell, settings: SearchSettings) -> Search:
+    """Return the search of a cell's task and model, with no cells yet."""
+    task_type = cell.task.task_type
+    options = options_of(cell.model)
+    space = space_of(cell.model, options, cell.protocol.optimisers[task_type], task_type, settings.spaces)
+    usual = {**defaults_of(options, cell.protocol, task_type), **dict(cell.hyperparameters)}
+    return Search(
+        cells=(),
+        space=space,
+        default={name: usual[name] for name in sorted(space) if name in usual},
+        metric=metric_of(cell.task, is_multi_label=open_frozen(cell.data).is_multi_label),
+        kind=settings.kind,
+    )

@@ -1,0 +1,96 @@
+"""How searches are done, as one asks for them; and on which seeds, by kind of search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gnz_track.errors import BadValue
+from gnz_track.registry import Registry
+from gnz_track.seeds import format_seeds
+from gnz_track.tuning.pruners import PRUNERS
+from gnz_track.tuning.samplers import SAMPLERS
+from gnz_track.tuning.spaces import Space
+from gnz_track.tuning.storages import StudyPlace
+from gnz_track.tuning.terms import Budget
+
+__all__ = ["KINDS", "PER_TASK", "SearchSettings", "Share", "seeds_to_tune"]
+
+PER_TASK, NESTED = "per-task", "nested"
+N_TRIALS, N_TUNING_SEEDS = 30, 3
+# Tuning seeds begin at the next multiple of it: far from seeds that anybody reports, and the same when those grow.
+SEED_STEP = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchSettings:
+    """What is asked of searches: the same for every task and model, the budget above all.
+
+    ``max_epochs`` and ``max_seconds`` are for one search, all of its trials together. ``place`` None is beside the
+    store. ``spaces`` are by model, or for ``all``; ``tuning_seeds`` None takes three that are far from those reported.
+    ``warm_start`` is how many configurations of past searches are tried first. ``is_fresh`` begins anew, under another
+    name, where a study is there already.
+    """
+
+    trials: int = N_TRIALS
+    max_epochs: int | None = None
+    max_seconds: float | None = None
+    place: StudyPlace | None = None
+    sampler: str = "tpe"
+    pruner: str = "none"
+    kind: str = PER_TASK
+    spaces: Mapping[str, Space] = field(default_factory=dict)
+    tuning_seeds: tuple[int, ...] | None = None
+    seed: int = 0
+    warm_start: int = 0
+    is_fresh: bool = False
+
+    @property
+    def budget(self) -> Budget:
+        """What one search may cost."""
+        return Budget(trials=self.trials, epochs=self.max_epochs, seconds=self.max_seconds)
+
+    def __post_init__(self) -> None:
+        _ = self.budget
+        for table, name in ((SAMPLERS, self.sampler), (PRUNERS, self.pruner), (KINDS, self.kind)):
+            table.get(name)
+        if type(self.warm_start) is not int or self.warm_start < 0:
+            raise BadValue("warm start", self.warm_start, "how many configurations, from 0", command="--warm-start 3")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """One search of a task and model: the seeds that it is tuned on, and the one that it is for; None is for all."""
+
+    seeds: tuple[int, ...]
+    reported: int | None = None
+
+
+def _per_task(reported: Sequence[int], tuning: Sequence[int] | None) -> tuple[Share, ...]:
+    if tuning is None:
+        first = SEED_STEP * (max(reported) // SEED_STEP + 1)
+        tuning = range(first, first + N_TUNING_SEEDS)
+    shared = sorted({*reported} & {*tuning})
+    if shared or not tuning:
+        allowed = f"other seeds than those reported ({format_seeds(sorted(reported))}), at least one"
+        raise BadValue("the tuning seeds", format_seeds(tuning), allowed, command="--tuning-seeds 1000-1002")
+    return (Share(seeds=tuple(tuning)),)
+
+
+def _nested(reported: Sequence[int], tuning: Sequence[int] | None) -> tuple[Share, ...]:
+    if tuning is not None:
+        allowed = "none: a nested search for a seed is tuned on the training and validation parts of that seed"
+        raise BadValue("the tuning seeds", format_seeds(tuning), allowed)
+    return tuple(Share(seeds=(seed,), reported=seed) for seed in reported)
+
+
+# Kind of search -> from the seeds that are reported, and those given for tuning, to the searches of a task and model.
+Divide = Callable[[Sequence[int], Sequence[int] | None], tuple[Share, ...]]
+KINDS: Registry[Divide] = Registry("kind of search")
+KINDS.add(PER_TASK, _per_task)
+KINDS.add(NESTED, _nested)
+
+
+def seeds_to_tune(settings: SearchSettings, reported: Sequence[int]) -> tuple[Share, ...]:
+    """Return the searches of a task and model; tuning seeds that are reported too are refused."""
+    return KINDS.get(settings.kind)(reported, settings.tuning_seeds)

@@ -1,0 +1,60 @@
+"""What past searches of a model found on other tasks of a type, to be tried before a sampler knows anything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import optuna
+from optuna.trial import FrozenTrial, TrialState
+
+from gnz_track.kinds import Direction
+from gnz_track.tuning.proposals import DIRECTIONS
+from gnz_track.tuning.storages import Studies
+from gnz_track.tuning.studies import TERMS, First
+from gnz_track.tuning.terms import Terms
+
+__all__ = ["find_first"]
+
+_SAME, _OTHER = ("task type", "model"), "task"
+
+
+def find_first(studies: Studies, terms: Terms, *, most: int) -> list[First]:
+    """Return up to ``most`` configurations: the best one of each other task, latest searches first, then the next best.
+
+    Scores of different tasks cannot be compared, and so none of them is preferred for its scores. Values that the space
+    does not hold are left to the sampler, and a configuration of which nothing is left is none.
+    """
+    rankings = [(name, _rank(studies, name)) for name, facts in _past(studies) if _is_of_use(facts, terms)]
+    found: list[First] = []
+    for place in range(max((len(ranked) for _, ranked in rankings), default=0)):
+        for name, ranked in rankings:
+            if place < len(ranked) and len(found) < most:
+                values = {
+                    key: value
+                    for key, value in ranked[place].params.items()
+                    if key in terms.space and terms.space[key].holds(value)
+                }
+                if values and all(values != item.values for item in found) and values != dict(terms.default):
+                    found.append(First(values=values, source=f"{name} #{ranked[place].number}"))
+    return found
+
+
+def _past(studies: Studies) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the name and the terms of every study, the latest first."""
+    for study in reversed(studies.storage.get_all_studies()):
+        if TERMS in study.user_attrs:
+            yield study.study_name, json.loads(study.user_attrs[TERMS])
+
+
+def _is_of_use(facts: Mapping[str, Any], terms: Terms) -> bool:
+    return facts.get(_OTHER) != terms.facts[_OTHER] and all(facts.get(key) == terms.facts[key] for key in _SAME)
+
+
+def _rank(studies: Studies, name: str) -> list[FrozenTrial]:
+    """Return the trials of a study that have a score, best first."""
+    study = optuna.load_study(storage=studies.storage, study_name=name)
+    trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    sign = -1 if study.direction is DIRECTIONS[Direction.up] else 1
+    return sorted(trials, key=lambda trial: (sign * (trial.value or 0.0), trial.number))

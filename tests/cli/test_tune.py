@@ -1,0 +1,148 @@
+"""``gnz tune`` searches by validation, goes on where it was, and compares default and winner."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gnz_track.store.address import parse_address
+from gnz_track.store.search_reader import read_searches
+from gnz_track.store.search_record import SearchRecord
+
+Gnz = Callable[..., Any]
+SHORT = ("--task", "ising_lattice", "--models", "MLP", "--epochs", "2", "--tuning-seeds", "100,101", "--seeds", "0-2")
+
+
+def searched(tmp_path: Path) -> tuple[SearchRecord, ...]:
+    return tuple(read_searches(parse_address(str(tmp_path / "runs" / "gnz.db"))))
+
+
+def trials_of(record: SearchRecord) -> list[tuple[Any, ...]]:
+    return [
+        (trial.number, trial.state, dict(trial.hyperparameters), dict(trial.seed_scores)) for trial in record.trials
+    ]
+
+
+def test_search_is_done_shown_and_compared(gnz: Gnz, tmp_path: Path) -> None:
+    dry = gnz("tune", *SHORT, "--trials", "5", "--dry-run")
+    assert (dry.code, dry.err) == (0, "")
+    assert "up to 10 cells in 1 searches with --jobs 1" in dry.out
+    assert not (tmp_path / "runs").exists(), "nothing is written"
+    done = gnz("tune", *SHORT, "--trials", "5")
+    assert done.code == 0, done.err
+    validation, _, test = done.out.partition("default against tuned on test")
+    assert "default and best on validation" in validation
+    row = validation.splitlines()[2].split()
+    assert row[:4] == ["ising_lattice", "MLP", "auc", "5"]
+    assert float(row[5]) >= float(row[4]), "the default is trial 0"
+    assert test.splitlines()[2].split()[:4] == ["ising_lattice", "MLP", "auc", "3"]
+    (record,) = searched(tmp_path)
+    assert (record.tuning_seeds, len(record.trials), record.kind) == ((100, 101), 5, "per-task")
+    # The same again trains nothing, and more trials go on from there.
+    again = gnz("tune", *SHORT, "--trials", "5", "--search-only")
+    assert again.out.strip() == validation.strip()
+    more = gnz("tune", *SHORT, "--trials", "8", "--search-only")
+    assert more.out.splitlines()[2].split()[3:5] == ["8", row[4]]
+
+
+def test_run_tunes_first_where_it_is_asked_to(gnz: Gnz, tmp_path: Path) -> None:
+    done = gnz("run", "--task", "ising_lattice", "--models", "MLP", "--epochs", "2", "--seeds", "0,1", "--tune", "2")
+    assert done.code == 0, done.err
+    assert "MLP (tuned)" in done.out
+    assert "default against tuned on test" in done.out
+    (record,) = searched(tmp_path)
+    assert (record.tuning_seeds, len(record.trials)) == ((1000, 1001, 1002), 2)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--trials", "0"), "the budget of a search is 0; allowed: at least 1 trial. Try: --trials 30"),
+        (("--space", "SPACE"), "a name in the search space of MLP is 'heads'; allowed: lr, weight_decay"),
+        (("--space", "EMPTY"), "the file of spaces is "),
+        (("--sampler", "tpee"), "unknown sampler 'tpee'; did you mean 'tpe'?"),
+        (("--sampler", "grid"), "in the space is 'a range'; allowed: a list of choices, for the sampler grid"),
+        (("--tuning-seeds", "2-4"), "the tuning seeds is '2-4'; allowed: other seeds than those reported (0-2)"),
+        (("--study-store", "sqlite:///x.db"), "the place of studies is 'sqlite:///x.db'; allowed: a file, or postgres"),
+        (("--max-epochs", "3"), "the epochs of a search is 3; allowed: at least 4, which one trial may take"),
+    ],
+)
+def test_mistake_is_one_line_and_nothing_is_written(gnz: Gnz, tmp_path: Path, flags: Any, message: str) -> None:
+    (tmp_path / "space.yaml").write_text("all: {heads: [1, 2]}\n", "utf-8")
+    (tmp_path / "empty.yaml").write_text("{}\n", "utf-8")
+    files = {"SPACE": str(tmp_path / "space.yaml"), "EMPTY": str(tmp_path / "empty.yaml")}
+    answer = gnz("tune", *SHORT, *(files.get(flag, flag) for flag in flags))
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith(f"error: {message}") or message in answer.err
+    assert len(answer.err.splitlines()) == 1
+    assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").rglob("*.log"))
+
+
+def test_all_trials_failing_is_told_and_is_code_1(gnz: Gnz, tmp_path: Path) -> None:
+    own = tmp_path / "sulking.py"
+    own.write_text(
+        "import torch\n\n\nclass Sulking(torch.nn.Module):\n    task_types = {'link_pred'}\n\n"
+        "    def __init__(self, a, b, c):\n        super().__init__()\n        raise RuntimeError('not today')\n",
+        "utf-8",
+    )
+    sys.path.insert(0, str(tmp_path))
+    answer = gnz("tune", *SHORT[:2], "--models", "sulking:Sulking", *SHORT[4:], "--trials", "2")
+    sys.path.remove(str(tmp_path))
+    assert answer.code == 1
+    assert "all trials failed" in answer.out
+    assert "note: ising_lattice Sulking: all 2 trials failed: RuntimeError: not today" in answer.err
+    assert "Traceback" not in answer.err
+
+
+def test_changed_space_is_refused_until_it_is_to_be_fresh(gnz: Gnz, tmp_path: Path) -> None:
+    file = tmp_path / "space.yaml"
+    file.write_text("MLP: {lr: [0.001, 0.01]}\n", "utf-8")
+    flags = ("tune", *SHORT, "--trials", "2", "--search-only", "--space", str(file))
+    assert gnz(*flags).code == 0
+    file.write_text("MLP: {lr: [0.001, 0.1]}\n", "utf-8")
+    refused = gnz(*flags)
+    assert refused.code == 2
+    assert "is 'another space'; allowed: the space that it was begun with. Try: --fresh" in refused.err
+    assert gnz(*flags, "--fresh").code == 0
+    assert gnz(*flags).code == 0
+
+
+def test_dashboard_says_how_it_is_installed(gnz: Gnz) -> None:
+    answer = gnz("dash")
+    assert answer.code == 2
+    assert "Try: pip install optuna-dashboard" in answer.err
+
+
+def interrupted(environment: dict[str, str], *flags: str, after: float, by: signal.Signals) -> int:
+    command = [sys.executable, "-m", "gnz_track", "tune", *flags]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True)
+    time.sleep(after)
+    process.send_signal(by)
+    process.communicate()
+    return process.returncode
+
+
+@pytest.mark.slow
+def test_kills_and_interrupts_of_a_search_change_nothing(gnz: Gnz, environment: dict[str, str], tmp_path: Path) -> None:
+    flags = (*SHORT, "--trials", "20", "--search-only")
+    whole = tmp_path / "whole"
+    assert gnz("tune", *SHORT, "--trials", "20", "--study-store", str(whole)).code == 0
+    (expected,) = searched(tmp_path)
+    moments = random.Random(0)
+    codes = [
+        interrupted(environment, *flags, "--jobs", jobs, after=moments.uniform(2.0, 6.0), by=by)
+        for jobs, by in [("1", signal.SIGKILL), ("2", signal.SIGKILL), ("2", signal.SIGINT)] * 2
+    ]
+    assert -signal.SIGKILL in codes
+    assert gnz("tune", *SHORT, "--trials", "20").code == 0
+    found = searched(tmp_path)[-1]
+    assert trials_of(found) == trials_of(expected)
+    assert len(found.trials) == 20
