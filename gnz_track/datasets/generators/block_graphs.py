@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from gnz_track.datasets.generators.numbered import Draw, draw_parts
+from gnz_track.datasets.generators.draws import Draw, draw_parts
 from gnz_track.datasets.parted import PartedGraphs
 
 __all__ = ["sbm_cluster", "sbm_pattern"]

@@ -12,8 +12,8 @@ import torch
 from scipy.sparse.csgraph import shortest_path
 from torch_geometric.data import Data
 
+from gnz_track.datasets.generators.draws import Draw, draw_parts
 from gnz_track.datasets.generators.graph_shapes import draw_shape
-from gnz_track.datasets.generators.numbered import Draw, draw_parts
 from gnz_track.datasets.parted import PartedGraphs
 
 __all__ = ["graph_theory", "measure_graph"]

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from gnz_track.datasets.generators.draws import Draw, draw_parts
 from gnz_track.datasets.generators.known_tours import known_tour
-from gnz_track.datasets.generators.numbered import Draw, draw_parts
 from gnz_track.datasets.generators.quick_tours import find_quick_tour
 from gnz_track.datasets.generators.shortest_tours import find_shortest_tour
 from gnz_track.datasets.parted import PartedGraphs
