@@ -16,6 +16,7 @@ from gnz_track.datasets.rows import (
     combinatorial,
     computing,
     finance,
+    image_regions,
     infrastructure,
     knowledge,
     physics,
@@ -64,6 +65,7 @@ _MODULES = (
     security,
     ten,
     benchmarking_gnns,
+    image_regions,
 )
 
 for _module in _MODULES:
@@ -78,6 +80,7 @@ _LARGE = (
     *finance.LARGE_TASKS,
     *vision.LARGE_TASKS,
     *benchmarking_gnns.LARGE_TASKS,
+    *image_regions.LARGE_TASKS,
 )
 
 

@@ -131,6 +131,12 @@ class FrozenDataset(Sequence[Data]):
         return self.card.sizes["n_targets"]
 
     @property
+    def n_graph_targets(self) -> int:
+        """Columns of ``graph_y``, the targets of graphs beside those of nodes; 0 without."""
+        entry = self.tensors.entries.get("graph_y")
+        return 0 if entry is None else entry.shape[-1]
+
+    @property
     def n_relations(self) -> int:
         """Kinds of edges, inverse ones included where the graph has them; 0 for graphs without kinds."""
         return self.card.sizes["n_relations"]

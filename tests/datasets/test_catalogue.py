@@ -29,7 +29,7 @@ from gnz_track.registry import import_target, is_target
 from gnz_track.types import Category, DatasetRow, Task, TaskType
 
 # Seconds, and quarters of an hour, of proving trips shortest; gigabytes of communities.
-SLOW = {"sbm_pattern", "sbm_cluster", "tsp_tiny", "tsp_1pct"}
+SLOW = {"sbm_pattern", "sbm_cluster", "tsp_tiny", "tsp_1pct", "cycles", "cycles_loose", "graph_theory"}
 HOURS = {"tsp", "tsp_50_100"}
 GENERATED = [
     pytest.param(row, id=row.name, marks=[pytest.mark.slow] * (row.name in SLOW))

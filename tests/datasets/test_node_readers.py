@@ -107,6 +107,9 @@ def test_wikics_is_what_pyg_reads(tmp_path: Path) -> None:
     (raw / "data.json").write_text(json.dumps(content))
     expected = read_by_pyg(WikiCS, link_raw(tmp_path / "root", raw), is_undirected=True)[0]
     assert_same(read_wikics(raw), expected)
+    joined = read_wikics(raw, joins_stopping=True)
+    assert torch.equal(joined.val_mask, expected.val_mask | expected.stopping_mask)
+    assert torch.equal(joined.train_mask, expected.train_mask)
 
 
 def test_elliptic_is_what_pyg_reads_with_unlabelled_payments_apart(tmp_path: Path) -> None:

@@ -29,10 +29,10 @@ def _root(tmp_path: Path, raw: Path) -> str:
     return str(tmp_path)
 
 
-def _read_by_pyg(kind: Any, *arguments: str) -> Any:
+def _read_by_pyg(kind: Any, *arguments: str, **options: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what PyG and the old pickles say of each other is not ours
-        return kind(*arguments)
+        return kind(*arguments, **options)
 
 
 def _assert_same(found: Data, expected: Data) -> None:
@@ -62,6 +62,16 @@ def test_tudataset_is_what_pyg_reads(name: str, tmp_path: Path, mirror: Path) ->
     assert len(found) == len(expected)
     for ours, theirs in zip(found, expected, strict=True):
         _assert_same(ours, theirs)
+
+
+@pytest.mark.mirror
+def test_attributes_of_nodes_are_what_pyg_reads(tmp_path: Path, mirror: Path) -> None:
+    raw = mirror / "TUDataset" / "ENZYMES" / "raw"
+    expected = _read_by_pyg(TUDataset, _root(tmp_path, raw), "ENZYMES", use_node_attr=True)
+    for ours, theirs in zip(read_tudataset(raw, prefix="ENZYMES", features="attributes"), expected, strict=True):
+        # There, the one-hot labels come behind them.
+        torch.testing.assert_close(ours.x, theirs.x[:, :18])
+        assert torch.equal(ours.edge_index, theirs.edge_index)
 
 
 @pytest.mark.mirror

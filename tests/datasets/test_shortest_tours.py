@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from gnz_track.datasets.generators.shortest_tours import find_shortest_tour, tour_bound
+from gnz_track.datasets.generators.shortest_tours import find_shortest_tour
 from gnz_track.errors import BadValue
 
 
@@ -93,20 +93,13 @@ def test_twenty_trips_of_fifty_to_a_hundred_points_are_proven_by_another_program
         assert length == pytest.approx(_shortest_by_packing(_lengths(points)), abs=1e-9)
 
 
-@settings(deadline=None, max_examples=15)
-@given(n=st.integers(5, 40), seed=st.integers(0, 10_000))
-def test_the_bound_is_below_every_trip_and_near_the_shortest(n: int, seed: int) -> None:
-    points = np.random.default_rng(seed).random((n, 2))
-    shortest = _total(points, find_shortest_tour(points))
-    assert 0.9 * shortest < tour_bound(points) <= shortest + 1e-9
-
-
 def test_trips_on_a_grid_are_as_long_as_known() -> None:
     """A shortest trip through a 6 x 6 grid has steps of one only; one through a line goes there and back."""
     grid = np.array(list(itertools.product(range(6), range(6))), dtype=float)
     assert _total(grid, find_shortest_tour(grid)) == pytest.approx(36)
     line = np.stack([np.arange(8.0), np.zeros(8)], axis=1)
     assert _total(line, find_shortest_tour(line)) == pytest.approx(14)
+    assert sorted(find_shortest_tour(np.ones((5, 2)))) == list(range(5))
 
 
 def test_moved_and_renumbered_points_have_the_same_trip() -> None:

@@ -146,7 +146,7 @@ def test_a_plain_image_is_its_grid() -> None:
         ([np.full((2, 2), np.nan)], {}, "image 0 is 'float64 from nan to nan'"),
         ([np.full((2, 2), 300)], {}, "image 0 is 'int64 from 300 to 300'"),
         ([np.array([["a"]])], {}, "image 0 is '<U1"),
-        ([np.zeros((2, 2))], {"edges": "near"}, "edges is 'near'; allowed: nearest or touching"),
+        ([np.zeros((2, 2))], {"edges": "near"}, "edges is 'near'; allowed: nearest or touching or similar"),
         ([np.zeros((2, 2))], {"k": 0}, "numbers above zero"),
         ([np.zeros((2, 2))], {"compactness": 0.0}, "numbers above zero"),
         ([np.zeros((2, 2))], {"labels": []}, "more images than 0"),

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from gnz_track.datasets.generators.numbered import draw_parts
+from gnz_track.datasets.generators.draws import Draw, draw_parts
 from gnz_track.datasets.parted import PartedGraphs
 
 __all__ = ["sbm_cluster", "sbm_pattern"]
@@ -52,8 +52,8 @@ def _pattern(rng: np.random.Generator) -> tuple[Array, Array]:
     return rng.integers(_PATTERN_SIGNALS, size=n), _joined(np.full((n, n), 0.5, dtype=np.float32), rng)
 
 
-def _pattern_graph(patterns: list[tuple[Array, Array]], number: int, rng: np.random.Generator) -> Data:
-    signal, links = patterns[number % len(patterns)]
+def _pattern_graph(patterns: list[tuple[Array, Array]], draw: Draw) -> list[Data]:
+    (signal, links), rng = patterns[draw.number % len(patterns)], draw.rng
     community = np.arange(5).repeat(rng.integers(_SMALLEST, _ONE_PAST_LARGEST, size=5))
     # In no order; the pattern is a community of its own, joined to the others as nodes of one are.
     community = rng.permutation(np.concatenate([community, np.full(len(signal), 5)]))
@@ -67,17 +67,17 @@ def _pattern_graph(patterns: list[tuple[Array, Array]], number: int, rng: np.ran
     joined[np.ix_(within, within)] = links
     x = rng.integers(_PATTERN_SIGNALS, size=len(community))
     x[within] = signal
-    return _graph(x, joined, community == 5)
+    return [_graph(x, joined, community == 5)]
 
 
-def _cluster_graph(number: int, rng: np.random.Generator) -> Data:
-    del number
+def _cluster_graph(draw: Draw) -> list[Data]:
+    rng = draw.rng
     community = rng.permutation(np.arange(6).repeat(rng.integers(_SMALLEST, _ONE_PAST_LARGEST, size=6)))
     p = np.where(community[:, None] == community, np.float32(0.55), np.float32(0.25))
     # Any node of a community is as good as any other, so that the first one in the random order can carry its name.
     x = np.zeros(len(community), dtype=np.int64)
     x[np.unique(community, return_index=True)[1]] = np.arange(1, 7)
-    return _graph(x, _joined(p, rng), community)
+    return [_graph(x, _joined(p, rng), community)]
 
 
 def _joined(p: Array, rng: np.random.Generator) -> Array:

@@ -17,17 +17,19 @@ from scipy.sparse.csgraph import connected_components
 
 from gnz_track.errors import BadValue
 
-__all__ = ["find_shortest_tour", "tour_bound"]
+__all__ = ["find_shortest_tour"]
 
 Array = np.ndarray[Any, Any]
 
-# Lengths are in units of the mean step times this, so that tolerances of the solver, one in a million, are below all
-# differences between trips.
+# The longest of all steps is this long to the solver, whose tolerances are a millionth: below all differences between
+# trips.
 _SCALE = 1_000.0
 _LEVELS = (1e-6, 0.3, 0.5, 0.7, 0.9)
 _VIOLATED = 1e-6
 # The bound of the linear program is about 0.7 % below the shortest trip through uniform points.
 _FIRST_GAP = 0.01
+# What a reduced cost may be wrong by, many times over.
+_SLACK = 1e-3
 _LEAST_NODES = 3
 
 
@@ -44,7 +46,7 @@ def find_shortest_tour(points: Array) -> Array:
     bound, reduced = program.relax()
     gap = _FIRST_GAP * bound
     while True:
-        steps = program.solve_whole(reduced <= gap)
+        steps = program.solve_whole(reduced <= gap + _SLACK)
         if steps is None:
             gap *= 3
             continue
@@ -55,12 +57,6 @@ def find_shortest_tour(points: Array) -> Array:
         gap = excess
 
 
-def tour_bound(points: Array) -> float:
-    """Return a length that no round trip through points ``[n, 2]`` goes below, from the linear program alone."""
-    program = _Program.of(points)
-    return program.relax()[0] * program.unit
-
-
 @dataclass(eq=False)
 class _Program:
     """Which of all pairs ``ends [2, m]`` of cost ``[m]`` to step along; each of ``sides`` ``[n]`` is to be left."""
@@ -68,7 +64,6 @@ class _Program:
     ends: Array
     cost: Array
     n: int
-    unit: float
     sides: list[Array] = field(default_factory=list)
 
     @classmethod
@@ -77,8 +72,8 @@ class _Program:
         n = len(points)
         ends = np.stack(np.triu_indices(n, k=1))
         length = np.sqrt(np.square(points[ends[0]] - points[ends[1]]).sum(axis=1))
-        unit = float(length.max()) / _SCALE
-        return cls(ends, length / unit, n, unit)
+        # Points may all be one.
+        return cls(ends, length * (_SCALE / (length.max() or 1.0)), n)
 
     def relax(self) -> tuple[float, Array]:
         """Return the bound of the linear program and what each pair would add to it ``[m]``."""

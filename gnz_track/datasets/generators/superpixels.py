@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
+from gnz_track.datasets.generators.similar_regions import join_similar
 from gnz_track.errors import BadValue
 
 __all__ = ["find_regions", "join_touching", "measure_regions", "superpixels"]
@@ -33,9 +34,10 @@ def superpixels(
     """Yield one graph of about ``n_regions`` regions for each image ``[h, w]`` or ``[h, w, c]``.
 
     Images are whole numbers from 0 to 255, or real ones from 0 to 1. x ``[n, c + 3]`` are mean colour, row and column
-    of the centroid in [0, 1], and share of the pixels; ``edges`` joins the ``k`` "nearest" centroids (both ways) or
-    "touching" regions; y ``[1]`` is the label. ``compactness`` weighs place against colour. Design: Knyazev, Lin, Amer,
-    Taylor, Image classification with hierarchical multigraph networks, BMVC 2019.
+    of the centroid in [0, 1], and share of the pixels; ``edges`` joins the ``k`` "nearest" centroids (both ways),
+    "touching" regions, or each to the ``k`` most "similar" in place and colour, with edge_attr ``[m, 1]``; y ``[1]`` is
+    the label. ``compactness`` weighs place against colour. Design: Knyazev, Lin, Amer, Taylor, Image classification
+    with hierarchical multigraph networks, BMVC 2019.
     """
     if edges not in _JOINERS:
         raise BadValue("edges", edges, " or ".join(_JOINERS))
@@ -45,8 +47,10 @@ def superpixels(
         colours = _colours(image, number)
         regions = find_regions(colours, n_regions=n_regions, compactness=compactness)
         x = measure_regions(colours, regions)
-        ends = _JOINERS[edges](regions, x[:, -3:-1], k)
+        ends, weight = _JOINERS[edges](regions, x, k)
         graph = Data(x=torch.from_numpy(x.astype(np.float32)), edge_index=torch.from_numpy(ends))
+        if weight is not None:
+            graph.edge_attr = torch.from_numpy(weight.astype(np.float32)).unsqueeze(1)
         if label is not None:
             graph.y = torch.tensor([label])
         yield graph
@@ -110,9 +114,11 @@ def _both_ways(ends: Array, n: int) -> Array:
     return np.stack(np.divmod(codes, n)).astype(np.int64)
 
 
-_JOINERS: dict[str, Callable[[Array, Array, int], Array]] = {
-    "nearest": lambda _, centroids, k: _join_nearest(centroids, k),
-    "touching": lambda regions, _, __: join_touching(regions),
+# How regions are joined -> edges of regions ``[h, w]`` with features ``[n, c + 3]``, and weights where there are any.
+_JOINERS: dict[str, Callable[[Array, Array, int], tuple[Array, Array | None]]] = {
+    "nearest": lambda _, x, k: (_join_nearest(x[:, -3:-1], k), None),
+    "touching": lambda regions, _, __: (join_touching(regions), None),
+    "similar": lambda _, x, k: join_similar(x[:, :-3], x[:, -3:-1], k),
 }
 
 

@@ -5,6 +5,7 @@ The design is that of Dwivedi et al., Benchmarking Graph Neural Networks, 2023.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,8 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from gnz_track.datasets.generators.draws import Draw, draw_parts
 from gnz_track.datasets.generators.known_tours import known_tour
-from gnz_track.datasets.generators.numbered import draw_parts
 from gnz_track.datasets.generators.quick_tours import find_quick_tour
 from gnz_track.datasets.generators.shortest_tours import find_shortest_tour
 from gnz_track.datasets.parted import PartedGraphs
@@ -50,7 +51,8 @@ def tour_edges(
     if solver == "exact" and nodes[1] > LARGEST_EXACT:
         allowed = f"at most {LARGEST_EXACT} for shortest trips; solver='fast_tsp' finds short ones through more"
         raise BadValue("the number of points", nodes[1], allowed)
-    return draw_parts("tour_edges", partial(_draw, nodes, k, solver, cache), sizes=sizes, seed=seed)
+    find = partial(known_tour, find=_SOLVERS[solver], solver=solver, folder=cache)
+    return draw_parts("tour_edges", partial(_graph, nodes, k, find), sizes=sizes, seed=seed)
 
 
 def nearest_are_steps(graph: Data, *, k: int = 2) -> Tensor:
@@ -69,14 +71,11 @@ def nearest_are_steps(graph: Data, *, k: int = 2) -> Tensor:
 _SOLVERS = {"exact": find_shortest_tour, "fast_tsp": find_quick_tour}
 
 
-def _draw(
-    nodes: tuple[int, int], k: int, solver: str, cache: Path | None, number: int, rng: np.random.Generator
-) -> Data:
-    del number
+def _graph(nodes: tuple[int, int], k: int, find: Callable[[Array], Array], draw: Draw) -> list[Data]:
+    n = int(draw.rng.integers(nodes[0], nodes[1] + 1))
     # As they are stored, so that the trip is that of the stored points.
-    points = rng.random((int(rng.integers(nodes[0], nodes[1] + 1)), 2), dtype=np.float32).astype(np.float64)
-    tour = known_tour(points, _SOLVERS[solver], solver=solver, folder=cache)
-    n = len(points)
+    points = draw.rng.random((n, 2), dtype=np.float32).astype(np.float64)
+    tour = find(points)
     length = np.sqrt(np.square(points[:, None] - points[None]).sum(axis=2))
     # Rounded, so that links stand in the same order on every machine.
     nearest = (length + np.diag(np.full(n, np.inf))).round(12).argsort(axis=1, kind="stable")[:, : min(k, n - 1)]
@@ -85,10 +84,11 @@ def _draw(
     following[tour] = np.roll(tour, -1)
     is_step = (following[edges[0]] == edges[1]) | (following[edges[1]] == edges[0])
     links = torch.from_numpy(edges)
-    return Data(
+    graph = Data(
         x=torch.from_numpy(points.astype(np.float32)),
         edge_index=links,
         edge_attr=torch.from_numpy(length[edges[0], edges[1]].astype(np.float32)).unsqueeze(1),
         edge_label_index=links,
         edge_label=torch.from_numpy(is_step.astype(np.int64)),
     )
+    return [graph]

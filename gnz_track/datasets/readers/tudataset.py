@@ -13,16 +13,17 @@ from torch_geometric.data import Data
 __all__ = ["read_tudataset"]
 
 
-def read_tudataset(folder: Path, *, prefix: str) -> list[Data]:
+def read_tudataset(folder: Path, *, prefix: str, features: str = "labels") -> list[Data]:
     """Read labelled graphs: x and edge_attr are the one-hot node and edge labels, y ``[1]`` the class of the graph.
 
-    Self-loops are removed, repeated edges merged with their labels summed; continuous attributes are left out.
+    Self-loops are removed, repeated edges merged with their labels summed. With ``features="attributes"``, x are the
+    continuous attributes of nodes instead; otherwise these are left out.
     Morris et al.: TUDataset: A collection of benchmark datasets for learning with graphs, ICML GRL+ 2020.
     """
     edges = _read(folder / f"{prefix}_A.txt").t() - 1
     graph_of = _read(folder / f"{prefix}_graph_indicator.txt")[:, 0] - 1
     y = torch.unique(_read(folder / f"{prefix}_graph_labels.txt")[:, 0], return_inverse=True)[1]
-    x = _one_hot(folder / f"{prefix}_node_labels.txt")
+    x = _FEATURES[features](folder / f"{prefix}_node_{features}.txt")
     edge_attr = _one_hot(folder / f"{prefix}_edge_labels.txt")
     edges, edge_attr = _merged(edges, edge_attr, graph_of.numel())
     n_graphs = y.numel()
@@ -51,6 +52,13 @@ def _one_hot(path: Path) -> Tensor | None:
     labels = labels - labels.amin(dim=0)
     blocks: list[Any] = [torch.nn.functional.one_hot(column).float() for column in labels.unbind(dim=1)]
     return torch.cat(blocks, dim=1)
+
+
+def _numbers(path: Path) -> Tensor:
+    return torch.from_numpy(np.loadtxt(path, dtype=np.float32, delimiter=",", ndmin=2))
+
+
+_FEATURES = {"labels": _one_hot, "attributes": _numbers}
 
 
 def _merged(edges: Tensor, edge_attr: Tensor | None, n_nodes: int) -> tuple[Tensor, Tensor | None]:

@@ -20,6 +20,7 @@ def _tudataset(name: str, prefix: str, *, references: tuple[str, ...], **facts: 
     """Make the row of one set of the collection; ``sizes`` are graphs, nodes, edges, features and classes."""
     sizes = dict(zip(("n_graphs", "n_nodes", "n_edges", "n_features", "n_classes"), facts.pop("sizes"), strict=True))
     files = tuple(f"{prefix}_{table}.txt" for table in (*_TU_FILES, *facts.pop("tables", ())))
+    options = {"prefix": prefix, **facts.pop("options", {})}
     published = Download(
         url=f"https://www.chrsmrrs.com/graphkerneldatasets/{prefix}.zip",
         members={file: f"{prefix}/{file}" for file in files},
@@ -30,7 +31,7 @@ def _tudataset(name: str, prefix: str, *, references: tuple[str, ...], **facts: 
         category=Category.biology,
         task_types=(TaskType.graph_cls,),
         loader="gnz_track.datasets.readers.tudataset:read_tudataset",
-        options={"prefix": prefix},
+        options=options,
         raw=f"TUDataset/{prefix}/raw",
         licence="not stated by the collection",
         **cited(*references, "morris2020"),
@@ -101,6 +102,34 @@ ROWS = (
         sizes=(600, 19_580, 74_564, 3, 6),
         checksum="f108d16b2e800663f48720c158fba167",
         defects=("10 of 600 graphs look like another one to six rounds of colour refinement.",),
+    ),
+    _tudataset(
+        "enzymes_attributes",
+        "ENZYMES",
+        references=("borgwardt2005", "schomburg2004", "dwivedi2023"),
+        source="TUDataset: secondary structure elements of enzymes and 18 numbers of each, by class of the reaction",
+        sizes=(600, 19_580, 74_564, 18, 6),
+        tables=("node_attributes",),
+        options={"features": "attributes"},
+        checksum="3fcdaec98702979839917c20562efef8",
+        notes="The numbers have different units and are as published.",
+    ),
+    _tudataset(
+        "proteins_full",
+        "PROTEINS_full",
+        references=("borgwardt2005", "dwivedi2023"),
+        source="TUDataset: secondary structure elements of proteins and 29 numbers of each, enzymes or not",
+        sizes=(1_113, 43_471, 162_088, 29, 2),
+        tables=("node_attributes",),
+        options={"features": "attributes"},
+        notes="The graphs of proteins. The numbers have different units and are as published.",
+    ),
+    _tudataset(
+        "dd",
+        "DD",
+        references=("dobson2003",),
+        source="TUDataset: amino acids of proteins, joined where they are near, enzymes or not",
+        sizes=(1_178, 334_925, 1_686_092, 89, 2),
     ),
     _tudataset(
         "aids",

@@ -13,6 +13,7 @@ __all__ = ["ROWS", "TASKS"]
 _HETEROPHILOUS_URL = "https://github.com/yandex-research/heterophilous-graphs"
 _GEOM_GCN_URL = "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master"
 _WIKICS_URL = "https://github.com/pmernyei/wiki-cs-dataset"
+_COLUMNS = "20 training and validation columns, of which the seed chooses one, and one test part. 216,123 links."
 
 
 def _heterophilous(name: str, *, source: str, n_nodes: int, n_edges: int, **facts: Any) -> DatasetRow:
@@ -42,20 +43,29 @@ def _geom_gcn(name: str) -> tuple[Origin, ...]:
     return tuple(Download(url=f"{_GEOM_GCN_URL}/{file}", path=file.rpartition("/")[2]) for file in (*tables, *splits))
 
 
-ROWS = (
-    DatasetRow(
-        name="wikics",
+def _wikics(name: str, **facts: Any) -> DatasetRow:
+    return DatasetRow(
+        name=name,
         category=Category.social,
         task_types=(TaskType.node_cls,),
         loader="gnz_track.datasets.readers.wikics:read_wikics",
         raw="WikiCS/raw",
         source="Wiki-CS: articles of Wikipedia on computer science, by branch, and the links between them",
         licence="MIT (repository)",
-        **cited("mernyei2020"),
         url=_WIKICS_URL,
         origins=(Download(url=f"{_WIKICS_URL}/raw/master/dataset/data.json", path="data.json"),),
         expected={"n_graphs": 1, "n_nodes": 11_701, "n_features": 300, "n_classes": 10},
-        notes="20 training and validation columns, of which the seed chooses one, and one test part. 216,123 links.",
+        **facts,
+    )
+
+
+ROWS = (
+    _wikics("wikics", **cited("mernyei2020"), notes=_COLUMNS),
+    _wikics(
+        "wikics_joined",
+        options={"joins_stopping": True},
+        **cited("mernyei2020", "dwivedi2023"),
+        notes=f"{_COLUMNS} Both published validation parts are one.",
     ),
     _heterophilous(
         "roman_empire",

@@ -1,0 +1,41 @@
+"""Graphs drawn one by one, each from a generator of its own: smaller sets are the first graphs of larger ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain, count, islice
+
+import numpy as np
+from torch_geometric.data import Data
+
+from gnz_track.datasets.parted import PartedGraphs, parts_of_sizes
+from gnz_track.seeds import derive
+
+__all__ = ["Draw", "draw_parts"]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The place of a draw: its part, its number there, and the generator that is its own."""
+
+    part: str
+    number: int
+    rng: np.random.Generator
+
+
+def draw_parts(
+    name: str, make: Callable[[Draw], list[Data]], *, sizes: tuple[int, int, int], seed: int
+) -> PartedGraphs:
+    """Return the first graphs of each part, as many as ``sizes`` says; ``make`` returns those of one draw, or the one.
+
+    What a graph is depends on the seed, the name, its part and its number there, and not on how many there are.
+    """
+    return PartedGraphs(_drawn(name, make, sizes, seed), parts_of_sizes(*sizes))
+
+
+def _drawn(name: str, make: Callable[[Draw], list[Data]], sizes: tuple[int, int, int], seed: int) -> Iterator[Data]:
+    for part, n_graphs in zip(("train", "val", "test"), sizes, strict=True):
+        rngs = ((number, np.random.default_rng(derive(seed, name, part, number))) for number in count())
+        draws = (make(Draw(part, number, rng)) for number, rng in rngs)
+        yield from islice(chain.from_iterable(draws), n_graphs)
