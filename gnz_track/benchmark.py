@@ -22,7 +22,7 @@ from gnz_track.runs.scribe import Tracking
 from gnz_track.runs.sweep import Sweep, name_sweep, run_sweep
 from gnz_track.store.address import Address, parse_address
 from gnz_track.training.protocols import PROTOCOLS
-from gnz_track.types import ModelRow, Protocol, Task
+from gnz_track.types import Cell, ModelRow, Protocol, Task, Value
 
 __all__ = ["Request", "carry_out", "make_request_agenda", "report_of", "run_benchmark"]
 
@@ -136,11 +136,12 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     if search is not None:
         raise BadValue("search", type(search).__name__, "None: this version has no inner search")
     chosen = _choose_tasks(category, tasks, TaskType(task_type) if task_type else None, only)
+    found = protocol if isinstance(protocol, Protocol) else PROTOCOLS.get(protocol)
     request = Request(
         tasks=chosen,
-        models=usual_models() if models is None else describe_all(models),
+        models=usual_models(has_budget=found.budget > 0) if models is None else describe_all(models),
         seeds=_read_seeds(seeds, seed),
-        protocol=protocol if isinstance(protocol, Protocol) else PROTOCOLS.get(protocol),
+        protocol=found,
         address=parse_address(store),
         suite=category or CUSTOM,
         epochs=epochs,
@@ -207,5 +208,9 @@ def _with_width(plan: Plan, request: Request) -> Plan:
         return plan
     if not isinstance(width, int) or width < 1:
         raise BadValue("hidden_channels", width, "a whole number from 1 upwards")
-    cells = tuple(replace(cell, hyperparameters=(("hidden_channels", width),)) for cell in plan.cells)
+    cells = tuple(replace(cell, hyperparameters=_changed(cell, hidden_channels=width)) for cell in plan.cells)
     return replace(plan, cells=cells)
+
+
+def _changed(cell: Cell, **values: Value) -> tuple[tuple[str, Value], ...]:
+    return tuple(sorted({**dict(cell.hyperparameters), **values}.items()))

@@ -80,11 +80,12 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         from gnz_track.store.address import parse_address
         from gnz_track.training.protocols import PROTOCOLS
 
+        how = PROTOCOLS.get(protocol)
         request = Request(
             tasks=_choose_tasks(suite, task or [], _split(category), _split(task_type)),
-            models=[describe(name) for name in _split(models)] or usual_models(),
+            models=[describe(name) for name in _split(models)] or usual_models(has_budget=how.budget > 0),
             seeds=parse_seeds(seeds),
-            protocol=PROTOCOLS.get(protocol),
+            protocol=how,
             address=parse_address(store),
             suite=suite or category.replace(",", "+") or (CUSTOM if task or task_type else QUICK),
             epochs=epochs,

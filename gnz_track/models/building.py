@@ -17,7 +17,7 @@ from gnz_track.models.sizes import Sizes
 from gnz_track.registry import import_target
 from gnz_track.types import ModelRow, TaskType
 
-__all__ = ["Sizes", "build", "count_parameters"]
+__all__ = ["Sizes", "build", "count_parameters", "takes_option"]
 
 
 def build(row: ModelRow, task_type: TaskType, sizes: Sizes, *, options: Mapping[str, Any] | None = None) -> nn.Module:
@@ -74,15 +74,25 @@ def _takes(construct: Callable[..., Any], name: str) -> bool:
     return name in inspect.signature(construct).parameters
 
 
-def _check_options(row: ModelRow, construct: Callable[..., Any], options: Mapping[str, Any]) -> None:
+def takes_option(row: ModelRow, name: str) -> bool:
+    """Tell whether a keyword is a hyperparameter of a model; one that takes all keywords says so by naming it."""
+    return name in (_options_of(_constructor(row)) or ())
+
+
+def _options_of(construct: Callable[..., Any]) -> list[str] | None:
+    """Return the keywords that are hyperparameters; None where any is taken."""
     inner = construct.encoder if isinstance(construct, EncoderFactory) else construct
     parameters = inspect.signature(inner).parameters
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
-        return
-    allowed = [name for name in list(parameters)[3:] if name not in ("task_type", "sizes")]
-    for name in options:
-        if name not in allowed:
-            raise BadValue(f"hyperparameter of {row.name}", name, ", ".join(allowed) or "none")
+        return None
+    return [name for name in list(parameters)[3:] if name not in ("task_type", "sizes")]
+
+
+def _check_options(row: ModelRow, construct: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    allowed = _options_of(construct)
+    for name in options if allowed is not None else ():
+        if name not in (allowed or ()):
+            raise BadValue(f"hyperparameter of {row.name}", name, ", ".join(allowed or ()) or "none")
 
 
 def _as_link_model(model: nn.Module, sizes: Sizes) -> nn.Module:

@@ -85,7 +85,7 @@ def make_agenda(plan: Plan, address: Address, *, is_fresh: bool = False) -> Agen
     finished = one_row_per_cell(past[is_finished]) if not is_fresh else empty_table()
     done = set(finished["fingerprint"])
     cells = [cell for key, cell in wanted.items() if key not in done]
-    return Agenda(plan, finished, tuple(_longest_first(cells, paces)), paces, notices)
+    return Agenda(plan, finished, tuple(_longest_first(cells, paces)), paces, (*plan.notices, *notices))
 
 
 def _read_past(cells: Sequence[Cell], address: Address) -> tuple[pd.DataFrame, tuple[str, ...]]:
