@@ -24,7 +24,7 @@ from gnz_track.store.address import Address, parse_address
 from gnz_track.store.search_record import SearchRecord
 from gnz_track.store.search_spool import keep_search
 from gnz_track.training.protocols import PROTOCOLS
-from gnz_track.types import ModelRow, Protocol, Task
+from gnz_track.types import Cell, ModelRow, Protocol, Task, Value
 
 if TYPE_CHECKING:
     # Optuna is imported where something is searched for, and nowhere else.
@@ -210,11 +210,12 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     :class:`SearchSpace` or :class:`SearchSettings`; the report then has each model as it is and tuned.
     """
     chosen = choose_tasks(category, tasks, TaskType(task_type) if task_type else None, only)
+    found = protocol if isinstance(protocol, Protocol) else PROTOCOLS.get(protocol)
     request = Request(
         tasks=chosen,
-        models=usual_models() if models is None else describe_all(models),
+        models=usual_models(has_budget=found.budget > 0) if models is None else describe_all(models),
         seeds=_read_seeds(seeds, seed),
-        protocol=protocol if isinstance(protocol, Protocol) else PROTOCOLS.get(protocol),
+        protocol=found,
         address=parse_address(store),
         suite=category or CUSTOM,
         epochs=epochs,
@@ -305,7 +306,7 @@ def _with_width(plan: Plan, request: Request) -> Plan:
         return plan
     if not isinstance(width, int) or width < 1:
         raise BadValue("hidden_channels", width, "a whole number from 1 upwards")
-    cells = tuple(replace(cell, hyperparameters=(("hidden_channels", width),)) for cell in plan.cells)
+    cells = tuple(replace(cell, hyperparameters=_changed(cell, hidden_channels=width)) for cell in plan.cells)
     return replace(plan, cells=cells)
 
 
@@ -318,3 +319,7 @@ def _on_device(plan: Plan, request: Request) -> Plan:
     if not _is_elsewhere(request):
         return plan
     return replace(plan, cells=tuple(replace(cell, device="cuda") for cell in plan.cells))
+
+
+def _changed(cell: Cell, **values: Value) -> tuple[tuple[str, Value], ...]:
+    return tuple(sorted({**dict(cell.hyperparameters), **values}.items()))

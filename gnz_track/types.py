@@ -24,9 +24,11 @@ from gnz_track.errors import BadValue
 from gnz_track.kinds import CATEGORIES, Category, Direction, Selection, Status, TaskType
 from gnz_track.origins import Origin
 from gnz_track.records import freeze_mappings, later
+from gnz_track.settings import Amendment, Optimiser, Protocol, Value
 
 __all__ = [
     "CATEGORIES",
+    "Amendment",
     "Category",
     "Cell",
     "CellResult",
@@ -42,6 +44,7 @@ __all__ = [
     "Suite",
     "Task",
     "TaskType",
+    "Value",
     "is_tuned",
     "tuned_name",
 ]
@@ -147,7 +150,7 @@ class ModelRow:
     source_digest: str = ""
     is_encoder: bool = False
     description: str = ""
-    options: Mapping[str, int | float | str | bool] = later({})
+    options: Mapping[str, Value] = later({})
 
     def __post_init__(self) -> None:
         freeze_mappings(self, "options")
@@ -176,42 +179,6 @@ def is_tuned(model: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Optimiser:
-    """Optimiser settings of one task type; batch size 0 means full batch."""
-
-    lr: float
-    weight_decay: float = 0.0
-    batch_size: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Protocol:
-    """How a cell is trained and scored; data, not code.
-
-    ``optimisers`` has one entry per task type. ``patience`` counts epochs without a better validation score before
-    training stops; 0 never stops early. ``splits`` and ``features`` name policies of the datasets room.
-    """
-
-    name: str
-    version: int
-    optimisers: Mapping[TaskType, Optimiser]
-    selection: Selection
-    patience: int = 0
-    hidden_channels: int = 64
-    splits: str = "published"
-    features: str = "structural"
-    description: str = ""
-
-    def __post_init__(self) -> None:
-        freeze_mappings(self, "optimisers")
-
-    @property
-    def label(self) -> str:
-        """Name and version, as records carry them."""
-        return f"{self.name}@{self.version}"
-
-
-@dataclass(frozen=True, kw_only=True)
 class Cell:
     """One (task, model, hyperparameters, seed) under a protocol: names and numbers, ready to travel.
 
@@ -231,7 +198,7 @@ class Cell:
     epochs: int
     dataset_digest: str
     data: str
-    hyperparameters: tuple[tuple[str, int | float | str | bool], ...] = ()
+    hyperparameters: tuple[tuple[str, Value], ...] = ()
     device: str = "cpu"
     is_blind: bool = False
     perturbation: str = ""

@@ -85,11 +85,12 @@ def run(  # noqa: PLR0913  (one parameter per flag)
         from gnz_track.store.address import parse_address
         from gnz_track.training.protocols import PROTOCOLS
 
+        how = PROTOCOLS.get(protocol)
         request = Request(
             tasks=choose_tasks(suite, task or [], split(category), split(task_type)),
-            models=[describe(name) for name in split(models)] or usual_models(),
+            models=[describe(name) for name in split(models)] or usual_models(has_budget=how.budget > 0),
             seeds=parse_seeds(seeds),
-            protocol=PROTOCOLS.get(protocol),
+            protocol=how,
             address=parse_address(store),
             suite=choose_suite(suite, category, is_chosen=bool(task or task_type)),
             epochs=epochs,

@@ -9,9 +9,11 @@ from torch import Tensor
 
 from gnz_track.errors import BadValue
 
-__all__ = ["LARGEST_IDENTITY", "identity_features", "structural_features"]
+__all__ = ["LARGEST_IDENTITY", "N_STRUCTURAL", "identity_features", "structural_features"]
 
 LARGEST_IDENTITY = 8_192
+# Columns of structural features.
+N_STRUCTURAL = 3
 
 
 def structural_features(message_edges: Tensor, n_nodes: int) -> Tensor:

@@ -87,6 +87,7 @@ def make_agenda(plan: Plan, address: Address, *, is_fresh: bool = False) -> Agen
     finished = one_row_per_cell(past[is_finished]) if not is_fresh else empty_table()
     done = set(finished["fingerprint"])
     cells = [cell for key, cell in wanted.items() if key not in done]
+    notices = (*plan.notices, *notices)
     return Agenda(plan, finished, tuple(_longest_first(cells, paces)), paces, notices, Footprints.of(past))
 
 

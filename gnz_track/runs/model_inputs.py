@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from torch import Tensor
 from torch_geometric.data import Data
 
+from gnz_track.datasets.encoding_files import encode_nodes
+from gnz_track.datasets.encodings import parse_encoding
 from gnz_track.datasets.features import identity_features, structural_features
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.perturbations import perturb_together
 from gnz_track.errors import BadValue, SplitImpossible
-from gnz_track.models.building import Sizes
 from gnz_track.seeds import derive
 from gnz_track.training.acceleration import attach, sparsify
-from gnz_track.training.graphs import GraphCollection
+from gnz_track.training.graphs import GraphCollection, Pairs
 from gnz_track.types import Protocol, TaskType
 
-__all__ = ["Terms", "collection_of", "sizes_of", "unfit", "whole_graph_of"]
+__all__ = ["Terms", "collection_of", "unfit", "whole_graph_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """Under which terms a dataset is posed as a problem; ``is_blind``: without test labels, and with no test scorer."""
+    """Under which terms a dataset is posed as a problem; ``is_blind``: without test labels, and with no test scorer.
+
+    ``loss`` names another loss than the usual one, ``encoding`` a positional encoding.
+    """
 
     task_type: TaskType
     protocol: Protocol
@@ -34,10 +37,30 @@ class Terms:
     device: str
     is_blind: bool = False
     perturbation: str = ""
+    loss: str = ""
+    encoding: str = ""
+
+    @property
+    def batch_of_scores(self) -> int:
+        """How many graphs are scored together; 0 where all of a part are."""
+        return self.batch_size if SCORINGS[self._scoring] else 0
+
+    @property
+    def _scoring(self) -> str:
+        if self.protocol.scoring not in SCORINGS:
+            raise BadValue("the scoring of a protocol", self.protocol.scoring, ", ".join(SCORINGS))
+        return self.protocol.scoring
 
 
-def whole_graph_of(dataset: FrozenDataset, message_edges: Tensor, terms: Terms) -> Data:
-    """Return one graph with features and message edges, and what else is known of its nodes."""
+# Way of scoring -> whether it is by batches.
+SCORINGS = {"whole": False, "per_batch": True}
+
+
+def whole_graph_of(dataset: FrozenDataset, message_edges: Tensor, terms: Terms, *, split_digest: str = "") -> Data:
+    """Return one graph with features and message edges, and what else is known of its nodes.
+
+    ``split_digest`` tells the split that hides some of the edges.
+    """
     data = Data(num_nodes=dataset.n_nodes)
     data.x = _features(dataset, message_edges, terms.protocol.features)
     for name, value in _fields(dataset, "node"):
@@ -52,30 +75,45 @@ def whole_graph_of(dataset: FrozenDataset, message_edges: Tensor, terms: Terms) 
             message_edges = changed
             for name, _ in _fields(dataset, "edge"):
                 data[name] = None
+    encoding = parse_encoding(terms.encoding)
+    if encoding is not None:
+        data.encoding = encode_nodes(dataset, encoding, message_edges=message_edges, split_digest=split_digest)
     data.edge_index = message_edges
     data = data.to(terms.device)
     if terms.device == "cpu":
-        data.x = sparsify(data.x)
+        # What is set beside the features of nodes could not be if these were sparse.
+        data.x = sparsify(data.x) if encoding is None else data.x
         # A tensor of our own: what hangs on it must not outlive this problem.
         data.edge_index = attach(message_edges.clone(), dataset.n_nodes)
     return data
 
 
-def collection_of(dataset: FrozenDataset, terms: Terms) -> GraphCollection:
-    """Return many graphs with features, and what else is known of their nodes and edges."""
-    node = dict(_fields(dataset, "node"))
+def collection_of(
+    dataset: FrozenDataset, terms: Terms, *, labels: Mapping[str, Tensor] | None = None, pairs: Pairs | None = None
+) -> GraphCollection:
+    """Return many graphs with features, and what else is known of their nodes and edges.
+
+    ``labels`` are fields of nodes to show, ``pairs`` labelled edges.
+    """
+    node = {**dict(_fields(dataset, "node")), **(labels or {})}
     node["x"] = _features(dataset, dataset.global_edge_index, terms.protocol.features)
     if terms.perturbation:
         node["x"], edges, edge_ptr = _perturb(dataset, node["x"], dataset.global_edge_index, terms)
         if edges is not dataset.global_edge_index:
             edges = edges - dataset.node_ptr[:-1].repeat_interleave(edge_ptr.diff())
-            return GraphCollection(edge_index=edges, node_ptr=dataset.node_ptr, edge_ptr=edge_ptr, node=node)
+            return GraphCollection(
+                edge_index=edges, node_ptr=dataset.node_ptr, edge_ptr=edge_ptr, node=node, pairs=pairs
+            )
+    encoding = parse_encoding(terms.encoding)
+    if encoding is not None:
+        node["encoding"] = encode_nodes(dataset, encoding)
     return GraphCollection(
         edge_index=dataset.tensors["edge_index"],
         node_ptr=dataset.node_ptr,
         edge_ptr=dataset.edge_ptr,
         node=node,
         edge=dict(_fields(dataset, "edge")),
+        pairs=pairs,
     )
 
 
@@ -91,7 +129,7 @@ def _perturb(dataset: FrozenDataset, x: Tensor, edges: Tensor, terms: Terms) -> 
 # Fields with a part of their own: labels and splits are not for models, edges and features are set apart.
 # Labelled edges are as many as there are nodes or edges in some graphs, and so would pass for fields of these.
 _MASKS = tuple(f"{part}_{kind}" for part in ("train", "val", "test") for kind in ("mask", "edge_mask"))
-_SET_APART = ("x", "y", "edge_index", "edge_label", "edge_label_index", "edge_label_attr", *_MASKS)
+_SET_APART = ("x", "y", "graph_y", "edge_index", "edge_label", "edge_label_index", "edge_label_attr", *_MASKS)
 
 
 def _fields(dataset: FrozenDataset, along: str) -> list[tuple[str, Tensor]]:
@@ -115,20 +153,6 @@ def _features(dataset: FrozenDataset, message_edges: Tensor, policy: str) -> Ten
         return _FEATURES[policy](message_edges, dataset.n_nodes)
     x = x.unsqueeze(1) if x.dim() == 1 else x
     return x.float() if x.is_floating_point() else x.long()
-
-
-def sizes_of(dataset: FrozenDataset, data: Data, terms: Terms, *, out_channels: int, n_relations: int = 0) -> Sizes:
-    """Return what a model has to know of its data; nothing to predict is an error."""
-    x: Any = data.x
-    if out_channels < 1:
-        raise SplitImpossible(dataset.name, terms.protocol.splits, f"it has no labels for {terms.task_type}")
-    return Sizes(
-        in_channels=x.size(1),
-        hidden_channels=terms.hidden_channels,
-        out_channels=out_channels,
-        vocabulary=() if x.is_floating_point() else dataset.card.vocabularies,
-        n_relations=n_relations,
-    )
 
 
 def unfit(dataset: FrozenDataset, terms: Terms, reason: str) -> SplitImpossible:

@@ -63,7 +63,8 @@ class _Facts:
 
 def _run(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
     dataset = _open(cell)
-    optimiser, hidden_channels, options = _read_hyperparameters(cell)
+    given = _read_hyperparameters(cell)
+    optimiser = given.optimiser
     facts.metric = metric_of(cell.task, is_multi_label=dataset.is_multi_label)
     problem = pose(
         dataset,
@@ -71,11 +72,13 @@ def _run(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
             task_type=cell.task.task_type,
             protocol=cell.protocol,
             seed=cell.seed,
-            hidden_channels=hidden_channels,
+            hidden_channels=given.hidden_channels,
             batch_size=optimiser.batch_size,
             device=cell.device,
             is_blind=cell.is_blind,
             perturbation=cell.perturbation,
+            loss=optimiser.loss,
+            encoding=given.encoding,
         ),
     )
     # Of the data, training has what the problem holds, and nothing else.
@@ -84,7 +87,7 @@ def _run(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
     # Parameters and dropout come from the global generators, reset here as the published protocol does; what else is
     # random (splits, batches, negatives) has a derived seed of its own.
     seed_everything(cell.seed)
-    model = build(cell.model, cell.task.task_type, problem.sizes, options=options).to(cell.device)
+    model = build(cell.model, cell.task.task_type, problem.sizes, options=given.options).to(cell.device)
     facts.n_parameters = count_parameters(model)
     settings = Settings(
         epochs=cell.epochs,
@@ -93,6 +96,8 @@ def _run(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
         patience=cell.protocol.patience,
         metric=facts.metric,
         batch_seed=derive(cell.seed, cell.dataset_digest, "batches"),
+        hours=cell.protocol.hours,
+        also=cell.protocol.also,
     )
     try:
         fast = accelerate(model) if cell.device == "cpu" else model
@@ -114,18 +119,31 @@ def _open(cell: Cell) -> FrozenDataset:
     return dataset
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Given:
+    """What the hyperparameters of a cell say: optimiser, width, encoding, and keywords of the model's constructor."""
+
+    optimiser: Optimiser
+    hidden_channels: int
+    encoding: str
+    options: dict[str, Any]
+
+
 _OPTIMISER_NAMES = ("lr", "weight_decay", "batch_size")
 
 
-def _read_hyperparameters(cell: Cell) -> tuple[Optimiser, int, dict[str, Any]]:
-    """Return the optimiser, the width, and what is left: keywords of the model's constructor."""
+def _read_hyperparameters(cell: Cell) -> _Given:
     given: dict[str, Any] = dict(cell.hyperparameters)
     if cell.task.task_type not in cell.protocol.optimisers:
         allowed = ", ".join(cell.protocol.optimisers)
         raise BadValue(f"task type under protocol {cell.protocol.name!r}", str(cell.task.task_type), allowed)
     changed = {name: given.pop(name) for name in _OPTIMISER_NAMES if name in given}
-    hidden_channels = int(given.pop("hidden_channels", cell.protocol.hidden_channels))
-    return replace(cell.protocol.optimisers[cell.task.task_type], **changed), hidden_channels, given
+    return _Given(
+        optimiser=replace(cell.protocol.optimisers[cell.task.task_type], **changed),
+        hidden_channels=int(given.pop("hidden_channels", cell.protocol.hidden_channels)),
+        encoding=str(given.pop("encoding", cell.protocol.encoding)),
+        options=given,
+    )
 
 
 @contextlib.contextmanager

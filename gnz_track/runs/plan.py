@@ -12,22 +12,26 @@ from pathlib import Path
 
 import torch
 
+from gnz_track.datasets.encodings import describe_limits, parse_encoding
 from gnz_track.datasets.frozen import FrozenDataset, open_frozen
 from gnz_track.datasets.preparation import prepare
-from gnz_track.errors import BadValue, DataMissing, NothingToRun, SeveralMissing
+from gnz_track.errors import BadValue, DataMissing, NothingToRun, SeveralMissing, SplitImpossible
+from gnz_track.models.budgets import refuse_beyond
+from gnz_track.runs.amendments import amend, find_amendment, given_to, width_of
 from gnz_track.runs.compatibility import Skipped, list_skipped, reason_against
 from gnz_track.training.metrics import METRICS
-from gnz_track.types import Cell, ModelRow, Protocol, Task
+from gnz_track.types import Cell, ModelRow, Protocol, Task, Value
 
 __all__ = ["Place", "Plan", "make_plan", "resolve_device"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The cells wanted, in order, and the pairs left out."""
+    """The cells wanted, in order, the pairs left out, and sentences for the user about what the data do not give."""
 
     cells: tuple[Cell, ...]
     skipped: tuple[Skipped, ...]
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,15 +52,19 @@ def make_plan(
     device: str = "auto",
     place: Place | None = None,
 ) -> Plan:
-    """Return every compatible (task, model, seed) as a cell; data that are not frozen yet are frozen here."""
+    """Return every compatible (task, model, seed) as a cell; data that are not frozen yet are frozen here.
+
+    Under a budget every model gets its width here, one for all seeds; a model that has none is left out.
+    """
     _check(tasks, models, seeds=seeds, epochs=epochs)
     place, device = place or Place(), resolve_device(device)
     cells: list[Cell] = []
     skipped = list_skipped(tasks, models, protocol)
     missing: dict[str, DataMissing] = {}
+    notices: list[str] = []
     for task in tasks:
         compatible = [model for model in models if not reason_against(task, model, protocol)]
-        if not compatible:
+        if not compatible or not seeds:
             continue
         try:
             datasets = {seed: prepare(task, seed=seed, home=place.home, mirror=place.mirror) for seed in seeds}
@@ -67,15 +75,20 @@ def make_plan(
         for folder in {dataset.folder for dataset in datasets.values()}:
             # Every byte is read once before a sweep: a cell opens its dataset by the header alone.
             open_frozen(folder, verify=True)
+        shell = _Shell(task, amend(protocol, task), epochs or _epochs(protocol, task), device)
+        notices += _limits(shell, datasets[seeds[0]])
         for model in compatible:
-            for seed in seeds:
-                shell = {"epochs": epochs or task.epochs, "device": device}
-                cells.append(_cell(task, model, seed, protocol, datasets[seed], **shell))  # type: ignore[arg-type]
+            try:
+                given = _hyperparameters(model, shell, protocol, datasets[seeds[0]])
+            except (BadValue, SplitImpossible) as error:
+                skipped.append(Skipped(task=task.name, model=model.name, reason=str(error)))
+                continue
+            cells += [_cell(shell, model, seed, datasets[seed], given) for seed in seeds]
     _refuse_missing(missing, tasks)
     if not cells:
         impossible = [f"{item.task} x {item.model}: {item.reason}" for item in skipped]
         raise NothingToRun(impossible or ["no task, no model or no seed was chosen"])
-    return Plan(cells=tuple(cells), skipped=tuple(skipped))
+    return Plan(cells=tuple(cells), skipped=tuple(skipped), notices=tuple(notices))
 
 
 def resolve_device(device: str) -> str:
@@ -91,19 +104,56 @@ def resolve_device(device: str) -> str:
     return device
 
 
+@dataclass(frozen=True)
+class _Shell:
+    """What all cells of a task share; the protocol is that of the task."""
+
+    task: Task
+    protocol: Protocol
+    epochs: int
+    device: str
+
+
+def _epochs(protocol: Protocol, task: Task) -> int:
+    return find_amendment(protocol, task).epochs or protocol.epochs or task.epochs
+
+
+def _hyperparameters(
+    model: ModelRow, shell: _Shell, protocol: Protocol, dataset: FrozenDataset
+) -> tuple[tuple[str, Value], ...]:
+    """Return what a protocol gives to a model on a task, the width of its budget included."""
+    given = given_to(model, protocol, shell.task)
+    if protocol.budget:
+        found = width_of(model, shell.task, dataset, shell.protocol, given, protocol.budget)
+        refuse_beyond(found, model.name, tolerance=protocol.tolerance)
+        given["hidden_channels"] = found.hidden_channels
+    return tuple(sorted(given.items()))
+
+
+def _limits(shell: _Shell, dataset: FrozenDataset) -> list[str]:
+    """Return a sentence for each way in which the encoding of a protocol says less of some graphs."""
+    encoding = parse_encoding(shell.protocol.encoding)
+    if encoding is None or "edge_index" not in dataset.tensors:
+        return []
+    found = describe_limits(encoding, dataset.global_edge_index, dataset.node_ptr)
+    return [f"{shell.task.name}, {sentence}" for sentence in found]
+
+
 def _cell(
-    task: Task, model: ModelRow, seed: int, protocol: Protocol, dataset: FrozenDataset, *, epochs: int, device: str
+    shell: _Shell, model: ModelRow, seed: int, dataset: FrozenDataset, given: tuple[tuple[str, Value], ...]
 ) -> Cell:
+    task = shell.task
     return Cell(
         # The data are frozen, and a loader could not travel; its name can, to where the data are not.
         task=replace(task, loader=task.loader if isinstance(task.loader, str) else None),
         model=model,
         seed=seed,
-        protocol=protocol,
-        epochs=epochs,
+        protocol=shell.protocol,
+        epochs=shell.epochs,
         dataset_digest=dataset.digest,
         data=str(dataset.folder),
-        device=device,
+        hyperparameters=given,
+        device=shell.device,
     )
 
 

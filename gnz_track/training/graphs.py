@@ -16,7 +16,7 @@ from torch_geometric.data import Batch, Data
 
 from gnz_track.training.acceleration import Structure, attach
 
-__all__ = ["GraphCollection"]
+__all__ = ["GraphCollection", "Pairs", "expand"]
 
 # PyG makes a new class at every call of Batch(); a copy of one batch does not.
 _EMPTY = Batch()
@@ -26,11 +26,31 @@ PORTION = 200_000
 
 
 @dataclass(frozen=True, eq=False)
+class Pairs:
+    """Labelled edges of graphs one after another: ``index [2, n]``, ``fields [n, ...]``, ``ptr [n_graphs + 1]``.
+
+    The index counts within each graph, or through all of them once they are joined.
+    """
+
+    index: Tensor
+    ptr: Tensor
+    fields: Mapping[str, Tensor] = field(default_factory=dict)
+
+    def join(self, graphs: Tensor, node_starts: Tensor) -> Pairs:
+        """Return those of some graphs ``[n]`` that follow one another, each from its first node ``[n + 1]`` on."""
+        found, starts = expand(self.ptr, graphs)
+        index = self.index.index_select(1, found)
+        index += node_starts[:-1].repeat_interleave(starts.diff(), output_size=found.numel())
+        return Pairs(index, starts, {name: value.index_select(0, found) for name, value in self.fields.items()})
+
+
+@dataclass(frozen=True, eq=False)
 class GraphCollection:
     """Graphs one after another.
 
     ``node`` fields are ``[n_nodes, ...]``, ``edge`` fields ``[n_edges, ...]``, ``edge_index [2, n_edges]`` counts
-    within each graph; ``node_ptr`` and ``edge_ptr [n_graphs + 1]`` say where each graph begins.
+    within each graph; ``node_ptr`` and ``edge_ptr [n_graphs + 1]`` say where each graph begins. Labelled edges, where
+    there are any, are ``pairs``.
     """
 
     edge_index: Tensor
@@ -38,14 +58,15 @@ class GraphCollection:
     edge_ptr: Tensor
     node: Mapping[str, Tensor] = field(default_factory=dict)
     edge: Mapping[str, Tensor] = field(default_factory=dict)
+    pairs: Pairs | None = None
 
     def __len__(self) -> int:
         return self.node_ptr.numel() - 1
 
     def join(self, graphs: Tensor) -> JoinedGraphs:
         """Return the disjoint union of some graphs ``[n]``, in that order."""
-        nodes, node_starts = _expand(self.node_ptr, graphs)
-        edges, edge_starts = _expand(self.edge_ptr, graphs)
+        nodes, node_starts = expand(self.node_ptr, graphs)
+        edges, edge_starts = expand(self.edge_ptr, graphs)
         edge_index = self.edge_index.index_select(1, edges)
         edge_index += node_starts[:-1].repeat_interleave(edge_starts.diff(), output_size=edges.numel())
         return JoinedGraphs(
@@ -54,6 +75,7 @@ class GraphCollection:
             edge_ptr=edge_starts,
             node={name: value.index_select(0, nodes) for name, value in self.node.items()},
             edge={name: value.index_select(0, edges) for name, value in self.edge.items()},
+            pairs=None if self.pairs is None else self.pairs.join(graphs, node_starts),
         )
 
     def batches(self, graphs: Tensor, size: int) -> Iterator[tuple[Data, Tensor]]:
@@ -78,8 +100,9 @@ class JoinedGraphs:
         edge_ptr: Tensor,
         node: Mapping[str, Tensor],
         edge: Mapping[str, Tensor],
+        pairs: Pairs | None = None,
     ) -> None:
-        self.edge_index, self.node, self.edge = edge_index, node, edge
+        self.edge_index, self.node, self.edge, self.pairs = edge_index, node, edge, pairs
         self._node_ptr, self._node_starts, self._edge_starts = node_ptr, node_ptr.tolist(), edge_ptr.tolist()
         self._graph = torch.repeat_interleave(node_ptr.diff(), output_size=self._node_starts[-1])
         self._structure = Structure(edge_index, self._node_starts[-1])
@@ -97,11 +120,16 @@ class JoinedGraphs:
             batch[name] = value[nodes]
         for name, value in self.edge.items():
             batch[name] = value[edges]
+        if self.pairs is not None:
+            labelled = slice(int(self.pairs.ptr[start]), int(self.pairs.ptr[end]))
+            batch.edge_label_index = self.pairs.index[:, labelled] - first
+            for name, value in self.pairs.fields.items():
+                batch[name] = value[labelled]
         batch.edge_index = attach(edge_index, end_node - first, structure=structure)
         return batch
 
 
-def _expand(pointers: Tensor, graphs: Tensor) -> tuple[Tensor, Tensor]:
+def expand(pointers: Tensor, graphs: Tensor) -> tuple[Tensor, Tensor]:
     """Return the positions of the items of some graphs, and where each graph begins among them ``[n + 1]``."""
     counts = pointers.diff().index_select(0, graphs)
     starts = torch.zeros(graphs.numel() + 1, dtype=torch.int64)

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from gnz_track.errors import Diverged, ScoreUndefined
+from gnz_track.errors import BadValue, Diverged, ScoreUndefined
 from gnz_track.training.objectives import Objective
+from gnz_track.training.schedules import Clock, make_schedule, watches_loss
 from gnz_track.training.scorers import Scorer
-from gnz_track.types import Metric, Optimiser, Selection
+from gnz_track.types import Direction, Metric, Optimiser, Selection
 
-__all__ = ["Observer", "Settings", "Trained", "train"]
+__all__ = ["ALSO", "TRAINING", "Observer", "Settings", "Trained", "train"]
 
 
 # Told of each epoch: its number, and the value of each series.
@@ -27,7 +28,8 @@ Observer = Callable[[int, Mapping[str, float]], None]
 class Settings:
     """How to train: optimiser, number of epochs, which epoch to select, and by which metric.
 
-    ``batch_seed`` alone decides the order of batches and the sampled negatives.
+    ``batch_seed`` alone decides the order of batches and the sampled negatives. ``hours`` is the longest training.
+    ``also`` names what is scored at the end beside the selected epoch, see :data:`ALSO`.
     """
 
     epochs: int
@@ -36,6 +38,13 @@ class Settings:
     patience: int
     metric: Metric
     batch_seed: int
+    hours: float = 0.0
+    also: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in self.also:
+            if name not in ALSO:
+                raise BadValue("what is scored beside the selected epoch", name, ", ".join(ALSO))
 
 
 @dataclass(kw_only=True)
@@ -60,29 +69,36 @@ def train(
     """Train a model and score it once an epoch on each part of ``scorers`` (``"val"``, ``"test"``).
 
     The objective never meets a scorer. The last part is the one reported: all metrics of the task type are computed for
-    it, some of which cost more than an epoch. Where selection is by validation, the model ends in its selected state.
-    ``trained`` is filled as training goes, so that its series survive an error; ``observe`` is told of every epoch.
+    it, some of which cost more than an epoch. A part named ``training`` is scored at the end alone, where that is asked
+    for. Where selection is by validation, the model ends in its selected state. ``trained`` is filled as training goes,
+    so that its series survive an error; ``observe`` is told of every epoch.
     """
     trained, best = Trained() if trained is None else trained, _Best(settings)
     optimiser = torch.optim.Adam(
         model.parameters(), lr=settings.optimiser.lr, weight_decay=settings.optimiser.weight_decay, fused=True
     )
+    schedule, clock = make_schedule(optimiser, settings.optimiser), Clock(settings.hours)
     generator = torch.Generator().manual_seed(settings.batch_seed)
+    held_out = {part: scorer for part, scorer in scorers.items() if part != TRAINING}
     started = time.perf_counter()
     for epoch in range(settings.epochs):
         row = {"train/loss": _step_through(model, objective, optimiser, generator, epoch)}
-        prediction = _predict(model, objective, epoch)
-        row |= _score(model, prediction, scorers, settings.metric.name)
+        prediction = _predict(model, objective.predict, epoch)
+        row |= _score(model, prediction, held_out, settings)
         for name, value in row.items():
             trained.series.setdefault(name, []).append(value)
         if observe is not None:
             observe(epoch, row)
-        if best.update(epoch, row, model):
+        is_over = schedule.end_epoch(row)
+        if best.update(epoch, row, model) or is_over or clock.is_over():
             break
     trained.seconds_per_epoch = (time.perf_counter() - started) / (epoch + 1)
     trained.selected_epoch = best.restore(model)
-    prediction = _predict(model, objective, trained.selected_epoch)
-    trained.scores = _score_fully(model, prediction, scorers, settings.metric.name)
+    prediction = _predict(model, objective.predict, trained.selected_epoch)
+    scores = _score_fully(model, prediction, held_out, settings.metric.name)
+    for name in settings.also:
+        scores |= ALSO[name](model, objective, scorers, settings, trained)
+    trained.scores = {list(held_out)[-1]: scores}
     return trained
 
 
@@ -105,9 +121,9 @@ def _step_through(
 
 
 @torch.no_grad()
-def _predict(model: nn.Module, objective: Objective, epoch: int) -> Tensor:
+def _predict(model: nn.Module, predict: Callable[[nn.Module], Tensor], epoch: int) -> Tensor:
     model.eval()
-    prediction = objective.predict(model)
+    prediction = predict(model)
     # One sum finds any NaN or infinity; a sum that overflows is as far gone.
     total = prediction.sum().item()
     if not math.isfinite(total):
@@ -116,20 +132,56 @@ def _predict(model: nn.Module, objective: Objective, epoch: int) -> Tensor:
 
 
 @torch.no_grad()
-def _score(model: nn.Module, prediction: Tensor, scorers: Mapping[str, Scorer], metric: str) -> dict[str, float]:
-    return {f"{part}/{metric}": scorer.score(model, prediction, metric) for part, scorer in scorers.items()}
+def _score(model: nn.Module, prediction: Tensor, scorers: Mapping[str, Scorer], settings: Settings) -> dict[str, float]:
+    metric = settings.metric.name
+    found = {f"{part}/{metric}": scorer.score(model, prediction, metric) for part, scorer in scorers.items()}
+    if watches_loss(settings.optimiser):
+        found["val/loss"] = scorers["val"].loss(model, prediction)
+    return found
 
 
 @torch.no_grad()
-def _score_fully(
-    model: nn.Module, prediction: Tensor, scorers: Mapping[str, Scorer], metric: str
-) -> dict[str, Mapping[str, float]]:
+def _score_fully(model: nn.Module, prediction: Tensor, scorers: Mapping[str, Scorer], metric: str) -> dict[str, float]:
     """Return every metric that is defined on the last part; the one of the task has to be."""
     part, scorer = list(scorers.items())[-1]
-    scores = {name: value for name, value in scorer.score_fully(model, prediction).items() if math.isfinite(value)}
+    found = dict(scorer.score_fully(model, prediction))
+    if metric not in found:
+        found[metric] = scorer.score(model, prediction, metric)
+    scores = {name: value for name, value in found.items() if math.isfinite(value)}
     if metric not in scores:
         raise ScoreUndefined(metric, part, math.nan)
-    return {part: scores}
+    return scores
+
+
+def _score_best_validation(
+    model: nn.Module, objective: Objective, scorers: Mapping[str, Scorer], settings: Settings, trained: Trained
+) -> dict[str, float]:
+    """Return the score of the last part at the epoch that validation would have selected, the first of equal ones."""
+    del model, objective
+    metric = settings.metric
+    validation = trained.series[f"val/{metric.name}"]
+    defined = [epoch for epoch, score in enumerate(validation) if math.isfinite(score)]
+    if not defined:
+        return {}
+    sign = 1 if metric.direction is Direction.up else -1
+    best = max(defined, key=lambda epoch: (sign * validation[epoch], -epoch))
+    part = [name for name in scorers if name != TRAINING][-1]
+    return {f"{metric.name}_at_best_validation": trained.series[f"{part}/{metric.name}"][best]}
+
+
+@torch.no_grad()
+def _score_training(
+    model: nn.Module, objective: Objective, scorers: Mapping[str, Scorer], settings: Settings, trained: Trained
+) -> dict[str, float]:
+    """Return the score of the training part at the selected epoch."""
+    prediction = _predict(model, objective.predict_training, trained.selected_epoch)
+    metric = settings.metric.name
+    return {f"{metric}_on_training": scorers[TRAINING].score(model, prediction, metric)}
+
+
+TRAINING = "training"
+# What can be scored beside the selected epoch -> how; the names are those of ``Protocol.also``.
+ALSO = {"best_validation": _score_best_validation, TRAINING: _score_training}
 
 
 class _Best:

@@ -21,8 +21,17 @@ from torch_geometric.data import Data
 
 from gnz_track.errors import ModelInvalid
 from gnz_track.training.graphs import GraphCollection
+from gnz_track.training.losses import choose_loss
 
-__all__ = ["ClassObjective", "GraphObjective", "LinkObjective", "Objective", "TripleObjective"]
+__all__ = [
+    "EVALUATION",
+    "ClassObjective",
+    "GraphObjective",
+    "LinkObjective",
+    "Objective",
+    "TripleObjective",
+    "check_outputs",
+]
 
 
 class Objective(Protocol):
@@ -40,6 +49,10 @@ class Objective(Protocol):
         """Return, in one pass, all that scoring of held-out examples needs."""
         ...
 
+    def predict_training(self, model: nn.Module) -> Tensor:
+        """Return all that scoring of training examples needs; asked for once, at the end."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class ClassObjective:
@@ -54,6 +67,8 @@ class ClassObjective:
     n_rows: int
     # Columns that the model must return; 0 checks nothing.
     width: int = 0
+    # Another loss than the usual one.
+    loss_name: str = ""
 
     def batches(self, generator: Generator) -> Iterator[Data]:
         """Yield the whole graph, once."""
@@ -61,56 +76,39 @@ class ClassObjective:
         yield copy.copy(self.data)
 
     def loss(self, model: nn.Module, batch: Data) -> tuple[Tensor, int]:
-        """Return the cross-entropy of the training parts."""
-        logits = _checked(model, model(batch), self.n_rows, self.width)
-        return functional.cross_entropy(logits.index_select(0, self.rows), self.labels), self.rows.numel()
+        """Return the loss of the training parts."""
+        logits = check_outputs(model, model(batch), self.n_rows, self.width)
+        loss = choose_loss("classes", self.loss_name)
+        return loss(logits.index_select(0, self.rows), self.labels), self.rows.numel()
 
     def predict(self, model: nn.Module) -> Tensor:
         """Return the logits of all nodes, or of all labelled edges ``[n_rows, classes]``."""
         logits: Tensor = model(copy.copy(self.data))
         return logits
 
-
-def classes_loss(logits: Tensor, labels: Tensor) -> Tensor:
-    """Return the cross-entropy of logits ``[n, classes]`` and labels ``[n]``."""
-    return functional.cross_entropy(logits, labels)
-
-
-def labels_loss(logits: Tensor, labels: Tensor) -> Tensor:
-    """Return the binary cross-entropy of logits and 0/1 labels ``[n, labels]``; NaN labels are not observed."""
-    observed = ~torch.isnan(labels)
-    if not observed.any():
-        return logits.sum() * 0.0
-    return functional.binary_cross_entropy_with_logits(logits[observed], labels[observed])
-
-
-def numbers_loss(outputs: Tensor, targets: Tensor) -> Tensor:
-    """Return the mean squared error of outputs and targets ``[n, targets]``; NaN targets are not observed."""
-    observed = ~torch.isnan(targets)
-    if not observed.any():
-        return outputs.sum() * 0.0
-    return functional.mse_loss(outputs[observed], targets[observed])
-
-
-GRAPH_LOSSES = {"classes": classes_loss, "labels": labels_loss, "numbers": numbers_loss}
+    def predict_training(self, model: nn.Module) -> Tensor:
+        """Return the same."""
+        return self.predict(model)
 
 
 @dataclass(frozen=True, eq=False)
 class GraphObjective:
     """A loss over graphs in shuffled batches; predicts ``[n_held_out, out]`` for the held-out graphs, in their order.
 
-    ``labels`` belong to the ``train`` graphs, one row each.
+    ``labels`` belong to the ``train`` graphs, one row each. ``kind`` is that of the labels, ``loss_name`` another loss
+    than its usual one.
     """
 
     graphs: GraphCollection
     train: Tensor
     labels: Tensor
     held_out: Tensor
-    loss_name: str
+    kind: str
     batch_size: int
     device: str = "cpu"
     # Columns that the model must return; 0 checks nothing.
     width: int = 0
+    loss_name: str = ""
 
     def __post_init__(self) -> None:
         rows = torch.full((len(self.graphs),), -1)
@@ -135,12 +133,17 @@ class GraphObjective:
         """Return the loss of one batch."""
         n_graphs = batch.ptr.numel() - 1
         labels = batch.y
-        outputs = _checked(model, model(batch), n_graphs, self.width)
-        return GRAPH_LOSSES[self.loss_name](outputs, labels), n_graphs
+        outputs = check_outputs(model, model(batch), n_graphs, self.width)
+        return choose_loss(self.kind, self.loss_name)(outputs, labels), n_graphs
 
     def predict(self, model: nn.Module) -> Tensor:
         """Return the outputs for the held-out graphs ``[n_held_out, out]``."""
         return torch.cat([model(copy.copy(batch)) for batch in self._held_out_batches])  # type: ignore[attr-defined]
+
+    def predict_training(self, model: nn.Module) -> Tensor:
+        """Return the outputs for the training graphs ``[n_train, out]``."""
+        batches = self.graphs.batches(self.train, EVALUATION)
+        return torch.cat([model(self._moved(batch)) for batch, _ in batches])
 
 
 EVALUATION = 4096
@@ -161,13 +164,17 @@ class LinkObjective:
 
     def loss(self, model: Any, batch: Data) -> tuple[Tensor, int]:
         """Return the cross-entropy of the training pairs."""
-        logits = model.decode(_checked(model, model.encode(batch), batch.num_nodes), self.pairs)
+        logits = model.decode(check_outputs(model, model.encode(batch), batch.num_nodes), self.pairs)
         return functional.binary_cross_entropy_with_logits(logits, self.labels), self.labels.numel()
 
     def predict(self, model: Any) -> Tensor:
         """Return the node codes ``[n_nodes, width]``."""
         codes: Tensor = model.encode(copy.copy(self.data))
         return codes
+
+    def predict_training(self, model: Any) -> Tensor:
+        """Return the same."""
+        return self.predict(model)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +203,7 @@ class TripleObjective:
 
     def loss(self, model: Any, batch: tuple[Tensor, Tensor]) -> tuple[Tensor, int]:
         """Return the cross-entropy of true and false triples."""
-        codes = _checked(model, model.encode(copy.copy(self.data)), self.data.num_nodes)
+        codes = check_outputs(model, model.encode(copy.copy(self.data)), self.data.num_nodes)
         logits = model.decode(codes, *batch)
         return functional.binary_cross_entropy_with_logits(logits, self._labels), logits.numel()  # type: ignore[attr-defined]
 
@@ -204,6 +211,10 @@ class TripleObjective:
         """Return the node codes ``[n_nodes, width]``."""
         codes: Tensor = model.encode(copy.copy(self.data))
         return codes
+
+    def predict_training(self, model: Any) -> Tensor:
+        """Return the same."""
+        return self.predict(model)
 
     def _code(self, head: Tensor, relation: Tensor, tail: Tensor) -> Tensor:
         n_nodes = self.data.num_nodes
@@ -235,7 +246,7 @@ class TripleObjective:
 REDRAWS = 8
 
 
-def _checked(model: nn.Module, outputs: Any, n_rows: int | None, width: int = 0) -> Tensor:
+def check_outputs(model: nn.Module, outputs: Any, n_rows: int | None, width: int = 0) -> Tensor:
     """Return the outputs if they are ``[n_rows, width]``; a width of 0 is any."""
     has_rows = isinstance(outputs, Tensor) and outputs.dim() == 2 and outputs.size(0) == n_rows
     if has_rows and width in (0, outputs.size(1)):

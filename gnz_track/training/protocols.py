@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gnz_track.registry import Registry
+from gnz_track.training.deep_protocols import make_deep_protocols
 from gnz_track.types import Optimiser, Protocol, Selection, TaskType
 
 __all__ = ["PROTOCOLS"]
@@ -51,3 +52,5 @@ PROTOCOLS.add(
         description="as graphnetz; nodes without features are told apart by number, as in the published networks",
     ),
 )
+for _protocol in make_deep_protocols():
+    PROTOCOLS.add(_protocol.name, _protocol)

@@ -6,15 +6,18 @@ same prediction, made by one forward pass.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from gnz_track.errors import BadValue
+from gnz_track.training.losses import choose_loss, mean_over_batches
 from gnz_track.training.metrics import FUNCTIONS, rank_metrics
 
 __all__ = ["ClassScorer", "GraphScorer", "LinkScorer", "Scorer", "TripleScorer"]
@@ -28,7 +31,11 @@ class Scorer(Protocol):
         ...
 
     def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
-        """Return every metric of the task type, costly ones included."""
+        """Return every usual metric of the task type, costly ones included."""
+        ...
+
+    def loss(self, model: nn.Module, prediction: Tensor) -> float:
+        """Return what training minimises, on this part."""
         ...
 
 
@@ -43,24 +50,51 @@ def _arrays(labels: Tensor, outputs: Tensor) -> tuple[Any, Any]:
 
 @dataclass(frozen=True, eq=False)
 class ClassScorer:
-    """Classes of held-out nodes or labelled edges: places ``rows [n]`` among the logits of all of them."""
+    """Classes of held-out nodes or labelled edges: places ``rows [n]`` among the logits of all of them.
+
+    Given the batch ``batches [n]`` of each, scores and losses are means over batches.
+    """
 
     rows: Tensor
     labels: Tensor
+    loss_name: str = ""
+    batches: Tensor | None = None
 
     def score(self, model: nn.Module, prediction: Tensor, metric: str) -> float:
         """Return one metric; ``auc`` for two classes uses the margin between them."""
         del model
-        _check(metric, _class_metrics(prediction))
-        return _score_classes(self.labels, prediction.index_select(0, self.rows), metric)
+        _check(metric, (*_class_metrics(prediction), *_more_class_metrics(prediction)))
+        score = functools.partial(_score_classes, metric=metric)
+        return _mean_of_batches(score, self.labels, prediction.index_select(0, self.rows), self.batches)
 
     def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
         """Return accuracy and macro F1, and AUC and average precision where there are two classes."""
         return {name: self.score(model, prediction, name) for name in _class_metrics(prediction)}
 
+    def loss(self, model: nn.Module, prediction: Tensor) -> float:
+        """Return what training minimises, on this part."""
+        del model
+        loss = choose_loss("classes", self.loss_name)
+        return mean_over_batches(loss, prediction.index_select(0, self.rows), self.labels, self.batches)
+
+
+def _mean_of_batches(
+    score: Callable[[Tensor, Tensor], float], labels: Tensor, outputs: Tensor, batches: Tensor | None
+) -> float:
+    """Return a score of all examples, or the mean of those of the batches, each as much as any other."""
+    if batches is None:
+        return score(labels, outputs)
+    members = [(batches == number).nonzero().flatten() for number in batches.unique()]
+    return float(np.mean([score(labels[rows], outputs[rows]) for rows in members]))
+
 
 def _class_metrics(logits: Tensor) -> tuple[str, ...]:
     return ("accuracy", "f1_macro", "auc", "average_precision") if logits.size(1) == 2 else ("accuracy", "f1_macro")
+
+
+def _more_class_metrics(logits: Tensor) -> tuple[str, ...]:
+    """Return the metrics that are computed only where a task asks for them."""
+    return ("balanced_accuracy", "f1") if logits.size(1) == 2 else ("balanced_accuracy",)
 
 
 def _score_classes(labels: Tensor, logits: Tensor, metric: str) -> float:
@@ -69,25 +103,39 @@ def _score_classes(labels: Tensor, logits: Tensor, metric: str) -> float:
     return FUNCTIONS[metric](*_arrays(labels, logits[:, 1] - logits[:, 0]))
 
 
-_OF_DECISIONS = ("accuracy", "f1_macro")
+def _score_numbers(labels: Tensor, outputs: Tensor, metric: str) -> float:
+    return FUNCTIONS[metric](*_arrays(labels, outputs))
+
+
+_OF_DECISIONS = ("accuracy", "f1_macro", "balanced_accuracy", "f1")
 
 
 @dataclass(frozen=True, eq=False)
 class GraphScorer:
-    """Labels of held-out graphs; ``rows [n]`` are their places in the prediction. Kinds as in the graph losses."""
+    """Labels of held-out graphs; ``rows [n]`` are their places in the prediction. Kinds as in the losses.
+
+    Given the batch ``batches [n]`` of each, scores and losses are means over batches.
+    """
 
     rows: Tensor
     labels: Tensor
     kind: str
+    loss_name: str = ""
+    batches: Tensor | None = None
 
     def score(self, model: nn.Module, prediction: Tensor, metric: str) -> float:
         """Return one metric of classes, labels or numbers."""
         del model
-        _check(metric, self._metrics(prediction))
-        outputs = prediction.index_select(0, self.rows)
-        if self.kind == "classes":
-            return _score_classes(self.labels, outputs, metric)
-        return FUNCTIONS[metric](*_arrays(self.labels, outputs))
+        is_class = self.kind == "classes"
+        _check(metric, (*self._metrics(prediction), *(_more_class_metrics(prediction) if is_class else ())))
+        score = functools.partial(_score_classes if is_class else _score_numbers, metric=metric)
+        return _mean_of_batches(score, self.labels, prediction.index_select(0, self.rows), self.batches)
+
+    def loss(self, model: nn.Module, prediction: Tensor) -> float:
+        """Return what training minimises, on this part."""
+        del model
+        loss = choose_loss(self.kind, self.loss_name)
+        return mean_over_batches(loss, prediction.index_select(0, self.rows), self.labels, self.batches)
 
     def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
         """Return all metrics of the kind."""
@@ -118,6 +166,11 @@ class LinkScorer:
         """Return AUC and average precision."""
         return {name: self.score(model, prediction, name) for name in _PAIR_METRICS}
 
+    def loss(self, model: Any, prediction: Tensor) -> float:
+        """Return what training minimises, on this part."""
+        logits = model.decode(prediction, self.pairs)
+        return float(functional.binary_cross_entropy_with_logits(logits, self.labels))
+
 
 @dataclass(frozen=True, eq=False)
 class TripleScorer:
@@ -135,16 +188,24 @@ class TripleScorer:
         _check(metric, _PAIR_METRICS + _RANK_METRICS)
         if metric in _RANK_METRICS:
             return self._score_ranks(model, prediction)[metric]
-        head, relation, tail = self.triples
-        true = model.decode(prediction, torch.stack([head, tail]), relation)
-        false = model.decode(prediction, torch.stack([head, self.false_tails]), relation)
-        labels = torch.cat([torch.ones_like(true), torch.zeros_like(false)])
-        return FUNCTIONS[metric](*_arrays(labels, torch.cat([true, false])))
+        return FUNCTIONS[metric](*_arrays(*self._decode(model, prediction)))
 
     def score_fully(self, model: Any, prediction: Tensor) -> Mapping[str, float]:
         """Return AUC, average precision, filtered MRR and Hits@1/3/10 over heads and tails."""
         pairs = {name: self.score(model, prediction, name) for name in _PAIR_METRICS}
         return {**pairs, **self._score_ranks(model, prediction)}
+
+    def loss(self, model: Any, prediction: Tensor) -> float:
+        """Return what training minimises, on this part."""
+        labels, logits = self._decode(model, prediction)
+        return float(functional.binary_cross_entropy_with_logits(logits, labels))
+
+    def _decode(self, model: Any, prediction: Tensor) -> tuple[Tensor, Tensor]:
+        """Return labels and logits of the true triples, then of the false ones."""
+        head, relation, tail = self.triples
+        true = model.decode(prediction, torch.stack([head, tail]), relation)
+        false = model.decode(prediction, torch.stack([head, self.false_tails]), relation)
+        return torch.cat([torch.ones_like(true), torch.zeros_like(false)]), torch.cat([true, false])
 
     def _score_ranks(self, model: Any, prediction: Tensor) -> Mapping[str, float]:
         head, relation, tail = self.triples

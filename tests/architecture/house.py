@@ -32,6 +32,7 @@ LINES: tuple[frozenset[str], ...] = (
     frozenset({"registry"}),
     frozenset({"types", "seeds"}),
     # The types are written with these.
+    frozenset({"settings"}),
     frozenset({"kinds", "origins"}),
     frozenset({"records"}),
     frozenset({"errors"}),
@@ -47,11 +48,11 @@ HOMES: dict[str, tuple[str, ...]] = {
 }
 TORCH = frozenset({"torch", "torch_geometric"})
 WITHOUT_TORCH = frozenset(
-    {"stats", "store", "report", "types", "kinds", "origins", "records", "errors", "registry", "seeds"}
+    {"stats", "store", "report", "types", "settings", "kinds", "origins", "records", "errors", "registry", "seeds"}
 )
 # What these import when they are imported must be cheap: `import gnz_track` and `gnz --help` wait for it.
 QUICK = frozenset({"__init__", "cli"})
-CHEAP = frozenset({"cli", "registry", "types", "kinds", "origins", "records", "seeds", "errors"})
+CHEAP = frozenset({"cli", "registry", "types", "settings", "kinds", "origins", "records", "seeds", "errors"})
 
 NO_NAMES = re.compile(r"(utils?|helpers?|base|managers?|common|misc|_[a-z].*)")
 # Files that `gnz init` copies into somebody's own project: they are written as for there.

@@ -19,7 +19,7 @@ import pytest
 import torch
 
 from gnz_track.datasets.frozen import FrozenDataset
-from gnz_track.models.catalogue import MODELS, describe
+from gnz_track.models.catalogue import describe, usual_models
 from gnz_track.records import to_json
 from gnz_track.runs.on_inline import run_inline
 from gnz_track.runs.one import metric_of, run_one
@@ -422,7 +422,7 @@ def test_model_by_value_trains_like_its_source(world: Worlds, cell_on: Cells) ->
 
 
 def test_every_built_in_model_trains_on_all_it_serves(typical_world: Any, cell_on: Cells) -> None:
-    for row in MODELS.rows():
+    for row in usual_models():
         if typical_world.task_type in row.task_types:
             assert bits(run_one(cell_on(typical_world, row, epochs=1)))["scores"], row.name
 

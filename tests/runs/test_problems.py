@@ -139,7 +139,7 @@ EDGES = ["edges", "edges, directed", "edges, split columns", "edges, several gra
 @pytest.mark.parametrize("name", EDGES)
 def test_edges_show_labels_of_training_only(name: str, world: Worlds, frozen: Freezer) -> None:
     labels = torch.cat([graph.edge_label for graph in world(name).graphs])
-    problem = pose_world(world(name), frozen)
+    problem = pose_world(world(name), frozen, batch_size=0)
     parts = split_edges(frozen(world(name)), policy="published", seed=0)
     data = problem.objective.data
     expected = torch.full_like(labels, -1).index_copy(0, parts.train, labels[parts.train])

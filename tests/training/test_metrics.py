@@ -191,8 +191,8 @@ def test_macro_f1_is_that_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
 
 def test_every_metric_has_a_row_and_its_direction() -> None:
     down = {name for name in METRICS if METRICS.get(name).direction is Direction.down}
-    assert down == {"mae", "mse"}
-    assert set(METRICS) == set(FUNCTIONS) | rank_metrics(np.ones(1)).keys()
+    assert down == {"mae", "mse", "log10_mse"}
+    assert set(METRICS) == set(FUNCTIONS) | rank_metrics(np.ones(1)).keys() | {"log10_mse"}
     assert all(METRICS.get(name).name == name for name in METRICS)
     usual = {*DEFAULT_METRICS.values(), MULTI_LABEL_METRIC}
     assert usual <= set(METRICS)

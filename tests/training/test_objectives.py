@@ -16,7 +16,8 @@ from torch.nn import functional
 from torch_geometric.data import Data
 
 from gnz_track.errors import ModelInvalid
-from gnz_track.training.objectives import GRAPH_LOSSES, GraphObjective, TripleObjective
+from gnz_track.training.losses import LOSSES
+from gnz_track.training.objectives import GraphObjective, TripleObjective
 
 NAN = math.nan
 Toys = dict[str, Callable[[], Any]]
@@ -129,22 +130,22 @@ def test_what_a_model_sets_in_its_input_is_gone_the_next_time(toys: Toys, name: 
 def test_losses_of_classes_labels_and_numbers() -> None:
     outputs = torch.randn(5, 3, generator=_generator())
     classes = torch.tensor([0, 2, 1, 1, 0])
-    assert GRAPH_LOSSES["classes"](outputs, classes) == functional.cross_entropy(outputs, classes)
+    assert LOSSES["classes"][""](outputs, classes) == functional.cross_entropy(outputs, classes)
     labels = torch.tensor([[0.0, 1.0, NAN], [1.0, NAN, NAN], [NAN] * 3, [1.0] * 3, [0.0] * 3])
     terms = [
         functional.softplus(outputs[i, j]) - labels[i, j] * outputs[i, j]
         for i, j in itertools.product(range(5), range(3))
         if not labels[i, j].isnan()
     ]
-    torch.testing.assert_close(GRAPH_LOSSES["labels"](outputs, labels), torch.stack(terms).mean())
+    torch.testing.assert_close(LOSSES["labels"][""](outputs, labels), torch.stack(terms).mean())
     squares = (outputs - labels)[~labels.isnan()].square()
-    torch.testing.assert_close(GRAPH_LOSSES["numbers"](outputs, labels), squares.mean())
+    torch.testing.assert_close(LOSSES["numbers"][""](outputs, labels), squares.mean())
 
 
 @pytest.mark.parametrize("kind", ["labels", "numbers"])
 def test_a_batch_without_any_observed_label_teaches_nothing(kind: str) -> None:
     outputs = torch.randn(4, 2, requires_grad=True)
-    loss = GRAPH_LOSSES[kind](outputs, torch.full((4, 2), NAN))
+    loss = LOSSES[kind][""](outputs, torch.full((4, 2), NAN))
     (gradient,) = torch.autograd.grad(loss, outputs)
     assert loss.item() == 0.0
     assert not gradient.any()

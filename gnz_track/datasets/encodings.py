@@ -1,0 +1,201 @@
+"""Positional encodings: numbers that tell nodes apart by where they are in their graph.
+
+``lap20``
+    eigenvectors 1 to 20 of the normalised Laplacian, each of length 1 (Dwivedi et al., JMLR 2023). A sign of an
+    eigenvector means nothing, so training turns the signs of all columns at random, batch by batch.
+``lap20-plain``, ``lap20-abs``
+    the same with signs as they come, and without signs.
+``rw16``
+    how likely a random walk is back where it began after 1 to 16 steps (Dwivedi et al., ICLR 2022).
+``order``, ``order-random``
+    the number of a node in its graph, as one column each; the columns in another order batch by batch.
+
+Edges count once, in both directions, and loops not at all. The degree of an isolated node counts as 1, so that its row
+of the Laplacian is that of the identity. Of the eigenvectors only the very first is left out, in a graph of several
+components too, where more of them tell nothing but the component. A graph of ``n <= k`` nodes has ``n - 1`` columns,
+and zeros in the rest. :func:`describe_limits` says where that is so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import eigsh
+from torch import Tensor
+
+from gnz_track.errors import BadValue
+
+__all__ = ["Encoding", "compute_encoding", "describe_limits", "parse_encoding"]
+
+# Beyond these sizes: eigenvectors by iteration, and nothing else at all.
+MOST_DENSE, MOST_COLUMNS = 2_000, 1_024
+_FORMS = "lap20, lap20-plain, lap20-abs, rw16, order, order-random, with any number of columns"
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """A positional encoding by name: its kind, how many columns it has (0: as many as the largest graph has nodes).
+
+    ``variation`` says what training does to it batch by batch: ``none``, ``signs`` or ``columns``.
+    """
+
+    name: str
+    kind: str
+    n_columns: int
+    variation: str
+
+    def width(self, node_ptr: Tensor) -> int:
+        """Return the number of columns for graphs that begin at these nodes ``[n_graphs + 1]``."""
+        return self.n_columns or int(node_ptr.diff().max())
+
+
+# Kind and what follows the dash -> variation.
+_VARIATIONS = {
+    ("lap", ""): "signs",
+    ("lap", "plain"): "none",
+    ("lap", "abs"): "none",
+    ("rw", ""): "none",
+    ("order", ""): "none",
+    ("order", "random"): "columns",
+}
+_COUNTED = frozenset({"lap", "rw"})
+
+
+def parse_encoding(name: str) -> Encoding | None:
+    """Read the name of an encoding; an empty one is none.
+
+    >>> parse_encoding("lap20")
+    Encoding(name='lap20', kind='lap', n_columns=20, variation='signs')
+    """
+    if not name:
+        return None
+    found = re.fullmatch(r"([a-z]+)([1-9]\d{0,3})?(?:-([a-z]+))?", name)
+    kind, columns, suffix = found.groups(default="") if found else ("", "", "")
+    if (kind, suffix) not in _VARIATIONS or bool(columns) is not (kind in _COUNTED):
+        raise BadValue("encoding", name, _FORMS)
+    return Encoding(name, kind, int(columns or 0), _VARIATIONS[kind, suffix])
+
+
+def compute_encoding(encoding: Encoding, edge_index: Tensor, node_ptr: Tensor) -> Tensor:
+    """Return the encoding ``[n_nodes, n_columns]`` (float32) of graphs.
+
+    ``edge_index [2, n_edges]`` counts through all graphs, ``node_ptr [n_graphs + 1]`` says where each begins.
+    """
+    width = encoding.width(node_ptr)
+    if width > MOST_COLUMNS:
+        raise BadValue(f"the columns of encoding {encoding.name!r}", width, f"at most {MOST_COLUMNS}")
+    encode = _ENCODERS[encoding.kind]
+    parts = [encode(adjacency, width) for adjacency in _adjacencies(edge_index, node_ptr)]
+    found = torch.from_numpy(np.concatenate(parts)).float()
+    return found.abs() if encoding.name.endswith("-abs") else found
+
+
+def describe_limits(encoding: Encoding, edge_index: Tensor, node_ptr: Tensor) -> list[str]:
+    """Return a sentence for each way in which an encoding says less of some graphs than of others."""
+    n_nodes, n_graphs = int(node_ptr[-1]), node_ptr.numel() - 1
+    whole = _adjacency(edge_index.numpy(), n_nodes)
+    piece = connected_components(whole, directed=False)[1]
+    graph = torch.arange(n_graphs).repeat_interleave(node_ptr.diff()).numpy()
+    n_pieces = np.bincount(graph[np.unique(piece, return_index=True)[1]], minlength=n_graphs)
+    is_alone = np.asarray(whole.sum(axis=1)).ravel() == 0
+    n_small = int((node_ptr.diff() <= encoding.n_columns).sum()) if encoding.kind == "lap" else 0
+    n_split, n_alone = int((n_pieces > 1).sum()), int(is_alone.sum())
+    told = {
+        f"{n_small} of {n_graphs} graphs have no more nodes than it has columns: the rest of these are 0": n_small,
+        f"{n_split} of {n_graphs} graphs are in several pieces: {_OF_PIECES[encoding.kind]}": n_split,
+        f"{n_alone} of {n_nodes} nodes have no edge: {_OF_ALONE[encoding.kind]}": n_alone,
+    }
+    concerned = [sentence for sentence, count in told.items() if count]
+    return [] if encoding.kind == "order" else [f"encoding {encoding.name}: {sentence}" for sentence in concerned]
+
+
+_OF_PIECES = {
+    "lap": "some of their columns tell the piece and no place in it",
+    "rw": "a walk stays in its piece",
+    "order": "",
+}
+_OF_ALONE = {"lap": "their degree counts as 1", "rw": "a walk from there is never back", "order": ""}
+
+
+def _adjacency(edges: NDArray[np.int64], n_nodes: int) -> Any:
+    """Return the symmetric matrix of 0 and 1 without a diagonal."""
+    source, target = edges[:, edges[0] != edges[1]]
+    ends = (np.concatenate([source, target]), np.concatenate([target, source]))
+    matrix = coo_array((np.ones(ends[0].size), ends), shape=(n_nodes, n_nodes)).tocsr()
+    matrix.sum_duplicates()
+    matrix.data[:] = 1.0
+    return matrix
+
+
+def _adjacencies(edge_index: Tensor, node_ptr: Tensor) -> Iterator[Any]:
+    """Yield the adjacency matrix of each graph."""
+    edges, starts = edge_index.numpy(), node_ptr.numpy()
+    graph = np.searchsorted(starts, edges[0], side="right") - 1
+    order = np.argsort(graph, kind="stable")
+    cuts = np.searchsorted(graph[order], np.arange(starts.size))
+    for number in range(starts.size - 1):
+        own = edges[:, order[cuts[number] : cuts[number + 1]]] - starts[number]
+        yield _adjacency(own, int(starts[number + 1] - starts[number]))
+
+
+def _degrees(adjacency: Any) -> NDArray[np.float64]:
+    degrees: NDArray[np.float64] = np.maximum(np.asarray(adjacency.sum(axis=1)).ravel(), 1.0)
+    return degrees
+
+
+def _encode_laplacian(adjacency: Any, width: int) -> NDArray[np.float64]:
+    n = adjacency.shape[0]
+    n_known = min(width, max(n - 1, 0))
+    found = np.zeros((n, width))
+    if n_known:
+        inverse_root = _degrees(adjacency) ** -0.5
+        # Its eigenvectors are those of the Laplacian, with 1 less the eigenvalue.
+        normalised = adjacency.multiply(inverse_root[:, None]).multiply(inverse_root)
+        vectors = _dense(normalised) if n <= MOST_DENSE else _iterate(normalised, n_known + 1)
+        found[:, :n_known] = vectors[:, 1 : n_known + 1]
+    return found
+
+
+def _dense(normalised: Any) -> NDArray[np.float64]:
+    matrix = np.eye(normalised.shape[0]) - normalised.toarray()
+    vectors: NDArray[np.float64] = np.linalg.eigh(matrix)[1]
+    return vectors
+
+
+def _iterate(normalised: Any, count: int) -> NDArray[np.float64]:
+    # A start of our own: the library's would be another one at every call.
+    start = np.random.default_rng(0).standard_normal(normalised.shape[0])
+    values, vectors = eigsh(normalised, k=count, which="LA", v0=start, tol=1e-6)
+    largest: NDArray[np.float64] = vectors[:, np.argsort(-values, kind="stable")]
+    return largest
+
+
+def _encode_walks(adjacency: Any, width: int) -> NDArray[np.float64]:
+    n = adjacency.shape[0]
+    if n > MOST_DENSE:
+        raise BadValue("the nodes of a graph for an encoding of walks", n, f"at most {MOST_DENSE}")
+    step = adjacency.toarray() / _degrees(adjacency)[:, None]
+    found, walk = np.zeros((n, width)), np.eye(n)
+    for column in range(width):
+        walk = walk @ step
+        found[:, column] = walk.diagonal()
+    return found
+
+
+def _encode_order(adjacency: Any, width: int) -> NDArray[np.float64]:
+    return np.eye(adjacency.shape[0], width)
+
+
+_ENCODERS: dict[str, Callable[[Any, int], NDArray[np.float64]]] = {
+    "lap": _encode_laplacian,
+    "rw": _encode_walks,
+    "order": _encode_order,
+}

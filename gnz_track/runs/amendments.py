@@ -1,0 +1,87 @@
+"""What a protocol means for one task and one model: amended, and with every width found. A cell carries the result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.models.budgets import Width, find_width
+from gnz_track.models.building import options_of
+from gnz_track.runs.model_inputs import Terms
+from gnz_track.runs.sizes import sizes_of
+from gnz_track.types import Amendment, ModelRow, Protocol, Task, Value
+
+__all__ = ["amend", "find_amendment", "given_to", "width_of"]
+
+# Hyperparameters that training reads; all others are keywords of a model's constructor.
+OF_TRAINING = frozenset({"lr", "weight_decay", "batch_size", "hidden_channels", "encoding"})
+
+
+def find_amendment(protocol: Protocol, task: Task) -> Amendment:
+    """Return what a protocol has otherwise for the dataset of a task.
+
+    Its name is looked up, then what comes before each underscore: ``sbm_pattern_tiny`` is a ``sbm_pattern``.
+    """
+    words = task.dataset.split("_")
+    for n_words in range(len(words), 0, -1):
+        found = protocol.by_dataset.get("_".join(words[:n_words]))
+        if found is not None:
+            return found
+    return Amendment()
+
+
+def amend(protocol: Protocol, task: Task) -> Protocol:
+    """Return a protocol as it is for one task; one that amends nothing is returned as it is."""
+    amendment = find_amendment(protocol, task)
+    if not (protocol.by_dataset or protocol.options or protocol.by_model or protocol.epochs):
+        return protocol
+    usual = protocol.optimisers.get(task.task_type)
+    return replace(
+        protocol,
+        optimisers={} if usual is None else {task.task_type: replace(usual, **amendment.optimiser)},  # type: ignore[arg-type]
+        splits=amendment.splits or protocol.splits,
+        encoding=amendment.encoding or protocol.encoding,
+        hours=amendment.hours or protocol.hours,
+        # What a cell says itself, or what is not its own.
+        epochs=0,
+        options={},
+        by_model={},
+        by_dataset={},
+    )
+
+
+def given_to(model: ModelRow, protocol: Protocol, task: Task) -> dict[str, Value]:
+    """Return the hyperparameters that a protocol gives to a model on a task, but for the width of a budget."""
+    amendment = find_amendment(protocol, task)
+    found: dict[str, Value] = {}
+    for general, by_model in ((protocol.options, protocol.by_model), (amendment.options, amendment.by_model)):
+        found |= general
+        found |= _of_model(by_model, model)
+    allowed = {*OF_TRAINING, *options_of(model).names}
+    return {name: value for name, value in found.items() if name in allowed}
+
+
+def width_of(
+    model: ModelRow, task: Task, dataset: FrozenDataset, protocol: Protocol, options: Mapping[str, Value], budget: int
+) -> Width:
+    """Return the width at which a model has as many parameters as it is allowed on a task.
+
+    ``protocol`` is amended already, ``options`` are the hyperparameters of the cell.
+    """
+    terms = Terms(
+        task_type=task.task_type,
+        protocol=protocol,
+        seed=0,
+        hidden_channels=protocol.hidden_channels,
+        batch_size=0,
+        device="cpu",
+        encoding=str(options.get("encoding", protocol.encoding)),
+    )
+    of_model = {name: value for name, value in options.items() if name not in OF_TRAINING}
+    return find_width(model, task.task_type, sizes_of(dataset, terms), budget=budget, options=of_model)
+
+
+def _of_model(by_model: Mapping[str, Mapping[str, Value]], model: ModelRow) -> Mapping[str, Value]:
+    """Return what is given to a model by name; ``GatedGCN-E`` is given what ``GatedGCN`` is."""
+    return by_model.get(model.name) or by_model.get(model.name.partition("-")[0]) or {}

@@ -1,0 +1,142 @@
+"""Numbers of nodes and numbers of graphs, predicted together."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Generator, Tensor, nn
+from torch.nn import functional
+from torch_geometric.data import Data
+
+from gnz_track.errors import BadValue, ModelInvalid
+from gnz_track.training.graphs import GraphCollection
+
+__all__ = ["TwoLevelObjective", "TwoLevelScorer"]
+
+METRIC = "log10_mse"
+# The logarithm of less than this says nothing.
+SMALLEST = 1e-30
+
+
+@dataclass(frozen=True, eq=False)
+class TwoLevelObjective:
+    """The mean over targets, of nodes and of graphs alike, of the mean squared error of each, in shuffled batches.
+
+    ``node_targets [n_nodes, a]`` and ``graph_targets [n_graphs, b]`` belong to all graphs, those of held-out graphs
+    erased. Predicts one vector: the outputs of nodes row by row, then those of graphs.
+    """
+
+    graphs: GraphCollection
+    train: Tensor
+    held_out: Tensor
+    node_targets: Tensor
+    graph_targets: Tensor
+    batch_size: int
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        node = {**self.graphs.node, "y": self.node_targets}
+        shown = GraphCollection(
+            self.graphs.edge_index, self.graphs.node_ptr, self.graphs.edge_ptr, node, self.graphs.edge
+        )
+        object.__setattr__(self, "_shown", shown)
+
+    def batches(self, generator: Generator) -> Iterator[Data]:
+        """Yield shuffled batches of training graphs with their targets as ``y`` and ``graph_y``."""
+        shown: GraphCollection = self._shown  # type: ignore[attr-defined]
+        order = self.train[torch.randperm(self.train.numel(), generator=generator)]
+        for batch, graphs in shown.batches(order, self.batch_size):
+            batch.graph_y = self.graph_targets.index_select(0, graphs)
+            yield self._moved(batch)
+
+    def loss(self, model: nn.Module, batch: Data) -> tuple[Tensor, int]:
+        """Return the loss of one batch."""
+        nodes, graphs = batch.y, batch.graph_y
+        found = self._checked(model, model(batch), (nodes, graphs))
+        errors = [
+            functional.mse_loss(*pair, reduction="none").mean(dim=0)
+            for pair in zip(found, (nodes, graphs), strict=True)
+        ]
+        return torch.cat(errors).mean(), graphs.size(0)
+
+    def predict(self, model: nn.Module) -> Tensor:
+        """Return the outputs for the held-out graphs, flat."""
+        return self._predict(model, self.held_out)
+
+    def predict_training(self, model: nn.Module) -> Tensor:
+        """Return the outputs for the training graphs, flat."""
+        return self._predict(model, self.train)
+
+    def _predict(self, model: nn.Module, graphs: Tensor) -> Tensor:
+        batches = self.graphs.batches(graphs, self.batch_size)
+        found = [model(self._moved(copy.copy(batch))) for batch, _ in batches]
+        return torch.cat([torch.cat(level).flatten() for level in zip(*found, strict=True)])
+
+    def _moved(self, batch: Data) -> Data:
+        return batch if self.device == "cpu" else batch.to(self.device)
+
+    def _checked(self, model: nn.Module, outputs: Any, targets: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        wanted = [tuple(each.shape) for each in targets]
+        is_pair = isinstance(outputs, tuple) and len(outputs) == len(wanted)
+        shapes = [tuple(getattr(each, "shape", ())) for each in outputs] if is_pair else type(outputs).__name__
+        if shapes != wanted:
+            raise ModelInvalid(
+                type(getattr(model, "encoder", model)).__name__,
+                f"its forward returned {shapes} where {wanted} was expected",
+                remedy="return a row per node and a row per graph, as a pair; multi_task_factory adds the heads",
+            )
+        return outputs  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, eq=False)
+class TwoLevelScorer:
+    """Numbers of the nodes and of the graphs of one part: their places in the prediction, and what is true.
+
+    ``node_rows [n]`` and ``graph_rows [m]`` count among the ``n_nodes`` and all graphs of the prediction.
+    """
+
+    node_rows: Tensor
+    graph_rows: Tensor
+    node_targets: Tensor
+    graph_targets: Tensor
+    n_nodes: int
+
+    def score(self, model: nn.Module, prediction: Tensor, metric: str) -> float:
+        """Return the logarithm of the mean of all errors, or of one of them."""
+        found = self.score_fully(model, prediction)
+        if metric not in found:
+            raise BadValue("metric of the task", metric, ", ".join(found))
+        return found[metric]
+
+    def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
+        """Return ``log10_mse`` over all targets, and that of each: ``log10_mse_node_0``, ``log10_mse_graph_0``, ..."""
+        del model
+        nodes, graphs = self._errors(prediction)
+        levels = (("node", nodes), ("graph", graphs))
+        single = {
+            f"{METRIC}_{name}_{i}": _log(each) for name, errors in levels for i, each in enumerate(errors.tolist())
+        }
+        return {METRIC: _log(float(torch.cat([nodes, graphs]).mean())), **single}
+
+    def loss(self, model: nn.Module, prediction: Tensor) -> float:
+        """Return what training minimises, on this part."""
+        del model
+        return float(torch.cat(self._errors(prediction)).mean())
+
+    def _errors(self, prediction: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the mean squared error of each target ``[a]`` of nodes and ``[b]`` of graphs, in double precision."""
+        width = self.node_targets.size(1)
+        nodes = prediction[: self.n_nodes * width].view(self.n_nodes, width)
+        graphs = prediction[self.n_nodes * width :].view(-1, self.graph_targets.size(1))
+        pairs = ((nodes[self.node_rows], self.node_targets), (graphs[self.graph_rows], self.graph_targets))
+        first, second = ((found.double() - true.double()).square().mean(dim=0) for found, true in pairs)
+        return first, second
+
+
+def _log(error: float) -> float:
+    return math.log10(max(error, SMALLEST)) if math.isfinite(error) else error
