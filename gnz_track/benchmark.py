@@ -16,6 +16,7 @@ from gnz_track.runs.agenda import Agenda, make_agenda
 from gnz_track.runs.events import Tell, ignore
 from gnz_track.runs.executors import choose_executor
 from gnz_track.runs.nursery import Nursery, open_nursery_for
+from gnz_track.runs.perturbed_plan import perturb_plan
 from gnz_track.runs.plan import Place, Plan, make_plan
 from gnz_track.runs.progress import Progress, tell_failures
 from gnz_track.runs.scribe import Tracking
@@ -33,7 +34,8 @@ CUSTOM = "custom"
 class Request:
     """What a benchmark is asked to be: which cells, how and where they are trained, and where they are written.
 
-    ``suite`` is the first part of the names of experiments and of the sweep.
+    ``suite`` is the first part of the names of experiments and of the sweep. With ``perturbations``, every cell is
+    trained under each of them.
     """
 
     tasks: Sequence[Task]
@@ -50,6 +52,7 @@ class Request:
     timeout: float | None = None
     is_fresh: bool = False
     source: str = "gnz"
+    perturbations: Sequence[str] = ()
 
 
 def make_request_agenda(request: Request) -> Agenda:
@@ -63,6 +66,7 @@ def make_request_agenda(request: Request) -> Agenda:
         device=request.device,
         place=request.place,
     )
+    plan = perturb_plan(plan, request.perturbations) if request.perturbations else plan
     return make_agenda(_with_width(plan, request), request.address, is_fresh=request.is_fresh)
 
 

@@ -15,6 +15,7 @@ import typer
 
 from gnz_track import __version__
 from gnz_track.cli import (
+    audit,
     catalogue,
     compare,
     data,
@@ -71,7 +72,23 @@ def _take_options(
     del is_version_asked
 
 
-for _module in (init, run, runs, report, compare, query, reproduce, sync, gc, ui, catalogue, data, stage, doctor):
+for _module in (
+    init,
+    run,
+    audit,
+    runs,
+    report,
+    compare,
+    query,
+    reproduce,
+    sync,
+    gc,
+    ui,
+    catalogue,
+    data,
+    stage,
+    doctor,
+):
     _module.add_to(app)
 
 USER_ERROR, INTERRUPTED = 2, 130
