@@ -23,6 +23,8 @@ TRAINED_MODES = (ORIGINAL, *OF_STRUCTURE, *OF_FEATURES)
 # A second metric has a say of its own where there is one; the published ones are accuracy and AUROC.
 SECOND = ("auc", "average_precision", "f1_macro", "mse", "accuracy")
 FEWEST_MODES = 3
+# Of the published study, and half of it.
+PUBLISHED_SCORES, ENOUGH_SCORES = 100, 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +93,7 @@ def judge(record: AuditRecord, scores: Scores, settings: Settings | None = None)
         correlation=correlation,
         correlation_grade="" if correlation is None else CORRELATION.grade(correlation),
         sweep=scores.sweep,
-        notes=(*record.notes, *([note] if note else []), *_missing(scores)),
+        notes=(*record.notes, *([note] if note else _warn_of_few(samples)), *_missing(scores)),
     )
 
 
@@ -129,6 +131,12 @@ def _why_unknown(samples: Sequence[SampleRecord], scores: Scores, settings: Sett
     )
 
 
+def _warn_of_few(samples: Sequence[SampleRecord]) -> list[str]:
+    fewest = min((len(sample.scores) for sample in samples), default=PUBLISHED_SCORES)
+    few = f"{fewest} scores on each version: what is not separable may still differ"
+    return [f"{few}; the published study took {PUBLISHED_SCORES}"] if fewest < ENOUGH_SCORES else []
+
+
 def _missing(scores: Scores) -> list[str]:
     absent = [mode for mode in TRAINED_MODES if not scores.found.get(scores.metric, {}).get(mode)]
     return [f"no score on {', '.join(absent)}: nothing was asked of these versions"] if absent and scores.metric else []
@@ -139,7 +147,7 @@ def _correlate(record: AuditRecord, samples: Sequence[SampleRecord]) -> float | 
     gammas = {mode.name: mode.means[0] for mode in record.modes}
     pairs = [(gammas.get(sample.mode), sample.mean) for sample in samples]
     known = np.array([(gamma, mean) for gamma, mean in pairs if gamma is not None], dtype=np.float64)
-    if len(known) < FEWEST_MODES or not known.std(axis=0).all():
+    if len(known) < FEWEST_MODES or not np.ptp(known, axis=0).all():
         return None
     sign = 1.0 if METRICS.get(samples[0].metric).direction is Direction.up else -1.0
     gammas_known, means = known.T

@@ -9,12 +9,15 @@ from gnz_track.report.canvas import HouseFigure, Mark, house_style, marks_of, me
 from gnz_track.report.captions import count
 from gnz_track.report.scales import set_ticks, spread_ticks, widen
 from gnz_track.report.sheet import Key, Margins, draw_words, open_sheet
+from gnz_track.report.short_names import short_names
 from gnz_track.store.audit_record import AuditRecord, ModeRecord
 
 __all__ = ["draw_diversity_plane", "draw_performance", "draw_strips"]
 
 WIDTH, ROW = 300.0, 17.0
 PLANE = 190.0
+# The widest name of a dataset in the key.
+MOST_KEY = 130.0
 UNIT = (0.0, 1.0)
 # Where grades of diversity change.
 BOUNDS = (0.2, 0.4, 0.6, 0.8)
@@ -100,13 +103,14 @@ def draw_diversity_plane(records: Sequence[AuditRecord]) -> HouseFigure:
     if not known:
         return draw_words("No diversity: it is undefined for all datasets.")
     marks = marks_of([one.task for one in known])
+    shown = short_names([one.task for one in known], MOST_KEY, size=7.0)
     sheet = open_sheet(
         [(PLANE, PLANE)],
         margins=Margins(left=44.0, inner=44.0, right=12.0, top=8.0, bottom=28.0),
         n_columns=1,
         caption=f"Mode diversity of {count(len(known), 'dataset')}: means over graphs, bars one standard deviation to "
         "either side. Lines are the bounds of grades (--, -, o, +, ++); left of 0.4 the structure is not diverse.",
-        key=[Key(text=one.task, line=_look(marks[one.task])) for one in known],
+        key=[Key(text=shown[one.task], line=_look(marks[one.task])) for one in known],
         names=[one.task for one in known],
     )
     (panel,) = sheet.panels

@@ -17,7 +17,7 @@ from gnz_track.store.address import Address
 from gnz_track.store.audit_record import AuditRecord, PairRecord
 from gnz_track.store.audits import read_audits
 
-__all__ = ["AuditView", "find_audits", "view_audits", "write_audit_page"]
+__all__ = ["AuditView", "find_audits", "view_audits", "warn_of_versions", "write_audit_page"]
 
 TEMPLATE, STYLE = "audit.html.j2", "report.css"
 ORIGINAL = "original"
@@ -60,6 +60,16 @@ def find_audits(table: pd.DataFrame, addresses: Iterable[Address]) -> dict[str, 
 def view_audits(records: Mapping[str, AuditRecord]) -> dict[str, AuditView]:
     """Return what a page shows of audits, by task."""
     return {task: _view(place, record) for place, (task, record) in enumerate(records.items())}
+
+
+def warn_of_versions(table: pd.DataFrame) -> list[str]:
+    """Return a sentence where tasks are perturbed versions of others, which are no tasks to average over."""
+    versions = sorted({str(task) for task in table["task"] if "~" in str(task)})
+    if not versions:
+        return []
+    shown = ", ".join(versions[:3]) + (f" and {len(versions) - 3} more" if len(versions) > 3 else "")
+    apart = f"{len(versions)} tasks are perturbed versions of datasets ({shown}): they stand apart from the originals"
+    return [f"{apart}, and what is said across tasks counts each as one; gnz audit says what they are for"]
 
 
 def draw_plane(records: Sequence[AuditRecord]) -> ShownFigure:
