@@ -16,6 +16,7 @@ from gnz_track.runs.agenda import Agenda, make_agenda
 from gnz_track.runs.events import Tell, ignore
 from gnz_track.runs.executors import AUTO, RAY, Crew, check_crew, choose_executor
 from gnz_track.runs.nursery import Nursery, open_nursery_for
+from gnz_track.runs.perturbed_plan import perturb_plan
 from gnz_track.runs.plan import Place, Plan, make_plan
 from gnz_track.runs.progress import Progress, tell_failures
 from gnz_track.runs.scribe import Tracking
@@ -50,7 +51,8 @@ class Request:
     """What a benchmark is asked to be: which cells, how and where they are trained, and where they are written.
 
     ``suite`` is the first part of the names of experiments and of the sweep. With a ``search``, every model is trained
-    twice: as it is, and with the hyperparameters that its search has found.
+    twice: as it is, and with the hyperparameters that its search has found. With ``perturbations``, every cell is
+    trained under each of them.
     """
 
     tasks: Sequence[Task]
@@ -71,6 +73,7 @@ class Request:
     cluster: str = ""
     gpu_share: float = 0.0
     search: SearchSettings | None = None
+    perturbations: Sequence[str] = ()
 
     @property
     def crew(self) -> Crew:
@@ -288,6 +291,7 @@ def _plan(request: Request, seeds: Sequence[int]) -> Plan:
         device="cpu" if _is_elsewhere(request) else request.device,
         place=request.place,
     )
+    plan = perturb_plan(plan, request.perturbations) if request.perturbations else plan
     return _on_device(_with_width(plan, request), request)
 
 

@@ -15,6 +15,7 @@ import typer
 
 from gnz_track import __version__
 from gnz_track.cli import (
+    audit,
     catalogue,
     compare,
     dash,
@@ -79,6 +80,7 @@ _MODULES = (
     init,
     run,
     tune,
+    audit,
     runs,
     report,
     compare,

@@ -14,6 +14,7 @@ from gnz_track.report.choice_names import ChoiceName, level_of, translate
 from gnz_track.report.counted_rows import count_rows, with_score
 from gnz_track.report.joining import NotMerged, join_tables
 from gnz_track.report.published_frames import summary_frame
+from gnz_track.report.quality_page import find_audits
 from gnz_track.report.report_figures import ReportFigures
 from gnz_track.report.report_json import ReportParts, read_report, write_report
 from gnz_track.report.report_searches import ReportSearches
@@ -23,6 +24,7 @@ from gnz_track.stats.choices import Choices, choose
 from gnz_track.stats.compare import compare
 from gnz_track.stats.comparison import Comparison
 from gnz_track.store.address import Address
+from gnz_track.store.audit_record import AuditRecord
 from gnz_track.store.curve_reader import read_curves
 from gnz_track.store.curves import straighten
 from gnz_track.store.reading import Where
@@ -158,6 +160,11 @@ class BenchmarkReport(ReportStatistics, ReportFigures, ReportSearches, Mapping[s
         if value != "final":
             allowed = "final here; the epoch is chosen while training: run_benchmark(..., protocol=...)"
             raise BadValue("epoch_selection", value, allowed)
+
+    @property
+    def quality(self) -> dict[str, AuditRecord]:
+        """Task -> the latest audit of its data, of those that were audited: see ``gnz audit``."""
+        return find_audits(self.table, self.addresses)
 
     @property
     def histories(self) -> dict[str, dict[str, list[Series]]]:

@@ -20,6 +20,7 @@ from gnz_track.report.page_data import embed_json, make_page_data, order_of
 from gnz_track.report.page_figures import FigureSet, draw_figures
 from gnz_track.report.page_tables import make_sections, missing_of, rank_rows
 from gnz_track.report.provenance import collect_facts, datasets_of, write_commands
+from gnz_track.report.quality_page import view_audits, warn_of_versions
 from gnz_track.report.search_page import make_search_section
 from gnz_track.report.search_summary import SearchSummary
 from gnz_track.stats.comparison import Comparison
@@ -85,6 +86,8 @@ def render_page(report: Reported, *, ui: str = "", title: str = "", figures: Fig
     data = embed_json(make_page_data(comparison, table, ui=ui))
     others = [(item.task, item.model, f"s{item.seed} not comparable: {item.reason}") for item in report.not_merged]
     missing = [*_left_out(comparison, report.config), *others]
+    audits = view_audits(getattr(report, "quality", {}))
+    versions = warn_of_versions(table)
     content = {**_results(comparison), **_missing(comparison, table, missing), **_origin(table, report.config)}
     name = title or title_of(table, report.config)
     return (
@@ -95,6 +98,8 @@ def render_page(report: Reported, *, ui: str = "", title: str = "", figures: Fig
             figures=drawn,
             searches=make_search_section(report.search_summary),
             data=data,
+            audits=audits,
+            versions=versions,
             methods=write_methods(comparison),
             version=__version__,
             css=_part(STYLE),

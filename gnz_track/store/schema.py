@@ -90,6 +90,9 @@ GREATER_IS_BETTER = "mlflow.experiment.primaryMetric.greaterIsBetter"
 EXPERIMENT_KIND = "mlflow.experimentKind"
 EXPERIMENT_KIND_OURS = "custom_model_development"
 
+# An audit of a dataset: its kind of run, the experiment of all of them, a tag with its verdict, and its file.
+AUDIT, AUDIT_EXPERIMENT, DECISION, AUDIT_FILE = "audit", "gnz/audits", "gnz.audit.decision", "audit.json"
+
 # Final metrics, each logged once at step 0, so that what the interface calls "latest" is the selected epoch's value.
 TEST_PREFIX, VALIDATION_PREFIX, CURVE_PREFIX = "test/", "val/", "curve/"
 SELECTED_EPOCH = "selected_epoch"

@@ -1,0 +1,214 @@
+"""``gnz audit``: whether a dataset is worth benchmarking on."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gnz_track.cli.home import choose_home
+from gnz_track.cli.runs import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gnz_track.benchmark import Request
+    from gnz_track.quality.separability import Settings
+    from gnz_track.runs.nursery import Nursery
+    from gnz_track.runs.sweep import Sweep
+    from gnz_track.store.address import Address
+    from gnz_track.store.audit_record import AuditRecord
+    from gnz_track.types import Task
+
+__all__ = ["add_to", "audit"]
+
+FAILED, INTERRUPTED = 1, 130
+SUITE = "audit"
+EXAMPLES = """
+[bold]Examples[/bold]
+
+  gnz audit mutag enzymes      (complementarity and diversity alone: seconds)
+
+  gnz audit mutag --full --models GCN,GIN --seeds 0-9 --jobs 2
+
+  gnz audit mutag --full --test rank_sum --alpha 0.05 --out reports/mutag
+
+Interrupted, --full goes on where it was with the same command; what it trains are ordinary runs: gnz ls.
+"""
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command(epilog=EXAMPLES)(audit)
+
+
+def audit(  # noqa: PLR0913  (one parameter per flag)
+    tasks: Annotated[list[str], typer.Argument(metavar="TASK...", help="Tasks by name; see gnz tasks.")],
+    *,
+    full: Annotated[
+        bool, typer.Option("--full/--fast", help="Train models on perturbed graphs too, or measure alone.")
+    ] = False,
+    models: Annotated[str, typer.Option("--models", "--model", help="Names or package.module:Class.")] = "GCN,GIN",
+    seeds: Annotated[str, typer.Option(help="Such as 0-9, 3 or 0,2,5; fewer than 8 rarely show anything.")] = "0-9",
+    epochs: Annotated[int | None, typer.Option(help="Instead of each task's own number.")] = None,
+    protocol: Annotated[str, typer.Option(help="How cells are trained and scored; see gnz protocols.")] = "graphnetz",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")] = "auto",
+    test: Annotated[str, typer.Option(help="ks, rank_sum or bootstrap; default ks, of numbers bootstrap.")] = "",
+    alpha: Annotated[float, typer.Option(help="Level of the tests, before Bonferroni.")] = 0.01,
+    compat: Annotated[str, typer.Option(help="rings: p-values as the published package has them.")] = "",
+    distance: Annotated[str, typer.Option(help="Between nodes: diffusion, walk, heat, ...")] = "diffusion",
+    home: Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")] = None,
+    mirror: Annotated[Path | None, typer.Option(help="Folder of raw files; default GNZ_MIRROR.")] = None,
+    jobs: Annotated[int, typer.Option(help="Worker processes; 1 trains in this one.")] = 1,
+    timeout: Annotated[float | None, typer.Option(help="Most seconds for one cell; starts workers.")] = None,
+    store: Store = "",
+    out: Annotated[Path | None, typer.Option(help="Folder for the page; default reports/audit.")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume/--fresh", help="Count cells that are finished, or train all anew.")
+    ] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say whether datasets are worth benchmarking on: what structure and features hold, and what models make of it.
+
+    The verdict (keep, realign or deprecate) stands with the rule that fired, in the store, on a page, and from then on
+    beside the task in every report.
+    """
+    from gnz_track.runs.nursery import open_nursery_for
+
+    needed = open_nursery_for(jobs=jobs, timeout=timeout) if full else contextlib.nullcontext()
+    with needed as nursery:
+        from gnz_track.benchmark import Request
+        from gnz_track.models.catalogue import describe
+        from gnz_track.quality.separability import Settings
+        from gnz_track.runs.plan import Place
+        from gnz_track.seeds import parse_seeds
+        from gnz_track.store.address import parse_address
+        from gnz_track.training.protocols import PROTOCOLS
+
+        request = Request(
+            tasks=_choose_tasks(tasks),
+            models=[describe(name) for name in models.split(",") if name],
+            seeds=parse_seeds(seeds),
+            protocol=PROTOCOLS.get(protocol),
+            address=parse_address(store),
+            suite=SUITE,
+            epochs=epochs,
+            device=device,
+            place=Place(home=choose_home(home), mirror=mirror),
+            jobs=jobs,
+            timeout=timeout,
+            is_fresh=not resume,
+            source="gnz audit",
+        )
+        # A slip in these is told before anything is measured.
+        settings = Settings(test=test or "ks", alpha=alpha, compat=compat)
+        records = _measure(request, distance)
+        sweep = _train(request, nursery) if full else None
+    if sweep is not None:
+        records = [_judge(record, sweep, request.address, settings, test) for record in records]
+    page = _keep(request, records, out or Path("reports") / "audit")
+    _print(records, page, as_json=as_json)
+    if sweep is not None and (sweep.table["status"] != "finished").any():
+        raise typer.Exit(FAILED)
+
+
+def _choose_tasks(names: Sequence[str]) -> list[Task]:
+    from gnz_track.datasets.catalogue import TASKS
+
+    return [TASKS.get(name) for name in dict.fromkeys(part for text in names for part in text.split(",") if part)]
+
+
+def _measure(request: Request, distance: str) -> list[AuditRecord]:
+    from gnz_track.datasets.preparation import prepare
+    from gnz_track.quality.audit import Depth, audit_dataset
+    from gnz_track.quality.measures import Measure
+
+    depth, found = Depth(measure=Measure(graph=distance)), []
+    for task in request.tasks:
+        dataset = prepare(task, seed=request.seeds[0], home=request.place.home, mirror=request.place.mirror)
+        found.append(audit_dataset(dataset, task, depth))
+        typer.echo(f"measured {task.name} in {found[-1].seconds:.1f} s", err=True)
+    return found
+
+
+def _train(request: Request, nursery: Nursery | None) -> Sweep:
+    from dataclasses import replace
+
+    from gnz_track.benchmark import carry_out, make_request_agenda
+    from gnz_track.quality.judgement import TRAINED_MODES
+    from gnz_track.runs.progress import Progress
+
+    request = replace(request, perturbations=TRAINED_MODES)
+    agenda = make_request_agenda(request)
+    if len(agenda.finished):
+        typer.echo(f"{len(agenda.finished)} of {len(agenda.plan.cells)} cells are finished already", err=True)
+    progress = Progress(agenda, jobs=request.jobs)
+    try:
+        with progress:
+            sweep = carry_out(request, agenda, tell=progress.hear, nursery=nursery)
+    except KeyboardInterrupt:
+        kept = f"{progress.count_kept()} are kept in {request.address}"
+        typer.echo(f"{kept}; the same command goes on from there", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    for notice in sweep.notices:
+        typer.echo(f"note: {notice}", err=True)
+    return sweep
+
+
+def _judge(record: AuditRecord, sweep: Sweep, address: Address, settings: Settings, test: str) -> AuditRecord:
+    from dataclasses import replace
+
+    from gnz_track.quality.judgement import gather_scores, judge, usual_test
+    from gnz_track.store.score_reader import read_scores
+
+    runs = [run_id for run_id in sweep.table["run_id"] if run_id]
+    scores = replace(gather_scores(sweep.table, record.task, read_scores(address, runs)), sweep=sweep.name)
+    return judge(record, scores, replace(settings, test=test or usual_test(record.task_type)))
+
+
+def _keep(request: Request, records: Sequence[AuditRecord], folder: Path) -> Path:
+    from gnz_track.report.quality_page import write_audit_page
+    from gnz_track.store.audits import write_audit
+    from gnz_track.store.writer import open_store
+
+    with open_store(request.address) as store:
+        for record in records:
+            write_audit(store, record)
+    return write_audit_page(records, folder / "audit.html")
+
+
+def _print(records: Sequence[AuditRecord], page: Path, *, as_json: bool) -> None:
+    from gnz_track.cli.tables import print_rows
+
+    if as_json:
+        for record in records:
+            typer.echo(record.to_json())
+        return
+    rows = [
+        (
+            record.task,
+            record.decision,
+            *(_graded(found.mean, found.grade) for found in (record.structure, record.features)),
+            record.performance or "-",
+            *(_mean(record, "original", place) for place in (0, -1)),
+        )
+        for record in records
+    ]
+    columns = ("task", "verdict", ">diversity of structure", ">of features", ">performance", ">gamma", ">last t")
+    print_rows("audits", columns, rows)
+    for record in records:
+        typer.echo(f"\n{record.task}: {record.decision}: {record.rule}")
+        for note in record.notes:
+            typer.echo(f"  note: {note}")
+    typer.echo(f"\npage     {page}")
+
+
+def _graded(mean: float | None, grade: str) -> str:
+    return "undefined" if mean is None else f"{mean:.2f} {grade}"
+
+
+def _mean(record: AuditRecord, mode: str, place: int) -> str:
+    mean = next(found.means[place] for found in record.modes if found.name == mode)
+    return "undefined" if mean is None else f"{mean:.3f}"

@@ -1,0 +1,206 @@
+"""The audit of a dataset without training: complementarity under all perturbations, diversity, what follows of it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch_geometric.data import Data
+from torch_geometric.utils import degree
+
+from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.datasets.perturbations import perturb
+from gnz_track.errors import DataUnusable
+from gnz_track.quality.agreement import agree
+from gnz_track.quality.complementarity import Complementarity, measure_complementarity
+from gnz_track.quality.diversity import diversity_of
+from gnz_track.quality.measures import FIXED_MODES, ORIGINAL, Measure
+from gnz_track.quality.neighbourhoods import sample_neighbourhoods
+from gnz_track.quality.ratings import DIVERSITY_MEAN, DIVERSITY_SD
+from gnz_track.quality.verdict import decide
+from gnz_track.seeds import derive
+from gnz_track.store.audit_record import AuditRecord, DiversityRecord, ModeRecord
+from gnz_track.types import Task
+
+__all__ = ["RANDOM_MODES", "Depth", "audit_dataset", "audit_graphs"]
+
+Numbers = NDArray[np.float64]
+RANDOM_MODES = ("random-graph", "shuffled-graph", "random-features", "shuffled-features")
+FEW_GRAPHS = 10
+HIGH_DIVERSITY = 0.4
+OF_GRAPHS = "the graphs of the dataset"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Depth:
+    """How much is measured: at most ``most_graphs``, drawn at random where there are more; at which times.
+
+    Random perturbations are drawn ``n_draws`` times, fewer where there are many graphs. Datasets of fewer than ten
+    graphs are measured by ``n_neighbourhoods``, of at most ``most_nodes`` nodes each. ``most_values`` are kept for
+    figures.
+    """
+
+    times: tuple[int, ...] = tuple(range(1, 11))
+    measure: Measure = field(default_factory=Measure)
+    most_graphs: int = 5000
+    n_draws: int = 3
+    n_neighbourhoods: int = 200
+    most_nodes: int = 100
+    most_values: int = 300
+    seed: int = 0
+
+
+@dataclass(eq=False)
+class _Sample:
+    """Graphs that stand for a dataset, and what is to be said of them."""
+
+    graphs: Sequence[Any]
+    source: str
+    measure: Measure
+    notes: list[str] = field(default_factory=list)
+
+
+def audit_dataset(dataset: FrozenDataset, task: Task, depth: Depth | None = None) -> AuditRecord:
+    """Return the audit of the dataset of a task, without any training."""
+    facts = {"task": task.name, "task_type": str(task.task_type), "dataset": dataset.name}
+    return audit_graphs(dataset, depth, dataset_digest=dataset.digest, **facts)
+
+
+def audit_graphs(
+    graphs: Sequence[Any], depth: Depth | None = None, *, task: str = "graphs", **facts: str
+) -> AuditRecord:
+    """Return the audit of any graphs: a list of ``Data``, a PyG dataset, a frozen dataset.
+
+    ``facts`` are texts of the record: task_type, dataset, dataset_digest.
+    """
+    from gnz_track import __version__
+
+    began, depth = time.perf_counter(), depth or Depth()
+    if not len(graphs):
+        raise DataUnusable(task, "memory", "it has no graph", command="give it at least one")
+    sample = _sample(graphs, depth)
+    fixed = measure_complementarity(sample.graphs, sample.measure, modes=FIXED_MODES, times=depth.times)
+    modes = [_mode_record(mode, fixed, depth) for mode in FIXED_MODES]
+    modes += [_random_mode(name, sample, depth) for name in RANDOM_MODES]
+    delta = diversity_of(fixed)
+    structure, features = _diversity_record(delta.structure), _diversity_record(delta.features)
+    verdict = decide(performance="", diversity=structure.grade)
+    both = agree(delta.structure >= HIGH_DIVERSITY, delta.features >= HIGH_DIVERSITY)
+    given: dict[str, Any] = {"task_type": "", "dataset": task, "dataset_digest": "", **facts}
+    return AuditRecord(
+        task=task,
+        n_graphs=len(graphs),
+        source=sample.source,
+        measure=_describe(sample.measure),
+        times=depth.times,
+        modes=tuple(modes),
+        structure=structure,
+        features=features,
+        decision=str(verdict.decision),
+        rule=verdict.rule,
+        agreement={"jaccard": both.jaccard, "of_structure": both.of_first, "of_features": both.of_second},
+        seconds=time.perf_counter() - began,
+        version=__version__,
+        notes=(*sample.notes, *fixed.notes),
+        **given,
+    )
+
+
+def _sample(graphs: Sequence[Any], depth: Depth) -> _Sample:
+    n = len(graphs)
+    if n < FEW_GRAPHS:
+        listed, source = _neighbourhoods(graphs, depth)
+        found = _Sample(listed, source, depth.measure)
+    elif n > depth.most_graphs:
+        stream = np.random.default_rng(derive(depth.seed, "audit", n))
+        chosen = np.sort(stream.choice(n, size=depth.most_graphs, replace=False))
+        found = _Sample([graphs[int(number)] for number in chosen], OF_GRAPHS, depth.measure)
+        found.notes.append(f"{depth.most_graphs:,} of {n:,} graphs, drawn at random, stand for all")
+    else:
+        found = _Sample(graphs, OF_GRAPHS, depth.measure)
+    return found if _has_features(graphs) else _with_degrees(found)
+
+
+def _has_features(graphs: Sequence[Any]) -> bool:
+    if isinstance(graphs, FrozenDataset):
+        return "x" in graphs.tensors
+    return any(graph.x is not None for graph in graphs)
+
+
+def _with_degrees(sample: _Sample) -> _Sample:
+    """Return graphs whose features are the degrees of their nodes, told apart as one-hot vectors are."""
+    graphs = []
+    for graph in sample.graphs:
+        n = int(graph.num_nodes or 0)
+        edges = graph.edge_index if graph.edge_index is not None else torch.zeros(2, 0, dtype=torch.long)
+        graphs.append(Data(x=degree(edges[0], n).unsqueeze(1), edge_index=edges, num_nodes=n))
+    note = "the dataset has no features: the one-hot degree of each node is taken, as published"
+    measure = Measure(graph=sample.measure.graph, features="discrete", norm=sample.measure.norm)
+    return _Sample(graphs, sample.source, measure, [*sample.notes, note])
+
+
+def _neighbourhoods(graphs: Sequence[Any], depth: Depth) -> tuple[list[Data], str]:
+    """Return neighbourhoods from all graphs, as many of each as it has a share of the nodes."""
+    sizes = [int(graph.num_nodes or 0) for graph in graphs]
+    listed: list[Data] = []
+    for number, (graph, n) in enumerate(zip(graphs, sizes, strict=True)):
+        n_centres = max(1, round(depth.n_neighbourhoods * n / max(sum(sizes), 1)))
+        edges = graph.edge_index if graph.edge_index is not None else torch.zeros(2, 0, dtype=torch.long)
+        # Without features, numbers stand for nodes; nothing is made of them.
+        x = graph.x if graph.x is not None else torch.zeros(n, 1)
+        options = {"n_centres": n_centres, "most_nodes": depth.most_nodes, "seed": derive(depth.seed, number)}
+        listed += sample_neighbourhoods(x, edges, **options)
+    source = (
+        f"neighbourhoods of {len(listed)} sampled nodes within 2 hops, at most {depth.most_nodes} nodes each "
+        "(an extension: the method is made for datasets of many graphs)"
+    )
+    return listed, source
+
+
+def _random_mode(name: str, sample: _Sample, depth: Depth) -> ModeRecord:
+    """Return the record of a random perturbation, averaged over draws graph by graph."""
+    n_draws = max(1, min(depth.n_draws, 3000 // len(sample.graphs)))
+    draws = []
+    for number in range(n_draws):
+        generator = torch.Generator().manual_seed(derive(depth.seed, name, number))
+        changed = [perturb(graph, name, generator) for graph in sample.graphs]
+        found = measure_complementarity(changed, sample.measure, modes=[ORIGINAL], times=depth.times)
+        draws.append(found.values[ORIGINAL])
+    mean = Complementarity(times=depth.times, values={name: np.mean(draws, axis=0)}, n_nodes=found.n_nodes)
+    return _mode_record(name, mean, depth, n_draws=n_draws)
+
+
+def _mode_record(mode: str, found: Complementarity, depth: Depth, *, n_draws: int = 1) -> ModeRecord:
+    first = found.at(mode, depth.times[0])
+    # Spread over the whole dataset, which may be sorted by class.
+    shown = first[np.linspace(0, len(first) - 1, min(len(first), depth.most_values)).astype(int)]
+    return ModeRecord(
+        name=mode,
+        means=tuple(_number(found.mean(mode, moment)) for moment in depth.times),
+        sds=tuple(_number(found.sd(mode, moment)) for moment in depth.times),
+        n_draws=n_draws,
+        values=tuple(_number(round(float(value), 6)) for value in shown),
+    )
+
+
+def _diversity_record(values: Numbers) -> DiversityRecord:
+    finite = values[np.isfinite(values)]
+    mean, sd = (float(finite.mean()), float(finite.std())) if len(finite) else (math.nan, math.nan)
+    grade, sd_grade = DIVERSITY_MEAN.grade(mean), DIVERSITY_SD.grade(sd)
+    return DiversityRecord(mean=_number(mean), sd=_number(sd), grade=grade, sd_grade=sd_grade)
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _describe(measure: Measure) -> dict[str, str]:
+    features = measure.features if isinstance(measure.features, str) else "a function"
+    norm = f"L_{{{measure.norm.p:g},{measure.norm.q:g}}}"
+    return {"graph": measure.graph, "features": features, "norm": norm}

@@ -1,0 +1,170 @@
+"""The audit of a dataset with training: what separability adds to the record, from the scores of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gnz_track.kinds import Direction, TaskType
+from gnz_track.quality.ratings import CORRELATION
+from gnz_track.quality.separability import Pair, Settings, compare_pairs, smallest_p
+from gnz_track.quality.verdict import OF_FEATURES, OF_STRUCTURE, ORIGINAL, decide, find_informativeness
+from gnz_track.store.audit_record import AuditRecord, PairRecord, SampleRecord
+from gnz_track.training.metrics import METRICS
+
+__all__ = ["TRAINED_MODES", "Scores", "gather_scores", "judge", "usual_test"]
+
+# As published: the graphs as they are, and every version that takes one mode away.
+TRAINED_MODES = (ORIGINAL, *OF_STRUCTURE, *OF_FEATURES)
+# A second metric has a say of its own where there is one; the published ones are accuracy and AUROC.
+SECOND = ("auc", "average_precision", "f1_macro", "mse", "accuracy")
+FEWEST_MODES = 3
+# Of the published study, and half of it.
+PUBLISHED_SCORES, ENOUGH_SCORES = 100, 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scores:
+    """``found[metric][mode][model]`` are scores by seed; ``metric`` is that of the task, ``sweep`` where they are."""
+
+    metric: str
+    found: Mapping[str, Mapping[str, Mapping[str, tuple[float, ...]]]]
+    sweep: str = ""
+
+
+def gather_scores(table: pd.DataFrame, task: str, others: Mapping[str, Mapping[str, float]]) -> Scores:
+    """Return the scores of a task and of its perturbed versions from a results table; failed cells have none.
+
+    ``others`` maps runs to all of their scores; a metric counts where every run has it.
+    """
+    names = {task: ORIGINAL, **{f"{task}~{mode}": mode for mode in TRAINED_MODES}}
+    rows = table[table["task"].isin(list(names)) & (table["status"] == "finished") & table["score"].notna()]
+    metric = str(rows["metric"].iloc[0]) if len(rows) else ""
+    whole = [{**others.get(str(row.run_id), {}), metric: float(row.score)} for row in rows.itertuples()]
+    shared = set.intersection(*(set(scores) for scores in whole)) if whole else set()
+    metrics = [metric, *[name for name in SECOND if name in shared and name != metric][:1]] if whole else []
+    found: dict[str, dict[str, dict[str, list[float]]]] = {name: {} for name in metrics}
+    for row, scores in zip(rows.sort_index().itertuples(), whole, strict=True):
+        for name in metrics:
+            of_mode = found[name].setdefault(names[str(row.task)], {})
+            of_mode.setdefault(str(row.model), []).append(scores[name])
+    values = {
+        name: {mode: {model: tuple(scores) for model, scores in models.items()} for mode, models in modes.items()}
+        for name, modes in found.items()
+    }
+    return Scores(metric=metric, found=values)
+
+
+def usual_test(task_type: str) -> str:
+    """Return the test of a task type: of numbers to predict a bootstrap of means, of all else KS."""
+    return "bootstrap" if task_type == TaskType.graph_reg else "ks"
+
+
+def judge(record: AuditRecord, scores: Scores, settings: Settings | None = None) -> AuditRecord:
+    """Return the record with separability, informativeness, performance and the verdict that follows.
+
+    On each version the model with the best mean stands for all; the family of tests is all pairs of versions of this
+    dataset under one metric.
+    """
+    settings = settings or Settings(test=usual_test(record.task_type))
+    samples = [sample for metric, modes in scores.found.items() for sample in _best_samples(metric, modes)]
+    pairs = {metric: _compare(metric, samples, settings) for metric in scores.found}
+    note = _why_unknown(samples, scores, settings)
+    rated = None if note else find_informativeness(pairs)
+    correlation = _correlate(record, [sample for sample in samples if sample.metric == scores.metric])
+    verdict = decide(performance=rated.grade if rated else "", diversity=record.structure.grade)
+    return replace(
+        record,
+        decision=str(verdict.decision),
+        rule=verdict.rule,
+        performance=rated.grade if rated else "",
+        score=rated.score if rated else None,
+        informative={"structure": rated.structure, "features": rated.features} if rated else {},
+        test=settings.test,
+        alpha=settings.alpha,
+        n_permutations=settings.n_permutations,
+        direction=str(METRICS.get(scores.metric).direction) if scores.metric else "",
+        samples=tuple(samples),
+        pairs=tuple(_pair_record(metric, pair) for metric, found in pairs.items() for pair in found),
+        correlation=correlation,
+        correlation_grade="" if correlation is None else CORRELATION.grade(correlation),
+        sweep=scores.sweep,
+        notes=(*record.notes, *([note] if note else _warn_of_few(samples)), *_missing(scores)),
+    )
+
+
+def _best_samples(metric: str, modes: Mapping[str, Mapping[str, tuple[float, ...]]]) -> list[SampleRecord]:
+    better = max if METRICS.get(metric).direction is Direction.up else min
+    found = []
+    for mode in (mode for mode in TRAINED_MODES if modes.get(mode)):
+        model = better(modes[mode], key=lambda name, models=modes[mode]: float(np.mean(models[name])))  # type: ignore[misc]
+        found.append(SampleRecord(mode=mode, model=model, metric=metric, scores=modes[mode][model]))
+    return found
+
+
+def _compare(metric: str, samples: Sequence[SampleRecord], settings: Settings) -> list[Pair]:
+    own = replace(settings, direction=METRICS.get(metric).direction)
+    return compare_pairs({sample.mode: sample.scores for sample in samples if sample.metric == metric}, own)
+
+
+def _why_unknown(samples: Sequence[SampleRecord], scores: Scores, settings: Settings) -> str:
+    """Return why the performance cannot be rated; nothing where it can."""
+    own = [sample for sample in samples if sample.metric == scores.metric]
+    if not any(sample.mode == ORIGINAL for sample in own) or len(own) < 2:
+        return "no model was trained on both the graphs as they are and a perturbed version: separability is unknown"
+    n_pairs = len(own) * (len(own) - 1) // 2
+    fewest = min(len(sample.scores) for sample in own)
+    least = smallest_p(fewest, fewest, settings, n_hypotheses=n_pairs)
+    if settings.test == "bootstrap" or least < settings.alpha:
+        return ""
+    enough = next(
+        (n for n in range(fewest, 200) if smallest_p(n, n, settings, n_hypotheses=n_pairs) < settings.alpha), 0
+    )
+    remedy = f"--seeds 0-{enough - 1} can" if enough else "more permutations are needed"
+    return (
+        f"with {fewest} scores each, no pair of {n_pairs} can be told apart at {settings.alpha:g} "
+        f"(the smallest adjusted p is {least:.3g}): {remedy}"
+    )
+
+
+def _warn_of_few(samples: Sequence[SampleRecord]) -> list[str]:
+    fewest = min((len(sample.scores) for sample in samples), default=PUBLISHED_SCORES)
+    few = f"{fewest} scores on each version: what is not separable may still differ"
+    return [f"{few}; the published study took {PUBLISHED_SCORES}"] if fewest < ENOUGH_SCORES else []
+
+
+def _missing(scores: Scores) -> list[str]:
+    absent = [mode for mode in TRAINED_MODES if not scores.found.get(scores.metric, {}).get(mode)]
+    return [f"no score on {', '.join(absent)}: nothing was asked of these versions"] if absent and scores.metric else []
+
+
+def _correlate(record: AuditRecord, samples: Sequence[SampleRecord]) -> float | None:
+    """Return Pearson's correlation of mean complementarity and mean score over versions, scores turned upwards."""
+    gammas = {mode.name: mode.means[0] for mode in record.modes}
+    pairs = [(gammas.get(sample.mode), sample.mean) for sample in samples]
+    known = np.array([(gamma, mean) for gamma, mean in pairs if gamma is not None], dtype=np.float64)
+    if len(known) < FEWEST_MODES or not np.ptp(known, axis=0).all():
+        return None
+    sign = 1.0 if METRICS.get(samples[0].metric).direction is Direction.up else -1.0
+    gammas_known, means = known.T
+    matrix: NDArray[np.float64] = np.atleast_2d(np.corrcoef(gammas_known, means))
+    return sign * float(matrix[0, 1])
+
+
+def _pair_record(metric: str, pair: Pair) -> PairRecord:
+    return PairRecord(
+        metric=metric,
+        first=pair.first,
+        second=pair.second,
+        statistic=pair.statistic,
+        p=pair.p,
+        p_adjusted=pair.p_adjusted,
+        is_significant=pair.is_significant,
+        outperforms=pair.outperforms,
+        low=pair.low,
+        high=pair.high,
+    )
