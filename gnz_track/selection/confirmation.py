@@ -45,7 +45,7 @@ def plan_confirmation(
             device=device,
             place=place,
         )
-        values = tuple(sorted(ranked.setting.values.items()))
+        values = tuple(sorted(ranked.setting.options.items()))
         plans.append(replace(plan, cells=tuple(replace(cell, hyperparameters=values) for cell in plan.cells)))
     cells = tuple(cell for plan in plans for cell in plan.cells)
     return Plan(cells=cells, skipped=tuple(pair for plan in plans for pair in plan.skipped))

@@ -56,7 +56,7 @@ def open_graph(source: object, *, home: Path | None = None, mirror: str | Path |
     if isinstance(source, str | Path):
         return _open_named(str(source), home=home or data_home(), mirror=mirror)
     if isinstance(source, nx.Graph):
-        return _open_graphs("graph", [from_networkx(source)])
+        return _open_graphs("graph", [_without_words(source)])
     listed = [source] if isinstance(source, Data) else list(source) if isinstance(source, Sequence) else []
     if not listed or any(not isinstance(graph, Data) for graph in listed):
         raise BadValue("the graph", type(source).__name__, "a path, a name, a Data, a list of Data, a networkx graph")
@@ -171,11 +171,17 @@ def _read_graphml(path: Path) -> Data:
         graph = nx.read_graphml(path)
     except (nx.NetworkXException, ET.ParseError, KeyError) as error:
         raise BadValue("the graph", str(path), f"a file that reads ({type(error).__name__}: {error})") from error
-    described = [*graph.nodes(data=True), *(edge[1:] for edge in graph.edges(data=True))]
+    return _without_words(graph)
+
+
+def _without_words(graph: nx.Graph) -> Data:
+    """Return a networkx graph without attributes that are no numbers: they say nothing to features."""
+    bare = graph.copy()
+    described = [*bare.nodes(data=True), *(edge[1:] for edge in bare.edges(data=True))]
     for _, attributes in described:
         for name in [name for name, value in attributes.items() if not isinstance(value, int | float)]:
             del attributes[name]
-    return from_networkx(graph)
+    return from_networkx(bare)
 
 
 _READERS: dict[str, Callable[[Path], Data]] = {

@@ -34,10 +34,10 @@ class Setting:
     @property
     def label(self) -> str:
         """Model and hyperparameters, as people read them."""
-        return " ".join([self.model, *(f"{name}={value}" for name, value in self.values.items())])
+        return " ".join([self.model, *(f"{name}={value}" for name, value in self.options.items())])
 
     @property
-    def values(self) -> Mapping[str, Any]:
+    def options(self) -> Mapping[str, Any]:
         """The hyperparameters by name."""
         found: dict[str, Any] = json.loads(self.hyperparameters or "{}")
         return found

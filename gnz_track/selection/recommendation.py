@@ -78,7 +78,7 @@ class Recommendation:
         plain["ranking"] = [
             {
                 **asdict(one),
-                "setting": {"model": one.setting.model, **dict(one.setting.values)},
+                "setting": {"model": one.setting.model, **dict(one.setting.options)},
                 "protocol": one.setting.protocol,
             }
             for one in self.ranking
@@ -193,4 +193,4 @@ def _count_seeds(evidence: Evidence, expected: Expectation, order: NDArray[np.in
 
 def list_settings(recommendation: Recommendation, models: Sequence[str] = ()) -> list[Mapping[str, Any]]:
     """Return the hyperparameters of ranked settings, of some models or of all, best first."""
-    return [one.setting.values for one in recommendation.ranking if not models or one.setting.model in models]
+    return [one.setting.options for one in recommendation.ranking if not models or one.setting.model in models]

@@ -28,5 +28,5 @@ def warm_starts(
     that past graphs know by its defaults alone has none. A store that holds too little is an error that says so.
     """
     found = recommend(graph, task_type, store=store, home=home, is_unseen=True)
-    of_model = [one.setting.values for one in found.ranking if one.setting.model == model]
+    of_model = [one.setting.options for one in found.ranking if one.setting.model == model]
     return [values for values in of_model if values][:n]

@@ -26,12 +26,18 @@ class _Pairs(nn.Module):  # type: ignore[misc]
         self.score = nn.Linear(2 * RANK, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return ``[graphs, settings]`` from features ``[graphs, d]``."""
+        """Return ``[graphs, settings]`` from features ``[graphs, d]``.
+
+        Linear maps of a pair side by side are sums over both, and two linear maps in a row are one: so the pairs
+        themselves are held once, after the activation.
+        """
         graphs, settings = self.graph(x), self.setting(self.settings.weight)
-        shape = (len(graphs), len(settings), RANK)
-        a, b = graphs[:, None].expand(shape), settings[None].expand(shape)
-        joint = self.joint(torch.cat([a, b], dim=2))
-        return self.score(torch.cat([joint, a * b], dim=2)).squeeze(2)
+        first, _, drop, second = self.joint
+        of_graph, of_setting = first.weight.split(RANK, dim=1)
+        both = (graphs @ of_graph.T + first.bias)[:, None] + settings @ of_setting.T
+        of_joint, of_product = self.score.weight[0].split(RANK)
+        deep = drop(both.relu()) @ (second.weight.T @ of_joint)
+        return deep + (graphs * of_product) @ settings.T + second.bias @ of_joint + self.score.bias
 
 
 def _narrow(n_inputs: int) -> nn.Sequential:

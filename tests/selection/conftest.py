@@ -1,0 +1,39 @@
+"""A small store of real runs: four link tasks, three settings, two seeds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from gnz_track.benchmark import run_benchmark
+
+TASKS = ("random_tsp", "random_coloring", "ising_lattice", "les_miserables")
+
+
+@dataclass(frozen=True)
+class Past:
+    """Where runs and data are."""
+
+    store: str
+    home: Path
+
+
+@pytest.fixture(scope="session")
+def past(tmp_path_factory: pytest.TempPathFactory) -> Past:
+    """Return a store with runs of GCN at two widths and of MLP."""
+    folder = tmp_path_factory.mktemp("past")
+    found = Past(str(folder / "gnz.db"), folder / "home")
+    for models, width in ((["GCN", "MLP"], 64), (["GCN"], 16)):
+        run_benchmark(
+            tasks=TASKS,
+            models=models,
+            seeds=[0, 1],
+            epochs=3,
+            hidden_channels=width,
+            store=found.store,
+            root=found.home,
+            verbose=False,
+        )
+    return found

@@ -1,0 +1,158 @@
+"""Matrices of past scores: means over seeds, holes, the runs behind them, and files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gnz_track.errors import BadValue, NothingToCompare
+from gnz_track.kinds import Direction
+from gnz_track.selection.matrix import PerformanceMatrix, Setting, matrix_from_table, merge_matrices
+from gnz_track.selection.matrix_files import read_matrix, write_matrix
+from gnz_track.store.results import make_table
+
+DAY = 86_400_000
+
+
+def row(task: str, model: str, seed: int, score: float | None, **columns: Any) -> dict[str, Any]:
+    """Return one row of a results table."""
+    usual = {
+        "task_type": "node_cls",
+        "metric": "accuracy",
+        "direction": "up",
+        "status": "finished",
+        "protocol": "graphnetz@1",
+        "hyperparameters": "{}",
+        "dataset_digest": f"digest of {task}",
+        "epochs": 100,
+        "seconds": 2.0 + seed,
+        "start_time": DAY,
+        "run_id": f"{task}-{model}-{seed}",
+    }
+    return usual | {"task": task, "model": model, "seed": seed, "score": score} | columns
+
+
+def table(*rows: dict[str, Any]) -> pd.DataFrame:
+    """Return a results table."""
+    return make_table({name: [one.get(name) for one in rows] for name in {key for one in rows for key in one}})
+
+
+ROWS = (
+    row("cora", "GCN", 0, 0.8),
+    row("cora", "GCN", 1, 0.9),
+    row("cora", "MLP", 0, 0.5),
+    row("pubmed", "GCN", 0, 0.7),
+    row("pubmed", "GCN", 1, None, status="failed"),
+    row("pubmed", "GCN", 0, 0.6, hyperparameters='{"hidden_channels": 16}', run_id="narrow"),
+)
+
+
+def test_cells_are_means_over_seeds_and_know_their_runs() -> None:
+    matrix = matrix_from_table(table(*ROWS), "node_cls")
+    assert matrix.graphs == ("cora", "pubmed")
+    assert [one.label for one in matrix.settings] == ["GCN hidden_channels=16", "GCN", "MLP"]
+    expected = [[np.nan, 0.85, 0.5], [0.6, 0.7, np.nan]]
+    assert matrix.scores == pytest.approx(np.array(expected), nan_ok=True)
+    assert matrix.run_ids[0, 1] == ("cora-GCN-0", "cora-GCN-1")
+    assert matrix.run_ids[0, 0] == ()
+    assert matrix.seconds[0, 1] == pytest.approx(2.5)
+    assert matrix.spread[0, 1] == pytest.approx(np.std([0.8, 0.9], ddof=1))
+    assert np.isnan(matrix.spread[1, 1])
+    assert str(matrix) == "2 graphs x 3 settings, accuracy, 4 cells known (67%)"
+    assert matrix.settings[0].options == {"hidden_channels": 16}
+
+
+def test_one_metric_counts_and_lower_may_be_better() -> None:
+    errors = [row(name, "GCN", 0, 0.2, metric="mae", direction="down") for name in ("qm7", "zinc", "esol")]
+    whole = table(*ROWS, *errors)
+    assert matrix_from_table(whole, "node_cls").metric == "mae"
+    assert matrix_from_table(whole, "node_cls").signed.max() == -0.2
+    assert matrix_from_table(whole, "node_cls", metric="accuracy").graphs == ("cora", "pubmed")
+    with pytest.raises(BadValue, match="allowed: accuracy, mae"):
+        matrix_from_table(whole, "node_cls", metric="auc")
+
+
+def test_trials_of_few_epochs_and_of_older_data_do_not_count() -> None:
+    odd = [
+        row("cora", "GCN", 2, 0.1, epochs=1),
+        row("cora", "MLP", 0, 0.2, dataset_digest="an older one", start_time=0),
+    ]
+    assert matrix_from_table(table(*ROWS, *odd), "node_cls").scores[0].tolist()[1:] == pytest.approx([0.85, 0.5])
+
+
+def test_protocols_are_settings_of_their_own() -> None:
+    other = row("cora", "GCN", 0, 0.3, protocol="glemos@1")
+    matrix = matrix_from_table(table(*ROWS, other), "node_cls")
+    assert {one.protocol for one in matrix.settings} == {"graphnetz@1", "glemos@1"}
+    assert matrix_from_table(table(*ROWS, other), "node_cls", protocol="glemos@1").scores.tolist() == [[0.3]]
+
+
+def test_a_kind_of_problem_without_runs_is_told() -> None:
+    with pytest.raises(NothingToCompare, match="no finished cell of link_pred"):
+        matrix_from_table(table(*ROWS), "link_pred")
+
+
+def test_rows_can_be_left_out_and_joined_again() -> None:
+    matrix = matrix_from_table(table(*ROWS), "node_cls")
+    rest = matrix.without("cora")
+    assert rest.graphs == ("pubmed",)
+    assert [one.label for one in rest.settings] == ["GCN hidden_channels=16", "GCN"]
+    whole = merge_matrices(matrix.without("pubmed"), rest)
+    assert whole.graphs == matrix.graphs
+    for column, setting in enumerate(whole.settings):
+        assert whole.scores[:, column] == pytest.approx(matrix.scores[:, matrix.settings.index(setting)], nan_ok=True)
+    changed = replace(matrix, scores=matrix.scores + 1)
+    assert merge_matrices(matrix, changed).scores == pytest.approx(matrix.scores, nan_ok=True)
+    with pytest.raises(BadValue, match="metric of the second matrix"):
+        merge_matrices(matrix, replace(matrix, metric="auc"))
+    with pytest.raises(BadValue, match="a graph of the matrix is 'zinc'"):
+        matrix.take(["zinc"])
+
+
+def same(first: PerformanceMatrix, second: PerformanceMatrix) -> bool:
+    return (first.graphs, first.settings) == (second.graphs, second.settings) and np.array_equal(
+        first.scores, second.scores, equal_nan=True
+    )
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".npz"])
+def test_files_keep_the_matrix(suffix: str, tmp_path: Path) -> None:
+    matrix = matrix_from_table(table(*ROWS), "node_cls")
+    write_matrix(matrix, tmp_path / f"matrix{suffix}")
+    again = read_matrix(tmp_path / f"matrix{suffix}", metric="accuracy")
+    assert same(matrix, again)
+    assert (again.metric, again.direction) == ("accuracy", Direction.up)
+    if suffix == ".npz":
+        assert again.run_ids.tolist() == matrix.run_ids.tolist()
+        assert np.array_equal(again.seconds, matrix.seconds, equal_nan=True)
+
+
+def test_a_matrix_of_somebody_else_has_plain_names(tmp_path: Path) -> None:
+    (tmp_path / "theirs.csv").write_text("graph,GCN-16,GAT\na,0.5,\nb,0.25,1\n", encoding="utf-8")
+    matrix = read_matrix(tmp_path / "theirs.csv", metric="rmse", direction="down")
+    assert matrix.settings == (Setting("GCN-16"), Setting("GAT"))
+    assert matrix.scores == pytest.approx(np.array([[0.5, np.nan], [0.25, 1]]), nan_ok=True)
+    assert matrix.direction is Direction.down
+
+
+def test_files_that_are_no_matrix_are_told(tmp_path: Path) -> None:
+    (tmp_path / "odd.csv").write_text("task,GCN\na,1\n", encoding="utf-8")
+    (tmp_path / "words.csv").write_text("graph,GCN\na,good\n", encoding="utf-8")
+    (tmp_path / "twice.csv").write_text("graph,GCN\na,1\na,2\n", encoding="utf-8")
+    (tmp_path / "odd.npz").write_bytes(b"nothing")
+    for name, words in (
+        ("odd.csv", "first column of odd.csv is 'task'"),
+        ("words.csv", "a file that reads"),
+        ("twice.csv", "each graph once"),
+        ("odd.npz", "a file that reads"),
+        ("none.csv", "a file that exists"),
+    ):
+        with pytest.raises(BadValue, match=words):
+            read_matrix(tmp_path / name)
+    with pytest.raises(BadValue, match=r"ends in \.csv, \.npz"):
+        write_matrix(matrix_from_table(table(*ROWS), "node_cls"), tmp_path / "matrix.xlsx")

@@ -1,0 +1,143 @@
+"""Recommendations on a store of real runs: order, reasons, intervals, cost, refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+from selection.conftest import TASKS, Past
+
+from gnz_track.errors import BadValue
+from gnz_track.kinds import Direction, TaskType
+from gnz_track.runs.plan import Place
+from gnz_track.selection.confirmation import plan_confirmation, task_of
+from gnz_track.selection.evidence import gather_evidence
+from gnz_track.selection.expectations import expect_scores
+from gnz_track.selection.graph_sources import open_graph
+from gnz_track.selection.matrix import Setting, bare_matrix
+from gnz_track.selection.past_graphs import KEPT
+from gnz_track.selection.recommendation import recommend
+from gnz_track.selection.selectors.catalogue import fit_selector
+from gnz_track.selection.selectors.forest_neighbours import weigh_past_graphs
+from gnz_track.selection.warm_starts import warm_starts
+from gnz_track.store.address import parse_address
+
+KARATE = nx.karate_club_graph()
+
+
+def test_every_setting_is_ranked_with_reasons_and_cost(past: Past) -> None:
+    found = recommend(KARATE, "link_pred", store=past.store, home=past.home)
+    assert sorted(one.setting.label for one in found.ranking) == ["GCN", "GCN hidden_channels=16", "MLP"]
+    assert [one.rank for one in found.ranking] == [1, 2, 3]
+    assert (found.metric, found.n_graphs, found.level) == ("auc", 4, 0.8)
+    assert {name for name, _ in found.neighbours} <= set(TASKS)
+    assert sum(weight for _, weight in found.neighbours) == pytest.approx(1)
+    for one in found.ranking:
+        assert one.low is not None
+        assert one.high is not None
+        assert 0 <= one.low <= one.expected <= one.high <= 1
+        assert one.n_past == 4
+        assert one.why.startswith(("1 of 3 on ", "2 of 3 on ", "3 of 3 on "))
+        assert one.seconds is not None
+        assert one.seconds > 0
+    seconds = [one.seconds or 0.0 for one in found.ranking[:2]]
+    assert found.minutes(2) == pytest.approx(sum(seconds) * found.n_seeds / 60)
+    assert 5 <= found.n_seeds <= 50
+    assert json.loads(json.dumps(found.to_json()))["ranking"][0]["setting"]["model"] in {"GCN", "MLP"}
+
+
+def test_expected_scores_are_weighted_means_of_past_ones(past: Past) -> None:
+    found = recommend("les_miserables", store=past.store, home=past.home, is_unseen=True)
+    assert found.n_graphs == 3
+    weights = dict(found.neighbours)
+    assert "les_miserables" not in weights
+    evidence = gather_evidence(
+        parse_address(past.store), TaskType.link_pred, features="task", home=past.home, without="les_miserables"
+    )
+    matrix = evidence.matrix
+    for one in found.ranking:
+        column = matrix.scores[:, matrix.settings.index(one.setting)]
+        by_hand = sum(weights.get(name, 0.0) * score for name, score in zip(matrix.graphs, column, strict=True))
+        assert one.expected == pytest.approx(by_hand)
+        # Three graphs cannot say what holds four times in five.
+        assert one.low is None
+        assert one.high is None
+
+
+def test_what_was_run_on_the_task_itself_weighs_most_unless_left_out(past: Past) -> None:
+    seen = recommend("ising_lattice", store=past.store, home=past.home)
+    assert seen.neighbours[0][0] == "ising_lattice"
+    assert seen.neighbours[0][1] > 0.5
+
+
+def test_features_are_kept_and_read_where_the_data_are_gone(past: Past, tmp_path: Path) -> None:
+    expected = recommend(KARATE, "link_pred", store=past.store, home=past.home)
+    kept = past.home / KEPT
+    assert len(list(kept.iterdir())) >= len(TASKS)
+    (tmp_path / KEPT).mkdir()
+    for file in kept.iterdir():
+        (tmp_path / KEPT / file.name).write_bytes(file.read_bytes())
+    assert recommend(KARATE, "link_pred", store=past.store, home=tmp_path) == expected
+    with pytest.raises(BadValue, match="data are not here: gnz data get"):
+        recommend(KARATE, "link_pred", store=past.store, home=tmp_path / "empty")
+
+
+def test_too_little_is_refused_with_what_to_run(past: Past, tmp_path: Path) -> None:
+    with pytest.raises(BadValue, match=r"number of node_cls tasks to learn from .* is 0; .* Try: gnz run") as told:
+        recommend(KARATE, "node_cls", store=past.store, home=past.home)
+    assert "at least 3 past tasks" in str(told.value)
+    with pytest.raises(BadValue, match="is 0"):
+        recommend(KARATE, "link_pred", store=str(tmp_path / "none.db"), home=tmp_path)
+    assert not (tmp_path / "none.db").exists()
+    with pytest.raises(BadValue, match="task type is None"):
+        recommend(KARATE, store=past.store, home=past.home)
+
+
+def test_margins_hold_for_that_share_of_past_graphs() -> None:
+    """On exchangeable graphs an interval of level 0.8 covers about four scores in five."""
+    generator = np.random.default_rng(0)
+    features = generator.random((120, 3))
+    scores = np.clip(0.3 + 0.4 * features[:, :1] + generator.normal(0, 0.05, (120, 4)), 0, 1)
+    matrix = bare_matrix([f"g{row}" for row in range(80)], [Setting(name) for name in "abcd"], "auc", Direction.up)
+    matrix.scores[:] = scores[:80]
+    fitted = fit_selector("forest_neighbours", features[:80], scores[:80], seed=1)
+    inside = []
+    for row in range(80, 120):
+        weights = weigh_past_graphs(fitted.arrays, features[row : row + 1])[0]
+        expected = expect_scores(matrix, fitted.arrays, weights)
+        bounds = [(expected.low(column), expected.high(column)) for column in range(4)]
+        inside += [low <= score <= high for (low, high), score in zip(bounds, scores[row], strict=True)]  # type: ignore[operator]
+    assert 0.7 <= np.mean(inside) <= 0.95
+
+
+def test_a_confirmation_is_ordinary_cells(past: Past) -> None:
+    opened = open_graph("les_miserables", home=past.home)
+    found = recommend(opened, store=past.store, home=past.home)
+    task = task_of(opened, found.task_type)
+    plan = plan_confirmation(found, task, k=3, seeds=[0, 1], epochs=3, place=Place(home=past.home))
+    assert len(plan.cells) == 6
+    assert {(cell.model.name, cell.hyperparameters) for cell in plan.cells} == {
+        ("GCN", ()),
+        ("GCN", (("hidden_channels", 16),)),
+        ("MLP", ()),
+    }
+    assert {cell.protocol.label for cell in plan.cells} == {found.ranking[0].setting.protocol}
+    with pytest.raises(BadValue, match="number of settings to confirm is 0"):
+        plan_confirmation(found, task, k=0, seeds=[0])
+
+
+def test_a_graph_of_ones_own_becomes_a_task(past: Past) -> None:
+    opened = open_graph(KARATE)
+    found = recommend(opened, "link_pred", store=past.store, home=past.home)
+    task = task_of(opened, TaskType.link_pred)
+    plan = plan_confirmation(found, task, k=1, seeds=[0], epochs=1, place=Place(home=past.home))
+    assert [cell.task.name for cell in plan.cells] == ["graph"]
+
+
+def test_a_search_begins_with_what_was_good_elsewhere(past: Past) -> None:
+    starts = warm_starts("les_miserables", "GCN", store=past.store, home=past.home)
+    assert [dict(start) for start in starts] == [{"hidden_channels": 16}]
+    assert warm_starts("les_miserables", "MLP", store=past.store, home=past.home) == []
