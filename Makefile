@@ -9,17 +9,19 @@ WORKERS ?= 2
 RUN_ARGS ?= --suite quick --models GCN,GAT,GraphSAGE,GraphTransformer,GIN,MLP --seeds 0-4 --jobs 2
 TEST_ARGS ?=
 BENCH ?= benchmarks
+INPUTS ?= 100000
+SEEDS ?= 3
 # Extra pip options for Torch alone, such as the index of its CPU builds.
 TORCH_ARGS ?=
 
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 # Two workers with two threads each fight over two cores, and sums in another order differ in the last digits.
-test test-all: export OMP_NUM_THREADS := 1
-test test-all: export MKL_NUM_THREADS := 1
+test test-all fuzz faults: export OMP_NUM_THREADS := 1
+test test-all fuzz faults: export MKL_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all bench docs lint format clean
+.PHONY: help setup run test test-all fuzz faults bench docs lint format clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -e 's/:.*##/:/' | awk -F': *' '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -51,6 +53,14 @@ test: lint  ## style, types and the fast tests
 
 test-all: lint  ## the same with the slow tests
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not network and not gpu" $(TEST_ARGS)
+
+fuzz: export GNZ_FUZZ_INPUTS := $(INPUTS)
+fuzz: $(READY)  ## broken files and calls, 100,000 of them; INPUTS=1000 for fewer
+	$(BIN)/python -m pytest tests/fuzz -q -s -k changed $(TEST_ARGS)
+
+faults: export GNZ_FAULT_SEEDS := $(SEEDS)
+faults: $(READY)  ## sweeps under fire, and what was lost, repeated or wrong; SEEDS=30 for the record
+	$(BIN)/python -m pytest tests/faults -q -s -m "" $(TEST_ARGS)
 
 bench: $(READY)  ## measure speed; every script in benchmarks/
 	@ls $(BENCH)/*.py >/dev/null 2>&1 || { echo "no scripts in $(BENCH)/" >&2; exit 1; }

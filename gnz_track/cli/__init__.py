@@ -35,7 +35,7 @@ from gnz_track.cli import (
     tune,
     ui,
 )
-from gnz_track.errors import GnzError
+from gnz_track.errors import BadValue, GnzError
 
 __all__ = ["app", "main"]
 
@@ -111,6 +111,7 @@ def main() -> None:
     # Schedulers end a job by this signal: what is done is kept, as after Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
+        _refuse_half_characters(sys.argv[1:])
         app(prog_name="gnz")
     except GnzError as error:
         typer.echo(f"error: {error}", err=True)
@@ -125,3 +126,10 @@ def main() -> None:
         # exit goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+
+
+def _refuse_half_characters(words: list[str]) -> None:
+    """Refuse bytes that are no UTF-8: neither a store, nor a table, nor a page can hold them."""
+    for word in words:
+        if any("\ud800" <= sign <= "\udfff" for sign in word):
+            raise BadValue("a word of the call", word, "text in UTF-8", command="gnz --help")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
 import tempfile
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gnz_track.datasets.frozen import CARD, TENSORS, open_frozen
+from gnz_track.datasets.publishing import publish, temporary_beside
 from gnz_track.errors import DataCorrupted, GnzError
 from gnz_track.types import Cell
 
@@ -37,21 +37,15 @@ def place(cell: Cell, files: Mapping[str, bytes], *, folder: Path | None = None)
 
     Several workers may do so at once: each writes a folder of its own, and the first to give it its name wins.
     """
-    home = folder or node_folder()
-    wanted = _folder_of(cell.dataset_digest, home)
-    mine = Path(tempfile.mkdtemp(dir=home, prefix=".part-"))
-    try:
+    wanted = _folder_of(cell.dataset_digest, folder or node_folder())
+    with temporary_beside(wanted) as mine:
         for name in (CARD, TENSORS):
             (mine / name).write_bytes(files[name])
         found = open_frozen(mine, verify=True).digest
         if found != cell.dataset_digest:
-            where, again = str(wanted), f"gnz data get {cell.task.dataset}"
-            raise DataCorrupted(cell.task.dataset, where, expected=cell.dataset_digest, found=found, command=again)
-        with contextlib.suppress(OSError):
-            # Where the name is taken, the same bytes are there already.
-            mine.replace(wanted)
-    finally:
-        shutil.rmtree(mine, ignore_errors=True)
+            name, again = cell.task.dataset, f"gnz data get {cell.task.dataset}"
+            raise DataCorrupted(name, wanted, expected=cell.dataset_digest, found=found, command=again)
+        publish(mine, wanted)
     return replace(cell, data=str(wanted))
 
 

@@ -38,6 +38,10 @@ class Word:
 
 def cut_words(text: str) -> list[Word]:
     """Return the words of a text; the last one is the end."""
+    # A call may hold bytes that are no UTF-8, and no table holds half a character.
+    half = next((at for at, sign in enumerate(text) if "\ud800" <= sign <= "\udfff"), None)
+    if half is not None:
+        raise BadExpression(text.encode("utf-8", "replace").decode(), half, "half a character stands there")
     words, at = [], 0
     while at < len(text):
         if text[at].isspace():

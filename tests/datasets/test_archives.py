@@ -199,6 +199,18 @@ def test_a_bomb_inside_an_archive_is_stopped(tmp_path: Path) -> None:
         extract(packed, {"x": "x"}, tmp_path / "raw", limit=SMALL)
 
 
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_an_archive_of_very_many_members_is_stopped(kind: str, tmp_path: Path) -> None:
+    content = {f"d/{n}": b"" for n in range(20)}
+    archive = MAKERS[kind](tmp_path / "archive", content)
+    with pytest.raises(ArchiveUnusable, match="lists more than 19 members"):
+        extract(archive, {"x": "d/"}, tmp_path / "raw", limit=Limit(most_members=19))
+    extract(archive, {"x": "d/"}, tmp_path / "fine", limit=Limit(most_members=21))
+    nested = make_zip(tmp_path / "nested", {"inner": archive.read_bytes()})
+    with pytest.raises(ArchiveUnusable, match="lists more than 19 members"):
+        extract(nested, {"x": "inner!d/"}, tmp_path / "deep", limit=Limit(most_members=19))
+
+
 def test_a_zip_that_lies_about_sizes_is_stopped(tmp_path: Path) -> None:
     archive = make_zip(tmp_path / "archive", {"bomb": ZEROS})
     content = bytearray(archive.read_bytes())

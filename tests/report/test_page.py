@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html.parser
 import json
 import re
@@ -137,6 +139,8 @@ def test_page_asks_no_network_for_anything() -> None:
             assert attributes.get(name, "#").startswith("#"), (tag, attributes)
     [policy] = [attributes["content"] for tag, attributes in page.tags if "http-equiv" in attributes]
     assert "default-src 'none'" in policy
+    digest = base64.b64encode(hashlib.sha256(page.parts["script"].encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}';" in policy, "only the page's own script runs"
     assert "url(" not in page.parts["style"]
     assert "localStorage" not in page.parts["script"]
 

@@ -110,3 +110,11 @@ def test_any_text_is_a_condition_or_an_error_that_says_where(text: str) -> None:
             return error.at
 
     assert 0 <= place() <= len(text)
+
+
+@pytest.mark.parametrize("text", ["task = '\udce3ora'", "\ud800"])
+def test_half_a_character_is_refused_at_its_place(text: str) -> None:
+    with pytest.raises(BadExpression, match="half a character") as caught:
+        parse_condition(text)
+    assert text[caught.value.at] >= "\ud800"
+    assert str(caught.value).encode()

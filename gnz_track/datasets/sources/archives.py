@@ -33,9 +33,13 @@ _TAR_BLOCK = 512
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """How much an archive may unpack to: ``most_bytes``, and ``most_ratio`` times its size beyond the first bytes."""
+    """How much an archive may unpack to: ``most_bytes``, and ``most_ratio`` times its size beyond the first bytes.
+
+    ``most_members`` counts all that it lists, whether they are wanted or not, nested archives included.
+    """
 
     most_bytes: int = 16 << 30
+    most_members: int = 1_000_000
     most_ratio: int = 200
     free_bytes: int = 64 << 20
 
@@ -54,7 +58,8 @@ def extract(archive: Path, members: Mapping[str, str], folder: Path, *, limit: L
     files are taken, in their layout; ``/`` is all of it. A single compressed file has one member, whatever name is
     asked for. Raises :class:`ArchiveUnusable`.
     """
-    _extract(_Source(archive, archive.name, _Budget(archive.name, limit.of(archive))), members, folder)
+    budget = _Budget(archive.name, limit.of(archive), limit.most_members)
+    _extract(_Source(archive, archive.name, budget), members, folder)
 
 
 def is_safe(path: str) -> bool:
@@ -69,15 +74,21 @@ def is_safe(path: str) -> bool:
 
 
 class _Budget:
-    """Counts the bytes that come out of an archive, nested ones included."""
+    """Counts the bytes that come out of an archive and the members that it lists, nested ones included."""
 
-    def __init__(self, name: str, left: int) -> None:
+    def __init__(self, name: str, left: int, most_members: int) -> None:
         self.name, self.most, self.left = name, left, left
+        self._most_members, self._n_members = most_members, 0
 
     def spend(self, n_bytes: int) -> None:
         self.left -= n_bytes
         if self.left < 0:
             raise ArchiveUnusable(self.name, f"it unpacks to more than {self.most} bytes, as no honest archive does")
+
+    def count(self, n_members: int = 1) -> None:
+        self._n_members += n_members
+        if self._n_members > self._most_members:
+            raise ArchiveUnusable(self.name, f"it lists more than {self._most_members} members")
 
 
 @dataclass(frozen=True)
@@ -173,6 +184,7 @@ class _Selection:
 def _from_zip(source: _Source, selection: _Selection) -> None:
     with zipfile.ZipFile(source.path) as archive:
         infos = archive.infolist()
+        source.budget.count(len(infos))
         names = Counter(info.filename for info in infos)
         for info in infos:
             targets = [] if info.is_dir() else selection.targets(info.filename)
@@ -209,6 +221,7 @@ def _from_tar(source: _Source, selection: _Selection, unpack: Callable[[Path], I
         tarfile.open(fileobj=_Counted(stream, source.budget), mode="r|", bufsize=_PIECE) as archive,
     ):
         for member in archive:
+            source.budget.count()
             targets = [] if member.isdir() else selection.targets(member.name)
             if not targets:
                 continue
