@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,173 +11,28 @@ from gnz_track.errors import BadValue
 from gnz_track.kinds import TaskType
 from gnz_track.models.catalogue import describe_all, usual_models
 from gnz_track.report.benchmark_report import BenchmarkReport
-from gnz_track.runs.agenda import Agenda, make_agenda
-from gnz_track.runs.events import Tell, ignore
-from gnz_track.runs.executors import AUTO, RAY, Crew, check_crew, choose_executor
+from gnz_track.request import (
+    CUSTOM,
+    Request,
+    carry_out,
+    make_request_agenda,
+    plan_request_searches,
+    report_of,
+    search_all,
+)
 from gnz_track.runs.nursery import Nursery, open_nursery_for
-from gnz_track.runs.perturbed_plan import perturb_plan
-from gnz_track.runs.plan import Place, Plan, make_plan
+from gnz_track.runs.plan import Place
 from gnz_track.runs.progress import Progress, tell_failures
-from gnz_track.runs.scribe import Tracking
-from gnz_track.runs.sweep import Sweep, name_sweep, run_sweep
-from gnz_track.store.address import Address, parse_address
+from gnz_track.store.address import parse_address
 from gnz_track.store.search_record import SearchRecord
-from gnz_track.store.search_spool import keep_search
 from gnz_track.training.protocols import PROTOCOLS
-from gnz_track.types import Cell, ModelRow, Protocol, Task, Value
+from gnz_track.types import Protocol, Task
 
 if TYPE_CHECKING:
     # Optuna is imported where something is searched for, and nowhere else.
-    from gnz_track.tuning.searches import SearchPlan
-    from gnz_track.tuning.searching import Listener
     from gnz_track.tuning.settings import SearchSettings
 
-__all__ = [
-    "Request",
-    "carry_out",
-    "make_request_agenda",
-    "plan_request_searches",
-    "report_of",
-    "run_benchmark",
-    "search_all",
-]
-
-CUSTOM = "custom"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What a benchmark is asked to be: which cells, how and where they are trained, and where they are written.
-
-    ``suite`` is the first part of the names of experiments and of the sweep. With a ``search``, every model is trained
-    twice: as it is, and with the hyperparameters that its search has found. With ``perturbations``, every cell is
-    trained under each of them.
-    """
-
-    tasks: Sequence[Task]
-    models: Sequence[ModelRow]
-    seeds: Sequence[int]
-    protocol: Protocol
-    address: Address
-    suite: str = CUSTOM
-    epochs: int | None = None
-    hidden_channels: int | None = None
-    device: str = "auto"
-    place: Place = field(default_factory=Place)
-    jobs: int = 1
-    timeout: float | None = None
-    is_fresh: bool = False
-    source: str = "gnz"
-    executor: str = AUTO
-    cluster: str = ""
-    gpu_share: float = 0.0
-    search: SearchSettings | None = None
-    perturbations: Sequence[str] = ()
-
-    @property
-    def crew(self) -> Crew:
-        """Who trains."""
-        return Crew(
-            executor=self.executor,
-            address=self.cluster,
-            jobs=self.jobs,
-            timeout=self.timeout,
-            gpu_share=self.gpu_share,
-        )
-
-
-def make_request_agenda(request: Request, found: Sequence[SearchRecord] = ()) -> Agenda:
-    """Plan a request and look up what of it is finished; data are prepared, nothing is trained or written.
-
-    ``found`` is what searches have found, each of which asks for more cells.
-    """
-    check_crew(request.crew)
-    plan = _plan(request, request.seeds)
-    if found:
-        from gnz_track.tuning.tuned_cells import with_tuned_cells
-
-        plan = with_tuned_cells(plan, found)
-    return make_agenda(plan, request.address, is_fresh=request.is_fresh)
-
-
-def plan_request_searches(request: Request) -> SearchPlan:
-    """Plan the searches of a request; data are prepared, nothing is tried."""
-    from gnz_track.tuning.searches import plan_searches
-    from gnz_track.tuning.settings import SearchSettings, seeds_to_tune
-
-    settings = request.search or SearchSettings()
-    shares = seeds_to_tune(settings, request.seeds)
-    seeds = dict.fromkeys(seed for share in shares for seed in share.seeds)
-    return plan_searches(_plan(request, tuple(seeds)), settings, shares)
-
-
-def search_all(
-    request: Request, plan: SearchPlan, *, listener: Listener | None = None, nursery: Nursery | None = None
-) -> list[SearchRecord]:
-    """Do what is left of the searches of a request, and return what all of them found; an interrupt keeps it."""
-    from gnz_track import __version__
-    from gnz_track.tuning.searching import Setting, Silence, run_searches
-    from gnz_track.tuning.settings import SearchSettings
-
-    setting = Setting(
-        address=request.address,
-        suite=request.suite,
-        version=__version__,
-        jobs=request.jobs,
-        timeout=request.timeout,
-        nursery=nursery,
-        listener=listener or Silence(),
-    )
-    return run_searches(plan, request.search or SearchSettings(), setting)
-
-
-def carry_out(
-    request: Request,
-    agenda: Agenda,
-    *,
-    found: Sequence[SearchRecord] = (),
-    tell: Tell = ignore,
-    nursery: Nursery | None = None,
-) -> Sweep:
-    """Train what is left of a request and write it; an interrupt keeps what was done.
-
-    ``found`` are the searches that the agenda was made with: they are written too, and their cells bear their names.
-    ``nursery`` is one of :func:`open_nursery_for`, to save the time in which workers get ready.
-    """
-    from gnz_track import __version__
-
-    tracking = Tracking(
-        address=request.address,
-        sweep=name_sweep(agenda.plan.cells, suite=request.suite, is_fresh=request.is_fresh),
-        suite=request.suite,
-        version=__version__,
-        source=request.source,
-        searches=_chosen(agenda.plan, found),
-    )
-    execute = choose_executor(**vars(request.crew), nursery=nursery, footprints=agenda.footprints)
-    sweep = run_sweep(agenda, tracking, execute=execute, tell=tell)
-    kept = [keep_search(request.address, replace(record, sweep=sweep.name)) for record in found]
-    return replace(sweep, notices=(*sweep.notices, *(sentence for _, sentence in kept if sentence)))
-
-
-def report_of(request: Request, sweep: Sweep) -> BenchmarkReport:
-    """Return the report of a sweep."""
-    config = {
-        "suite": request.suite,
-        "sweep": sweep.name,
-        "store": str(request.address),
-        "tasks": [task.name for task in request.tasks],
-        "models": [model.name for model in request.models],
-        "protocol": request.protocol.label,
-        "hidden_channels": request.hidden_channels or request.protocol.hidden_channels,
-        "epochs": request.epochs,
-        "device": request.device,
-        "left_out": [(item.task, item.model, item.reason) for item in sweep.skipped],
-        "notices": list(sweep.notices),
-    }
-    return BenchmarkReport(
-        sweep.table, seeds=tuple(request.seeds), config=config, series=sweep.series(), address=request.address
-    )
+__all__ = ["run_benchmark"]
 
 
 def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking adds)
@@ -279,51 +133,3 @@ def _read_seeds(seeds: int | Iterable[int] | None, seed: int | None) -> tuple[in
         if not isinstance(item, int) or item < 0:
             raise BadValue("seed", item, "whole numbers from 0 upwards", command="seeds=range(10)")
     return wanted
-
-
-def _plan(request: Request, seeds: Sequence[int]) -> Plan:
-    plan = make_plan(
-        request.tasks,
-        request.models,
-        seeds=seeds,
-        protocol=request.protocol,
-        epochs=request.epochs,
-        device="cpu" if _is_elsewhere(request) else request.device,
-        place=request.place,
-    )
-    plan = perturb_plan(plan, request.perturbations) if request.perturbations else plan
-    return _on_device(_with_width(plan, request), request)
-
-
-def _chosen(plan: Plan, found: Sequence[SearchRecord]) -> dict[str, str]:
-    if not found:
-        return {}
-    from gnz_track.tuning.tuned_cells import searches_by_cell
-
-    return searches_by_cell(plan, found)
-
-
-def _with_width(plan: Plan, request: Request) -> Plan:
-    """Give every cell the width that was asked for, as a hyperparameter where it is not the protocol's own."""
-    width = request.hidden_channels
-    if width is None or width == request.protocol.hidden_channels:
-        return plan
-    if not isinstance(width, int) or width < 1:
-        raise BadValue("hidden_channels", width, "a whole number from 1 upwards")
-    cells = tuple(replace(cell, hyperparameters=_changed(cell, hidden_channels=width)) for cell in plan.cells)
-    return replace(plan, cells=cells)
-
-
-def _is_elsewhere(request: Request) -> bool:
-    """Tell whether GPUs are asked of a cluster; the machine that plans need not have one."""
-    return request.executor == RAY and request.device.startswith("cuda")
-
-
-def _on_device(plan: Plan, request: Request) -> Plan:
-    if not _is_elsewhere(request):
-        return plan
-    return replace(plan, cells=tuple(replace(cell, device="cuda") for cell in plan.cells))
-
-
-def _changed(cell: Cell, **values: Value) -> tuple[tuple[str, Value], ...]:
-    return tuple(sorted({**dict(cell.hyperparameters), **values}.items()))

@@ -14,8 +14,8 @@ from gnz_track.cli.runs import Store
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gnz_track.benchmark import Request
     from gnz_track.quality.separability import Settings
+    from gnz_track.request import Request
     from gnz_track.runs.nursery import Nursery
     from gnz_track.runs.sweep import Sweep
     from gnz_track.store.address import Address
@@ -79,9 +79,9 @@ def audit(  # noqa: PLR0913  (one parameter per flag)
 
     needed = open_nursery_for(jobs=jobs, timeout=timeout) if full else contextlib.nullcontext()
     with needed as nursery:
-        from gnz_track.benchmark import Request
         from gnz_track.models.catalogue import describe
         from gnz_track.quality.separability import Settings
+        from gnz_track.request import Request
         from gnz_track.runs.plan import Place
         from gnz_track.seeds import parse_seeds
         from gnz_track.store.address import parse_address
@@ -136,8 +136,8 @@ def _measure(request: Request, distance: str) -> list[AuditRecord]:
 def _train(request: Request, nursery: Nursery | None) -> Sweep:
     from dataclasses import replace
 
-    from gnz_track.benchmark import carry_out, make_request_agenda
     from gnz_track.quality.judgement import TRAINED_MODES
+    from gnz_track.request import carry_out, make_request_agenda
     from gnz_track.runs.progress import Progress
 
     request = replace(request, perturbations=TRAINED_MODES)

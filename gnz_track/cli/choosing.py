@@ -11,7 +11,7 @@ from gnz_track.kinds import Category, TaskType
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gnz_track.benchmark import Request
+    from gnz_track.request import Request
     from gnz_track.runs.agenda import Agenda
     from gnz_track.runs.nursery import Nursery
     from gnz_track.runs.sweep import Sweep
@@ -54,7 +54,7 @@ def split(text: str) -> list[str]:
 
 def train(request: Request, agenda: Agenda, nursery: Nursery | None, found: Sequence[SearchRecord] = ()) -> Sweep:
     """Train what is left of a request with a line of progress; ``found`` are the searches that it was made with."""
-    from gnz_track.benchmark import carry_out
+    from gnz_track.request import carry_out
     from gnz_track.runs.progress import Progress
 
     n_finished = len(agenda.finished)

@@ -116,10 +116,10 @@ def _row(one: RankedSetting) -> tuple[object, ...]:
 
 
 def _confirm(found: Recommendation, opened: OpenedGraph, wishes: _Wishes, place: Place) -> None:
-    from gnz_track.benchmark import Request, carry_out
     from gnz_track.cli.tables import print_failures, print_summary
     from gnz_track.models.catalogue import MODELS
     from gnz_track.report.summary import summarise
+    from gnz_track.request import Request, carry_out
     from gnz_track.runs.agenda import make_agenda
     from gnz_track.seeds import parse_seeds
     from gnz_track.selection.confirmation import plan_confirmation, task_of

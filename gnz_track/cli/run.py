@@ -13,7 +13,7 @@ from gnz_track.cli.home import choose_home
 from gnz_track.cli.searches import print_gains, search_and_print
 
 if TYPE_CHECKING:
-    from gnz_track.benchmark import Request
+    from gnz_track.request import Request
     from gnz_track.runs.agenda import Agenda
     from gnz_track.runs.nursery import Nursery
     from gnz_track.runs.sweep import Sweep
@@ -78,8 +78,8 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     # Before anything heavy is imported here: workers get ready meanwhile.
     needed = contextlib.nullcontext() if dry_run else open_nursery_for(jobs=jobs, timeout=timeout, executor=executor)
     with needed as nursery:
-        from gnz_track.benchmark import Request, make_request_agenda
         from gnz_track.models.catalogue import describe, usual_models
+        from gnz_track.request import Request, make_request_agenda
         from gnz_track.runs.plan import Place
         from gnz_track.seeds import parse_seeds
         from gnz_track.store.address import parse_address
@@ -124,7 +124,7 @@ def _settings(n_trials: int, *, is_fresh: bool) -> SearchSettings:
 
 
 def _search(request: Request, nursery: Nursery | None) -> list[SearchRecord]:
-    from gnz_track.benchmark import plan_request_searches
+    from gnz_track.request import plan_request_searches
 
     return search_and_print(request, plan_request_searches(request), nursery)
 

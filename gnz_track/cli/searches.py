@@ -9,7 +9,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gnz_track.benchmark import Request
+    from gnz_track.request import Request
     from gnz_track.runs.nursery import Nursery
     from gnz_track.runs.sweep import Sweep
     from gnz_track.store.search_record import SearchRecord
@@ -22,7 +22,7 @@ FAILED, INTERRUPTED = 1, 130
 
 def search_and_print(request: Request, plan: SearchPlan, nursery: Nursery | None) -> list[SearchRecord]:
     """Do the searches of a plan with a line of progress, and print what they found on validation."""
-    from gnz_track.benchmark import search_all
+    from gnz_track.request import search_all
     from gnz_track.tuning.progress import SearchProgress
 
     progress = SearchProgress(plan)

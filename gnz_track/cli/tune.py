@@ -14,7 +14,7 @@ from gnz_track.cli.searches import print_gains, print_plan, search_and_print
 from gnz_track.seeds import parse_seeds
 
 if TYPE_CHECKING:
-    from gnz_track.benchmark import Request
+    from gnz_track.request import Request
     from gnz_track.runs.nursery import Nursery
     from gnz_track.store.address import Address
     from gnz_track.tuning.settings import SearchSettings
@@ -81,8 +81,8 @@ def tune(  # noqa: PLR0913  (one parameter per flag)
 
     needed = contextlib.nullcontext() if dry_run else open_nursery_for(jobs=jobs, timeout=timeout)
     with needed as nursery:
-        from gnz_track.benchmark import Request
         from gnz_track.models.catalogue import MODELS, describe
+        from gnz_track.request import Request
         from gnz_track.runs.plan import Place
         from gnz_track.store.address import parse_address
         from gnz_track.training.protocols import PROTOCOLS
@@ -134,7 +134,7 @@ def _settings(place: str, address: Address, *, space: Path | None, tuning_seeds:
 
 
 def _carry_out(request: Request, nursery: Nursery | None, *, is_dry: bool, is_search_only: bool) -> None:
-    from gnz_track.benchmark import make_request_agenda, plan_request_searches
+    from gnz_track.request import make_request_agenda, plan_request_searches
 
     plan = plan_request_searches(request)
     if is_dry:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gnz_track.benchmark import Request, carry_out, make_request_agenda
 from gnz_track.pipeline.choosing import CURVES, DATA, RESULTS, choose, require
 from gnz_track.pipeline.params import Params
+from gnz_track.request import Request, carry_out, make_request_agenda
 from gnz_track.runs.agenda import Agenda
 from gnz_track.runs.events import Tell
 from gnz_track.runs.nursery import Nursery
