@@ -67,12 +67,12 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     :class:`SearchSpace` or :class:`SearchSettings`; the report then has each model as it is and tuned.
     """
     chosen = choose_tasks(category, tasks, TaskType(task_type) if task_type else None, only)
-    found = protocol if isinstance(protocol, Protocol) else PROTOCOLS.get(protocol)
+    how = protocol if isinstance(protocol, Protocol) else PROTOCOLS.get(protocol)
     request = Request(
         tasks=chosen,
-        models=usual_models(has_budget=found.budget > 0) if models is None else describe_all(models),
+        models=usual_models(has_budget=how.budget > 0) if models is None else describe_all(models),
         seeds=_read_seeds(seeds, seed),
-        protocol=found,
+        protocol=how,
         address=parse_address(store),
         suite=category or CUSTOM,
         epochs=epochs,

@@ -63,6 +63,7 @@ MOST_LINES, MOST_BODY_LINES, MOST_PARAMETERS = 300, 40, 7
 
 # "file:function" -> why it may have more lines or parameters than others. Few is the aim.
 EXCEPTIONS: dict[str, str] = {
+    "quality/rings_api.py:ComplementarityFunctor.__init__": "the published signature, as in benchmark.py",
     "benchmark.py:run_benchmark": "the published signature, by which scripts move over with one changed import",
 }
 
