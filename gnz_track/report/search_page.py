@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from gnz_track.report.budget_curves import draw_budget_ranks, draw_expected_best
+from gnz_track.report.captions import count, say_range
 from gnz_track.report.search_facts import SearchFacts
 from gnz_track.report.search_figures import draw_importances, draw_search_history
 from gnz_track.report.search_summary import SearchSummary, write_seconds
 from gnz_track.report.search_tables import SEARCH_COLUMNS, search_rows, write_best
+from gnz_track.stats.choices import TESTS
 from gnz_track.stats.importance import HYPERPARAMETERS
+from gnz_track.store.search_record import SearchRecord
 
-__all__ = ["SearchSection", "draw_search_figures", "make_search_section"]
+__all__ = ["SearchSection", "describe_search", "draw_search_figures", "make_search_section", "write_search_methods"]
 
 MOST_TASKS, MOST_MODELS, MOST_SEARCHES = 60, 12, 12
 # (name of its files, title, figure).
@@ -30,6 +33,7 @@ class SearchSection:
     chosen: tuple[tuple[str, str], ...]
     details: tuple[tuple[str, tuple[str, ...]], ...]
     warnings: tuple[str, ...]
+    methods: str
 
 
 def make_search_section(summary: SearchSummary | None) -> SearchSection | None:
@@ -44,7 +48,34 @@ def make_search_section(summary: SearchSummary | None) -> SearchSection | None:
         chosen=tuple((one.title, write_best(one) or "nothing: all trials failed") for one in summary.models),
         details=tuple((facts.search.title, tuple(describe_search(facts))) for facts in summary.facts),
         warnings=summary.warnings,
+        methods=write_search_methods(summary),
     )
+
+
+def write_search_methods(summary: SearchSummary) -> str:
+    """Return how hyperparameters were chosen, as a paper says it."""
+    searches = [facts.search for facts in summary.facts]
+    samplers = sorted({_with_version(search) for search in searches})
+    n_trials = say_range(len(search.trials) for search in searches)
+    n_seeds = say_range(len(search.tuning_seeds) for search in searches)
+    kinds = {search.kind for search in searches}
+    seeds = "the seed that is reported" if kinds == {"nested"} else "seeds that are not reported"
+    n_failed = sum(search.n_failed for search in searches)
+    failed = f"; {count(n_failed, 'trial')} failed and counted against the budget" if n_failed else ""
+    return (
+        f"Hyperparameters of the models marked as tuned were chosen by {' and '.join(samplers)} over "
+        f"{len(searches)} search{'' if len(searches) == 1 else 'es'} of {n_trials} trials, the default "
+        f"configuration first, by the mean validation score over {n_seeds} seed{'' if n_seeds == '1' else 's'} "
+        f"({seeds}); test labels were not part of any trial{failed}. Default and tuned were compared by "
+        f"{TESTS[summary.choices.test]} over the reporting seeds, p adjusted ({summary.choices.adjustment}) over "
+        f"{count(sum(bool(one.verdict) for one in summary.models), 'pair')}. The expected best validation score of n "
+        "trials is the unbiased estimate without replacement [Tang et al., ACL 2020]."
+    )
+
+
+def _with_version(search: SearchRecord) -> str:
+    version = search.versions.get("optuna", "")
+    return f"the sampler {search.sampler}" + (f" of Optuna {version}" if version else "")
 
 
 def describe_search(facts: SearchFacts) -> Iterator[str]:

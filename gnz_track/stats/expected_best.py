@@ -70,7 +70,7 @@ def expected_best(
 
     E[best of n] = sum over i of v_(i) C(i - 1, n - 1) / C(B, n), v_(1) the worst: the mean over all draws of n trials
     without replacement, hence unbiased; the plug-in with replacement (J. Dodge et al., EMNLP 2019, 2185-2194) is not
-    (R. Tang et al., ACL 2020, 8129-8135). Failed trials are drawn too and are never the best; the mean is over the
+    (R. Tang et al., ACL 2020, 2766-2772). Failed trials are drawn too and are never the best; the mean is over the
     draws with a score. The band are the alpha / 2 and 1 - alpha / 2 quantiles of the best of n, exact by
     P(best <= v_(i)) = C(i, n) / C(B, n). All of it holds for trials in random order: what a sampler that learns tries
     depends on what it tried before.

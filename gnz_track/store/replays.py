@@ -134,18 +134,21 @@ def _replay_record(record: RunRecord, store: Store, run_id: str, status: str) ->
 
 
 def _replay_searches(searches: Mapping[str, SearchRecord], store: Store) -> dict[str, tuple[str, str]]:
-    """Return what became of each state of a search; of several states of one, only the last is written."""
-    last = {search.key: key for key, search in searches.items()}
-    done = {key: ("present", key) for key in searches}
-    for key in last.values():
+    """Return what became of each state of a search; of several states of one, the last is written for all of them."""
+    states: dict[str, list[str]] = {}
+    for key, search in searches.items():
+        states.setdefault(search.key, []).append(key)
+    done: dict[str, tuple[str, str]] = {}
+    for keys in states.values():
+        last = searches[keys[-1]]
         try:
-            write_search(store, searches[key])
+            write_search(store, last)
         except StoreUnreachable:
             raise
         except GnzError as error:
-            done[key] = ("refused", f"search {searches[key].title}: {error}")
+            done[keys[-1]] = ("refused", f"search {last.title}: {error}")
         else:
-            done[key] = ("written", key)
+            done |= {key: ("present", key) for key in keys} | {keys[-1]: ("written", keys[-1])}
     return done
 
 

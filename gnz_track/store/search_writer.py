@@ -38,12 +38,13 @@ def write_search(store: Store, record: SearchRecord) -> str:
         experiment = store.experiment(schema.experiment_name(record.suite, record.task), about)
         found = store.search([experiment], {schema.KIND: schema.SEARCH_RUN, schema.RECORD: record.key})
         run = min(found, key=lambda run: (run.info.start_time, run.info.run_id), default=None)
-        given = [RunTag(key, value) for key, value in tags.items()]
         if run is None:
+            given = [RunTag(*tag) for tag in tags.items()]
             run = store.tracking.create_run(experiment, "", now(), given, _name(record))
         else:
-            # What went wrong with it before went wrong no more, unless it is said again.
-            store.tracking.log_batch(run.info.run_id, [], [], [RunTag(schema.ERROR, ""), *given])
+            # What went wrong before goes wrong no more, unless it is said again.
+            given = [RunTag(*tag) for tag in {schema.ERROR: "", **tags}.items()]
+            store.tracking.log_batch(run.info.run_id, [], [], given)
             _set_status(store, run.info.run_id, RUNNING, at=None)
         _write_files(store, str(run.info.run_id), record)
         # All points have the time at which the run began: written again, they are the same points.

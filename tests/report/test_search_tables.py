@@ -15,10 +15,11 @@ from real_searches import nested, report, searches
 
 from gnz_track.errors import NothingToCompare, UnknownName
 from gnz_track.records import to_json
+from gnz_track.report import page_figures, search_page
 from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.report.bundle import write_bundle
 from gnz_track.report.page import render_page
-from gnz_track.report.page_figures import FigureSet, draw_figures
+from gnz_track.report.page_figures import FigureSet, ShownFigure
 from gnz_track.report.search_page import describe_search, draw_search_figures
 from gnz_track.report.search_summary import SearchSummary, summarise_searches
 from gnz_track.report.search_tables import (
@@ -100,8 +101,9 @@ def test_latex_compiles(tmp_path: Path) -> None:
 
 def test_page_has_a_section_with_all_rows_and_figures() -> None:
     whole = report()
-    drawn = draw_figures(whole.comparison, whole.table, searches=whole.search_summary)
-    text = render_page(whole, figures=drawn)
+    drawn, _ = draw_search_figures(replace(summary(), facts=summary().facts[:1]))
+    shown = [ShownFigure(name=name, title=title, task="", figure=one, is_of_search=True) for name, title, one in drawn]
+    text = render_page(whole, figures=FigureSet(figures=tuple(shown)))
     start = text.index('<section id="searches">')
     section = text[start : text.index("</section>", start)]
     assert '<a href="#searches">' in text
@@ -109,7 +111,10 @@ def test_page_has_a_section_with_all_rows_and_figures() -> None:
     assert table.count("<tr>") == 6
     for one in summary().models:
         assert f"{one.tuned:.4g}" in table
-    assert section.count("<figure ") == 2 + 2 * 6
+    assert section.count("<figure ") == text.count("<figure ") == 4
+    methods = text[text.index("<blockquote") : text.index("</blockquote>")]
+    assert "over 6 searches of 24 trials" in methods
+    assert "p adjusted (holm) over 5 pairs" in methods
     assert section.count('<p class="warn">') == len(summary().warnings)
     assert "expected best of 1:" in section
     assert "of the variance of the validation scores" in section
@@ -147,15 +152,26 @@ def test_details_say_where_order_matters_and_what_is_not_known() -> None:
     assert "not known (every run has its own hyperparameters" in "\n".join(describe_search(alone.facts[0]))
 
 
-def test_too_many_searches_are_told_of_and_not_drawn() -> None:
-    one = summary().facts[0]
-    many = [replace(one.search, name=f"n{n}", model=f"m{n:02}") for n in range(14)]
-    drawn, left_out = draw_search_figures(summarise_searches(report().table, many))
-    assert len(drawn) == 24
+def test_too_many_searches_are_told_of_and_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_page, "MOST_SEARCHES", 1)
+    monkeypatch.setattr(search_page, "MOST_MODELS", 2)
+    drawn, left_out = draw_search_figures(summary())
+    assert [name for name, _, _ in drawn] == ["search_history_00", "search_importance_00"]
     assert left_out == [
-        "Expected best: there are 1 tasks and 14 models",
-        "Trials of a search: drawn for the first 12, 2 more are left",
+        "Expected best: there are 2 tasks and 3 models",
+        "Trials of a search: drawn for the first 1, 5 more are left",
     ]
+
+
+def test_figures_of_searches_are_among_those_of_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_page, "MOST_SEARCHES", 0)
+    monkeypatch.setattr(page_figures, "OF_ALL", ())
+    monkeypatch.setattr(page_figures, "OF_TASKS", ())
+    whole = report()
+    drawn = page_figures.draw_figures(whole.comparison, whole.table, searches=summary())
+    assert [one.name for one in drawn.of_searches] == ["expected_best", "budget_ranks"]
+    assert drawn.of() == []
+    assert len(drawn.left_out) == 1
 
 
 def test_bundle_holds_tables_figures_and_every_trial(tmp_path: Path) -> None:
@@ -217,11 +233,13 @@ def test_choices_of_the_report_hold_for_its_searches() -> None:
 def test_report_of_a_sweep_finds_its_searches_in_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     address = parse_address(str(tmp_path / "gnz.db"))
-    kept = searches()
+    kept = searches()[2:4]
     with open_store(address) as store:
         for one in (*kept, replace(kept[0], sweep="elsewhere", name="of another sweep")):
             write_search(store, one)
     whole = report()
+    names = [one.name for one in kept]
+    whole.table = whole.table[whole.table["search"].isin(["", *names])].reset_index(drop=True)
     found = BenchmarkReport(whole.table, seeds=whole.seeds, config=whole.config, address=address)
     assert {one.key for one in found.searches} == {one.key for one in kept}
     # A sweep that trained nothing new: its cells name searches of the one that did.

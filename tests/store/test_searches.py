@@ -111,6 +111,8 @@ def test_search_whose_trials_all_failed_is_a_failed_run_until_one_succeeds(store
     assert failed.tags[schema.ERROR] == "all 2 trials failed: Diverged: loss is nan"
     assert "val/accuracy" not in failed.metrics
     assert read_searches(store.address)[0].best_number is None
+    assert write_search(store, search_of(scores=(None, None, None))) == run_id
+    assert read_run(store.address, run_id).tags[schema.ERROR].startswith("all 3 trials failed")
     assert write_search(store, search_of(scores=(None, None, 0.5))) == run_id
     ended = read_run(store.address, run_id)
     assert (ended.status, ended.tags[schema.ERROR]) == ("FINISHED", "")
@@ -291,6 +293,19 @@ def test_older_state_that_waits_does_not_come_after_a_newer_one(store: Store, mo
     keep_search(store.address, whole)
     assert replay(spool_folder(store.address), store).written == ()
     assert read_searches(store.address) == (whole,)
+
+
+@pytest.mark.usefixtures("data_home")
+def test_search_that_the_store_refuses_waits_and_is_named(store: Store) -> None:
+    address = away()
+    refused = [search_of(scores=SCORES[:n], task="t" * 300) for n in (2, 5)]
+    for one in (*refused, search_of()):
+        keep_search(address, one)
+    done = replay(spool_folder(address), store)
+    assert (len(done.written), len(done.refused), done.present) == (1, 1, ())
+    assert "at most 256 characters" in done.refused[0]
+    assert list(spooled(spool_folder(address)).values()) == [2], "no state of it is given up"
+    assert read_searches(store.address) == (search_of(),)
 
 
 @pytest.mark.usefixtures("data_home")
