@@ -69,8 +69,9 @@ def _differing(rows: list[DatasetRow], folder: Path, root: Path) -> list[str]:
 
 
 def test_quick_datasets_are_rewritten_with_the_same_bytes(tmp_path: Path, root: Path) -> None:
-    rows = _rows_of("quick")
-    assert len(rows) >= 8
+    drawn = ("sbm_pattern_tiny", "sbm_cluster_tiny", "cycles_tiny", "cycles_loose_tiny", "graph_theory_tiny")
+    rows = [*_rows_of("quick"), *map(DATASETS.get, (*drawn, "csl_generated"))]
+    assert len(rows) >= 14
     assert not any(row.raw for row in rows)
     assert _differing(rows, tmp_path, root) == []
 

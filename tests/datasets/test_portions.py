@@ -46,6 +46,7 @@ FIELDS: dict[str, Callable[[int, int, torch.Generator, int], Any]] = {
     "edge_label": lambda _, __, g, i: _draw([i % 4], g, torch.int64),
     "train_edge_index": lambda n, _, g, __: torch.randint(n, (2, 5), generator=g),
     "y": lambda _, __, g, ___: _draw([1], g, torch.int64),
+    "graph_y": lambda _, __, g, ___: _draw([1, 3], g),
     "labels": lambda _, __, g, ___: torch.rand([], generator=g).bfloat16(),
     "is_odd": lambda n, _, __, ___: n % 2 == 1,
     "count": lambda _, __, ___, i: i * 10**12,
@@ -74,7 +75,7 @@ def _equal(one: Path, other: Path) -> bool:
     n_graphs=st.integers(1, 11),
     seed=st.integers(0, 99),
     is_fixed=st.booleans(),
-    has_split=st.booleans(),
+    n_splits=st.integers(0, 2),
 )
 def test_portions_give_the_bytes_of_the_whole(
     tmp_path: Path,
@@ -83,12 +84,13 @@ def test_portions_give_the_bytes_of_the_whole(
     n_graphs: int,
     seed: int,
     is_fixed: bool,  # noqa: FBT001
-    has_split: bool,  # noqa: FBT001
+    n_splits: int,
 ) -> None:
     # Without nodes to count, PyG counts those that edges name: give every such graph its number.
     fields = sorted({*fields, *([] if "x" in fields else ["num_nodes"])})
     graphs = [_graph(fields, number, seed, is_fixed=is_fixed) for number in range(n_graphs)]
-    split = [number % 3 for number in range(n_graphs)] if has_split else None
+    one = torch.arange(n_graphs) % 3
+    split = [None, one, torch.stack([one, one.flip(0)], dim=1)][n_splits]
     here = tmp_path / str(next(NUMBERS))
     whole = freeze(graphs, here / "whole", row=row, split=split)
     stream = freeze_stream(iter(graphs), here / "stream", row=row, split=split)

@@ -26,8 +26,8 @@ __all__ = ["nearest_are_steps", "tour_edges"]
 
 Array = np.ndarray[Any, Any]
 
-# Up to so many points a shortest trip takes seconds; up to twice as many, minutes.
-LARGEST_EXACT = 100
+# Up to so many points a shortest trip takes seconds.
+LARGEST_EXACT = 200
 
 
 def tour_edges(
