@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,7 +13,9 @@ __all__ = ["add_to", "models", "protocols", "tasks"]
 def add_to(app: typer.Typer) -> None:
     """Add these commands."""
     app.command(epilog="[bold]Example[/bold]  gnz tasks --suite quick")(tasks)
-    app.command(epilog="[bold]Example[/bold]  gnz models --task-type graph_cls")(models)
+    app.command(
+        epilog="[bold]Examples[/bold]  gnz models --task-type graph_cls\n\n  gnz models --budget 100000 --task zinc"
+    )(models)
     app.command(epilog="[bold]Example[/bold]  gnz protocols")(protocols)
 
 
@@ -61,12 +64,23 @@ def tasks(
         )
 
 
-def models(*, task_type: Annotated[str, typer.Option(help="Only models that serve it.")] = "") -> None:
-    """List the models and the kinds of problem that they serve."""
+def models(
+    *,
+    task_type: Annotated[str, typer.Option(help="Only models that serve it.")] = "",
+    budget: Annotated[int, typer.Option(help="Print the width at which each has so many parameters.")] = 0,
+    task: Annotated[str, typer.Option(help="The task that widths are for; needed with --budget.")] = "",
+    protocol: Annotated[str, typer.Option(help="Whose settings widths are for; its budget where none is given.")] = "",
+    home: Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")] = None,
+    mirror: Annotated[Path | None, typer.Option(help="Folder of raw files; default GNZ_MIRROR.")] = None,
+) -> None:
+    """List the models and the kinds of problem that they serve, or what width a budget of parameters gives to each."""
     from gnz_track.cli.tables import print_rows
     from gnz_track.models.catalogue import MODELS
     from gnz_track.types import TaskType
 
+    if budget or protocol or task:
+        _print_widths(budget, task, protocol, home=home, mirror=mirror)
+        return
     wanted = TaskType(task_type) if task_type else None
     rows = [row for row in MODELS.rows() if wanted is None or wanted in row.task_types]
     print_rows(
@@ -74,6 +88,35 @@ def models(*, task_type: Annotated[str, typer.Option(help="Only models that serv
         ("model", "task types", "what"),
         ((row.name, ", ".join(row.task_types), row.description) for row in rows),
     )
+
+
+def _print_widths(budget: int, name: str, protocol: str, *, home: Path | None, mirror: Path | None) -> None:
+    """Print the width of every model that serves a task, its parameters there, and how far they are from the budget."""
+    from dataclasses import replace
+
+    from gnz_track.cli.home import choose_home
+    from gnz_track.cli.tables import print_rows
+    from gnz_track.datasets.catalogue import TASKS
+    from gnz_track.datasets.preparation import prepare
+    from gnz_track.errors import BadValue
+    from gnz_track.models.catalogue import MODELS
+    from gnz_track.runs.widths import list_widths
+    from gnz_track.training.protocols import PROTOCOLS
+
+    if not name or not (budget or protocol):
+        raise BadValue("--task and --budget", (name, budget), "both", command="gnz models --budget 100000 --task zinc")
+    task, how = TASKS.get(name), PROTOCOLS.get(protocol or "graphnetz")
+    how = replace(how, budget=budget or how.budget)
+    dataset = prepare(task, seed=0, home=choose_home(home), mirror=mirror)
+    rows = []
+    for item in list_widths(MODELS.rows(), task, dataset, how):
+        found = item.width
+        shown = ("", "", "", item.reason)
+        if found is not None:
+            shown = (f"{found.hidden_channels}", f"{found.n_parameters:,}", f"{found.error:+.2%}", item.reason)
+        rows.append((item.model, *shown))
+    title = f"widths on {task.name} for {how.budget:,} parameters"
+    print_rows(title, ("model", ">hidden_channels", ">parameters", ">error", "left out because"), rows)
 
 
 def protocols() -> None:

@@ -1,18 +1,14 @@
-"""What a protocol means for one task and one model: amended, and with every width found. A cell carries the result."""
+"""What a protocol means for one task and one model. A cell carries the result."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gnz_track.datasets.frozen import FrozenDataset
-from gnz_track.models.budgets import Width, find_width
 from gnz_track.models.building import options_of
-from gnz_track.runs.model_inputs import Terms
-from gnz_track.runs.sizes import sizes_of
 from gnz_track.types import Amendment, ModelRow, Protocol, Task, Value
 
-__all__ = ["amend", "find_amendment", "given_to", "width_of"]
+__all__ = ["OF_TRAINING", "amend", "find_amendment", "given_to"]
 
 # Hyperparameters that training reads; all others are keywords of a model's constructor.
 OF_TRAINING = frozenset({"lr", "weight_decay", "batch_size", "hidden_channels", "encoding"})
@@ -60,26 +56,6 @@ def given_to(model: ModelRow, protocol: Protocol, task: Task) -> dict[str, Value
         found |= _of_model(by_model, model)
     allowed = {*OF_TRAINING, *options_of(model).names}
     return {name: value for name, value in found.items() if name in allowed}
-
-
-def width_of(
-    model: ModelRow, task: Task, dataset: FrozenDataset, protocol: Protocol, options: Mapping[str, Value], budget: int
-) -> Width:
-    """Return the width at which a model has as many parameters as it is allowed on a task.
-
-    ``protocol`` is amended already, ``options`` are the hyperparameters of the cell.
-    """
-    terms = Terms(
-        task_type=task.task_type,
-        protocol=protocol,
-        seed=0,
-        hidden_channels=protocol.hidden_channels,
-        batch_size=0,
-        device="cpu",
-        encoding=str(options.get("encoding", protocol.encoding)),
-    )
-    of_model = {name: value for name, value in options.items() if name not in OF_TRAINING}
-    return find_width(model, task.task_type, sizes_of(dataset, terms), budget=budget, options=of_model)
 
 
 def _of_model(by_model: Mapping[str, Mapping[str, Value]], model: ModelRow) -> Mapping[str, Value]:

@@ -16,9 +16,9 @@ from gnz_track.datasets.encodings import describe_limits, parse_encoding
 from gnz_track.datasets.frozen import FrozenDataset, open_frozen
 from gnz_track.datasets.preparation import prepare
 from gnz_track.errors import BadValue, DataMissing, NothingToRun, SeveralMissing, SplitImpossible
-from gnz_track.models.budgets import refuse_beyond
-from gnz_track.runs.amendments import amend, find_amendment, given_to, width_of
+from gnz_track.runs.amendments import amend, find_amendment
 from gnz_track.runs.compatibility import Skipped, list_skipped, reason_against
+from gnz_track.runs.widths import hyperparameters_of
 from gnz_track.training.metrics import METRICS
 from gnz_track.types import Cell, ModelRow, Protocol, Task, Value
 
@@ -79,7 +79,7 @@ def make_plan(
         notices += _limits(shell, datasets[seeds[0]])
         for model in compatible:
             try:
-                given = _hyperparameters(model, shell, protocol, datasets[seeds[0]])
+                given = hyperparameters_of(model, task, datasets[seeds[0]], protocol)
             except (BadValue, SplitImpossible) as error:
                 skipped.append(Skipped(task=task.name, model=model.name, reason=str(error)))
                 continue
@@ -116,18 +116,6 @@ class _Shell:
 
 def _epochs(protocol: Protocol, task: Task) -> int:
     return find_amendment(protocol, task).epochs or protocol.epochs or task.epochs
-
-
-def _hyperparameters(
-    model: ModelRow, shell: _Shell, protocol: Protocol, dataset: FrozenDataset
-) -> tuple[tuple[str, Value], ...]:
-    """Return what a protocol gives to a model on a task, the width of its budget included."""
-    given = given_to(model, protocol, shell.task)
-    if protocol.budget:
-        found = width_of(model, shell.task, dataset, shell.protocol, given, protocol.budget)
-        refuse_beyond(found, model.name, tolerance=protocol.tolerance)
-        given["hidden_channels"] = found.hidden_channels
-    return tuple(sorted(given.items()))
 
 
 def _limits(shell: _Shell, dataset: FrozenDataset) -> list[str]:

@@ -20,7 +20,7 @@ from gnz_track.models.adapters import multi_task_factory
 from gnz_track.models.catalogue import describe
 from gnz_track.store.address import Address, parse_address
 from gnz_track.training.protocols import PROTOCOLS
-from gnz_track.types import Category, Cell, DatasetRow, ModelRow, Protocol, Task, TaskType
+from gnz_track.types import Category, Cell, DatasetRow, ModelRow, Optimiser, Protocol, Task, TaskType
 
 # Own models are imported by name, as a user's are.
 sys.path.append(str(Path(__file__).parent))
@@ -40,7 +40,10 @@ class World:
 
     @property
     def protocol(self) -> Protocol:
-        return replace(PROTOCOLS.get("graphnetz"), features=self.features)
+        protocol = replace(PROTOCOLS.get("graphnetz"), features=self.features)
+        # The published protocol does not know it.
+        both = {TaskType.multi_task: Optimiser(lr=1e-2, batch_size=4)}
+        return protocol if self.task_type in protocol.optimisers else replace(protocol, optimisers=both)
 
     @property
     def row(self) -> DatasetRow:
@@ -142,6 +145,17 @@ def _graphs_of_edges(generator: torch.Generator) -> list[Data]:
     return found
 
 
+def _two_levels(generator: torch.Generator) -> list[Data]:
+    """Return graphs with two numbers for each node and one of their own."""
+    found = []
+    for number in range(15):
+        n = 5 + number % 4
+        x, edges = torch.randn(n, 3, generator=generator), _edges(n, generator)
+        y = torch.stack([x[:, 0], torch.bincount(edges[0], minlength=n).float()], dim=1)
+        found.append(Data(x=x, edge_index=edges, y=y, graph_y=torch.tensor([[float(n)]])))
+    return found
+
+
 def _class(number: int, _: torch.Generator) -> Tensor:
     return torch.tensor([number % 2])
 
@@ -174,6 +188,7 @@ _BUILDERS: dict[str, tuple[str, Callable[[torch.Generator], Any], dict[str, Any]
     "edges, directed": ("edge_cls", lambda g: _edge_labels(is_directed=True, n_features=2, generator=g), {}),
     "edges, split columns": ("edge_cls", _masked_edges, {}),
     "edges, several graphs": ("edge_cls", _graphs_of_edges, {}),
+    "two levels": ("multi_task", _two_levels, {}),
 }
 
 

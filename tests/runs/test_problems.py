@@ -75,6 +75,7 @@ SIZES: dict[str, tuple[int, int, tuple[int, ...], int]] = {
     "edges, directed": (4, 2, (), 0),
     "edges, split columns": (4, 3, (), 0),
     "edges, several graphs": (3, 2, (), 0),
+    "two levels": (3, 2, (), 0),
 }
 
 
@@ -97,6 +98,7 @@ def split_digest(world: Any, dataset: FrozenDataset, seed: int) -> str:
         "graph_reg": split_graphs,
         "link_pred": split_links,
         "edge_cls": split_edges,
+        "multi_task": split_graphs,
     }
     return str(split[world.task_type](dataset, policy="published", seed=seed).digest)
 

@@ -1,0 +1,80 @@
+"""The width that a budget of parameters gives to a model on a task, before anything is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.errors import BadValue, SplitImpossible
+from gnz_track.models.budgets import Width, find_width, refuse_beyond
+from gnz_track.runs.amendments import OF_TRAINING, amend, given_to
+from gnz_track.runs.model_inputs import Terms
+from gnz_track.runs.sizes import sizes_of
+from gnz_track.types import ModelRow, Protocol, Task, Value
+
+__all__ = ["ListedWidth", "hyperparameters_of", "list_widths", "width_of"]
+
+
+@dataclass(frozen=True)
+class ListedWidth:
+    """The width of one model, or why it has none; a width beyond the tolerance has both."""
+
+    model: str
+    width: Width | None
+    reason: str = ""
+
+
+def hyperparameters_of(
+    model: ModelRow, task: Task, dataset: FrozenDataset, protocol: Protocol
+) -> tuple[tuple[str, Value], ...]:
+    """Return what a protocol, not amended yet, gives to a model on a task; the width of its budget included.
+
+    A model without a width within the tolerance raises :class:`~gnz_track.errors.BadValue`.
+    """
+    given = given_to(model, protocol, task)
+    if protocol.budget:
+        found = width_of(model, task, dataset, amend(protocol, task), given)
+        refuse_beyond(found, model.name, tolerance=protocol.tolerance)
+        given["hidden_channels"] = found.hidden_channels
+    return tuple(sorted(given.items()))
+
+
+def list_widths(
+    models: Iterable[ModelRow], task: Task, dataset: FrozenDataset, protocol: Protocol
+) -> list[ListedWidth]:
+    """Return the widths of all models that serve a task."""
+    amended = amend(protocol, task)
+    return [_list_width(row, task, dataset, protocol, amended) for row in models if task.task_type in row.task_types]
+
+
+def _list_width(
+    model: ModelRow, task: Task, dataset: FrozenDataset, protocol: Protocol, amended: Protocol
+) -> ListedWidth:
+    found: Width | None = None
+    try:
+        found = width_of(model, task, dataset, amended, given_to(model, protocol, task))
+        refuse_beyond(found, model.name, tolerance=protocol.tolerance)
+    except (BadValue, SplitImpossible) as error:
+        return ListedWidth(model.name, found, str(error))
+    return ListedWidth(model.name, found)
+
+
+def width_of(
+    model: ModelRow, task: Task, dataset: FrozenDataset, protocol: Protocol, options: Mapping[str, Value]
+) -> Width:
+    """Return the width at which a model has as many parameters as it is allowed on a task.
+
+    ``protocol`` is amended already, ``options`` are the hyperparameters of the cell.
+    """
+    terms = Terms(
+        task_type=task.task_type,
+        protocol=protocol,
+        seed=0,
+        hidden_channels=protocol.hidden_channels,
+        batch_size=0,
+        device="cpu",
+        encoding=str(options.get("encoding", protocol.encoding)),
+    )
+    of_model = {name: value for name, value in options.items() if name not in OF_TRAINING}
+    return find_width(model, task.task_type, sizes_of(dataset, terms), budget=protocol.budget, options=of_model)
