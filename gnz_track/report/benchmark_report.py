@@ -12,9 +12,9 @@ from gnz_track.errors import BadValue
 from gnz_track.records import to_json
 from gnz_track.report.choice_names import ChoiceName, level_of, translate
 from gnz_track.report.counted_rows import count_rows, with_score
+from gnz_track.report.found_audits import find_audits
 from gnz_track.report.joining import NotMerged, join_tables
 from gnz_track.report.published_frames import summary_frame
-from gnz_track.report.quality_page import find_audits
 from gnz_track.report.report_figures import ReportFigures
 from gnz_track.report.report_json import ReportParts, read_report, write_report
 from gnz_track.report.report_searches import ReportSearches

@@ -13,11 +13,9 @@ from markupsafe import Markup
 from gnz_track import __version__
 from gnz_track.report.page_figures import ShownFigure
 from gnz_track.report.quality_figures import draw_diversity_plane, draw_performance, draw_strips
-from gnz_track.store.address import Address
 from gnz_track.store.audit_record import AuditRecord, PairRecord
-from gnz_track.store.audits import read_audits
 
-__all__ = ["AuditView", "find_audits", "view_audits", "warn_of_versions", "write_audit_page"]
+__all__ = ["AuditView", "view_audits", "warn_of_versions", "write_audit_page"]
 
 TEMPLATE, STYLE = "audit.html.j2", "report.css"
 ORIGINAL = "original"
@@ -41,20 +39,6 @@ class AuditView:
     def badge(self) -> str:
         """What stands beside the task."""
         return self.record.decision if self.record.is_full else f"{self.record.decision} (fast)"
-
-
-def find_audits(table: pd.DataFrame, addresses: Iterable[Address]) -> dict[str, AuditRecord]:
-    """Return task -> its latest audit, for tasks of a results table; an audit of other data than these is none."""
-    rows = table[["task", "dataset_digest"]].drop_duplicates() if "dataset_digest" in table.columns else table[:0]
-    digests: dict[str, set[str]] = {}
-    for row in rows.itertuples():
-        digests.setdefault(str(row.task).partition("~")[0], set()).add(str(row.dataset_digest))
-    found: dict[str, AuditRecord] = {}
-    for address in addresses if digests else ():
-        for task, record in read_audits(address, tuple(digests)).items():
-            if record.dataset_digest in digests[task]:
-                found.setdefault(task, record)
-    return {task: found[task] for task in digests if task in found}
 
 
 def view_audits(records: Mapping[str, AuditRecord]) -> dict[str, AuditView]:
