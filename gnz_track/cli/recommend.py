@@ -117,12 +117,11 @@ def _row(one: RankedSetting) -> tuple[object, ...]:
 
 def _confirm(found: Recommendation, opened: OpenedGraph, wishes: _Wishes, place: Place) -> None:
     from gnz_track.cli.tables import print_failures, print_summary
-    from gnz_track.models.catalogue import MODELS
     from gnz_track.report.summary import summarise
     from gnz_track.request import Request, carry_out
     from gnz_track.runs.agenda import make_agenda
     from gnz_track.seeds import parse_seeds
-    from gnz_track.selection.confirmation import plan_confirmation, task_of
+    from gnz_track.selection.confirmation import model_of, plan_confirmation, task_of
     from gnz_track.store.address import parse_address
 
     address = parse_address(wishes.store)
@@ -131,7 +130,7 @@ def _confirm(found: Recommendation, opened: OpenedGraph, wishes: _Wishes, place:
     plan = plan_confirmation(found, task, k=wishes.top, seeds=seeds, epochs=wishes.epochs, place=place)
     request = Request(
         tasks=[task],
-        models=[MODELS.get(one.setting.model) for one in found.ranking[: wishes.top]],
+        models=[model_of(one.setting) for one in found.ranking[: wishes.top]],
         seeds=seeds,
         protocol=plan.cells[0].protocol,
         address=address,

@@ -8,14 +8,15 @@ from dataclasses import replace
 from gnz_track.datasets.own.own_tasks import task_from_dataset
 from gnz_track.errors import BadValue
 from gnz_track.models.catalogue import MODELS
+from gnz_track.models.space_rows import SPACE_ROWS
 from gnz_track.runs.plan import Place, Plan, make_plan
 from gnz_track.selection.graph_sources import OpenedGraph
 from gnz_track.selection.matrix import Setting
 from gnz_track.selection.recommendation import Recommendation
 from gnz_track.training.protocols import PROTOCOLS
-from gnz_track.types import Protocol, Task, TaskType
+from gnz_track.types import ModelRow, Protocol, Task, TaskType
 
-__all__ = ["plan_confirmation", "task_of"]
+__all__ = ["model_of", "plan_confirmation", "task_of"]
 
 
 def plan_confirmation(
@@ -38,7 +39,7 @@ def plan_confirmation(
     for ranked in recommendation.ranking[:k]:
         plan = make_plan(
             [task],
-            [MODELS.get(ranked.setting.model)],
+            [model_of(ranked.setting)],
             seeds=seeds,
             protocol=protocol_of(ranked.setting),
             epochs=epochs,
@@ -49,6 +50,12 @@ def plan_confirmation(
         plans.append(replace(plan, cells=tuple(replace(cell, hyperparameters=values) for cell in plan.cells)))
     cells = tuple(cell for plan in plans for cell in plan.cells)
     return Plan(cells=cells, skipped=tuple(pair for plan in plans for pair in plan.skipped))
+
+
+def model_of(setting: Setting) -> ModelRow:
+    """Return the row of a setting's model: of the table, or of the published space."""
+    is_extra = setting.model in SPACE_ROWS and setting.model not in MODELS
+    return SPACE_ROWS[setting.model] if is_extra else MODELS.get(setting.model)
 
 
 def protocol_of(setting: Setting) -> Protocol:

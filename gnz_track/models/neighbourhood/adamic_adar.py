@@ -1,0 +1,22 @@
+"""Adamic-Adar index (Adamic and Adar, 2003): common neighbours, those with few links of their own weighing more."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gnz_track.models.neighbourhood.common_neighbours import CommonNeighbours, Real
+
+__all__ = ["AdamicAdar"]
+
+
+class AdamicAdar(CommonNeighbours):
+    """The sum over common neighbours of one over the logarithm of their degree."""
+
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int) -> None:
+        del in_channels, hidden_channels, out_channels
+        super().__init__(_one_over_logarithm)
+
+
+def _one_over_logarithm(degrees: Real) -> Real:
+    # A common neighbour has at least two links.
+    return 1 / np.log(np.maximum(degrees, 2))

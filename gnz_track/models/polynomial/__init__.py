@@ -1,0 +1,1 @@
+"""Models that are polynomials of the adjacency: one file each."""
