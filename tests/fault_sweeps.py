@@ -1,0 +1,258 @@
+"""Small sweeps in processes that may be harmed, and what is left of them once all is well again."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import random
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+MODELS = ("MLP", "GCN")
+N_SEEDS, EPOCHS = 6, 5
+SECONDS_TO_END = 240
+NETS = '''
+import os, time, torch
+from pathlib import Path
+from torch_geometric.nn import GCNConv
+
+TROUBLE = Path({trouble!r})
+
+class Troubled(torch.nn.Module):
+    """Does as it is told by a file, and what any model does once that is gone."""
+
+    task_types = ("node_cls", "link_pred")
+
+    def __init__(self, in_channels, hidden_channels, out_channels):
+        super().__init__()
+        self.layer = GCNConv(in_channels, out_channels)
+
+    def forward(self, data):
+        trouble = TROUBLE.read_text() if TROUBLE.exists() else ""
+        codes = self.layer(data.x, data.edge_index)
+        if trouble == "greedy":
+            torch.ones(1 << 36)
+        if trouble == "hung":
+            time.sleep(600)
+        return codes * float("nan") if trouble == "nan" else codes
+'''
+Words = Callable[[], object]
+
+
+@dataclass
+class Count:
+    """Cells that have no finished run, that have several, and whose numbers are others."""
+
+    lost: int = 0
+    duplicated: int = 0
+    wrong: int = 0
+
+    def __add__(self, other: Count) -> Count:
+        return Count(self.lost + other.lost, self.duplicated + other.duplicated, self.wrong + other.wrong)
+
+
+@dataclass
+class Battle:
+    """A store, and what is wanted in it; ``width`` tells cells of one seed from those of another."""
+
+    folder: Path
+    draw: random.Random
+    uri: str = ""
+    width: int = 8
+    seeds: tuple[int, ...] = tuple(range(N_SEEDS))
+    models: tuple[str, ...] = MODELS
+    settings: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.uri = self.uri or str(self.folder / "gnz.db")
+        (self.folder / "nets").mkdir(exist_ok=True)
+        (self.folder / "nets" / "troubled_nets.py").write_text(NETS.format(trouble=str(self.trouble)))
+
+    @property
+    def trouble(self) -> Path:
+        return self.folder / "trouble"
+
+    def start(self, *, jobs: int = 2, timeout: float | None = None, prepare: Words | None = None) -> BaseProcess:
+        """Start a sweep in a process group of its own."""
+        process = _context().Process(target=carry_out_sweep, args=(self._call(jobs, timeout, prepare),))
+        process.start()
+        return process
+
+    def _call(self, jobs: int = 1, timeout: float | None = None, prepare: Words | None = None) -> Call:
+        return Call(self.folder, self.uri, self.width, self.seeds, self.models, self.settings, jobs, timeout, prepare)
+
+    def finish(self, *, tries: int = 1) -> None:
+        """Let sweeps end until one of them ends well."""
+        for _ in range(tries):
+            process = self.start()
+            process.join(SECONDS_TO_END)
+            if process.exitcode == 0:
+                return
+        raise AssertionError(f"no sweep ended well: {self.output[-3000:]}")
+
+    @property
+    def output(self) -> str:
+        file = _log(self.folder)
+        return file.read_text(errors="replace") if file.exists() else ""
+
+    def count(self) -> Count:
+        """Compare what the store holds with what the cells give in this process."""
+        from gnz_track.runs.fingerprint import fingerprint
+        from gnz_track.runs.one import run_one
+        from gnz_track.store.address import parse_address
+        from gnz_track.store.reading import read_table
+
+        with _environment(self.folder, self.settings):
+            from gnz_track.benchmark import make_request_agenda
+
+            request = self._call().request()
+            address = request.address
+            plan = make_request_agenda(replace(request, address=parse_address("/nonexistent/none.db"))).plan
+            cells = {fingerprint(cell): cell for cell in plan.cells}
+            table = read_table(address, where={"fingerprint": list(cells)})
+            runs = Counter(key for key in finished_of(address) if key in cells)
+            rows = {row.fingerprint: row for row in table[table["status"] == "finished"].itertuples()}
+            wrong = 0
+            for key, row in rows.items():
+                result = run_one(cells[key])
+                found = (row.score, row.selected_epoch, row.split_digest)
+                wrong += found != (result.score, result.selected_epoch, result.split_digest)
+        return Count(len(cells.keys() - runs.keys()), sum(n > 1 for n in runs.values()), wrong)
+
+
+def finished_of(address: object) -> list[str]:
+    """Return the fingerprint of every FINISHED run, as often as there are runs."""
+    from gnz_track.store import schema
+    from gnz_track.store.writer import open_store
+
+    with open_store(address) as store:  # type: ignore[arg-type]
+        runs = store.search(store.experiments(), {schema.KIND: schema.CELL}, "attributes.status = 'FINISHED'")
+        return [run.data.tags[schema.FINGERPRINT] for run in runs]
+
+
+def kill_all(process: BaseProcess) -> None:
+    """Kill a sweep and all that it started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid or 0, signal.SIGKILL)
+    process.join(60)
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the processes that a process started, and those that they did."""
+    parents: dict[int, int] = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parents[int(status.parent.name)] = int(status.read_text().rpartition(")")[2].split()[1])
+    found, waiting = [], [pid]
+    while waiting:
+        above = waiting.pop()
+        children = [child for child, parent in parents.items() if parent == above]
+        found += children
+        waiting += children
+    return found
+
+
+@dataclass(frozen=True)
+class Call:
+    """A sweep to be carried out, ready to travel to a process."""
+
+    folder: Path
+    uri: str
+    width: int
+    seeds: tuple[int, ...]
+    models: tuple[str, ...]
+    settings: dict[str, str]
+    jobs: int = 2
+    timeout: float | None = None
+    prepare: Words | None = None
+
+    def request(self) -> Any:
+        from gnz_track.benchmark import Request
+        from gnz_track.datasets.catalogue import TASKS
+        from gnz_track.models.catalogue import describe
+        from gnz_track.runs.plan import Place
+        from gnz_track.store.address import parse_address
+        from gnz_track.training.protocols import PROTOCOLS
+
+        return Request(
+            tasks=[TASKS.get("les_miserables")],
+            models=[describe(name) for name in self.models],
+            seeds=self.seeds,
+            protocol=PROTOCOLS.get("graphnetz"),
+            address=parse_address(self.uri),
+            suite="faults",
+            epochs=EPOCHS,
+            hidden_channels=self.width,
+            place=Place(home=Path(os.environ["GNZ_FAULT_DATA"])),
+            jobs=self.jobs,
+            timeout=self.timeout,
+        )
+
+
+def carry_out_sweep(call: Call) -> None:
+    """Train and write, as ``gnz run`` does."""
+    os.setsid()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    output = os.open(_log(call.folder), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    with _environment(call.folder, call.settings):
+        from gnz_track.benchmark import carry_out, make_request_agenda
+
+        if call.prepare is not None:
+            call.prepare()
+        request = call.request()
+        sweep = carry_out(request, make_request_agenda(request))
+    for notice in sweep.notices:
+        os.write(2, f"note: {notice}\n".encode())
+    whole = (sweep.table["status"] == "finished").all() and (sweep.table["run_id"] != "").all()
+    # As a process ends that was carried out: without what its parent would do at its end.
+    os._exit(0 if whole else 1)
+
+
+def _log(folder: Path) -> Path:
+    # Not on the disk that may be full.
+    return folder / "output.txt" if not os.path.ismount(folder) else folder.with_name(folder.name + ".output.txt")
+
+
+@contextlib.contextmanager
+def _environment(folder: Path, settings: dict[str, str]) -> Iterator[None]:
+    before = dict(os.environ)
+    os.environ |= {"XDG_DATA_HOME": str(folder / "share"), **settings}
+    nets = str(folder / "nets")
+    sys.path.insert(0, nets)
+    sys.modules.pop("troubled_nets", None)
+    try:
+        yield
+    finally:
+        sys.path.remove(nets)
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _context() -> multiprocessing.context.ForkServerContext:
+    """Return what starts processes that have imported everything, and hold nothing of this one."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(
+        ["gnz_track.benchmark", "gnz_track.runs.one", "mlflow.store.tracking.sqlalchemy_store"]
+    )
+    return context
+
+
+def wait_until(condition: Words, *, seconds: float = 60) -> bool:
+    """Wait until a function says yes, and tell whether it did."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
