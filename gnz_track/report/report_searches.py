@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import abc
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from gnz_track.errors import NothingToCompare, UnknownName
+from gnz_track.errors import NothingToCompare, StoreUnusable, UnknownName
 from gnz_track.records import to_json
 from gnz_track.report.latex_tables import LatexLook
 from gnz_track.report.report_statistics import write_text
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from gnz_track.report.search_facts import SearchFacts
 
 __all__ = ["ReportSearches", "searches_of"]
+
+LOG = logging.getLogger(__name__)
 
 
 class ReportSearches(abc.ABC):
@@ -42,7 +45,12 @@ class ReportSearches(abc.ABC):
         """The searches of the sweeps in the table, each with all of its trials; read from the store on demand."""
         if self._searches is None:
             sweep = "" if self.config.get("merged") else str(self.config.get("sweep", ""))
-            self._searches = searches_of(self.table, self.addresses, sweep=sweep)
+            try:
+                self._searches = searches_of(self.table, self.addresses, sweep=sweep)
+            except StoreUnusable as error:
+                # Scores are here already: a report of them needs no store.
+                LOG.warning("searches are left out: %s", error)
+                self._searches = ()
         return self._searches
 
     @searches.setter

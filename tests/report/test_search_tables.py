@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from real_searches import nested, report, searches
+from servers import free_port
 
 from gnz_track.errors import NothingToCompare, UnknownName
 from gnz_track.records import to_json
@@ -247,3 +248,13 @@ def test_report_of_a_sweep_finds_its_searches_in_the_store(tmp_path: Path, monke
     assert {one.key for one in later.searches} == {one.key for one in kept}
     table = whole.table.assign(search="", sweep="later")
     assert BenchmarkReport(table, seeds=whole.seeds, config={"sweep": "later"}, address=address).searches == ()
+
+
+def test_report_whose_store_is_away_does_without_searches(caplog: pytest.LogCaptureFixture) -> None:
+    whole = report()
+    away = parse_address(f"http://127.0.0.1:{free_port()}")
+    found = BenchmarkReport(whole.table, seeds=whole.seeds, config=whole.config, address=away)
+    assert found.search_summary is None
+    assert found.searches == ()
+    assert len(caplog.messages) == 1
+    assert "searches are left out: the store" in caplog.messages[0]
