@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gnz_track.errors import NotComparable
-from gnz_track.stats.cells import Cell, TaskCells
+from gnz_track.stats.cells import Cell, ModelCells, TaskCells
 from gnz_track.types import is_tuned
 
 __all__ = ["Finding", "check_admission"]
@@ -19,6 +19,9 @@ __all__ = ["Finding", "check_admission"]
 REFUSED_BY_SEED = ("dataset_digest", "split_digest")
 REFUSED_BY_TASK = ("epochs",)
 WARNED = ("version", "git_commit", "environment")
+# The largest of the compared models may have so many times the parameters of the smallest.
+LARGEST_RATIO = 1.1
+MOST_EXAMPLES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +43,7 @@ def check_admission(layout: Sequence[TaskCells], *, test: str) -> tuple[Finding,
     protocols = [task.task for task in layout if _has_several_protocols(task)]
     for task in layout:
         _refuse(task)
-    found = [*_differences(layout), *_hyperparameters(layout)]
+    found = [*_differences(layout), *_hyperparameters(layout), *_parameters(layout)]
     if protocols:
         text = "models were run under several protocols, which their labels name"
         found.append(Finding(column="protocol", tasks=tuple(protocols), text=text))
@@ -116,6 +119,30 @@ def _hyperparameters(layout: Sequence[TaskCells]) -> Iterable[Finding]:
     if tasks:
         text = "models differ in hyperparameters; were they tuned with equal budgets?"
         yield Finding(column="hyperparameters", tasks=tuple(tasks), text=text, examples=tuple(sorted(examples)))
+
+
+def _parameters(layout: Sequence[TaskCells]) -> Iterable[Finding]:
+    """Return one finding where models differ in size by more than a tenth, so that a difference may be one of size."""
+    tasks: list[str] = []
+    examples: dict[str, None] = {}
+    for task in layout:
+        sizes = {model.label: _size(model) for model in task.models if _size(model)}
+        if sizes and max(sizes.values()) > LARGEST_RATIO * min(sizes.values()):
+            tasks.append(task.task)
+            for label in (min(sizes, key=lambda name: sizes[name]), max(sizes, key=lambda name: sizes[name])):
+                examples[f"{task.task} {label}: {sizes[label]:,.0f}"] = None
+    if tasks:
+        text = (
+            f"models differ by more than {LARGEST_RATIO - 1:.0%} in parameters; a budget gives all of them the same "
+            "(gnz run --protocol dwivedi-100k)"
+        )
+        yield Finding(column="n_parameters", tasks=tuple(tasks), text=text, examples=tuple(examples)[:MOST_EXAMPLES])
+
+
+def _size(model: ModelCells) -> float:
+    """Return the parameters of a model on a task, the mean over its seeds; 0 where no cell tells."""
+    told = [float(cell.facts["n_parameters"]) for cell in model.cells if "n_parameters" in cell.facts]
+    return sum(told) / len(told) if told else 0.0
 
 
 def _draws_splits(task: TaskCells) -> bool:

@@ -40,7 +40,9 @@ COMPARED = (
 )
 # Optional columns that tell what a seed stands for, where runs of one seed differ in it.
 FACTORS = ("split_seed", "init_seed")
-FACTS = (*COMPARED, *FACTORS)
+# Optional columns that tell how large a model is.
+MEASURED = ("n_parameters",)
+FACTS = (*COMPARED, *FACTORS, *MEASURED)
 OPTIONAL = ("run_id", "status", *FACTS)
 
 

@@ -64,7 +64,7 @@ def test_tasks_are_filtered(words: tuple[str, ...], expected: set[str], gnz: Gnz
 def test_models_are_listed_and_filtered(gnz: Gnz) -> None:
     assert first_column(gnz("models").out) == MODELS.names()
     without = set(first_column(gnz("models", "--task-type", "link_pred").out))
-    assert set(MODELS.names()) - without == {"GIN"}
+    assert set(MODELS.names()) - without == {"GIN", "RingGNN", "ThreeWLGNN"}
 
 
 def test_protocols_are_listed_with_their_versions(gnz: Gnz) -> None:
@@ -166,3 +166,23 @@ def test_doctor_says_that_a_home_is_no_folder(gnz: Gnz, monkeypatch: pytest.Monk
     answer = gnz("doctor")
     (line,) = (line for line in answer.out.splitlines() if line.startswith("data home"))
     assert "not writable" in line
+
+
+def test_widths_for_a_budget_are_printed(gnz: Gnz, tmp_path: Path) -> None:
+    words = ("models", "--task", "graph_families", "--home", str(tmp_path))
+    lines = gnz(*words, "--budget", "100000").out.splitlines()
+    assert lines[0] == "widths on graph_families for 100,000 parameters"
+    rows = {line.split()[0]: line.split()[1:] for line in lines[2:]}
+    # Each within the tolerance, or with a reason.
+    for model, cells in rows.items():
+        count = int(cells[1].replace(",", "")) if cells[0].isdecimal() else 0
+        assert abs(count - 100_000) <= 5_000 or len(cells) > 3, model
+    assert rows["DeepGCN"] == ["145", "99,452", "-0.55%"]
+    assert rows["GatedGCN-E"][:3] == ["edge_features", "is", "True;"]
+
+
+def test_widths_need_a_task_and_a_budget(gnz: Gnz) -> None:
+    for words in (("--budget", "100000"), ("--task", "graph_families"), ("--protocol", "dwivedi-100k")):
+        found = gnz("models", *words)
+        assert found.code != 0
+        assert "gnz models --budget 100000 --task zinc" in found.err

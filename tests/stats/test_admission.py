@@ -246,3 +246,21 @@ def test_tuned_models_need_no_warning_of_their_hyperparameters() -> None:
     found = compare(pd.concat([plain, chosen]))
     assert found.models == ("m00", "m00 (tuned)", "m01", "m02")
     assert columns_warned(found) == []
+
+
+def test_models_of_other_sizes_are_warned_of() -> None:
+    table = table_of(np.arange(12.0).reshape(1, 3, 4), models=("A", "B", "C"))
+    sizes = {"A": 100_000, "B": 109_000, "C": 110_000}
+    level = table.assign(n_parameters=[sizes[name] for name in table["model"]])
+    assert not [finding for finding in compare(level).findings if finding.column == "n_parameters"]
+    sizes["C"] = 111_000
+    uneven = table.assign(n_parameters=[sizes[name] for name in table["model"]])
+    (found,) = [finding for finding in compare(uneven).findings if finding.column == "n_parameters"]
+    assert found.tasks == ("t00",)
+    assert found.examples == ("t00 A: 100,000", "t00 C: 111,000")
+    assert "more than 10% in parameters" in str(found)
+
+
+def test_models_whose_size_is_not_told_are_not_warned_of() -> None:
+    table = table_of(np.arange(8.0).reshape(1, 2, 4)).assign(n_parameters=[100.0] * 4 + [np.nan] * 4)
+    assert not [finding for finding in compare(table).findings if finding.column == "n_parameters"]
