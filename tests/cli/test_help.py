@@ -14,6 +14,7 @@ COMMANDS = [
     (),
     ("init",),
     ("run",),
+    ("audit",),
     ("ls",),
     ("report",),
     ("compare",),
