@@ -101,7 +101,8 @@ _GRAPH_METRICS = {
 class ComplementarityFunctor:
     """Mode complementarity of graphs; see :func:`gnz_track.quality.complementarity.measure_complementarity`.
 
-    ``num_steps`` is the time of the diffusion, ``t`` that of the heat kernel; ``norm`` is that of the comparator.
+    Further options by name: ``num_steps``, the time of the diffusion; ``t``, that of the heat kernel; ``norm``, that of
+    the comparator; ``normalize_diameters``; ``symmetric``.
     Names of metrics are those of the published package or ours; the metric of features may also be a function.
     """
 
@@ -112,15 +113,14 @@ class ComplementarityFunctor:
         comparator: Callable[..., MatrixNormComparator] = MatrixNormComparator,
         n_jobs: int = 1,
         use_edge_information: bool = False,  # noqa: FBT001, FBT002  (the published signature)
-        normalize_diameters: bool = True,  # noqa: FBT001, FBT002
-        edge_attr: str | None = None,
         **options: Any,
     ) -> None:
         del n_jobs
+        edge_attr = options.get("edge_attr")
         if edge_attr not in {None, "edge_attr"}:
             raise BadValue("edge_attr", edge_attr, "edge_attr, the field whose length is the weight of an edge")
         name = _GRAPH_METRICS.get(graph_metric, graph_metric)
-        if options.get("symmetric") is False:
+        if name == "diffusion" and options.get("symmetric") is False:
             name = "diffusion_asymmetric"
         self.times = [int(options.get("num_steps", options.get("t", 1)))]
         given = {"norm": options["norm"]} if "norm" in options else {}
@@ -128,7 +128,7 @@ class ComplementarityFunctor:
             graph=GRAPH_METRICS.get(name).name,
             features=feature_metric,
             norm=comparator(**given).find(),
-            is_normalised=normalize_diameters,
+            is_normalised=bool(options.get("normalize_diameters", True)),
             uses_weights=use_edge_information,
         )
 

@@ -132,7 +132,8 @@ def _facts(record: AuditRecord) -> Iterable[tuple[str, str]]:
     if record.agreement.get("jaccard") is not None:
         yield "graphs diverse in both modes, of those in either", f"{100 * (record.agreement['jaccard'] or 0.0):.0f} %"
     yield "distances", ", ".join(f"{name}: {value}" for name, value in record.measure.items())
-    yield "measured in", f"{record.seconds:.1f} s, without training"
+    if record.seconds:
+        yield "measured in", f"{record.seconds:.1f} s, without training"
 
 
 def _mode_rows(record: AuditRecord, metrics: Sequence[str], *, n_times: int) -> Iterable[tuple[str, ...]]:

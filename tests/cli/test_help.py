@@ -18,6 +18,7 @@ COMMANDS = [
     ("ls",),
     ("report",),
     ("compare",),
+    ("audit",),
     ("query",),
     ("reproduce",),
     ("sync",),
