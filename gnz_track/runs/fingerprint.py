@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 
 from gnz_track.records import to_json
-from gnz_track.types import Cell
+from gnz_track.types import Cell, Protocol
 
 __all__ = ["NUMBERS", "fingerprint"]
 
@@ -23,14 +24,12 @@ def fingerprint(cell: Cell) -> str:
     the protocol's settings, epochs, hyperparameters, seed, the digest of the data, whether test labels are erased.
     Out: where the data lie, the device, descriptions, categories, and the usual number of epochs of the task.
     """
-    protocol = json.loads(to_json(cell.protocol))
-    protocol.pop("description")
     model = cell.model
     content = {
         "numbers": NUMBERS,
         "task": [cell.task.name, cell.task.task_type, cell.task.metric],
         "model": [model.name, model.target, model.factory, model.source_digest, model.is_encoder],
-        "protocol": protocol,
+        "protocol": _settings_of(cell.protocol),
         "epochs": cell.epochs,
         "hyperparameters": sorted([name, value] for name, value in cell.hyperparameters),
         "seed": cell.seed,
@@ -39,3 +38,11 @@ def fingerprint(cell: Cell) -> str:
         **({"blind": True} if cell.is_blind else {}),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
+
+
+@functools.lru_cache(maxsize=64)
+def _settings_of(protocol: Protocol) -> dict[str, object]:
+    """Return what a protocol sets; cells by the hundred thousand share a few protocols."""
+    settings: dict[str, object] = json.loads(to_json(protocol))
+    settings.pop("description")
+    return settings
