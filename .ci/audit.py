@@ -2,7 +2,7 @@
 """Known advisories against the pinned packages, asked of an index in the format of OSV (osv.dev).
 
 Run: ``python .ci/audit.py``; the index is ``GNZ_ADVISORIES`` or the public one. Where none can be reached, that is
-said, and nothing fails: a build without a way to the network is a build all the same. Exit code 1 where something is known.
+said, and nothing fails: a build without a way to the network is a build. Exit code 1 where something is known.
 """
 
 from __future__ import annotations
