@@ -168,12 +168,13 @@ def tensor(n: int, folder: Path) -> Callable[[], int]:
 def report(n: int, folder: Path) -> Callable[[], int]:
     """Return what writes the page of all cells, from the store to the file."""
     from gnz_track.report.benchmark_report import BenchmarkReport
+    from gnz_track.report.page import write_page
 
     store = str(folder / f"{n}.db")
 
     def write() -> int:
         made = BenchmarkReport.from_store(store, suite="scale")
-        made.to_html(folder / f"{n}.html")
+        write_page(made, folder / f"{n}.html")
         return len(made.table)
 
     return write

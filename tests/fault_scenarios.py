@@ -169,9 +169,7 @@ def troubled(
     battle.trouble.write_text(trouble)
     process = battle.start(timeout=timeout, prepare=prepare)
     process.join(120)
-    assert process.exitcode == 1, (
-        f"{process.exitcode}: {trouble} cells were taken for good ones, or ended all: {battle.output[-2000:]}"
-    )
+    assert process.exitcode == 1, f"{process.exitcode}: {trouble} cells did not fail alone: {battle.output[-2000:]}"
     battle.trouble.unlink()
     return healed(battle)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 
 from gnz_track.records import to_json
-from gnz_track.types import Cell, ModelRow
+from gnz_track.types import Cell, ModelRow, Protocol
 
 __all__ = ["NUMBERS", "fingerprint"]
 
@@ -24,14 +25,12 @@ def fingerprint(cell: Cell) -> str:
     erased, the perturbation.
     Out: where the data lie, the device, descriptions, categories, and the usual number of epochs of the task.
     """
-    protocol = json.loads(to_json(cell.protocol))
-    protocol.pop("description")
     model = cell.model
     content = {
         "numbers": NUMBERS,
         "task": [cell.task.name, cell.task.task_type, cell.task.metric],
         "model": [model.name, model.target, model.factory, model.source_digest, model.is_encoder, *_said(model)],
-        "protocol": protocol,
+        "protocol": _settings_of(cell.protocol),
         "epochs": cell.epochs,
         "hyperparameters": sorted([name, value] for name, value in cell.hyperparameters),
         "seed": cell.seed,
@@ -46,3 +45,11 @@ def fingerprint(cell: Cell) -> str:
 def _said(model: ModelRow) -> list[list[object]]:
     """Return the options of a row as one more item where there are any: rows of before had none."""
     return [sorted([name, value] for name, value in model.options.items())] if model.options else []
+
+
+@functools.lru_cache(maxsize=64)
+def _settings_of(protocol: Protocol) -> dict[str, object]:
+    """Return what a protocol sets; cells by the hundred thousand share a few protocols."""
+    settings: dict[str, object] = json.loads(to_json(protocol))
+    settings.pop("description")
+    return settings

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import glob
 import logging
 import os
 import re
@@ -57,15 +58,8 @@ def connect(address: Address, *, creates: bool = True) -> Any:
     check_place(address)
     if not creates and address.kind == SQLITE and not address.file.exists():
         raise StoreUnusable(address, "there is no such file", remedy="train something first: gnz run")
-    with says_in_one_line(address), _PREPARED[address.kind](address), warnings.catch_warnings():
-        # MLflow 3 uses what SQLAlchemy 2.1 is about to drop; its users can do nothing about that.
-        warnings.filterwarnings("ignore", category=DeprecationWarning)
-        set_up()
-        from mlflow.tracking._tracking_service import utils as services
-
-        # The client's way in would set artifacts beside the working folder; this is the one that takes a place.
-        artifacts = address.artifacts.as_uri() if address.artifacts else None
-        return services._get_store(address.uri, artifact_uri=artifacts)  # type: ignore[no-untyped-call]  # noqa: SLF001
+    with says_in_one_line(address), _PREPARED[address.kind](address):
+        return _store_of_mlflow(address.uri, address)
 
 
 def disconnect(store: Any) -> None:
@@ -124,12 +118,44 @@ def _prepared_sqlite(address: Address) -> Iterator[None]:
     if file.exists() and not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)):
         raise StoreUnusable(address, "it is read-only", remedy=WRITABLE)
     with file_lock(file.with_name(file.name + ".lock")):
-        with contextlib.closing(sqlite3.connect(file, timeout=SECONDS_TO_ANSWER)) as connection:
-            (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
-        if mode != "wal":
-            reason = "its file system does not let sqlite write ahead (WAL)"
-            raise StoreUnusable(address, reason, remedy="choose a local folder with --store")
+        if file.exists() and file.stat().st_size:
+            _write_ahead(file, address)
+        else:
+            _create_whole(address)
         yield
+
+
+def _write_ahead(file: Path, address: Address) -> None:
+    with contextlib.closing(sqlite3.connect(file, timeout=SECONDS_TO_ANSWER)) as connection:
+        (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
+    if mode != "wal":
+        reason = "its file system does not let sqlite write ahead (WAL)"
+        raise StoreUnusable(address, reason, remedy="choose a local folder with --store")
+
+
+def _create_whole(address: Address) -> None:
+    """Create the tables in a file of another name: whoever is killed meanwhile leaves no half of a store."""
+    unfinished = address.file.with_name(address.file.name + ".new")
+    for late in address.file.parent.glob(glob.escape(unfinished.name) + "*"):
+        late.unlink()
+    _write_ahead(unfinished, address)
+    disconnect(_store_of_mlflow(f"sqlite:///{unfinished}", address))
+    with contextlib.closing(sqlite3.connect(unfinished, timeout=SECONDS_TO_ANSWER)) as connection:
+        # All of it stands in the file itself, and nothing beside it.
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    unfinished.replace(address.file)
+
+
+def _store_of_mlflow(uri: str, address: Address) -> Any:
+    with warnings.catch_warnings():
+        # MLflow 3 uses what SQLAlchemy 2.1 is about to drop; its users can do nothing about that.
+        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        set_up()
+        from mlflow.tracking._tracking_service import utils as services
+
+        # The client's way in would set artifacts beside the working folder; this is the one that takes a place.
+        artifacts = address.artifacts.as_uri() if address.artifacts else None
+        return services._get_store(uri, artifact_uri=artifacts)  # type: ignore[no-untyped-call]  # noqa: SLF001
 
 
 @contextlib.contextmanager

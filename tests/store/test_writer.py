@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -310,3 +312,25 @@ def _pid_of_the_dead() -> int:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     return process.pid
+
+
+def test_store_is_created_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gnz_track.store import connection
+
+    file = tmp_path / "gnz.db"
+    make = connection._store_of_mlflow  # noqa: SLF001
+
+    def make_half(uri: str, _: object) -> None:
+        # As a process ends that is killed half-way through the tables.
+        with contextlib.closing(sqlite3.connect(uri.removeprefix("sqlite:///"))) as half:
+            half.execute("CREATE TABLE scorers (name)")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(connection, "_store_of_mlflow", make_half)
+    with pytest.raises(KeyboardInterrupt):
+        open_store(str(file))
+    assert not file.exists()
+    monkeypatch.setattr(connection, "_store_of_mlflow", make)
+    with open_store(str(file)) as store:
+        assert store.experiments() == []
+    assert not list(tmp_path.glob("*.new*"))
