@@ -139,12 +139,12 @@ def carry_out(
     )
     execute = choose_executor(jobs=request.jobs, timeout=request.timeout, nursery=nursery)
     sweep = run_sweep(agenda, tracking, execute=execute, tell=tell)
-    kept = [keep_search(request.address, replace(record, sweep=sweep.name)) for record in found]
+    kept = [keep_search(request.address, record) for record in _of_sweep(found, sweep.name)]
     return replace(sweep, notices=(*sweep.notices, *(sentence for _, sentence in kept if sentence)))
 
 
-def report_of(request: Request, sweep: Sweep) -> BenchmarkReport:
-    """Return the report of a sweep."""
+def report_of(request: Request, sweep: Sweep, found: Sequence[SearchRecord] = ()) -> BenchmarkReport:
+    """Return the report of a sweep, and of the searches that it was made with."""
     config = {
         "suite": request.suite,
         "sweep": sweep.name,
@@ -158,9 +158,11 @@ def report_of(request: Request, sweep: Sweep) -> BenchmarkReport:
         "left_out": [(item.task, item.model, item.reason) for item in sweep.skipped],
         "notices": list(sweep.notices),
     }
-    return BenchmarkReport(
+    report = BenchmarkReport(
         sweep.table, seeds=tuple(request.seeds), config=config, series=sweep.series(), address=request.address
     )
+    report.searches = _of_sweep(found, sweep.name)
+    return report
 
 
 def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking adds)
@@ -216,7 +218,7 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
         if not verbose:
             found = search_all(request, plan_request_searches(request), nursery=nursery) if request.search else []
             agenda = make_request_agenda(request, found)
-            return report_of(request, carry_out(request, agenda, found=found, nursery=nursery))
+            return report_of(request, carry_out(request, agenda, found=found, nursery=nursery), found)
         found = _search_aloud(request, nursery) if request.search else []
         agenda = make_request_agenda(request, found)
         progress = Progress(agenda, jobs=jobs)
@@ -228,7 +230,7 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
             raise
     for sentence in (*sweep.notices, *tell_failures(sweep.results)):
         progress.say(sentence)
-    return report_of(request, sweep)
+    return report_of(request, sweep, found)
 
 
 def _search_aloud(request: Request, nursery: Nursery | None) -> list[SearchRecord]:
@@ -273,6 +275,10 @@ def _plan(request: Request, seeds: Sequence[int]) -> Plan:
         place=request.place,
     )
     return _with_width(plan, request)
+
+
+def _of_sweep(found: Sequence[SearchRecord], sweep: str) -> tuple[SearchRecord, ...]:
+    return tuple(replace(record, sweep=sweep) for record in found)
 
 
 def _chosen(plan: Plan, found: Sequence[SearchRecord]) -> dict[str, str]:
