@@ -89,7 +89,7 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
         if not verbose:
             found = search_all(request, plan_request_searches(request), nursery=nursery) if request.search else []
             agenda = make_request_agenda(request, found)
-            return report_of(request, carry_out(request, agenda, found=found, nursery=nursery))
+            return report_of(request, carry_out(request, agenda, found=found, nursery=nursery), found)
         found = _search_aloud(request, nursery) if request.search else []
         agenda = make_request_agenda(request, found)
         progress = Progress(agenda, jobs=jobs)
@@ -101,7 +101,7 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
             raise
     for sentence in (*sweep.notices, *tell_failures(sweep.results)):
         progress.say(sentence)
-    return report_of(request, sweep)
+    return report_of(request, sweep, found)
 
 
 def _search_aloud(request: Request, nursery: Nursery | None) -> list[SearchRecord]:

@@ -151,12 +151,12 @@ def carry_out(
     )
     execute = choose_executor(**vars(request.crew), nursery=nursery, footprints=agenda.footprints)
     sweep = run_sweep(agenda, tracking, execute=execute, tell=tell)
-    kept = [keep_search(request.address, replace(record, sweep=sweep.name)) for record in found]
+    kept = [keep_search(request.address, record) for record in _of_sweep(found, sweep.name)]
     return replace(sweep, notices=(*sweep.notices, *(sentence for _, sentence in kept if sentence)))
 
 
-def report_of(request: Request, sweep: Sweep) -> BenchmarkReport:
-    """Return the report of a sweep."""
+def report_of(request: Request, sweep: Sweep, found: Sequence[SearchRecord] = ()) -> BenchmarkReport:
+    """Return the report of a sweep, and of the searches that it was made with."""
     config = {
         "suite": request.suite,
         "sweep": sweep.name,
@@ -170,9 +170,11 @@ def report_of(request: Request, sweep: Sweep) -> BenchmarkReport:
         "left_out": [(item.task, item.model, item.reason) for item in sweep.skipped],
         "notices": list(sweep.notices),
     }
-    return BenchmarkReport(
+    report = BenchmarkReport(
         sweep.table, seeds=tuple(request.seeds), config=config, series=sweep.series(), address=request.address
     )
+    report.searches = _of_sweep(found, sweep.name)
+    return report
 
 
 def _plan(request: Request, seeds: Sequence[int]) -> Plan:
@@ -187,6 +189,10 @@ def _plan(request: Request, seeds: Sequence[int]) -> Plan:
     )
     plan = perturb_plan(plan, request.perturbations) if request.perturbations else plan
     return _on_device(_with_width(plan, request), request)
+
+
+def _of_sweep(found: Sequence[SearchRecord], sweep: str) -> tuple[SearchRecord, ...]:
+    return tuple(replace(record, sweep=sweep) for record in found)
 
 
 def _chosen(plan: Plan, found: Sequence[SearchRecord]) -> dict[str, str]:

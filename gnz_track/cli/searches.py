@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gnz_track.store.search_record import SearchRecord
     from gnz_track.tuning.searches import SearchPlan
 
-__all__ = ["print_gains", "print_plan", "search_and_print"]
+__all__ = ["print_found", "print_gains", "print_plan", "search_and_print"]
 
 FAILED, INTERRUPTED = 1, 130
 
@@ -33,8 +33,7 @@ def search_and_print(request: Request, plan: SearchPlan, nursery: Nursery | None
         kept = f"{progress.count_kept()} and all cells of others that had ended are kept"
         typer.echo(f"{kept}; the same command goes on from there", err=True)
         raise typer.Exit(INTERRUPTED) from None
-    _print_found(found)
-    _print_notes(plan, found)
+    print_found(plan, found)
     if not any(record.best for record in found):
         raise typer.Exit(FAILED)
     return found
@@ -92,7 +91,8 @@ def print_gains(request: Request, sweep: Sweep, found: Sequence[SearchRecord]) -
     print_failures([result for result in sweep.results if not result.is_finished])
 
 
-def _print_found(found: Sequence[SearchRecord]) -> None:
+def print_found(plan: SearchPlan, found: Sequence[SearchRecord]) -> None:
+    """Print what searches found on validation, what they cost, and what to beware of."""
     from gnz_track.cli.tables import print_rows
     from gnz_track.runs.progress import format_seconds
     from gnz_track.tuning.searches import changed
@@ -117,6 +117,7 @@ def _print_found(found: Sequence[SearchRecord]) -> None:
         )
     columns = ("task", "model", "metric", ">trials", ">failed", ">default", ">best", "found", ">epochs", ">time")
     print_rows("default and best on validation", columns, rows)
+    _print_notes(plan, found)
 
 
 def _print_notes(plan: SearchPlan, found: Sequence[SearchRecord]) -> None:

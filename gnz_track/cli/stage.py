@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gnz_track.runs.nursery import Nursery
     from gnz_track.runs.sweep import Sweep
 
-__all__ = ["add_to", "data", "report", "run"]
+__all__ = ["add_to", "data", "report", "run", "tune"]
 
 FAILED, INTERRUPTED = 1, 130
 EXAMPLES = """
@@ -25,6 +25,7 @@ EXAMPLES = """
 Flags stand in place of the keys of the same name in params.yaml.
 """
 DATA_EXAMPLE = "[bold]Example[/bold]  gnz stage data cora --seeds 0-9"
+TUNE_EXAMPLE = "[bold]Example[/bold]  gnz stage tune cora --models GCN,MLP --seeds 0-1"
 RUN_EXAMPLE = "[bold]Example[/bold]  gnz stage run cora --models GCN,MLP --seeds 0-1 --epochs 5"
 REPORT_EXAMPLE = "[bold]Example[/bold]  gnz stage report --alpha 0.01 --margin 0.005"
 Name = Annotated[str, typer.Argument(help="A task of params.yaml.", show_default=False)]
@@ -39,6 +40,7 @@ def add_to(app: typer.Typer) -> None:
     """Add this group of commands."""
     group = typer.Typer(no_args_is_help=True, help="Run one stage of the pipeline of dvc.yaml.", epilog=EXAMPLES)
     group.command(epilog=DATA_EXAMPLE)(data)
+    group.command(epilog=TUNE_EXAMPLE)(tune)
     group.command(epilog=RUN_EXAMPLE)(run)
     group.command(epilog=REPORT_EXAMPLE)(report)
     app.add_typer(group, name="stage")
@@ -54,6 +56,37 @@ def data(name: Name, *, seeds: Seeds = None, modules: Modules = None, params: Fi
     datasets = freeze_task(read, name, say=lambda text: typer.echo(text, err=True))
     rows = [(item.name, len(item), item.n_nodes, item.n_edges, item.digest) for item in datasets]
     print_rows(f"frozen for {name}", ("dataset", ">graphs", ">nodes", ">edges", "digest"), rows)
+
+
+def tune(
+    name: Name,
+    *,
+    models: Models = None,
+    seeds: Seeds = None,
+    modules: Modules = None,
+    jobs: Annotated[int | None, typer.Option(help="Worker processes; 1 trains in this one.")] = None,
+    store: Annotated[str | None, typer.Option(help="File, sqlite:///, postgresql:// or http://.")] = None,
+    params: File = PARAMS,
+) -> None:
+    """Search what the key tune asks for on a task, and write searches/TASK.jsonl."""
+    from gnz_track.cli.searches import print_found
+    from gnz_track.pipeline.params import read_params
+    from gnz_track.runs.nursery import open_nursery_for
+
+    read = read_params(params, models=models, seeds=seeds, modules=modules, jobs=jobs, store=store)
+    with open_nursery_for(jobs=read.jobs, timeout=read.timeout) as nursery:
+        from gnz_track.pipeline.tuning import make_tuning, tune_task
+        from gnz_track.tuning.progress import SearchProgress
+
+        tuning = make_tuning(read, name)
+        progress = SearchProgress(tuning.plan)
+        try:
+            with progress:
+                found = tune_task(tuning, listener=progress, nursery=nursery)
+        except KeyboardInterrupt:
+            typer.echo(f"{progress.count_kept()} are kept; the same command goes on from there", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+    print_found(tuning.plan, found)
 
 
 def run(  # noqa: PLR0913  (one parameter per flag)
@@ -117,9 +150,10 @@ def report(
 
 def _train(params: Params, name: str, nursery: Nursery | None) -> Sweep:
     from gnz_track.pipeline.training import make_training, train
+    from gnz_track.pipeline.tuning import load_searches
     from gnz_track.runs.progress import Progress
 
-    training = make_training(params, name)
+    training = make_training(params, name, load_searches(params, name))
     progress = Progress(training.agenda, jobs=params.jobs)
     n_finished, n_wanted = len(training.agenda.finished), len(training.agenda.plan.cells)
     if n_finished:

@@ -14,9 +14,9 @@ from gnz_track.pipeline.params import PARAMS_FILE, Params
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import ModelRow, Protocol, Task
 
-__all__ = ["CURVES", "DATA", "REPORT", "RESULTS", "Chosen", "choose", "require"]
+__all__ = ["CURVES", "DATA", "REPORT", "RESULTS", "SEARCHES", "Chosen", "choose", "require"]
 
-DATA, RESULTS, CURVES, REPORT = Path("data"), Path("results"), Path("curves"), Path("report")
+DATA, SEARCHES, RESULTS, CURVES, REPORT = map(Path, ("data", "searches", "results", "curves", "report"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from gnz_track.datasets.sources.fetching import fetch
 from gnz_track.errors import DataCorrupted
 from gnz_track.pipeline.choosing import DATA, choose
 from gnz_track.pipeline.params import Params
+from gnz_track.pipeline.tuning import seeds_of
 from gnz_track.types import DatasetRow
 
 __all__ = ["freeze_task"]
@@ -23,14 +24,14 @@ Say = Callable[[str], None]
 
 
 def freeze_task(params: Params, name: str, *, say: Say) -> list[FrozenDataset]:
-    """Freeze the data of a task below ``data/TASK``, for all seeds; raw files that are not here are fetched.
+    """Freeze the data of a task below ``data/TASK``, for all seeds, tuning seeds included; what is not here is fetched.
 
     What is frozen already is checked and stays; folders of seeds that are no longer wanted go.
     """
     task, home = choose(params).task(name), (DATA / name).absolute()
     row = DATASETS.get(task.dataset) if task.loader is None else None
     found = {}
-    for seed in params.seeds:
+    for seed in seeds_of(params):
         dataset = prepare(task, seed=seed, home=home) if row is None else _freeze(row, seed=seed, home=home, say=say)
         found[dataset.folder.resolve()] = dataset
     for card in list(home.rglob(CARD)):

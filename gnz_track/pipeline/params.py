@@ -31,8 +31,9 @@ class TaskParams:
 class Params:
     """What a benchmark is: cells from ``tasks`` to ``device``, how they are trained, and how they are compared.
 
-    ``modules`` are imported first, and may register tasks and models. ``jobs``, ``timeout`` and ``store`` change no
-    result, and so no stage depends on them.
+    ``modules`` are imported first, and may register tasks and models. ``tune`` says how hyperparameters are searched
+    (:func:`gnz_track.pipeline.tuning.read_settings`), and None that they are not. ``jobs``, ``timeout`` and ``store``
+    change no result, and so no stage depends on them.
     """
 
     tasks: Mapping[str, TaskParams]
@@ -51,9 +52,11 @@ class Params:
     posthoc: str = "wilcoxon-holm"
     test: str = "t"
     split_sizes: tuple[int, int] | None = None
+    tune: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        freeze_mappings(self, "tasks", *(["margin"] if isinstance(self.margin, Mapping) else []))
+        given = {"margin": self.margin, "tune": self.tune}
+        freeze_mappings(self, "tasks", *(name for name, value in given.items() if isinstance(value, Mapping)))
 
 
 def read_params(file: str | Path = PARAMS_FILE, **given: Any) -> Params:
@@ -141,6 +144,12 @@ def _margin(value: Any) -> float | FrozenMapping:
     return _positive(value)
 
 
+def _mapping(value: Any) -> FrozenMapping:
+    if not isinstance(value, Mapping):
+        raise TypeError
+    return FrozenMapping({_text(name): item for name, item in value.items()})
+
+
 def _pair(value: Any) -> tuple[int, int]:
     first, second = value
     return _whole(first), _whole(second)
@@ -185,6 +194,7 @@ _KEYS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "margin": (_or_none(_margin), "a positive number in units of the metric, one by task or metric, or null"),
     "posthoc": (_text, "wilcoxon-holm or nemenyi"),
     "test": (_text, "t, wilcoxon, sign_flip, nadeau_bengio, anytime or fixed_looks"),
+    "tune": (_or_none(_mapping), "a mapping such as {trials: 30, kind: per-task}, or null to leave models as they are"),
     "split_sizes": (_or_none(_pair), "[examples in training, examples in test], or null"),
 }
 _READERS = {key: read for key, (read, _) in _KEYS.items()}

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import pandas as pd
 
 from gnz_track.errors import NothingToCompare
-from gnz_track.pipeline.choosing import CURVES, REPORT, RESULTS, choose, require
+from gnz_track.pipeline.choosing import CURVES, REPORT, RESULTS, SEARCHES, choose, require
 from gnz_track.pipeline.params import Params
 from gnz_track.pipeline.published import publish
+from gnz_track.pipeline.tuning import load_searches
 from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.report.bundle import Bundle, write_bundle
 from gnz_track.runs.compatibility import Skipped, list_skipped
@@ -42,8 +43,8 @@ def report_all(params: Params) -> tuple[BenchmarkReport, Bundle]:
 
 def _remove_others(params: Params) -> None:
     """Remove the files of tasks that the parameters name no longer: a clone would not have them."""
-    for folder in (RESULTS, CURVES):
-        for file in folder.glob("*.parquet"):
+    for folder in (RESULTS, CURVES, SEARCHES):
+        for file in folder.glob("*.*"):
             if file.stem not in params.tasks:
                 file.unlink()
 
@@ -68,4 +69,6 @@ def _read(params: Params, skipped: Sequence[Skipped]) -> BenchmarkReport:
         "protocol": params.protocol,
         "left_out": left_out,
     }
-    return BenchmarkReport(pd.concat(tables, ignore_index=True), seeds=params.seeds, config=config, series=curves)
+    report = BenchmarkReport(pd.concat(tables, ignore_index=True), seeds=params.seeds, config=config, series=curves)
+    report.searches = [record for name in trained for record in load_searches(params, name)]
+    return report

@@ -16,18 +16,50 @@ __all__ = ["OWN_TASK", "start_project"]
 OWN_TASK, OWN_EPOCHS = "three_rings", 40
 DOT = "dot_"
 NO_GIT = "    no_scm = true\n"
+# What a project that tunes has more than others, by the place where it stands.
+_TUNING = {
+    "@TUNE_PARAM@": "        - tune\n",
+    "@TUNE_DEP@": "        - searches/${key}.jsonl\n",
+    "@TUNE_REPORT@": "      - searches\n",
+    "@TUNE_STAGE@": """\
+  tune:
+    foreach: ${tasks}
+    do:
+      desc: Search hyperparameters by validation alone, as far as it is not done, and write what was found.
+      cmd: gnz stage tune ${key}
+      deps:
+        - bench.py
+        - data/${key}
+      params:
+        - tasks.${key}
+        - device
+        - hidden_channels
+        - models
+        - modules
+        - protocol
+        - seeds
+        - tune
+      outs:
+        - searches/${key}.jsonl
+
+""",
+}
 
 
-def start_project(folder: Path, *, tasks: Sequence[Task], has_git: bool) -> list[Path]:
+def start_project(folder: Path, *, tasks: Sequence[Task], has_git: bool, n_trials: int = 0) -> list[Path]:
     """Write a starter into a new folder, and return its files; ``tasks`` are those beside its own.
 
-    Without Git, DVC is told so.
+    Without Git, DVC is told so. With ``n_trials`` the pipeline has a stage that tunes every model by so many trials.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         found = "it holds files already" if folder.is_dir() else "it is a file"
         raise BadValue("the folder", f"{folder} ({found})", "a new one, or one that is empty", command="gnz init NAME")
     lines = {OWN_TASK: OWN_EPOCHS, **{task.name: task.epochs for task in tasks}}
+    if n_trials < 0:
+        raise BadValue("the trials of a search", n_trials, "a whole number from 1", command="gnz init --tune 30")
     words = {
+        **{word: text if n_trials else "" for word, text in _TUNING.items()},
+        "@TUNE@": f"{{trials: {n_trials}, kind: per-task, sampler: tpe}}" if n_trials else "null",
         "@NAME@": folder.resolve().name,
         "@TASKS@": "".join(f"  {name}: {{epochs: {epochs}}}\n" for name, epochs in lines.items()),
     }

@@ -5,6 +5,7 @@ The store is neither read nor written by DVC: a stage that was interrupted finds
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gnz_track.pipeline.choosing import CURVES, DATA, RESULTS, choose, require
@@ -20,26 +21,27 @@ from gnz_track.store.curve_reader import read_curves
 from gnz_track.store.curve_table import write_curves
 from gnz_track.store.curves import Curve, thin_all
 from gnz_track.store.results import write_table
+from gnz_track.store.search_record import SearchRecord
 
-__all__ = ["Training", "make_training", "train"]
+__all__ = ["Training", "make_request", "make_training", "train"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """What the stage of one task is to train, and what of it is left."""
+    """What the stage of one task is to train, and what of it is left; ``found`` are searches whose winners it has."""
 
     name: str
     request: Request
     agenda: Agenda
+    found: tuple[SearchRecord, ...] = ()
 
 
-def make_training(params: Params, name: str) -> Training:
-    """Plan the cells of a task from its frozen data, and look up which of them are finished."""
+def make_request(params: Params, name: str, *, source: str) -> Request:
+    """Return what is asked of a task: its cells on the data that were frozen for it."""
     chosen = choose(params)
-    task = chosen.task(name)
     home = require(DATA / name, f"data@{name}")
-    request = Request(
-        tasks=[task],
+    return Request(
+        tasks=[chosen.task(name)],
         models=chosen.models,
         seeds=params.seeds,
         protocol=chosen.protocol,
@@ -51,14 +53,19 @@ def make_training(params: Params, name: str) -> Training:
         place=Place(home=home.absolute()),
         jobs=params.jobs,
         timeout=params.timeout,
-        source=f"dvc run@{name}",
+        source=source,
     )
-    return Training(name=name, request=request, agenda=make_request_agenda(request))
+
+
+def make_training(params: Params, name: str, found: Sequence[SearchRecord] = ()) -> Training:
+    """Plan the cells of a task, with those of winners where it was tuned, and look up which of them are finished."""
+    request = make_request(params, name, source=f"dvc run@{name}")
+    return Training(name=name, request=request, agenda=make_request_agenda(request, found), found=tuple(found))
 
 
 def train(training: Training, *, tell: Tell, nursery: Nursery | None = None) -> Sweep:
     """Train what is left of a task; write its results table and its curves once every cell has ended."""
-    sweep = carry_out(training.request, training.agenda, tell=tell, nursery=nursery)
+    sweep = carry_out(training.request, training.agenda, found=training.found, tell=tell, nursery=nursery)
     write_curves(_curves_of(sweep, training.request), CURVES / f"{training.name}.parquet")
     write_table(sweep.table, RESULTS / f"{training.name}.parquet")
     return sweep

@@ -261,7 +261,9 @@ def _named(terms: Terms) -> dict[str, Value]:
 
 
 def _refuse_other_terms(name: str, known: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    changed = sorted(key for key in {*known, *wanted} if known.get(key) != wanted.get(key))
+    found = {key for key in {*known, *wanted} if known.get(key) != wanted.get(key)}
+    # Another space has other names, and so another default.
+    changed = sorted(found - {"default"} if "space" in found else found)
     if changed:
         allowed = f"the {', '.join(changed)} that it was begun with"
         raise BadValue(f"the study {name}", f"another {', '.join(changed)}", allowed, command="--fresh")

@@ -34,6 +34,7 @@ COMMANDS = [
     ("data", "check"),
     ("stage",),
     ("stage", "data"),
+    ("stage", "tune"),
     ("stage", "run"),
     ("stage", "report"),
 ]

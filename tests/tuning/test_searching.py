@@ -167,7 +167,7 @@ def test_search_of_which_all_trials_fail_has_no_winner(search: Search) -> None:
 def test_space_that_changed_is_refused_and_a_fresh_search_keeps_the_old_one(search: Search) -> None:
     changed = {"spaces": {"MLP": make_space("MLP", {"lr": [0.1, 0.2]})}, "trials": 2}
     (before,) = search(trials=2)
-    with pytest.raises(BadValue, match=r"is 'another default, space'; .* Try: --fresh"):
+    with pytest.raises(BadValue, match=r"is 'another space'; .* Try: --fresh"):
         search(**changed)
     (fresh,) = search(**changed, is_fresh=True)
     assert fresh.name == f"{before.name} #2"
