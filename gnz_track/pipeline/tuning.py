@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gnz_track.benchmark import Request, plan_request_searches, search_all
+from gnz_track.request import Request, plan_request_searches, search_all
 from gnz_track.errors import UnknownName
 from gnz_track.pipeline.choosing import SEARCHES, require
 from gnz_track.pipeline.params import PARAMS_FILE, Params
