@@ -25,13 +25,14 @@ def test_every_block_but_those_of_make_runs(tmp_path: Path) -> None:
         printed.append(folder.printed)
     assert "6 cells" in printed[0]
     assert "page: report/report.html" in printed[1]
-    rows = [line.split() for line in printed[2].splitlines()]
+    assert "tuned" in printed[2]
+    rows = [line.split() for line in printed[3].splitlines()]
     assert {row[-5]: row[-4] for row in rows if len(row) > 4 and row[-5] in {"GCN", "MLP"}} == {"GCN": "5", "MLP": "5"}
-    assert "3 models, 1 task, 5 seeds" in printed[2]
+    assert "3 models, 1 task, 5 seeds" in printed[3]
 
 
-def test_there_are_two_blocks_of_commands_and_an_example() -> None:
-    assert [block.language for block in OTHERS] == ["sh", "sh", "python"]
+def test_there_are_three_blocks_of_commands_and_an_example() -> None:
+    assert [block.language for block in OTHERS] == ["sh", "sh", "sh", "python"]
 
 
 def test_shown_targets_of_make_exist() -> None:
