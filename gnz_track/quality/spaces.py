@@ -103,8 +103,7 @@ def gather(graphs: Sequence[Any], *, uses_weights: bool = False) -> GraphSet:
     n = int(node_ptr[-1])
     weights = _weights_of(graphs, edges.shape[1]) if uses_weights else None
     adjacency = _undirected(edges, weights, n)
-    empty = int((np.diff(node_ptr) == 0).sum())
-    notes += [f"{_count(empty, 'graph has', 'graphs have')} no node: undefined"] if empty else []
+    notes += _notes_on_nodes(node_ptr, x, has_x)
     # A sum is finite where all of its terms are; to look for each would take as long as the distances.
     if not np.isfinite(x.sum()):
         so_far = np.concatenate([[0], np.cumsum(~np.isfinite(x).all(axis=1))])
@@ -204,6 +203,8 @@ def _features(found: Sequence[Tensor | None], counts: Whole) -> tuple[Numbers, N
         notes.append(f"{_count(n_without, 'graph has', 'graphs have')} no features: undefined")
     if any(x is not None and x.dim() == 1 for x in found):
         notes.append("features of one dimension are taken as one column")
+    if any(x is not None and there and not x.is_floating_point() for x, there in zip(found, is_there, strict=True)):
+        notes.append("features that are whole numbers are taken as numbers, not as names")
     flat = [x if x is None or x.dim() == 2 else x.reshape(x.size(0), -1) for x in found]
     widths = {x.size(1) for x, there in zip(flat, is_there, strict=True) if there and x is not None}
     if is_there.all() and len(widths) == 1:
@@ -250,6 +251,20 @@ def _undirected(edges: Whole, weights: Numbers | None, n: int) -> sparse.csr_arr
     is_loop = low == high
     rows, columns = np.concatenate([low, high[~is_loop]]), np.concatenate([high, low[~is_loop]])
     return sparse.coo_array((np.concatenate([kept, kept[~is_loop]]), (rows, columns)), shape=(n, n)).tocsr()
+
+
+def _notes_on_nodes(node_ptr: Whole, x: Numbers, has_x: NDArray[np.bool_]) -> list[str]:
+    sizes = np.diff(node_ptr)
+    differs = (x != x[np.repeat(node_ptr[:-1], sizes)]).any(axis=1)
+    so_far = np.concatenate([[0], np.cumsum(differs)])
+    is_flat = (so_far[node_ptr[1:]] == so_far[node_ptr[:-1]]) & (sizes > 1) & has_x
+    found = (
+        (sizes == 0, "no node: undefined"),
+        (sizes == 1, "one node: 0"),
+        (is_flat, "the same features on all nodes: at distance 0"),
+    )
+    counts = [(int(which.sum()), words) for which, words in found]
+    return [f"{_count(n, 'graph has', 'graphs have')} {words}" for n, words in counts if n]
 
 
 def _notes_on_edges(
