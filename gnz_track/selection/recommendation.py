@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from gnz_track.selection.selectors.forest_neighbours import weigh_past_graphs
 from gnz_track.stats.power import seeds_needed
 from gnz_track.store.address import Address, parse_address
 
-__all__ = ["RankedSetting", "Recommendation", "recommend"]
+__all__ = ["RankedSetting", "Recommendation", "rank_settings", "recommend"]
 
 SELECTOR, FEATURES = "forest_neighbours", "task"
 N_REASONS, FEWEST_SEEDS, MOST_SEEDS = 3, 5, 50
@@ -189,8 +188,3 @@ def _count_seeds(evidence: Evidence, expected: Expectation, order: NDArray[np.in
     # Two settings differ by the noise of both.
     needed = seeds_needed(gap / (float(np.median(spread)) * 2**0.5), most=MOST_SEEDS) if gap > 0 else None
     return min(max(needed or MOST_SEEDS, FEWEST_SEEDS), MOST_SEEDS)
-
-
-def list_settings(recommendation: Recommendation, models: Sequence[str] = ()) -> list[Mapping[str, Any]]:
-    """Return the hyperparameters of ranked settings, of some models or of all, best first."""
-    return [one.setting.options for one in recommendation.ranking if not models or one.setting.model in models]

@@ -15,8 +15,8 @@ class Contents:
     """Attributes ``[n, d]``, labels, and the first node of each graph ``[n_graphs + 1]``; all may be missing.
 
     ``labels`` are of nodes ``[n]`` or of graphs ``[n_graphs]``; NaN says that there is none. Numbers to predict have
-    ``are_classes`` False. ``edge_attributes`` counts the attributes of an edge. Labels that must stay unseen are to be
-    NaN here: nothing below knows of parts.
+    ``are_classes`` False. ``n_edge_attributes`` counts the attributes of an edge. Labels that must stay unseen are to
+    be NaN here: nothing below knows of parts.
     """
 
     attributes: NDArray[np.float32] | None = None
