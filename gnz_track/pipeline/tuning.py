@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gnz_track.request import Request, plan_request_searches, search_all
 from gnz_track.errors import UnknownName
 from gnz_track.pipeline.choosing import SEARCHES, require
 from gnz_track.pipeline.params import PARAMS_FILE, Params
 from gnz_track.pipeline.training import make_request
+from gnz_track.request import Request, plan_request_searches, search_all
 from gnz_track.runs.nursery import Nursery
 from gnz_track.store.search_record import SearchRecord, search_from_json, search_to_json
 

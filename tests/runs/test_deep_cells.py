@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.preparation import task_from_dataset
-from gnz_track.models.catalogue import MODELS
+from gnz_track.models.catalogue import MODELS, usual_models
 from gnz_track.runs.one import run_one
 from gnz_track.runs.plan import Place, make_plan
 from gnz_track.runs.problems import Terms, pose
@@ -162,3 +162,14 @@ def test_losses_are_named_where_there_are_several(world: Worlds, cell_on: Cells)
         failure = with_loss(name, loss).failure
         assert failure is not None
         assert f"'{loss}'" in failure.message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["nodes", "nodes, whole features", "graphs", "numbers, several", "links", "triples", "edges"]
+)
+def test_every_deep_model_trains_on_all_it_serves(name: str, world: Worlds, cell_on: Cells) -> None:
+    for row in usual_models(has_budget=True):
+        if world(name).task_type in row.task_types:
+            result = run_one(cell_on(world(name), row, epochs=1, hyperparameters=(("hidden_channels", 8),)))
+            assert result.failure is None, f"{row.name}: {result.failure.traceback}"
