@@ -22,7 +22,7 @@ EXAMPLES = """
 
   gnz init mybench --task cora,pubmed --no-scm
 
-  gnz init mybench --tune 30
+  gnz init mybench --tune 30 --audit
 """
 DEFAULT_TASKS = "planted_partition,les_miserables"
 
@@ -38,6 +38,7 @@ def init(
     suite: Annotated[str, typer.Option(help="All tasks of a suite beside the own one; see gnz tasks.")] = "",
     task: Annotated[str, typer.Option(help="Tasks beside the own one, by commas.")] = "",
     tune: Annotated[int, typer.Option(help="Trials for each model and task, in a stage of its own.")] = 0,
+    audit: Annotated[bool, typer.Option("--audit", help="Say of every dataset whether it is worth it.")] = False,
     scm: Annotated[bool, typer.Option("--scm/--no-scm", help="With Git, or without any version control.")] = True,
 ) -> None:
     """Make a benchmark of one's own: params.yaml, dvc.yaml, an own model and dataset as examples, tests, a README."""
@@ -50,7 +51,7 @@ def init(
     folder = Path(name).expanduser()
     git = shutil.which("git") if scm else None
     tasks = [TASKS.get(item) for item in names]
-    for path in start_project(folder, tasks=tasks, has_git=git is not None, n_trials=tune):
+    for path in start_project(folder, tasks=tasks, has_git=git is not None, n_trials=tune, audits=audit):
         typer.echo(path)
     if git is not None and not _is_in_repository(git, folder):
         subprocess.run([git, "init", "--quiet"], cwd=folder, check=True)  # noqa: S603  (the user's own Git)

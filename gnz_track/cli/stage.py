@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gnz_track.runs.nursery import Nursery
     from gnz_track.runs.sweep import Sweep
 
-__all__ = ["add_to", "data", "report", "run", "tune"]
+__all__ = ["add_to", "data", "quality", "report", "run", "tune"]
 
 FAILED, INTERRUPTED = 1, 130
 EXAMPLES = """
@@ -27,6 +27,7 @@ Flags stand in place of the keys of the same name in params.yaml.
 DATA_EXAMPLE = "[bold]Example[/bold]  gnz stage data cora --seeds 0-9"
 TUNE_EXAMPLE = "[bold]Example[/bold]  gnz stage tune cora --models GCN,MLP --seeds 0-1"
 RUN_EXAMPLE = "[bold]Example[/bold]  gnz stage run cora --models GCN,MLP --seeds 0-1 --epochs 5"
+QUALITY_EXAMPLE = "[bold]Example[/bold]  gnz stage quality cora"
 REPORT_EXAMPLE = "[bold]Example[/bold]  gnz stage report --alpha 0.01 --margin 0.005"
 Name = Annotated[str, typer.Argument(help="A task of params.yaml.", show_default=False)]
 File = Annotated[Path, typer.Option("--params", help="The file of parameters.")]
@@ -42,6 +43,7 @@ def add_to(app: typer.Typer) -> None:
     group.command(epilog=DATA_EXAMPLE)(data)
     group.command(epilog=TUNE_EXAMPLE)(tune)
     group.command(epilog=RUN_EXAMPLE)(run)
+    group.command(epilog=QUALITY_EXAMPLE)(quality)
     group.command(epilog=REPORT_EXAMPLE)(report)
     app.add_typer(group, name="stage")
 
@@ -127,6 +129,15 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     with open_nursery_for(jobs=read.jobs, timeout=read.timeout) as nursery:
         sweep = _train(read, name, nursery)
     _tell(sweep)
+
+
+def quality(name: Name, *, seeds: Seeds = None, modules: Modules = None, params: File = PARAMS) -> None:
+    """Audit the frozen data of a task without training, and write quality/TASK."""
+    from gnz_track.pipeline.params import read_params
+    from gnz_track.pipeline.quality import audit_task
+
+    record, page = audit_task(read_params(params, seeds=seeds, modules=modules), name)
+    typer.echo(f"{name}: {record.decision}: {record.rule}; page: {page}")
 
 
 def report(

@@ -32,8 +32,8 @@ class Params:
     """What a benchmark is: cells from ``tasks`` to ``device``, how they are trained, and how they are compared.
 
     ``modules`` are imported first, and may register tasks and models. ``tune`` says how hyperparameters are searched
-    (:func:`gnz_track.pipeline.tuning.read_settings`), and None that they are not. ``jobs``, ``timeout`` and ``store``
-    change no result, and so no stage depends on them.
+    (:func:`gnz_track.pipeline.tuning.read_settings`), and None that they are not. With ``quality`` the report shows the
+    audits of the data. ``jobs``, ``timeout`` and ``store`` change no result, and so no stage depends on them.
     """
 
     tasks: Mapping[str, TaskParams]
@@ -53,6 +53,7 @@ class Params:
     test: str = "t"
     split_sizes: tuple[int, int] | None = None
     tune: Mapping[str, Any] | None = None
+    quality: bool = False
 
     def __post_init__(self) -> None:
         given = {"margin": self.margin, "tune": self.tune}
@@ -122,6 +123,12 @@ def _seeds(value: Any) -> tuple[int, ...]:
 def _whole(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError
     return value
 
 
@@ -195,6 +202,7 @@ _KEYS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "posthoc": (_text, "wilcoxon-holm or nemenyi"),
     "test": (_text, "t, wilcoxon, sign_flip, nadeau_bengio, anytime or fixed_looks"),
     "tune": (_or_none(_mapping), "a mapping such as {trials: 30, kind: per-task}, or null to leave models as they are"),
+    "quality": (_flag, "true where data are to be audited, or false"),
     "split_sizes": (_or_none(_pair), "[examples in training, examples in test], or null"),
 }
 _READERS = {key: read for key, (read, _) in _KEYS.items()}

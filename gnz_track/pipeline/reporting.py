@@ -10,6 +10,7 @@ from gnz_track.errors import NothingToCompare
 from gnz_track.pipeline.choosing import CURVES, REPORT, RESULTS, SEARCHES, choose, require
 from gnz_track.pipeline.params import Params
 from gnz_track.pipeline.published import publish
+from gnz_track.pipeline.quality import load_audits
 from gnz_track.pipeline.tuning import load_searches
 from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.report.bundle import Bundle, write_bundle
@@ -70,5 +71,6 @@ def _read(params: Params, skipped: Sequence[Skipped]) -> BenchmarkReport:
         "left_out": left_out,
     }
     report = BenchmarkReport(pd.concat(tables, ignore_index=True), seeds=params.seeds, config=config, series=curves)
+    report.quality = load_audits(params, trained)
     report.searches = [record for name in trained for record in load_searches(params, name)]
     return report

@@ -44,12 +44,36 @@ _TUNING = {
 
 """,
 }
+# What a project that audits its data has more.
+_AUDITING = {
+    "@QUALITY_REPORT@": "      - quality\n",
+    "@QUALITY_STAGE@": """\
+  quality:
+    foreach: ${tasks}
+    do:
+      desc: Measure without training whether the data of a task are worth it, and write the audit and its page.
+      cmd: gnz stage quality ${key}
+      deps:
+        - bench.py
+        - data/${key}
+      params:
+        - modules
+        - quality
+        - seeds
+      outs:
+        - quality/${key}
+
+""",
+}
 
 
-def start_project(folder: Path, *, tasks: Sequence[Task], has_git: bool, n_trials: int = 0) -> list[Path]:
+def start_project(
+    folder: Path, *, tasks: Sequence[Task], has_git: bool, n_trials: int = 0, audits: bool = False
+) -> list[Path]:
     """Write a starter into a new folder, and return its files; ``tasks`` are those beside its own.
 
-    Without Git, DVC is told so. With ``n_trials`` the pipeline has a stage that tunes every model by so many trials.
+    Without Git, DVC is told so. With ``n_trials`` the pipeline has a stage that tunes every model by so many trials,
+    with ``audits`` one that says whether each dataset is worth it.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         found = "it holds files already" if folder.is_dir() else "it is a file"
@@ -59,6 +83,8 @@ def start_project(folder: Path, *, tasks: Sequence[Task], has_git: bool, n_trial
         raise BadValue("the trials of a search", n_trials, "a whole number from 1", command="gnz init --tune 30")
     words = {
         **{word: text if n_trials else "" for word, text in _TUNING.items()},
+        **{word: text if audits else "" for word, text in _AUDITING.items()},
+        "@QUALITY@": "true" if audits else "false",
         "@TUNE@": f"{{trials: {n_trials}, kind: per-task, sampler: tpe}}" if n_trials else "null",
         "@NAME@": folder.resolve().name,
         "@TASKS@": "".join(f"  {name}: {{epochs: {epochs}}}\n" for name, epochs in lines.items()),

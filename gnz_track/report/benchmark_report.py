@@ -68,6 +68,7 @@ class BenchmarkReport(ReportStatistics, ReportFigures, ReportSearches, Mapping[s
         self._compared: dict[str, Comparison] = {}
         self._counted: pd.DataFrame | None = None
         self._searches = None
+        self._audits: dict[str, AuditRecord] | None = None
         self._summaries = {}
 
     @classmethod
@@ -163,8 +164,15 @@ class BenchmarkReport(ReportStatistics, ReportFigures, ReportSearches, Mapping[s
 
     @property
     def quality(self) -> dict[str, AuditRecord]:
-        """Task -> the latest audit of its data, of those that were audited: see ``gnz audit``."""
-        return find_audits(self.table, self.addresses)
+        """Task -> the latest audit of its data, of those that were audited: see ``gnz audit``.
+
+        Where none were given, those of the stores that the report comes from.
+        """
+        return find_audits(self.table, self.addresses) if self._audits is None else self._audits
+
+    @quality.setter
+    def quality(self, audits: Mapping[str, AuditRecord]) -> None:
+        self._audits = dict(audits)
 
     @property
     def histories(self) -> dict[str, dict[str, list[Series]]]:
