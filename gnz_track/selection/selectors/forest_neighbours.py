@@ -17,7 +17,7 @@ from gnz_track.selection.selectors.lessons import Arrays, Lesson, Real, Selector
 
 __all__ = ["ROWS", "weigh_past_graphs", "weigh_themselves"]
 
-N_TREES, SHARE_OF_FEATURES, N_COMPONENTS = 200, 0.3, 32
+N_TREES, SHARE_OF_FEATURES, N_COMPONENTS, PRIOR_GRAPHS = 200, 0.3, 32, 10
 
 
 def _fit(lesson: Lesson) -> Arrays:
@@ -34,13 +34,16 @@ def _fit(lesson: Lesson) -> Arrays:
     return arrays | {
         "leaves": find_leaves(arrays, features),
         "drawn": drawn.astype(np.int16),
-        "wanted": np.sum(wanted, axis=0),
+        "wanted": wanted[0] + n / (n + PRIOR_GRAPHS) * wanted[1],
         "scores": scores,
     }
 
 
 def _predict(arrays: Arrays, features: Real) -> Real:
-    return np.asarray(weigh_past_graphs(arrays, features) @ arrays["wanted"])
+    # Few past graphs cannot tell which of them are alike: what is good on all of them weighs in as ten more would.
+    wanted = arrays["wanted"]
+    near, anywhere = weigh_past_graphs(arrays, features) @ wanted, wanted.mean(axis=0)
+    return np.asarray((len(wanted) * near + PRIOR_GRAPHS * anywhere) / (len(wanted) + PRIOR_GRAPHS))
 
 
 def weigh_past_graphs(arrays: Arrays, features: Real) -> Real:
