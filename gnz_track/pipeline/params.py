@@ -69,6 +69,8 @@ def read_params(file: str | Path = PARAMS_FILE, **given: Any) -> Params:
         found = yaml.safe_load(path.read_text("utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise BadValue("the file of parameters", str(path), f"YAML ({' '.join(str(error).split())})") from error
+    except RecursionError:
+        raise BadValue("the file of parameters", str(path), "YAML that is not nested so deeply") from None
     if not isinstance(found, dict):
         raise BadValue(str(path), type(found).__name__, f"a mapping with the keys {', '.join(_READERS)}")
     values = {key: _read(str(key), value, path.name) for key, value in found.items()}

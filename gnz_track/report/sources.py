@@ -71,11 +71,13 @@ def read_parquet(path: str | Path) -> Source:
     file = Path(path)
     if not file.is_file():
         raise BadValue("results table", str(path), "a parquet file that exists")
+    from pyarrow import ArrowException
+
     try:
-        frame = pd.read_parquet(file)
-    except (OSError, ValueError) as error:
+        # Texts that are none are noticed when they are looked at, and not when they are read.
+        found = read_frame(pd.read_parquet(file))
+    except (OSError, ValueError, ArrowException) as error:
         raise BadValue("results table", str(path), f"a parquet file ({error})") from error
-    found = read_frame(frame)
     return Source(table=found.table, config={**found.config, "source": str(path)})
 
 

@@ -49,3 +49,17 @@ def test_changed_examples_are_read_or_refused_in_one_line(
     sys.stdout.write(log)
     assert not found, "\n".join(f"{said}\n    {content[:300]!r}" for said, content in found.items())
     assert not WARDEN.outside, WARDEN.outside[:5]
+
+
+# What was found once: each gave a traceback.
+FOUND = [
+    ("params.yaml", b"tasks: " + b"{a: " * 3000),
+    ("edges.csv", b"source,target\ninf,0\n2,1\n"),
+    ("query", b"task = '\xe3ora'"),
+    ("results.parquet", targets()["results.parquet"].examples[0].replace(b"accuracy", b"accur\xffcy", 1)),
+]
+
+
+@pytest.mark.parametrize(("name", "content"), FOUND, ids=[name for name, _ in FOUND])
+def test_what_was_found_once_is_refused_in_one_line(name: str, content: bytes, tmp_path: Path) -> None:
+    assert targets()[name].feed(content, tmp_path) == ""

@@ -60,8 +60,9 @@ class Table:
         """Return a column of ids as texts, so that 7 in one file is "7" in another; an empty one is an error."""
         found = self.column(name)
         self.refuse(found.isna(), name, "an id in every line")
-        if found.dtype.kind == "f" and (found == found.round()).all():
-            found = found.astype("int64")
+        if found.dtype.kind == "f":
+            self.refuse(np.isinf(found), name, "an id in every line, not infinity")
+            found = found.astype("int64") if (found == found.round()).all() else found
         return [str(value) for value in found]
 
     def refuse(self, is_wrong: pd.Series | np.ndarray[Any, Any], column: str, allowed: str) -> None:
