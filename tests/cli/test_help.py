@@ -19,6 +19,9 @@ COMMANDS = [
     ("report",),
     ("compare",),
     ("audit",),
+    ("tune",),
+    ("features",),
+    ("recommend",),
     ("query",),
     ("reproduce",),
     ("sync",),
@@ -36,6 +39,7 @@ COMMANDS = [
     ("stage", "data"),
     ("stage", "tune"),
     ("stage", "run"),
+    ("stage", "quality"),
     ("stage", "report"),
 ]
 HELP = [*(f"{' '.join(words)} --help".strip() for words in COMMANDS), "", "data", "run -h"]
