@@ -50,6 +50,8 @@ _PUBLIC = {
     "gnz_track.tuning.search_space": ("SearchSpace",),
     "gnz_track.tuning.settings": ("SearchSettings",),
     "gnz_track.store.reading": ("read_table",),
+    "gnz_track.selection.recommendation": ("recommend",),
+    "gnz_track.selection.warm_starts": ("warm_starts",),
 }
 _OWNERS = {name: module for module, names in _PUBLIC.items() for name in names}
 # The published name of one of them.

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, overload
 
 from gnz_track.errors import ModelInvalid
 from gnz_track.models.source_digest import digest_source, target_of
+from gnz_track.models.space_rows import SPACE_ROWS
 from gnz_track.registry import Registry, import_target, is_target
 from gnz_track.types import ModelRow, TaskType
 
@@ -83,7 +84,9 @@ for _name, _module, _task_types, _text in _DEEP:
     _DEEP_ROWS[_name] = ModelRow(name=_name, target=_target, task_types=_task_types, description=_text)
 for _name, _model, _options, _text in _VARIANTS:
     _DEEP_ROWS[_name] = replace(_DEEP_ROWS[_model], name=_name, options=_options, description=f"{_model} {_text}")
-for _name, _row in _DEEP_ROWS.items():
+# Asked for by name, as the deep ones are.
+_BY_NAME_ONLY = {**_DEEP_ROWS, **SPACE_ROWS}
+for _name, _row in _BY_NAME_ONLY.items():
     MODELS.add(_name, _row)
 
 Class = TypeVar("Class", bound=type)
@@ -137,10 +140,10 @@ _REGISTERED: dict[type, ModelRow] = {}
 
 
 def usual_models(*, has_budget: bool = False) -> list[ModelRow]:
-    """Return the models of a sweep that names none: all but the deep ones; under a budget, the deep ones."""
+    """Return the models of a sweep that names none: all but those by name only; under a budget, the deep ones."""
     if has_budget:
         return [row for row in MODELS.rows() if row.name in _DEEP_ROWS and not row.options]
-    return [row for row in MODELS.rows() if row.name not in _DEEP_ROWS]
+    return [row for row in MODELS.rows() if row.name not in _BY_NAME_ONLY]
 
 
 def describe(model: object, *, name: str = "") -> ModelRow:

@@ -42,9 +42,11 @@ _OF_MODEL: dict[str, dict[str, Any]] = {
     # One hidden layer is as wide as all heads together.
     "GAT": {"hidden_channels": [8, 16, 32, 64]},
     "GraphTransformer": {"hidden_channels": [8, 16, 32, 64]},
+    "SGC": {"n_hops": {"low": 1, "high": 5}},
+    "ChebNet": {"order": {"low": 1, "high": 4}, "normalisation": ["none", "sym", "rw"]},
 }
 # Nothing lies below their lowest values: a winner there is no sign that a range was too narrow.
-_FROM_THE_START = frozenset({"weight_decay", "n_layers", "dropout", "heads"})
+_FROM_THE_START = frozenset({"weight_decay", "n_layers", "dropout", "heads", "n_hops", "order"})
 
 
 def space_of(
@@ -95,6 +97,9 @@ def _fits(options: Options, name: str) -> bool:
     """Tell whether a constructor has an option of a name that means what it means elsewhere, as far as types tell."""
     if name not in options.defaults:
         return False
-    usual: dict[str, type | tuple[type, ...]] = {"n_layers": int, "heads": int, "dropout": (int, float)}
+    usual: dict[str, type | tuple[type, ...]] = {
+        **dict.fromkeys(("n_layers", "heads", "n_hops", "order"), int),
+        "dropout": (int, float),
+    }
     value = options.defaults[name]
     return isinstance(value, usual.get(name, str)) and not isinstance(value, bool)

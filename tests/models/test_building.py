@@ -49,6 +49,10 @@ COUNTS: dict[str, Callable[[int, int, int], int]] = {
         _transformer(i, h, 4, is_joined=True) + _transformer(4 * h, o, 1, is_joined=False)
     ),
     "MLP": lambda i, h, o: _linear(i, h) + _linear(h, o),
+    # No width: one map of the features after the hops.
+    "SGC": lambda i, _, o: _linear(i, o),
+    # Two terms each, without a bias of their own.
+    "ChebNet": lambda i, h, o: 2 * i * h + h + 2 * h * o + o,
 }
 
 

@@ -11,7 +11,7 @@ import torch
 from gnz_track.errors import BadValue
 from gnz_track.kinds import Direction
 from gnz_track.models.building import Sizes, build, options_of
-from gnz_track.models.catalogue import MODELS, describe
+from gnz_track.models.catalogue import MODELS, describe, usual_models
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.tuning.default_spaces import ALL, borders_of, defaults_of, space_of
 from gnz_track.tuning.proposals import draw_of, propose
@@ -20,7 +20,12 @@ from gnz_track.tuning.terms import Budget, Terms
 from gnz_track.types import ModelRow, TaskType
 
 PROTOCOL = PROTOCOLS.get("graphnetz")
-PAIRS = [(row.name, task_type) for row in MODELS.rows() for task_type in row.task_types]
+PAIRS = [
+    (row.name, task_type) for row in MODELS.rows() for task_type in row.task_types if task_type in PROTOCOL.optimisers
+]
+USUAL = [row.name for row in usual_models()]
+# What a model may ask of its data, so that any can be built.
+SIZES: dict[str, Any] = {"in_channels": 3, "out_channels": 2, "edge_channels": 2, "n_graph_targets": 2}
 TRAINING = {"lr", "weight_decay", "batch_size", "hidden_channels"}
 
 
@@ -35,7 +40,10 @@ def test_default_lies_in_the_space_and_every_option_is_searched(name: str, task_
     usual = defaults_of(options_of(row), PROTOCOL, task_type)
     assert {key for key in space if not space[key].holds(usual[key])} == set()
     assert {"lr", "weight_decay", "hidden_channels"} <= set(space)
-    assert set(space) - TRAINING == set(options_of(row).names)
+    searched, options = set(space) - TRAINING, set(options_of(row).names)
+    assert searched <= options - set(row.options)
+    if name in [*USUAL, "SGC", "ChebNet"]:
+        assert searched | {"bias"} == options | {"bias"}
     assert ("batch_size" in space) == task_type.startswith("graph")
 
 
@@ -45,10 +53,12 @@ def test_every_proposal_can_be_built(name: str, task_type: TaskType) -> None:
     terms = Terms(space=space, direction=Direction.up, budget=Budget(trials=9), sampler="random", label=name)
     for number in range(4):
         values = propose(terms, draw_of(terms, [], number), 0, [], [])
-        options = {key: value for key, value in values.items() if key not in TRAINING}
+        options = {**row.options, **{key: value for key, value in values.items() if key not in TRAINING}}
         width: Any = values["hidden_channels"]
         torch.manual_seed(0)
-        build(row, task_type, Sizes(in_channels=3, hidden_channels=width, out_channels=2), options=options)
+        # Only links are predicted on one graph alone, of as many nodes as it has.
+        n_nodes = 9 if task_type is TaskType.link_pred else 0
+        build(row, task_type, Sizes(**SIZES, hidden_channels=width, n_nodes=n_nodes), options=options)
 
 
 def test_given_space_comes_before_what_is_usual_and_all_behind_a_name() -> None:
