@@ -27,7 +27,16 @@ from gnz_track.datasets.random_edges import complete_edges, connected_edges, ran
 from gnz_track.errors import BadValue
 from gnz_track.registry import Registry
 
-__all__ = ["ORIGINAL", "PERTURBATIONS", "Perturbation", "find_perturbation", "perturb", "perturb_together"]
+__all__ = [
+    "ORIGINAL",
+    "PERTURBATIONS",
+    "Perturbation",
+    "changes_edges",
+    "find_perturbation",
+    "form_of_features",
+    "perturb",
+    "perturb_together",
+]
 
 ORIGINAL = "original"
 GRAPH, FEATURES, NOTHING = "graph", "features", "nothing"
@@ -107,6 +116,27 @@ def perturb_together(
         counts = torch.tensor([piece.size(1) for piece in made])
         edge_index = torch.cat(made, dim=1)
     return x, edge_index, torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+
+
+def form_of_features(name: str, width: int, *, most_nodes: int, is_real: bool) -> tuple[int, bool]:
+    """Return how many features a node has under a perturbation, and whether they are real numbers.
+
+    One node is tried: the form depends on ``width`` and on the largest graph, and on nothing that is drawn.
+
+    >>> form_of_features("empty-features", 7, most_nodes=20, is_real=False)
+    (1, True)
+    """
+    make = find_perturbation(name).features
+    if make is None:
+        return width, is_real
+    node = torch.zeros(1, width, dtype=torch.float if is_real else torch.long)
+    made = make(node, 1, most_nodes, torch.Generator())
+    return made.size(1), made.is_floating_point()
+
+
+def changes_edges(name: str) -> bool:
+    """Tell whether a perturbation leaves other edges, of which no features are known."""
+    return find_perturbation(name).edges is not None
 
 
 def _join(x: Tensor, sizes: list[int], make: Features, generator: Generator) -> Tensor:

@@ -13,6 +13,7 @@ from torch import Tensor
 from gnz_track.datasets.encodings import parse_encoding
 from gnz_track.datasets.features import N_STRUCTURAL
 from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.datasets.perturbations import changes_edges, form_of_features
 from gnz_track.errors import SplitImpossible
 from gnz_track.models.sizes import Sizes
 from gnz_track.runs.model_inputs import Terms
@@ -27,10 +28,15 @@ def sizes_of(dataset: FrozenDataset, terms: Terms) -> Sizes:
     if about_task["out_channels"] < 1:
         raise SplitImpossible(dataset.name, terms.protocol.splits, f"it has no labels for {terms.task_type}")
     encoding = parse_encoding(terms.encoding)
+    width, vocabulary = dataset.n_features or _WIDTHS[terms.protocol.features](dataset), dataset.card.vocabularies
+    if terms.perturbation:
+        most = int(dataset.node_ptr.diff().max())
+        width, is_real = form_of_features(terms.perturbation, width, most_nodes=most, is_real=not vocabulary)
+        vocabulary = () if is_real else vocabulary
     return Sizes(
-        in_channels=dataset.n_features or _WIDTHS[terms.protocol.features](dataset),
+        in_channels=width,
         hidden_channels=terms.hidden_channels,
-        vocabulary=dataset.card.vocabularies,
+        vocabulary=vocabulary,
         n_encoding=0 if encoding is None else encoding.width(dataset.node_ptr),
         n_nodes=dataset.n_nodes if len(dataset) == 1 else 0,
         **about_task,
@@ -48,8 +54,10 @@ def _columns(tensor: Tensor | None, n_rows: int) -> int:
     return 0 if tensor is None or not n_rows else tensor.numel() // n_rows
 
 
-def _about_edges(dataset: FrozenDataset) -> dict[str, Any]:
+def _about_edges(dataset: FrozenDataset, terms: Terms) -> dict[str, Any]:
     """Return how many features the message edges have, and, where they are categories, how many of each."""
+    if terms.perturbation and changes_edges(terms.perturbation):
+        return {}
     features, field = dataset.tensors.get("edge_attr"), dataset.card.fields.get("edge_attr")
     if features is None or field is None or field.along != "edge" or not features.numel():
         return {}
@@ -60,13 +68,11 @@ def _about_edges(dataset: FrozenDataset) -> dict[str, Any]:
 
 
 def _of_nodes(dataset: FrozenDataset, terms: Terms) -> dict[str, Any]:
-    del terms
-    return {"out_channels": dataset.n_classes, **_about_edges(dataset)}
+    return {"out_channels": dataset.n_classes, **_about_edges(dataset, terms)}
 
 
 def _of_graph_numbers(dataset: FrozenDataset, terms: Terms) -> dict[str, Any]:
-    del terms
-    return {"out_channels": _columns(dataset.tensors.get("y"), len(dataset)), **_about_edges(dataset)}
+    return {"out_channels": _columns(dataset.tensors.get("y"), len(dataset)), **_about_edges(dataset, terms)}
 
 
 def _of_links(dataset: FrozenDataset, terms: Terms) -> dict[str, Any]:
@@ -75,22 +81,20 @@ def _of_links(dataset: FrozenDataset, terms: Terms) -> dict[str, Any]:
 
 
 def _of_labelled_edges(dataset: FrozenDataset, terms: Terms) -> dict[str, Any]:
-    del terms
     labels, features = dataset.tensors["edge_label"], dataset.tensors.get("edge_label_attr")
     return {
         "out_channels": max(int(labels.max()) + 1, 0) if labels.numel() else 0,
         "n_edge_features": _columns(features, labels.numel()),
         "is_directed": dataset.is_directed,
-        **_about_edges(dataset),
+        **_about_edges(dataset, terms),
     }
 
 
 def _of_two_levels(dataset: FrozenDataset, terms: Terms) -> dict[str, Any]:
-    del terms
     return {
         "out_channels": _columns(dataset.tensors.get("y"), dataset.n_nodes),
         "n_graph_targets": _columns(dataset.tensors.get("graph_y"), len(dataset)),
-        **_about_edges(dataset),
+        **_about_edges(dataset, terms),
     }
 
 
