@@ -72,7 +72,7 @@ def ls(  # noqa: PLR0913  (one parameter per flag)
     kind = _choose_kind({"--failed": failed, "--searches": searches, "--trials": trials}, sweep=sweep)
     address = parse_address(store)
     if not has_tables(address):
-        typer.echo(f"nothing in {address} yet; fill it with: gnz run", err=True)
+        typer.echo(f"nothing in {address} yet; fill it with: gnz run or gnz tune", err=True)
         return
     names = {"suite": suite, "task": task, "model": model, **({"sweep": sweep} if kind != SWEEPS else {})}
     PRINTERS[form](LISTS[kind](address, **names))

@@ -130,8 +130,9 @@ def _print_notes(plan: SearchPlan, found: Sequence[SearchRecord]) -> None:
             end = f"{border}={_short(record.best[border])} is at an end of its range"
             typer.echo(f"note: {name}: {end}; a better one may lie beyond", err=True)
         reasons = [trial.reason for trial in record.trials if trial.reason]
-        if reasons and not record.best:
-            typer.echo(f"note: {name}: all {len(record.trials)} trials failed: {reasons[0]}", err=True)
+        if reasons:
+            which = f"{len(reasons)} of" if record.best else "all"
+            typer.echo(f"note: {name}: {which} {len(record.trials)} trials failed: {reasons[0]}", err=True)
 
 
 def _number(value: float | None) -> str:

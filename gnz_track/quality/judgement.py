@@ -119,7 +119,8 @@ def _why_unknown(samples: Sequence[SampleRecord], scores: Scores, settings: Sett
     n_pairs = len(own) * (len(own) - 1) // 2
     fewest = min(len(sample.scores) for sample in own)
     least = smallest_p(fewest, fewest, settings, n_hypotheses=n_pairs)
-    if settings.test == "bootstrap" or least < settings.alpha:
+    # Asked of a bootstrap too: of so few scores its intervals are far too narrow, and of one they are a point.
+    if least < settings.alpha:
         return ""
     enough = next(
         (n for n in range(fewest, 200) if smallest_p(n, n, settings, n_hypotheses=n_pairs) < settings.alpha), 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from gnz_track.report.captions import count
 from gnz_track.report.search_cells import group_searches
 from gnz_track.report.search_facts import (
     RANDOM_SAMPLERS,
@@ -16,7 +17,7 @@ from gnz_track.report.search_facts import (
     ranks_by_budget,
     read_facts,
 )
-from gnz_track.report.tuned_models import TunedModel, compare_tuned
+from gnz_track.report.tuned_models import DEFAULT_WON, TunedModel, compare_tuned
 from gnz_track.stats.choices import Choices
 from gnz_track.stats.expected_best import BudgetRanks
 from gnz_track.store.search_record import SearchRecord
@@ -43,8 +44,10 @@ class SearchSummary:
         tested = [one for one in self.models if one.verdict]
         seconds = sum(one.seconds for one in self.models)
         said = f"of {len(self.models)} tuned models {n_up} are better than their default and {n_down} are worse"
-        rest = f"; {len(tested) - n_up - n_down} pairs are not told apart" if len(tested) > n_up + n_down else ""
-        return f"{said}{rest}; the searches took {write_seconds(seconds)} of training"
+        n_alike, n_kept = len(tested) - n_up - n_down, sum(one.note == DEFAULT_WON for one in self.models)
+        rest = f"; {count(n_alike, 'pair')} {'is' if n_alike == 1 else 'are'} not told apart" if n_alike else ""
+        kept = f"; for {count(n_kept, 'model')} {DEFAULT_WON}" if n_kept else ""
+        return f"{said}{rest}{kept}; the searches took {write_seconds(seconds)} of training"
 
 
 def summarise_searches(

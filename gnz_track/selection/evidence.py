@@ -61,10 +61,10 @@ def gather_evidence(address: Address, task_type: TaskType, *, features: str, hom
 def _too_little(task_type: TaskType, address: Address, n: int, missing: list[str] | None = None) -> BadValue:
     lost = f" (of {', '.join(missing)} the data are not here: gnz data get)" if missing else ""
     allowed = (
-        f"at least {FEWEST_GRAPHS} past tasks with {FEWEST_SETTINGS} settings or more each{lost}; "
+        f"at least {FEWEST_GRAPHS} past tasks of one metric, with {FEWEST_SETTINGS} settings or more each{lost}; "
         "nothing can be learnt from fewer"
     )
-    command = f"gnz run --task-type {task_type} --suite ten --seeds 0-2"
+    command = f"gnz run --task-type {task_type} --suite quick --seeds 0-2"
     return BadValue(f"number of {task_type} tasks to learn from in {address}", n, allowed, command=command)
 
 

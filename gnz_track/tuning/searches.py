@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gnz_track.datasets.frozen import open_frozen
-from gnz_track.errors import NothingToRun
+from gnz_track.errors import NothingToRun, UnknownName
 from gnz_track.models.building import options_of
+from gnz_track.models.catalogue import MODELS
 from gnz_track.runs.compatibility import Skipped
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.one import metric_of
 from gnz_track.runs.plan import Plan
-from gnz_track.tuning.default_spaces import defaults_of, space_of
+from gnz_track.tuning.default_spaces import ALL, defaults_of, space_of
 from gnz_track.tuning.settings import SearchSettings, Share
 from gnz_track.tuning.spaces import Space, Value
 from gnz_track.tuning.terms import Terms
 from gnz_track.tuning.validation import reason_against_search
 from gnz_track.types import Cell, Metric, ModelRow, Task
 
-__all__ = ["Search", "SearchPlan", "cells_of_trial", "changed", "plan_searches", "terms_of", "with_values"]
+__all__ = [
+    "Search",
+    "SearchPlan",
+    "cells_of_trial",
+    "changed",
+    "plan_searches",
+    "terms_of",
+    "with_values",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +79,7 @@ class SearchPlan:
 
 def plan_searches(plan: Plan, settings: SearchSettings, shares: Sequence[Share]) -> SearchPlan:
     """Return the searches of every (task, model) of a plan, whose cells have all seeds that are tuned on."""
+    _check_spaces(settings.spaces, (cell.model.name for cell in plan.cells))
     by_pair: dict[tuple[str, str], dict[int, Cell]] = {}
     for cell in plan.cells:
         by_pair.setdefault((cell.task.name, cell.model.name), {})[cell.seed] = cell
@@ -129,6 +139,14 @@ def with_values(cell: Cell, values: Mapping[str, Value], default: Mapping[str, V
 def changed(values: Mapping[str, Value], default: Mapping[str, Value]) -> dict[str, Value]:
     """Return the values that are not the default ones."""
     return {name: value for name, value in values.items() if name not in default or value != default[name]}
+
+
+def _check_spaces(spaces: Mapping[str, Space], models: Iterable[str]) -> None:
+    """Raise where a space is given for a model that nobody knows; a file may hold more models than are searched."""
+    known = [*dict.fromkeys((*models, *MODELS.names())), ALL]
+    for name in spaces:
+        if name not in known:
+            raise UnknownName("model among the search spaces", name, known, command="gnz models")
 
 
 def _shell(cell: Cell, settings: SearchSettings) -> Search:

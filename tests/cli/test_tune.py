@@ -68,6 +68,7 @@ def test_run_tunes_first_where_it_is_asked_to(gnz: Gnz, tmp_path: Path) -> None:
         (("--trials", "0"), "the budget of a search is 0; allowed: at least 1 trial. Try: --trials 30"),
         (("--space", "SPACE"), "a name in the search space of MLP is 'heads'; allowed: lr, weight_decay"),
         (("--space", "EMPTY"), "the file of spaces is "),
+        (("--space", "MISSPELT"), "unknown model among the search spaces 'GNC'; did you mean "),
         (("--sampler", "tpee"), "unknown sampler 'tpee'; did you mean 'tpe'?"),
         (("--sampler", "grid"), "in the space is 'a range'; allowed: a list of choices, for the sampler grid"),
         (("--tuning-seeds", "2-4"), "the tuning seeds is '2-4'; allowed: other seeds than those reported (0-2)"),
@@ -78,7 +79,12 @@ def test_run_tunes_first_where_it_is_asked_to(gnz: Gnz, tmp_path: Path) -> None:
 def test_mistake_is_one_line_and_nothing_is_written(gnz: Gnz, tmp_path: Path, flags: Any, message: str) -> None:
     (tmp_path / "space.yaml").write_text("all: {heads: [1, 2]}\n", "utf-8")
     (tmp_path / "empty.yaml").write_text("{}\n", "utf-8")
-    files = {"SPACE": str(tmp_path / "space.yaml"), "EMPTY": str(tmp_path / "empty.yaml")}
+    (tmp_path / "misspelt.yaml").write_text("GNC: {lr: [0.01]}\n", "utf-8")
+    files = {
+        "MISSPELT": str(tmp_path / "misspelt.yaml"),
+        "SPACE": str(tmp_path / "space.yaml"),
+        "EMPTY": str(tmp_path / "empty.yaml"),
+    }
     answer = gnz("tune", *SHORT, *(files.get(flag, flag) for flag in flags))
     assert (answer.code, answer.out) == (2, "")
     assert answer.err.startswith(f"error: {message}") or message in answer.err

@@ -158,6 +158,17 @@ def test_smaller_errors_are_better_and_a_bootstrap_tells_them_apart(record: Audi
     assert record.test == ""
 
 
+@pytest.mark.parametrize("metric", ["accuracy", "mae"])
+def test_few_scores_decide_nothing(metric: str) -> None:
+    kind = "graph_reg" if metric == "mae" else "graph_cls"
+    table = table_of({"original": 0.9, **dict.fromkeys(TRAINED_MODES[1:], 0.5)}, metric=metric)
+    few = table[table["seed"] < 2]
+    found = judged(audit_graphs(GRAPHS, QUICK, task="made_up", task_type=kind), few)
+    assert (found.performance, found.informative) == ("", {})
+    assert found.decision in {"undecided", "deprecate"}
+    assert any(note.startswith("with 2 scores each, no pair of 15 can be told apart") for note in found.notes)
+
+
 def test_versions_without_scores_are_named(record: AuditRecord) -> None:
     table = table_of({name: mean for name, mean in ALL_LOWER.items() if name != "complete-graph"})
     table.loc[table["task"].str.endswith("random-graph"), "status"] = "failed"
