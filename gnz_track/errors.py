@@ -6,8 +6,9 @@ allowed, and the next command to type, and it is built here, so that a caller pa
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
+
+from gnz_track.near_names import near_matches
 
 __all__ = [
     "BadExpression",
@@ -36,22 +37,11 @@ __all__ = [
     "TargetMissing",
     "UnknownName",
     "UnknownRun",
-    "near_matches",
 ]
 
 
 class GnzError(Exception):
     """Base of all errors with a message meant for the user; the command line prints it in one line."""
-
-
-def near_matches(name: str, known: Iterable[str], *, n: int = 3) -> list[str]:
-    """Return up to ``n`` known names that look like ``name``, best first, ignoring case.
-
-    >>> near_matches("graphsage", ["GCN", "GraphSAGE"])
-    ['GraphSAGE']
-    """
-    by_lower = {known_name.lower(): known_name for known_name in sorted(known)}
-    return [by_lower[match] for match in difflib.get_close_matches(name.lower(), by_lower, n=n, cutoff=0.5)]
 
 
 class UnknownName(GnzError):

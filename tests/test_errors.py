@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gnz_track import errors
-from gnz_track.errors import GnzError, near_matches
+from gnz_track.errors import GnzError
 
 NAMES = ["GCN", "GAT", "GraphSAGE"]
 
@@ -22,7 +22,7 @@ TEXTS: dict[str, tuple[GnzError, str]] = {
     ),
     "UnknownName, two near": (
         errors.UnknownName("model", "gxt", ["gat", "gut"]),
-        "unknown model 'gxt'; did you mean 'gut' or 'gat'?",
+        "unknown model 'gxt'; did you mean 'gat' or 'gut'?",
     ),
     "UnknownName, none known": (errors.UnknownName("model", "xyz", []), "unknown model 'xyz'; known: none"),
     "UnknownName, many known": (
@@ -200,9 +200,3 @@ def test_errors_carry_their_facts() -> None:
     assert (corrupted.expected, corrupted.found) == ("aa", "bb")
     assert errors.DataMissing("cora", [], command="x").dataset == "cora"
     assert errors.Diverged("loss", 1.0, 7).epoch == 7
-
-
-def test_near_matches_ignore_case_and_keep_the_known_spelling() -> None:
-    assert near_matches("GRAPHSAGE", NAMES) == ["GraphSAGE"]
-    assert near_matches("ga", NAMES, n=1) == ["GAT"]
-    assert near_matches("zzz", NAMES) == []

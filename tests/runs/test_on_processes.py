@@ -181,10 +181,12 @@ def test_no_cells_are_no_events() -> None:
 
 
 def _descendants(pid: int) -> list[int]:
+    """Return the nursery and the workers below a process; servers of ``multiprocessing`` are of other tests."""
     parents = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
-            parents[int(status.parent.name)] = int(status.read_text().rpartition(")")[2].split()[1])
+            if b"multiprocessing" not in (status.parent / "cmdline").read_bytes():
+                parents[int(status.parent.name)] = int(status.read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue
     children = [child for child, parent in parents.items() if parent == pid]
