@@ -8,7 +8,6 @@ from dataclasses import replace
 from gnz_track.datasets.own.own_tasks import task_from_dataset
 from gnz_track.errors import BadValue
 from gnz_track.models.catalogue import MODELS
-from gnz_track.models.space_rows import SPACE_ROWS
 from gnz_track.runs.plan import Place, Plan, make_plan
 from gnz_track.selection.graph_sources import OpenedGraph
 from gnz_track.selection.matrix import Setting
@@ -53,9 +52,8 @@ def plan_confirmation(
 
 
 def model_of(setting: Setting) -> ModelRow:
-    """Return the row of a setting's model: of the table, or of the published space."""
-    is_extra = setting.model in SPACE_ROWS and setting.model not in MODELS
-    return SPACE_ROWS[setting.model] if is_extra else MODELS.get(setting.model)
+    """Return the row of a setting's model."""
+    return MODELS.get(setting.model)
 
 
 def protocol_of(setting: Setting) -> Protocol:
