@@ -239,6 +239,7 @@ class CellResult:
 
     ``series`` maps ``train/loss``, ``val/<metric>`` and ``test/<metric>`` to one value per epoch; ``scores`` holds
     all test metrics at the selected epoch, ``score`` the one of the task. Epochs count from 0. Memory in MiB.
+    ``n_train`` and ``n_test`` are the examples in both parts of the split.
     """
 
     cell: Cell
@@ -257,6 +258,8 @@ class CellResult:
     peak_device_mib: float | None = None
     dataset_digest: str = ""
     split_digest: str = ""
+    n_train: int | None = None
+    n_test: int | None = None
     failure: Failure | None = None
 
     def __post_init__(self) -> None:

@@ -44,6 +44,11 @@ class LinkSplit:
         labels = {f"{name}/labels": getattr(self, name).labels for name in ("train", "val", "test")}
         return digest_of({"message_edges": self.message_edges, **pairs, **labels})
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many pairs are in training and in test."""
+        return self.train.labels.numel(), self.test.labels.numel()
+
 
 @dataclass(frozen=True, eq=False)
 class TriplePart:
@@ -71,6 +76,11 @@ class TripleSplit:
         fields = ("edge_index", "edge_type", "negatives")
         parts = {"train": self.train, "val": self.val, "test": self.test}
         return digest_of({f"{name}/{key}": getattr(part, key) for name, part in parts.items() for key in fields})
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many triples are in training and in test."""
+        return self.train.edge_type.numel(), self.test.edge_type.numel()
 
 
 def split_links(dataset: FrozenDataset, *, policy: str, seed: int) -> LinkSplit:

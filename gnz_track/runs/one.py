@@ -58,6 +58,8 @@ class _Facts:
     trained: Trained = field(default_factory=Trained)
     n_parameters: int | None = None
     split_digest: str = ""
+    n_train: int | None = None
+    n_test: int | None = None
     failure: Failure | None = None
 
 
@@ -84,6 +86,7 @@ def _run(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
     # Of the data, training has what the problem holds, and nothing else.
     del dataset
     facts.split_digest = problem.split_digest
+    facts.n_train, facts.n_test = problem.part_sizes
     # Parameters and dropout come from the global generators, reset here as the published protocol does; what else is
     # random (splits, batches, negatives) has a derived seed of its own.
     seed_everything(cell.seed)
@@ -198,5 +201,7 @@ def _result(cell: Cell, facts: _Facts, gauge: Gauge) -> CellResult:
         peak_device_mib=gauge.peak_device_mib,
         dataset_digest=cell.dataset_digest,
         split_digest=facts.split_digest,
+        n_train=facts.n_train,
+        n_test=facts.n_test,
         failure=facts.failure,
     )

@@ -36,12 +36,13 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """A task made concrete for one seed."""
+    """A task made concrete for one seed; ``part_sizes`` count the examples in training and in test."""
 
     objective: Objective
     scorers: Mapping[str, Scorer]
     sizes: Sizes
     split_digest: str
+    part_sizes: tuple[int, int]
 
 
 def graph_labels(dataset: FrozenDataset, terms: Terms) -> tuple[str, Tensor]:

@@ -53,6 +53,7 @@ def pose_graphs(dataset: FrozenDataset, terms: Terms) -> Problem:
         scorers={name: scorer(name, part) for name, part in held_out_parts(parts, terms)},
         sizes=sizes,
         split_digest=parts.digest,
+        part_sizes=parts.sizes,
     )
 
 
@@ -87,4 +88,5 @@ def pose_two_levels(dataset: FrozenDataset, terms: Terms) -> Problem:
         scorers={name: scorer(name, part) for name, part in held_out_parts(parts, terms)},
         sizes=sizes_of(dataset, terms),
         split_digest=parts.digest,
+        part_sizes=parts.sizes,
     )

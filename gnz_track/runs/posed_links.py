@@ -27,6 +27,7 @@ def pose_links(dataset: FrozenDataset, terms: Terms) -> Problem:
         scorers={name: LinkScorer(part.pairs.to(move), part.labels.to(move)) for name, part in scored(split, terms)},
         sizes=sizes_of(dataset, terms),
         split_digest=split.digest,
+        part_sizes=split.sizes,
     )
 
 
@@ -44,6 +45,7 @@ def pose_triples(dataset: FrozenDataset, terms: Terms) -> Problem:
         scorers={name: TripleScorer(triples[name], part.negatives[1].to(terms.device), known) for name, part in parts},
         sizes=sizes_of(dataset, terms),
         split_digest=split.digest,
+        part_sizes=split.sizes,
     )
 
 

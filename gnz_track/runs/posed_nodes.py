@@ -81,6 +81,7 @@ def _pose_whole(dataset: FrozenDataset, terms: Terms, labelled: _Labelled, data:
         },
         sizes=sizes,
         split_digest=parts.digest,
+        part_sizes=parts.sizes,
     )
 
 
@@ -108,4 +109,5 @@ def _pose_parts(dataset: FrozenDataset, terms: Terms, labelled: _Labelled, graph
         scorers={name: scorer(name, part) for name, part in held_out_parts(parts, terms)},
         sizes=sizes,
         split_digest=parts.digest,
+        part_sizes=parts.sizes,
     )

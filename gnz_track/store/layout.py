@@ -39,6 +39,8 @@ def tags_of(record: RunRecord) -> dict[str, str]:
         schema.SEARCH: record.search,
         schema.DATASET_DIGEST: record.dataset_digest,
         schema.SPLIT_DIGEST: record.split_digest,
+        schema.N_TRAIN: "" if record.n_train is None else str(record.n_train),
+        schema.N_TEST: "" if record.n_test is None else str(record.n_test),
         schema.ENV_DEVICE: record.device,
         schema.ERROR: error_text(record),
         schema.NOT_FINITE: ", ".join(record.not_finite)[: schema.MOST_ERROR_CHARACTERS],

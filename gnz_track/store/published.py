@@ -38,9 +38,9 @@ def read_published(address: Address, sweep: str, *, by_sql: bool) -> pd.DataFram
         if file is None or digest_of(file) != digest:
             return None
         try:
-            return load_table(file)
+            return load_table(file, is_of_now=True)
         except BadValue:
-            # Another version wrote it, with other columns: the runs themselves are asked.
+            # Another version wrote it, with other columns: the runs themselves are asked, which may tell more.
             return None
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import pandas as pd
 
 from gnz_track.store import layout, schema
-from gnz_track.store.results import COLUMNS, FINAL, PARAM, TAG, make_table
+from gnz_track.store.results import COLUMNS, make_table, row_of
 from gnz_track.store.run_record import RunRecord
 
 __all__ = ["table_of_records"]
@@ -23,12 +23,10 @@ def table_of_records(records: Iterable[tuple[str, RunRecord]]) -> pd.DataFrame:
 
 
 def _row(run_id: str, record: RunRecord) -> dict[str, object]:
-    tags, metrics = layout.tags_of(record), layout.final_metrics(record)
-    of_run: dict[str, object] = {
-        "run_id": run_id,
-        "status": str(record.status),
-        "start_time": record.started_at,
-        "score": metrics.get(tags.get(schema.SCORE_KEY, "")),
-    }
-    places: dict[str, Mapping[str, object]] = {TAG: tags, FINAL: metrics, PARAM: layout.params_of(record)}
-    return {name: places.get(place, of_run).get(key) for name, (place, key, _) in COLUMNS.items()}
+    return row_of(
+        {"run_id": run_id, "status": str(record.status), "start_time": record.started_at},
+        tags=layout.tags_of(record),
+        metrics=layout.final_metrics(record),
+        params=layout.params_of(record),
+        last_epochs={schema.curve_key(name): points[-1][0] for name, points in record.curves.items() if points},
+    )

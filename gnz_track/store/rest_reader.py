@@ -10,7 +10,7 @@ import pandas as pd
 from gnz_track.store import schema
 from gnz_track.store.address import Address
 from gnz_track.store.connection import connect, disconnect, says_in_one_line
-from gnz_track.store.results import COLUMNS, FINAL, PARAM, TAG, make_table
+from gnz_track.store.results import COLUMNS, make_table, row_of
 from gnz_track.store.run_filter import RunFilter
 
 __all__ = ["experiments_named", "finished_by_rest", "has_deleted_runs", "pages", "read_by_rest", "sweep_run_by_rest"]
@@ -117,12 +117,11 @@ def _experiments(tracking: Any, wanted: RunFilter) -> list[str]:
 
 
 def _row(run: Any, states: Mapping[str, str]) -> dict[str, Any]:
-    tags, metrics = run.data.tags, run.data.metrics
-    of_run = {
-        "run_id": run.info.run_id,
-        "status": states[run.info.status],
-        "start_time": run.info.start_time,
-        "score": metrics.get(tags.get(schema.SCORE_KEY, "")),
-    }
-    places = {TAG: tags, FINAL: metrics, PARAM: run.data.params}
-    return {name: places.get(place, of_run).get(key) for name, (place, key, _) in COLUMNS.items()}
+    return row_of(
+        {"run_id": run.info.run_id, "status": states[run.info.status], "start_time": run.info.start_time},
+        tags=run.data.tags,
+        metrics=run.data.metrics,
+        params=run.data.params,
+        # The steps of metrics have no other public way out of a run.
+        last_epochs={metric.key: metric.step for metric in run.data.to_proto().metrics},
+    )

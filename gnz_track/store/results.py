@@ -7,7 +7,11 @@ run_id             the run in the store that every other value of the row comes 
 sweep .. model     names; ``hyperparameters`` is the JSON of what the cell changed, keys sorted, and ``search`` names
                    the search that chose them, empty where none did
 status             ``finished`` or ``failed``; only finished rows have a score
-score              the value of ``metric`` at ``selected_epoch``, better in ``direction``
+score              the value of ``metric`` at ``selected_epoch``, better in ``direction``; where the protocol asks for
+                   them, ``score_at_best_validation`` is that of the epoch which validation would have chosen, and
+                   ``score_on_training`` that of the training part
+n_train, n_test    examples in both parts of the split
+epochs             how many were allowed; ``n_epochs`` is how many were trained, whichever of them was selected
 start_time         in UTC, to the millisecond
 =================  ==========================================================================================
 
@@ -31,12 +35,13 @@ from gnz_track.errors import BadValue
 from gnz_track.store import schema
 from gnz_track.types import is_tuned
 
-__all__ = ["COLUMNS", "ResultsTensor", "empty_table", "load_table", "make_table", "tensor_of", "write_table"]
+__all__ = ["COLUMNS", "ResultsTensor", "empty_table", "load_table", "make_table", "row_of", "tensor_of", "write_table"]
 
 TEXT, REAL, WHOLE, TIME = "str", "float64", "Int64", "datetime64[ms, UTC]"
 
-# Column -> (where its value lies in a run, type). Everything that readers know of the layout stands here.
-RUN, TAG, FINAL, PARAM = "run", "tag", "metric", "param"
+# Column -> (where its value lies in a run, type). Everything that readers know of the layout stands here: BESIDE is a
+# final metric whose key is that of the score with an ending, COUNT the number of epochs that a curve reaches to.
+RUN, TAG, FINAL, PARAM, BESIDE, COUNT = "run", "tag", "metric", "param", "beside", "count"
 COLUMNS: dict[str, tuple[str, str, str]] = {
     "run_id": (RUN, "run_id", TEXT),
     "sweep": (TAG, schema.SWEEP, TEXT),
@@ -55,10 +60,15 @@ COLUMNS: dict[str, tuple[str, str, str]] = {
     "dataset": (TAG, schema.DATASET, TEXT),
     "dataset_digest": (TAG, schema.DATASET_DIGEST, TEXT),
     "split_digest": (TAG, schema.SPLIT_DIGEST, TEXT),
+    "n_train": (TAG, schema.N_TRAIN, WHOLE),
+    "n_test": (TAG, schema.N_TEST, WHOLE),
     "hyperparameters": (TAG, schema.HYPERPARAMETERS, TEXT),
     "search": (TAG, schema.SEARCH, TEXT),
     "epochs": (PARAM, "epochs", WHOLE),
+    "n_epochs": (COUNT, schema.curve_key(schema.EVERY_EPOCH), WHOLE),
     "selected_epoch": (FINAL, schema.SELECTED_EPOCH, WHOLE),
+    "score_at_best_validation": (BESIDE, schema.AT_BEST_VALIDATION, REAL),
+    "score_on_training": (BESIDE, schema.ON_TRAINING, REAL),
     "n_parameters": (FINAL, schema.N_PARAMETERS, WHOLE),
     "seconds": (FINAL, schema.SECONDS, REAL),
     "cpu_seconds": (FINAL, schema.CPU_SECONDS, REAL),
@@ -76,7 +86,7 @@ COLUMNS: dict[str, tuple[str, str, str]] = {
 TAG_COLUMNS = {key: column for column, (place, key, _) in COLUMNS.items() if place == TAG}
 METRIC_COLUMNS = {key: column for column, (place, key, _) in COLUMNS.items() if place == FINAL}
 # Columns that tables of earlier versions do not have.
-LATER = frozenset({"search"})
+LATER = frozenset({"search", "n_train", "n_test", "n_epochs", "score_at_best_validation", "score_on_training"})
 ORDER = ["suite", "task", "model", "hyperparameters", "protocol", "seed", "fingerprint", "run_id"]
 # MLflow's word for how a run ended -> ours. Runs in any other state are no results.
 STATUSES = {"FINISHED": "finished", "FAILED": "failed"}
@@ -105,6 +115,27 @@ def make_table(columns: Mapping[str, Any]) -> pd.DataFrame:
         values = columns.get(name)
         made[name] = _column(pd.Series([None] * n, dtype=object) if values is None else pd.Series(values), kind)
     return pd.DataFrame(made)
+
+
+def row_of(
+    of_run: Mapping[str, object],
+    *,
+    tags: Mapping[str, str],
+    metrics: Mapping[str, float],
+    params: Mapping[str, str],
+    last_epochs: Mapping[str, int],
+) -> dict[str, object]:
+    """Return the values of all columns of one run, each from where it lies; ``last_epochs`` are those of its curves."""
+    key = tags.get(schema.SCORE_KEY, "")
+    places: dict[str, Mapping[str, object]] = {
+        RUN: {**of_run, "score": metrics.get(key)},
+        TAG: tags,
+        FINAL: metrics,
+        PARAM: params,
+        BESIDE: {ending: metrics.get(key + ending) for ending in (schema.ON_TRAINING, schema.AT_BEST_VALIDATION)},
+        COUNT: {name: epoch + 1 for name, epoch in last_epochs.items()},
+    }
+    return {name: places[place].get(key) for name, (place, key, _) in COLUMNS.items()}
 
 
 def empty_table() -> pd.DataFrame:
@@ -141,13 +172,18 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
     unfinished.replace(path)
 
 
-def load_table(path: Path) -> pd.DataFrame:
-    """Return the table that :func:`write_table` wrote."""
+def load_table(path: Path, *, is_of_now: bool = False) -> pd.DataFrame:
+    """Return the table that :func:`write_table` wrote.
+
+    What a table of an earlier version does not have is missing everywhere, or refused where it has to be one
+    ``is_of_now``.
+    """
     import pyarrow.parquet as pq
 
     # One thread: small tables gain nothing by more, and cells may be training beside.
     found = pq.read_table(path, use_threads=False)
-    missing = [name for name in COLUMNS if name not in found.column_names and name not in LATER]
+    later = frozenset[str]() if is_of_now else LATER
+    missing = [name for name in COLUMNS if name not in found.column_names and name not in later]
     if missing:
         allowed = f"a table that has {', '.join(missing)}"
         raise BadValue("columns of a results table", ", ".join(found.column_names), allowed)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gnz_track.errors import BadValue
-from gnz_track.records import freeze_mappings, to_json
+from gnz_track.records import freeze_mappings, later, to_json
 from gnz_track.store import schema
 from gnz_track.store.cell_book import digest_of_book
 from gnz_track.store.curves import Curve, thin_all
@@ -53,7 +53,8 @@ class RunRecord:
 
     ``params`` are all hyperparameters, the protocol's included, as the store shows them; values that it cannot hold
     are in ``long_params``. ``hyperparameters`` is the JSON of what this cell changed; ``book`` the digest of the book
-    that holds the cell itself, ``search`` the name of the search that chose what it changed.
+    that holds the cell itself, ``search`` the name of the search that chose what it changed. ``n_train`` and ``n_test``
+    are the examples in both parts of the split.
     """
 
     sweep: str
@@ -101,6 +102,8 @@ class RunRecord:
     source_name: str = "gnz"
     book: str = ""
     search: str = ""
+    n_train: int | None = later(None)
+    n_test: int | None = later(None)
 
     def __post_init__(self) -> None:
         freeze_mappings(self, "params", "long_params", "scores", "validation", "curves", "environment_tags")
@@ -156,6 +159,8 @@ def record_of(
         selected_epoch=None if failure else result.selected_epoch,
         dataset_digest=result.dataset_digest or cell.dataset_digest,
         split_digest=result.split_digest,
+        n_train=result.n_train,
+        n_test=result.n_test,
         failure=failure,
         cell=to_json(cell) if failure else "",
         search=search,

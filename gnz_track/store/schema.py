@@ -53,6 +53,8 @@ FINGERPRINT = "gnz.fingerprint"
 SEARCH = "gnz.search"
 DATASET_DIGEST = "gnz.data.digest"
 SPLIT_DIGEST = "gnz.split.digest"
+# Examples in the training and in the test part: what tests for overlapping splits ask.
+N_TRAIN, N_TEST = "gnz.split.train", "gnz.split.test"
 VERSION = "gnz.version"
 HOST = "gnz.host"
 OWNER = "gnz.owner"
@@ -96,6 +98,10 @@ AUDIT, AUDIT_EXPERIMENT, DECISION, AUDIT_FILE = "audit", "gnz/audits", "gnz.audi
 # Final metrics, each logged once at step 0, so that what the interface calls "latest" is the selected epoch's value.
 TEST_PREFIX, VALIDATION_PREFIX, CURVE_PREFIX = "test/", "val/", "curve/"
 SELECTED_EPOCH = "selected_epoch"
+# What protocols score beside the selected epoch: the key of the score, and one of these behind it.
+ON_TRAINING, AT_BEST_VALIDATION = "_on_training", "_at_best_validation"
+# The curve that has a value for every epoch that was trained, the last one always kept.
+EVERY_EPOCH = "train/loss"
 # The interface sorts its charts by name: what a cell cost comes after its curves and scores.
 SECONDS = "usage/seconds"
 CPU_SECONDS = "usage/cpu_seconds"

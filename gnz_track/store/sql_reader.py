@@ -18,7 +18,7 @@ from gnz_track.errors import StoreUnusable
 from gnz_track.store import schema
 from gnz_track.store.address import SQLITE, Address, check_place
 from gnz_track.store.connection import SECONDS_TO_ANSWER, says_in_one_line
-from gnz_track.store.results import COLUMNS, FINAL, PARAM, TAG, make_table
+from gnz_track.store.results import BESIDE, COLUMNS, COUNT, FINAL, PARAM, TAG, make_table
 from gnz_track.store.run_filter import RunFilter
 
 __all__ = [
@@ -125,15 +125,18 @@ def _table_query(wanted: RunFilter, columns: Collection[str]) -> tuple[str, dict
         values["experiment"] = wanted.experiment
         conditions.append("e.name = :experiment")
     chosen = []
+    joins += _SCORE_JOINS
     for n, name in enumerate(columns):
         place, key, _ = COLUMNS[name]
         if place not in _TABLES:
             chosen.append(_OF_RUN[name])
             continue
+        table, wanted_key, value = _TABLES[place]
         values[f"c{n}_key"] = key
-        joins.append(f"LEFT JOIN {_TABLES[place]} c{n} ON c{n}.run_uuid = r.run_uuid AND c{n}.key = :c{n}_key")
-        chosen.append(f"c{n}.value")
-    joins += _SCORE_JOINS
+        joins.append(
+            f"LEFT JOIN {table} c{n} ON c{n}.run_uuid = r.run_uuid AND c{n}.key = {wanted_key.format(f':c{n}_key')}"
+        )
+        chosen.append(f"c{n}.{value}")
     values["score_key"] = schema.SCORE_KEY
     conditions.append(f"r.status IN ({', '.join(repr(status) for status in wanted.statuses)})")
     what, tables = ", ".join(chosen), " ".join([RUNS, *joins])
@@ -141,7 +144,14 @@ def _table_query(wanted: RunFilter, columns: Collection[str]) -> tuple[str, dict
     return f"SELECT {what} {tables} WHERE {' AND '.join(conditions)}", values
 
 
-_TABLES = {TAG: "tags", FINAL: "latest_metrics", PARAM: "params"}
+# Place of a column -> the table, the key that is looked up in it, and what is taken of its row.
+_TABLES = {
+    TAG: ("tags", "{}", "value"),
+    FINAL: ("latest_metrics", "{}", "value"),
+    PARAM: ("params", "{}", "value"),
+    BESIDE: ("latest_metrics", "s.value || {}", "value"),
+    COUNT: ("latest_metrics", "{}", "step + 1"),
+}
 _OF_RUN = {"run_id": "r.run_uuid", "status": "r.status", "start_time": "r.start_time", "score": "score.value"}
 _SCORE_JOINS = [
     "LEFT JOIN tags s ON s.run_uuid = r.run_uuid AND s.key = :score_key",
