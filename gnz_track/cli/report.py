@@ -30,7 +30,9 @@ EXAMPLES = """
   gnz report --parquet mine.parquet --merge theirs.parquet --merge SWEEP --posthoc nemenyi
 """
 MERGE = "Add the runs of another sweep, or of a parquet file, as far as they are comparable; repeat."
+SIZES = "For nadeau_bengio: examples in training and test, as 150,19; default: those of the runs."
 PUBLISH = "Copy the report into the sweep's run, where MLflow's user interface shows it."
+TRAINING = "Print what was trained too: parameters, scores of both parts, epochs, time, memory, places."
 MOST_SHOWN = 10
 
 
@@ -71,7 +73,8 @@ def report(  # noqa: PLR0913  (one parameter per flag)
     test: Annotated[
         str, typer.Option(help="Within tasks: t, wilcoxon, sign_flip, nadeau_bengio, anytime or fixed_looks.")
     ] = "t",
-    split_sizes: Annotated[str, typer.Option(help="For nadeau_bengio: examples in training and test, as 150,19.")] = "",
+    split_sizes: Annotated[str, typer.Option(help=SIZES)] = "",
+    training: Annotated[bool, typer.Option("--training", help=TRAINING)] = False,
     store: Store = "",
     ui: Annotated[str, typer.Option(help="Address of MLflow's user interface, for links to runs.")] = "",
     publish: Annotated[bool, typer.Option("--publish", help=PUBLISH)] = False,
@@ -98,7 +101,7 @@ def report(  # noqa: PLR0913  (one parameter per flag)
         raise BadValue("--publish", "several sweeps", "a report of one sweep", command="--sweep NAME --publish")
     target = out or Path("reports") / _folder_name(name or (parquet.stem if parquet else suite) or "report")
     bundle = write_bundle(found, target, ui=ui or ("" if address.is_database else address.masked))
-    _print(found, bundle)
+    _print(found, bundle, has_training=training)
     if publish:
         _publish(bundle, address, name)
     if opens:
@@ -201,13 +204,15 @@ def _folder_name(name: str) -> str:
     return re.sub(r"[^\w.\-]+", "_", name).strip("._")[:80] or "report"
 
 
-def _print(report: BenchmarkReport, bundle: Bundle) -> None:
+def _print(report: BenchmarkReport, bundle: Bundle, *, has_training: bool) -> None:
     typer.echo(str(report.comparison))
     summary = report.search_summary
     if summary is not None:
         from gnz_track.report.search_tables import write_searches_text
 
         typer.echo(f"\nSearches\n{write_searches_text(summary)}")
+    if has_training:
+        _print_training(report)
     left = report.not_merged
     if left:
         typer.echo(f"{len(left)} rows are not part of it, because they cannot be compared:")
@@ -219,6 +224,15 @@ def _print(report: BenchmarkReport, bundle: Bundle) -> None:
     typer.echo(f"files    {len(bundle.files)} in {bundle.folder}")
     if report.config.get("sweep"):
         typer.echo(f"sweep    {report.config['sweep']}")
+
+
+def _print_training(report: BenchmarkReport) -> None:
+    from gnz_track.report.training_facts import training_facts
+    from gnz_track.report.training_tables import write_training_text
+
+    facts = training_facts(report.comparison, report.table)
+    said = "the table tells nothing of it but scores" if facts is None else write_training_text(facts).rstrip()
+    typer.echo(f"\nWhat was trained\n{said}")
 
 
 def _publish(bundle: Bundle, address: Address, sweep: str) -> None:

@@ -13,6 +13,8 @@ from gnz_track.report.page_figures import FigureSet, draw_figures
 from gnz_track.report.search_summary import SearchSummary
 from gnz_track.report.search_tables import save_searches, write_searches_latex
 from gnz_track.report.text_tables import save_scores, save_verdicts
+from gnz_track.report.training_facts import TrainingFacts, training_facts
+from gnz_track.report.training_tables import save_training, write_training_latex
 from gnz_track.stats.comparison import Comparison
 from gnz_track.store import schema
 from gnz_track.store.results import write_table
@@ -46,6 +48,8 @@ def write_bundle(report: Reported, folder: str | Path, *, ui: str = "", figures:
     # First what may fail, so that no page stands over files that are not there.
     files = [*_write_figures(drawn, place / FIGURES), *_write_tables(report.comparison, place / TABLES)]
     files += [] if summary is None else _write_searches(summary, place / TABLES)
+    trained = training_facts(report.comparison, report.table)
+    files += [] if trained is None else _write_training(trained, place / TABLES)
     results = place / schema.TABLE_FILE
     write_table(report.table, results)
     page = write_page(report, place / PAGE, ui=ui, figures=drawn)
@@ -93,6 +97,14 @@ def _write_searches(summary: SearchSummary, folder: Path) -> list[Path]:
         (folder / name).write_text(text, encoding="utf-8", errors="replace")
         files.append(folder / name)
     return files
+
+
+def _write_training(facts: TrainingFacts, folder: Path) -> list[Path]:
+    """Write what was trained: size, scores of both parts, effort."""
+    files = [save_training(facts, folder / f"training.{kind}") for kind in TABLE_FORMATS]
+    text = folder / "training.tex"
+    text.write_text(write_training_latex(facts), encoding="utf-8", errors="replace")
+    return [*files, text]
 
 
 def _write_tables(comparison: Comparison, folder: Path) -> list[Path]:

@@ -25,6 +25,8 @@ from gnz_track.report.provenance import collect_facts, datasets_of, write_comman
 from gnz_track.report.quality_page import view_audits, warn_of_versions
 from gnz_track.report.search_page import make_search_section
 from gnz_track.report.search_summary import SearchSummary
+from gnz_track.report.training_facts import training_facts
+from gnz_track.report.training_tables import make_training_section
 from gnz_track.stats.comparison import Comparison
 from gnz_track.stats.comparison_text import write_across
 
@@ -99,6 +101,7 @@ def render_page(report: Reported, *, ui: str = "", title: str = "", figures: Fig
             title=clean_name(name)[:MOST_TITLE],
             figures=drawn,
             searches=make_search_section(report.search_summary),
+            training=make_training_section(training_facts(comparison, table)),
             data=data,
             audits=audits,
             versions=versions,

@@ -9,10 +9,13 @@ from typing import Any, Unpack
 
 import pandas as pd
 
+from gnz_track.errors import NothingToCompare
 from gnz_track.report.choice_names import level_of
 from gnz_track.report.latex_tables import LatexLook, LatexOptions, write_scores_latex, write_verdicts_latex
 from gnz_track.report.published_frames import equivalence_frame, pairwise_frame, power_frame
 from gnz_track.report.published_ranks import Weights, describe_stability, friedman_facts, rank_frame, weigh_ranks
+from gnz_track.report.training_facts import training_facts, training_frame
+from gnz_track.report.training_tables import write_training_latex
 from gnz_track.stats.comparison import Comparison
 
 __all__ = ["ReportStatistics", "write_text"]
@@ -22,6 +25,8 @@ TARGETS = (0.02, 0.01, 0.005)
 
 class ReportStatistics(abc.ABC):
     """What can be read of a report's comparison; nothing is computed here that the comparison does."""
+
+    table: pd.DataFrame
 
     @abc.abstractmethod
     def compare(self, **choices: Any) -> Comparison:
@@ -67,6 +72,28 @@ class ReportStatistics(abc.ABC):
     def rank_stability(self, *, n_boot: int = 10_000, alpha: float = 0.05, seed: int = 0) -> dict[str, Any]:
         """Return how much the order of the models depends on which tasks were run."""
         return describe_stability(self.compare(alpha=alpha), n_boot=n_boot, seed=seed)
+
+    def training(self, alpha: float = 0.05, method: str | None = None) -> pd.DataFrame:
+        """Return a row per (task, model), best first: size, scores of both parts, effort, and the place.
+
+        Models that the adjusted paired test does not tell apart share a place.
+        """
+        return training_frame(self.compare(alpha=alpha, test=method), self.table)
+
+    def training_to_latex(
+        self,
+        path: str | Path,
+        *,
+        alpha: float = 0.05,
+        method: str | None = None,
+        caption: str | None = None,
+        label: str | None = None,
+    ) -> Path:
+        """Write the table of what was trained."""
+        facts = training_facts(self.compare(alpha=alpha, test=method), self.table)
+        if facts is None:
+            raise NothingToCompare("the table tells nothing of the training but scores")
+        return write_text(path, write_training_latex(facts, LatexLook(caption=caption, label=label)))
 
     def to_latex(
         self,

@@ -21,6 +21,7 @@ REFUSED_BY_TASK = ("epochs",)
 WARNED = ("version", "git_commit", "environment")
 # The largest of the compared models may have so many times the parameters of the smallest.
 LARGEST_RATIO = 1.1
+# What is shown of examples; the record has all of them.
 MOST_EXAMPLES = 4
 
 
@@ -34,11 +35,13 @@ class Finding:
     examples: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        examples = f": {'; '.join(self.examples)}" if self.examples else ""
+        shown, n_more = self.examples[:MOST_EXAMPLES], len(self.examples) - MOST_EXAMPLES
+        more = f"; and {n_more} more" if n_more > 0 else ""
+        examples = f": {'; '.join(shown)}{more}" if shown else ""
         return f"{self.text}, on {_list(self.tasks)}{examples}"
 
 
-def check_admission(layout: Sequence[TaskCells], *, test: str) -> tuple[Finding, ...]:
+def check_admission(layout: Sequence[TaskCells]) -> tuple[Finding, ...]:
     """Refuse cells that may not be compared, and return what is to be warned of."""
     protocols = [task.task for task in layout if _has_several_protocols(task)]
     for task in layout:
@@ -47,14 +50,6 @@ def check_admission(layout: Sequence[TaskCells], *, test: str) -> tuple[Finding,
     if protocols:
         text = "models were run under several protocols, which their labels name"
         found.append(Finding(column="protocol", tasks=tuple(protocols), text=text))
-    overlapping = tuple(task.task for task in layout if _draws_splits(task))
-    if overlapping and test != "nadeau_bengio":
-        text = (
-            "seeds draw different splits of the same data, which overlap: the plain tests reject too often if they are "
-            "to speak of other splits; choose the test nadeau_bengio, with the sizes of both parts "
-            "(gnz report --test nadeau_bengio --split-sizes 150,19)"
-        )
-        found.append(Finding(column="split_digest", tasks=overlapping, text=text))
     return tuple(found)
 
 
@@ -136,18 +131,13 @@ def _parameters(layout: Sequence[TaskCells]) -> Iterable[Finding]:
             f"models differ by more than {LARGEST_RATIO - 1:.0%} in parameters; a budget gives all of them the same "
             "(gnz run --protocol dwivedi-100k)"
         )
-        yield Finding(column="n_parameters", tasks=tuple(tasks), text=text, examples=tuple(examples)[:MOST_EXAMPLES])
+        yield Finding(column="n_parameters", tasks=tuple(tasks), text=text, examples=tuple(examples))
 
 
 def _size(model: ModelCells) -> float:
     """Return the parameters of a model on a task, the mean over its seeds; 0 where no cell tells."""
     told = [float(cell.facts["n_parameters"]) for cell in model.cells if "n_parameters" in cell.facts]
     return sum(told) / len(told) if told else 0.0
-
-
-def _draws_splits(task: TaskCells) -> bool:
-    cells = _scored(task)
-    return len(_kinds("dataset_digest", cells)) == 1 and len(_kinds("split_digest", cells)) > 1
 
 
 def _kinds(column: str, cells: Iterable[Cell]) -> dict[str, list[Cell]]:

@@ -40,8 +40,8 @@ COMPARED = (
 )
 # Optional columns that tell what a seed stands for, where runs of one seed differ in it.
 FACTORS = ("split_seed", "init_seed")
-# Optional columns that tell how large a model is.
-MEASURED = ("n_parameters",)
+# Optional columns that tell how large a model is, and both parts of the split.
+MEASURED = ("n_parameters", "n_train", "n_test")
 FACTS = (*COMPARED, *FACTORS, *MEASURED)
 OPTIONAL = ("run_id", "status", *FACTS)
 

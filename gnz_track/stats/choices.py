@@ -46,7 +46,8 @@ class Choices:
 
     ``margin`` (the largest advantage that does not matter) and ``resolution`` (the step of the metric) are in units of
     the metric, one number or a number by task or metric; ``rope`` is the same for the Bayesian answers, which are given
-    only with it. ``split_sizes`` (n_train, n_test) serve ``test="nadeau_bengio"``, where seeds draw overlapping splits.
+    only with it. ``split_sizes`` (n_train, n_test) serve ``test="nadeau_bengio"``, where seeds draw overlapping splits;
+    where they are not given, they are those that the results table tells.
     ``bounds`` (worst, best), one pair or a pair by task or metric, put all tasks on one scale; without them there are
     no aggregates. ``decimals`` is what scores will be printed with, so that the record can say whether ranks follow
     from the print.
@@ -88,9 +89,6 @@ class Choices:
                 _check_positive(name, value)
         if self.rope is not None and not (math.isfinite(self.rope) and self.rope >= 0):
             raise BadValue("rope", self.rope, "a number from 0 on, in units of the metric")
-        if self.test == "nadeau_bengio" and self.split_sizes is None:
-            allowed = "(examples in training, in test), one pair or a pair by task, for the test nadeau_bengio"
-            raise BadValue("split_sizes", None, allowed, command="--split-sizes 150,19 or split_sizes=(150, 19)")
         freeze_mappings(
             self, *(n for n in ("margin", "resolution", "split_sizes", "bounds") if _is_mapping(getattr(self, n)))
         )

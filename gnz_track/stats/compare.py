@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import gc
 import itertools
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,7 @@ import scipy
 from gnz_track import __version__
 from gnz_track.kinds import Direction
 from gnz_track.stats.across_tasks import compare_across
-from gnz_track.stats.admission import check_admission
+from gnz_track.stats.admission import Finding, check_admission
 from gnz_track.stats.attainability import Attainability, attainability
 from gnz_track.stats.cells import Frame, ModelCells, TaskCells, lay_out, read_cells
 from gnz_track.stats.choices import MISSING_POLICIES, Choices, choose, value_for
@@ -29,10 +30,14 @@ from gnz_track.stats.comparison import (
 from gnz_track.stats.families import first_factor
 from gnz_track.stats.intervals import intervals_of, iqm
 from gnz_track.stats.model_aggregates import aggregate_models, decompose_task
+from gnz_track.stats.overlap import draws_splits, recorded_sizes, write_overlap
 from gnz_track.stats.ranks import quantise_rows
-from gnz_track.stats.task_pairs import compare_pairs
+from gnz_track.stats.task_pairs import compare_pairs, count_lasting
 
 __all__ = ["compare"]
+
+# The test that knows of seeds which draw splits.
+FOR_OVERLAP = "nadeau_bengio"
 
 
 def compare(table: Frame, choices: Choices | None = None, **given: Any) -> Comparison:
@@ -51,9 +56,10 @@ def compare(table: Frame, choices: Choices | None = None, **given: Any) -> Compa
 def _compare(table: Frame, chosen: Choices) -> Comparison:
     cells = read_cells(table)
     layout = lay_out(cells)
-    findings = check_admission(layout, test=chosen.test)
+    findings = check_admission(layout)
     entrants = [(task, _entrants(task, chosen)) for task in layout]
     pairs, families = compare_pairs(entrants, chosen)
+    findings += _overlap(entrants, pairs, chosen)
     by_task = {task: tuple(group) for task, group in itertools.groupby(pairs, key=lambda pair: pair.task)}
     summaries = _summarise(layout, chosen)
     tasks = []
@@ -90,6 +96,29 @@ def _no_collector() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+def _overlap(
+    entrants: Sequence[tuple[TaskCells, tuple[ModelCells, ...]]], pairs: Sequence[PairComparison], chosen: Choices
+) -> tuple[Finding, ...]:
+    """Return a warning of seeds that draw splits, where a test was chosen that does not know of it.
+
+    The test stays the one that was chosen, and nothing is chosen by its outcome: the warning says what the other one
+    would leave of the differences that were found.
+    """
+    drawn = [(task, models) for task, models in entrants if draws_splits(task)]
+    if not drawn or chosen.test == FOR_OVERLAP:
+        return ()
+    tasks = [task for task, _ in drawn]
+    names = tuple(task.task for task in tasks)
+    counts = None
+    # A family over all tasks is adjusted as a whole.
+    if all(map(recorded_sizes, tasks)) and (chosen.family == "task" or len(drawn) == len(entrants)):
+        own = [pair for pair in pairs if pair.task in names]
+        other = dataclasses.replace(chosen, test=FOR_OVERLAP, split_sizes=None)
+        counts = (sum(pair.is_apart for pair in own), count_lasting(drawn, own, other))
+    text, examples = write_overlap(tasks, counts)
+    return (Finding(column="split_digest", tasks=names, text=text, examples=examples),)
 
 
 def _entrants(task: TaskCells, choices: Choices) -> tuple[ModelCells, ...]:

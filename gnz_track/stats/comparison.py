@@ -123,6 +123,11 @@ class PairComparison:
     verdict: Verdict
     note: str = ""
 
+    @property
+    def is_apart(self) -> bool:
+        """Whether the verdict tells which of the two is better, be it by more than the margin or not."""
+        return self.verdict in {Verdict.different, Verdict.trivial}
+
     def __str__(self) -> str:
         p = "no p" if self.p_adjusted is None else f"adjusted p = {self.p_adjusted:.4g}"
         flags = f"; {', '.join(self.flags.words)}" if self.flags.words else ""

@@ -10,7 +10,7 @@ from gnz_track.kinds import Direction
 from gnz_track.stats.cells import Frame
 from gnz_track.stats.comparison import Comparison
 
-__all__ = ["mean_costs", "pareto_front"]
+__all__ = ["costs_by_seed", "mean_costs", "pareto_front"]
 
 # (task, model) -> mean cost.
 Costs = Mapping[tuple[str, str], float]
@@ -37,7 +37,13 @@ def pareto_front(costs: Sequence[float], scores: Sequence[float], direction: Dir
 
 
 def mean_costs(comparison: Comparison, table: Frame, column: str) -> dict[tuple[str, str], float]:
-    """Return (task, model) -> mean of a column over the runs that the comparison counts; nothing where none has it.
+    """Return (task, model) -> mean of a column over the runs that the comparison counts; nothing where none has it."""
+    found = costs_by_seed(comparison, table, column)
+    return {key: math.fsum(values) / len(values) for key, values in found.items()}
+
+
+def costs_by_seed(comparison: Comparison, table: Frame, column: str) -> dict[tuple[str, str], tuple[float, ...]]:
+    """Return (task, model) -> values of a column, one for each run that the comparison counts and that has one.
 
     Runs are found by their id; in a table without ids by task, model and seed.
     """
@@ -53,9 +59,9 @@ def mean_costs(comparison: Comparison, table: Frame, column: str) -> dict[tuple[
             values = [
                 by_run.get((run,)) if run else by_place.get((task.task, cell.model, str(seed))) for run, seed in runs
             ]
-            known = [value for value in values if value is not None]
+            known = tuple(value for value in values if value is not None)
             if known:
-                found[task.task, cell.model] = math.fsum(known) / len(known)
+                found[task.task, cell.model] = known
     return found
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from gnz_track.errors import BadValue
 from gnz_track.stats.cells import ModelCells, TaskCells
-from gnz_track.stats.choices import Choices, value_for
+from gnz_track.stats.choices import Choices
 from gnz_track.stats.joins import SeedPairs, stack
+from gnz_track.stats.overlap import sizes_for
 from gnz_track.stats.paired import Outcome, PairedTest, nadeau_bengio_rows, unrunnable
 from gnz_track.stats.sequential import AnytimeTest, FixedLooks, look_at_every_seed, look_at_fixed_seeds
 from gnz_track.stats.sign_flip import sign_flip_rows
@@ -51,15 +51,13 @@ def _sign_flips(planned: Sequence[PlannedPair], choices: Choices) -> tuple[Paire
 
 
 def _nadeau_bengios(planned: Sequence[PlannedPair], choices: Choices) -> tuple[PairedTest, ...]:
-    sizes = [value_for(choices.split_sizes, pair.task.task, pair.task.metric) for pair in planned]
-    unknown = sorted({pair.task.task for pair, size in zip(planned, sizes, strict=True) if size is None})
-    if unknown:
-        raise BadValue("split_sizes", choices.split_sizes, f"(n_train, n_test) also for {', '.join(unknown)}")
+    tasks = {pair.task.task: pair.task for pair in planned}
+    sizes = dict(zip(tasks, sizes_for(list(tasks.values()), choices), strict=True))
 
     def test(part: Sequence[SeedPairs], size: tuple[int, int]) -> Iterable[PairedTest]:
         return nadeau_bengio_rows(part, n_train=size[0], n_test=size[1])
 
-    return tuple(compute_by([tuple(size) for size in sizes], [pair.joined for pair in planned], test))
+    return tuple(compute_by([sizes[pair.task.task] for pair in planned], [pair.joined for pair in planned], test))
 
 
 def _at_every_seed(planned: Sequence[PlannedPair], choices: Choices) -> tuple[PairedTest, ...]:

@@ -23,7 +23,7 @@ from gnz_track.stats.power import design_power, seeds_needed_rows
 from gnz_track.stats.signed_rank import wilcoxon_rows
 from gnz_track.stats.verdicts import EXACT_TESTS, judge
 
-__all__ = ["compare_pairs"]
+__all__ = ["compare_pairs", "count_lasting"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,6 +55,27 @@ def compare_pairs(
     return tuple(_pair(row, pair, columns, choices) for row, pair in enumerate(planned)), families
 
 
+def count_lasting(
+    layout: Sequence[tuple[TaskCells, Sequence[ModelCells]]], pairs: Sequence[PairComparison], choices: Choices
+) -> int:
+    """Return how many of the pairs that are told apart also are by another test, the one that ``choices`` name.
+
+    ``pairs`` are what :func:`compare_pairs` has returned of the same layout.
+    """
+    planned = [pair for task, models in layout for pair in _plan(task, models, choices)]
+    if not planned:
+        return 0
+    found = FURTHER_TESTS[choices.test](planned, choices)
+    adjusted = adjust_by_scope(
+        choices.test, [(test.outcome, test.p) for test in found], _scopes(planned, choices), choices
+    )
+    return sum(pair.is_apart and rejected for pair, rejected in zip(pairs, adjusted.rejected, strict=True))
+
+
+def _scopes(planned: Sequence[PlannedPair], choices: Choices) -> list[str]:
+    return [pair.task.task if choices.family == "task" else "" for pair in planned]
+
+
 def _plan(task: TaskCells, models: Sequence[ModelCells], choices: Choices) -> list[PlannedPair]:
     couples = list(itertools.combinations(models, 2))
     scores = {model.label: model.scores for model in models}
@@ -71,7 +92,7 @@ def _plan(task: TaskCells, models: Sequence[ModelCells], choices: Choices) -> li
 
 def _compute(planned: Sequence[PlannedPair], choices: Choices) -> Columns:
     pairs = ManyPairs(pair.joined for pair in planned)
-    scopes = [pair.task.task if choices.family == "task" else "" for pair in planned]
+    scopes = _scopes(planned, choices)
     tests = {"t": paired_t_rows(pairs), "wilcoxon": wilcoxon_rows(pairs, zero_method=choices.zero_method)}
     if choices.test not in tests:
         tests[choices.test] = FURTHER_TESTS[choices.test](planned, choices)

@@ -1,0 +1,118 @@
+"""What was trained, as numbers: size, scores of both parts, effort, and a place that the paired verdicts back."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from gnz_track.stats.cells import Frame
+from gnz_track.stats.comparison import CellSummary, Comparison, TaskComparison
+from gnz_track.stats.pareto import costs_by_seed
+
+__all__ = ["PLACES", "TrainingFacts", "training_facts", "training_frame"]
+
+# Column of the results table -> column here, its mean over the seeds of a model, and whether its spread is told too.
+TOLD = {
+    "n_parameters": ("n_parameters", False),
+    "score_on_training": ("train_mean", True),
+    "score_at_best_validation": ("best_validation_mean", True),
+    "n_epochs": ("n_epochs", False),
+    "seconds_per_epoch": ("seconds_per_epoch", False),
+    "seconds": ("seconds", False),
+}
+# What memory is the peak of -> the column that holds it, the first one that a model has is told.
+MEMORY = {"the GPU": "peak_device_mib", "the process": "peak_rss_mib"}
+PLACES = {1: "first", 2: "second", 3: "third"}
+ALWAYS = ("task", "model", "metric", "direction", "n_seeds", "mean", "sd", "place")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TrainingFacts:
+    """A row per (task, model) in ``frame``, best first, and the sentences that belong under it."""
+
+    frame: pd.DataFrame
+    notes: tuple[str, ...]
+
+
+def training_facts(comparison: Comparison, table: Frame) -> TrainingFacts | None:
+    """Return what was trained; None where the table tells nothing of it but scores."""
+    frame = training_frame(comparison, table)
+    if set(frame.columns) <= set(ALWAYS):
+        return None
+    sizes = (str(found) for found in comparison.findings if found.column == "n_parameters")
+    return TrainingFacts(frame=frame, notes=(*_notes(frame), *sizes))
+
+
+def training_frame(comparison: Comparison, table: Frame) -> pd.DataFrame:
+    """Return a row per (task, model), best first: parameters, scores, what training took, and the place.
+
+    A model has one place for every model that is told to be better than it, and one more: what the adjusted paired test
+    does not tell apart shares a place. ``n_epochs`` counts all that were trained. Columns of which the table tells
+    nothing are left out.
+    """
+    costs = _costs(comparison, table)
+    rows: list[dict[str, Any]] = []
+    for task in comparison.tasks:
+        for cell in _best_first(task):
+            told = {name: found.get((task.task, cell.model)) for name, found in costs.items()}
+            known = {"n_seeds": cell.n_finished, "mean": cell.mean, "sd": cell.sd}
+            names = {"task": task.task, "model": cell.model, "metric": task.metric, "direction": str(task.direction)}
+            rows.append({**names, **known, **told, "place": PLACES.get(_place(task, cell.model), "")})
+    frame = pd.DataFrame(rows)
+    empty = [name for name in frame.columns if name not in ALWAYS and frame[name].isna().all()]
+    return frame.drop(columns=empty)
+
+
+def _costs(comparison: Comparison, table: Frame) -> dict[str, Mapping[tuple[str, str], Any]]:
+    """Return column here -> (task, model) -> its value."""
+    known = {str(name) for name in table.columns}
+    found: dict[str, Mapping[tuple[str, str], Any]] = {}
+    for column, (name, has_spread) in TOLD.items():
+        if column not in known:
+            continue
+        by_seed = costs_by_seed(comparison, table, column)
+        found[name] = {key: statistics.fmean(values) for key, values in by_seed.items()}
+        if has_spread:
+            spread = {key: statistics.stdev(values) for key, values in by_seed.items() if len(values) > 1}
+            found[name.replace("_mean", "_sd")] = spread
+    memory: dict[tuple[str, str], tuple[float, str]] = {}
+    for of, column in MEMORY.items():
+        if column in known:
+            by_seed = costs_by_seed(comparison, table, column)
+            memory = {key: (statistics.fmean(values), of) for key, values in by_seed.items()} | memory
+    found["memory_mib"] = {key: mib for key, (mib, _) in memory.items()}
+    found["memory_of"] = {key: of for key, (_, of) in memory.items()}
+    return found
+
+
+def _notes(frame: pd.DataFrame) -> Iterator[str]:
+    yield "scores: mean \u00b1 standard deviation over seeds; epochs, times and memory: means over seeds"
+    if "train_mean" in frame:
+        yield "train: the score on the training part at the selected epoch"
+    if "best_validation_mean" in frame:
+        yield "at best val.: the test score at the epoch that validation would have chosen, beside the one reported"
+    if "memory_of" in frame:
+        yield f"MiB: the most memory at once, of {' or of '.join(sorted(set(frame['memory_of'].dropna())))}"
+    if (frame["place"] != "").any():
+        yield (
+            "place: one for every model that the adjusted paired test tells to be better, and one more, so that models "
+            "which it does not tell apart share a place"
+        )
+
+
+def _best_first(task: TaskComparison) -> list[CellSummary]:
+    sign = -1.0 if task.direction == "up" else 1.0
+    return sorted(task.cells, key=lambda cell: (cell.mean is None, sign * (cell.mean or 0.0), cell.model))
+
+
+def _place(task: TaskComparison, model: str) -> int:
+    """Return 1 and one more for each model that a verdict tells to be better; 0 where no pair of it was tested."""
+    own = [pair for pair in task.pairs if model in {pair.first, pair.second} and pair.p is not None]
+    if not own:
+        return 0
+    # Advantages are positive where the first is better.
+    return 1 + sum(pair.is_apart and ((pair.effects.mean.mean or 0.0) < 0) is (model == pair.first) for pair in own)

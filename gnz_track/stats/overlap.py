@@ -1,0 +1,90 @@
+"""Seeds that draw different splits of the same data: how large the parts were, and what the right test would say.
+
+Splits of one dataset share examples, be they drawn at random or folds of a cross-validation, and so scores of seeds are
+correlated. The plain tests keep their size for a claim about these splits; for one about others they reject too often.
+Nadeau and Bengio (2003), Machine Learning 52.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from gnz_track.errors import BadValue
+from gnz_track.stats.cells import Cell, TaskCells
+from gnz_track.stats.choices import Choices, value_for
+
+__all__ = ["draws_splits", "recorded_sizes", "sizes_for", "write_overlap"]
+
+BY_HAND = "gnz report --test nadeau_bengio --split-sizes 150,19"
+RECORDED = "gnz report --test nadeau_bengio"
+
+
+def draws_splits(task: TaskCells) -> bool:
+    """Tell whether seeds stand for different splits of one dataset."""
+    return len(_values(task, "dataset_digest")) == 1 and len(_values(task, "split_digest")) > 1
+
+
+def recorded_sizes(task: TaskCells) -> tuple[int, int] | None:
+    """Return the examples in training and in test that the cells tell, the mean over seeds; None where none tells.
+
+    Folds differ by one example at most, random splits by none.
+    """
+    found: dict[int, tuple[float, float]] = {}
+    for cell in _cells(task):
+        if {"n_train", "n_test"} <= cell.facts.keys():
+            found.setdefault(cell.seed, (float(cell.facts["n_train"]), float(cell.facts["n_test"])))
+    if not found:
+        return None
+    n_train, n_test = (round(math.fsum(part) / len(found)) for part in zip(*found.values(), strict=True))
+    return n_train, n_test
+
+
+def sizes_for(tasks: Sequence[TaskCells], choices: Choices) -> list[tuple[int, int]]:
+    """Return the sizes of both parts on each task: those given by hand, and else those that the cells tell."""
+    given = [value_for(choices.split_sizes, task.task, task.metric) for task in tasks]
+    found = [tuple(size) if size else recorded_sizes(task) for size, task in zip(given, tasks, strict=True)]
+    unknown = sorted({task.task for task, size in zip(tasks, found, strict=True) if not size})
+    if unknown:
+        allowed = (
+            "(examples in training, in test), one pair or a pair by task, for the test nadeau_bengio on "
+            f"{', '.join(unknown)}, whose runs do not tell them"
+        )
+        raise BadValue(
+            "split_sizes", choices.split_sizes, allowed, command="--split-sizes 150,19 or split_sizes=(150, 19)"
+        )
+    return [size for size in found if size]
+
+
+def write_overlap(tasks: Sequence[TaskCells], counts: tuple[int, int] | None = None) -> tuple[str, tuple[str, ...]]:
+    """Return the sentence on tasks whose seeds draw splits, and by task how many splits its seeds share.
+
+    ``counts`` are the pairs that are told apart, and those of them that the test for such splits tells apart too.
+    """
+    command = RECORDED if all(map(recorded_sizes, tasks)) else BY_HAND
+    if counts is not None and counts[0]:
+        n_different, n_lasting = counts
+        differences = f"difference{'' if n_different == 1 else 's'} remain{'s' if n_lasting == 1 else ''}"
+        advice = f"by the test nadeau_bengio {n_lasting} of {n_different} {differences} ({command})"
+    else:
+        sizes = "" if command == RECORDED else ", with the sizes of both parts"
+        advice = f"choose the test nadeau_bengio{sizes} ({command})"
+    text = (
+        "seeds draw different splits of the same data, which overlap: the plain tests reject too often if they are to "
+        f"speak of other splits; {advice}"
+    )
+    return text, tuple(filter(None, map(_sharing, tasks)))
+
+
+def _sharing(task: TaskCells) -> str:
+    """Say how few splits the seeds of a task share, as those of a cross-validation that is repeated."""
+    n_splits, n_seeds = len(_values(task, "split_digest")), len({cell.seed for cell in _cells(task)})
+    return f"{task.task}: {n_seeds} seeds share {n_splits} splits" if n_splits < n_seeds else ""
+
+
+def _values(task: TaskCells, column: str) -> set[str]:
+    return {cell.facts[column] for cell in _cells(task) if column in cell.facts}
+
+
+def _cells(task: TaskCells) -> list[Cell]:
+    return [cell for model in task.models for cell in model.cells]
