@@ -35,3 +35,24 @@ def with_values(table: pd.DataFrame, column: str, values: Mapping[tuple[Any, ...
     before = changed[column].astype(object).tolist() if column in changed else [""] * len(changed)
     changed[column] = [values.get(key, old) for key, old in zip(known, before, strict=True)]
     return changed
+
+
+def trained_table(direction: str = "up") -> pd.DataFrame:
+    """Return a table in which A and B are level, C is behind both, and D behind all."""
+    rng, sign = np.random.default_rng(0), 1 if direction == "up" else -1
+    base = sign * 0.8 + rng.normal(0, 0.01, 8)
+    behind = [sign * shift + rng.normal(0, 0.01, 8) for shift in (0.1, 0.2)]
+    level = base + 0.01 * (-1.0) ** np.arange(8) + 1e-4 * np.arange(8)
+    scores = [[base, level, *(base - each for each in behind)]]
+    table = table_of(scores, models=("A", "B", "C", "D"), direction=direction)
+    seeds = table["seed"].to_numpy()
+    return table.assign(
+        n_parameters=np.where(table["model"] == "D", 120_000, 100_000),
+        seconds=10.0 + seeds,
+        seconds_per_epoch=0.5,
+        n_epochs=60 + seeds,
+        selected_epoch=54 + seeds,
+        score_on_training=0.9 + seeds / 100,
+        score_at_best_validation=table["score"] - 0.01,
+        peak_rss_mib=512.0,
+    )

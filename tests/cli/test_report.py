@@ -29,11 +29,22 @@ def test_everything_is_written_and_the_comparison_is_printed(gnz: Gnz, tmp_path:
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.startswith("3 models, 2 tasks, 2 to 3 seeds, 9 of 13 cells finished: ")
     assert f"page     {tmp_path / 'out' / 'report.html'}" in answer.out
+    assert "What was trained" not in answer.out
     files = {file.relative_to(tmp_path / "out").as_posix() for file in (tmp_path / "out").rglob("*.*")}
-    tables = {f"tables/{name}.{kind}" for name in ("scores", "pairs") for kind in ("csv", "md", "tex")}
+    tables = {f"tables/{name}.{kind}" for name in ("scores", "pairs", "training") for kind in ("csv", "md", "tex")}
     figures = {f"figures/forest_00.{kind}" for kind in ("svg", "pdf")}
     assert {"report.html", "results.parquet", "figures/learning_curves.svg", *tables, *figures} <= files
     assert all((tmp_path / "out" / file).stat().st_size for file in files)
+
+
+@pytest.mark.usefixtures("store_file")
+def test_what_was_trained_is_printed_and_sizes_of_splits_are_those_of_the_runs(gnz: Gnz, tmp_path: Path) -> None:
+    asked = ("--training", "--test", "nadeau_bengio")
+    answer = gnz("report", "--sweep", "first", "--out", str(tmp_path / "out"), *asked)
+    assert (answer.code, answer.err) == (0, "")
+    assert "Nadeau-Bengio t with holm" in answer.out
+    head = answer.out.split("What was trained\n")[1].splitlines()[0]
+    assert head.split()[:6] == ["task", "model", "#Param", "test", "seeds", "train"]
 
 
 @pytest.mark.usefixtures("store_file")

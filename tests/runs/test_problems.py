@@ -89,9 +89,9 @@ def test_sizes_are_those_of_the_data(any_world: Any, frozen: Freezer) -> None:
         assert (sizes.n_edge_features, sizes.is_directed) == of_edges.get(any_world.name, (0, False))
 
 
-def split_digest(world: Any, dataset: FrozenDataset, seed: int) -> str:
+def split_of(world: Any, dataset: FrozenDataset, seed: int) -> Any:
     if world.name == "triples":
-        return split_triples(dataset, seed=seed).digest
+        return split_triples(dataset, seed=seed)
     split = {
         "node_cls": split_nodes,
         "graph_cls": split_graphs,
@@ -100,16 +100,28 @@ def split_digest(world: Any, dataset: FrozenDataset, seed: int) -> str:
         "edge_cls": split_edges,
         "multi_task": split_graphs,
     }
-    return str(split[world.task_type](dataset, policy="published", seed=seed).digest)
+    return split[world.task_type](dataset, policy="published", seed=seed)
 
 
 def test_split_digest_is_that_of_the_split(any_world: Any, frozen: Freezer) -> None:
     digests = [pose_world(any_world, frozen, seed=seed).split_digest for seed in (0, 1)]
-    assert digests == [split_digest(any_world, frozen(any_world), seed) for seed in (0, 1)]
+    assert digests == [split_of(any_world, frozen(any_world), seed).digest for seed in (0, 1)]
     has_one_split = any_world.name == "graphs, published split" or (
         any_world.task_type == "node_cls" and "columns" not in any_world.name
     )
     assert (digests[0] == digests[1]) is has_one_split
+
+
+def test_sizes_of_parts_are_told(any_world: Any, frozen: Freezer) -> None:
+    split = split_of(any_world, frozen(any_world), 0)
+    counts = [
+        (part.labels if any_world.task_type == "link_pred" and hasattr(part, "labels") else part.edge_type).numel()
+        if any_world.task_type == "link_pred"
+        else part.numel()
+        for part in (split.train, split.test)
+    ]
+    assert pose_world(any_world, frozen).part_sizes == tuple(counts)
+    assert min(counts) > 0
 
 
 def test_seed_chooses_the_split_column(world: Worlds, frozen: Freezer) -> None:

@@ -40,6 +40,7 @@ def test_splits_that_seeds_draw_from_the_same_data_are_warned_of() -> None:
     (finding,) = compare(table).findings
     assert "different splits of the same data" in str(finding)
     assert finding.tasks == ("t00", "t01", "t02")
+    assert "--split-sizes 150,19" in str(finding)
     assert compare(table, test="nadeau_bengio", split_sizes=(90, 10)).findings == ()
 
 
@@ -259,6 +260,17 @@ def test_models_of_other_sizes_are_warned_of() -> None:
     assert found.tasks == ("t00",)
     assert found.examples == ("t00 A: 100,000", "t00 C: 111,000")
     assert "more than 10% in parameters" in str(found)
+
+
+def test_many_models_of_other_sizes_are_one_sentence() -> None:
+    table = table_of(np.arange(90.0).reshape(5, 6, 3)).assign(n_parameters=0)
+    table["n_parameters"] = 1000 * (1 + table["model"].str[1:].astype(int))
+    (found,) = [finding for finding in compare(table).findings if finding.column == "n_parameters"]
+    assert len(found.examples) == 10, "the record has all of them"
+    assert str(found).endswith(
+        "on t00, t01, t02, t03 and 1 more tasks: t00 m00: 1,000; t00 m05: 6,000; t01 m00: 1,000; t01 m05: 6,000; "
+        "and 6 more"
+    )
 
 
 def test_models_whose_size_is_not_told_are_not_warned_of() -> None:

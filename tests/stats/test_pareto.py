@@ -10,7 +10,7 @@ from score_tables import table_of
 
 from gnz_track.errors import BadValue
 from gnz_track.stats.compare import compare
-from gnz_track.stats.pareto import mean_costs, pareto_front
+from gnz_track.stats.pareto import costs_by_seed, mean_costs, pareto_front
 from gnz_track.types import Direction
 
 POINTS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=12)
@@ -43,6 +43,7 @@ def test_costs_are_those_of_the_scored_runs(*, has_ids: bool) -> None:
     if has_ids:
         table["run_id"] = [f"r{n}" for n in range(6)]
     assert mean_costs(compare(table), table, "seconds") == {("t00", "a"): 2.0, ("t00", "b"): 6.0}
+    assert costs_by_seed(compare(table), table, "seconds") == {("t00", "a"): (1.0, 3.0), ("t00", "b"): (5.0, 7.0)}
 
 
 def test_an_absent_column_is_refused() -> None:

@@ -30,7 +30,7 @@ def test_rows_are_those_of_all_readers(store: Store) -> None:
 
 def test_rows_of_odd_results_are_those_of_readers(store: Store) -> None:
     odd = {"score": float("nan"), "scores": {"accuracy": float("nan")}}
-    scores = {"accuracy": 1 / 3, "hits@10": 0.25}
+    scores = {"accuracy": 1 / 3, "hits@10": 0.25, "accuracy_on_training": 0.5}
     records = [
         finished(result_of(cell_of(seed=0), **odd)),
         finished(result_of(cell_of(seed=1), score=0.25, metric="hits@10", scores=scores)),
@@ -40,6 +40,7 @@ def test_rows_of_odd_results_are_those_of_readers(store: Store) -> None:
     same(one_row_per_cell(recorded), read_table(store.address))
     assert list(recorded["status"]) == ["failed", "finished", "finished"]
     assert list(recorded["score"])[1] == 0.25
+    assert recorded["score_on_training"].isna().all(), "nothing of the kind was scored"
 
 
 def test_record_that_waits_gives_the_row_that_it_will_have(store: Store) -> None:

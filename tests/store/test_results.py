@@ -107,6 +107,8 @@ def test_table_of_an_earlier_version_names_no_search(tmp_path: Path) -> None:
     write_table(table_of(*SIX), tmp_path / "now.parquet")
     pq.write_table(pq.read_table(tmp_path / "now.parquet").drop(["search"]), tmp_path / "before.parquet")
     pd.testing.assert_frame_equal(load_table(tmp_path / "before.parquet"), load_table(tmp_path / "now.parquet"))
+    with pytest.raises(BadValue, match="a table that has search"):
+        load_table(tmp_path / "before.parquet", is_of_now=True)
     pq.write_table(pq.read_table(tmp_path / "now.parquet").drop(["score"]), tmp_path / "other.parquet")
     with pytest.raises(BadValue, match="a table that has score"):
         load_table(tmp_path / "other.parquet")
