@@ -7,6 +7,7 @@ between the models of one task and seed, and never between seeds. What a table d
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ REFUSED_BY_TASK = ("epochs",)
 WARNED = ("version", "git_commit", "environment")
 # The largest of the compared models may have so many times the parameters of the smallest.
 LARGEST_RATIO = 1.1
+WIDTH = "hidden_channels"
 # What is shown of examples; the record has all of them.
 MOST_EXAMPLES = 4
 
@@ -102,12 +104,14 @@ def _differences(layout: Sequence[TaskCells]) -> Iterable[Finding]:
 def _hyperparameters(layout: Sequence[TaskCells]) -> Iterable[Finding]:
     """Return one finding where some models changed hyperparameters and others did not, or changed others.
 
-    What a search chose is left out: its budget is on record, beside the result.
+    What a search chose is left out: its budget is on record, beside the result. So are widths that give all models one
+    size, which nobody tuned.
     """
     tasks, examples = [], {}
     for task in layout:
         cells = [cell for cell in _scored(task) if not is_tuned(cell.model)]
-        kinds = {cell.facts.get("hyperparameters", "{}") for cell in cells}
+        is_level = len(_sizes(task)) > 1 and not _is_uneven(task)
+        kinds = {_changed(cell, but=WIDTH if is_level else "") for cell in cells}
         if len(kinds) > 1:
             tasks.append(task.task)
             examples.update({f"{cell.label}: {cell.facts.get('hyperparameters', '{}')}": cell for cell in cells})
@@ -121,8 +125,8 @@ def _parameters(layout: Sequence[TaskCells]) -> Iterable[Finding]:
     tasks: list[str] = []
     examples: dict[str, None] = {}
     for task in layout:
-        sizes = {model.label: _size(model) for model in task.models if _size(model)}
-        if sizes and max(sizes.values()) > LARGEST_RATIO * min(sizes.values()):
+        sizes = _sizes(task)
+        if _is_uneven(task):
             tasks.append(task.task)
             for label in (min(sizes, key=lambda name: sizes[name]), max(sizes, key=lambda name: sizes[name])):
                 examples[f"{task.task} {label}: {sizes[label]:,.0f}"] = None
@@ -132,6 +136,27 @@ def _parameters(layout: Sequence[TaskCells]) -> Iterable[Finding]:
             "(gnz run --protocol dwivedi-100k)"
         )
         yield Finding(column="n_parameters", tasks=tuple(tasks), text=text, examples=tuple(examples))
+
+
+def _sizes(task: TaskCells) -> dict[str, float]:
+    return {model.label: _size(model) for model in task.models if _size(model)}
+
+
+def _is_uneven(task: TaskCells) -> bool:
+    sizes = _sizes(task).values()
+    return bool(sizes) and max(sizes) > LARGEST_RATIO * min(sizes)
+
+
+def _changed(cell: Cell, *, but: str) -> str:
+    """Return the hyperparameters that a cell changed, but for one."""
+    text = cell.facts.get("hyperparameters", "{}")
+    try:
+        changed = json.loads(text)
+    except json.JSONDecodeError:
+        return text
+    if not but or not isinstance(changed, dict):
+        return text
+    return json.dumps({name: value for name, value in changed.items() if name != but}, sort_keys=True)
 
 
 def _size(model: ModelCells) -> float:

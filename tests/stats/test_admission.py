@@ -262,6 +262,16 @@ def test_models_of_other_sizes_are_warned_of() -> None:
     assert "more than 10% in parameters" in str(found)
 
 
+def test_widths_that_make_models_level_are_not_tuned() -> None:
+    table = TABLE.assign(hyperparameters=[f'{{"hidden_channels": {140 + int(name[1:])}}}' for name in TABLE["model"]])
+    assert columns_warned(compare(table.assign(n_parameters=100_000))) == []
+    assert columns_warned(compare(table)) == ["hyperparameters"], "nobody knows their sizes"
+    sizes = 100_000 * (1 + table["model"].str[1:].astype(int))
+    assert columns_warned(compare(table.assign(n_parameters=sizes))) == ["hyperparameters", "n_parameters"]
+    rates = with_values(table.assign(n_parameters=100_000), "hyperparameters", {("m01",): '{"lr": 0.1}'}, "model")
+    assert columns_warned(compare(rates)) == ["hyperparameters"]
+
+
 def test_many_models_of_other_sizes_are_one_sentence() -> None:
     table = table_of(np.arange(90.0).reshape(5, 6, 3)).assign(n_parameters=0)
     table["n_parameters"] = 1000 * (1 + table["model"].str[1:].astype(int))
