@@ -53,7 +53,7 @@ def test_runs_that_do_not_tell_need_sizes_by_hand() -> None:
 
 def test_the_warning_says_what_would_remain() -> None:
     # The first task has a difference of ten standard deviations, the second none that outlasts the correction.
-    table = pd.concat([_table(gap=0.1).query("task == 't00'"), _table(gap=0.011).query("task == 't01'")])
+    table = pd.concat([_table(gap=0.1).query("task == 't00'"), _table(gap=0.015).query("task == 't01'")])
     told = table.assign(n_train=90, n_test=30)
     plain, corrected = compare(told), compare(told, test="nadeau_bengio")
     apart = [pair.is_apart for pair in plain.pairs]
