@@ -32,8 +32,9 @@ def recorded_sizes(task: TaskCells) -> tuple[int, int] | None:
     """
     found: dict[int, tuple[float, float]] = {}
     for cell in _cells(task):
-        if {"n_train", "n_test"} <= cell.facts.keys():
-            found.setdefault(cell.seed, (float(cell.facts["n_train"]), float(cell.facts["n_test"])))
+        sizes = (_count(cell, "n_train"), _count(cell, "n_test"))
+        if min(sizes) >= 1:
+            found.setdefault(cell.seed, sizes)
     if not found:
         return None
     n_train, n_test = (round(math.fsum(part) / len(found)) for part in zip(*found.values(), strict=True))
@@ -80,6 +81,15 @@ def _sharing(task: TaskCells) -> str:
     """Say how few splits the seeds of a task share, as those of a cross-validation that is repeated."""
     n_splits, n_seeds = len(_values(task, "split_digest")), len({cell.seed for cell in _cells(task)})
     return f"{task.task}: {n_seeds} seeds share {n_splits} splits" if n_splits < n_seeds else ""
+
+
+def _count(cell: Cell, column: str) -> float:
+    """Return how many examples a cell tells, 0 where it tells no number."""
+    try:
+        count = float(cell.facts.get(column, "0"))
+    except ValueError:
+        return 0.0
+    return count if math.isfinite(count) else 0.0
 
 
 def _values(task: TaskCells, column: str) -> set[str]:

@@ -49,6 +49,9 @@ def test_runs_that_do_not_tell_need_sizes_by_hand() -> None:
     with pytest.raises(BadValue, match="on t01, whose runs"):
         compare(partly, test="nadeau_bengio")
     assert compare(partly, test="nadeau_bengio", split_sizes={"t01": (90, 30)}).findings == ()
+    for odd in (0, -3, "many", np.inf):
+        (finding,) = compare(table.assign(n_train=90, n_test=odd)).findings
+        assert "--split-sizes 150,19" in str(finding), "what is no number of examples is not told"
 
 
 def test_the_warning_says_what_would_remain() -> None:
