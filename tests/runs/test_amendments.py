@@ -51,6 +51,57 @@ def test_the_settings_of_a_dataset_are_the_published_ones(dataset: str) -> None:
     assert (found.schedule, found.factor) == ("plateau", 0.5)
 
 
+# Batch size, rate, patience and smallest rate of networks on dense tensors, from the published configurations.
+DENSE = {
+    ("RingGNN", "zinc"): (4, 1e-3, 5, 1e-5),
+    ("ThreeWLGNN", "zinc"): (4, 1e-3, 5, 1e-5),
+    ("RingGNN", "aqsol"): (4, 1e-3, 5, 1e-5),
+    ("ThreeWLGNN", "aqsol"): (4, 1e-3, 5, 1e-5),
+    ("RingGNN", "mnist_regions"): (4, 1e-4, 5, 1e-6),
+    ("ThreeWLGNN", "mnist_regions"): (4, 1e-3, 5, 1e-5),
+    ("RingGNN", "cifar10_regions"): (4, 1e-4, 5, 1e-6),
+    ("ThreeWLGNN", "cifar10_regions"): (4, 1e-3, 5, 1e-5),
+    ("RingGNN", "sbm_pattern"): (4, 1e-3, 5, 1e-5),
+    ("ThreeWLGNN", "sbm_cluster"): (4, 1e-3, 5, 1e-5),
+    ("RingGNN", "tsp"): (4, 1e-3, 10, 1e-5),
+    ("ThreeWLGNN", "tsp"): (4, 1e-3, 10, 1e-5),
+    ("RingGNN", "csl"): (5, 5e-4, 5, 1e-6),
+    ("ThreeWLGNN", "csl"): (5, 5e-4, 5, 1e-6),
+    ("RingGNN", "enzymes"): (4, 1e-4, 25, 1e-6),
+    ("ThreeWLGNN", "enzymes"): (4, 1e-3, 25, 1e-6),
+    ("RingGNN", "dd"): (4, 1e-4, 25, 1e-6),
+    ("ThreeWLGNN", "dd"): (4, 1e-4, 25, 1e-6),
+    ("RingGNN", "proteins"): (4, 7e-5, 25, 1e-6),
+    ("ThreeWLGNN", "proteins"): (4, 1e-3, 25, 1e-5),
+}
+KINDS = {
+    "zinc": TaskType.graph_reg,
+    "aqsol": TaskType.graph_reg,
+    "sbm_pattern": TaskType.node_cls,
+    "sbm_cluster": TaskType.node_cls,
+    "tsp": TaskType.edge_cls,
+}
+
+
+@pytest.mark.parametrize(("model", "dataset"), DENSE)
+def test_networks_on_dense_tensors_are_trained_as_published(model: str, dataset: str) -> None:
+    task = _task(dataset, KINDS.get(dataset, TaskType.graph_cls))
+    usual = amend(SMALL, task).optimisers[task.task_type]
+    names = ("batch_size", "lr", "patience", "min_lr")
+    given = {name: getattr(usual, name) for name in names} | given_to(MODELS.get(model), SMALL, task)
+    assert tuple(given[name] for name in names) == DENSE[model, dataset]
+
+
+def test_links_of_authors_are_taken_in_batches() -> None:
+    found = amend(SMALL, _task("ogbl_collab", TaskType.link_pred)).optimisers[TaskType.link_pred]
+    assert (found.batch_size, found.lr, found.patience, found.min_lr) == (32_768, 1e-3, 10, 1e-5)
+    assert find_amendment(SMALL, _task("ogbl_collab", TaskType.link_pred)).epochs == 500
+    given = given_to(MODELS.get("MatrixFactorisation"), SMALL, _task("ogbl_collab", TaskType.link_pred))
+    assert given == {"lr": 1e-2}
+    # Links of other graphs are all in one batch, as they were.
+    assert amend(SMALL, _task("cora", TaskType.link_pred)).optimisers[TaskType.link_pred].batch_size == 0
+
+
 def test_losses_hours_and_splits_of_datasets() -> None:
     assert amend(SMALL, _task("sbm_pattern", TaskType.node_cls)).optimisers[TaskType.node_cls].loss == "balanced"
     assert amend(SMALL, _task("zinc", TaskType.graph_reg)).optimisers[TaskType.graph_reg].loss == "mae"
@@ -77,7 +128,7 @@ def test_what_is_given_to_a_model_is_what_it_takes() -> None:
     zinc = _task("zinc", TaskType.graph_reg)
     assert given_to(MODELS.get("DeepGCN"), SMALL, zinc) == {}
     assert given_to(MODELS.get("DeepGCN"), LARGE, zinc) == {"n_layers": 16}
-    assert given_to(MODELS.get("RingGNN"), LARGE, zinc) == {"n_layers": 2, "batch_size": 4}
+    assert given_to(MODELS.get("RingGNN"), LARGE, zinc) == {"n_layers": 2, "batch_size": 4, "patience": 5}
     assert given_to(MODELS.get("DeepGCN"), SMALL, _task("wikics")) == {"dropout": 0.35}
     assert given_to(MODELS.get("RingGNN"), SMALL, _task("wikics")) == {"n_layers": 2, "batch_size": 4}
     blocks = _task("sbm_pattern", TaskType.node_cls)
@@ -221,3 +272,17 @@ def test_widths_are_listed_with_what_is_left_out(place: Place) -> None:
     assert "edge_features" in listed["GatedGCN-E"].reason
     assert "MatrixFactorisation" not in listed
     assert {row.name for row in usual_models()} <= set(listed)
+
+
+def test_a_cell_may_wait_for_fewer_epochs_than_its_protocol(place: Place) -> None:
+    cell = _plan(place, SMALL, ["DeepGCN"], seeds=(0,), epochs=40).cells[0]
+    quick = {"patience": 0, "min_lr": 1.0, "lr": 1.0, "hidden_channels": 4}
+    hasty, patient = (
+        run_one(replace(cell, hyperparameters=tuple(sorted({**quick, "patience": patience}.items()))))
+        for patience in (0, 100)
+    )
+    assert hasty.failure is None, hasty.failure.traceback
+    # Once the rate has fallen, it is below the smallest one.
+    n_epochs = len(hasty.series["train/loss"])
+    assert n_epochs < len(patient.series["train/loss"]) == 40
+    assert hasty.series["train/loss"] == patient.series["train/loss"][:n_epochs]
