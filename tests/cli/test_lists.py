@@ -64,7 +64,7 @@ def test_tasks_are_filtered(words: tuple[str, ...], expected: set[str], gnz: Gnz
 def test_models_are_listed_and_filtered(gnz: Gnz) -> None:
     assert first_column(gnz("models").out) == MODELS.names()
     without = set(first_column(gnz("models", "--task-type", "link_pred").out))
-    assert set(MODELS.names()) - without == {"GIN", "RingGNN", "ThreeWLGNN"}
+    assert set(MODELS.names()) - without == {"GIN", "NearestNeighbours", "RingGNN", "ThreeWLGNN"}
 
 
 def test_protocols_are_listed_with_their_versions(gnz: Gnz) -> None:
@@ -182,10 +182,6 @@ def test_widths_for_a_budget_are_printed(gnz: Gnz, tmp_path: Path) -> None:
     assert "GatedGCN-E" not in rows
     # Sentences are made for a terminal of usual width.
     assert max(map(len, lines)) <= 100
-    # A rule has as few parameters at any width.
-    of_edges = gnz("models", "--task", "knn_tour", "--home", str(tmp_path), "--budget", "100000").out
-    assert re.search(r"^NearestNeighbours +any +1 +a rule *$", of_edges, re.MULTILINE)
-    assert not re.search(r"left out:.*NearestNeighbours", of_edges)
 
 
 def test_widths_need_a_task_and_a_budget(gnz: Gnz) -> None:

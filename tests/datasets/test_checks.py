@@ -228,7 +228,7 @@ def test_links_of_training_backwards(frozen_from: Freezer, row: DatasetRow) -> N
     # In published parts it is a fact to know, and no fault of ours.
     parts = {f"{part}_{kind}_index": edges[:, :5] for part in ("train", "val", "test") for kind in ("link", "non_link")}
     found = _find(frozen_from(Data(num_nodes=40, edge_index=edges, **parts)), row, LINKS)["test links in training"]
-    assert (found.level, found.text) == (Level.note, "5 of 5 test edges pass messages in training")
+    assert (found.level, found.sentence) == (Level.note, "5 of 5 test edges pass messages in training")
 
 
 def _triples(train: list[Any], test: list[Any]) -> Data:

@@ -197,6 +197,30 @@ def test_a_plan_gives_every_model_its_width_and_its_epochs(place: Place) -> None
     assert dict(large.cells[0].hyperparameters) == {"hidden_channels": 171, "n_layers": 16}
 
 
+def test_a_rule_stands_beside_networks_of_a_budget(place: Place) -> None:
+    n = 12
+    edges = torch.cartesian_prod(torch.arange(n), torch.arange(n)).t()
+    edges = edges[:, edges[0] != edges[1]]
+    graphs = [
+        Data(
+            x=torch.rand(n, 2), edge_index=edges, edge_label_index=edges, edge_label=(edges.sum(dim=0) % 3 == 0).long()
+        )
+        for _ in range(10)
+    ]
+    # Links have a direction: each is labelled on its own.
+    graphs = [graph.update({"edge_index": graph.edge_index[:, 1:]}) for graph in graphs]
+    task = task_from_dataset("points", TaskType.edge_cls, graphs)
+    rows = [MODELS.get(name) for name in ("NearestNeighbours", "DeepMLP")]
+    plan = make_plan([task], rows, seeds=(0,), protocol=SMALL, epochs=1, place=place)
+    assert plan.skipped == ()
+    given = {cell.model.name: dict(cell.hyperparameters) for cell in plan.cells}
+    assert given["NearestNeighbours"] == {}
+    assert "hidden_channels" in given["DeepMLP"]
+    result = run_one(plan.cells[0])
+    assert result.failure is None, result.failure.traceback
+    assert result.n_parameters == 1
+
+
 def test_a_model_without_a_width_is_left_out_with_its_reason(place: Place) -> None:
     plan = _plan(place, SMALL, ["DeepGCN", "GatedGCN-E"], name="zinc_plain", graphs=_molecules(has_bonds=False))
     assert [(item.model, "no features" in item.reason) for item in plan.skipped] == [("GatedGCN-E", True)]
