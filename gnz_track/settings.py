@@ -20,7 +20,7 @@ class Optimiser:
 
     ``loss`` names another loss than the usual one of the task type. Under ``schedule="plateau"`` the learning rate is
     multiplied by ``factor`` after more than ``patience`` epochs without a smaller validation loss, and training stops
-    once it is below ``min_lr``.
+    once it is below ``min_lr``; under "score_plateau" without a better score on validation.
     """
 
     lr: float

@@ -183,8 +183,8 @@ class Cell:
     """One (task, model, hyperparameters, seed) under a protocol: names and numbers, ready to travel.
 
     ``model`` and ``task`` carry their rows, so that a worker needs no registry state of its parent.
-    ``hyperparameters`` are sorted (name, value) pairs: ``lr``, ``weight_decay``, ``batch_size``,
-    ``hidden_channels`` override the protocol; any other name is a keyword of the model's constructor.
+    ``hyperparameters`` are sorted (name, value) pairs: ``lr``, ``weight_decay``, ``batch_size``, ``patience``,
+    ``min_lr``, ``hidden_channels`` and ``encoding`` override the protocol; others are keywords of the constructor.
     ``dataset_digest`` says which bytes the cell is trained on; ``data`` is the folder where this machine keeps them.
     ``is_blind`` cells are those of a search: test labels are erased before anything is built, and the score is that of
     validation. ``perturbation`` names what is done to the graphs before training; the name of the task then ends in it,

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from textwrap import fill
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+if TYPE_CHECKING:
+    from gnz_track.models.budgets import Width
+
 __all__ = ["add_to", "models", "protocols", "tasks"]
+
+# Columns of what is told in sentences below a table.
+SENTENCE_WIDTH = 100
+_WRAPPED: dict[str, Any] = {"subsequent_indent": "  ", "break_long_words": False, "break_on_hyphens": False}
 
 
 def add_to(app: typer.Typer) -> None:
@@ -108,15 +116,24 @@ def _print_widths(budget: int, name: str, protocol: str, *, home: Path | None, m
     task, how = TASKS.get(name), PROTOCOLS.get(protocol or "graphnetz")
     how = replace(how, budget=budget or how.budget)
     dataset = prepare(task, seed=0, home=choose_home(home), mirror=mirror)
-    rows = []
-    for item in list_widths(MODELS.rows(), task, dataset, how):
-        found = item.width
-        shown = ("", "", "", item.reason)
-        if found is not None:
-            shown = (f"{found.hidden_channels}", f"{found.n_parameters:,}", f"{found.error:+.2%}", item.reason)
-        rows.append((item.model, *shown))
+    listed = list_widths(MODELS.rows(), task, dataset, how)
+    rows = [(item.model, *_show_width(item.width)) for item in listed if item.width is not None]
     title = f"widths on {task.name} for {how.budget:,} parameters"
-    print_rows(title, ("model", ">hidden_channels", ">parameters", ">error", "left out because"), rows)
+    print_rows(title, ("model", ">hidden_channels", ">parameters", ">error"), rows)
+    left_out: dict[str, list[str]] = {}
+    for item in listed:
+        if item.reason:
+            left_out.setdefault(item.reason, []).append(item.model)
+    for reason, names in left_out.items():
+        # Sentences, which a table would fold into a narrow column or, in a pipe, make as wide as the longest.
+        typer.echo(fill(f"left out: {', '.join(names)}: {reason}", width=SENTENCE_WIDTH, **_WRAPPED))
+
+
+def _show_width(width: Width) -> tuple[str, str, str]:
+    """Return the width, the parameters and how far these are from the budget, as a table shows them."""
+    if width.is_of_rule:
+        return "any", f"{width.n_parameters:,}", "a rule"
+    return f"{width.hidden_channels}", f"{width.n_parameters:,}", f"{width.error:+.2%}"
 
 
 def protocols() -> None:

@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.mapped import digest_of
 from gnz_track.datasets.negatives import corrupt_tails, draw_non_edges
-from gnz_track.datasets.policies import check_policy
+from gnz_track.datasets.policies import check_policy, takes_published
 from gnz_track.errors import SplitImpossible
 from gnz_track.seeds import derive
 
@@ -30,12 +30,16 @@ class LinkPart:
 
 @dataclass(frozen=True, eq=False)
 class LinkSplit:
-    """Training edges for message passing ``[2, M]``, and the pairs to score in each part."""
+    """Training edges for message passing ``[2, M]``, and the pairs to score in each part.
+
+    A published split has the non-edges of validation and test too; those of training are drawn as it goes.
+    """
 
     message_edges: Tensor
     train: LinkPart
     val: LinkPart
     test: LinkPart
+    is_published: bool = False
 
     @cached_property
     def digest(self) -> str:
@@ -86,10 +90,14 @@ class TripleSplit:
 def split_links(dataset: FrozenDataset, *, policy: str, seed: int) -> LinkSplit:
     """Hold out 5 % of the edges for validation and 10 % for test, with as many non-edges in each part.
 
-    Counts are rounded down as by PyG's ``RandomLinkSplit``, but no part is empty. An undirected edge counts once and
-    passes messages both ways; repeated edges count once; self-loops pass messages and are never scored.
+    "published" takes ``train_link_index``, ``val_link_index``, ``val_non_link_index`` and the same two of test where
+    the dataset has them: all edges pass messages then, and the seed changes nothing. Otherwise counts are rounded down
+    as by PyG's ``RandomLinkSplit``, but no part is empty. An undirected edge counts once and passes messages both ways;
+    repeated edges count once; self-loops pass messages and are never scored.
     """
     check_policy(policy)
+    if takes_published(policy) and "train_link_index" in dataset.tensors:
+        return _published_links(dataset, policy)
     edges, loops = _distinct_edges(dataset, policy)
     n_edges = edges.size(1)
     n_val, n_test = max(1, int(VALIDATION * n_edges)), max(1, int(TEST * n_edges))
@@ -122,6 +130,24 @@ def split_triples(dataset: FrozenDataset, *, seed: int = 0) -> TripleSplit:
         return TriplePart(torch.stack([heads, tails]), relations, torch.stack([heads, false]))
 
     return TripleSplit(finished("train"), finished("valid"), finished("test"))
+
+
+def _published_links(dataset: FrozenDataset, policy: str) -> LinkSplit:
+    parts = [_published_part(dataset, policy, name) for name in ("train", "val", "test")]
+    return LinkSplit(dataset.global_edge_index, *parts, is_published=True)
+
+
+def _published_part(dataset: FrozenDataset, policy: str, name: str) -> LinkPart:
+    keys = [f"{name}_link_index", *([] if name == "train" else [f"{name}_non_link_index"])]
+    for key in keys:
+        pairs = dataset.tensors.get(key)
+        if pairs is None or pairs.dim() != 2 or pairs.size(0) != 2 or not pairs.numel():
+            raise SplitImpossible(dataset.name, policy, f"published links need {key} of shape [2, n], with pairs in it")
+        if len(dataset) != 1 or int(pairs.min()) < 0 or int(pairs.max()) >= dataset.n_nodes:
+            reason = f"{key} names nodes {int(pairs.min())} to {int(pairs.max())}; of one graph, 0 to"
+            raise SplitImpossible(dataset.name, policy, f"{reason} {dataset.n_nodes - 1} can be")
+    links, *rest = (dataset.tensors[key].long() for key in keys)
+    return _part(links, rest[0] if rest else links[:, :0])
 
 
 def _distinct_edges(dataset: FrozenDataset, policy: str) -> tuple[Tensor, Tensor]:

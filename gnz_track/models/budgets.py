@@ -24,6 +24,8 @@ __all__ = ["TOLERANCE", "Width", "count_at", "find_width", "nearest_width", "ref
 NARROWEST, WIDEST = 4, 4096
 # The largest share of a budget that a model may have too much or too little.
 TOLERANCE = 0.05
+# A scale and an offset are no network.
+MOST_OF_RULE = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +40,11 @@ class Width:
     def error(self) -> float:
         """How far the parameters are from the budget, as a share of it; below 0 where there are too few."""
         return self.n_parameters / self.budget - 1
+
+    @property
+    def is_of_rule(self) -> bool:
+        """Whether the model is a rule: hardly a parameter at any width, so that a budget does not concern it."""
+        return self.n_parameters <= MOST_OF_RULE
 
 
 def find_width(
@@ -92,8 +99,8 @@ def nearest_width(count: Callable[[int], int], budget: int) -> int:
 
 
 def refuse_beyond(found: Width, model: str, *, tolerance: float = TOLERANCE) -> None:
-    """Raise where a model has no width whose parameters are within the tolerance of the budget."""
-    if abs(found.n_parameters - found.budget) > tolerance * found.budget:
+    """Raise where a network has no width whose parameters are within the tolerance of the budget."""
+    if not found.is_of_rule and abs(found.n_parameters - found.budget) > tolerance * found.budget:
         nearest = f"hidden_channels={found.hidden_channels} has {found.n_parameters:,} ({found.error:+.1%})"
         allowed = f"{found.budget:,} within {tolerance:.0%}, and no width has that: {nearest}"
         raise BadValue(f"the parameters of {model}", found.n_parameters, allowed, command="gnz models --budget NUMBER")

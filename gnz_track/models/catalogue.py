@@ -84,8 +84,14 @@ for _name, _module, _task_types, _text in _DEEP:
     _DEEP_ROWS[_name] = ModelRow(name=_name, target=_target, task_types=_task_types, description=_text)
 for _name, _model, _options, _text in _VARIANTS:
     _DEEP_ROWS[_name] = replace(_DEEP_ROWS[_model], name=_name, options=_options, description=f"{_model} {_text}")
+_RULE = ModelRow(
+    name="NearestNeighbours",
+    target="gnz_track.models.neighbourhood.nearest_neighbours:NearestNeighbours",
+    task_types=(TaskType.edge_cls,),
+    description="links to the two nearest points: the sanity row of round trips (Dwivedi et al., 2023)",
+)
 # Asked for by name, as the deep ones are.
-_BY_NAME_ONLY = {**_DEEP_ROWS, **SPACE_ROWS}
+_BY_NAME_ONLY = {**_DEEP_ROWS, **SPACE_ROWS, _RULE.name: _RULE}
 for _name, _row in _BY_NAME_ONLY.items():
     MODELS.add(_name, _row)
 

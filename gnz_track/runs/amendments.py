@@ -11,7 +11,7 @@ from gnz_track.types import Amendment, ModelRow, Protocol, Task, Value
 __all__ = ["OF_TRAINING", "amend", "find_amendment", "given_to"]
 
 # Hyperparameters that training reads; all others are keywords of a model's constructor.
-OF_TRAINING = frozenset({"lr", "weight_decay", "batch_size", "hidden_channels", "encoding"})
+OF_TRAINING = frozenset({"lr", "weight_decay", "batch_size", "patience", "min_lr", "hidden_channels", "encoding"})
 
 
 def find_amendment(protocol: Protocol, task: Task) -> Amendment:

@@ -127,9 +127,11 @@ def _perturb(dataset: FrozenDataset, x: Tensor, edges: Tensor, terms: Terms) -> 
 
 
 # Fields with a part of their own: labels and splits are not for models, edges and features are set apart.
-# Labelled edges are as many as there are nodes or edges in some graphs, and so would pass for fields of these.
+# Labelled edges and links are as many as there are nodes or edges in some graphs, and so would pass for their fields.
 _MASKS = tuple(f"{part}_{kind}" for part in ("train", "val", "test") for kind in ("mask", "edge_mask"))
-_SET_APART = ("x", "y", "graph_y", "edge_index", "edge_label", "edge_label_index", "edge_label_attr", *_MASKS)
+_LINKS = tuple(f"{part}_{kind}_index" for part in ("train", "val", "test") for kind in ("link", "non_link"))
+_EDGES = ("edge_index", "edge_label", "edge_label_index", "edge_label_attr")
+_SET_APART = ("x", "y", "graph_y", *_EDGES, *_MASKS, *_LINKS)
 
 
 def _fields(dataset: FrozenDataset, along: str) -> list[tuple[str, Tensor]]:

@@ -132,7 +132,7 @@ class _Given:
     options: dict[str, Any]
 
 
-_OPTIMISER_NAMES = ("lr", "weight_decay", "batch_size")
+_OPTIMISER_NAMES = ("lr", "weight_decay", "batch_size", "patience", "min_lr")
 
 
 def _read_hyperparameters(cell: Cell) -> _Given:

@@ -11,16 +11,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from gnz_track.datasets.encodings import describe_limits, parse_encoding
 from gnz_track.datasets.frozen import FrozenDataset, open_frozen
 from gnz_track.datasets.preparation import prepare
+from gnz_track.datasets.splits import split_links, split_triples
 from gnz_track.errors import BadValue, DataMissing, NothingToRun, SeveralMissing, SplitImpossible
 from gnz_track.runs.amendments import amend, find_amendment
 from gnz_track.runs.compatibility import Skipped, list_skipped, reason_against
 from gnz_track.runs.widths import hyperparameters_of
 from gnz_track.training.metrics import METRICS
-from gnz_track.types import Cell, ModelRow, Protocol, Task, Value
+from gnz_track.types import Cell, ModelRow, Protocol, Task, TaskType, Value
 
 __all__ = ["Place", "Plan", "make_plan", "resolve_device"]
 
@@ -76,7 +78,7 @@ def make_plan(
             # Every byte is read once before a sweep: a cell opens its dataset by the header alone.
             open_frozen(folder, verify=True)
         shell = _Shell(task, amend(protocol, task), epochs or _epochs(protocol, task), device)
-        notices += _limits(shell, datasets[seeds[0]])
+        notices += _limits(shell, datasets[seeds[0]], seeds[0])
         for model in compatible:
             try:
                 given = hyperparameters_of(model, task, datasets[seeds[0]], protocol)
@@ -118,13 +120,27 @@ def _epochs(protocol: Protocol, task: Task) -> int:
     return find_amendment(protocol, task).epochs or protocol.epochs or task.epochs
 
 
-def _limits(shell: _Shell, dataset: FrozenDataset) -> list[str]:
+def _limits(shell: _Shell, dataset: FrozenDataset, seed: int) -> list[str]:
     """Return a sentence for each way in which the encoding of a protocol says less of some graphs."""
     encoding = parse_encoding(shell.protocol.encoding)
     if encoding is None or "edge_index" not in dataset.tensors:
         return []
-    found = describe_limits(encoding, dataset.global_edge_index, dataset.node_ptr)
-    return [f"{shell.task.name}, {sentence}" for sentence in found]
+    try:
+        where, edges = _encoded_edges(shell, dataset, seed)
+    except SplitImpossible:
+        # Every cell will say so.
+        return []
+    return [f"{shell.task.name}, {where}{sentence}" for sentence in describe_limits(encoding, edges, dataset.node_ptr)]
+
+
+def _encoded_edges(shell: _Shell, dataset: FrozenDataset, seed: int) -> tuple[str, Tensor]:
+    """Return the edges that positions are made of, and whose they are: where links are hidden, those that are left."""
+    if shell.task.task_type is not TaskType.link_pred:
+        return "", dataset.global_edge_index
+    if dataset.is_relational:
+        return "", split_triples(dataset, seed=seed).train.edge_index
+    split = split_links(dataset, policy=shell.protocol.splits, seed=seed)
+    return "" if split.is_published else f"seed {seed}, ", split.message_edges
 
 
 def _cell(

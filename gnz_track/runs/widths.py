@@ -30,13 +30,14 @@ def hyperparameters_of(
 ) -> tuple[tuple[str, Value], ...]:
     """Return what a protocol, not amended yet, gives to a model on a task; the width of its budget included.
 
-    A model without a width within the tolerance raises :class:`~gnz_track.errors.BadValue`.
+    A network without a width within the tolerance raises :class:`~gnz_track.errors.BadValue`; a rule has none.
     """
     given = given_to(model, protocol, task)
     if protocol.budget:
         found = width_of(model, task, dataset, amend(protocol, task), given)
         refuse_beyond(found, model.name, tolerance=protocol.tolerance)
-        given["hidden_channels"] = found.hidden_channels
+        if not found.is_of_rule:
+            given["hidden_channels"] = found.hidden_channels
     return tuple(sorted(given.items()))
 
 

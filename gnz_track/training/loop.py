@@ -77,7 +77,8 @@ def train(
     optimiser = torch.optim.Adam(
         model.parameters(), lr=settings.optimiser.lr, weight_decay=settings.optimiser.weight_decay, fused=True
     )
-    schedule, clock = make_schedule(optimiser, settings.optimiser), Clock(settings.hours)
+    schedule = make_schedule(optimiser, settings.optimiser, metric=settings.metric)
+    clock = Clock(settings.hours)
     generator = torch.Generator().manual_seed(settings.batch_seed)
     held_out = {part: scorer for part, scorer in scorers.items() if part != TRAINING}
     started = time.perf_counter()

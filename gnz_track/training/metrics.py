@@ -6,6 +6,7 @@ the metric is not defined there (one class only, no observed label).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -23,6 +24,7 @@ __all__ = [
     "balanced_accuracy",
     "f1",
     "f1_macro",
+    "hits_at",
     "mae",
     "mse",
     "rank_metrics",
@@ -55,7 +57,9 @@ for _name, _direction, _description in (
     ("mrr", Direction.up, "filtered mean reciprocal rank, heads and tails"),
     ("hits_at_1", Direction.up, "share of filtered ranks of 1"),
     ("hits_at_3", Direction.up, "share of filtered ranks up to 3"),
-    ("hits_at_10", Direction.up, "share of filtered ranks up to 10"),
+    ("hits_at_10", Direction.up, "share of filtered ranks up to 10; of links, as below"),
+    ("hits_at_50", Direction.up, "share of links with fewer than 50 non-links at or above their score"),
+    ("hits_at_100", Direction.up, "share of links with fewer than 100 non-links at or above their score"),
 ):
     METRICS.add(_name, Metric(name=_name, direction=_direction, description=_description))
 
@@ -148,6 +152,21 @@ def mse(truth: Array, prediction: Array) -> float:
     return float(error.mean()) if error.size else float("nan")
 
 
+def hits_at(truth: Array, prediction: Array, *, k: int) -> float:
+    """Return the share of links among scores ``[n]`` that fewer than ``k`` non-links reach; 0/1 ``truth [n]``.
+
+    Where there are fewer non-links than that, all of them count (Hu et al., NeurIPS 2020).
+
+    >>> hits_at(np.array([1, 1, 0, 0]), np.array([0.9, 0.5, 0.5, 0.1]), k=1)
+    0.5
+    """
+    links, non_links = prediction[truth > 0], np.sort(prediction[truth <= 0])
+    if links.size == 0 or np.isnan(prediction).any():
+        return float("nan")
+    n_reaching = non_links.size - np.searchsorted(non_links, links, side="left")
+    return float(np.count_nonzero(n_reaching < k) / links.size)
+
+
 def rank_metrics(ranks: Array) -> dict[str, float]:
     """Return MRR and Hits@1/3/10 of ranks ``[n]`` that count from 1."""
     hits = {f"hits_at_{k}": float((ranks <= k).mean()) for k in (1, 3, 10)}
@@ -201,4 +220,5 @@ FUNCTIONS: dict[str, Score] = {
     "average_precision": average_precision,
     "mae": mae,
     "mse": mse,
+    **{f"hits_at_{k}": functools.partial(hits_at, k=k) for k in (10, 50, 100)},
 }

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Literal, Protocol
 
 import torch
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from gnz_track.errors import BadValue
-from gnz_track.types import Optimiser
+from gnz_track.types import Direction, Metric, Optimiser
 
 __all__ = ["Clock", "Schedule", "make_schedule", "watches_loss"]
 
@@ -28,8 +28,8 @@ class Schedule(Protocol):
 class _Constant:
     """The learning rate stays what it is."""
 
-    def __init__(self, optimiser: torch.optim.Optimizer, settings: Optimiser) -> None:
-        del optimiser, settings
+    def __init__(self, optimiser: torch.optim.Optimizer, settings: Optimiser, metric: Metric | None) -> None:
+        del optimiser, settings, metric
 
     def end_epoch(self, row: Mapping[str, float]) -> bool:
         del row
@@ -39,28 +39,44 @@ class _Constant:
 class _Plateau:
     """The learning rate falls while the validation loss does not, and ends training once it is too small."""
 
-    def __init__(self, optimiser: torch.optim.Optimizer, settings: Optimiser) -> None:
+    def __init__(self, optimiser: torch.optim.Optimizer, settings: Optimiser, metric: Metric | None) -> None:
         self._optimiser, self._min_lr = optimiser, settings.min_lr
-        self._inner = ReduceLROnPlateau(optimiser, factor=settings.factor, patience=settings.patience)
+        self._series, mode = self.watched(metric)
+        self._inner = ReduceLROnPlateau(optimiser, mode=mode, factor=settings.factor, patience=settings.patience)
+
+    def watched(self, metric: Metric | None) -> tuple[str, Literal["min", "max"]]:
+        """Return the series that is to become better, and whether it then falls or rises."""
+        del metric
+        return "val/loss", "min"
 
     def end_epoch(self, row: Mapping[str, float]) -> bool:
-        self._inner.step(row["val/loss"])
+        self._inner.step(row[self._series])
         return bool(self._optimiser.param_groups[0]["lr"] < self._min_lr)
 
 
-_SCHEDULES: dict[str, Callable[[torch.optim.Optimizer, Optimiser], Schedule]] = {
+class _ScorePlateau(_Plateau):
+    """The same by the score on validation."""
+
+    def watched(self, metric: Metric | None) -> tuple[str, Literal["min", "max"]]:
+        if metric is None:
+            raise BadValue("the metric of schedule 'score_plateau'", None, "one that validation is scored by")
+        return f"val/{metric.name}", "max" if metric.direction is Direction.up else "min"
+
+
+_SCHEDULES: dict[str, Callable[[torch.optim.Optimizer, Optimiser, Metric | None], Schedule]] = {
     "constant": _Constant,
     "plateau": _Plateau,
+    "score_plateau": _ScorePlateau,
 }
 # Those that are told of ``val/loss``, which costs a pass over the validation labels.
 _WATCHFUL = frozenset({"plateau"})
 
 
-def make_schedule(optimiser: torch.optim.Optimizer, settings: Optimiser) -> Schedule:
-    """Return the schedule that the settings of an optimiser name."""
+def make_schedule(optimiser: torch.optim.Optimizer, settings: Optimiser, *, metric: Metric | None = None) -> Schedule:
+    """Return the schedule that the settings of an optimiser name; ``metric`` is that of the task."""
     if settings.schedule not in _SCHEDULES:
         raise BadValue("schedule", settings.schedule, ", ".join(_SCHEDULES))
-    return _SCHEDULES[settings.schedule](optimiser, settings)
+    return _SCHEDULES[settings.schedule](optimiser, settings, metric)
 
 
 def watches_loss(settings: Optimiser) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from gnz_track.errors import BadValue
 from gnz_track.training.losses import choose_loss, mean_over_batches
 from gnz_track.training.metrics import FUNCTIONS, rank_metrics
 
-__all__ = ["ClassScorer", "GraphScorer", "LinkScorer", "Scorer", "TripleScorer"]
+__all__ = ["HITS", "ClassScorer", "GraphScorer", "LinkScorer", "Scorer", "TripleScorer"]
 
 
 class Scorer(Protocol):
@@ -146,6 +146,8 @@ class GraphScorer:
 
 
 _PAIR_METRICS = ("auc", "average_precision")
+# Of links, where a task asks for them, or where the non-links are published.
+HITS = ("hits_at_10", "hits_at_50", "hits_at_100")
 _RANK_METRICS = ("mrr", "hits_at_1", "hits_at_3", "hits_at_10")
 _METRICS_OF_KIND = {"labels": ("average_precision", "auc"), "numbers": ("mae", "mse")}
 
@@ -156,20 +158,27 @@ class LinkScorer:
 
     pairs: Tensor
     labels: Tensor
+    usual: ClassVar[tuple[str, ...]] = _PAIR_METRICS
 
     def score(self, model: Any, prediction: Tensor, metric: str) -> float:
-        """Return AUC or average precision."""
-        _check(metric, _PAIR_METRICS)
-        return FUNCTIONS[metric](*_arrays(self.labels, model.decode(prediction, self.pairs)))
+        """Return AUC, average precision, or the share of links among the first."""
+        _check(metric, (*_PAIR_METRICS, *HITS))
+        return FUNCTIONS[metric](*_arrays(self.labels, self.decode(model, prediction)))
 
     def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
-        """Return AUC and average precision."""
-        return {name: self.score(model, prediction, name) for name in _PAIR_METRICS}
+        """Return the usual metrics: AUC and average precision."""
+        arrays = _arrays(self.labels, self.decode(model, prediction))
+        return {name: FUNCTIONS[name](*arrays) for name in self.usual}
 
     def loss(self, model: Any, prediction: Tensor) -> float:
         """Return what training minimises, on this part."""
-        logits = model.decode(prediction, self.pairs)
+        logits = self.decode(model, prediction)
         return float(functional.binary_cross_entropy_with_logits(logits, self.labels))
+
+    def decode(self, model: Any, prediction: Tensor) -> Tensor:
+        """Return one logit per pair ``[n]``."""
+        logits: Tensor = model.decode(prediction, self.pairs)
+        return logits
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,8 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
@@ -62,6 +64,89 @@ def test_columns_are_eigenvectors_of_length_one_after_the_first(graph: nx.Graph)
     values = np.sort(np.linalg.eigvalsh(laplacian))
     np.testing.assert_allclose(laplacian @ found, found * values[1 : k + 1], atol=1e-5)
     np.testing.assert_allclose(found.T @ found, np.eye(k), atol=1e-5)
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> nx.Graph:
+    """Draw a graph of 1 to 12 nodes, often in several pieces and with nodes that have no edge."""
+    n, seed = draw(st.integers(1, 12)), draw(st.integers(0, 999))
+    return nx.gnp_random_graph(n, draw(st.sampled_from([0.0, 0.1, 0.25, 0.6, 1.0])), seed=seed)
+
+
+LAWS = settings(deadline=None, max_examples=60)
+
+
+@LAWS
+@given(graph=graphs(), k=st.integers(1, 14))
+def test_whatever_the_graph_columns_are_orthonormal_eigenvectors_and_then_zeros(graph: nx.Graph, k: int) -> None:
+    found = compute_encoding(_read(f"lap{k}"), *_join(graph)).double().numpy()
+    n_known = min(k, len(graph) - 1)
+    laplacian, known = _laplacian(graph), found[:, :n_known]
+    values = np.sort(np.linalg.eigvalsh(laplacian))[1 : n_known + 1]
+    np.testing.assert_allclose(known.T @ known, np.eye(n_known), atol=1e-5)
+    np.testing.assert_allclose(laplacian @ known, known * values, atol=1e-5)
+    assert found.shape == (len(graph), k)
+    assert not found[:, n_known:].any()
+
+
+@LAWS
+@given(several=st.lists(graphs(), min_size=1, max_size=4), name=st.sampled_from(["lap3", "lap3-abs", "rw5", "order"]))
+def test_whatever_the_graphs_every_number_is_one_and_of_its_own_graph(several: list[nx.Graph], name: str) -> None:
+    together = compute_encoding(_read(name), *_join(*several))
+    assert together.isfinite().all()
+    alone = [compute_encoding(_read(name), *_join(graph)) for graph in several]
+    width = max(each.size(1) for each in alone)
+    padded = [torch.nn.functional.pad(each, (0, width - each.size(1))) for each in alone]
+    assert torch.equal(together, torch.cat(padded))
+
+
+@LAWS
+@given(graph=graphs(), seed=st.integers(0, 99))
+def test_walks_do_not_ask_which_node_is_which(graph: nx.Graph, seed: int) -> None:
+    order = np.random.default_rng(seed).permutation(len(graph)).tolist()
+    renamed = nx.Graph()
+    renamed.add_nodes_from(range(len(graph)))
+    renamed.add_edges_from((order[a], order[b]) for a, b in graph.edges)
+    first, second = (compute_encoding(_read("rw6"), *_join(each)) for each in (graph, renamed))
+    torch.testing.assert_close(second[order], first, atol=1e-6, rtol=0)
+    assert first.min() >= 0
+    assert first.max() <= 1 + 1e-6
+    # From a node without an edge no walk is ever back.
+    assert not first[[node for node in graph if graph.degree(node) == 0]].any()
+
+
+@pytest.mark.parametrize("name", ["lap4", "lap4-plain", "lap4-abs", "rw4", "order", "order-random"])
+def test_what_is_said_is_what_is_so(name: str) -> None:
+    """Each way in which an encoding tells less of a graph, and the sentence about it, for all kinds."""
+    small, split, alone = nx.path_graph(4), nx.disjoint_union(nx.cycle_graph(4), nx.cycle_graph(5)), nx.path_graph(5)
+    alone.add_node(5)
+    encoding, inputs = _read(name), _join(small, split, alone, nx.path_graph(6))
+    told = " | ".join(describe_limits(encoding, *inputs))
+    found = compute_encoding(encoding, *inputs)
+    is_of_laplacian = encoding.kind == "lap"
+    assert ("1 of 4 graphs have no more nodes than it has columns" in told) is is_of_laplacian
+    assert not is_of_laplacian or not found[:4, 3].any()
+    assert ("2 of 4 graphs are in several pieces" in told) is (encoding.kind != "order")
+    assert ("1 of 25 nodes have no edge" in told) is (encoding.kind != "order")
+    if encoding.kind == "rw":
+        assert not found[18].any()
+    if is_of_laplacian:
+        # The second column of eigenvalue 0 is alike within either piece.
+        first, second = found[4:8, 0], found[8:13, 0]
+        assert (first - first.mean()).abs().max() < 1e-5
+        assert (second - second.mean()).abs().max() < 1e-5
+        assert found[18].isfinite().all()
+
+
+def test_a_large_graph_in_two_pieces_is_encoded_by_iteration(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encodings, "MOST_DENSE", 10)
+    graph = nx.disjoint_union(nx.gnp_random_graph(30, 0.3, seed=1), nx.gnp_random_graph(25, 0.3, seed=2))
+    graph.add_node(55)
+    found = compute_encoding(_read("lap4"), *_join(graph)).double().numpy()
+    laplacian = _laplacian(graph)
+    values = np.sort(np.linalg.eigvalsh(laplacian))
+    np.testing.assert_allclose(found.T @ found, np.eye(4), atol=1e-4)
+    np.testing.assert_allclose(laplacian @ found, found * values[1:5], atol=1e-3)
 
 
 def test_graphs_are_encoded_one_by_one() -> None:

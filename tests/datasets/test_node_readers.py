@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,6 +32,7 @@ from gnz_track.datasets.readers.ppi import read_ppi
 from gnz_track.datasets.readers.shapenet import read_shapenet
 from gnz_track.datasets.readers.triples import read_named_triples
 from gnz_track.datasets.readers.wikics import read_wikics
+from gnz_track.datasets.splits import split_nodes
 from gnz_track.errors import BadValue
 
 
@@ -110,6 +112,31 @@ def test_wikics_is_what_pyg_reads(tmp_path: Path) -> None:
     joined = read_wikics(raw, joins_stopping=True)
     assert torch.equal(joined.val_mask, expected.val_mask | expected.stopping_mask)
     assert torch.equal(joined.train_mask, expected.train_mask)
+
+
+@pytest.mark.parametrize("joins_stopping", [False, True])
+def test_seed_s_is_published_split_s_of_wikics(joins_stopping: bool, frozen_from: Any, tmp_path: Path) -> None:  # noqa: FBT001
+    n, n_splits = 60, 20
+    parts = np.stack([np.random.default_rng(split).permutation(n) % 4 for split in range(n_splits)])
+    # The test part is one and the same, as published.
+    parts[:, :12] = 3
+    parts[:, 12:] %= 3
+    content = {
+        "features": np.eye(n).tolist(),
+        "labels": [place % 3 for place in range(n)],
+        "links": [[(place + 1) % n] for place in range(n)],
+        **{f"{name}_masks": (parts == code).tolist() for code, name in enumerate(("train", "val", "stopping"))},
+        "test_mask": (parts[0] == 3).tolist(),
+    }
+    (tmp_path / "data.json").write_text(json.dumps(content))
+    dataset = frozen_from(read_wikics(tmp_path, joins_stopping=joins_stopping))
+    found = [split_nodes(dataset, policy="published", seed=seed) for seed in range(2 * n_splits)]
+    for seed, split in enumerate(found):
+        own = parts[seed % n_splits]
+        assert split.train.tolist() == np.flatnonzero(own == 0).tolist()
+        assert split.val.tolist() == np.flatnonzero((own == 1) | (joins_stopping & (own == 2))).tolist()
+        assert split.test.tolist() == list(range(12))
+    assert len({split.digest for split in found}) == n_splits
 
 
 def test_elliptic_is_what_pyg_reads_with_unlabelled_payments_apart(tmp_path: Path) -> None:

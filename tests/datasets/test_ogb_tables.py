@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import os
+import pickle
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -44,17 +48,68 @@ def test_nodes_with_their_published_parts(tmp_path: Path) -> None:
     assert undirected.edge_index.tolist() == [[0, 1, 3, 1, 2, 0], [1, 2, 0, 0, 1, 3]]
 
 
-def test_links_keep_the_years_in_which_they_repeat(tmp_path: Path) -> None:
-    tables = {
-        "raw/edge": ["0,1", "0,1"],
-        "raw/node-feat": ["1", "2"],
-        "raw/edge_weight": [3, 1],
-        "raw/edge_year": [1999, 2004],
-    }
-    graph = read_ogb_links(_write(tmp_path, tables))
-    assert graph.edge_index.tolist() == [[0, 0, 1, 1], [1, 1, 0, 0]]
-    assert graph.edge_weight.tolist() == [3, 1, 3, 1]
-    assert graph.edge_year.tolist() == [1999, 2004, 1999, 2004]
+LINKS = {
+    "raw/edge": ["0,1", "0,1", "2,1"],
+    "raw/node-feat": ["1", "2", "3"],
+    "raw/edge_weight": [3, 1, 1],
+    "raw/edge_year": [1999, 2004, 2004],
+}
+PARTS: dict[str, dict[str, Any]] = {
+    "train": {"edge": [[0, 1], [0, 1], [2, 1]], "weight": [3, 1, 1], "year": [1999, 2004, 2004]},
+    "valid": {"edge": [[0, 2]], "edge_neg": [[1, 1], [2, 0]], "weight": [1], "year": [2018]},
+    "test": {"edge": [[2, 0], [1, 2]], "edge_neg": [[0, 0], [1, 0], [0, 2]], "weight": [2, 1], "year": [2019, 2019]},
+}
+
+
+def _write_parts(folder: Path, kind: Any, *, is_zip: bool) -> Path:
+    folder.mkdir(parents=True)
+    for name, part in PARTS.items():
+        content = {key: kind(value) for key, value in part.items()}
+        torch.save(content, folder / f"{name}.pt", _use_new_zipfile_serialization=is_zip)
+    return folder
+
+
+@pytest.mark.parametrize("is_zip", [True, False], ids=["archive", "of old"])
+@pytest.mark.parametrize("kind", [np.array, torch.tensor], ids=["arrays", "tensors"])
+def test_links_with_their_published_parts(kind: Any, is_zip: bool, tmp_path: Path) -> None:  # noqa: FBT001
+    _write_parts(tmp_path / "split" / "time", kind, is_zip=is_zip)
+    graph = read_ogb_links(_write(tmp_path, LINKS), split="time")
+    assert graph.edge_index.tolist() == [[0, 0, 2, 1, 1, 1], [1, 1, 1, 0, 0, 2]]
+    assert graph.edge_weight.tolist() == [3, 1, 1, 3, 1, 1]
+    assert graph.edge_year.tolist() == [1999, 2004, 2004, 1999, 2004, 2004]
+    # A link counts as often as it was published.
+    assert graph.train_link_index.tolist() == [[0, 0, 2], [1, 1, 1]]
+    assert graph.val_link_index.tolist() == [[0], [2]]
+    assert graph.val_non_link_index.tolist() == [[1, 2], [1, 0]]
+    assert graph.test_link_index.tolist() == [[2, 1], [0, 2]]
+    assert graph.test_non_link_index.tolist() == [[0, 1, 0], [0, 0, 2]]
+
+
+class _Asks:
+    """Unpickled without restriction, it runs a command."""
+
+    def __init__(self, command: str) -> None:
+        self.command = command
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.system, (self.command,)
+
+
+@pytest.mark.parametrize("is_zip", [True, False], ids=["archive", "of old"])
+def test_parts_that_ask_to_run_something_are_refused(is_zip: bool, tmp_path: Path) -> None:  # noqa: FBT001
+    folder, mark = _write_parts(tmp_path / "split" / "time", np.array, is_zip=is_zip), tmp_path / "mark"
+    content = {"edge": np.zeros((1, 2), dtype=np.int64), "edge_neg": _Asks(f"touch {mark}")}
+    torch.save(content, folder / "test.pt", _use_new_zipfile_serialization=is_zip)
+    with pytest.raises(pickle.UnpicklingError, match=r"posix\.system"):
+        read_ogb_links(_write(tmp_path, LINKS), split="time")
+    assert not mark.exists()
+
+
+def test_parts_that_are_no_file_of_torch_are_refused(tmp_path: Path) -> None:
+    folder = _write_parts(tmp_path / "split" / "time", np.array, is_zip=True)
+    (folder / "train.pt").write_bytes(b"".join(pickle.dumps(value) for value in (1, 2, 3, PARTS["train"])))
+    with pytest.raises(pickle.UnpicklingError, match=r"no file of torch\.save"):
+        read_ogb_links(_write(tmp_path, LINKS), split="time")
 
 
 # The second molecule is one atom without a bond.

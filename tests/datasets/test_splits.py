@@ -257,6 +257,53 @@ def test_nodes_that_cannot_be_split(frozen_from: Freezer, data: Data, message: s
         split_nodes(frozen_from(data), policy="published", seed=0)
 
 
+def _with_published_links(**changes: torch.Tensor) -> Data:
+    data = _graph(20, 0.3, 0)
+    links = data.edge_index[:, data.edge_index[0] < data.edge_index[1]]
+    parts = {
+        "train_link": links,
+        "val_link": torch.tensor([[0, 0], [5, 5]]),
+        "val_non_link": torch.tensor([[1, 2, 3], [1, 9, 4]]),
+        "test_link": torch.tensor([[7], [3]]),
+        "test_non_link": torch.tensor([[8, 0], [2, 1]]),
+        **changes,
+    }
+    return Data(edge_index=data.edge_index, num_nodes=20, **{f"{name}_index": part for name, part in parts.items()})
+
+
+def test_published_links_are_taken_as_they_are_and_drawn_ones_where_that_is_asked_for(frozen_from: Freezer) -> None:
+    data = _with_published_links()
+    dataset = frozen_from(data)
+    split = split_links(dataset, policy="published", seed=3)
+    assert split.is_published
+    assert torch.equal(split.message_edges, data.edge_index)
+    assert (split.train.labels == 1).all()
+    assert torch.equal(split.train.pairs, data.train_link_index)
+    for part, name in ((split.val, "val"), (split.test, "test")):
+        assert torch.equal(part.pairs[:, part.labels == 1], data[f"{name}_link_index"])
+        assert torch.equal(part.pairs[:, part.labels == 0], data[f"{name}_non_link_index"])
+    assert split.digest == split_links(dataset, policy="published", seed=4).digest
+    drawn = split_links(dataset, policy="random", seed=3)
+    assert not drawn.is_published
+    _check_links(drawn, data, is_directed=False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"val_link": torch.empty(2, 0, dtype=torch.int64)}, r"need val_link_index of shape \[2, n\]"),
+        ({"test_non_link": torch.tensor([[1, 2, 3]])}, r"need test_non_link_index of shape \[2, n\]"),
+        ({"train_link": torch.tensor([[1], [20]])}, "train_link_index names nodes 1 to 20; of one graph, 0 to 19"),
+        ({"test_link": torch.tensor([[-1], [2]])}, "test_link_index names nodes -1 to 2"),
+    ],
+)
+def test_published_links_that_are_none_are_refused(
+    frozen_from: Freezer, changes: dict[str, torch.Tensor], message: str
+) -> None:
+    with pytest.raises(SplitImpossible, match=message):
+        split_links(frozen_from(_with_published_links(**changes)), policy="published", seed=0)
+
+
 def test_two_graphs_cannot_be_split(frozen_from: Freezer) -> None:
     with pytest.raises(SplitImpossible, match="2 graphs, at least 3"):
         split_graphs(frozen_from([Data(x=torch.ones(1, 1))] * 2), policy="published", seed=0)

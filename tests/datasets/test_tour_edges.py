@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 from gnz_track.datasets.generators.quick_tours import find_quick_tour
 from gnz_track.datasets.generators.shortest_tours import find_shortest_tour
 from gnz_track.datasets.generators.tour_edges import nearest_are_steps, tour_edges
+from gnz_track.datasets.sources.fetch_errors import ExtraMissing
 from gnz_track.errors import BadValue
 
 
@@ -79,6 +80,12 @@ def test_too_many_points_for_a_proof_are_refused() -> None:
         tour_edges(nodes=(50, 60), k=25, solver="concorde", sizes=(1, 0, 0), seed=0)
 
 
+def test_without_the_library_of_the_quick_search_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
+    with pytest.raises(ExtraMissing, match=r"'tsp' needs fast_tsp.*pip install 'gnz-track\[tours\]'"):
+        list(tour_edges(nodes=(210, 220), k=25, solver="fast_tsp", sizes=(1, 0, 0), seed=0).graphs)
+
+
 def test_the_quick_search_finds_a_trip_that_is_hardly_longer() -> None:
     pytest.importorskip("fast_tsp")
     points = np.random.default_rng(0).random((40, 2))
@@ -90,3 +97,16 @@ def test_the_quick_search_finds_a_trip_that_is_hardly_longer() -> None:
     assert sorted(tour) == list(range(40))
     assert tour[0] == 0
     assert shortest - 1e-9 <= total(tour) <= 1.01 * shortest
+
+
+@pytest.mark.slow
+def test_trips_through_many_points_are_round_trips() -> None:
+    pytest.importorskip("fast_tsp")
+    points = np.random.default_rng(1).random((300, 2))
+    tour = find_quick_tour(points)
+    assert sorted(tour) == list(range(300))
+    assert np.array_equal(tour, find_quick_tour(points))
+    # Trips through n points are about 0.7124 * sqrt(n) long where n is large (Beardwood et al., 1959), a little more
+    # where it is not; going to the nearest again and again takes about a quarter more.
+    total = float(np.linalg.norm(points[tour] - points[np.roll(tour, -1)], axis=1).sum())
+    assert 0.7 < total / np.sqrt(300) < 0.82

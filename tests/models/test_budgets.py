@@ -152,3 +152,11 @@ def test_a_budget_is_a_whole_number(budget: Any) -> None:
 def test_a_mistake_in_the_options_is_told_and_not_tried_twice() -> None:
     with pytest.raises(BadValue, match="hyperparameter of GCN is 'depth'"):
         find_width(MODELS.get("GCN"), TaskType.node_cls, SIZES, budget=1000, options={"depth": 3})
+
+
+def test_a_budget_does_not_concern_a_rule() -> None:
+    sizes = Sizes(in_channels=2, hidden_channels=64, out_channels=2)
+    found = find_width(MODELS.get("NearestNeighbours"), TaskType.edge_cls, sizes, budget=100_000)
+    assert (found.is_of_rule, found.n_parameters) == (True, 1)
+    refuse_beyond(found, "NearestNeighbours")
+    assert not find_width(describe((Fixed, {"node_cls"})), TaskType.node_cls, SIZES, budget=1000).is_of_rule

@@ -98,6 +98,22 @@ def _links(*, is_directed: bool = False, x: str = "real", generator: torch.Gener
     return Data(edge_index=_edges(n, generator, is_directed=is_directed), **features[x])
 
 
+def _published_links(generator: torch.Generator) -> Data:
+    """Return a graph of which all links train, and other pairs in two parts, each with pairs that are no links."""
+    data = _links(generator=generator)
+    n = int(data.x.size(0))
+    links = data.edge_index[:, data.edge_index[0] < data.edge_index[1]]
+    codes = torch.randperm(n * n, generator=generator)
+    pairs = torch.stack([codes // n, codes % n])
+    pairs = pairs[:, (pairs[0] < pairs[1]) & ~torch.isin(pairs[0] * n + pairs[1], links[0] * n + links[1])]
+    sizes = {"val_link": 12, "val_non_link": 30, "test_link": 9, "test_non_link": 25}
+    found = pairs[:, : sum(sizes.values())].split(list(sizes.values()), dim=1)
+    for name, part in zip(sizes, found, strict=True):
+        data[f"{name}_index"] = part
+    data.train_link_index = links
+    return data
+
+
 def _triples(generator: torch.Generator) -> Data:
     n_nodes, n_relations, n_parts = 30, 3, {"train": 80, "valid": 15, "test": 20}
     total = sum(n_parts.values())
@@ -183,6 +199,7 @@ _BUILDERS: dict[str, tuple[str, Callable[[torch.Generator], Any], dict[str, Any]
     "links": ("link_pred", lambda g: _links(generator=g), {}),
     "links, directed": ("link_pred", lambda g: _links(is_directed=True, generator=g), {}),
     "links, no features": ("link_pred", lambda g: _links(x="none", generator=g), {}),
+    "links, published": ("link_pred", _published_links, {}),
     "triples": ("link_pred", _triples, {}),
     "edges": ("edge_cls", lambda g: _edge_labels(generator=g), {}),
     "edges, directed": ("edge_cls", lambda g: _edge_labels(is_directed=True, n_features=2, generator=g), {}),

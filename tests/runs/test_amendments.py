@@ -51,6 +51,60 @@ def test_the_settings_of_a_dataset_are_the_published_ones(dataset: str) -> None:
     assert (found.schedule, found.factor) == ("plateau", 0.5)
 
 
+# Batch size, rate, patience and smallest rate of networks on dense tensors, from the published configurations.
+DENSE = {
+    ("RingGNN", "zinc"): (4, 1e-3, 5, 1e-5),
+    ("ThreeWLGNN", "zinc"): (4, 1e-3, 5, 1e-5),
+    ("RingGNN", "aqsol"): (4, 1e-3, 5, 1e-5),
+    ("ThreeWLGNN", "aqsol"): (4, 1e-3, 5, 1e-5),
+    ("RingGNN", "mnist_regions"): (4, 1e-4, 5, 1e-6),
+    ("ThreeWLGNN", "mnist_regions"): (4, 1e-3, 5, 1e-5),
+    ("RingGNN", "cifar10_regions"): (4, 1e-4, 5, 1e-6),
+    ("ThreeWLGNN", "cifar10_regions"): (4, 1e-3, 5, 1e-5),
+    ("RingGNN", "sbm_pattern"): (4, 1e-3, 5, 1e-5),
+    ("ThreeWLGNN", "sbm_cluster"): (4, 1e-3, 5, 1e-5),
+    ("RingGNN", "tsp"): (4, 1e-3, 10, 1e-5),
+    ("ThreeWLGNN", "tsp"): (4, 1e-3, 10, 1e-5),
+    ("RingGNN", "csl"): (5, 5e-4, 5, 1e-6),
+    ("ThreeWLGNN", "csl"): (5, 5e-4, 5, 1e-6),
+    ("RingGNN", "enzymes"): (4, 1e-4, 25, 1e-6),
+    ("ThreeWLGNN", "enzymes"): (4, 1e-3, 25, 1e-6),
+    ("RingGNN", "dd"): (4, 1e-4, 25, 1e-6),
+    ("ThreeWLGNN", "dd"): (4, 1e-4, 25, 1e-6),
+    ("RingGNN", "proteins"): (4, 7e-5, 25, 1e-6),
+    ("ThreeWLGNN", "proteins"): (4, 1e-3, 25, 1e-5),
+}
+KINDS = {
+    "zinc": TaskType.graph_reg,
+    "aqsol": TaskType.graph_reg,
+    "sbm_pattern": TaskType.node_cls,
+    "sbm_cluster": TaskType.node_cls,
+    "tsp": TaskType.edge_cls,
+}
+
+
+@pytest.mark.parametrize(("model", "dataset"), DENSE)
+def test_networks_on_dense_tensors_are_trained_as_published(model: str, dataset: str) -> None:
+    task = _task(dataset, KINDS.get(dataset, TaskType.graph_cls))
+    usual = amend(SMALL, task).optimisers[task.task_type]
+    names = ("batch_size", "lr", "patience", "min_lr")
+    given = {name: getattr(usual, name) for name in names} | given_to(MODELS.get(model), SMALL, task)
+    assert tuple(given[name] for name in names) == DENSE[model, dataset]
+
+
+def test_links_of_authors_are_taken_in_batches() -> None:
+    found = amend(SMALL, _task("ogbl_collab", TaskType.link_pred)).optimisers[TaskType.link_pred]
+    assert (found.batch_size, found.lr, found.patience, found.min_lr) == (32_768, 1e-3, 10, 1e-5)
+    assert (found.schedule, find_amendment(SMALL, _task("ogbl_collab", TaskType.link_pred)).epochs) == (
+        "score_plateau",
+        500,
+    )
+    given = given_to(MODELS.get("MatrixFactorisation"), SMALL, _task("ogbl_collab", TaskType.link_pred))
+    assert given == {"lr": 1e-2}
+    # Links of other graphs are all in one batch, as they were.
+    assert amend(SMALL, _task("cora", TaskType.link_pred)).optimisers[TaskType.link_pred].batch_size == 0
+
+
 def test_losses_hours_and_splits_of_datasets() -> None:
     assert amend(SMALL, _task("sbm_pattern", TaskType.node_cls)).optimisers[TaskType.node_cls].loss == "balanced"
     assert amend(SMALL, _task("zinc", TaskType.graph_reg)).optimisers[TaskType.graph_reg].loss == "mae"
@@ -77,7 +131,7 @@ def test_what_is_given_to_a_model_is_what_it_takes() -> None:
     zinc = _task("zinc", TaskType.graph_reg)
     assert given_to(MODELS.get("DeepGCN"), SMALL, zinc) == {}
     assert given_to(MODELS.get("DeepGCN"), LARGE, zinc) == {"n_layers": 16}
-    assert given_to(MODELS.get("RingGNN"), LARGE, zinc) == {"n_layers": 2, "batch_size": 4}
+    assert given_to(MODELS.get("RingGNN"), LARGE, zinc) == {"n_layers": 2, "batch_size": 4, "patience": 5}
     assert given_to(MODELS.get("DeepGCN"), SMALL, _task("wikics")) == {"dropout": 0.35}
     assert given_to(MODELS.get("RingGNN"), SMALL, _task("wikics")) == {"n_layers": 2, "batch_size": 4}
     blocks = _task("sbm_pattern", TaskType.node_cls)
@@ -144,6 +198,30 @@ def test_a_plan_gives_every_model_its_width_and_its_epochs(place: Place) -> None
     assert {cell.epochs for cell in _plan(place, SMALL, ["DeepGCN"], epochs=3).cells} == {3}
     large = _plan(place, LARGE, ["DeepGCN"])
     assert dict(large.cells[0].hyperparameters) == {"hidden_channels": 171, "n_layers": 16}
+
+
+def test_a_rule_stands_beside_networks_of_a_budget(place: Place) -> None:
+    n = 12
+    edges = torch.cartesian_prod(torch.arange(n), torch.arange(n)).t()
+    edges = edges[:, edges[0] != edges[1]]
+    graphs = [
+        Data(
+            x=torch.rand(n, 2), edge_index=edges, edge_label_index=edges, edge_label=(edges.sum(dim=0) % 3 == 0).long()
+        )
+        for _ in range(10)
+    ]
+    # Links have a direction: each is labelled on its own.
+    graphs = [graph.update({"edge_index": graph.edge_index[:, 1:]}) for graph in graphs]
+    task = task_from_dataset("points", TaskType.edge_cls, graphs)
+    rows = [MODELS.get(name) for name in ("NearestNeighbours", "DeepMLP")]
+    plan = make_plan([task], rows, seeds=(0,), protocol=SMALL, epochs=1, place=place)
+    assert plan.skipped == ()
+    given = {cell.model.name: dict(cell.hyperparameters) for cell in plan.cells}
+    assert given["NearestNeighbours"] == {}
+    assert "hidden_channels" in given["DeepMLP"]
+    result = run_one(plan.cells[0])
+    assert result.failure is None, result.failure.traceback
+    assert result.n_parameters == 1
 
 
 def test_a_model_without_a_width_is_left_out_with_its_reason(place: Place) -> None:
@@ -221,3 +299,17 @@ def test_widths_are_listed_with_what_is_left_out(place: Place) -> None:
     assert "edge_features" in listed["GatedGCN-E"].reason
     assert "MatrixFactorisation" not in listed
     assert {row.name for row in usual_models()} <= set(listed)
+
+
+def test_a_cell_may_wait_for_fewer_epochs_than_its_protocol(place: Place) -> None:
+    cell = _plan(place, SMALL, ["DeepGCN"], seeds=(0,), epochs=40).cells[0]
+    quick = {"patience": 0, "min_lr": 1.0, "lr": 1.0, "hidden_channels": 4}
+    hasty, patient = (
+        run_one(replace(cell, hyperparameters=tuple(sorted({**quick, "patience": patience}.items()))))
+        for patience in (0, 100)
+    )
+    assert hasty.failure is None, hasty.failure.traceback
+    # Once the rate has fallen, it is below the smallest one.
+    n_epochs = len(hasty.series["train/loss"])
+    assert n_epochs < len(patient.series["train/loss"]) == 40
+    assert hasty.series["train/loss"] == patient.series["train/loss"][:n_epochs]

@@ -224,3 +224,19 @@ def test_all_data_that_are_missing_are_told_at_once(plan_for: Callable[..., Plan
         plan_for(["cora", "les_miserables", "mutag"], ["MLP"])
     with pytest.raises(DataMissing, match="'cora'"):
         plan_for(["cora", "les_miserables"], ["MLP"])
+
+
+def test_what_positions_do_not_tell_is_that_of_the_links_that_are_left(plan_for: Callable[..., Plan]) -> None:
+    n = 40
+    path = torch.stack([torch.arange(n - 1), torch.arange(1, n)])
+    graph = Data(x=torch.randn(n, 3), edge_index=torch.cat([path, path.flip(0)], dim=1))
+    labelled = graph.clone()
+    labelled.y = torch.arange(n) % 2
+    links = task_from_dataset("path_link_pred", TaskType.link_pred, graph)
+    whole = task_from_dataset("path_node_cls", TaskType.node_cls, labelled)
+    protocol = replace(PROTOCOLS.get("graphnetz"), encoding="lap4")
+    # As a whole the path is in one piece; without the links that a split hides it is not.
+    assert plan_for([whole], ["GCN"], protocol=protocol).notices == ()
+    notices = plan_for([links], ["GCN"], protocol=protocol, seeds=[3, 4]).notices
+    assert notices[0].startswith("path_link_pred, seed 3, encoding lap4: 1 of 1 graphs are in several pieces")
+    assert plan_for([links], ["GCN"], seeds=[3]).notices == ()

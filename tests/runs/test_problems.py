@@ -70,6 +70,7 @@ SIZES: dict[str, tuple[int, int, tuple[int, ...], int]] = {
     "links": (4, WIDTH, (), 0),
     "links, directed": (4, WIDTH, (), 0),
     "links, no features": (3, WIDTH, (), 0),
+    "links, published": (4, WIDTH, (), 0),
     "triples": (3, WIDTH, (), 6),
     "edges": (4, 3, (), 0),
     "edges, directed": (4, 2, (), 0),
@@ -106,7 +107,7 @@ def split_of(world: Any, dataset: FrozenDataset, seed: int) -> Any:
 def test_split_digest_is_that_of_the_split(any_world: Any, frozen: Freezer) -> None:
     digests = [pose_world(any_world, frozen, seed=seed).split_digest for seed in (0, 1)]
     assert digests == [split_of(any_world, frozen(any_world), seed).digest for seed in (0, 1)]
-    has_one_split = any_world.name == "graphs, published split" or (
+    has_one_split = any_world.name in ("graphs, published split", "links, published") or (
         any_world.task_type == "node_cls" and "columns" not in any_world.name
     )
     assert (digests[0] == digests[1]) is has_one_split
@@ -222,6 +223,63 @@ def test_message_edges_hold_no_edge_that_is_scored(name: str, world: Worlds, fro
     assert not trained & gone
     assert message | gone == every
     assert set(problem.objective.data.keys()) <= {"x", "edge_index", "num_nodes"}
+
+
+def test_published_links_train_and_are_ranked_as_published(world: Worlds, frozen: Freezer) -> None:
+    data, published = world("links, published").graphs[0], world("links, published")
+    problem = pose_world(published, frozen)
+    assert problem.objective.batch_size == 4
+    assert torch.equal(problem.objective.links, data.train_link_index)
+    # All edges pass messages; held-out pairs are under no name in what a model is given.
+    assert torch.equal(problem.objective.data.edge_index, data.edge_index)
+    assert set(problem.objective.data.keys()) == {"x", "edge_index", "num_nodes"}
+    for name, scorer in problem.scorers.items():
+        assert torch.equal(scorer.pairs[:, scorer.labels == 1], data[f"{name}_link_index"])
+        assert torch.equal(scorer.pairs[:, scorer.labels == 0], data[f"{name}_non_link_index"])
+
+
+def test_fields_as_long_as_the_edges_are_not_taken_for_fields_of_these(world: Worlds, tmp_path: Path) -> None:
+    graph = world("links, published").graphs[0].clone()
+    graph.test_link_index = graph.edge_index
+    graph.val_non_link_index = graph.edge_index[:, : graph.num_nodes]
+    graph.edge_attr = torch.rand(graph.num_edges, 2)
+    links = replace_graphs(world("links, published"), [graph])
+    shown = pose(links.freeze(tmp_path / "links"), terms_of(links)).objective.data
+    # The graph is whole, so that the features of its edges are known.
+    assert set(shown.keys()) == {"x", "edge_index", "edge_attr", "num_nodes"}
+
+
+def test_links_of_training_are_told_from_the_pairs_of_validation(world: Worlds, frozen: Freezer) -> None:
+    data, published = world("links, published").graphs[0], world("links, published")
+    whole = replace(published.protocol, also=("training",))
+    for scoring, n_val, n_test in (("whole", 30, 25), ("per_batch", 12, 9)):
+        terms = replace(terms_of(published), protocol=replace(whole, scoring=scoring))
+        found = pose(frozen(published), terms).scorers
+        others = {name: scorer.pairs[:, scorer.labels == 0] for name, scorer in found.items()}
+        assert torch.equal(others["training"], data.val_non_link_index[:, :n_val])
+        assert torch.equal(others["val"], data.val_non_link_index[:, :n_val])
+        assert torch.equal(others["test"], data.test_non_link_index[:, :n_test])
+        assert torch.equal(found["training"].pairs[:, found["training"].labels == 1], data.train_link_index)
+
+
+def test_published_links_are_trained_in_batches_and_score_among_the_first(world: Worlds, cell_on: Cells) -> None:
+    published = world("links, published")
+    usual = replace(published.protocol.optimisers[published.task_type], schedule="score_plateau", patience=10)
+    optimisers = {published.task_type: usual}
+    protocol = replace(published.protocol, also=("training", "best_validation"), optimisers=optimisers)
+    task = replace(cell_on(published).task, metric="hits_at_10")
+    given = (("batch_size", 32), ("hidden_channels", 8))
+    for model in ("DeepGCN", "MatrixFactorisation", "Jaccard"):
+        cell = cell_on(published, model, task=task, protocol=protocol, hyperparameters=given, epochs=3)
+        first, again, whole = map(run_one, (cell, cell, replace(cell, hyperparameters=given[1:])))
+        assert first.failure is None, first.failure.traceback
+        assert first.series == again.series
+        hits = {f"hits_at_{k}" for k in (10, 50, 100)}
+        beside = {"hits_at_10_on_training", "hits_at_10_at_best_validation"}
+        assert set(first.scores) == {"auc", "average_precision"} | hits | beside
+        # Fewer than 50 pairs are no links here.
+        assert first.scores["hits_at_50"] == 1.0
+        assert first.series["train/loss"] != whole.series["train/loss"]
 
 
 def test_features_are_made_of_message_edges(world: Worlds, frozen: Freezer) -> None:

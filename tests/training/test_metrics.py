@@ -21,6 +21,7 @@ from gnz_track.training.metrics import (
     auc,
     average_precision,
     f1_macro,
+    hits_at,
     mae,
     mse,
     rank_metrics,
@@ -179,6 +180,22 @@ def test_rank_metrics_are_means_over_ranks(ranks: list[float]) -> None:
     for k in (1, 3, 10):
         assert found[f"hits_at_{k}"] == pytest.approx(sum(rank <= k for rank in ranks) / len(ranks))
     assert found.keys() == {"mrr", "hits_at_1", "hits_at_3", "hits_at_10"}
+
+
+@QUICK
+@given(labelled(), st.integers(1, 6))
+def test_hits_are_links_above_the_score_that_so_many_non_links_reach(case: tuple[Array, Array], k: int) -> None:
+    truth, scores = case
+    links, others = scores[truth == 1], sorted(scores[truth == 0], reverse=True)
+    found = hits_at(truth, scores, k=k)
+    if not links.size:
+        assert math.isnan(found)
+        return
+    # As the published evaluator has it: strictly above the k-th best of the others, and all where these are fewer.
+    assert found == (sum(links > others[k - 1]) / links.size if len(others) >= k else 1.0)
+    assert found <= hits_at(truth, scores, k=k + 1)
+    assert found == hits_at(truth, 2 * scores + 1, k=k)
+    assert math.isnan(hits_at(truth, np.append(scores[:-1], math.nan), k=k)) or not truth[:-1].any()
 
 
 @QUICK

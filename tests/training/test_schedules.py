@@ -11,6 +11,7 @@ import torch
 
 from gnz_track.errors import BadValue
 from gnz_track.training.loop import train
+from gnz_track.training.metrics import METRICS
 from gnz_track.training.schedules import Clock, make_schedule, watches_loss
 from gnz_track.types import Optimiser, Selection
 
@@ -45,6 +46,29 @@ def test_a_falling_loss_keeps_the_rate_and_one_bad_stretch_lowers_it_once() -> N
     assert set(_rates(PLATEAU, [1 / (1 + epoch) for epoch in range(100)])) == {5e-4}
     stretch = [1.0, *[2.0] * 6, *[0.9 - 0.01 * epoch for epoch in range(20)]]
     assert _rates(PLATEAU, stretch) == [5e-4] * 6 + [2.5e-4] * 21
+
+
+@pytest.mark.parametrize(("name", "better"), [("hits_at_50", 1), ("mae", -1)])
+def test_a_score_that_gets_no_better_lowers_the_rate(name: str, better: int) -> None:
+    settings, metric = replace(PLATEAU, schedule="score_plateau", patience=2), METRICS.get(name)
+
+    def rates(scores: list[float]) -> list[float]:
+        optimiser = _adam(settings)
+        schedule = make_schedule(optimiser, settings, metric=metric)
+        found = []
+        for score in scores:
+            schedule.end_epoch({f"val/{name}": score, "val/loss": 0.0})
+            found.append(optimiser.param_groups[0]["lr"] / settings.lr)
+        return found
+
+    assert rates([5.0 + better * epoch for epoch in range(8)]) == [1.0] * 8
+    assert rates([5.0 - better * epoch for epoch in range(7)]) == [1.0] * 3 + [0.5] * 3 + [0.25]
+    assert not watches_loss(settings)
+
+
+def test_a_score_that_no_metric_names_is_an_error() -> None:
+    with pytest.raises(BadValue, match="the metric of schedule 'score_plateau'"):
+        make_schedule(_adam(PLATEAU), replace(PLATEAU, schedule="score_plateau"))
 
 
 def test_a_constant_rate_watches_nothing() -> None:

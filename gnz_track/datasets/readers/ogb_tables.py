@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gnz_track.datasets.readers.published_parts import GraphParts
+from gnz_track.datasets.readers.restricted_pickle import load_saved_arrays, load_tensors
 
 __all__ = ["read_ogb_graphs", "read_ogb_links", "read_ogb_nodes"]
 
@@ -33,16 +36,23 @@ def read_ogb_nodes(folder: Path, *, split: str, is_directed: bool) -> Data:
     return Data(x=x, y=y, edge_index=_edges(folder, is_directed=is_directed), **masks)
 
 
-def read_ogb_links(folder: Path) -> Data:
+def read_ogb_links(folder: Path, *, split: str) -> Data:
     """Read the training graph of a link benchmark: x ``[n, d]``, undirected edges that repeat, weight and year ``[m]``.
 
-    Hu et al.: Open Graph Benchmark: Datasets for Machine Learning on Graphs, NeurIPS 2020.
+    The published parts are ``train_link_index``, ``val_link_index`` and ``test_link_index`` ``[2, .]``, each link once,
+    and the pairs that these two are told from ``val_non_link_index`` and ``test_non_link_index``. Hu et al.: Open Graph
+    Benchmark: Datasets for Machine Learning on Graphs, NeurIPS 2020.
     """
     columns = {
         name: _table(folder / "raw" / f"{name}.csv.gz", np.int64)[:, 0].repeat(2)
         for name in ("edge_weight", "edge_year")
         if (folder / "raw" / f"{name}.csv.gz").exists()
     }
+    for name, published in _PARTS.items():
+        found = _saved(folder / "split" / split / f"{published}.pt")
+        columns[f"{name}_link_index"] = _pairs(found["edge"])
+        if name != "train":
+            columns[f"{name}_non_link_index"] = _pairs(found["edge_neg"])
     x = _table(folder / "raw" / "node-feat.csv.gz", np.float32)
     return Data(x=x, edge_index=_edges(folder, is_directed=False), **columns)
 
@@ -68,6 +78,19 @@ def read_ogb_graphs(folder: Path, *, split: str) -> GraphParts:
         for part in _PARTS.values()
     )
     return train, val, test
+
+
+def _saved(path: Path) -> Mapping[str, Any]:
+    """Return what a file of ``torch.save`` holds: arrays as its publisher has them, or tensors."""
+    try:
+        return load_tensors(path)  # type: ignore[no-any-return]
+    except pickle.UnpicklingError:
+        return load_saved_arrays(path)  # type: ignore[no-any-return]
+
+
+def _pairs(rows: Any) -> Tensor:
+    """Return pairs of nodes ``[n, 2]`` as ``[2, n]``."""
+    return torch.as_tensor(np.asarray(rows, dtype=np.int64)).t().contiguous()
 
 
 def _edges(folder: Path, *, is_directed: bool) -> Tensor:

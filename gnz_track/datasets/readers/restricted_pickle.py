@@ -11,6 +11,7 @@ import math
 import pickle
 import re
 import warnings
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
-__all__ = ["SparseParts", "load_arrays", "load_tensors"]
+__all__ = ["SparseParts", "load_arrays", "load_saved_arrays", "load_tensors"]
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 _KINDS_OF_NUMBERS = frozenset("biufcSUO")
@@ -53,6 +54,29 @@ def load_tensors(path: Path) -> Any:
         raise pickle.UnpicklingError(message) from error
     _require_tensors(found)
     return found
+
+
+def load_saved_arrays(path: Path, *, encoding: str = "utf-8") -> Any:
+    """Return what a file of ``torch.save`` holds where it was given numpy arrays; see :func:`load_arrays`.
+
+    Such a file has no tensors: it is a zip archive with one pickle or, of old, a pickle after three that say who wrote.
+    """
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if name.split("/")[1:] == ["data.pkl"]]
+            if len(names) != 1:
+                raise pickle.UnpicklingError("it is no whole file of torch.save: it has no data.pkl")
+            with archive.open(names[0]) as member:
+                return _ArraysOnly(member, encoding=encoding).load()
+    with path.open("rb") as file:
+        magic, _, _, found = (_ArraysOnly(file, encoding=encoding).load() for _ in range(4))
+    if magic != _MAGIC:
+        raise pickle.UnpicklingError("it is no file of torch.save: it begins otherwise")
+    return found
+
+
+# What files of before the archives begin with.
+_MAGIC = 0x1950A86A20F9469CFC6C
 
 
 def _require_tensors(found: object) -> None:

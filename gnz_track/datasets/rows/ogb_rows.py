@@ -13,6 +13,8 @@ __all__ = ["ogb_row"]
 
 _SERVER = "http://snap.stanford.edu/ogb/data"
 _SUFFIX = ".csv.gz"
+# Parts that are no lists of numbers come as torch files.
+_PART_SUFFIXES = {"linkproppred": ".pt"}
 _SHARED = ("num-node-list", "num-edge-list", "edge", "node-feat")
 _READERS = {"nodeproppred": "nodes", "linkproppred": "links", "graphproppred/csv_mol_download": "graphs"}
 _TABLES = {
@@ -27,16 +29,17 @@ def ogb_row(
 ) -> DatasetRow:
     """Make the row of one benchmark: ``kind`` and ``archive`` say where it lies, ``split`` names its published split.
 
-    Without a split the published parts are not read. ``options`` go to the loader beside it; ``facts`` are fields.
+    ``options`` go to the loader beside it; ``facts`` are fields.
     """
-    parts = [f"split/{split}/{part}{_SUFFIX}" for part in ("train", "valid", "test")] if split else []
+    suffix = _PART_SUFFIXES.get(kind, _SUFFIX)
+    parts = [f"split/{split}/{part}{suffix}" for part in ("train", "valid", "test")]
     files = [*(f"raw/{table}{_SUFFIX}" for table in _TABLES[kind]), *parts]
     origin = Download(url=f"{_SERVER}/{kind}/{archive}.zip", members={file: f"{archive}/{file}" for file in files})
     return DatasetRow(
         name=name,
         category=category,
         loader=f"gnz_track.datasets.readers.ogb_tables:read_ogb_{_READERS[kind]}",
-        options={**({"split": split} if split else {}), **options},
+        options={"split": split, **options},
         raw=f"OGB/{name}",
         **cited("hu2020"),
         url="https://ogb.stanford.edu/",
