@@ -23,7 +23,9 @@ def pose_links(dataset: FrozenDataset, terms: Terms) -> Problem:
     data = whole_graph_of(dataset, split.message_edges, terms, split_digest=split.digest)
     move = terms.device
     return Problem(
-        objective=LinkObjective(data, split.train.pairs.to(move), split.train.labels.to(move)),
+        objective=LinkObjective(
+            data, split.train.pairs.to(move), split.train.labels.to(move), batch_size=terms.batch_size
+        ),
         scorers={name: LinkScorer(part.pairs.to(move), part.labels.to(move)) for name, part in scored(split, terms)},
         sizes=sizes_of(dataset, terms),
         split_digest=split.digest,
