@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
+from threadpoolctl import threadpool_limits
 from torch import Generator, Tensor, nn
 from torch_geometric.data import Data
 
@@ -39,7 +40,9 @@ class FittedEmbedding(nn.Module):
         """Return the codes of the nodes ``[n_nodes, width]``; columns that a small graph has no use for are 0."""
         shape = (int(data.num_nodes), int(data.edge_index.size(1)))
         if self._fitted is None:
-            found = self._embed(data, Generator().manual_seed(self._seed)).detach().float()
+            # Sums over several threads are added in another order; Torch is on one while it trains, and so is this.
+            with threadpool_limits(limits=1, user_api="blas"):
+                found = self._embed(data, Generator().manual_seed(self._seed)).detach().float()
             if self._is_scaled:
                 found = found / found.square().mean().sqrt().clamp(min=torch.finfo(found.dtype).tiny)
             codes = torch.zeros(found.size(0), self.linear.in_features, device=found.device)

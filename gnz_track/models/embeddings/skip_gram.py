@@ -10,7 +10,9 @@ from torch.nn import functional
 
 __all__ = ["fit_skip_gram", "pairs_of"]
 
-LR, BATCH, N_NEGATIVES = 0.01, 1 << 13, 5
+LR, N_NEGATIVES = 0.01, 5
+# Pairs of a step, and the steps that a round shall have: a small graph would be over before anything is learnt.
+FEWEST, MOST, STEPS = 1 << 5, 1 << 13, 20
 # The power of their counts by which nodes are drawn as negatives.
 POWER = 0.75
 
@@ -30,7 +32,8 @@ def fit_skip_gram(
     with torch.enable_grad():
         for round_of_walks in walks:
             pairs = pairs_of(round_of_walks, window, generator)
-            for batch in pairs[:, torch.randperm(pairs.size(1), generator=generator)].split(BATCH, dim=1):
+            size = min(max(pairs.size(1) // STEPS, FEWEST), MOST)
+            for batch in pairs[:, torch.randperm(pairs.size(1), generator=generator)].split(size, dim=1):
                 drawn = torch.rand(batch.size(1), N_NEGATIVES, generator=generator, dtype=torch.float64) * reach[-1]
                 negatives = torch.searchsorted(reach, drawn, right=True).clamp_(max=n_nodes - 1)
                 optimiser.zero_grad()
