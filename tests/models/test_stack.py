@@ -288,7 +288,7 @@ WRONG: dict[str, tuple[tuple[Any, ...], str]] = {
     "heads": ((0, -3, 1.5, "8", True), COUNT),
     "dropout": ((1.5, 1.0, 1, -0.1, NAN, float("inf"), "0.5", False), PROBABILITY),
     "norm": (("foo", "Batch", "", 1, None), "none, batch, layer"),
-    "jumping": (("lstm", "last", True), "none, cat, max"),
+    "jumping": (("lstm", "first", True), "none, cat, max, last"),
 }
 
 
