@@ -50,6 +50,7 @@ _PUBLIC = {
     "gnz_track.tuning.search_space": ("SearchSpace",),
     "gnz_track.tuning.settings": ("SearchSettings",),
     "gnz_track.store.reading": ("read_table",),
+    "gnz_track.selection.model_space": ("list_published_settings", "plan_published_settings"),
     "gnz_track.selection.recommendation": ("recommend",),
     "gnz_track.selection.warm_starts": ("warm_starts",),
 }

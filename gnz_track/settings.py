@@ -64,7 +64,8 @@ class Protocol:
     Under a ``budget`` every model gets the width at which it has about so many parameters. ``options`` are given to
     every model that has them, ``by_model`` to models by name, ``by_dataset`` amends all of it. A plan resolves these
     into its cells. ``scoring`` is ``whole``, or ``per_batch`` for the mean over batches. ``also`` names what is scored
-    beside the selected epoch: ``best_validation``, ``training``.
+    beside the selected epoch: ``best_validation``, ``training``. ``code_channels`` is the width of the codes of nodes
+    where links are predicted; 0 is that of the layers.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Protocol:
     by_dataset: Mapping[str, Amendment] = later({})
     scoring: str = later("whole")
     also: tuple[str, ...] = later(())
+    code_channels: int = later(0)
 
     def __post_init__(self) -> None:
         freeze_mappings(self, "optimisers", "options", "by_model", "by_dataset")

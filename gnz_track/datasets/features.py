@@ -9,11 +9,20 @@ from torch import Tensor
 
 from gnz_track.errors import BadValue
 
-__all__ = ["LARGEST_IDENTITY", "N_STRUCTURAL", "identity_features", "structural_features"]
+__all__ = [
+    "LARGEST_IDENTITY",
+    "N_LEARNED",
+    "N_STRUCTURAL",
+    "identity_features",
+    "node_numbers",
+    "structural_features",
+]
 
 LARGEST_IDENTITY = 8_192
 # Columns of structural features.
 N_STRUCTURAL = 3
+# Columns of features that are learnt.
+N_LEARNED = 32
 
 
 def structural_features(message_edges: Tensor, n_nodes: int) -> Tensor:
@@ -31,3 +40,8 @@ def identity_features(n_nodes: int) -> Tensor:
     if n_nodes > LARGEST_IDENTITY:
         raise BadValue("the number of nodes for identity features", n_nodes, f"at most {LARGEST_IDENTITY}")
     return torch.eye(n_nodes)
+
+
+def node_numbers(n_nodes: int) -> Tensor:
+    """Return the number of each node ``[n_nodes, 1]``: categories, of which a model learns one code each."""
+    return torch.arange(n_nodes).unsqueeze(1)

@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.mapped import digest_of
 from gnz_track.datasets.negatives import corrupt_tails, draw_non_edges
-from gnz_track.datasets.policies import check_policy, takes_published
+from gnz_track.datasets.policies import LINK_SHARES, check_policy, takes_published
 from gnz_track.errors import SplitImpossible
 from gnz_track.seeds import derive
 
@@ -94,18 +94,21 @@ def split_links(dataset: FrozenDataset, *, policy: str, seed: int) -> LinkSplit:
     the dataset has them: all edges pass messages then, and the seed changes nothing. Otherwise counts are rounded down
     as by PyG's ``RandomLinkSplit``, but no part is empty. An undirected edge counts once and passes messages both ways;
     repeated edges count once; self-loops pass messages and are never scored.
+
+    Under "fifths" it is 16 % and 20 %, directions are dropped, and self-loops pass no message.
     """
     check_policy(policy)
     if takes_published(policy) and "train_link_index" in dataset.tensors:
         return _published_links(dataset, policy)
-    edges, loops = _distinct_edges(dataset, policy)
+    is_directed = dataset.is_directed and policy not in LINK_SHARES
+    edges, loops = _distinct_edges(dataset, policy, is_directed=is_directed)
     n_edges = edges.size(1)
-    n_val, n_test = max(1, int(VALIDATION * n_edges)), max(1, int(TEST * n_edges))
+    n_val, n_test = (max(1, int(share * n_edges)) for share in LINK_SHARES.get(policy, (VALIDATION, TEST)))
     n_train = n_edges - n_val - n_test
     if n_train < 1:
         raise SplitImpossible(dataset.name, policy, f"{n_edges} edges without self-loops, at least 3 are needed")
     generator = Generator().manual_seed(derive(seed, dataset.digest, policy, "negatives"))
-    n_nodes, is_directed = dataset.n_nodes, dataset.is_directed
+    n_nodes = dataset.n_nodes
     negatives = draw_non_edges(edges, n_edges, n_nodes=n_nodes, is_directed=is_directed, generator=generator)
     if negatives is None:
         reason = f"{n_edges} edges among {n_nodes} nodes leave fewer non-edges than edges"
@@ -115,7 +118,8 @@ def split_links(dataset: FrozenDataset, *, policy: str, seed: int) -> LinkSplit:
     positives = edges[:, order].split(sizes, dim=1)
     parts = map(_part, positives, negatives.split(sizes, dim=1))
     both_ways = positives[0] if is_directed else torch.cat([positives[0], positives[0].flip(0)], dim=1)
-    return LinkSplit(torch.cat([both_ways, loops], dim=1), *parts)
+    message_edges = both_ways if policy in LINK_SHARES else torch.cat([both_ways, loops], dim=1)
+    return LinkSplit(message_edges, *parts)
 
 
 def split_triples(dataset: FrozenDataset, *, seed: int = 0) -> TripleSplit:
@@ -150,17 +154,19 @@ def _published_part(dataset: FrozenDataset, policy: str, name: str) -> LinkPart:
     return _part(links, rest[0] if rest else links[:, :0])
 
 
-def _distinct_edges(dataset: FrozenDataset, policy: str) -> tuple[Tensor, Tensor]:
+def _distinct_edges(dataset: FrozenDataset, policy: str, *, is_directed: bool) -> tuple[Tensor, Tensor]:
     """Return edges without repetition, undirected ones with the smaller node first, and self-loops."""
     if len(dataset) != 1:
         raise SplitImpossible(dataset.name, policy, f"links are predicted in one graph, it has {len(dataset)}")
     if "edge_index" not in dataset.tensors:
         raise SplitImpossible(dataset.name, policy, "it has no edge_index")
     source, target = dataset.tensors["edge_index"].long()
+    if dataset.is_directed and not is_directed:
+        source, target = torch.minimum(source, target), torch.maximum(source, target)
     codes = torch.unique(source * dataset.n_nodes + target)
     edges = torch.stack([codes // dataset.n_nodes, codes % dataset.n_nodes])
     is_loop = edges[0] == edges[1]
-    scored = edges[:, ~is_loop] if dataset.is_directed else edges[:, edges[0] < edges[1]]
+    scored = edges[:, ~is_loop] if is_directed else edges[:, edges[0] < edges[1]]
     return scored, edges[:, is_loop]
 
 

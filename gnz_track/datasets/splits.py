@@ -14,7 +14,8 @@ from gnz_track.datasets.folds import draw_folds, fold_columns
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.link_splits import LinkPart, LinkSplit, TriplePart, TripleSplit, split_links, split_triples
 from gnz_track.datasets.mapped import digest_of
-from gnz_track.datasets.policies import FOLDS, POLICIES, check_policy, takes_published
+from gnz_track.datasets.node_folds import draw_node_fold
+from gnz_track.datasets.policies import FOLDS, NODE_FOLDS, POLICIES, check_policy, takes_published
 from gnz_track.errors import SplitImpossible
 from gnz_track.seeds import derive
 
@@ -67,12 +68,16 @@ def split_nodes(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
 
     "published" takes the masks of the dataset; of several columns, the one of number ``seed`` modulo their count.
     Without masks, the nodes of graphs with published parts follow their graph. Else, and under "random", 60/20/20 are
-    drawn by seed within each class. Folds concern graphs only.
+    drawn by seed within each class. Folds concern graphs only, but for those of "fifths": see
+    :mod:`~gnz_track.datasets.node_folds`.
     """
     check_policy(policy)
     labels = _node_labels(dataset, policy)
     has_masks = all(f"{name}_mask" in dataset.tensors for name in ("train", "val", "test"))
-    if takes_published(policy) and has_masks:
+    if policy in NODE_FOLDS:
+        nodes = _where(_is_labelled(labels) & _is_linked(dataset))
+        parts = Parts(*draw_node_fold(nodes, n_folds=NODE_FOLDS[policy], seed=seed))
+    elif takes_published(policy) and has_masks:
         parts = _masked(dataset, "mask", _is_labelled(labels), seed)
     elif takes_published(policy) and dataset.split is not None:
         graphs = split_graphs(dataset, policy=policy, seed=seed)
@@ -145,6 +150,14 @@ def _is_labelled(labels: Tensor) -> Tensor:
     if labels.is_floating_point():
         return ~labels.isnan().reshape(labels.size(0), -1).all(dim=1)
     return (labels.reshape(labels.size(0), -1) >= 0).any(dim=1)
+
+
+def _is_linked(dataset: FrozenDataset) -> Tensor:
+    """Tell of each node ``[n_nodes]`` whether it has an edge to another one."""
+    source, target = dataset.global_edge_index
+    is_linked = torch.zeros(dataset.n_nodes, dtype=torch.bool)
+    is_linked[torch.cat([source, target])[(source != target).repeat(2)]] = True
+    return is_linked
 
 
 def _edge_labels(dataset: FrozenDataset, policy: str) -> Tensor:

@@ -14,6 +14,8 @@ The options of the built-in models are hyperparameters of a cell. `stack.py` say
 | GIN              |        3 |     - |     0.0 | batch | none    |
 | MLP              |        2 |     - |     0.5 | none  | none    |
 
+GCN and GraphSAGE take ``act`` (relu) too, and GraphSAGE ``aggr`` (mean); no search varies them unless it is told to.
+
 To add a model: write `models/<name>.py` with a class ``(in_channels, hidden_channels, out_channels)`` and add its row
 to `catalogue.py`.
 """

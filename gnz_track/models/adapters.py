@@ -227,7 +227,7 @@ def _as_graphs(factory: EncoderFactory, widths: tuple[int, int, int], **options:
 
 def _as_links(factory: EncoderFactory, widths: tuple[int, int, int], **options: Any) -> nn.Module:
     first, hidden, _ = widths
-    return LinkHead(factory.encoder(first, hidden, hidden, **options))
+    return LinkHead(factory.encoder(first, hidden, factory.code_channels or hidden, **options))
 
 
 def _as_edges(factory: EncoderFactory, widths: tuple[int, int, int], **options: Any) -> nn.Module:
@@ -260,6 +260,8 @@ class EncoderFactory:
     n_edge_features: int = 0
     is_directed: bool = False
     n_graph_targets: int = 0
+    # Width of the codes of nodes where links are predicted; 0 is that of the layers.
+    code_channels: int = 0
 
     def __call__(
         self,

@@ -45,7 +45,7 @@ def build(row: ModelRow, task_type: TaskType, sizes: Sizes, *, options: Mapping[
     _check_options(row, construct, options)
     told = {"task_type": task_type, "sizes": sizes}
     asked = {name: value for name, value in told.items() if _takes(construct, name)}
-    first = sizes.hidden_channels if sizes.vocabulary else sizes.in_channels + sizes.n_encoding
+    first = sizes.embedding_channels if sizes.vocabulary else sizes.in_channels + sizes.n_encoding
     model = construct(first, sizes.hidden_channels, sizes.out_channels, **asked, **options)
     if not isinstance(model, nn.Module):
         raise ModelInvalid(row.name, f"it built a {type(model).__name__}", remedy="return a torch.nn.Module")
@@ -57,8 +57,9 @@ def build(row: ModelRow, task_type: TaskType, sizes: Sizes, *, options: Mapping[
 
 
 def count_parameters(model: nn.Module) -> int:
-    """Count the trainable numbers of a model."""
-    return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    """Count the trainable numbers of a model; parameters that have no shape before they see data count nothing."""
+    found = (parameter for parameter in model.parameters() if parameter.requires_grad)
+    return sum(item.numel() for item in found if not isinstance(item, nn.UninitializedParameter))
 
 
 def options_of(row: ModelRow) -> Options:
@@ -100,7 +101,7 @@ def _told_of_edges(construct: Callable[..., Any], sizes: Sizes) -> Callable[...,
     if not isinstance(construct, EncoderFactory):
         return construct
     about_edges = {"n_edge_features": sizes.n_edge_features, "is_directed": sizes.is_directed}
-    return replace(construct, **about_edges, n_graph_targets=sizes.n_graph_targets)
+    return replace(construct, **about_edges, n_graph_targets=sizes.n_graph_targets, code_channels=sizes.code_channels)
 
 
 def _takes(construct: Callable[..., Any], name: str) -> bool:
@@ -147,8 +148,8 @@ def _as_link_model(model: nn.Module, sizes: Sizes) -> nn.Module:
 def _behind_input(model: nn.Module, sizes: Sizes) -> nn.Module:
     """Return a model behind what turns categories and positions into features, where there are any."""
     if sizes.n_encoding:
-        return EncodedInput(sizes.vocabulary, sizes.n_encoding, sizes.hidden_channels, model)
-    return CategoricalInput(sizes.vocabulary, sizes.hidden_channels, model) if sizes.vocabulary else model
+        return EncodedInput(sizes.vocabulary, sizes.n_encoding, sizes.embedding_channels, model)
+    return CategoricalInput(sizes.vocabulary, sizes.embedding_channels, model) if sizes.vocabulary else model
 
 
 class _Codes(nn.Module):

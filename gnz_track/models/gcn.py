@@ -10,12 +10,12 @@ __all__ = ["GCN"]
 
 
 class GCN(Stack):
-    """Convolutions with a ReLU between them, two and no dropout unless told; ``forward(data) -> [n_nodes, out]``.
+    """Convolutions with a ReLU between them unless told, two and no dropout; ``forward(data) -> [n_nodes, out]``.
 
     The options are those of :mod:`gnz_track.models.stack`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (each option is one that a search may tune)
         self,
         in_channels: int,
         hidden_channels: int,
@@ -25,6 +25,7 @@ class GCN(Stack):
         dropout: float = 0.0,
         norm: str = "none",
         jumping: str = "none",
+        act: str = "relu",
     ) -> None:
-        options = StackOptions(n_layers=n_layers, dropout=dropout, norm=norm, jumping=jumping)
+        options = StackOptions(n_layers=n_layers, dropout=dropout, norm=norm, jumping=jumping, act=act)
         super().__init__((in_channels, hidden_channels, out_channels), options, hidden=GCNConv, last=GCNConv)

@@ -16,7 +16,8 @@ class Sizes:
     whether these have an order; both matter where edges are classified. ``edge_channels`` counts the features of the
     message edges, ``edge_vocabulary`` is to them what ``vocabulary`` is to those of nodes. ``n_encoding`` is the width
     of the positional encoding, ``n_nodes`` the number of nodes where there is one graph, ``n_graph_targets`` counts
-    what is predicted of a graph beside the ``out_channels`` of each of its nodes.
+    what is predicted of a graph beside the ``out_channels`` of each of its nodes. ``category_channels`` is the width of
+    what stands for a category, ``code_channels`` that of codes by which links are scored; 0 is ``hidden_channels``.
     """
 
     in_channels: int
@@ -31,3 +32,10 @@ class Sizes:
     n_encoding: int = 0
     n_nodes: int = 0
     n_graph_targets: int = 0
+    category_channels: int = 0
+    code_channels: int = 0
+
+    @property
+    def embedding_channels(self) -> int:
+        """The width of what stands for a category."""
+        return self.category_channels or self.hidden_channels

@@ -10,7 +10,10 @@
     Szegedy, 2015); ``layer``, over the numbers of each node (Ba et al., 2016).
 ``jumping``
     jumping knowledge (Xu et al., 2018): ``none``, the last layer gives the codes; ``cat`` and ``max``, all layers are
-    hidden ones, and a linear read-out sees their codes side by side, or the largest number at each place.
+    hidden ones, and a linear read-out sees their codes side by side, or the largest number at each place; ``last``, it
+    sees those of the last of them alone.
+``act``
+    where a model has a choice: what bends the codes of hidden layers, ``relu``, ``tanh`` or ``elu``.
 ``heads``
     where a model has attention: how many, side by side, in every hidden layer. The layer that gives the codes has one.
 
@@ -26,11 +29,13 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue
 
 __all__ = [
+    "ACTIVATIONS",
     "JOINS",
     "NORMS",
     "Join",
@@ -43,6 +48,9 @@ __all__ = [
 
 # Each takes the width that it is to normalise.
 NORMS: dict[str, Callable[[int], nn.Module]] = {"none": nn.Identity, "batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
+
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu, "tanh": torch.tanh, "elu": functional.elu}
 
 
 class Join(NamedTuple):
@@ -64,7 +72,12 @@ def _set_side_by_side(codes: list[Tensor]) -> Tensor:
     return torch.cat(codes, dim=1)
 
 
-JOINS = {"none": Join(_take_last), "cat": Join(_set_side_by_side, adds_widths=True), "max": Join(_take_largest)}
+JOINS = {
+    "none": Join(_take_last),
+    "cat": Join(_set_side_by_side, adds_widths=True),
+    "max": Join(_take_largest),
+    "last": Join(_take_last),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +89,7 @@ class StackOptions:
     norm: str
     jumping: str
     heads: int = 1
+    act: str = "relu"
 
     def __post_init__(self) -> None:
         check_count("n_layers", self.n_layers)
@@ -83,6 +97,7 @@ class StackOptions:
         check_probability("dropout", self.dropout)
         check_choice("norm", self.norm, NORMS)
         check_choice("jumping", self.jumping, JOINS)
+        check_choice("act", self.act, ACTIVATIONS)
 
     @property
     def is_jumping(self) -> bool:
@@ -140,7 +155,7 @@ class Stack(nn.Module):
 
     def activate(self, h: Tensor) -> Tensor:
         """Bend the codes of a hidden layer."""
-        return h.relu()
+        return ACTIVATIONS[self.options.act](h)
 
     def forward(self, data: Data) -> Tensor:
         """Encode the nodes of a graph."""

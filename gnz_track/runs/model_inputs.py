@@ -10,7 +10,7 @@ from torch_geometric.data import Data
 
 from gnz_track.datasets.encoding_files import encode_nodes
 from gnz_track.datasets.encodings import parse_encoding
-from gnz_track.datasets.features import identity_features, structural_features
+from gnz_track.datasets.features import identity_features, node_numbers, structural_features
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.perturbations import perturb_together
 from gnz_track.errors import BadValue, SplitImpossible
@@ -143,6 +143,7 @@ def _fields(dataset: FrozenDataset, along: str) -> list[tuple[str, Tensor]]:
 _FEATURES: dict[str, Callable[[Tensor, int], Tensor]] = {
     "structural": structural_features,
     "identity": lambda _, n_nodes: identity_features(n_nodes),
+    "learned": lambda _, n_nodes: node_numbers(n_nodes),
 }
 
 

@@ -15,7 +15,7 @@ import torch
 from gnz_track.datasets.frozen import FrozenDataset, open_frozen
 from gnz_track.errors import BadValue, DataCorrupted
 from gnz_track.models.building import build, count_parameters
-from gnz_track.runs.problems import Terms, pose
+from gnz_track.runs.problems import Problem, Terms, pose
 from gnz_track.seeds import derive, seed_everything
 from gnz_track.training.acceleration import accelerate, release
 from gnz_track.training.gauge import Gauge
@@ -91,6 +91,7 @@ def _run(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
     # random (splits, batches, negatives) has a derived seed of its own.
     seed_everything(cell.seed)
     model = build(cell.model, cell.task.task_type, problem.sizes, options=given.options).to(cell.device)
+    _materialise(model, problem)
     facts.n_parameters = count_parameters(model)
     settings = Settings(
         epochs=cell.epochs,
@@ -107,6 +108,13 @@ def _run(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
         train(fast, problem.objective, problem.scorers, settings, trained=facts.trained, observe=observe)
     finally:
         release(model)
+
+
+def _materialise(model: torch.nn.Module, problem: Problem) -> None:
+    """Show the graph to a model some of whose parameters have no shape yet: the optimiser has to know them."""
+    if any(isinstance(parameter, torch.nn.UninitializedParameter) for parameter in model.parameters()):
+        with torch.no_grad():
+            problem.objective.predict(model.eval())
 
 
 def _open(cell: Cell) -> FrozenDataset:

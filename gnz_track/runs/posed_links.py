@@ -35,7 +35,8 @@ def pose_links(dataset: FrozenDataset, terms: Terms) -> Problem:
 
 def _pose_drawn(split: LinkSplit, terms: Terms, data: Data) -> tuple[Objective, dict[str, Scorer]]:
     move = terms.device
-    objective = LinkObjective(data, split.train.pairs.to(move), split.train.labels.to(move))
+    train = split.train
+    objective = LinkObjective(data, train.pairs.to(move), train.labels.to(move), batch_size=terms.batch_size)
     parts = scored(split, terms)
     return objective, {name: LinkScorer(part.pairs.to(move), part.labels.to(move)) for name, part in parts}
 

@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from gnz_track.datasets.encodings import parse_encoding
-from gnz_track.datasets.features import N_STRUCTURAL
+from gnz_track.datasets.features import N_LEARNED, N_STRUCTURAL
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.perturbations import changes_edges, form_of_features
 from gnz_track.errors import SplitImpossible
@@ -28,7 +28,9 @@ def sizes_of(dataset: FrozenDataset, terms: Terms) -> Sizes:
     if about_task["out_channels"] < 1:
         raise SplitImpossible(dataset.name, terms.protocol.splits, f"it has no labels for {terms.task_type}")
     encoding = parse_encoding(terms.encoding)
-    width, vocabulary = dataset.n_features or _WIDTHS[terms.protocol.features](dataset), dataset.card.vocabularies
+    is_learned = not dataset.n_features and terms.protocol.features == "learned"
+    width = dataset.n_features or _WIDTHS[terms.protocol.features](dataset)
+    vocabulary = (dataset.n_nodes,) if is_learned else dataset.card.vocabularies
     if terms.perturbation:
         most = int(dataset.node_ptr.diff().max())
         width, is_real = form_of_features(terms.perturbation, width, most_nodes=most, is_real=not vocabulary)
@@ -37,6 +39,7 @@ def sizes_of(dataset: FrozenDataset, terms: Terms) -> Sizes:
         in_channels=width,
         hidden_channels=terms.hidden_channels,
         vocabulary=vocabulary,
+        category_channels=N_LEARNED if is_learned and vocabulary else 0,
         n_encoding=0 if encoding is None else encoding.width(dataset.node_ptr),
         n_nodes=dataset.n_nodes if len(dataset) == 1 else 0,
         **about_task,
@@ -47,6 +50,7 @@ def sizes_of(dataset: FrozenDataset, terms: Terms) -> Sizes:
 _WIDTHS: dict[str, Callable[[FrozenDataset], int]] = {
     "structural": lambda _: N_STRUCTURAL,
     "identity": lambda dataset: dataset.n_nodes,
+    "learned": lambda _: 1,
 }
 
 
@@ -77,7 +81,10 @@ def _of_graph_numbers(dataset: FrozenDataset, terms: Terms) -> dict[str, Any]:
 
 def _of_links(dataset: FrozenDataset, terms: Terms) -> dict[str, Any]:
     # Features of edges are known for the graph as it is, and not for what a split leaves of it.
-    return {"out_channels": terms.hidden_channels, "n_relations": dataset.n_relations if dataset.is_relational else 0}
+    if dataset.is_relational:
+        return {"out_channels": terms.hidden_channels, "n_relations": dataset.n_relations}
+    code_channels = terms.protocol.code_channels
+    return {"out_channels": code_channels or terms.hidden_channels, "code_channels": code_channels}
 
 
 def _of_labelled_edges(dataset: FrozenDataset, terms: Terms) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The 366 published settings of GLEMOS (Park et al., 2023) as data, and what of them can be run here.
+"""The 366 published settings of GLEMOS (Park et al., 2023) as data, and how each of them is run here.
 
 A family is a method and a grid; its settings are the product of the values of sorted names, without those whose only
 layer has a width that nothing reads. Settings that can only be the same network are marked: ``same_as`` is the first of
@@ -9,34 +9,33 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from gnz_track.kinds import TaskType
+from gnz_track.errors import UnknownName
+from gnz_track.models.catalogue import MODELS
 from gnz_track.records import freeze_mappings
+from gnz_track.runs.plan import Place, Plan, make_plan
 from gnz_track.selection.matrix import Setting
+from gnz_track.selection.translations import CORES, TRANSLATIONS, Values
+from gnz_track.training.protocols import PROTOCOLS
+from gnz_track.types import Cell, Task, TaskType
 
-__all__ = ["FAMILIES", "Family", "PublishedSetting", "list_published_settings"]
+__all__ = ["FAMILIES", "Family", "PublishedSetting", "list_published_settings", "plan_published_settings"]
 
+PROTOCOL = "glemos"
 _NODES, _LINKS = TaskType.node_cls, TaskType.link_pred
 _BOTH = (_NODES, _LINKS)
-Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """A method, its grid, and how its settings are written here.
-
-    ``core`` keeps of the hyperparameters what the network depends on; ``translate`` gives the model and hyperparameters
-    of this package, or None where there is no such model.
-    """
+    """A method and its grid; `translations.py` says how its settings are written here."""
 
     method: str
     grid: Mapping[str, tuple[Any, ...]]
     task_types: tuple[TaskType, ...] = _BOTH
-    core: Callable[[Values], Values] = field(default=lambda values: values)
-    translate: Callable[[Values], tuple[str, Values] | None] = field(default=lambda _: None)
 
     def __post_init__(self) -> None:
         freeze_mappings(self, "grid")
@@ -44,14 +43,14 @@ class Family:
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedSetting:
-    """One setting under its published name; ``setting`` is what runs here, None where nothing does."""
+    """One setting under its published name; ``setting`` is what runs here, under the protocol of the publication."""
 
     name: str
     method: str
     hyperparameters: Mapping[str, Any]
     task_types: tuple[TaskType, ...]
     same_as: str
-    setting: Setting | None
+    setting: Setting
 
     def __post_init__(self) -> None:
         freeze_mappings(self, "hyperparameters")
@@ -72,9 +71,37 @@ def list_published_settings(task_type: TaskType | str | None = None) -> list[Pub
     return [one for one in found if task_type is None or TaskType(task_type) in one.task_types]
 
 
+def plan_published_settings(
+    names: Sequence[str],
+    task: Task,
+    *,
+    seeds: Sequence[int],
+    epochs: int | None = None,
+    device: str = "auto",
+    place: Place | None = None,
+) -> Plan:
+    """Return the cells that train published settings on a task, under the protocol of the publication."""
+    known = {one.name: one for one in list_published_settings(task.task_type)}
+    plans = []
+    for name in names:
+        if name not in known:
+            raise UnknownName("published setting", name, list(known))
+        setting = known[name].setting
+        model, protocol = MODELS.get(setting.model), PROTOCOLS.get(PROTOCOL)
+        plan = make_plan([task], [model], seeds=seeds, protocol=protocol, epochs=epochs, device=device, place=place)
+        plans += [replace(cell, hyperparameters=_join(cell, setting)) for cell in plan.cells]
+    return Plan(cells=tuple(plans), skipped=())
+
+
+def _join(cell: Cell, setting: Setting) -> tuple[tuple[str, Any], ...]:
+    """Return what a setting says beside what the protocol gives to its model."""
+    return tuple(sorted({**dict(cell.hyperparameters), **setting.options}.items()))
+
+
 def _settings_of(family: Family) -> list[PublishedSetting]:
     names = sorted(family.grid)
     narrowest = min(family.grid.get("hidden_channels", (0,)))
+    core = CORES.get(family.method, dict)
     first_of: dict[str, str] = {}
     found = []
     for chosen in itertools.product(*(family.grid[name] for name in names)):
@@ -82,7 +109,7 @@ def _settings_of(family: Family) -> list[PublishedSetting]:
         if values.get("num_layers") == 1 and values.get("hidden_channels", narrowest) > narrowest:
             continue
         name = "-".join([family.method, *(f"{key}={_write(value)}" for key, value in values.items())])
-        same_as = first_of.setdefault(json.dumps(family.core(values), sort_keys=True), name)
+        same_as = first_of.setdefault(json.dumps(core(values), sort_keys=True), name)
         found.append(
             PublishedSetting(
                 name=name,
@@ -90,7 +117,7 @@ def _settings_of(family: Family) -> list[PublishedSetting]:
                 hyperparameters=values,
                 task_types=family.task_types,
                 same_as=same_as,
-                setting=_translate(family, values),
+                setting=_translate(family.method, values),
             )
         )
     return found
@@ -101,58 +128,9 @@ def _write(value: Any) -> str:
     return f"['{value[0]}']" if isinstance(value, tuple) else str(value)
 
 
-def _translate(family: Family, values: Values) -> Setting | None:
-    found = family.translate(values)
-    return None if found is None else Setting(found[0], json.dumps(dict(found[1]), sort_keys=True))
-
-
-def _without(values: Values, *names: str) -> Values:
-    return {name: value for name, value in values.items() if name not in names}
-
-
-def _core_of_gcn(values: Values) -> Values:
-    # One layer: nothing stands between two.
-    return _without(values, "act", "dropout") if values["num_layers"] == 1 else values
-
-
-def _core_of_sage(values: Values) -> Values:
-    return _without(values, "act") if values["num_layers"] == 1 and values["jk"] is None else values
-
-
-def _core_of_gat(values: Values) -> Values:
-    # One head beside itself, and its mean, are one.
-    return _without(values, "concat") if values["heads"] == 1 else values
-
-
-def _core_of_cheb(values: Values) -> Values:
-    # The first polynomial is the node itself.
-    return _without(values, "normalization") if values["K"] == 1 else values
-
-
-def _gcn(values: Values) -> tuple[str, Values] | None:
-    if values["act"] != "relu" and values["num_layers"] > 1:
-        return None
-    return "GCN", _stacked(values, dropout=values["dropout"])
-
-
-def _sage(values: Values) -> tuple[str, Values] | None:
-    is_ours = values["aggr"] == "mean" and values["jk"] is None
-    if not is_ours or (values["act"] != "relu" and values["num_layers"] > 1):
-        return None
-    return "GraphSAGE", _stacked(values, dropout=0.0)
-
-
-def _sgc(values: Values) -> tuple[str, Values]:
-    return "SGC", {"n_hops": values["k"], "bias": values["bias"]}
-
-
-def _cheb(values: Values) -> tuple[str, Values]:
-    more = {"order": values["K"], "normalisation": values["normalization"] or "none"}
-    return "ChebNet", {**_stacked(values, dropout=0.0), **more}
-
-
-def _stacked(values: Values, *, dropout: float) -> Values:
-    return {"n_layers": values["num_layers"], "hidden_channels": values["hidden_channels"], "dropout": dropout}
+def _translate(method: str, values: Values) -> Setting:
+    model, options = TRANSLATIONS[method](values)
+    return Setting(model, json.dumps(dict(options), sort_keys=True), PROTOCOLS.get(PROTOCOL).label)
 
 
 _WIDTHS = (16, 64)
@@ -168,8 +146,6 @@ FAMILIES: tuple[Family, ...] = (
             "hidden_channels": _WIDTHS,
             "num_layers": (1, 2, 3),
         },
-        core=_core_of_gcn,
-        translate=_gcn,
     ),
     Family(
         method="GraphSAGE",
@@ -180,8 +156,6 @@ FAMILIES: tuple[Family, ...] = (
             "jk": (None, "last"),
             "num_layers": (1, 2),
         },
-        core=_core_of_sage,
-        translate=_sage,
     ),
     Family(
         method="GAT",
@@ -192,7 +166,6 @@ FAMILIES: tuple[Family, ...] = (
             "hidden_channels": _WIDTHS,
             "num_layers": (1, 2, 3),
         },
-        core=_core_of_gat,
     ),
     Family(
         method="GIN",
@@ -202,7 +175,7 @@ FAMILIES: tuple[Family, ...] = (
         method="EGC",
         grid={"aggregators": _AGGREGATORS, "hidden_channels": _WIDTHS, "num_bases": (4, 8), "num_layers": (2,)},
     ),
-    Family(method="SGC", grid={"bias": (True, False), "k": (1, 2, 3, 4, 5)}, translate=_sgc),
+    Family(method="SGC", grid={"bias": (True, False), "k": (1, 2, 3, 4, 5)}),
     Family(
         method="ChebNet",
         grid={
@@ -211,8 +184,6 @@ FAMILIES: tuple[Family, ...] = (
             "normalization": (None, "sym", "rw"),
             "num_layers": (1, 2),
         },
-        core=_core_of_cheb,
-        translate=_cheb,
     ),
     Family(
         method="PNA",
@@ -224,8 +195,14 @@ FAMILIES: tuple[Family, ...] = (
             "towers": (1,),
         },
     ),
-    Family(method="SpectralEmbedding", grid={"num_components": (16, 64), "tolerance": (0.1, 0.01, 0.001, 0.0001)}),
-    Family(method="GraRep", grid={"num_components": (16, 32, 64), "power": (1, 2)}),
+    Family(
+        method="SpectralEmbedding",
+        grid={"num_components": (16, 64), "tolerance": (0.1, 0.01, 0.001, 0.0001)},
+    ),
+    Family(
+        method="GraRep",
+        grid={"num_components": (16, 32, 64), "power": (1, 2)},
+    ),
     Family(
         method="DGI",
         grid={
@@ -249,10 +226,7 @@ FAMILIES: tuple[Family, ...] = (
             "walk_length": (10, 20),
         },
     ),
-    *(
-        Family(method=name, grid={}, task_types=(_LINKS,), translate=lambda _, name=name: (name, {}))  # type: ignore[misc]
-        for name in ("AdamicAdar", "Jaccard", "ResourceAllocation")
-    ),
+    *(Family(method=name, grid={}, task_types=(_LINKS,)) for name in ("AdamicAdar", "Jaccard", "ResourceAllocation")),
     Family(
         method="SEAL",
         grid={

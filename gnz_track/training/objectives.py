@@ -151,21 +151,34 @@ EVALUATION = 4096
 
 @dataclass(frozen=True, eq=False)
 class LinkObjective:
-    """Binary cross-entropy over training pairs ``[2, n]`` with labels ``[n]``; predicts node codes."""
+    """Binary cross-entropy over training pairs ``[2, n]`` with labels ``[n]``; predicts node codes.
+
+    A step takes ``batch_size`` of the pairs, in random order, and the whole graph; of 0 it takes all.
+    """
 
     data: Data
     pairs: Tensor
     labels: Tensor
+    batch_size: int = 0
 
     def batches(self, generator: Generator) -> Iterator[Data]:
-        """Yield the whole graph, once."""
-        del generator
-        yield copy.copy(self.data)
+        """Yield the whole graph, once for every batch of pairs, whose places are its ``scored_pairs``."""
+        if not self.batch_size:
+            yield copy.copy(self.data)
+            return
+        order = torch.randperm(self.labels.numel(), generator=generator).to(self.labels.device)
+        for places in order.split(self.batch_size):
+            batch = copy.copy(self.data)
+            batch.scored_pairs = places
+            yield batch
 
     def loss(self, model: Any, batch: Data) -> tuple[Tensor, int]:
-        """Return the cross-entropy of the training pairs."""
-        logits = model.decode(check_outputs(model, model.encode(batch), batch.num_nodes), self.pairs)
-        return functional.binary_cross_entropy_with_logits(logits, self.labels), self.labels.numel()
+        """Return the cross-entropy of a batch of training pairs."""
+        pairs, labels = self.pairs, self.labels
+        if "scored_pairs" in batch:
+            pairs, labels = pairs[:, batch.scored_pairs], labels[batch.scored_pairs]
+        logits = model.decode(check_outputs(model, model.encode(batch), batch.num_nodes), pairs)
+        return functional.binary_cross_entropy_with_logits(logits, labels), labels.numel()
 
     def predict(self, model: Any) -> Tensor:
         """Return the node codes ``[n_nodes, width]``."""

@@ -52,5 +52,21 @@ PROTOCOLS.add(
         description="as graphnetz; nodes without features are told apart by number, as in the published networks",
     ),
 )
+PROTOCOLS.add(
+    "glemos",
+    Protocol(
+        name="glemos",
+        version=1,
+        optimisers={TaskType.node_cls: Optimiser(lr=1e-3), TaskType.link_pred: Optimiser(lr=1e-3)},
+        selection=Selection.best_validation,
+        patience=30,
+        splits="fifths",
+        features="learned",
+        epochs=300,
+        code_channels=32,
+        by_model={"SEAL": {"batch_size": 256}},
+        description="as published scores of 366 settings were made: 64/16/20, 300 epochs, best validation epoch",
+    ),
+)
 for _protocol in make_deep_protocols():
     PROTOCOLS.add(_protocol.name, _protocol)

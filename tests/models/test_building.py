@@ -53,6 +53,15 @@ COUNTS: dict[str, Callable[[int, int, int], int]] = {
     "SGC": lambda i, _, o: _linear(i, o),
     # Two terms each, without a bias of their own.
     "ChebNet": lambda i, h, o: 2 * i * h + h + 2 * h * o + o,
+    # Four heads share the hidden width; of the last layer each is as wide as the codes.
+    "AveragedGAT": lambda i, h, o: _gat(i, h // 4, 4, is_joined=True) + _gat(h, o, 4, is_joined=False),
+    "NodeGIN": lambda i, h, o: _linear(i, h) + _linear(h, h) + _linear(h, o) + _linear(o, o),
+    # Four bases, and a weight of each.
+    "EGC": lambda i, h, o: 4 * i * h + _linear(i, 4) + h + 4 * h * o + _linear(h, 4) + o,
+    # Messages of both ends, then a node beside what it was told, then its codes.
+    "PNA": lambda i, h, o: (
+        _linear(2 * i, i) + _linear(2 * i, h) + _linear(h, h) + _linear(2 * h, h) + _linear(2 * h, o) + _linear(o, o)
+    ),
 }
 
 

@@ -43,6 +43,14 @@ class Plain(nn.Module):
         return nn.functional.dropout(codes, self.dropout, self.training)
 
 
+class Shapeless(Plain):
+    """Has no shape before it sees features."""
+
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int) -> None:
+        super().__init__(in_channels, hidden_channels, out_channels)
+        self.layer: nn.Module = GCNConv(-1, out_channels)
+
+
 class Meddler(Plain):
     """Changes everything global that it can."""
 

@@ -277,6 +277,15 @@ def test_failing_model_is_a_result_with_its_traceback(model: type, world: Worlds
     assert result.seconds > 0
 
 
+def test_parameters_without_a_shape_get_one_before_the_first_step(world: Worlds, cell_on: Cells) -> None:
+    cell = cell_on(world("nodes"), own_nets.Shapeless, epochs=3)
+    result = run_one(cell)
+    assert result.failure is None, result.failure.traceback
+    plain = run_one(cell_on(world("nodes"), own_nets.Plain, epochs=3))
+    assert result.n_parameters == plain.n_parameters
+    assert bits(result) == bits(run_one(cell))
+
+
 def test_series_survive_a_late_failure(world: Worlds, cell_on: Cells) -> None:
     result = run_one(cell_on(world("nodes"), own_nets.FailsLate, epochs=9))
     assert {name: len(values) for name, values in result.series.items()} == dict.fromkeys(

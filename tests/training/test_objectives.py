@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -170,6 +171,19 @@ def test_the_loss_of_links_is_that_of_training_pairs(toys: Toys) -> None:
     logits = (codes[toy.objective.pairs[0]] * codes[toy.objective.pairs[1]]).sum(1)
     expected = functional.binary_cross_entropy_with_logits(logits, toy.objective.labels)
     assert _loss(toy.objective, model) == pytest.approx(expected.item())
+
+
+def test_a_step_takes_as_many_pairs_as_told_and_an_epoch_all(toys: Toys) -> None:
+    toy = toys["links"]()
+    objective, model = replace(toy.objective, batch_size=32), toy.model().eval()
+    batches = list(objective.batches(torch.Generator().manual_seed(0)))
+    assert [batch.scored_pairs.numel() for batch in batches] == [32, 32, 32, 4]
+    assert torch.cat([batch.scored_pairs for batch in batches]).sort().values.tolist() == list(range(100))
+    found = [objective.loss(model, batch) for batch in batches]
+    mean = sum(float(loss.detach()) * size for loss, size in found) / sum(size for _, size in found)
+    assert mean == pytest.approx(_loss(toy.objective, model))
+    other = next(objective.batches(torch.Generator().manual_seed(1)))
+    assert not torch.equal(other.scored_pairs, batches[0].scored_pairs)
 
 
 def test_the_loss_of_triples_wants_true_ones_high_and_false_ones_low(toys: Toys) -> None:

@@ -33,6 +33,15 @@ def test_the_two_differ_in_which_epoch_counts() -> None:
     assert (best.selection, best.patience) == (Selection.best_validation, 50)
 
 
+def test_the_published_space_is_scored_as_published() -> None:
+    protocol = PROTOCOLS.get("glemos")
+    found = {task: (o.lr, o.weight_decay, o.batch_size) for task, o in protocol.optimisers.items()}
+    assert found == {TaskType.node_cls: (1e-3, 0.0, 0), TaskType.link_pred: (1e-3, 0.0, 0)}
+    assert (protocol.selection, protocol.epochs, protocol.patience) == (Selection.best_validation, 300, 30)
+    assert (protocol.splits, protocol.features, protocol.code_channels) == ("fifths", "learned", 32)
+    assert protocol.by_model == {"SEAL": {"batch_size": 256}}
+
+
 @pytest.mark.parametrize("name", PROTOCOLS.names())
 def test_every_protocol_bears_its_name_says_what_it_is_and_travels(name: str) -> None:
     protocol = PROTOCOLS.get(name)

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue
+from gnz_track.models.adjacency import undirected_links
 from gnz_track.types import TaskType
 
 __all__ = ["CommonNeighbours", "Real"]
@@ -43,11 +44,7 @@ class CommonNeighbours(nn.Module):
         """Take the message edges of a graph; return degrees ``[n_nodes, 1]``."""
         if "edge_type" in data:
             raise BadValue("the graph", "one with kinds of edges", "a graph whose edges are all of one kind")
-        n = int(data.num_nodes)
-        ends = data.edge_index.cpu().numpy()
-        both = np.concatenate([ends, ends[::-1]], axis=1)[:, np.tile(ends[0] != ends[1], 2)]
-        links = sparse.csr_matrix((np.ones(both.shape[1]), both), shape=(n, n))
-        links.data[:] = 1.0
+        links = undirected_links(data)
         degrees = np.asarray(links.sum(axis=1)).ravel()
         self._links, self._weighted = links, (links @ sparse.diags(self._weigh(degrees))).tocsr()
         return torch.from_numpy(degrees).float().unsqueeze(1).to(data.edge_index.device)

@@ -1,0 +1,66 @@
+"""A linear map of codes that were found once, from the graph alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from threadpoolctl import threadpool_limits
+from torch import Generator, Tensor, nn
+from torch_geometric.data import Data
+
+from gnz_track.errors import BadValue
+from gnz_track.models.sizes import Sizes
+from gnz_track.types import TaskType
+
+__all__ = ["Embed", "FittedEmbedding", "check_one_graph"]
+
+# From a graph and a generator of its own to codes [n_nodes, up to the width told].
+Embed = Callable[[Data, Generator], Tensor]
+
+
+class FittedEmbedding(nn.Module):
+    """Codes by ``embed``, found on the first graph and kept, then a linear map; ``forward(data) -> [n_nodes, out]``.
+
+    What is seen are the edges that messages go along, so that no hidden link is among them. With ``is_scaled`` the mean
+    square of the codes is 1, as a map that is trained at the usual rates expects; without it they are as published.
+    What is random is drawn from a seed that the constructor takes from the global generator, whenever that is used.
+    """
+
+    task_types = (TaskType.node_cls, TaskType.link_pred)
+
+    def __init__(self, width: int, out_channels: int, embed: Embed, *, is_scaled: bool) -> None:
+        super().__init__()
+        self.linear = nn.Linear(width, out_channels)
+        self._embed, self._is_scaled = embed, is_scaled
+        self._seed = int(torch.randint(2**62, (), device="cpu"))
+        self._fitted: tuple[tuple[int, int], Tensor] | None = None
+
+    def codes(self, data: Data) -> Tensor:
+        """Return the codes of the nodes ``[n_nodes, width]``; columns that a small graph has no use for are 0."""
+        shape = (int(data.num_nodes), int(data.edge_index.size(1)))
+        if self._fitted is None:
+            # Sums over several threads are added in another order; Torch is on one while it trains, and so is this.
+            with threadpool_limits(limits=1, user_api="blas"):
+                found = self._embed(data, Generator().manual_seed(self._seed)).detach().float()
+            if self._is_scaled:
+                found = found / found.square().mean().sqrt().clamp(min=torch.finfo(found.dtype).tiny)
+            codes = torch.zeros(found.size(0), self.linear.in_features, device=found.device)
+            codes[:, : found.size(1)] = found
+            self._fitted = shape, codes
+        if self._fitted[0] != shape:
+            raise BadValue(
+                "nodes and edges of the graph", shape, f"{self._fitted[0]}, those of the one embedded before"
+            )
+        return self._fitted[1].to(data.edge_index.device)
+
+    def forward(self, data: Data) -> Tensor:
+        """Map the codes of the nodes."""
+        mapped: Tensor = self.linear(self.codes(data))
+        return mapped
+
+
+def check_one_graph(sizes: Sizes, name: str) -> None:
+    """Refuse data of many graphs."""
+    if not sizes.n_nodes:
+        raise BadValue(f"the task of {name}", "many graphs", "nodes or links of one graph")

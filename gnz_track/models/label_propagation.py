@@ -1,0 +1,48 @@
+"""Label propagation (Zhu and Ghahramani, 2002), in the form of Huang et al. (ICLR 2021): no weights."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch_geometric.data import Data
+from torch_geometric.nn import LabelPropagation as Propagation
+from torch_geometric.utils import to_undirected
+
+from gnz_track.errors import BadValue
+from gnz_track.models.stack import check_count
+from gnz_track.types import TaskType
+
+__all__ = ["LabelPropagation"]
+
+
+class LabelPropagation(nn.Module):
+    """Classes of training nodes, passed on ``num_layers`` times; ``forward(data) -> [n_nodes, out_channels]``.
+
+    A step keeps the share ``1 - alpha`` of what was there at first, and takes ``alpha`` of the mean over neighbours,
+    symmetrically normalised. The labels are those that ``data.y`` shows, where all but training labels are -1. Logits
+    are a positive multiple of what arrives, which is fitted: it makes a loss of it, and changes no decision.
+    """
+
+    task_types = (TaskType.node_cls,)
+
+    def __init__(
+        self, in_channels: int, hidden_channels: int, out_channels: int, *, alpha: float = 0.9, num_layers: int = 2
+    ) -> None:
+        super().__init__()
+        del in_channels, hidden_channels
+        check_count("num_layers", num_layers)
+        if not 0 <= alpha <= 1:
+            raise BadValue("alpha", alpha, "a number from 0 to 1")
+        self.propagation, self.n_classes = Propagation(num_layers=num_layers, alpha=alpha), out_channels
+        self.log_scale = nn.Parameter(torch.zeros(()))
+
+    def forward(self, data: Data) -> Tensor:
+        """Pass the labels on, both ways along every edge."""
+        labels = data.y
+        if labels is None or not bool((labels >= 0).any()):
+            raise BadValue("the labels of the graph", "none shown", "a graph some of whose nodes are for training")
+        shown = functional.one_hot(labels.clamp(min=0), self.n_classes).float() * (labels >= 0).unsqueeze(1)
+        edges = to_undirected(data.edge_index, num_nodes=int(data.num_nodes))
+        passed: Tensor = self.propagation(shown, edges)
+        return passed * self.log_scale.exp()
