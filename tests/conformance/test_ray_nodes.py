@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -94,3 +97,27 @@ def test_data_are_sent_to_a_node_that_has_none(
     folder = kept / f"gnz-data-{os.getuid()}"
     assert sorted(item.name for item in folder.iterdir()) == sorted({cell.dataset_digest for cell in cells})
     assert folder.stat().st_mode & 0o077 == 0
+
+
+LISTEN = """
+import os, sys
+import psutil
+from gnz_track.runs.executors import choose_executor
+execute = choose_executor(executor="ray", address="local", jobs=1)
+import ray
+from gnz_track.runs.on_ray import _Terms, _cluster
+from gnz_track.runs.demands import Footprints
+with _cluster(_Terms("local", 1, None, Footprints()), {"cpu"}):
+    mine = {os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))}
+    found = {one.laddr.ip for one in psutil.net_connections("tcp") if one.status == "LISTEN" and one.pid in mine}
+    print(sorted(found))
+"""
+
+
+def test_cluster_of_one_machine_listens_to_nobody_else() -> None:
+    pytest.importorskip("psutil")
+    done = subprocess.run([sys.executable, "-c", LISTEN], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    heard = set(ast.literal_eval(done.stdout.splitlines()[-1]))
+    assert heard
+    assert heard <= {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
