@@ -34,10 +34,6 @@ from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Cell, CellResult, Direction, ModelRow, Status, Task, TaskType
 
 N_MODELS, N_SEEDS = 20, 100
-OF_X = (
-    *("run_id", "task", "model", "seed", "score", "status", "protocol"),
-    *("hyperparameters", "fingerprint", "start_time"),
-)
 # Seconds, and MiB for X, at 100,000 cells.
 TARGETS = {"X from SQL": (5.0, 1024.0), "resume check": (3.0, None), "report": (60.0, None)}
 
@@ -157,7 +153,7 @@ def resume(n: int, folder: Path) -> Callable[[], int]:
 
     wanted = Plan(cells=tuple(cells_of(n)), skipped=())
     address = parse_address(str(folder / f"{n}.db"))
-    return lambda: len(make_agenda(wanted, address).finished)
+    return lambda: len(make_agenda(wanted, address).done)
 
 
 def tensor(n: int, folder: Path) -> Callable[[], int]:
@@ -171,12 +167,10 @@ def tensor(n: int, folder: Path) -> Callable[[], int]:
 
 def tensor_alone(n: int, folder: Path) -> Callable[[], int]:
     """Return what reads X by SQL, and no column that it does not need."""
-    from gnz_track.store.results import one_row_per_cell, tensor_of
-    from gnz_track.store.run_filter import RunFilter
-    from gnz_track.store.sql_reader import read_by_sql
+    from gnz_track.store.reading import read_tensor
 
-    address, wanted = parse_address(str(folder / f"{n}.db")), RunFilter(suite="scale")
-    return lambda: int(tensor_of(one_row_per_cell(read_by_sql(address, wanted, columns=OF_X))).mask.sum())
+    address = parse_address(str(folder / f"{n}.db"))
+    return lambda: int(read_tensor(address, suite="scale").mask.sum())
 
 
 def report(n: int, folder: Path) -> Callable[[], int]:

@@ -49,7 +49,7 @@ _PUBLIC = {
     "gnz_track.stats.compare": ("compare",),
     "gnz_track.tuning.search_space": ("SearchSpace",),
     "gnz_track.tuning.settings": ("SearchSettings",),
-    "gnz_track.store.reading": ("read_table",),
+    "gnz_track.store.reading": ("read_table", "read_tensor"),
     "gnz_track.selection.model_space": ("list_published_settings", "plan_published_settings"),
     "gnz_track.selection.recommendation": ("recommend",),
     "gnz_track.selection.warm_starts": ("warm_starts",),

@@ -64,13 +64,17 @@ class FrozenMapping(dict[Any, Any]):
         message = "a record is frozen; make another one with dataclasses.replace"
         raise TypeError(message)
 
+    _hash: int | None = None
     __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse
 
     def __reduce__(self) -> Any:
         return (FrozenMapping, (dict(self),))
 
     def __hash__(self) -> int:  # type: ignore[override]
-        return hash(tuple(sorted((str(key), repr(value)) for key, value in self.items())))
+        # It never changes, and cells by the hundred thousand ask for that of a few protocols.
+        if self._hash is None:
+            self._hash = hash(tuple(sorted((str(key), repr(value)) for key, value in self.items())))
+        return self._hash
 
 
 def freeze_mappings(record: object, *names: str) -> None:

@@ -8,30 +8,20 @@ import os
 import random
 import resource
 import signal
-import socket
-import subprocess
-import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Self
 
-import pytest
-from fault_sweeps import Battle, Count, descendants, kill_all, wait_until
-from servers import free_port, mlflow_server
-from team_servers import Database
+from fault_grounds import Proxy, database_server, mounted, ray_cluster, remount, tracking_server
+from fault_sweeps import N_EVENTS, Battle, Count, descendants, kill_all
 
 __all__ = ["SCENARIOS"]
 
-# A sweep of twelve cells takes some seconds; harm falls between its start and its end.
-EARLIEST, LATEST = 0.3, 4.0
-
 
 def workers_killed(battle: Battle) -> Count:
-    process = battle.start()
-    for _ in range(3):
-        time.sleep(battle.draw.uniform(EARLIEST, LATEST) / 2)
+    process = battle.start(jobs=2)
+    for n_events in sorted(battle.draw.sample(range(N_EVENTS), 3)):
+        battle.wait_for(process, n_events)
         found = descendants(process.pid or 0)
         if found:
             with contextlib.suppress(ProcessLookupError):
@@ -43,15 +33,28 @@ def workers_killed(battle: Battle) -> Count:
 def parent_killed(battle: Battle) -> Count:
     for _ in range(2):
         process = battle.start(jobs=battle.draw.choice((1, 2)))
-        process.join(battle.draw.uniform(EARLIEST, LATEST))
+        battle.wait_for_midst(process)
         kill_all(process)
+    return healed(battle)
+
+
+def raylet_killed(battle: Battle) -> Count:
+    """A node of a cluster loses its raylet, and with it its workers."""
+    cluster = battle.grounds.find(ray_cluster)
+    raylet = cluster.grow()
+    battle.settings = cluster.settings
+    process = battle.start(cluster=cluster.nodes.address)
+    battle.wait_for_midst(process)
+    os.kill(raylet, signal.SIGKILL)
+    process.join(240)
+    assert process.exitcode == 0, f"a node that died was not outlived: {process.exitcode}: {battle.output[-2000:]}"
     return healed(battle)
 
 
 def job_out_of_time(battle: Battle) -> Count:
     """A scheduler's SIGTERM, and later its SIGKILL."""
-    process = battle.start()
-    process.join(battle.draw.uniform(EARLIEST, LATEST))
+    process = battle.start(jobs=battle.draw.choice((1, 2)))
+    battle.wait_for_midst(process)
     process.terminate()
     process.join(30)
     kill_all(process)
@@ -59,30 +62,33 @@ def job_out_of_time(battle: Battle) -> Count:
 
 
 def disk_full(battle: Battle) -> Count:
-    with mounted(battle, size=battle.draw.choice(("900k", "1200k", "1600k", "2400k"))):
+    with mounted(battle.folder, size=battle.draw.choice(("900k", "1200k", "1600k", "2400k"))):
+        battle.prepare_folder()
         process = battle.start()
         process.join(120)
         kill_all(process)
-        run_command("mount", "-o", "remount,size=256m", str(battle.folder))
+        remount(battle.folder, "size=256m")
         return healed(battle)
 
 
 def store_read_only(battle: Battle) -> Count:
-    with mounted(battle, size="256m"):
+    with mounted(battle.folder, size="256m"):
+        battle.prepare_folder()
         process = battle.start()
-        process.join(battle.draw.uniform(2 * EARLIEST, 2 * LATEST))
+        battle.wait_for_midst(process)
         kill_all(process)
-        run_command("mount", "-o", "remount,ro", str(battle.folder))
+        was_left = process.exitcode != 0
+        remount(battle.folder, "ro")
         process = battle.start()
         process.join(120)
-        assert process.exitcode, "it says that it wrote where nothing can be written"
-        run_command("mount", "-o", "remount,rw", str(battle.folder))
+        assert process.exitcode or not was_left, "it says that it wrote where nothing can be written"
+        remount(battle.folder, "rw")
         return healed(battle)
 
 
 def clock_jumps(battle: Battle) -> Count:
     process = battle.start(prepare=functools.partial(jump_about, battle.draw.randrange(1 << 30)))
-    process.join(battle.draw.uniform(LATEST, 3 * LATEST))
+    battle.wait_for_midst(process)
     kill_all(process)
     process = battle.start(prepare=functools.partial(jump_about, battle.draw.randrange(1 << 30)))
     process.join(120)
@@ -103,7 +109,8 @@ def jump_about(seed: int) -> None:
 
 
 def flapping_server(battle: Battle) -> Count:
-    with served(battle) as (server, _), Proxy(server, battle.draw) as proxy:
+    server = battle.grounds.find(tracking_server)
+    with Proxy(server.address, battle.draw) as proxy:
         battle.uri = proxy.address
         process = battle.start()
         process.join(240)
@@ -113,35 +120,31 @@ def flapping_server(battle: Battle) -> Count:
 
 
 def server_killed(battle: Battle) -> Count:
-    with contextlib.ExitStack() as stack:
-        port = free_port()
-        address, kill = stack.enter_context(served(battle, port=port))
-        battle.uri = address
-        process = battle.start()
-        process.join(battle.draw.uniform(EARLIEST, 2 * LATEST))
-        kill()
+    server = battle.grounds.find(tracking_server)
+    battle.uri = server.address
+    process = battle.start()
+    battle.wait_for_midst(process)
+    server.kill()
+    try:
         process.join(240)
         kill_all(process)
-        stack.enter_context(served(battle, port=port))
-        return healed(battle)
+    finally:
+        server.part.start()
+    return healed(battle)
 
 
 def database_killed(battle: Battle) -> Count:
-    # Its files belong to another user.
-    database = Database(Path(tempfile.mkdtemp(prefix="gnz-faults-")))
-    database.create()
+    database = battle.grounds.find(database_server)
+    battle.move_into(database)
+    process = battle.start()
+    battle.wait_for_midst(process)
+    database.stop("immediate")
     try:
-        battle.uri, battle.settings = database.uri, database.environment
-        process = battle.start()
-        process.join(battle.draw.uniform(EARLIEST, 3 * LATEST))
-        database.stop("immediate")
         process.join(240)
         kill_all(process)
-        database.start()
-        return healed(battle)
     finally:
-        with contextlib.suppress(BaseException):
-            database.stop("immediate")
+        database.start()
+    return healed(battle)
 
 
 def greedy_cells(battle: Battle) -> Count:
@@ -167,7 +170,7 @@ def troubled(
     battle.models = ("MLP", "troubled_nets:Troubled")
     battle.seeds = battle.seeds[:3]
     battle.trouble.write_text(trouble)
-    process = battle.start(timeout=timeout, prepare=prepare)
+    process = battle.start(jobs=2, timeout=timeout, prepare=prepare)
     process.join(120)
     assert process.exitcode == 1, f"{process.exitcode}: {trouble} cells did not fail alone: {battle.output[-2000:]}"
     battle.trouble.unlink()
@@ -177,8 +180,7 @@ def troubled(
 def spool_corrupted(battle: Battle) -> Count:
     process = battle.start()
     store = Path(battle.uri)
-    wait_until(lambda: store.exists() and store.stat().st_size > 100_000)
-    time.sleep(battle.draw.uniform(0, 1))
+    battle.wait_for_midst(process, earliest=1)
     aside = store.with_suffix(".aside")
     store.rename(aside)
     process.join(120)
@@ -199,14 +201,8 @@ def eight_sweeps(battle: Battle) -> Count:
 
 
 def eight_sweeps_postgresql(battle: Battle) -> Count:
-    database = Database(Path(tempfile.mkdtemp(prefix="gnz-faults-")))
-    database.create()
-    try:
-        battle.uri, battle.settings = database.uri, database.environment
-        return at_once(battle)
-    finally:
-        with contextlib.suppress(BaseException):
-            database.stop("immediate")
+    battle.move_into(battle.grounds.find(database_server))
+    return at_once(battle)
 
 
 def at_once(battle: Battle) -> Count:
@@ -234,91 +230,10 @@ def healed(battle: Battle, *, tries: int = 1) -> Count:
     return battle.count()
 
 
-@contextlib.contextmanager
-def mounted(battle: Battle, *, size: str) -> Iterator[None]:
-    """Lay a small disk under a battle's folder."""
-    if os.geteuid() != 0:
-        pytest.skip("only root may lay a small disk under a folder")
-    run_command("mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(battle.folder))
-    try:
-        battle.__post_init__()
-        yield
-    finally:
-        run_command("umount", "--lazy", str(battle.folder))
-
-
-def run_command(*words: str) -> None:
-    subprocess.run(words, check=True, capture_output=True)
-
-
-@contextlib.contextmanager
-def served(battle: Battle, *, port: int = 0) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Run an MLflow server on the battle's own database; yield its address and what kills it."""
-    from gnz_track.store.writer import open_store
-
-    folder = battle.folder / "server"
-    folder.mkdir(exist_ok=True)
-    if not (folder / "gnz.db").exists():
-        open_store(str(folder / "gnz.db")).close()
-    with mlflow_server(folder / "gnz.db", folder, port=port) as address:
-
-        def kill() -> None:
-            for pid in descendants(os.getpid()):
-                with contextlib.suppress(OSError):
-                    if b"mlflow" in Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").split()[:3]:
-                        os.killpg(pid, signal.SIGKILL)
-
-        yield address, kill
-
-
-class Proxy:
-    """A way to a server that is slow, breaks off and refuses, until it is calm."""
-
-    def __init__(self, server: str, draw: random.Random) -> None:
-        self.is_calm = False
-        self._draw, self._target = draw, ("127.0.0.1", int(server.rpartition(":")[2]))
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.address = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._accept, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._socket.close()
-
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self._socket.accept()
-                if not self.is_calm and self._draw.random() < 0.15:
-                    client.close()
-                    continue
-                threading.Thread(target=self._carry, args=(client,), daemon=True).start()
-
-    def _carry(self, client: socket.socket) -> None:
-        with contextlib.suppress(OSError), client, socket.create_connection(self._target, timeout=60) as server:
-            back = threading.Thread(target=self._copy, args=(server, client), daemon=True)
-            back.start()
-            self._copy(client, server)
-            back.join(60)
-
-    def _copy(self, source: socket.socket, target: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            while piece := source.recv(1 << 14):
-                if not self.is_calm:
-                    time.sleep(self._draw.choice((0, 0, 0, 0.05, 0.3)))
-                    if self._draw.random() < 0.02:
-                        source.close()
-                        target.close()
-                        return
-                target.sendall(piece)
-            target.shutdown(socket.SHUT_WR)
-
-
 SCENARIOS: dict[str, Callable[[Battle], Count]] = {
     "workers killed": workers_killed,
     "parent killed": parent_killed,
+    "raylet killed": raylet_killed,
     "job out of time": job_out_of_time,
     "disk full": disk_full,
     "store read-only": store_read_only,

@@ -16,8 +16,13 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+from fault_grounds import Grounds
+from team_servers import Database
+
 MODELS = ("MLP", "GCN")
 N_SEEDS, EPOCHS = 6, 5
+# A sweep says of each cell that it begins and that it is done.
+N_EVENTS = 2 * len(MODELS) * N_SEEDS
 SECONDS_TO_END = 240
 NETS = '''
 import os, time, torch
@@ -70,10 +75,15 @@ class Battle:
     seeds: tuple[int, ...] = tuple(range(N_SEEDS))
     models: tuple[str, ...] = MODELS
     settings: dict[str, str] = field(default_factory=dict)
+    grounds: Grounds = field(default_factory=Grounds)
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.uri = self.uri or str(self.folder / "gnz.db")
+        self.prepare_folder()
+
+    def prepare_folder(self) -> None:
+        """Write what sweeps find in the folder."""
         (self.folder / "nets").mkdir(exist_ok=True)
         (self.folder / "nets" / "troubled_nets.py").write_text(NETS.format(trouble=str(self.trouble)))
 
@@ -81,19 +91,47 @@ class Battle:
     def trouble(self) -> Path:
         return self.folder / "trouble"
 
-    def start(self, *, jobs: int = 2, timeout: float | None = None, prepare: Words | None = None) -> BaseProcess:
-        """Start a sweep in a process group of its own."""
-        process = _context().Process(target=carry_out_sweep, args=(self._call(jobs, timeout, prepare),))
+    def move_into(self, database: Database) -> None:
+        """Write to a database of one's own on a server, without tables yet."""
+        database.name = f"gnz_{self.width}"
+        database.call("createdb", database.name)
+        self.uri, self.settings = database.uri, database.environment
+
+    def start(self, *, jobs: int = 0, **more: Any) -> BaseProcess:
+        """Start a sweep in a process group of its own; without ``jobs`` it is drawn whether it has workers.
+
+        ``more`` are fields of :class:`Call`.
+        """
+        process = _context().Process(
+            target=carry_out_sweep, args=(self._call(jobs=jobs or self.draw.choice((1, 1, 1, 2)), **more),)
+        )
+        self._heard = self._n_events
         process.start()
         return process
 
-    def _call(self, jobs: int = 1, timeout: float | None = None, prepare: Words | None = None) -> Call:
-        return Call(self.folder, self.uri, self.width, self.seeds, self.models, self.settings, jobs, timeout, prepare)
+    def wait_for(self, process: BaseProcess, n_events: int) -> None:
+        """Wait until a sweep that was started last has said so much, or has ended."""
+        wait_until(lambda: self._n_events - self._heard >= n_events or not process.is_alive(), seconds=SECONDS_TO_END)
+
+    def wait_for_midst(self, process: BaseProcess, *, earliest: int = 0) -> None:
+        """Wait for a moment between the start of a sweep and its end, however fast this machine is."""
+        n_events = self.draw.randrange(earliest, N_EVENTS)
+        self.wait_for(process, n_events)
+        # Nothing is said while a store is made; and harm is to fall between two words too.
+        process.join(self.draw.uniform(0, 0.05 if n_events else 2.0))
+
+    @property
+    def _n_events(self) -> int:
+        file = _beside(self.folder, "said")
+        return file.stat().st_size if file.exists() else 0
+
+    def _call(self, **more: Any) -> Call:
+        return Call(self.folder, self.uri, self.width, self.seeds, self.models, self.settings, **more)
 
     def finish(self, *, tries: int = 1) -> None:
         """Let sweeps end until one of them ends well."""
         for _ in range(tries):
-            process = self.start()
+            process = self.start(jobs=1)
             process.join(SECONDS_TO_END)
             if process.exitcode == 0:
                 return
@@ -101,7 +139,7 @@ class Battle:
 
     @property
     def output(self) -> str:
-        file = _log(self.folder)
+        file = _beside(self.folder, "output.txt")
         return file.read_text(errors="replace") if file.exists() else ""
 
     def count(self) -> Count:
@@ -171,9 +209,10 @@ class Call:
     seeds: tuple[int, ...]
     models: tuple[str, ...]
     settings: dict[str, str]
-    jobs: int = 2
+    jobs: int = 1
     timeout: float | None = None
     prepare: Words | None = None
+    cluster: str = ""
 
     def request(self) -> Any:
         from gnz_track.benchmark import Request
@@ -195,6 +234,8 @@ class Call:
             place=Place(home=Path(os.environ["GNZ_FAULT_DATA"])),
             jobs=self.jobs,
             timeout=self.timeout,
+            executor="ray" if self.cluster else "auto",
+            cluster=self.cluster,
         )
 
 
@@ -202,16 +243,17 @@ def carry_out_sweep(call: Call) -> None:
     """Train and write, as ``gnz run`` does."""
     os.setsid()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    output = os.open(_log(call.folder), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    output = os.open(_beside(call.folder, "output.txt"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.dup2(output, 1)
     os.dup2(output, 2)
+    said = os.open(_beside(call.folder, "said"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     with _environment(call.folder, call.settings):
         from gnz_track.benchmark import carry_out, make_request_agenda
 
         if call.prepare is not None:
             call.prepare()
         request = call.request()
-        sweep = carry_out(request, make_request_agenda(request))
+        sweep = carry_out(request, make_request_agenda(request), tell=lambda _: os.write(said, b"."))
     for notice in sweep.notices:
         os.write(2, f"note: {notice}\n".encode())
     whole = (sweep.table["status"] == "finished").all() and (sweep.table["run_id"] != "").all()
@@ -219,9 +261,9 @@ def carry_out_sweep(call: Call) -> None:
     os._exit(0 if whole else 1)
 
 
-def _log(folder: Path) -> Path:
+def _beside(folder: Path, name: str) -> Path:
     # Not on the disk that may be full.
-    return folder / "output.txt" if not os.path.ismount(folder) else folder.with_name(folder.name + ".output.txt")
+    return folder / name if not os.path.ismount(folder) else folder.with_name(f"{folder.name}.{name}")
 
 
 @contextlib.contextmanager
@@ -254,5 +296,5 @@ def wait_until(condition: Words, *, seconds: float = 60) -> bool:
     while time.monotonic() < until:
         if condition():
             return True
-        time.sleep(0.02)
+        time.sleep(0.005)
     return False

@@ -61,17 +61,23 @@ def postgresql_database(postgresql: str, request: pytest.FixtureRequest) -> str:
     return f"{postgresql}/{name}"
 
 
+def mlflow_command(database: Path, folder: Path, *, port: int) -> tuple[list[str], dict[str, str]]:
+    """Return what runs an MLflow server on an sqlite store that has its tables already, and its settings."""
+    command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", f"sqlite:///{database}"]
+    command += ["--artifacts-destination", str(folder / "served"), "--host", "127.0.0.1", "--port", str(port)]
+    settings = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
+    return [*command, "--workers", "1"], settings
+
+
 @contextlib.contextmanager
 def mlflow_server(database: Path, folder: Path, *, port: int = 0) -> Iterator[str]:
     """Run an MLflow server on an sqlite store that has its tables already; yield its address."""
     port = port or free_port()
-    command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", f"sqlite:///{database}"]
-    command += ["--artifacts-destination", str(folder / "served"), "--host", "127.0.0.1", "--port", str(port)]
-    settings = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
+    command, settings = mlflow_command(database, folder, port=port)
     log = folder / "server.log"
     with log.open("wb") as output:
         server = subprocess.Popen(
-            [*command, "--workers", "1"],
+            command,
             env={**os.environ, **settings},
             stdout=output,
             stderr=output,

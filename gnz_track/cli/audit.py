@@ -142,8 +142,8 @@ def _train(request: Request, nursery: Nursery | None) -> Sweep:
 
     request = replace(request, perturbations=TRAINED_MODES)
     agenda = make_request_agenda(request)
-    if len(agenda.finished):
-        typer.echo(f"{len(agenda.finished)} of {len(agenda.plan.cells)} cells are finished already", err=True)
+    if len(agenda.done):
+        typer.echo(f"{len(agenda.done)} of {len(agenda.plan.cells)} cells are finished already", err=True)
     progress = Progress(agenda, jobs=request.jobs)
     try:
         with progress:

@@ -57,7 +57,7 @@ def train(request: Request, agenda: Agenda, nursery: Nursery | None, found: Sequ
     from gnz_track.request import carry_out
     from gnz_track.runs.progress import Progress
 
-    n_finished = len(agenda.finished)
+    n_finished = len(agenda.done)
     if n_finished:
         n_wanted = len(agenda.plan.cells)
         typer.echo(f"{n_finished} of {n_wanted} cells are finished already; --fresh trains them again", err=True)

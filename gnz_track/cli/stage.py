@@ -166,7 +166,7 @@ def _train(params: Params, name: str, nursery: Nursery | None) -> Sweep:
 
     training = make_training(params, name, load_searches(params, name))
     progress = Progress(training.agenda, jobs=params.jobs)
-    n_finished, n_wanted = len(training.agenda.finished), len(training.agenda.plan.cells)
+    n_finished, n_wanted = len(training.agenda.done), len(training.agenda.plan.cells)
     if n_finished:
         typer.echo(f"{n_finished} of {n_wanted} cells of {name} are finished already", err=True)
     try:

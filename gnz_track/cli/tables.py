@@ -62,9 +62,11 @@ def print_summary(rows: Iterable[SummaryRow]) -> None:
 
 def print_agenda(agenda: Agenda) -> None:
     """Print what of a plan is finished and what is to be trained."""
+    from gnz_track.runs.fingerprint import fingerprint
     from gnz_track.runs.progress import format_seconds
 
-    finished = Counter(zip(agenda.finished["task"], agenda.finished["model"], strict=True))
+    wanted = {fingerprint(cell): (cell.task.name, cell.model.name) for cell in agenda.plan.cells}
+    finished = Counter(pair for key, pair in wanted.items() if key in agenda.done)
     left: dict[tuple[str, str], list[Cell]] = {}
     for cell in agenda.cells:
         left.setdefault((cell.task.name, cell.model.name), []).append(cell)

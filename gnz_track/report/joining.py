@@ -22,6 +22,8 @@ BY_TASK = ("protocol", "epochs")
 OF_SCORES = ("metric", "direction")
 BY_MODEL = ("hyperparameters",)
 FINISHED = "finished"
+# All columns in which rows are compared, beside task, model, seed and score.
+TEXTS = ("run_id", "fingerprint", "status", *BY_SEED, *BY_TASK, *OF_SCORES, *BY_MODEL)
 
 Row = dict[str, Any]
 Place = tuple[int, int]
@@ -53,7 +55,7 @@ def join_tables(
     tables = [*(() if base is None else (base,)), *others]
     rows = _Rows(free)
     for number, table in enumerate(tables):
-        for place, row in enumerate(table.to_dict("records")):
+        for place, row in enumerate(_plain_rows(table)):
             rows.take(row, (number, place), is_checked=base is None or number > 0)
     kept = [[place for number, place in rows.kept if number == wanted] for wanted in range(len(tables))]
     parts = [table.iloc[places] for table, places in zip(tables, kept, strict=True) if places]
@@ -158,6 +160,19 @@ def _why_not_twice(row: Row, known: Row, free: Iterable[str]) -> str:
     return ""
 
 
+def _plain_rows(table: pd.DataFrame) -> list[Row]:
+    """Return of each row what is looked at, missing texts as empty ones."""
+    found = {name: table[name].tolist() for name in ("task", "model", "seed", "score") if name in table}
+    for name in TEXTS:
+        if name in table:
+            values = table[name]
+            found[name] = [
+                "" if is_missing else str(value) for value, is_missing in zip(values, values.isna(), strict=True)
+            ]
+    names = tuple(found)
+    return [dict(zip(names, values, strict=True)) for values in zip(*found.values(), strict=True)]
+
+
 def _is_finished(row: Row) -> bool:
     return _text(row, "status") == FINISHED
 
@@ -167,5 +182,4 @@ def _run(run_id: str) -> str:
 
 
 def _text(row: Row, name: str) -> str:
-    value = row.get(name, "")
-    return "" if pd.isna(value) else str(value)
+    return str(row.get(name, ""))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import pandas as pd
 
@@ -14,13 +15,10 @@ from gnz_track.datasets.rows.times import SECONDS
 from gnz_track.errors import StoreUnreachable
 from gnz_track.runs.demands import Footprints
 from gnz_track.runs.fingerprint import fingerprint
+from gnz_track.runs.past import Past
 from gnz_track.runs.plan import Plan
 from gnz_track.store.address import Address
-from gnz_track.store.reading import read_table
-from gnz_track.store.recorded import table_of_records
-from gnz_track.store.results import empty_table, one_row_per_cell
-from gnz_track.store.spool import spool_folder, waiting_records
-from gnz_track.store.sweeps import has_tables
+from gnz_track.store.results import empty_table
 from gnz_track.types import Cell
 
 __all__ = ["Agenda", "Paces", "make_agenda"]
@@ -62,17 +60,23 @@ class Paces:
 
 @dataclass(frozen=True, eq=False)
 class Agenda:
-    """A plan, the rows of its cells that are finished already, and the cells to train, longest first.
+    """A plan, the cells to train, longest first, and by fingerprint those that are finished already.
 
     ``notices`` are sentences for the user about what could not be looked up.
     """
 
     plan: Plan
-    finished: pd.DataFrame
     cells: tuple[Cell, ...]
     paces: Paces
+    done: frozenset[str] = frozenset()
+    past: Past | None = None
     notices: tuple[str, ...] = ()
     footprints: Footprints = field(default_factory=Footprints)
+
+    @cached_property
+    def finished(self) -> pd.DataFrame:
+        """The rows of the cells that are finished already; read when they are asked for, which takes a moment."""
+        return self.past.rows(self.done) if self.past else empty_table()
 
 
 def make_agenda(plan: Plan, address: Address, *, is_fresh: bool = False) -> Agenda:
@@ -80,27 +84,30 @@ def make_agenda(plan: Plan, address: Address, *, is_fresh: bool = False) -> Agen
 
     Records that wait on this disk count as well as runs in the store.
     """
-    past, notices = _read_past(plan.cells, address)
-    paces = _paces(past, plan.cells)
     wanted = {fingerprint(cell): cell for cell in plan.cells}
-    is_finished = past["fingerprint"].isin(list(wanted)) & (past["status"] == "finished")
-    finished = one_row_per_cell(past[is_finished]) if not is_fresh else empty_table()
-    done = set(finished["fingerprint"])
-    cells = [cell for key, cell in wanted.items() if key not in done]
-    notices = (*plan.notices, *notices)
-    return Agenda(plan, finished, tuple(_longest_first(cells, paces)), paces, notices, Footprints.of(past))
-
-
-def _read_past(cells: Sequence[Cell], address: Address) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    tasks = tuple(dict.fromkeys(cell.task.name for cell in cells))
-    waiting = table_of_records(("", record) for record in waiting_records(spool_folder(address)))
+    tasks = tuple(dict.fromkeys(cell.task.name for cell in plan.cells))
     try:
-        stored = read_table(address, task=tasks) if has_tables(address) else empty_table()
+        return _look_up(plan, wanted, Past(address, tasks), is_fresh=is_fresh)
     except StoreUnreachable as error:
-        return waiting, (f"{error}. Past runs are unknown: what does not wait on this disk is trained anew.",)
-    # An empty table has no types that could be joined with those of the other.
-    parts = [table for table in (stored, waiting) if not table.empty]
-    return (pd.concat(parts, ignore_index=True) if parts else empty_table()), ()
+        here = _look_up(plan, wanted, Past(address, tasks, has_store=False), is_fresh=is_fresh)
+        said = f"{error}. Past runs are unknown: what does not wait on this disk is trained anew."
+        return replace(here, notices=(*here.notices, said))
+
+
+def _look_up(plan: Plan, wanted: Mapping[str, Cell], past: Past, *, is_fresh: bool) -> Agenda:
+    done = frozenset() if is_fresh else frozenset(wanted.keys() & past.finished())
+    cells = [cell for key, cell in wanted.items() if key not in done]
+    costs = past.costs({cell.task.name for cell in cells})
+    paces = _paces(costs, cells)
+    return Agenda(
+        plan=plan,
+        cells=tuple(_longest_first(cells, paces)),
+        paces=paces,
+        done=done,
+        past=past,
+        notices=plan.notices,
+        footprints=Footprints.of(costs),
+    )
 
 
 def _paces(past: pd.DataFrame, cells: Iterable[Cell]) -> Paces:

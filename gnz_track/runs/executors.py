@@ -8,6 +8,7 @@ bit by bit as :func:`run_one` gives it, errors of models as results, a worker's 
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
@@ -24,6 +25,8 @@ __all__ = ["AUTO", "RAY", "Crew", "Executor", "check_crew", "choose_executor"]
 # Its iterator is closed when nobody wants more results; workers may begin before it is asked for the first.
 Executor = Callable[[Sequence[Cell], Tell], Generator[CellResult, None, None]]
 AUTO, INLINE, PROCESSES, RAY = "auto", "inline", "processes", "ray"
+# The address of a cluster that is started here.
+LOCAL = "local"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +125,10 @@ def _check_cluster(crew: Crew) -> None:
     if find_spec("ray") is None:
         allowed = "inline or processes; ray once it is installed"
         raise BadValue("executor", RAY, allowed, command="pip install 'gnz-track[ray]'")
+    if crew.address == LOCAL:
+        # Ray's own word for a cluster of one machine, on any system: its ports are then those of loopback alone. It is
+        # read when Ray is imported.
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     from gnz_track.runs.on_ray import check_address
 
     check_address(crew.address)

@@ -25,12 +25,10 @@ def fingerprint(cell: Cell) -> str:
     erased, the perturbation.
     Out: where the data lie, the device, descriptions, categories, and the usual number of epochs of the task.
     """
-    model = cell.model
-    content = {
+    task = cell.task
+    parts = {
         "numbers": NUMBERS,
-        "task": [cell.task.name, cell.task.task_type, cell.task.metric],
-        "model": [model.name, model.target, model.factory, model.source_digest, model.is_encoder, *_said(model)],
-        "protocol": _settings_of(cell.protocol),
+        "task": [task.name, task.task_type, task.metric],
         "epochs": cell.epochs,
         "hyperparameters": sorted([name, value] for name, value in cell.hyperparameters),
         "seed": cell.seed,
@@ -39,17 +37,26 @@ def fingerprint(cell: Cell) -> str:
         **({"blind": True} if cell.is_blind else {}),
         **({"perturbation": cell.perturbation} if cell.perturbation else {}),
     }
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
+    texts = {name: _write(value) for name, value in parts.items()}
+    texts |= {"model": _text_of_model(cell.model), "protocol": _text_of_protocol(cell.protocol)}
+    # JSON of all of it, keys sorted, put together from texts that cells share.
+    content = ", ".join(f'"{name}": {texts[name]}' for name in sorted(texts))
+    return hashlib.sha256(f"{{{content}}}".encode()).hexdigest()[:32]
 
 
-def _said(model: ModelRow) -> list[list[object]]:
-    """Return the options of a row as one more item where there are any: rows of before had none."""
-    return [sorted([name, value] for name, value in model.options.items())] if model.options else []
+# Cells by the hundred thousand share a few models and protocols.
+@functools.lru_cache(maxsize=1024)
+def _text_of_model(model: ModelRow) -> str:
+    # One more item where there are options: rows of before had none.
+    said = [sorted([name, value] for name, value in model.options.items())] if model.options else []
+    return _write([model.name, model.target, model.factory, model.source_digest, model.is_encoder, *said])
 
 
 @functools.lru_cache(maxsize=64)
-def _settings_of(protocol: Protocol) -> dict[str, object]:
-    """Return what a protocol sets; cells by the hundred thousand share a few protocols."""
+def _text_of_protocol(protocol: Protocol) -> str:
     settings: dict[str, object] = json.loads(to_json(protocol))
     settings.pop("description")
-    return settings
+    return _write(settings)
+
+
+_write = json.JSONEncoder(sort_keys=True).encode

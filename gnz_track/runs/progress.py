@@ -29,7 +29,7 @@ class Progress:
     def __init__(self, agenda: Agenda, *, jobs: int = 1) -> None:
         self.n_done = self.n_failed = 0
         self.total = len(agenda.cells)
-        self._n_before, self._n_wanted = len(agenda.finished), len(agenda.plan.cells)
+        self._n_before, self._n_wanted = len(agenda.done), len(agenda.plan.cells)
         self._left = {fingerprint(cell): cell for cell in agenda.cells}
         self._paces, self._jobs = agenda.paces, jobs
         self._line = open_line(self.total)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from gnz_track.errors import StoreUnreachable
 from gnz_track.runs.agenda import Agenda
 from gnz_track.runs.compatibility import Skipped
 from gnz_track.runs.events import Done, Event, Tell, ignore
@@ -21,7 +22,7 @@ from gnz_track.runs.executors import Executor
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.plan import Plan
 from gnz_track.runs.scribe import Scribe, Tracking
-from gnz_track.store.results import one_row_per_cell
+from gnz_track.store.results import empty_table, one_row_per_cell
 from gnz_track.types import Cell, CellResult
 
 __all__ = ["Sweep", "in_order", "name_sweep", "run_sweep"]
@@ -56,13 +57,24 @@ def run_sweep(agenda: Agenda, tracking: Tracking, *, execute: Executor, tell: Te
     # Workers begin while the store is opened. They are ended first, so that what still ran can be marked.
     executing = execute(agenda.cells, hear)
     with contextlib.closing(executing), Scribe(tracking, plan=agenda.plan) as scribe, contextlib.closing(executing):
+        # While workers get ready: later the store may be away, and with it what was done before.
+        finished, unread = _read_finished(agenda)
         for result in executing:
             results.append(result)
             hear(Done(result=result))
-    rows = [table for table in (agenda.finished, scribe.table()) if not table.empty]
-    table = one_row_per_cell(pd.concat(rows, ignore_index=True)) if rows else agenda.finished
-    notices = (*agenda.notices, *scribe.notices)
+    rows = [table for table in (finished, scribe.table()) if not table.empty]
+    table = one_row_per_cell(pd.concat(rows, ignore_index=True)) if rows else finished
+    notices = (*agenda.notices, *unread, *scribe.notices)
     return Sweep(tracking.sweep, in_order(table, agenda.plan), tuple(results), agenda.plan.skipped, notices)
+
+
+def _read_finished(agenda: Agenda) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Return the rows of what was done before; where the store has gone away since it was asked, none and a word."""
+    try:
+        return agenda.finished, ()
+    except StoreUnreachable as error:
+        said = f"{error}. {len(agenda.done)} cells of earlier calls are missing here; the same call shows them."
+        return empty_table(), (said,)
 
 
 def in_order(table: pd.DataFrame, plan: Plan) -> pd.DataFrame:

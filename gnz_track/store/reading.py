@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -15,15 +15,18 @@ from gnz_track.store import schema
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.published import digest_of, read_published
 from gnz_track.store.rest_reader import finished_by_rest, read_by_rest
-from gnz_track.store.results import COLUMNS, one_row_per_cell, write_table
+from gnz_track.store.results import COLUMNS, ResultsTensor, one_row_per_cell, tensor_of, write_table
 from gnz_track.store.run_filter import RunFilter
 from gnz_track.store.sql_reader import KNOWN_REVISIONS, finished_by_sql, read_by_sql, revision_of, state_of_sweep
 from gnz_track.store.writer import Store
 
-__all__ = ["finished_fingerprints", "publish_table", "read_table"]
+__all__ = ["finished_fingerprints", "publish_table", "read_table", "read_tensor"]
 
 LOG = logging.getLogger(__name__)
 Where = Mapping[str, object]
+# What says which run of a cell counts, and what an array of scores is made of.
+OF_CHOICE = ("run_id", "fingerprint", "status", "start_time")
+OF_TENSOR = ("task", "model", "seed", "score", "status", "protocol", "hyperparameters", "run_id")
 
 
 def read_table(
@@ -34,6 +37,7 @@ def read_table(
     suite: str = "",
     task: str | Collection[str] = "",
     where: Where | None = None,
+    columns: Collection[str] = COLUMNS,
 ) -> pd.DataFrame:
     """Return the results table: one row per cell, sorted.
 
@@ -41,19 +45,42 @@ def read_table(
     known, then MLflow's search. ``task`` is one name or several. ``where`` maps columns to the value, or a collection
     of values, that rows must have. Of several runs of one cell the finished one counts, and of those the latest. A cell
     that an earlier sweep had finished belongs to that sweep; to find it, read without ``sweep`` and with
-    ``where={"fingerprint": [...]}``.
+    ``where={"fingerprint": [...]}``. Fewer ``columns`` are read in less time.
     """
     address = uri if isinstance(uri, Address) else parse_address(uri)
     tasks = tuple(name for name in ([task] if isinstance(task, str) else task) if name)
     wanted = RunFilter(sweep=sweep, experiment=experiment, suite=suite, tasks=tasks)
-    _check(where or {})
+    where = where or {}
+    _check([*where, *columns])
+    needed = [name for name in COLUMNS if name in {*columns, *where, *OF_CHOICE}]
     by_sql = can_read_by_sql(address)
     table = read_published(address, sweep, by_sql=by_sql) if sweep else None
     if table is None:
-        table = read_by_sql(address, wanted) if by_sql else read_by_rest(address, wanted)
+        reader = read_by_sql if by_sql else read_by_rest
+        table = reader(address, wanted, columns=needed)
     elif experiment or suite or tasks:
         table = _select(table, wanted)
-    return _where(one_row_per_cell(table), where or {})
+    return _where(one_row_per_cell(table), where)[list(columns)]
+
+
+def read_tensor(
+    uri: str | Address = "",
+    *,
+    sweep: str = "",
+    experiment: str = "",
+    suite: str = "",
+    task: str | Collection[str] = "",
+    where: Where | None = None,
+) -> ResultsTensor:
+    """Return the scores of the finished cells as ``X [tasks, models, seeds]``, and of the store nothing else.
+
+    The arguments are those of :func:`read_table`. ``mask`` says where there is a score, ``run_ids`` from which run it
+    comes, and ``tasks``, ``models`` and ``seeds`` what the axes stand for. A model that was run with several
+    hyperparameters or protocols stands for one model each.
+    """
+    return tensor_of(
+        read_table(uri, sweep=sweep, experiment=experiment, suite=suite, task=task, where=where, columns=OF_TENSOR)
+    )
 
 
 def finished_fingerprints(uri: str | Address = "") -> set[str]:
@@ -95,8 +122,8 @@ def can_read_by_sql(address: Address) -> bool:
     return revision in KNOWN_REVISIONS
 
 
-def _check(where: Where) -> None:
-    for name in where:
+def _check(names: Iterable[str]) -> None:
+    for name in names:
         if name not in COLUMNS:
             raise BadValue("column", name, ", ".join(COLUMNS))
 

@@ -20,7 +20,7 @@ RUNS_PER_PAGE = 1000
 
 
 def read_by_rest(address: Address, wanted: RunFilter, *, columns: Collection[str] = COLUMNS) -> pd.DataFrame:
-    """Return every run that is wanted, in no particular order; of columns not asked for, nothing is known."""
+    """Return every run that is wanted, in no particular order, and of it the columns asked for."""
     with says_in_one_line(address):
         tracking = connect(address, creates=False)
         experiments = _experiments(tracking, wanted)
@@ -30,7 +30,7 @@ def read_by_rest(address: Address, wanted: RunFilter, *, columns: Collection[str
         states = wanted.statuses
         rows = [_row(run, states) for page in found for run in page if run.info.status in states]
         disconnect(tracking)
-    return make_table({name: [row[name] for row in rows] for name in columns})
+    return make_table({name: [row[name] for row in rows] for name in columns}, names=columns)
 
 
 def finished_by_rest(address: Address) -> set[str]:

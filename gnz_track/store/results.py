@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -107,12 +107,12 @@ class ResultsTensor:
     seeds: tuple[int, ...]
 
 
-def make_table(columns: Mapping[str, Any]) -> pd.DataFrame:
-    """Return a table with all columns, in order and of their types; columns not given are missing everywhere."""
+def make_table(columns: Mapping[str, Any], *, names: Collection[str] = COLUMNS) -> pd.DataFrame:
+    """Return a table with all columns, or ``names``, of their types; columns not given are missing everywhere."""
     n = max((len(values) for values in columns.values()), default=0)
     made = {}
-    for name, (_, _, kind) in COLUMNS.items():
-        values = columns.get(name)
+    for name in names:
+        values, kind = columns.get(name), COLUMNS[name][2]
         made[name] = _column(pd.Series([None] * n, dtype=object) if values is None else pd.Series(values), kind)
     return pd.DataFrame(made)
 
@@ -138,9 +138,9 @@ def row_of(
     return {name: places[place].get(key) for name, (place, key, _) in COLUMNS.items()}
 
 
-def empty_table() -> pd.DataFrame:
+def empty_table(names: Collection[str] = COLUMNS) -> pd.DataFrame:
     """Return the table of no cell."""
-    return make_table({})
+    return make_table({}, names=names)
 
 
 def one_row_per_cell(table: pd.DataFrame) -> pd.DataFrame:
@@ -152,8 +152,8 @@ def one_row_per_cell(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def sort_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows in the one order in which tables are written."""
-    return table.sort_values(ORDER, kind="stable", ignore_index=True)
+    """Return the rows in the one order in which tables are written, as far as the table has its columns."""
+    return table.sort_values([name for name in ORDER if name in table], kind="stable", ignore_index=True)
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
@@ -210,7 +210,7 @@ def tensor_of(
         _axis("seed", finished["seed"].astype("int64"), seeds),
     )
     places = [
-        pd.Index(axis).get_indexer(list(values))
+        pd.Index(axis, dtype=object).get_indexer(values.to_numpy(dtype=object))
         for axis, values in zip(axes, (finished["task"], names, finished["seed"]), strict=True)
     ]
     inside = np.logical_and.reduce([place >= 0 for place in places])
@@ -260,12 +260,14 @@ def _finished_last(values: pd.Series) -> pd.Series:
 
 def _labels(table: pd.DataFrame) -> pd.Series:
     """Return the model of each row, with what tells it from others of the same name; a search's findings do not."""
-    labels, is_one = table["model"].copy(), table["model"].map(is_tuned).astype(bool)
+    labels = table["model"].copy()
+    is_one = labels.map({model: is_tuned(model) for model in labels.unique()}).astype(bool)
     for column, write in (("hyperparameters", _varied), ("protocol", str)):
         n_kinds = table.groupby("model")[column].transform("nunique")
-        shown = table[column].map(lambda text, write=write: f" {write(text)}".rstrip())
-        is_alike = (n_kinds <= 1) | (is_one & (column == "hyperparameters"))
-        labels = labels.where(is_alike, labels + shown)
+        is_told_apart = (n_kinds > 1) & ~(is_one & (column == "hyperparameters"))
+        # Cells by the hundred thousand have a few settings.
+        shown = {text: f" {write(text)}".rstrip() for text in table[column].unique()} if is_told_apart.any() else {}
+        labels = labels.where(~is_told_apart, labels + table[column].map(shown)) if shown else labels
     return labels
 
 

@@ -39,7 +39,7 @@ RUNS = "FROM runs r JOIN experiments e ON e.experiment_id = r.experiment_id"
 
 
 def read_by_sql(address: Address, wanted: RunFilter, *, columns: Collection[str] = COLUMNS) -> pd.DataFrame:
-    """Return every run that is wanted, in no particular order; of columns not asked for, nothing is known."""
+    """Return every run that is wanted, in no particular order, and of it the columns asked for."""
     text, values = _table_query(wanted, columns)
     with _reading(address) as (connection, sql):
         rows = connection.execute(sql(text), values).all()
@@ -47,7 +47,7 @@ def read_by_sql(address: Address, wanted: RunFilter, *, columns: Collection[str]
     found: dict[str, Any] = dict(zip(columns, read, strict=True))
     if "status" in found:
         found["status"] = [wanted.statuses[status] for status in found["status"]]
-    return make_table(found)
+    return make_table(found, names=columns)
 
 
 def finished_by_sql(address: Address) -> set[str]:
@@ -125,7 +125,9 @@ def _table_query(wanted: RunFilter, columns: Collection[str]) -> tuple[str, dict
         values["experiment"] = wanted.experiment
         conditions.append("e.name = :experiment")
     chosen = []
-    joins += _SCORE_JOINS
+    if any(name == "score" or COLUMNS[name][0] == BESIDE for name in columns):
+        joins += _SCORE_JOINS
+        values["score_key"] = schema.SCORE_KEY
     for n, name in enumerate(columns):
         place, key, _ = COLUMNS[name]
         if place not in _TABLES:
@@ -137,7 +139,6 @@ def _table_query(wanted: RunFilter, columns: Collection[str]) -> tuple[str, dict
             f"LEFT JOIN {table} c{n} ON c{n}.run_uuid = r.run_uuid AND c{n}.key = {wanted_key.format(f':c{n}_key')}"
         )
         chosen.append(f"c{n}.{value}")
-    values["score_key"] = schema.SCORE_KEY
     conditions.append(f"r.status IN ({', '.join(repr(status) for status in wanted.statuses)})")
     what, tables = ", ".join(chosen), " ".join([RUNS, *joins])
     # Only names of this file's own making are in the text; what users give travels as values.

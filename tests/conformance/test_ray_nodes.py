@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from servers import free_port
+from ray_nodes import Nodes
 from test_executors_alike import numbers_of
 
 from gnz_track.runs.events import Started, ignore
@@ -24,46 +24,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # Ray ann
 
 MODELS = ("GCN", "GAT", "GraphSAGE", "MLP")
 N_SEEDS = 50
-
-
-class Nodes:
-    """Nodes of one cluster as separate trees of processes."""
-
-    def __init__(self, folder: Path) -> None:
-        # Sockets have short names.
-        self.folder, self.address = folder, f"127.0.0.1:{free_port()}"
-        self._nodes: list[subprocess.Popen[bytes]] = []
-
-    def add(self, *, n_cpus: int, unseen: Path | None = None) -> subprocess.Popen[bytes]:
-        """Start a node; the first is the head. A node does not see the folder ``unseen``, as on another machine."""
-        where = (
-            ["--head", f"--port={self.address.rpartition(':')[2]}"] if not self._nodes else ["--address", self.address]
-        )
-        if not self._nodes:
-            where += ["--include-dashboard=false", f"--temp-dir={self.folder}"]
-        command = [sys.executable, "-m", "ray.scripts.scripts", "start", *where, f"--num-cpus={n_cpus}", "--block"]
-        command += ["--object-store-memory=100000000", "--node-ip-address=127.0.0.1", "--disable-usage-stats"]
-        if unseen is not None:
-            hide = 'mount -t tmpfs none "$0" && exec "$@"'
-            command = ["unshare", "--mount", "sh", "-c", hide, str(unseen), *command]
-        with (self.folder / f"node-{len(self._nodes)}.log").open("wb") as log:
-            node = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
-        self._nodes.append(node)
-        return node
-
-    def kill(self, node: subprocess.Popen[bytes]) -> None:
-        """End a node as a power cut does: its raylet and all its workers, at once."""
-        os.killpg(node.pid, signal.SIGKILL)
-        node.wait()
-
-    def close(self) -> None:
-        for node in self._nodes:
-            if node.poll() is None:
-                node.terminate()
-                try:
-                    node.wait(20)
-                except subprocess.TimeoutExpired:
-                    self.kill(node)
 
 
 @pytest.fixture
@@ -137,3 +97,27 @@ def test_data_are_sent_to_a_node_that_has_none(
     folder = kept / f"gnz-data-{os.getuid()}"
     assert sorted(item.name for item in folder.iterdir()) == sorted({cell.dataset_digest for cell in cells})
     assert folder.stat().st_mode & 0o077 == 0
+
+
+LISTEN = """
+import os, sys
+import psutil
+from gnz_track.runs.executors import choose_executor
+execute = choose_executor(executor="ray", address="local", jobs=1)
+import ray
+from gnz_track.runs.on_ray import _Terms, _cluster
+from gnz_track.runs.demands import Footprints
+with _cluster(_Terms("local", 1, None, Footprints()), {"cpu"}):
+    mine = {os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))}
+    found = {one.laddr.ip for one in psutil.net_connections("tcp") if one.status == "LISTEN" and one.pid in mine}
+    print(sorted(found))
+"""
+
+
+def test_cluster_of_one_machine_listens_to_nobody_else() -> None:
+    pytest.importorskip("psutil")
+    done = subprocess.run([sys.executable, "-c", LISTEN], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    heard = set(ast.literal_eval(done.stdout.splitlines()[-1]))
+    assert heard
+    assert heard <= {"127.0.0.1", "::ffff:127.0.0.1", "::1"}

@@ -14,9 +14,11 @@ from servers import free_port
 from gnz_track.errors import StoreUnusable
 from gnz_track.runs.agenda import Agenda, Paces, make_agenda
 from gnz_track.runs.fingerprint import fingerprint
+from gnz_track.runs.past import OF_COSTS
 from gnz_track.runs.plan import Plan
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.environment import collect_environment
+from gnz_track.store.reading import read_table
 from gnz_track.store.run_record import RunRecord, SweepContext, record_of
 from gnz_track.store.spool import Spool, spool_folder
 from gnz_track.store.writer import open_store
@@ -79,6 +81,36 @@ def test_finished_cells_count_whatever_sweep_they_come_from(address: Address, ce
     assert list(agenda.cells) == cells[2:]
     assert list(agenda.finished["run_id"]) == run_ids[:2]
     assert set(agenda.finished["sweep"]) == {"earlier"}
+
+
+def test_rows_are_read_when_they_are_asked_for(address: Address, cell: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = [cell(seed=seed) for seed in range(3)]
+    store(address, map(past, cells[:2]))
+    read: list[tuple[str, ...]] = []
+
+    def spy(*given: Any, columns: Iterable[str] = (), **more: Any) -> Any:
+        read.append(tuple(columns))
+        return read_table(*given, **more, **({"columns": tuple(columns)} if columns else {}))
+
+    monkeypatch.setattr("gnz_track.runs.past.read_table", spy)
+    agenda = agenda_of(cells, address)
+    assert agenda.done == {fingerprint(one) for one in cells[:2]}
+    assert read == [OF_COSTS]
+    assert sorted(agenda.finished["seed"]) == [0, 1]
+    assert read == [OF_COSTS, ()]
+    assert sorted(agenda.finished["seed"]) == [0, 1]
+    assert len(read) == 2, "once"
+    assert agenda_of(cells[:2], address).cells == ()
+    assert len(read) == 2, "where nothing is left, nobody asks what it would cost"
+
+
+def test_what_comes_between_is_trained_and_is_no_row_of_before(address: Address, cell: Make) -> None:
+    cells = [cell(seed=seed) for seed in range(2)]
+    store(address, [past(cells[0])])
+    agenda = agenda_of(cells, address)
+    store(address, [past(cells[1])])
+    assert list(agenda.cells) == cells[1:]
+    assert list(agenda.finished["seed"]) == [0]
 
 
 def test_failed_cells_are_tried_again_and_a_finished_attempt_counts(address: Address, cell: Make) -> None:

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from cells import REGRESSION, TASK, context_of, failed_record, record, sweep_records
@@ -14,9 +15,9 @@ from gnz_track.errors import BadValue, GnzError
 from gnz_track.store import sql_reader
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.published import read_published
-from gnz_track.store.reading import finished_fingerprints, publish_table, read_table
+from gnz_track.store.reading import finished_fingerprints, publish_table, read_table, read_tensor
 from gnz_track.store.rest_reader import read_by_rest
-from gnz_track.store.results import COLUMNS, one_row_per_cell
+from gnz_track.store.results import COLUMNS, one_row_per_cell, tensor_of
 from gnz_track.store.run_filter import RunFilter
 from gnz_track.store.search_reader import read_searches
 from gnz_track.store.search_writer import write_search
@@ -223,6 +224,40 @@ def test_table_whose_bytes_were_changed_is_not_taken(store: Store, tmp_path: Pat
     assert len(read_table(store.address, sweep="first")) == 10
     file.unlink()
     assert read_published(store.address, "first", by_sql=True) is None
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["SQL", "search"])
+def test_few_columns_are_those_of_the_whole_table(
+    store: Store, monkeypatch: pytest.MonkeyPatch, *, is_known: bool
+) -> None:
+    run_id = fill(store)
+    for one in sweep_records(context_of("second")):
+        store.finish(one)
+    whole = read_table(store.address, where={"model": "GCN"})
+    if not is_known:
+        monkeypatch.setattr("gnz_track.store.reading.KNOWN_REVISIONS", {})
+    for columns in (("score",), ("seed", "task", "metric"), ("error", "run_id", "start_time"), tuple(COLUMNS)):
+        found = read_table(store.address, where={"model": "GCN"}, columns=columns)
+        order = ["run_id"] if "run_id" in columns else list(columns)
+        expected = whole[list(columns)].sort_values(order, ignore_index=True)
+        same(found.sort_values(order, ignore_index=True), expected)
+    publish_table(store, "quick", "first", run_id=run_id)
+    assert list(read_table(store.address, sweep="first", columns=("seed", "score"))) == ["seed", "score"]
+    with pytest.raises(BadValue, match="colour"):
+        read_table(store.address, columns=("colour",))
+
+
+def test_array_of_scores_is_that_of_the_whole_table(store: Store) -> None:
+    fill(store)
+    found, expected = read_tensor(store.address, sweep="first"), tensor_of(read_table(store.address, sweep="first"))
+    np.testing.assert_array_equal(found.X, expected.X)
+    np.testing.assert_array_equal(found.run_ids, expected.run_ids)
+    np.testing.assert_array_equal(found.mask, expected.mask)
+    assert found.mask.sum() == 9
+    assert (found.tasks, found.models, found.seeds) == (expected.tasks, expected.models, expected.seeds)
+    one = read_tensor(store.address, where={"model": found.models[0]})
+    assert one.models == found.models[:1]
+    assert np.nansum(one.X) == np.nansum(found.X[:, 0])
 
 
 def test_finished_fingerprints_are_those_of_finished_cells_only(store: Store) -> None:
