@@ -92,7 +92,7 @@ class MetaNetwork(nn.Module):  # type: ignore[misc]
         return found
 
     def score(self, states: dict[str, Tensor], ties: Ties, rows: Tensor) -> Tensor:
-        """Return the scores to rank by of some past graphs ``[rows, settings]``; nobody hears the others' last states."""
+        """Return the scores of some past graphs ``[rows, settings]``; nobody hears the last states of the others."""
         *first, last = self.layers
         for layer in first:
             states = layer(states, states, ties)
