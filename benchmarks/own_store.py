@@ -25,7 +25,7 @@ import numpy as np
 
 from gnz_track.benchmark import run_benchmark
 from gnz_track.datasets.catalogue import SUITES, TASKS
-from gnz_track.errors import BadValue
+from gnz_track.errors import BadValue, UnknownName
 from gnz_track.kinds import Direction, TaskType
 from gnz_track.models.catalogue import MODELS
 from gnz_track.seeds import parse_seeds
@@ -126,7 +126,11 @@ def time_answers(address: Address, folder: Path, graphs: Mapping[str, TaskType |
     """Print how long features and answers take for each graph; tell whether the median answer is quick enough."""
     took = []
     for name, task_type in graphs.items():
-        opened = open_graph(name, home=folder / "data")
+        try:
+            opened = open_graph(name, home=folder / "data")
+        except (BadValue, UnknownName) as error:
+            print(f"{name}: {error}", flush=True)
+            continue
         wanted = task_type or (opened.task.task_type if opened.task else TaskType.link_pred)
         clocks = [(time.process_time(), time.perf_counter())]
         FEATURE_SETS.get(FEATURES).compute(opened.parts)
