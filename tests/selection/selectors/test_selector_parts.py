@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import torch
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+from sklearn.metrics import ndcg_score
 from torch import Tensor, nn
 
-from gnz_track.selection.selectors.catalogue import fit_selector
+from gnz_track.selection.selectors import meta_od
+from gnz_track.selection.selectors.catalogue import SELECTORS, fit_selector
 from gnz_track.selection.selectors.factors import complete, factorise
 from gnz_track.selection.selectors.forest_neighbours import weigh_past_graphs, weigh_themselves
 from gnz_track.selection.selectors.forests import forest_arrays, predict_forest
@@ -119,3 +121,19 @@ def test_scores_of_some_past_graphs_are_those_of_all() -> None:
         rows = torch.tensor([4, 0])
         found = network.score(states, ties, rows)
         assert torch.allclose(found, last["graph"][rows] @ last["setting"].T, atol=1e-6)
+
+
+def test_gain_of_meta_od_is_that_of_scikit_learn() -> None:
+    true, predicted = GENERATOR.random((6, 9)), GENERATOR.random((6, 9))
+    assert meta_od._gain(true, predicted) == pytest.approx(ndcg_score(true, predicted))  # noqa: SLF001
+    holes = true.copy()
+    holes[:, 4] = np.nan
+    rest = [column for column in range(9) if column != 4]
+    assert meta_od._gain(holes, predicted) == pytest.approx(ndcg_score(true[:, rest], predicted[:, rest]))  # noqa: SLF001
+    assert np.isnan(meta_od._gain(-true, predicted))  # noqa: SLF001
+
+
+def test_scores_below_zero_are_learnt_from() -> None:
+    """Losses have no gain over an ideal one; every selector takes them all the same."""
+    for name in SELECTORS:
+        assert np.isfinite(fit_selector(name, X[:12], -Y[:12], seed=1).predict(X[12:14])).all(), name
