@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ import typer
 from gnz_track.cli.choosing import choose_suite, choose_tasks, split, train
 from gnz_track.cli.home import choose_home
 from gnz_track.cli.searches import print_gains, print_plan, search_and_print
+from gnz_track.errors import BadValue, UnknownName
 from gnz_track.seeds import parse_seeds
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from gnz_track.runs.nursery import Nursery
     from gnz_track.store.address import Address
     from gnz_track.tuning.settings import SearchSettings
+    from gnz_track.types import Task
 
 __all__ = ["add_to", "tune"]
 
@@ -62,7 +65,7 @@ def tune(  # noqa: PLR0913  (one parameter per flag)
     seed: Annotated[int, typer.Option(help="Seed of the sampler.")] = 0,
     max_epochs: Annotated[int | None, typer.Option(help="Most epochs of one search in all.")] = None,
     max_seconds: Annotated[float | None, typer.Option(help="No trial begins after so many.")] = None,
-    warm_start: Annotated[int, typer.Option(help="Try so many findings from other tasks of a type first.")] = 0,
+    warm_start: Annotated[int, typer.Option(help="Try so many findings from similar tasks first.")] = 0,
     epochs: Annotated[int | None, typer.Option(help="Of a cell, instead of each task's own number.")] = None,
     protocol: Annotated[str, typer.Option(help="How cells are trained and scored; see gnz protocols.")] = "graphnetz",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")] = "auto",
@@ -114,6 +117,7 @@ def tune(  # noqa: PLR0913  (one parameter per flag)
                 kind=kind,
                 seed=seed,
                 warm_start=warm_start,
+                recommend=_recommender(address, choose_home(home), mirror) if warm_start else None,
                 is_fresh=fresh,
             ),
         )
@@ -131,6 +135,24 @@ def _settings(place: str, address: Address, *, space: Path | None, tuning_seeds:
         tuning_seeds=parse_seeds(tuning_seeds) if tuning_seeds else None,
         **given,
     )
+
+
+def _recommender(address: Address, home: Path, mirror: Path | None) -> Callable[[Task, str], list[Mapping[str, Any]]]:
+    """Return what says with which hyperparameters a model was good on tasks like one; where nothing says so, none."""
+    told: set[str] = set()
+
+    def recommend(task: Task, model: str) -> list[Mapping[str, Any]]:
+        from gnz_track.selection.warm_starts import warm_starts
+
+        try:
+            return warm_starts(task.name, model, task.task_type, store=address, home=home, mirror=mirror, n=None)
+        except (BadValue, UnknownName) as error:
+            if str(error) not in told:
+                told.add(str(error))
+                typer.echo(f"note: past searches alone say where to begin: {error}", err=True)
+            return []
+
+    return recommend
 
 
 def _carry_out(request: Request, nursery: Nursery | None, *, is_dry: bool, is_search_only: bool) -> None:

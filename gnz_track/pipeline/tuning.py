@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Tuning", "load_searches", "make_tuning", "read_settings", "seeds_of", "tune_task"]
 
 # What a file of parameters may say of searches; where trials are kept, and whether they are fresh, is no part of it.
-_ELSEWHERE = frozenset({"place", "is_fresh", "spaces"})
+_ELSEWHERE = frozenset({"place", "is_fresh", "spaces", "recommend"})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -150,9 +150,13 @@ def _read_npz(path: Path) -> Data:
 
 def _read_table(path: Path) -> Data:
     frame = open_table(path, "edges").frame
+    # Network repositories write the line of names as a comment, with spaces: "# source, target".
+    names = {name: str(name).lstrip("#").strip() for name in frame}
+    is_bare = all(name == bare for name, bare in names.items())
+    frame = frame if is_bare else frame.rename(columns=names)
     # Words say nothing to features of a graph, and are no reason to refuse it.
     words = [name for name in frame if name not in {"source", "target"} and frame[name].dtype.kind not in "biuf"]
-    found: Any = read_tables(path, ignore=words)
+    found: Any = read_tables(path if is_bare else frame, ignore=words)
     if isinstance(found, Data):
         return found
     raise BadValue("the graph", str(path), "a table of one graph; a collection is a list of Data")

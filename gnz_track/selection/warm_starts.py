@@ -9,6 +9,7 @@ from typing import Any
 from gnz_track.kinds import TaskType
 from gnz_track.selection.recommendation import recommend
 from gnz_track.store.address import Address
+from gnz_track.types import tuned_name
 
 __all__ = ["warm_starts"]
 
@@ -20,13 +21,16 @@ def warm_starts(
     *,
     store: str | Address = "",
     home: str | Path | None = None,
-    n: int = 3,
+    mirror: str | Path | None = None,
+    n: int | None = 3,
 ) -> list[Mapping[str, Any]]:
-    """Return up to ``n`` sets of hyperparameters of a model, the one to expect most of first.
+    """Return up to ``n`` sets of hyperparameters of a model, all where it is None, the one to expect most of first.
 
-    They are what was run on past graphs and changed something; what was run on this very task is left out. A model
-    that past graphs know by its defaults alone has none. A store that holds too little is an error that says so.
+    They are what was run on past graphs and changed something, winners of searches among them; what was run on this
+    very task is left out. A model that past graphs know by its defaults alone has none. A store that holds too little
+    is an error that says so.
     """
-    found = recommend(graph, task_type, store=store, home=home, is_unseen=True)
-    of_model = [one.setting.options for one in found.ranking if one.setting.model == model]
-    return [values for values in of_model if values][:n]
+    found = recommend(graph, task_type, store=store, home=home, mirror=mirror, is_unseen=True)
+    names = {model, tuned_name(model)}
+    of_model = [one.setting.options for one in found.ranking if one.setting.model in names]
+    return [values for number, values in enumerate(of_model) if values and values not in of_model[:number]][:n]

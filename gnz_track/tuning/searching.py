@@ -20,7 +20,8 @@ from gnz_track.tuning.searches import Search, SearchPlan, terms_of
 from gnz_track.tuning.settings import SearchSettings
 from gnz_track.tuning.spaces import digest_of_space, plain_space
 from gnz_track.tuning.storages import Studies, open_studies, parse_place
-from gnz_track.tuning.studies import Study, begin_study, run_study
+from gnz_track.tuning.studies import First, Study, begin_study, run_study
+from gnz_track.tuning.terms import Terms
 from gnz_track.tuning.trials import TrialRow
 from gnz_track.tuning.warm_starts import find_first
 
@@ -70,7 +71,7 @@ def run_search(search: Search, settings: SearchSettings, studies: Studies, setti
     """
     terms, name = terms_of(search, settings), name_study(search, settings, studies)
     with studies.held(name):
-        study = begin_study(studies, name, terms, first=lambda: find_first(studies, terms, most=settings.warm_start))
+        study = begin_study(studies, name, terms, first=lambda: _choose_first(search, settings, studies, terms))
         setting.listener.begin(search, study)
         execute = choose_executor(jobs=setting.jobs, timeout=setting.timeout, nursery=setting.nursery)
         evaluate = Evaluation(search, study, execute=execute, tell=setting.listener.hear)
@@ -101,6 +102,13 @@ def name_study(search: Search, settings: SearchSettings, studies: Studies) -> st
     ]
     number = max(numbers, default=0) + settings.is_fresh or 1
     return base if number == 1 else f"{base} #{number}"
+
+
+def _choose_first(search: Search, settings: SearchSettings, studies: Studies, terms: Terms) -> list[First]:
+    if not settings.warm_start:
+        return []
+    known = settings.recommend(search.task, search.model.name) if settings.recommend else ()
+    return find_first(studies, terms, most=settings.warm_start, recommended=known)
 
 
 def _record(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import optuna
@@ -18,27 +18,39 @@ from gnz_track.tuning.terms import Terms
 __all__ = ["find_first"]
 
 _SAME, _OTHER = ("task type", "model"), "task"
+RECOMMENDED = "recommended"
 
 
-def find_first(studies: Studies, terms: Terms, *, most: int) -> list[First]:
-    """Return up to ``most`` configurations: the best one of each other task, latest searches first, then the next best.
+def find_first(
+    studies: Studies, terms: Terms, *, most: int, recommended: Sequence[Mapping[str, Any]] = ()
+) -> list[First]:
+    """Return up to ``most`` configurations: those recommended, then the best of each other task, then the next best.
 
-    Scores of different tasks cannot be compared, and so none of them is preferred for its scores. Values that the space
-    does not hold are left to the sampler, and a configuration of which nothing is left is none.
+    ``recommended`` come as whoever knows similar tasks would try them. Scores of different tasks cannot be compared,
+    and so no other task is preferred for its scores: latest searches go first. Values that the space does not hold are
+    left to the sampler, and a configuration of which nothing is left is none.
     """
-    rankings = [(name, _rank(studies, name)) for name, facts in _past(studies) if _is_of_use(facts, terms)]
     found: list[First] = []
+    for source, given in (*_numbered(recommended), *_in_turn(studies, terms)):
+        values = {key: value for key, value in given.items() if key in terms.space and terms.space[key].holds(value)}
+        is_new = all(values != item.values for item in found) and values != dict(terms.default)
+        if values and is_new and len(found) < most:
+            found.append(First(values=values, source=source))
+    return found
+
+
+def _numbered(recommended: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for number, values in enumerate(recommended, start=1):
+        yield f"{RECOMMENDED} #{number}", values
+
+
+def _in_turn(studies: Studies, terms: Terms) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the trials of past searches of use: the best of each, then the next best of each."""
+    rankings = [(name, _rank(studies, name)) for name, facts in _past(studies) if _is_of_use(facts, terms)]
     for place in range(max((len(ranked) for _, ranked in rankings), default=0)):
         for name, ranked in rankings:
-            if place < len(ranked) and len(found) < most:
-                values = {
-                    key: value
-                    for key, value in ranked[place].params.items()
-                    if key in terms.space and terms.space[key].holds(value)
-                }
-                if values and all(values != item.values for item in found) and values != dict(terms.default):
-                    found.append(First(values=values, source=f"{name} #{ranked[place].number}"))
-    return found
+            if place < len(ranked):
+                yield f"{name} #{ranked[place].number}", ranked[place].params
 
 
 def _past(studies: Studies) -> Iterator[tuple[str, Mapping[str, Any]]]:

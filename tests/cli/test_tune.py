@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from gnz_track.benchmark import run_benchmark
 from gnz_track.store.address import parse_address
 from gnz_track.store.search_reader import read_searches
 from gnz_track.store.search_record import SearchRecord
@@ -51,6 +52,32 @@ def test_search_is_done_shown_and_compared(gnz: Gnz, tmp_path: Path) -> None:
     assert again.out.strip() == validation.strip()
     more = gnz("tune", *SHORT, "--trials", "8", "--search-only")
     assert more.out.splitlines()[2].split()[3:5] == ["8", row[4]]
+
+
+@pytest.mark.slow
+def test_search_begins_with_what_was_good_on_similar_tasks(gnz: Gnz, tmp_path: Path) -> None:
+    flags = ("tune", *SHORT, "--trials", "2", "--search-only", "--warm-start", "1")
+    told = gnz(*flags, "--dry-run")
+    assert told.code == 0, told.err
+    cold = gnz(*flags, "--seed", "1")
+    assert cold.code == 0, cold.err
+    assert cold.err.count("note: past searches alone say where to begin: number of link_pred tasks to learn from") == 1
+    past = ("random_tsp", "random_coloring", "les_miserables")
+    for width in (8, 16):
+        run_benchmark(
+            tasks=past,
+            models=["MLP"],
+            seeds=[0],
+            epochs=2,
+            hidden_channels=width,
+            store=str(tmp_path / "runs" / "gnz.db"),
+            verbose=False,
+        )
+    warm = gnz(*(flag for flag in flags if flag != "--search-only"), "--fresh")
+    assert warm.code == 0, warm.err
+    latest = searched(tmp_path)[-1]
+    assert [trial.source for trial in latest.trials] == ["default", "recommended #1"]
+    assert latest.trials[1].hyperparameters["hidden_channels"] in {8, 16}
 
 
 def test_run_tunes_first_where_it_is_asked_to(gnz: Gnz, tmp_path: Path) -> None:

@@ -49,6 +49,12 @@ def test_every_form_of_file_is_the_same_graph(suffix: str, tmp_path: Path) -> No
     assert compact(opened) == pytest.approx(compact(open_graph(nx.Graph(list(KARATE.T.tolist())))))
 
 
+def test_a_line_of_names_may_be_a_comment_with_spaces(tmp_path: Path) -> None:
+    file = tmp_path / "edges.csv"
+    file.write_text("# source, target, kind\n" + "".join(f"{a}, {b}, road\n" for a, b in KARATE.T), encoding="utf-8")
+    assert compact(open_graph(file)) == pytest.approx(compact(open_graph(nx.Graph(list(KARATE.T.tolist())))))
+
+
 def test_a_sparse_matrix_of_scipy_keeps_isolated_nodes(tmp_path: Path) -> None:
     matrix = sparse.csr_matrix((np.ones(2), ([0, 1], [1, 2])), shape=(5, 5))
     sparse.save_npz(tmp_path / "graph.npz", matrix)

@@ -23,6 +23,7 @@ from gnz_track.tuning.searches import Search as Wanted
 from gnz_track.tuning.spaces import make_space
 from gnz_track.tuning.storages import StudyPlace
 from gnz_track.tuning.studies import Study
+from gnz_track.types import Task
 
 Search = Callable[..., Any]
 Plans = Callable[..., Any]
@@ -219,6 +220,24 @@ def test_warm_start_tries_what_was_best_elsewhere(search: Search) -> None:
     assert search(trials=4, warm_start=2)[0] == warm
     # Other models, and the task itself, are no past.
     assert search(models="GCN", trials=2, warm_start=2)[0].trials[1].source == "sampler"
+
+
+def test_what_is_recommended_is_tried_before_what_searches_found(search: Search) -> None:
+    (past,) = search([task("other")], trials=4)
+    asked: list[tuple[str, str]] = []
+
+    def recommend(of: Task, model: str) -> list[dict[str, Any]]:
+        asked.append((of.name, model))
+        # The second holds nothing that is searched, and the third is the first again.
+        return [{"lr": 0.02, "n_heads": 3}, {"n_heads": 8}, {"lr": 0.02}]
+
+    (warm,) = search(trials=4, warm_start=2, recommend=recommend)
+    best = max((trial for trial in past.trials if trial.source != "default"), key=lambda trial: trial.score or 0.0)
+    assert [trial.source for trial in warm.trials][:3] == ["default", "recommended #1", f"{past.name} #{best.number}"]
+    assert warm.trials[1].hyperparameters["lr"] == 0.02
+    # It is asked when a search begins, and not when it goes on.
+    search(trials=5, warm_start=2, recommend=recommend)
+    assert asked == [("ring", "MLP")]
 
 
 def test_score_is_that_of_validation(search: Search) -> None:

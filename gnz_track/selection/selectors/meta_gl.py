@@ -88,8 +88,8 @@ def _train(network: MetaNetwork, past: _Past, scores: Real, held: tuple[Real, Re
             network.train()
             for rows in np.array_split(generator.permutation(len(y)), max(1, round(len(y) / BATCH))):
                 optimiser.zero_grad()
-                last = network.spread(network.start(graphs, settings), ties)[-1]
-                _list_loss(last["graph"][rows] @ last["setting"].T, y[rows]).backward()
+                found = network.score(network.start(graphs, settings), ties, torch.from_numpy(rows))
+                _list_loss(found, y[rows]).backward()
                 optimiser.step()
             network.eval()
             with torch.no_grad():
@@ -128,11 +128,11 @@ def _with_logarithms(features: Real) -> Real:
 
 
 def _nearest(rows: Real, columns: Real) -> Tensor:
-    """Return where the 30 most similar columns of each row are, by cosine ``[rows, columns]``."""
+    """Return 0 where the 30 most similar columns of each row are, by cosine, and minus infinity elsewhere."""
     likeness = normalise(rows) @ normalise(columns).T
     n = min(NEIGHBOURS, likeness.shape[1])
-    tie = np.zeros(likeness.shape, dtype=bool)
-    np.put_along_axis(tie, np.argsort(-likeness, axis=1, kind="stable")[:, :n], True, axis=1)  # noqa: FBT003
+    tie = np.full(likeness.shape, -np.inf, dtype=np.float32)
+    np.put_along_axis(tie, np.argsort(-likeness, axis=1, kind="stable")[:, :n], 0, axis=1)
     return torch.from_numpy(tie)
 
 

@@ -40,7 +40,10 @@ class _Attention(nn.Module):  # type: ignore[misc]
         self.weights = nn.ParameterDict({name: nn.Parameter(torch.ones(HEADS)) for name in RELATIONS})
 
     def forward(self, sources: dict[str, Tensor], targets: dict[str, Tensor], ties: Ties) -> dict[str, Tensor]:
-        """Return new states of the targets; ``ties[name] [targets, sources]`` is True where there is an edge."""
+        """Return new states of the targets; ``ties[name] [targets, sources]`` is 0 where there is an edge.
+
+        Elsewhere it is minus infinity, and no target is without an edge.
+        """
         found: dict[str, list[Tensor]] = {kind: [] for kind in targets}
         for name, (start, end) in RELATIONS.items():
             if end in targets and name in ties:
@@ -51,10 +54,11 @@ class _Attention(nn.Module):  # type: ignore[misc]
         start, end = RELATIONS[name]
         keys, values = self._split(self.keys[start](source)), self._split(self.values[start](source))
         queries = self._split(self.queries[end](target))
-        logits = queries @ (keys @ self.likeness[name]).transpose(1, 2)
-        logits = logits * self.weights[name][:, None, None] / (HIDDEN // HEADS) ** 0.5
-        # A target without an edge takes no message.
-        shares = torch.softmax(logits.masked_fill(~tie, -torch.inf), dim=2).nan_to_num(0.0)
+        scale = self.weights[name][:, None, None] / (HIDDEN // HEADS) ** 0.5
+        likeness = keys @ (self.likeness[name] * scale)
+        # Masking by a sum takes a third of the time of masking in place.
+        logits = torch.baddbmm(tie.expand(HEADS, -1, -1), queries, likeness.transpose(1, 2))
+        shares = torch.softmax(logits, dim=2)
         return (shares @ (values @ self.message[name])).transpose(0, 1).reshape(len(target), HIDDEN)
 
     def _gate(self, kind: str, states: list[Tensor], target: Tensor) -> Tensor:
@@ -86,6 +90,15 @@ class MetaNetwork(nn.Module):  # type: ignore[misc]
         for layer in self.layers:
             found.append(layer(found[-1], found[-1], ties))
         return found
+
+    def score(self, states: dict[str, Tensor], ties: Ties, rows: Tensor) -> Tensor:
+        """Return the scores of some past graphs ``[rows, settings]``; nobody hears the last states of the others."""
+        *first, last = self.layers
+        for layer in first:
+            states = layer(states, states, ties)
+        some = {name: tie[rows] if RELATIONS[name][1] == "graph" else tie for name, tie in ties.items()}
+        found = last(states, {"graph": states["graph"][rows], "setting": states["setting"]}, some)
+        return found["graph"] @ found["setting"].T
 
     def attach(self, graphs: Tensor, past: list[dict[str, Tensor]], ties: Ties) -> Tensor:
         """Return the last states of new graphs, which hear past graphs and settings and are heard by none of them."""

@@ -13,7 +13,6 @@ from scipy.special import expit
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestRegressor
 
-from gnz_track.selection.ranking_metrics import gain_at_one
 from gnz_track.selection.selectors.forests import forest_arrays, predict_forest
 from gnz_track.selection.selectors.lessons import Arrays, Lesson, Real, Selector
 from gnz_track.selection.selectors.networks import hold_out
@@ -75,17 +74,26 @@ def _learn(factors: _Factors, inputs: Real, lesson: Lesson, rows: tuple[Whole, W
         for row in generator.permutation(train):
             factors.learn(int(row), lesson.scores[row], rate)
         forest = RandomForestRegressor(N_TREES, max_depth=DEPTH, random_state=lesson.seed % 2**32)
-        found = forest_arrays(forest.fit(inputs[train], factors.graphs[train]))
-        gain = float(
-            np.nanmean(gain_at_one(lesson.scores[held], predict_forest(found, inputs[held]) @ factors.settings.T))
-        )
-        if gain > best:
-            arrays = {**found, "settings": factors.settings.copy()}
+        # What the last epoch leaves is the answer, as published, be it the best one on what was held out or not.
+        arrays = forest_arrays(forest.fit(inputs[train], factors.graphs[train]))
+        gain = _gain(lesson.scores[held], predict_forest(arrays, inputs[held]) @ factors.settings.T)
         idle = idle + 1 if gain <= best * (1 + GAIN) else 0
         best = max(best, gain)
         if idle >= PATIENCE:
             break
-    return arrays
+    return arrays | {"settings": factors.settings}
+
+
+def _gain(true: Real, predicted: Real) -> float:
+    """Return the mean NDCG over the known settings of each graph, all ranks counted; NaN where there is none."""
+    found = []
+    for t, p in zip(true, predicted, strict=True):
+        known = np.isfinite(t)
+        discounts = 1 / np.log2(np.arange(known.sum()) + 2)
+        ideal = float(np.sort(t[known])[::-1] @ discounts)
+        if ideal > 0:
+            found.append(float(t[known][np.argsort(-p[known], kind="stable")] @ discounts) / ideal)
+    return float(np.mean(found)) if found else float("nan")
 
 
 def _predict(arrays: Arrays, features: Real) -> Real:

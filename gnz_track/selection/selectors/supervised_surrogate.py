@@ -17,13 +17,17 @@ def _make(n_features: int, n_settings: int) -> nn.Module:
     return nn.Sequential(nn.Linear(n_features, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, n_settings))
 
 
-def fit_surrogate(lesson: Lesson, *, start: Arrays | None = None) -> Arrays:
-    """Fit the network; ``start`` gives parameters to go on from, which is how published figures leaked across folds."""
+def fit_surrogate(lesson: Lesson, *, start: Arrays | None = None, patience: int = PATIENCE) -> Arrays:
+    """Fit the network, until so many rounds have brought nothing.
+
+    ``start`` gives parameters to go on from, which is how published figures were got: from fold to fold, so that they
+    had learnt from test graphs, and had been trained for longer.
+    """
     network = seeded_network(lambda: _make(lesson.features.shape[1], lesson.scores.shape[1]), lesson.seed)
     if start is not None:
         network.load_state_dict({name: torch.from_numpy(value) for name, value in start.items()})
     optimiser = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE)
-    return train_by_hits(network, lesson, optimiser, epochs=EPOCHS, patience=PATIENCE)
+    return train_by_hits(network, lesson, optimiser, epochs=EPOCHS, patience=patience)
 
 
 def _predict(arrays: Arrays, features: Real) -> Real:

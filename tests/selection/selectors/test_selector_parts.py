@@ -1,16 +1,21 @@
-"""Parts of selectors against what they stand for: forests, factors, completion, weights of past graphs."""
+"""Parts of selectors against what they stand for: forests, factors, completion, weights of past graphs, attention."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+from sklearn.metrics import ndcg_score
+from torch import Tensor, nn
 
-from gnz_track.selection.selectors.catalogue import fit_selector
+from gnz_track.selection.selectors import meta_od
+from gnz_track.selection.selectors.catalogue import SELECTORS, fit_selector
 from gnz_track.selection.selectors.factors import complete, factorise
 from gnz_track.selection.selectors.forest_neighbours import weigh_past_graphs, weigh_themselves
 from gnz_track.selection.selectors.forests import forest_arrays, predict_forest
 from gnz_track.selection.selectors.lessons import column_means, fill_rows
+from gnz_track.selection.selectors.meta_gl_layers import HEADS, HIDDEN, RELATIONS, MetaNetwork
 
 GENERATOR = np.random.default_rng(2)
 X, Y = GENERATOR.random((50, 5)), GENERATOR.random((50, 3))
@@ -70,3 +75,65 @@ def test_rows_and_columns_without_any_score() -> None:
     assert fill_rows(scores).tolist() == [[1, 2, 3], [0, 0, 0]]
     assert column_means(scores).tolist() == [1, 2, 3]
     assert np.isfinite(complete(scores)).all()
+
+
+def attend_by_hand(layer: nn.Module, name: str, source: Tensor, target: Tensor, tie: Tensor) -> Tensor:
+    """Return the messages of one relation, target by target and head by head over those tied to it."""
+    start, end = RELATIONS[name]
+    width = HIDDEN // HEADS
+    found = torch.zeros(len(target), HIDDEN)
+    for row, own in enumerate(target):
+        tied = source[torch.isfinite(tie[row])]
+        for head in range(HEADS):
+            part = slice(head * width, (head + 1) * width)
+            keys = layer.keys[start](tied)[:, part] @ layer.likeness[name][head]
+            values = layer.values[start](tied)[:, part] @ layer.message[name][head]
+            logits = keys @ layer.queries[end](own)[part] * layer.weights[name][head] / width**0.5
+            found[row, part] = torch.softmax(logits, dim=0) @ values
+    return found
+
+
+def test_attention_is_that_over_tied_neighbours_alone() -> None:
+    torch.manual_seed(0)
+    layer = MetaNetwork(3, 2).layers[0]
+    for weight in layer.weights.values():
+        nn.init.normal_(weight)
+    graphs, settings = torch.randn(6, HIDDEN), torch.randn(5, HIDDEN)
+    tie = torch.full((6, 5), -torch.inf)
+    for row in range(6):
+        tie[row, torch.randperm(5)[: 1 + row % 4]] = 0
+    with torch.no_grad():
+        found = layer._attend("of_setting", settings, graphs, tie)  # noqa: SLF001  (what is reckoned by hand)
+        assert torch.allclose(found, attend_by_hand(layer, "of_setting", settings, graphs, tie), atol=1e-6)
+
+
+def test_scores_of_some_past_graphs_are_those_of_all() -> None:
+    torch.manual_seed(1)
+    network = MetaNetwork(3, 2).eval()
+    sizes = {"graph": 7, "setting": 5}
+    ties = {}
+    for name, (start, end) in RELATIONS.items():
+        ties[name] = torch.full((sizes[end], sizes[start]), -torch.inf)
+        ties[name][:, :2] = 0
+    with torch.no_grad():
+        states = network.start(torch.randn(7, 5), torch.randn(5, 2))
+        last = network.spread(states, ties)[-1]
+        rows = torch.tensor([4, 0])
+        found = network.score(states, ties, rows)
+        assert torch.allclose(found, last["graph"][rows] @ last["setting"].T, atol=1e-6)
+
+
+def test_gain_of_meta_od_is_that_of_scikit_learn() -> None:
+    true, predicted = GENERATOR.random((6, 9)), GENERATOR.random((6, 9))
+    assert meta_od._gain(true, predicted) == pytest.approx(ndcg_score(true, predicted))  # noqa: SLF001
+    holes = true.copy()
+    holes[:, 4] = np.nan
+    rest = [column for column in range(9) if column != 4]
+    assert meta_od._gain(holes, predicted) == pytest.approx(ndcg_score(true[:, rest], predicted[:, rest]))  # noqa: SLF001
+    assert np.isnan(meta_od._gain(-true, predicted))  # noqa: SLF001
+
+
+def test_scores_below_zero_are_learnt_from() -> None:
+    """Losses have no gain over an ideal one; every selector takes them all the same."""
+    for name in SELECTORS:
+        assert np.isfinite(fit_selector(name, X[:12], -Y[:12], seed=1).predict(X[12:14])).all(), name
