@@ -45,6 +45,7 @@ __all__ = [
     "Task",
     "TaskType",
     "Value",
+    "is_rule",
     "is_tuned",
     "tuned_name",
 ]
@@ -161,6 +162,7 @@ class ModelRow:
         return self.factory or self.target or f"by value ({self.source_digest[:12]})"
 
 
+MOST_OF_RULE = 4
 _TUNED = " (tuned)"
 
 
@@ -176,6 +178,12 @@ def tuned_name(model: str) -> str:
 def is_tuned(model: str) -> bool:
     """Tell whether a name is one of :func:`tuned_name`."""
     return model.endswith(_TUNED)
+
+
+def is_rule(n_parameters: float) -> bool:
+    """Tell whether a model is a rule: with hardly a parameter at any width, so that no budget concerns it."""
+    # A scale and an offset are no network.
+    return n_parameters <= MOST_OF_RULE
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,15 +17,13 @@ import torch
 from gnz_track.errors import BadValue
 from gnz_track.models.building import build, count_parameters
 from gnz_track.models.sizes import Sizes
-from gnz_track.types import ModelRow, TaskType
+from gnz_track.types import ModelRow, TaskType, is_rule
 
 __all__ = ["TOLERANCE", "Width", "count_at", "find_width", "nearest_width", "refuse_beyond"]
 
 NARROWEST, WIDEST = 4, 4096
 # The largest share of a budget that a model may have too much or too little.
 TOLERANCE = 0.05
-# A scale and an offset are no network.
-MOST_OF_RULE = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +41,8 @@ class Width:
 
     @property
     def is_of_rule(self) -> bool:
-        """Whether the model is a rule: hardly a parameter at any width, so that a budget does not concern it."""
-        return self.n_parameters <= MOST_OF_RULE
+        """Whether the model is a rule, which a budget does not concern."""
+        return is_rule(self.n_parameters)
 
 
 def find_width(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from gnz_track.errors import NotComparable
 from gnz_track.stats.cells import Cell, ModelCells, TaskCells
-from gnz_track.types import is_tuned
+from gnz_track.types import is_rule, is_tuned
 
 __all__ = ["Finding", "check_admission"]
 
@@ -139,7 +139,9 @@ def _parameters(layout: Sequence[TaskCells]) -> Iterable[Finding]:
 
 
 def _sizes(task: TaskCells) -> dict[str, float]:
-    return {model.label: _size(model) for model in task.models if _size(model)}
+    """Return the size of each network; rules have none that says anything."""
+    sizes = {model.label: _size(model) for model in task.models}
+    return {label: size for label, size in sizes.items() if not is_rule(size)}
 
 
 def _is_uneven(task: TaskCells) -> bool:

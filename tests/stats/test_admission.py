@@ -260,6 +260,8 @@ def test_models_of_other_sizes_are_warned_of() -> None:
     assert found.tasks == ("t00",)
     assert found.examples == ("t00 A: 100,000", "t00 C: 111,000")
     assert "more than 10% in parameters" in str(found)
+    beside_a_rule = table.assign(n_parameters=[{**sizes, "C": 2}[name] for name in table["model"]])
+    assert not [finding for finding in compare(beside_a_rule).findings if finding.column == "n_parameters"]
 
 
 def test_widths_that_make_models_level_are_not_tuned() -> None:
