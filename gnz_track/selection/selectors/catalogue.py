@@ -80,7 +80,8 @@ class Fitted:
             np.savez_compressed(file, **whole)
 
     def _scaled(self, features: Real) -> Real:
-        return np.asarray((np.nan_to_num(features) - self.low) / self.span)
+        # A feature that hardly varied among past graphs would be beyond all numbers on a new one.
+        return np.clip((np.nan_to_num(features) - self.low) / self.span, 0, 1)
 
 
 def fit_selector(

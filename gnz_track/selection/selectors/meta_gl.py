@@ -123,8 +123,7 @@ def _predict(arrays: Arrays, features: Real) -> Real:
 
 
 def _with_logarithms(features: Real) -> Real:
-    # Features of new graphs may lie a little below those seen.
-    return np.concatenate([features, np.log1p(np.maximum(features, 0))], axis=1)
+    return np.concatenate([features, np.log1p(features)], axis=1)
 
 
 def _nearest(rows: Real, columns: Real) -> Tensor:
