@@ -60,7 +60,9 @@ def training_frame(comparison: Comparison, table: Frame) -> pd.DataFrame:
         for cell in _best_first(task):
             told = {name: found.get((task.task, cell.model)) for name, found in costs.items()}
             known = {"n_seeds": cell.n_finished, "mean": cell.mean, "sd": cell.sd}
-            names = {"task": task.task, "model": cell.model, "metric": task.metric, "direction": str(task.direction)}
+            # Texts of a data frame hold whole characters alone, and JSON can spell out half of one.
+            label = cell.model.encode("utf-8", "replace").decode()
+            names = {"task": task.task, "model": label, "metric": task.metric, "direction": str(task.direction)}
             rows.append({**names, **known, **told, "place": PLACES.get(_place(task, cell.model), "")})
     frame = pd.DataFrame(rows)
     empty = [name for name in frame.columns if name not in ALWAYS and frame[name].isna().all()]

@@ -64,8 +64,7 @@ class _Facts:
 
 
 def _run(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
-    dataset = _open(cell)
-    given = _read_hyperparameters(cell)
+    dataset, given = _open(cell), _read_hyperparameters(cell)
     optimiser = given.optimiser
     facts.metric = metric_of(cell.task, is_multi_label=dataset.is_multi_label)
     problem = pose(

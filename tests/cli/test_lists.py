@@ -64,7 +64,7 @@ def test_tasks_are_filtered(words: tuple[str, ...], expected: set[str], gnz: Gnz
 def test_models_are_listed_and_filtered(gnz: Gnz) -> None:
     assert first_column(gnz("models").out) == MODELS.names()
     without = set(first_column(gnz("models", "--task-type", "link_pred").out))
-    assert set(MODELS.names()) - without == {"GIN", "NearestNeighbours", "RingGNN", "ThreeWLGNN"}
+    assert set(MODELS.names()) - without == {"GIN", "LabelPropagation", "NearestNeighbours", "RingGNN", "ThreeWLGNN"}
 
 
 def test_protocols_are_listed_with_their_versions(gnz: Gnz) -> None:

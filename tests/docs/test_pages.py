@@ -14,7 +14,7 @@ import gnz_track
 from gnz_track.cli import app
 
 # Most blocks of a page that may be left out; the others have none. Each one is a promise that nobody checks.
-MOST_LEFT_OUT = {"first_sweep.md": 1, "data.md": 1, "teams.md": 6, "dvc.md": 2, "clusters.md": 4}
+MOST_LEFT_OUT = {"first_sweep.md": 1, "data.md": 1, "teams.md": 6, "dvc.md": 2, "clusters.md": 5}
 WORDS = re.compile(r"[^\w\- ]")
 # As tests/datasets counts them.
 N_PUBLISHED = 63

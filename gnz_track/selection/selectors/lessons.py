@@ -29,8 +29,8 @@ class Lesson:
 class Selector:
     """How to fit and how to predict: ``predict(arrays, features [t, d])`` returns scores ``[t, m]`` to rank by.
 
-    ``is_scaled`` says that features come with every column from 0 to 1 over the graphs learnt from; what a new graph has
-    beyond that counts as the edge of it.
+    ``is_scaled`` says that features come with every column from 0 to 1 over the graphs learnt from; what a new graph
+    has beyond that counts as the edge of it.
     ``predicts_scores`` says that what is returned is in units of the score.
     """
 

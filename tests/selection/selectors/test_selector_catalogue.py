@@ -44,6 +44,16 @@ def test_a_saved_selector_says_the_same_and_holds_no_pickle(
 
 
 @pytest.mark.parametrize("name", list(SELECTORS))
+def test_a_graph_beyond_all_past_ones_is_at_their_edge(name: str, fitted: dict[str, Fitted]) -> None:
+    far = fitted[name].predict(np.array([[1e29, -1e29, 0.0], [1e40, 1e40, -1e40]]))
+    assert np.isfinite(far).all()
+    if SELECTORS.get(name).is_scaled:
+        low, high = FEATURES.min(axis=0), FEATURES.max(axis=0)
+        edge = np.array([[high[0], low[1], np.clip(0, low[2], high[2])], [high[0], high[1], low[2]]])
+        assert np.allclose(far, fitted[name].predict(edge))
+
+
+@pytest.mark.parametrize("name", list(SELECTORS))
 def test_a_fit_depends_on_its_seed_and_on_nothing_before(name: str, fitted: dict[str, Fitted]) -> None:
     torch.manual_seed(99)
     np.random.seed(99)  # noqa: NPY002  (a generator that must not matter)
