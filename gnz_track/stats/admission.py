@@ -48,7 +48,7 @@ def check_admission(layout: Sequence[TaskCells]) -> tuple[Finding, ...]:
     protocols = [task.task for task in layout if _has_several_protocols(task)]
     for task in layout:
         _refuse(task)
-    found = [*_differences(layout), *_hyperparameters(layout), *_parameters(layout)]
+    found = [*_differences(layout), *_hyperparameters(layout), *_from_task_to_task(layout), *_parameters(layout)]
     if protocols:
         text = "models were run under several protocols, which their labels name"
         found.append(Finding(column="protocol", tasks=tuple(protocols), text=text))
@@ -110,7 +110,7 @@ def _hyperparameters(layout: Sequence[TaskCells]) -> Iterable[Finding]:
     tasks, examples = [], {}
     for task in layout:
         cells = [cell for cell in _scored(task) if not is_tuned(cell.model)]
-        is_level = len(_sizes(task)) > 1 and not _is_uneven(task)
+        is_level = all(_size(model) for model in task.models if model.cells) and not _is_uneven(task)
         kinds = {_changed(cell, but=WIDTH if is_level else "") for cell in cells}
         if len(kinds) > 1:
             tasks.append(task.task)
@@ -118,6 +118,20 @@ def _hyperparameters(layout: Sequence[TaskCells]) -> Iterable[Finding]:
     if tasks:
         text = "models differ in hyperparameters; were they tuned with equal budgets?"
         yield Finding(column="hyperparameters", tasks=tuple(tasks), text=text, examples=tuple(sorted(examples)))
+
+
+def _from_task_to_task(layout: Sequence[TaskCells]) -> Iterable[Finding]:
+    """Return one finding where a model has one name and other hyperparameters on other tasks, but for its width."""
+    tasks, examples = dict[str, None](), list[str]()
+    for label in dict.fromkeys(model.label for task in layout for model in task.models):
+        cells = [cell for task in layout for model in task.models if model.label == label for cell in model.cells]
+        kinds = {_changed(cell, but=WIDTH): cell for cell in reversed(cells)}
+        if len(kinds) > 1 and not is_tuned(cells[0].model):
+            examples += [f"{label} on {cell.task}: {kind}" for kind, cell in sorted(kinds.items())]
+            tasks |= dict.fromkeys(cell.task for cell in cells)
+    if tasks:
+        text = "models have other hyperparameters on other tasks"
+        yield Finding(column="hyperparameters", tasks=tuple(tasks), text=text, examples=tuple(examples))
 
 
 def _parameters(layout: Sequence[TaskCells]) -> Iterable[Finding]:

@@ -206,17 +206,20 @@ def _one_per_cell(cells: Iterable[Cell]) -> tuple[Cell, ...]:
 def _labels(texts: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the model of each row; variants of one model are told apart by what varies, as in the results tensor.
 
-    What a search has found differs from task to task, and is no variant.
+    Hyperparameters make variants where a task was run with several under one protocol. What differs from task to task
+    alone, as widths do under a budget of parameters and what a search has found, makes none.
     """
-    labels = list(texts["model"])
-    for column, write in (("hyperparameters", _varied), ("protocol", str)):
+    labels, models = list(texts["model"]), texts["model"]
+    for column, write, within in (("hyperparameters", _varied, ("task", "protocol")), ("protocol", str, ())):
         values = texts.get(column, [])
-        kinds: dict[str, set[str]] = {}
-        for model, value in zip(texts["model"], values, strict=False):
-            kinds.setdefault(model, set()).add(value)
+        kinds: dict[tuple[str, ...], set[str]] = {}
+        groups = zip(models, *(texts[name] for name in within if name in texts), strict=True)
+        for group, value in zip(groups, values, strict=False):
+            kinds.setdefault(group, set()).add(value)
+        told_apart = {group[0] for group, found in kinds.items() if len(found) > 1}
         for row, value in enumerate(values):
-            is_one = column == "hyperparameters" and is_tuned(texts["model"][row])
-            if len(kinds[texts["model"][row]]) > 1 and not is_one:
+            is_one = column == "hyperparameters" and is_tuned(models[row])
+            if models[row] in told_apart and not is_one:
                 labels[row] = f"{labels[row]} {write(value)}".rstrip()
     return labels
 

@@ -259,11 +259,16 @@ def _finished_last(values: pd.Series) -> pd.Series:
 
 
 def _labels(table: pd.DataFrame) -> pd.Series:
-    """Return the model of each row, with what tells it from others of the same name; a search's findings do not."""
+    """Return the model of each row, with what tells it from others of the same name; a search's findings do not.
+
+    Nor do hyperparameters that differ from task to task alone, as widths do under a budget of parameters.
+    """
     labels = table["model"].copy()
     is_one = labels.map({model: is_tuned(model) for model in labels.unique()}).astype(bool)
-    for column, write in (("hyperparameters", _varied), ("protocol", str)):
-        n_kinds = table.groupby("model")[column].transform("nunique")
+    for column, write, within in (("hyperparameters", _varied, ["task", "protocol"]), ("protocol", str, [])):
+        n_kinds = (
+            table.groupby(["model", *within])[column].transform("nunique").groupby(table["model"]).transform("max")
+        )
         is_told_apart = (n_kinds > 1) & ~(is_one & (column == "hyperparameters"))
         # Cells by the hundred thousand have a few settings.
         shown = {text: f" {write(text)}".rstrip() for text in table[column].unique()} if is_told_apart.any() else {}

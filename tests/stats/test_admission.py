@@ -274,6 +274,27 @@ def test_widths_that_make_models_level_are_not_tuned() -> None:
     assert columns_warned(compare(rates)) == ["hyperparameters"]
 
 
+def test_a_model_is_one_whatever_width_a_budget_gives_it_on_each_task() -> None:
+    widths = [f'{{"hidden_channels": {140 + int(task[1:])}}}' for task in TABLE["task"]]
+    level = TABLE.assign(hyperparameters=widths, n_parameters=100_000, protocol="budget@1")
+    found = compare(level)
+    assert {cell.model for task in found.tasks for cell in task.cells} == set(TABLE["model"])
+    assert columns_warned(found) == []
+    several = with_values(
+        level, "hyperparameters", {("t00", "m00", 0): '{"hidden_channels": 9}'}, "task", "model", "seed"
+    )
+    named = {cell.model for task in compare(several).tasks for cell in task.cells}
+    assert "m00 hidden_channels=9" in named, "on one task it has two"
+
+
+def test_other_hyperparameters_on_other_tasks_are_told() -> None:
+    rates = [f'{{"lr": 0.{1 + int(task[1:])}}}' for task in TABLE["task"]]
+    (found,) = compare(TABLE.assign(hyperparameters=rates)).findings
+    assert found.column == "hyperparameters"
+    assert "other hyperparameters on other tasks" in str(found)
+    assert found.examples[0] == 'm00 on t00: {"lr": 0.1}'
+
+
 def test_many_models_of_other_sizes_are_one_sentence() -> None:
     table = table_of(np.arange(90.0).reshape(5, 6, 3)).assign(n_parameters=0)
     table["n_parameters"] = 1000 * (1 + table["model"].str[1:].astype(int))

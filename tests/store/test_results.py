@@ -96,6 +96,18 @@ def test_two_scores_for_one_place_are_refused() -> None:
         tensor_of(table_of(row("a", "GCN", 0, 0.5), row("a", "GCN", 0, 0.6, fingerprint="other")))
 
 
+def test_hyperparameters_that_differ_from_task_to_task_alone_are_of_one_model() -> None:
+    narrow, wide = '{"hidden_channels": 144}', '{"hidden_channels": 145}'
+    rows = [row("a", "GCN", 0, 0.5, hyperparameters=narrow), row("b", "GCN", 0, 0.6, hyperparameters=wide)]
+    tensor = tensor_of(table_of(*rows))
+    assert tensor.models == ("GCN",)
+    assert tensor.mask.all()
+    both = tensor_of(table_of(*rows, row("b", "GCN", 0, 0.7, hyperparameters=narrow, fingerprint="other")))
+    assert both.models == ("GCN hidden_channels=144", "GCN hidden_channels=145")
+    budgets = [row("b", "GCN", 0, 0.7, hyperparameters=narrow, protocol="large@1", fingerprint="other"), *rows]
+    assert tensor_of(table_of(*budgets)).models == ("GCN", "GCN large@1")
+
+
 def test_tensor_of_nothing_is_empty() -> None:
     tensor = tensor_of(empty_table())
     assert tensor.X.shape == (0, 0, 0)
