@@ -48,6 +48,7 @@ __all__ = [
     "is_rule",
     "is_tuned",
     "tuned_name",
+    "untuned_name",
 ]
 
 
@@ -178,6 +179,15 @@ def tuned_name(model: str) -> str:
 def is_tuned(model: str) -> bool:
     """Tell whether a name is one of :func:`tuned_name`."""
     return model.endswith(_TUNED)
+
+
+def untuned_name(model: str) -> str:
+    """Return the name of the model itself, whether or not a search has chosen its hyperparameters.
+
+    >>> untuned_name("GCN (tuned)")
+    'GCN'
+    """
+    return model.removesuffix(_TUNED)
 
 
 def is_rule(n_parameters: float) -> bool:

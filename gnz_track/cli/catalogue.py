@@ -18,12 +18,13 @@ SENTENCE_WIDTH = 100
 _WRAPPED: dict[str, Any] = {"subsequent_indent": "  ", "break_long_words": False, "break_on_hyphens": False}
 
 
+_EXAMPLE = "gnz models --budget 100000 --task graph_families"
+
+
 def add_to(app: typer.Typer) -> None:
     """Add these commands."""
     app.command(epilog="[bold]Example[/bold]  gnz tasks --suite quick")(tasks)
-    app.command(
-        epilog="[bold]Examples[/bold]  gnz models --task-type graph_cls\n\n  gnz models --budget 100000 --task zinc"
-    )(models)
+    app.command(epilog=f"[bold]Examples[/bold]  gnz models --task-type graph_cls\n\n  {_EXAMPLE}")(models)
     app.command(epilog="[bold]Example[/bold]  gnz protocols")(protocols)
 
 
@@ -75,7 +76,9 @@ def tasks(
 def models(
     *,
     task_type: Annotated[str, typer.Option(help="Only models that serve it.")] = "",
-    budget: Annotated[int, typer.Option(help="Print the width at which each has so many parameters.")] = 0,
+    budget: Annotated[
+        int | None, typer.Option(help="Print the width at which each has so many parameters.", show_default=False)
+    ] = None,
     task: Annotated[str, typer.Option(help="The task that widths are for; needed with --budget.")] = "",
     protocol: Annotated[str, typer.Option(help="Whose settings widths are for; its budget where none is given.")] = "",
     home: Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")] = None,
@@ -86,7 +89,7 @@ def models(
     from gnz_track.models.catalogue import MODELS
     from gnz_track.types import TaskType
 
-    if budget or protocol or task:
+    if budget is not None or protocol or task:
         _print_widths(budget, task, protocol, home=home, mirror=mirror)
         return
     wanted = TaskType(task_type) if task_type else None
@@ -98,7 +101,7 @@ def models(
     )
 
 
-def _print_widths(budget: int, name: str, protocol: str, *, home: Path | None, mirror: Path | None) -> None:
+def _print_widths(budget: int | None, name: str, protocol: str, *, home: Path | None, mirror: Path | None) -> None:
     """Print the width of every model that serves a task, its parameters there, and how far they are from the budget."""
     from dataclasses import replace
 
@@ -111,9 +114,13 @@ def _print_widths(budget: int, name: str, protocol: str, *, home: Path | None, m
     from gnz_track.runs.widths import list_widths
     from gnz_track.training.protocols import PROTOCOLS
 
-    if not name or not (budget or protocol):
-        raise BadValue("--task and --budget", (name, budget), "both", command="gnz models --budget 100000 --task zinc")
+    if budget is not None and budget < 1:
+        raise BadValue("--budget", budget, "a number of parameters, from 1 upwards", command=_EXAMPLE)
+    if not name or (budget is None and not protocol):
+        raise BadValue("--task and --budget", (name, budget), "both", command=_EXAMPLE)
     task, how = TASKS.get(name), PROTOCOLS.get(protocol or "graphnetz")
+    if budget is None and not how.budget:
+        raise BadValue("--protocol", protocol, "one with a budget, or a --budget beside it", command=_EXAMPLE)
     how = replace(how, budget=budget or how.budget)
     dataset = prepare(task, seed=0, home=choose_home(home), mirror=mirror)
     listed = list_widths(MODELS.rows(), task, dataset, how)

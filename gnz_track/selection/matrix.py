@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from gnz_track.errors import BadValue, NothingToCompare
 from gnz_track.kinds import Direction, TaskType
+from gnz_track.types import untuned_name
 
 __all__ = ["PerformanceMatrix", "Setting", "bare_matrix", "matrix_from_table", "merge_matrices"]
 
@@ -118,7 +119,8 @@ def matrix_from_table(
     if rows.empty:
         raise BadValue("metric", metric, ", ".join(sorted(set(kind["metric"]))))
     labels = zip(rows["model"], rows["hyperparameters"], rows["protocol"], strict=True)
-    owners = [Setting(model, values or "{}", name) for model, values, name in labels]
+    # Who found a setting makes it no other one.
+    owners = [Setting(untuned_name(model), values or "{}", name) for model, values, name in labels]
     graphs, settings = tuple(sorted(set(rows["task"]))), tuple(sorted(set(owners)))
     matrix = bare_matrix(graphs, settings, chosen, Direction(rows["direction"].iloc[0]))
     places = pd.DataFrame(

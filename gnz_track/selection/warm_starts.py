@@ -9,7 +9,6 @@ from typing import Any
 from gnz_track.kinds import TaskType
 from gnz_track.selection.recommendation import recommend
 from gnz_track.store.address import Address
-from gnz_track.types import tuned_name
 
 __all__ = ["warm_starts"]
 
@@ -31,6 +30,5 @@ def warm_starts(
     is an error that says so.
     """
     found = recommend(graph, task_type, store=store, home=home, mirror=mirror, is_unseen=True)
-    names = {model, tuned_name(model)}
-    of_model = [one.setting.options for one in found.ranking if one.setting.model in names]
+    of_model = [one.setting.options for one in found.ranking if one.setting.model == model]
     return [values for number, values in enumerate(of_model) if values and values not in of_model[:number]][:n]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import betaincinv, gammaln, ndtri, stdtrit
@@ -28,6 +29,7 @@ __all__ = [
     "hedges_factor",
     "mean_advantage",
     "mean_advantage_rows",
+    "widen_for_overlap",
     "wilson",
 ]
 
@@ -143,6 +145,21 @@ def mean_advantage_rows(pairs: Sequence[SeedPairs], *, alpha: float = 0.05) -> t
     """Return :func:`mean_advantage` of many pairs at once."""
     check_level("alpha", alpha)
     return tuple(_means(stack(pairs), alpha))
+
+
+def widen_for_overlap(found: MeanAdvantage, *, n_train: int, n_test: int) -> MeanAdvantage:
+    """Return the interval over overlapping splits: mean +- t_{J-1, 1-alpha/2} sd sqrt(1/J + n_test/n_train).
+
+    It excludes zero where :func:`~gnz_track.stats.paired.nadeau_bengio` rejects. Nadeau and Bengio (2003).
+    """
+    if found.mean is None or found.low is None or found.high is None:
+        return found
+    factor = math.sqrt(1 + found.n_pairs * n_test / n_train)
+    return replace(
+        found,
+        low=found.mean - factor * (found.mean - found.low),
+        high=found.mean + factor * (found.high - found.mean),
+    )
 
 
 def hedges_factor(n_pairs: FloatArray) -> FloatArray:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gnz_track.stats.attainability import attainability, smallest_seeds
 from gnz_track.stats.bayes import CorrelatedT, correlated_t
 from gnz_track.stats.cells import ModelCells, TaskCells
 from gnz_track.stats.choices import Choices, value_for
 from gnz_track.stats.comparison import FamilySummary, PairComparison
-from gnz_track.stats.effects import Effects, MeanAdvantage, effects_rows, mean_advantage_rows
+from gnz_track.stats.effects import Effects, MeanAdvantage, effects_rows, mean_advantage_rows, widen_for_overlap
 from gnz_track.stats.equivalence import Equivalence, tost_rows
 from gnz_track.stats.families import Adjusted, adjust_by_scope, first_factor
 from gnz_track.stats.flags import PairFlags, flag_rows
@@ -102,6 +102,11 @@ def _compute(planned: Sequence[PlannedPair], choices: Choices) -> Columns:
     }
     m = [max(1, adjusted[choices.test].families[scope].m) for scope in scopes]
     found = effects_rows(pairs, alpha=choices.alpha, share_interval=choices.share_interval)
+    simultaneous = compute_by(m, pairs, lambda part, size: mean_advantage_rows(part, alpha=choices.alpha / size))
+    if choices.test == "nadeau_bengio":
+        sizes = [_split_sizes(test) for test in tests[choices.test]]
+        found = tuple(replace(one, mean=_widen(one.mean, size)) for one, size in zip(found, sizes, strict=True))
+        simultaneous = [_widen(one, size) for one, size in zip(simultaneous, sizes, strict=True)]
     equivalence = _equivalence(planned, pairs, choices)
     outcomes = [(Outcome.not_run, None) if item is None else (item.outcome, item.p) for item in equivalence]
     return Columns(
@@ -109,13 +114,22 @@ def _compute(planned: Sequence[PlannedPair], choices: Choices) -> Columns:
         adjusted=adjusted,
         m=m,
         effects=found,
-        simultaneous=compute_by(m, pairs, lambda part, size: mean_advantage_rows(part, alpha=choices.alpha / size)),
+        simultaneous=simultaneous,
         equivalence=equivalence,
         within=adjust_by_scope("t", outcomes, scopes, choices),
         flags=flag_rows(pairs, alpha=adjusted["t"].levels, p=[test.p for test in tests["t"]]),
         for_observed=_seeds(m, [_observed(item) for item in found], choices),
         for_margin=_seeds(m, [_in_sd(item, pair, choices) for item, pair in zip(found, planned, strict=True)], choices),
     )
+
+
+def _split_sizes(test: PairedTest) -> tuple[int, int]:
+    """Return the sizes of both parts that a test was corrected by; (1, 0) where it was not run."""
+    return int(test.choices.get("n_train", 1)), int(test.choices.get("n_test", 0))
+
+
+def _widen(found: MeanAdvantage, size: tuple[int, int]) -> MeanAdvantage:
+    return widen_for_overlap(found, n_train=size[0], n_test=size[1])
 
 
 def _pair(row: int, pair: PlannedPair, columns: Columns, choices: Choices) -> PairComparison:

@@ -185,7 +185,10 @@ def test_widths_for_a_budget_are_printed(gnz: Gnz, tmp_path: Path) -> None:
 
 
 def test_widths_need_a_task_and_a_budget(gnz: Gnz) -> None:
-    for words in (("--budget", "100000"), ("--task", "graph_families"), ("--protocol", "dwivedi-100k")):
+    task = ("--task", "graph_families")
+    wrong = [("--budget", "100000"), task, ("--protocol", "dwivedi-100k"), ("--protocol", "graphnetz", *task)]
+    for words in (*wrong, *(("--budget", budget, *task) for budget in ("0", "-5"))):
         found = gnz("models", *words)
-        assert found.code != 0
-        assert "gnz models --budget 100000 --task zinc" in found.err
+        assert found.code == 2
+        assert found.out == ""
+        assert "gnz models --budget 100000 --task graph_families" in found.err

@@ -92,6 +92,14 @@ def test_protocols_are_settings_of_their_own() -> None:
     assert matrix_from_table(table(*ROWS, other), "node_cls", protocol="glemos@1").scores.tolist() == [[0.3]]
 
 
+def test_what_a_search_has_found_is_a_setting_as_any_other() -> None:
+    found = '{"lr": 0.1}'
+    rows = [row("a", "GCN", 0, 0.5), row("a", "GCN (tuned)", 0, 0.7, hyperparameters=found)]
+    matrix = matrix_from_table(table(*rows, row("b", "GCN", 0, 0.6, hyperparameters=found)), "node_cls")
+    assert [one.label for one in matrix.settings] == ["GCN lr=0.1", "GCN"]
+    assert np.isfinite(matrix.scores).tolist() == [[True, True], [True, False]]
+
+
 def test_a_kind_of_problem_without_runs_is_told() -> None:
     with pytest.raises(NothingToCompare, match="no finished cell of link_pred"):
         matrix_from_table(table(*ROWS), "link_pred")

@@ -10,9 +10,17 @@ from scipy import integrate, special, stats
 
 from gnz_track.errors import BadValue
 from gnz_track.records import to_json
-from gnz_track.stats.effects import effects, effects_rows, hedges_factor, mean_advantage, mean_advantage_rows
+from gnz_track.stats.effects import (
+    effects,
+    effects_rows,
+    hedges_factor,
+    mean_advantage,
+    mean_advantage_rows,
+    widen_for_overlap,
+)
 from gnz_track.stats.joins import SeedPairs, join
 from gnz_track.stats.noncentral import noncentral_t_cdf, noncentrality_at
+from gnz_track.stats.paired import nadeau_bengio
 
 some_differences = st.lists(st.integers(-50, 80).map(lambda x: x / 100), min_size=3, max_size=12).filter(
     lambda d: len(set(d)) > 1
@@ -69,6 +77,23 @@ def test_advantage_interval_agrees_with_the_paired_t_of_scipy() -> None:
     found = mean_advantage(join(dict(enumerate(a)), dict(enumerate(b)), direction="up"), alpha=0.01)
     expected = stats.ttest_rel(a, b).confidence_interval(0.99)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_the_interval_over_overlapping_splits_is_that_of_its_test() -> None:
+    rng = np.random.default_rng(3)
+    n_rejected = 0
+    for _ in range(200):
+        pair = pair_of(list(rng.normal(0.8, 1, 9)))
+        test = nadeau_bengio(pair, n_train=90, n_test=30)
+        found = widen_for_overlap(mean_advantage(pair), n_train=90, n_test=30)
+        assert (found.low > 0 or found.high < 0) is (test.p < 0.05)
+        n_rejected += test.p < 0.05
+    assert 20 < n_rejected < 180
+    d = np.array(pair.advantages)
+    half = stats.t.ppf(0.975, 8) * np.sqrt(d.var(ddof=1) * (1 / 9 + 30 / 90))
+    assert (found.low, found.high) == pytest.approx((d.mean() - half, d.mean() + half))
+    constant = mean_advantage(pair_of([0.1, 0.1, 0.1]))
+    assert widen_for_overlap(constant, n_train=90, n_test=30) == constant
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 1.0])

@@ -39,6 +39,11 @@ def test_sizes_by_hand_go_before_those_of_runs() -> None:
     found = compare(told, test="nadeau_bengio", split_sizes={"t01": (50, 50)})
     sizes = {pair.task: pair.chosen.choices["n_test"] for pair in found.pairs}
     assert sizes == {"t00": 30, "t01": 50}
+    plain = compare(told)
+    for ours, other in zip(found.pairs, plain.pairs, strict=True):
+        widths = [one.high - one.low for pair in (ours, other) for one in (pair.effects.mean, pair.simultaneous)]
+        factor = np.sqrt(1 + ours.n_pairs * {"t00": 30 / 90, "t01": 50 / 50}[ours.task])
+        assert widths[:2] == pytest.approx([factor * width for width in widths[2:]])
 
 
 def test_runs_that_do_not_tell_need_sizes_by_hand() -> None:
