@@ -187,6 +187,9 @@ def test_a_corrupted_dataset_is_frozen_anew(gnz: Gnz, home: Path) -> None:
 
 
 SCRIPT = """
+import signal
+# As from a terminal: what was begun in the background of a shell ignores an interrupt, and so do its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import json, sys
 from gnz_track.cli import main
 from gnz_track.datasets.catalogue import DATASETS
