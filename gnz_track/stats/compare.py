@@ -30,14 +30,11 @@ from gnz_track.stats.comparison import (
 from gnz_track.stats.families import first_factor
 from gnz_track.stats.intervals import intervals_of, iqm
 from gnz_track.stats.model_aggregates import aggregate_models, decompose_task
-from gnz_track.stats.overlap import draws_splits, recorded_sizes, write_overlap
+from gnz_track.stats.overlap import FOR_OVERLAP, draws_splits, recorded_sizes, write_overlap
 from gnz_track.stats.ranks import quantise_rows
 from gnz_track.stats.task_pairs import compare_pairs, count_lasting
 
 __all__ = ["compare"]
-
-# The test that knows of seeds which draw splits.
-FOR_OVERLAP = "nadeau_bengio"
 
 
 def compare(table: Frame, choices: Choices | None = None, **given: Any) -> Comparison:

@@ -14,8 +14,10 @@ from gnz_track.errors import BadValue
 from gnz_track.stats.cells import Cell, TaskCells
 from gnz_track.stats.choices import Choices, value_for
 
-__all__ = ["draws_splits", "recorded_sizes", "sizes_for", "write_overlap"]
+__all__ = ["FOR_OVERLAP", "draws_splits", "recorded_sizes", "sizes_for", "write_overlap"]
 
+# The test that knows of seeds which draw splits.
+FOR_OVERLAP = "nadeau_bengio"
 BY_HAND = "gnz report --test nadeau_bengio --split-sizes 150,19"
 RECORDED = "gnz report --test nadeau_bengio"
 

@@ -17,6 +17,7 @@ from gnz_track.stats.equivalence import Equivalence, tost_rows
 from gnz_track.stats.families import Adjusted, adjust_by_scope, first_factor
 from gnz_track.stats.flags import PairFlags, flag_rows
 from gnz_track.stats.joins import ManyPairs, SeedPairs, join_all
+from gnz_track.stats.overlap import FOR_OVERLAP
 from gnz_track.stats.paired import Outcome, PairedTest, paired_t_rows
 from gnz_track.stats.planned import FURTHER_TESTS, PlannedPair, compute_by
 from gnz_track.stats.power import design_power, seeds_needed_rows
@@ -103,7 +104,7 @@ def _compute(planned: Sequence[PlannedPair], choices: Choices) -> Columns:
     m = [max(1, adjusted[choices.test].families[scope].m) for scope in scopes]
     found = effects_rows(pairs, alpha=choices.alpha, share_interval=choices.share_interval)
     simultaneous = compute_by(m, pairs, lambda part, size: mean_advantage_rows(part, alpha=choices.alpha / size))
-    if choices.test == "nadeau_bengio":
+    if choices.test == FOR_OVERLAP:
         sizes = [_split_sizes(test) for test in tests[choices.test]]
         found = tuple(replace(one, mean=_widen(one.mean, size)) for one, size in zip(found, sizes, strict=True))
         simultaneous = [_widen(one, size) for one, size in zip(simultaneous, sizes, strict=True)]
