@@ -52,15 +52,25 @@ def split(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def train(request: Request, agenda: Agenda, nursery: Nursery | None, found: Sequence[SearchRecord] = ()) -> Sweep:
-    """Train what is left of a request with a line of progress; ``found`` are the searches that it was made with."""
+def train(
+    request: Request,
+    agenda: Agenda,
+    nursery: Nursery | None,
+    found: Sequence[SearchRecord] = (),
+    *,
+    hint: str = "; --fresh trains them again",
+) -> Sweep:
+    """Train what is left of a request with a line of progress; ``found`` are the searches that it was made with.
+
+    ``hint`` ends the sentence about what is finished already.
+    """
     from gnz_track.request import carry_out
     from gnz_track.runs.progress import Progress
 
     n_finished = len(agenda.done)
     if n_finished:
         n_wanted = len(agenda.plan.cells)
-        typer.echo(f"{n_finished} of {n_wanted} cells are finished already; --fresh trains them again", err=True)
+        typer.echo(f"{n_finished} of {n_wanted} cells are finished already{hint}", err=True)
     progress = Progress(agenda, jobs=request.jobs)
     try:
         with progress:

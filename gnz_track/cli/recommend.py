@@ -12,6 +12,10 @@ from gnz_track.cli.runs import Store
 from gnz_track.errors import BadValue
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
     from gnz_track.runs.plan import Place
     from gnz_track.selection.graph_sources import OpenedGraph
     from gnz_track.selection.recommendation import RankedSetting, Recommendation
@@ -33,13 +37,14 @@ NEIGHBOURS_SHOWN, FAILED = 5, 1
 
 @dataclass(frozen=True, kw_only=True)
 class _Wishes:
-    """How a confirmation is to be run."""
+    """How a confirmation is to be run; ``is_json`` keeps tables out of what is printed."""
 
     top: int
     seeds: str
     epochs: int | None
     jobs: int
     store: str
+    is_json: bool
 
 
 def add_to(app: typer.Typer) -> None:
@@ -63,26 +68,41 @@ def recommend(  # noqa: PLR0913  (one parameter per flag)
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Rank models for a graph by what past runs say of similar ones; nothing is trained unless asked."""
+    if top < 1:
+        raise BadValue("--top", top, "a whole number from 1 upwards")
+    wishes = _Wishes(top=top, seeds=seeds, epochs=epochs, jobs=jobs, store=store, is_json=as_json)
+    if not run:
+        _refuse_without_run(wishes)
     from gnz_track.cli.home import choose_home
     from gnz_track.selection.graph_sources import open_graph
     from gnz_track.selection.recommendation import recommend as recommend_for
 
-    if top < 1:
-        raise BadValue("--top", top, "a whole number from 1 upwards")
     folder = choose_home(home)
     opened = open_graph(graph, home=folder, mirror=mirror)
-    found = recommend_for(opened, task_type or None, store=store, home=folder, is_unseen=unseen)
+    found = recommend_for(opened, task_type or None, store=store, home=folder, mirror=mirror, is_unseen=unseen)
     if as_json:
         import json
 
         typer.echo(json.dumps(found.to_json(), indent=1, ensure_ascii=False))
     else:
         _print(found, top)
+        _print_cost(found, wishes, is_next=run)
+    for note in found.notes:
+        typer.echo(f"note: {note}", err=True)
     if run:
         from gnz_track.runs.plan import Place
 
-        place = Place(home=folder, mirror=mirror)
-        _confirm(found, opened, _Wishes(top=top, seeds=seeds, epochs=epochs, jobs=jobs, store=store), place)
+        _confirm(found, opened, wishes, Place(home=folder, mirror=mirror))
+
+
+def _refuse_without_run(wishes: _Wishes) -> None:
+    for flag, value, usual in (
+        ("--seeds", wishes.seeds, ""),
+        ("--epochs", wishes.epochs, None),
+        ("--jobs", wishes.jobs, 1),
+    ):
+        if value != usual:
+            raise BadValue(f"{flag} without --run", value, "with --run alone: nothing is trained without it")
 
 
 def _print(found: Recommendation, top: int) -> None:
@@ -101,36 +121,58 @@ def _print(found: Recommendation, top: int) -> None:
     print_rows(title, columns, [_row(one) for one in found.ranking[:top]])
     similar = ", ".join(f"{name} {weight:.2f}" for name, weight in found.neighbours[:NEIGHBOURS_SHOWN])
     typer.echo(f"\nmost similar past graphs: {similar}")
-    minutes = found.minutes(top)
-    cost = "an unknown time" if minutes is None else f"about {minutes:.1f} min on one core"
-    shown = min(top, len(found.ranking))
-    typer.echo(f"to confirm: {shown} settings x {found.n_seeds} seeds, {cost}: the same command with --run")
-    for note in found.notes:
-        typer.echo(f"note: {note}", err=True)
+    if any(one.is_guess for one in found.ranking[:top]):
+        typer.echo("~ filled in for the most part from other settings: hardly run on similar graphs")
+
+
+def _print_cost(found: Recommendation, wishes: _Wishes, *, is_next: bool) -> None:
+    """Say what a confirmation takes; ``is_next`` where it follows at once."""
+    from gnz_track.runs.progress import format_seconds
+
+    shown = found.ranking[: wishes.top]
+    n_seeds = len(_seeds(found, wishes))
+    lengths = sorted({n for n in (wishes.epochs or one.epochs for one in shown) if n})
+    epochs = f" x {' or '.join(map(str, lengths))} epochs" if lengths else ""
+    minutes = found.minutes(wishes.top)
+    # What is known of the time is of the seeds that were advised, and of the epochs of past runs.
+    seconds = None if minutes is None or wishes.epochs else 60 * minutes * n_seeds / found.n_seeds
+    cost = "" if seconds is None else f", about {format_seconds(max(seconds, 1))} on one core"
+    how = ("confirming", "") if is_next else ("to confirm", ": the same command with --run")
+    typer.echo(f"{how[0]}: {len(shown)} settings x {n_seeds} seeds{epochs}{cost}{how[1]}")
+
+
+def _seeds(found: Recommendation, wishes: _Wishes) -> tuple[int, ...]:
+    from gnz_track.seeds import parse_seeds
+
+    return tuple(parse_seeds(wishes.seeds)) if wishes.seeds else tuple(range(found.n_seeds))
 
 
 def _row(one: RankedSetting) -> tuple[object, ...]:
     interval = "unknown" if one.low is None or one.high is None else f"[{one.low:.3f}, {one.high:.3f}]"
-    seconds = "-" if one.seconds is None else f"{one.seconds:.1f}"
-    return (one.rank, one.setting.label, f"{one.expected:.3f}", interval, seconds, one.why)
+    seconds = "-" if one.seconds is None else f"{one.seconds:.2g}"
+    expected = f"{'~' if one.is_guess else ''}{one.expected:.3f}"
+    return (one.rank, one.setting.label, expected, interval, seconds, one.why)
 
 
 def _confirm(found: Recommendation, opened: OpenedGraph, wishes: _Wishes, place: Place) -> None:
-    from gnz_track.cli.tables import print_failures, print_summary
-    from gnz_track.report.summary import summarise
-    from gnz_track.request import Request, carry_out
+    from gnz_track.cli.choosing import train
+    from gnz_track.cli.tables import print_failures, print_skipped
+    from gnz_track.request import Request
     from gnz_track.runs.agenda import make_agenda
-    from gnz_track.seeds import parse_seeds
     from gnz_track.selection.confirmation import model_of, plan_confirmation, task_of
     from gnz_track.store.address import parse_address
 
-    address = parse_address(wishes.store)
-    seeds = parse_seeds(wishes.seeds) if wishes.seeds else tuple(range(found.n_seeds))
-    task = task_of(opened, found.task_type)
+    address, seeds = parse_address(wishes.store), _seeds(found, wishes)
+    shown = found.ranking[: wishes.top]
+    task = task_of(opened, found.task_type, name=found.graph)
+    others = sorted({one.epochs for one in shown if one.epochs} - {wishes.epochs})
+    if wishes.epochs and others:
+        past = " or ".join(map(str, others))
+        typer.echo(f"note: past runs had {past} epochs; what has others is not learnt from beside them", err=True)
     plan = plan_confirmation(found, task, k=wishes.top, seeds=seeds, epochs=wishes.epochs, place=place)
     request = Request(
         tasks=[task],
-        models=[model_of(one.setting) for one in found.ranking[: wishes.top]],
+        models=[model_of(one.setting) for one in shown],
         seeds=seeds,
         protocol=plan.cells[0].protocol,
         address=address,
@@ -140,11 +182,30 @@ def _confirm(found: Recommendation, opened: OpenedGraph, wishes: _Wishes, place:
         jobs=wishes.jobs,
         source="gnz recommend",
     )
-    sweep = carry_out(request, make_agenda(plan, address))
-    print_summary(summarise(sweep.table))
+    sweep = train(request, make_agenda(plan, address), None, hint="")
+    if not wishes.is_json:
+        _print_measured(shown, sweep.table)
+        print_skipped(sweep.skipped)
     for notice in sweep.notices:
         typer.echo(f"note: {notice}", err=True)
     typer.echo(f"tracked as sweep {sweep.name} in {address}", err=True)
     print_failures([result for result in sweep.results if not result.is_finished])
     if (sweep.table["status"] != "finished").any():
         raise typer.Exit(FAILED)
+
+
+def _print_measured(shown: Sequence[RankedSetting], table: pd.DataFrame) -> None:
+    """Print what was expected beside what came of it."""
+    from gnz_track.cli.tables import print_rows
+    from gnz_track.selection.confirmation import scores_of
+
+    rows = []
+    for one in shown:
+        scores = scores_of(one.setting, table)
+        spread = f"{scores.std(ddof=1):.3f}" if len(scores) > 1 else "-"
+        measured = f"{scores.mean():.3f}" if len(scores) else "failed"
+        _, label, expected, interval, *_ = _row(one)
+        rows.append((one.rank, label, expected, interval, measured, spread, len(scores)))
+    columns = (">", "model", ">expected", "interval", ">measured", ">sd", ">seeds")
+    typer.echo("")
+    print_rows("what was expected, and what came of it: mean scores over seeds", columns, rows)

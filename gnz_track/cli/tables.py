@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gnz_track import errors
+
 if TYPE_CHECKING:
     from gnz_track.report.summary import SummaryRow
     from gnz_track.runs.agenda import Agenda
@@ -86,10 +88,17 @@ def print_skipped(skipped: Sequence[Skipped]) -> None:
 
 
 def print_failures(failed: Sequence[CellResult]) -> None:
-    """Print each different traceback of failed cells once, in full, with the cells that it ended."""
+    """Print each different reason once, with the cells that it ended: one of ours as a sentence, others in full."""
     groups: dict[str, list[str]] = {}
     for result in failed:
-        text = result.failure.traceback if result.failure else ""
-        groups.setdefault(text, []).append(result.cell.label)
+        groups.setdefault(_reason(result), []).append(result.cell.label)
     for text, cells in groups.items():
         sys.stderr.write(f"\n{len(cells)} failed: {', '.join(cells)}\n{text}")
+
+
+def _reason(result: CellResult) -> str:
+    failure = result.failure
+    if failure is None:
+        return ""
+    # These are sentences for users; where they were raised says nothing to them, and stands in the run's record.
+    return f"{failure.message}\n" if failure.kind in errors.__all__ else failure.traceback

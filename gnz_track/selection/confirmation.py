@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+import pandas as pd
+
 from gnz_track.datasets.own.own_tasks import task_from_dataset
 from gnz_track.errors import BadValue
 from gnz_track.models.catalogue import MODELS
@@ -13,9 +16,9 @@ from gnz_track.selection.graph_sources import OpenedGraph
 from gnz_track.selection.matrix import Setting
 from gnz_track.selection.recommendation import Recommendation
 from gnz_track.training.protocols import PROTOCOLS
-from gnz_track.types import ModelRow, Protocol, Task, TaskType
+from gnz_track.types import ModelRow, Protocol, Task, TaskType, untuned_name
 
-__all__ = ["model_of", "plan_confirmation", "task_of"]
+__all__ = ["model_of", "plan_confirmation", "scores_of", "task_of"]
 
 
 def plan_confirmation(
@@ -30,6 +33,7 @@ def plan_confirmation(
 ) -> Plan:
     """Return the cells that train the first ``k`` settings on a task, each under the protocol that it was ranked for.
 
+    Without ``epochs`` they get as many as past runs had, so that the next recommendation can learn from them.
     A setting whose model or protocol is not registered here cannot be trained, and is an error that names it.
     """
     if k < 1:
@@ -41,7 +45,7 @@ def plan_confirmation(
             [model_of(ranked.setting)],
             seeds=seeds,
             protocol=protocol_of(ranked.setting),
-            epochs=epochs,
+            epochs=epochs or ranked.epochs,
             device=device,
             place=place,
         )
@@ -56,6 +60,15 @@ def model_of(setting: Setting) -> ModelRow:
     return MODELS.get(setting.model)
 
 
+def scores_of(setting: Setting, table: pd.DataFrame) -> pd.Series:
+    """Return the scores of a setting's finished cells in a results table."""
+    is_own = [
+        Setting(untuned_name(model), values or "{}", protocol) == setting
+        for model, values, protocol in zip(table["model"], table["hyperparameters"], table["protocol"], strict=True)
+    ]
+    return table.loc[np.array(is_own, dtype=bool) & (table["status"] == "finished"), "score"]
+
+
 def protocol_of(setting: Setting) -> Protocol:
     """Return the protocol of a setting, at the version that it was run under."""
     name = setting.protocol.partition("@")[0]
@@ -65,9 +78,9 @@ def protocol_of(setting: Setting) -> Protocol:
     return found
 
 
-def task_of(opened: OpenedGraph, task_type: TaskType) -> Task:
-    """Return the task that an opened graph poses: that of the catalogue, or one of the user's own."""
+def task_of(opened: OpenedGraph, task_type: TaskType, *, name: str = "") -> Task:
+    """Return the task that an opened graph poses: that of the catalogue, or one of the user's own by a name."""
     if opened.task is not None and opened.task.task_type is task_type:
         return opened.task
     graphs = list(opened.graphs)
-    return task_from_dataset(opened.name, task_type, graphs[0] if len(graphs) == 1 else graphs)
+    return task_from_dataset(name or opened.name, task_type, graphs[0] if len(graphs) == 1 else graphs)

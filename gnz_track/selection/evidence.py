@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -12,60 +13,112 @@ from numpy.typing import NDArray
 from gnz_track.errors import BadValue
 from gnz_track.kinds import TaskType
 from gnz_track.selection.features.feature_sets import FEATURE_SETS
-from gnz_track.selection.matrix import PerformanceMatrix, matrix_from_table
+from gnz_track.selection.matrix import PerformanceMatrix, comparable_rows, matrix_from_table
 from gnz_track.selection.past_graphs import features_of_tasks
 from gnz_track.store.address import Address
 from gnz_track.store.reading import read_table
 from gnz_track.store.results import empty_table
 from gnz_track.store.sweeps import has_tables
 
-__all__ = ["FEWEST_GRAPHS", "Evidence", "gather_evidence"]
+__all__ = ["FEWEST_GRAPHS", "Evidence", "Omission", "gather_evidence", "read_past"]
 
 FEWEST_GRAPHS, FEWEST_SETTINGS = 3, 2
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Evidence:
-    """Scores and features ``[graphs, d]`` of past graphs, in one order; ``sizes [graphs]`` are nodes and edges."""
+    """Scores and features ``[graphs, d]`` of past graphs, in one order; ``sizes [graphs]`` are nodes and edges.
+
+    ``epochs`` is how many were allowed on a graph under a protocol.
+    """
 
     task_type: TaskType
     matrix: PerformanceMatrix
     features: NDArray[np.float64]
     sizes: NDArray[np.float64]
     notes: tuple[str, ...] = ()
+    epochs: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+    def epochs_on(self, graph: str, protocol: str) -> int | None:
+        """Return the epochs that make a new cell comparable: those of this graph, or of all past ones if they agree."""
+        if (graph, protocol) in self.epochs:
+            return self.epochs[graph, protocol]
+        common = {n for (_, name), n in self.epochs.items() if name == protocol}
+        return common.pop() if len(common) == 1 else None
 
 
-def gather_evidence(address: Address, task_type: TaskType, *, features: str, home: Path, without: str = "") -> Evidence:
-    """Return what a store knows of a kind of problem, but for one task; too little is refused with what is needed."""
+@dataclass(frozen=True, kw_only=True)
+class Omission:
+    """What is not to be learnt from: a task by its name, and data by their digest."""
+
+    task: str = ""
+    digest: str = ""
+
+    def take_from(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return the table without it."""
+        return table[(table["task"] != self.task) & ((table["dataset_digest"] != self.digest) | (self.digest == ""))]
+
+
+def read_past(address: Address, task_type: TaskType) -> pd.DataFrame:
+    """Return the finished cells of a kind of problem; none where there is no store."""
     table = read_table(address) if has_tables(address) else empty_table()
-    kind = table[(table["task_type"] == task_type) & (table["status"] == "finished") & (table["task"] != without)]
+    return table[(table["task_type"] == task_type) & (table["status"] == "finished")]
+
+
+def gather_evidence(
+    address: Address, task_type: TaskType, *, features: str, home: Path, without: Omission | None = None
+) -> Evidence:
+    """Return what a store knows of a kind of problem, but for one task; too little is refused with what is needed."""
+    kind = (without or Omission()).take_from(read_past(address, task_type))
     if kind.empty:
         raise _too_little(task_type, address, 0)
-    matrix = matrix_from_table(kind, task_type)
-    described = features_of_tasks(kind, matrix.graphs, name=features, home=home)
+    rows = comparable_rows(kind, task_type)
+    matrix = matrix_from_table(rows, task_type)
+    described = features_of_tasks(rows, matrix.graphs, name=features, home=home)
     missing = [name for name in matrix.graphs if name not in described]
     kept = matrix.take([name for name in matrix.graphs if name in described]) if described else matrix
     n_useful = int((np.isfinite(kept.scores).sum(axis=1) >= FEWEST_SETTINGS).sum()) if described else 0
+    others = _left_out(kind, rows)
     if n_useful < FEWEST_GRAPHS:
-        raise _too_little(task_type, address, n_useful, missing)
-    rows = np.stack([described[name] for name in kept.graphs])
+        raise _too_little(task_type, address, n_useful, missing, others)
+    of_graphs = np.stack([described[name] for name in kept.graphs])
     return Evidence(
         task_type=task_type,
         matrix=kept,
-        features=rows,
-        sizes=_sizes(rows, features),
-        notes=_notes(kind, kept, missing),
+        features=of_graphs,
+        sizes=_sizes(of_graphs, features),
+        notes=(*_notes(kind, kept, missing), *([others] if others else [])),
+        epochs={
+            (str(task), str(protocol)): int(n)
+            for task, protocol, n in zip(rows["task"], rows["protocol"], rows["epochs"], strict=True)
+        },
     )
 
 
-def _too_little(task_type: TaskType, address: Address, n: int, missing: list[str] | None = None) -> BadValue:
+def _too_little(
+    task_type: TaskType, address: Address, n: int, missing: list[str] | None = None, others: str = ""
+) -> BadValue:
     lost = f" (of {', '.join(missing)} the data are not here: gnz data get)" if missing else ""
+    aside = f"; {others}" if others else ""
     allowed = (
         f"at least {FEWEST_GRAPHS} past tasks of one metric, with {FEWEST_SETTINGS} settings or more each{lost}; "
-        "nothing can be learnt from fewer"
+        f"nothing can be learnt from fewer{aside}"
     )
     command = f"gnz run --task-type {task_type} --suite quick --seeds 0-2"
     return BadValue(f"number of {task_type} tasks to learn from in {address}", n, allowed, command=command)
+
+
+def _left_out(kind: pd.DataFrame, rows: pd.DataFrame) -> str:
+    """Say which cells of the metric may not be set against the others, and why; nothing where all may."""
+    of_metric = kind[(kind["metric"] == rows["metric"].iloc[0]) & kind["score"].notna()]
+    others = of_metric.drop(rows.index)
+    if others.empty:
+        return ""
+    names = sorted(set(others["task"]))
+    return (
+        f"{len(others)} cells of {', '.join(names)} are left out: they were trained for other numbers of epochs than "
+        "most settings there, or on older data"
+    )
 
 
 def _sizes(rows: NDArray[np.float64], features: str) -> NDArray[np.float64]:

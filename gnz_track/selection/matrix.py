@@ -19,7 +19,7 @@ from gnz_track.errors import BadValue, NothingToCompare
 from gnz_track.kinds import Direction, TaskType
 from gnz_track.types import untuned_name
 
-__all__ = ["PerformanceMatrix", "Setting", "bare_matrix", "matrix_from_table", "merge_matrices"]
+__all__ = ["PerformanceMatrix", "Setting", "bare_matrix", "comparable_rows", "matrix_from_table", "merge_matrices"]
 
 Real = NDArray[np.float64]
 
@@ -103,26 +103,14 @@ def matrix_from_table(
 ) -> PerformanceMatrix:
     """Return the matrix of a results table for a kind of problem.
 
-    Without ``metric``, the one that most tasks of that kind have; without ``protocol``, all of them, as settings of
-    their own. Failed cells are missing. A task counts by the number of epochs that most of its cells have, and by the
-    latest version of its data.
+    Which rows count is what :func:`comparable_rows` says. Settings under several protocols are settings of their own.
     """
-    task_type = TaskType(task_type)
-    kind = table[(table["task_type"] == task_type) & (table["status"] == "finished") & table["score"].notna()]
-    if protocol:
-        kind = kind[kind["protocol"] == protocol]
-    if kind.empty:
-        under = f" under protocol {protocol}" if protocol else ""
-        raise NothingToCompare(f"no finished cell of {task_type}{under}")
-    chosen = metric or str(kind.groupby("metric")["task"].nunique().sort_values(kind="stable").index[-1])
-    rows = _comparable(kind[kind["metric"] == chosen])
-    if rows.empty:
-        raise BadValue("metric", metric, ", ".join(sorted(set(kind["metric"]))))
+    rows = comparable_rows(table, task_type, metric=metric, protocol=protocol)
     labels = zip(rows["model"], rows["hyperparameters"], rows["protocol"], strict=True)
     # Who found a setting makes it no other one.
     owners = [Setting(untuned_name(model), values or "{}", name) for model, values, name in labels]
     graphs, settings = tuple(sorted(set(rows["task"]))), tuple(sorted(set(owners)))
-    matrix = bare_matrix(graphs, settings, chosen, Direction(rows["direction"].iloc[0]))
+    matrix = bare_matrix(graphs, settings, str(rows["metric"].iloc[0]), Direction(rows["direction"].iloc[0]))
     places = pd.DataFrame(
         {"row": [graphs.index(task) for task in rows["task"]], "column": [settings.index(one) for one in owners]},
         index=rows.index,
@@ -173,14 +161,47 @@ def merge_matrices(first: PerformanceMatrix, second: PerformanceMatrix) -> Perfo
     return merged
 
 
-def _comparable(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of each task that were trained for its usual number of epochs, on the latest of its data.
+def comparable_rows(
+    table: pd.DataFrame, task_type: TaskType | str, *, metric: str = "", protocol: str = ""
+) -> pd.DataFrame:
+    """Return the rows of a results table that tell of one kind of problem, and may be set against each other.
 
-    Tasks whose data are drawn anew for every seed have data of their own for each.
+    Without ``metric``, that is the one that most tasks of that kind have; without ``protocol``, all of them. Failed
+    cells are left out. A task counts by the latest version of its data, and under each protocol by the number of
+    epochs at which most settings are known.
     """
-    usual = rows.groupby("task")["epochs"].transform(lambda epochs: epochs.mode().max())
-    rows = rows[rows["epochs"] == usual]
-    latest = rows.groupby(["task", "seed"])["start_time"].transform("max")
-    newest = rows[rows["start_time"] == latest].drop_duplicates(["task", "seed"])
-    pairs = set(zip(newest["task"], newest["seed"], newest["dataset_digest"], strict=True))
-    return rows[[key in pairs for key in zip(rows["task"], rows["seed"], rows["dataset_digest"], strict=True)]]
+    task_type = TaskType(task_type)
+    kind = table[(table["task_type"] == task_type) & (table["status"] == "finished") & table["score"].notna()]
+    if protocol:
+        kind = kind[kind["protocol"] == protocol]
+    if kind.empty:
+        under = f" under protocol {protocol}" if protocol else ""
+        raise NothingToCompare(f"no finished cell of {task_type}{under}")
+    chosen = metric or str(kind.groupby("metric")["task"].nunique().sort_values(kind="stable").index[-1])
+    of_metric = kind[kind["metric"] == chosen]
+    if of_metric.empty:
+        raise BadValue("metric", metric, ", ".join(sorted(set(kind["metric"]))))
+    return _of_usual_epochs(_of_latest_data(of_metric))
+
+
+def _of_latest_data(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of each task on the latest of its data.
+
+    Data that several seeds share are there once, and the latest counts for all seeds; tasks whose data are drawn anew
+    for every seed have the latest of each.
+    """
+    n_seeds = rows.groupby(["task", "dataset_digest"])["seed"].nunique()
+    are_shared = rows["task"].map(n_seeds.groupby("task").max()) > 1
+    groups = [rows["task"], rows["seed"].where(~are_shared, -1)]
+    newest = rows.sort_values("start_time", kind="stable").groupby(groups)["dataset_digest"].transform("last")
+    return rows[rows["dataset_digest"] == newest.reindex(rows.index)]
+
+
+def _of_usual_epochs(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of each task and protocol with the number of epochs at which most settings, then cells, are."""
+    setting = rows["model"] + " " + rows["hyperparameters"]
+    counts = rows.assign(setting=setting).groupby(["task", "protocol", "epochs"])["setting"].agg(["nunique", "size"])
+    ordered = counts.reset_index().sort_values(["nunique", "size", "epochs"], kind="stable")
+    usual = ordered.drop_duplicates(["task", "protocol"], keep="last").set_index(["task", "protocol"])["epochs"]
+    owners = pd.MultiIndex.from_frame(rows[["task", "protocol"]])
+    return rows[rows["epochs"].to_numpy() == usual.reindex(owners).to_numpy()]

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from torch_geometric.data import Data
 
 from gnz_track.datasets.card import CARD, read_card
 from gnz_track.datasets.catalogue import TASKS
-from gnz_track.datasets.frozen import open_frozen
+from gnz_track.datasets.collation import collate
+from gnz_track.datasets.frozen import FrozenDataset, open_frozen
+from gnz_track.datasets.mapped import digest_of
 from gnz_track.selection.features.feature_sets import FEATURE_SETS
 from gnz_track.selection.graph_sources import describe_frozen
 
-__all__ = ["features_of_tasks"]
+__all__ = ["digest_of_graphs", "features_of_tasks", "name_apart"]
 
 Real = NDArray[np.float64]
 # Not a name that a dataset may have.
@@ -25,6 +28,8 @@ KEPT = ".features"
 
 def features_of_tasks(table: pd.DataFrame, tasks: Iterable[str], *, name: str, home: Path) -> dict[str, Real]:
     """Return the features of those tasks of a results table whose data, or whose kept features, are on this machine.
+
+    The table says which data count: of a task that has had several, only rows of one belong in it.
 
     A task whose data differ from seed to seed is described by one of its datasets, the same every time.
     """
@@ -40,6 +45,20 @@ def features_of_tasks(table: pd.DataFrame, tasks: Iterable[str], *, name: str, h
         if found is not None:
             described[task] = found
     return described
+
+
+def digest_of_graphs(graphs: Sequence[Data]) -> str:
+    """Return the digest under which a store knows a dataset, frozen or in memory."""
+    return graphs.digest if isinstance(graphs, FrozenDataset) else digest_of(collate(graphs).tensors)
+
+
+def name_apart(name: str, digest: str, table: pd.DataFrame) -> str:
+    """Return a name for a graph of the user's own that no other graph of a results table bears.
+
+    Two files may be called the same; the store keeps both, the second one with the beginning of its digest.
+    """
+    known = set(table.loc[table["task"] == name, "dataset_digest"])
+    return name if not known or digest in known else f"{name}-{digest[:8]}"
 
 
 def _compute(task: str, digests: Iterable[str], folders: Mapping[str, Path], *, name: str, home: Path) -> Real | None:

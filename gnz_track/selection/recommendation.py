@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from gnz_track.datasets.homes import data_home
 from gnz_track.errors import BadValue
 from gnz_track.kinds import Direction, TaskType
-from gnz_track.selection.evidence import Evidence, gather_evidence
+from gnz_track.selection.evidence import Evidence, Omission, gather_evidence, read_past
 from gnz_track.selection.expectations import Expectation, expect_scores
 from gnz_track.selection.features.feature_sets import FEATURE_SETS
 from gnz_track.selection.graph_sources import OpenedGraph, open_graph
 from gnz_track.selection.matrix import Setting
+from gnz_track.selection.past_graphs import digest_of_graphs, name_apart
 from gnz_track.selection.selectors.catalogue import fit_selector
 from gnz_track.selection.selectors.forest_neighbours import weigh_past_graphs
 from gnz_track.stats.power import seeds_needed
@@ -33,8 +34,9 @@ class RankedSetting:
     """One setting: what to expect of it, why, and what a run of it would take.
 
     ``expected`` is a score of the metric, ``low`` and ``high`` bound it at the level of the recommendation; they are
-    None where too few past graphs are known. ``n_past`` counts the past graphs on which it was run, ``seconds`` is
-    what one seed may take.
+    None where too few past graphs are known. ``n_past`` counts the past graphs on which it was run, ``known`` is the
+    weight of these among all: what is left of 1 is filled in from other settings. ``seconds`` is what one seed may
+    take, ``epochs`` how many make a new cell comparable with past ones, None where they do not agree.
     """
 
     rank: int
@@ -43,8 +45,15 @@ class RankedSetting:
     low: float | None
     high: float | None
     n_past: int
+    known: float
     seconds: float | None
+    epochs: int | None
     why: str
+
+    @property
+    def is_guess(self) -> bool:
+        """Tell whether more than half of what is expected is filled in from other settings."""
+        return self.known < 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,15 +107,18 @@ def recommend(
     """Rank all settings that a store knows for a kind of problem by what to expect of them on a graph.
 
     ``graph`` is a path, a name of the catalogue, a PyG ``Data``, a list of them, or a networkx graph; a task by name
-    brings its kind of problem. ``is_unseen`` leaves out what was run on this very task. Nothing is trained.
+    brings its kind of problem. ``is_unseen`` leaves out what was run on this very task, and on the same data under
+    another name. Nothing is trained.
     """
     folder = Path(home).expanduser().absolute() if home else data_home()
     opened = open_graph(graph, home=folder, mirror=mirror)
     wanted = _choose_task_type(opened, task_type)
     address = store if isinstance(store, Address) else parse_address(store)
-    left_out = opened.name if is_unseen and opened.task is not None else ""
-    evidence = gather_evidence(address, wanted, features=FEATURES, home=folder, without=left_out)
-    return rank_settings(opened, evidence, seed=seed)
+    digest = digest_of_graphs(opened.graphs)
+    without = Omission(task=opened.task.name if opened.task else "", digest=digest) if is_unseen else None
+    evidence = gather_evidence(address, wanted, features=FEATURES, home=folder, without=without)
+    name = opened.name if opened.task else name_apart(opened.name, digest, read_past(address, wanted))
+    return rank_settings(replace(opened, name=name), evidence, seed=seed)
 
 
 def rank_settings(opened: OpenedGraph, evidence: Evidence, *, seed: int = 0) -> Recommendation:
@@ -127,7 +139,9 @@ def rank_settings(opened: OpenedGraph, evidence: Evidence, *, seed: int = 0) -> 
             low=expected.low(column),
             high=expected.high(column),
             n_past=int(np.isfinite(matrix.scores[:, column]).sum()),
+            known=float(weights[np.isfinite(matrix.scores[:, column])].sum()),
             seconds=seconds[column],
+            epochs=evidence.epochs_on(opened.name, matrix.settings[column].protocol),
             why=_explain(evidence, weights, int(column)),
         )
         for place, column in enumerate(order)

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gnz_track.errors import UnknownName
 from gnz_track.kinds import TaskType
+from gnz_track.models.catalogue import MODELS
+from gnz_track.near_names import near_matches
 from gnz_track.selection.recommendation import recommend
 from gnz_track.store.address import Address
 
@@ -27,8 +30,12 @@ def warm_starts(
 
     They are what was run on past graphs and changed something, winners of searches among them; what was run on this
     very task is left out. A model that past graphs know by its defaults alone has none. A store that holds too little
-    is an error that says so.
+    is an error that says so, and so is a name that looks like a slip of one that is known.
     """
     found = recommend(graph, task_type, store=store, home=home, mirror=mirror, is_unseen=True)
+    known = {one.setting.model for one in found.ranking} | set(MODELS.names())
+    # A model of the user's own that was never run is no mistake.
+    if model not in known and near_matches(model, sorted(known)):
+        raise UnknownName("model", model, known, command="gnz models")
     of_model = [one.setting.options for one in found.ranking if one.setting.model == model]
     return [values for number, values in enumerate(of_model) if values and values not in of_model[:number]][:n]

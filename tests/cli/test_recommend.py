@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,13 +31,54 @@ def test_ranking_is_printed_and_confirmed(gnz: Gnz) -> None:
     assert {line.split()[1] for line in lines[2:4]} == {"GCN", "MLP"}
     assert " of 2 on " in lines[2]
     assert "most similar past graphs: " in answer.out
-    assert "to confirm: 2 settings x " in answer.out
-    assert "mean scores over seeds" in answer.out
+    assert "confirming: 2 settings x 2 seeds x 2 epochs" in answer.out
+    assert "the same command with --run" not in answer.out
+    measured = answer.out.partition("what was expected, and what came of it: mean scores over seeds")[2].splitlines()
+    assert measured[1].split() == ["model", "expected", "interval", "measured", "sd", "seeds"]
+    assert {(line.split()[1], line.split()[-1]) for line in measured[2:4]} == {("GCN", "2"), ("MLP", "2")}
     assert "tracked as sweep recommended" in answer.err
     trained = json.loads(gnz("query", "task = 'les_miserables' and seed = 1", "--json").out)
     assert {one["model"] for one in trained} == {"GCN", "MLP"}
     plain = json.loads(gnz("recommend", "les_miserables", "--json").out)
     assert (plain["task_type"], plain["n_graphs"]) == ("link_pred", 4)
+
+
+@pytest.mark.usefixtures("past")
+def test_a_confirmation_is_comparable_with_past_runs_unless_told_otherwise(gnz: Gnz) -> None:
+    first = gnz("recommend", "les_miserables", "--run", "--seeds", "1", "--top", "1")
+    assert "x 1 seeds x 2 epochs" in first.out, first.err
+    other = gnz("recommend", "les_miserables", "--run", "--seeds", "0-1", "--top", "1", "--epochs", "3")
+    assert "note: past runs had 2 epochs; what has others is not learnt from" in other.err
+    answer = gnz("recommend", "les_miserables")
+    assert "2 cells of les_miserables are left out: they were trained for other numbers of epochs" in answer.err
+    assert json.loads(gnz("recommend", "les_miserables", "--json").out)["n_graphs"] == 4
+
+
+@pytest.mark.usefixtures("past")
+def test_files_of_one_name_are_graphs_of_their_own(gnz: Gnz, tmp_path: Path) -> None:
+    draw = random.Random(0)
+    for folder in ("first", "second"):
+        (tmp_path / folder).mkdir()
+        edges = {tuple(sorted(draw.sample(range(40), 2))) for _ in range(120)}
+        (tmp_path / folder / "club.txt").write_text("".join(f"{a} {b}\n" for a, b in sorted(edges)))
+    how = ("--task-type", "link_pred", "--run", "--seeds", "0", "--top", "1")
+    for folder in ("first", "second", "first"):
+        assert gnz("recommend", str(tmp_path / folder / "club.txt"), *how).code == 0
+    trained = {one["task"] for one in json.loads(gnz("query", "task_type = 'link_pred'", "--json").out)} - set(TASKS)
+    assert len(trained) == 2
+    assert {name[:8] for name in trained} == {"club.txt"}
+    answer = gnz("recommend", str(tmp_path / "second" / "club.txt"), "--task-type", "link_pred", "--json")
+    assert json.loads(answer.out)["graph"] in trained - {"club.txt"}
+    unseen = gnz("recommend", str(tmp_path / "first" / "club.txt"), "--task-type", "link_pred", "--unseen", "--json")
+    assert "club.txt" not in dict(json.loads(unseen.out)["neighbours"])
+
+
+@pytest.mark.usefixtures("past")
+def test_a_graph_without_a_split_is_one_line(gnz: Gnz, tmp_path: Path) -> None:
+    (tmp_path / "pair.txt").write_text("0 1\n")
+    answer = gnz("recommend", str(tmp_path / "pair.txt"), "--task-type", "link_pred", "--run", "--seeds", "0")
+    assert answer.code != 0
+    assert "Traceback" not in answer.err
 
 
 def test_too_little_is_one_line_that_says_what_to_run(gnz: Gnz) -> None:
@@ -47,4 +90,6 @@ def test_too_little_is_one_line_that_says_what_to_run(gnz: Gnz) -> None:
 
 def test_mistakes_are_one_line(gnz: Gnz) -> None:
     assert "--top is 0" in gnz("recommend", "les_miserables", "--top", "0").err
+    assert "--seeds without --run is '0-4'; allowed: with --run alone" in gnz("recommend", "cora", "--seeds", "0-4").err
+    assert "--epochs without --run is 3" in gnz("recommend", "cora", "--epochs", "3").err
     assert "unknown graph 'les_miserable'" in gnz("recommend", "les_miserable").err

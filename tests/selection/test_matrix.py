@@ -12,7 +12,13 @@ import pytest
 
 from gnz_track.errors import BadValue, NothingToCompare
 from gnz_track.kinds import Direction
-from gnz_track.selection.matrix import PerformanceMatrix, Setting, matrix_from_table, merge_matrices
+from gnz_track.selection.matrix import (
+    PerformanceMatrix,
+    Setting,
+    comparable_rows,
+    matrix_from_table,
+    merge_matrices,
+)
 from gnz_track.selection.matrix_files import read_matrix, write_matrix
 from gnz_track.store.results import make_table
 
@@ -83,6 +89,27 @@ def test_trials_of_few_epochs_and_of_older_data_do_not_count() -> None:
         row("cora", "MLP", 0, 0.2, dataset_digest="an older one", start_time=0),
     ]
     assert matrix_from_table(table(*ROWS, *odd), "node_cls").scores[0].tolist()[1:] == pytest.approx([0.85, 0.5])
+
+
+def test_epochs_are_those_of_most_settings_under_each_protocol() -> None:
+    """A confirmation of one setting with many seeds does not outvote a sweep, nor one protocol another."""
+    confirmed = [row("cora", "GCN", seed, 0.1, epochs=7) for seed in range(20)]
+    longer = [row("cora", name, 0, 0.4, epochs=1000, protocol="dwivedi-100k@1") for name in ("GCN", "MLP", "GAT")]
+    found = comparable_rows(table(*ROWS, *confirmed, *longer), "node_cls")
+    assert set(found["epochs"]) == {100, 1000}
+    assert len(found) == len(ROWS) - 1 + len(longer)
+
+
+def test_seeds_on_older_data_do_not_count_beside_the_latest() -> None:
+    older = [row("cora", "GCN", seed, 0.1, dataset_digest="older", start_time=0) for seed in range(5)]
+    assert set(comparable_rows(table(*ROWS, *older), "node_cls")["dataset_digest"]) == {
+        "digest of cora",
+        "digest of pubmed",
+    }
+    drawn = [row("drawn", "GCN", seed, 0.5, dataset_digest=f"data {seed}", start_time=seed) for seed in range(3)]
+    redrawn = row("drawn", "MLP", 1, 0.5, dataset_digest="data 1 again", start_time=9)
+    digests = comparable_rows(table(*drawn, redrawn), "node_cls")["dataset_digest"]
+    assert sorted(digests) == ["data 0", "data 1 again", "data 2"]
 
 
 def test_protocols_are_settings_of_their_own() -> None:

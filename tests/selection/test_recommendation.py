@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from selection.conftest import TASKS, Past
 
-from gnz_track.errors import BadValue
+from gnz_track.errors import BadValue, UnknownName
 from gnz_track.kinds import Direction, TaskType
 from gnz_track.runs.plan import Place
 from gnz_track.selection.confirmation import plan_confirmation, task_of
-from gnz_track.selection.evidence import gather_evidence
+from gnz_track.selection.evidence import Omission, gather_evidence
 from gnz_track.selection.expectations import expect_scores
 from gnz_track.selection.graph_sources import open_graph
 from gnz_track.selection.matrix import Setting, bare_matrix
-from gnz_track.selection.past_graphs import KEPT
-from gnz_track.selection.recommendation import recommend
+from gnz_track.selection.past_graphs import KEPT, digest_of_graphs, name_apart
+from gnz_track.selection.recommendation import rank_settings, recommend
 from gnz_track.selection.selectors.catalogue import fit_selector
 from gnz_track.selection.selectors.forest_neighbours import weigh_past_graphs
 from gnz_track.selection.warm_starts import warm_starts
@@ -55,7 +57,11 @@ def test_expected_scores_are_weighted_means_of_past_ones(past: Past) -> None:
     weights = dict(found.neighbours)
     assert "les_miserables" not in weights
     evidence = gather_evidence(
-        parse_address(past.store), TaskType.link_pred, features="task", home=past.home, without="les_miserables"
+        parse_address(past.store),
+        TaskType.link_pred,
+        features="task",
+        home=past.home,
+        without=Omission(task="les_miserables"),
     )
     matrix = evidence.matrix
     for one in found.ranking:
@@ -137,7 +143,44 @@ def test_a_graph_of_ones_own_becomes_a_task(past: Past) -> None:
     assert [cell.task.name for cell in plan.cells] == ["graph"]
 
 
+def test_data_are_known_by_their_digest_whoever_froze_them(past: Past) -> None:
+    opened = open_graph(KARATE)
+    plan = plan_confirmation(
+        recommend(opened, "link_pred", store=past.store, home=past.home),
+        task_of(opened, TaskType.link_pred),
+        k=1,
+        seeds=[0],
+        place=Place(home=past.home),
+    )
+    assert plan.cells[0].dataset_digest == digest_of_graphs(opened.graphs)
+    # As many epochs as the past runs.
+    assert plan.cells[0].epochs == 3
+    known = pd.DataFrame({"task": ["club"], "dataset_digest": ["f" * 32]})
+    assert name_apart("club", "f" * 32, known) == name_apart("club", "0", known.iloc[:0]) == "club"
+    assert name_apart("club", "0123456789", known) == "club-01234567"
+
+
+def test_what_hardly_ran_on_similar_graphs_is_a_guess(past: Past) -> None:
+    opened = open_graph(KARATE)
+    evidence = gather_evidence(parse_address(past.store), TaskType.link_pred, features="task", home=past.home)
+    whole = rank_settings(opened, evidence)
+    assert not any(one.is_guess for one in whole.ranking)
+    assert all(one.known == pytest.approx(1) for one in whole.ranking)
+    farthest = min(evidence.matrix.graphs, key=lambda name: dict(whole.neighbours).get(name, 0.0))
+    scores = evidence.matrix.scores.copy()
+    others = [name != farthest for name in evidence.matrix.graphs]
+    scores[others, 0] = np.nan
+    holes = rank_settings(opened, replace(evidence, matrix=replace(evidence.matrix, scores=scores)))
+    guessed = {one.setting: one for one in holes.ranking}[evidence.matrix.settings[0]]
+    assert guessed.is_guess
+    assert (guessed.n_past, guessed.known) == (1, pytest.approx(dict(holes.neighbours).get(farthest, 0.0)))
+
+
 def test_a_search_begins_with_what_was_good_elsewhere(past: Past) -> None:
     starts = warm_starts("les_miserables", "GCN", store=past.store, home=past.home)
     assert [dict(start) for start in starts] == [{"hidden_channels": 16}]
     assert warm_starts("les_miserables", "MLP", store=past.store, home=past.home) == []
+    # A model of one's own that was never run has none; a slip of the pen is told.
+    assert warm_starts("les_miserables", "my_nets:Unheard", store=past.store, home=past.home) == []
+    with pytest.raises(UnknownName, match="unknown model 'GNC'; did you mean 'GCN'"):
+        warm_starts("les_miserables", "GNC", store=past.store, home=past.home)
