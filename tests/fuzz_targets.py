@@ -20,6 +20,7 @@ from unittest import mock
 
 import torch
 import typer
+from fuzz_graph_forms import graph_forms
 from torch_geometric.data import Data
 
 from gnz_track.cli import app
@@ -44,6 +45,7 @@ HARMLESS = (
     "protocols",
     "gc",
     "reproduce",
+    "features",
     "data list",
     "data card",
 )
@@ -61,7 +63,7 @@ class Target:
     words: tuple[bytes, ...]
     read: Callable[[bytes, Path], object]
     # Of all inputs, by how long one takes.
-    share: float = 0.15
+    share: float = 0.12
 
     def feed(self, content: bytes, folder: Path) -> str:
         """Read content; return what came out that no user should see, or nothing."""
@@ -260,7 +262,7 @@ def targets() -> dict[str, Target]:
                 "and or not in like ( ) ' \" '' = != <> < <= 1e999 -1 .5 %_% [ \\ score start_time '9999-99-99' nope"
             ),
             _query,
-            0.22,
+            0.21,
         ),
         Target(
             "command line",
@@ -282,6 +284,7 @@ def targets() -> dict[str, Target]:
             _cli,
             0.03,
         ),
+        *(Target(form.name, form.examples, (*sizes, *_words(form.words)), form.read, 0.02) for form in graph_forms()),
     ]
     return {target.name: target for target in made}
 
