@@ -109,11 +109,15 @@ def matrix_from_table(
     """
     task_type = TaskType(task_type)
     kind = table[(table["task_type"] == task_type) & (table["status"] == "finished") & table["score"].notna()]
+    known = sorted(set(kind["protocol"]))
     if protocol:
         kind = kind[kind["protocol"] == protocol]
     if kind.empty:
+        there = f"those there are under {', '.join(known)}; " if known else ""
         under = f" under protocol {protocol}" if protocol else ""
-        raise NothingToCompare(f"no finished cell of {task_type}{under}")
+        flag = f" --protocol {protocol.split('@')[0]}" if protocol else ""
+        command = f"gnz run --task-type {task_type} --suite quick{flag}"
+        raise NothingToCompare(f"no finished cell of {task_type}{under}; {there}train some with: {command}")
     chosen = metric or str(kind.groupby("metric")["task"].nunique().sort_values(kind="stable").index[-1])
     rows = _comparable(kind[kind["metric"] == chosen])
     if rows.empty:
