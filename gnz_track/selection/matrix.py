@@ -115,7 +115,7 @@ def matrix_from_table(
     if kind.empty:
         there = f"those there are under {', '.join(known)}; " if known else ""
         under = f" under protocol {protocol}" if protocol else ""
-        flag = f" --protocol {protocol.split('@')[0]}" if protocol else ""
+        flag = f" --protocol {protocol.split('@', maxsplit=1)[0]}" if protocol else ""
         command = f"gnz run --task-type {task_type} --suite quick{flag}"
         raise NothingToCompare(f"no finished cell of {task_type}{under}; {there}train some with: {command}")
     chosen = metric or str(kind.groupby("metric")["task"].nunique().sort_values(kind="stable").index[-1])

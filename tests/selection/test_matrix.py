@@ -101,7 +101,7 @@ def test_what_a_search_has_found_is_a_setting_as_any_other() -> None:
 
 
 def test_a_kind_of_problem_without_runs_is_told() -> None:
-    with pytest.raises(NothingToCompare, match="no finished cell of link_pred; train some with: gnz run --task-type li"):
+    with pytest.raises(NothingToCompare, match="no finished cell of link_pred; train some with: gnz run --task-type"):
         matrix_from_table(table(*ROWS), "link_pred")
     with pytest.raises(NothingToCompare, match="under protocol odd@1; those there are under graphnetz@1; train some"):
         matrix_from_table(table(*ROWS), "node_cls", protocol="odd@1")
