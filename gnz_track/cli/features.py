@@ -23,7 +23,7 @@ EXAMPLES = """
 
   gnz features network.graphml --set regular_graphlets --json > features.json
 """
-GRAPH_HELP = "A file (edge list, .csv, .npz, .graphml, .gml), or a task or dataset by name."
+GRAPH_HELP = "A file (edge list, .csv, .npz, .mtx, .graphml, .gml; also .gz), or a task or dataset by name."
 SET_HELP = "regular, graphlets, compact, tiny, regular_graphlets or task."
 
 
@@ -42,14 +42,18 @@ def features(
     mirror: Annotated[Path | None, typer.Option(help="Folder of raw files; default GNZ_MIRROR.")] = None,
 ) -> None:
     """Compute named features of a graph: directions are dropped, repeated edges count once."""
-    from gnz_track.cli.home import choose_home
-    from gnz_track.selection.features.feature_sets import FEATURE_SETS
-    from gnz_track.selection.graph_sources import open_graph
-
     if as_json and as_csv:
         raise BadValue("form of output", "--json --csv", "one of them")
-    # A slip in the name is told before anything is read.
+    # A slip in a name is told before anything is read, and before torch is imported, which takes seconds.
+    from gnz_track.selection.features.feature_sets import FEATURE_SETS
+    from gnz_track.selection.graph_names import check_graph_name
+
     FEATURE_SETS.get(name)
+    check_graph_name(graph)
+
+    from gnz_track.cli.home import choose_home
+    from gnz_track.selection.graph_sources import open_graph
+
     opened = open_graph(graph, home=choose_home(home), mirror=mirror)
     found = _compute(opened, name)
     if as_json:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-from xml.etree import ElementTree as ET
 
 import networkx as nx
 import numpy as np
@@ -19,16 +18,14 @@ from gnz_track.datasets.collation import collate
 from gnz_track.datasets.facts import describe
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.homes import data_home
-from gnz_track.datasets.own.own_graphs import from_networkx, read_tables
-from gnz_track.datasets.own.own_tables import open_table
 from gnz_track.datasets.preparation import prepare, prepare_dataset
-from gnz_track.datasets.readers.edge_lists import read_edge_list
-from gnz_track.datasets.readers.gml import read_gml
-from gnz_track.errors import BadValue, UnknownName
+from gnz_track.errors import BadValue
 from gnz_track.selection.features.contents import Contents
 from gnz_track.selection.features.feature_sets import Parts
 from gnz_track.selection.features.networks import make_network
-from gnz_track.types import Task, TaskType
+from gnz_track.selection.graph_files import read_graph_file, without_words
+from gnz_track.selection.graph_names import check_graph_name, find_graph_file
+from gnz_track.types import DatasetRow, Task, TaskType
 
 __all__ = ["OpenedGraph", "describe_frozen", "open_graph"]
 
@@ -44,37 +41,48 @@ class OpenedGraph:
 
 
 def open_graph(source: object, *, home: Path | None = None, mirror: str | Path | None = None) -> OpenedGraph:
-    """Return the graph behind a path, a name of the catalogue, a ``Data``, a list of them, or a networkx graph.
+    """Return the graph behind a path, a name of the catalogue, a PyG ``Data``, a networkx graph, or a list of these.
 
-    What is open already is returned as it is.
+    A ``Task`` or a ``DatasetRow`` is prepared as its name would be, and what is open already is returned as it is.
 
     Files are edge lists (two numbers a line, or a table with columns ``source`` and ``target``), ``.npz`` (an array
-    ``edge_index``, or what ``scipy.sparse.save_npz`` writes), GraphML and GML.
+    ``edge_index``, or what ``scipy.sparse.save_npz`` writes), Matrix Market, GraphML and GML; each may be packed
+    (``.gz``).
     """
     if isinstance(source, OpenedGraph):
         return source
-    if isinstance(source, str | Path):
-        return _open_named(str(source), home=home or data_home(), mirror=mirror)
-    if isinstance(source, nx.Graph):
-        return _open_graphs("graph", [_without_words(source)])
-    listed = [source] if isinstance(source, Data) else list(source) if isinstance(source, Sequence) else []
-    if not listed or any(not isinstance(graph, Data) for graph in listed):
-        raise BadValue("the graph", type(source).__name__, "a path, a name, a Data, a list of Data, a networkx graph")
-    return _open_graphs("graph", listed)
+    if isinstance(source, str | os.PathLike):
+        return _open_named(os.fspath(source), home=home or data_home(), mirror=mirror)
+    if isinstance(source, Task):
+        return describe_frozen(source.name, prepare(source, seed=0, home=home or data_home(), mirror=mirror), source)
+    if isinstance(source, DatasetRow):
+        row = prepare_dataset(source, seed=0, home=home or data_home(), mirror=mirror)
+        return describe_frozen(source.name, row, None)
+    if isinstance(source, Data | nx.Graph) or not isinstance(source, Iterable):
+        return _open_graphs("graph", [_data_of(source, "the graph")])
+    return _open_graphs("graph", [_data_of(one, f"graph {place} of the list") for place, one in enumerate(source)])
+
+
+def _data_of(graph: object, where: str) -> Data:
+    if isinstance(graph, nx.Graph):
+        return without_words(graph)
+    if not isinstance(graph, Data):
+        allowed = "a path, a name, a Task, a Data, a networkx graph, or a list of the last two"
+        raise BadValue(where, type(graph).__name__, allowed)
+    if graph.edge_index is None:
+        raise BadValue(f"edge_index of {where}", None, "a tensor [2, n_edges], which may be empty")
+    return graph
 
 
 def _open_named(name: str, *, home: Path, mirror: str | Path | None) -> OpenedGraph:
-    path = Path(name).expanduser()
-    if path.is_file():
-        return _open_graphs(path.name, [_read(path)])
+    check_graph_name(name)
+    path = find_graph_file(name)
+    if path is not None:
+        return _open_graphs(path.name, [read_graph_file(path)])
     if name in TASKS:
         task = TASKS.get(name)
         return describe_frozen(name, prepare(task, seed=0, home=home, mirror=mirror), task)
-    if name in DATASETS:
-        return describe_frozen(name, prepare_dataset(DATASETS.get(name), seed=0, home=home, mirror=mirror), None)
-    if "/" in name or path.suffix:
-        raise BadValue("the graph", name, f"a file that exists, ending in {', '.join(_READERS)}, or a name")
-    raise UnknownName("graph", name, [*TASKS.names(), *DATASETS.names()], command="gnz tasks")
+    return describe_frozen(name, prepare_dataset(DATASETS.get(name), seed=0, home=home, mirror=mirror), None)
 
 
 def describe_frozen(name: str, dataset: FrozenDataset, task: Task | None) -> OpenedGraph:
@@ -119,79 +127,3 @@ def _first_labels(y: torch.Tensor) -> NDArray[np.float64]:
     if not y.is_floating_point():
         labels[labels < 0] = np.nan
     return labels
-
-
-def _read(path: Path) -> Data:
-    suffix = path.suffix.lower()
-    if suffix not in _READERS:
-        raise BadValue("the graph", str(path), f"a file that ends in {', '.join(_READERS)}, or a name")
-    try:
-        return _READERS[suffix](path)
-    except (ValueError, OSError, KeyError) as error:
-        raise BadValue("the graph", str(path), f"a file that reads ({error})") from error
-
-
-def _read_npz(path: Path) -> Data:
-    with np.load(path, allow_pickle=False) as arrays:
-        if "edge_index" in arrays:
-            edges = np.asarray(arrays["edge_index"], dtype=np.int64)
-            if edges.ndim != 2 or 2 not in edges.shape:
-                raise BadValue(f"edge_index of {path.name}", edges.shape, "shape (2, n)")
-            edges = edges if edges.shape[0] == 2 else edges.T
-            n_nodes = int(arrays["num_nodes"]) if "num_nodes" in arrays else int(edges.max(initial=0)) + 1
-            return Data(edge_index=torch.from_numpy(edges.copy()), num_nodes=n_nodes)
-        if {"indptr", "indices", "shape"} <= set(arrays.files):
-            rows = np.repeat(np.arange(len(arrays["indptr"]) - 1), np.diff(arrays["indptr"]))
-            edges = np.stack([rows, arrays["indices"]]).astype(np.int64)
-            return Data(edge_index=torch.from_numpy(edges), num_nodes=int(max(arrays["shape"])))
-        found = ", ".join(arrays.files)
-    raise BadValue(f"arrays of {path.name}", found, "edge_index (and num_nodes), or a matrix of scipy.sparse.save_npz")
-
-
-def _read_table(path: Path) -> Data:
-    frame = open_table(path, "edges").frame
-    # Network repositories write the line of names as a comment, with spaces: "# source, target".
-    names = {name: str(name).lstrip("#").strip() for name in frame}
-    is_bare = all(name == bare for name, bare in names.items())
-    frame = frame if is_bare else frame.rename(columns=names)
-    # Words say nothing to features of a graph, and are no reason to refuse it.
-    words = [name for name in frame if name not in {"source", "target"} and frame[name].dtype.kind not in "biuf"]
-    found: Any = read_tables(path if is_bare else frame, ignore=words)
-    if isinstance(found, Data):
-        return found
-    raise BadValue("the graph", str(path), "a table of one graph; a collection is a list of Data")
-
-
-def _read_list(path: Path) -> Data:
-    return read_edge_list(path.parent, file=path.name)
-
-
-def _read_gml(path: Path) -> Data:
-    return read_gml(path.parent, file=path.name)
-
-
-def _read_graphml(path: Path) -> Data:
-    try:
-        graph = nx.read_graphml(path)
-    except (nx.NetworkXException, ET.ParseError, KeyError) as error:
-        raise BadValue("the graph", str(path), f"a file that reads ({type(error).__name__}: {error})") from error
-    return _without_words(graph)
-
-
-def _without_words(graph: nx.Graph) -> Data:
-    """Return a networkx graph without attributes that are no numbers: they say nothing to features."""
-    bare = graph.copy()
-    described = [*bare.nodes(data=True), *(edge[1:] for edge in bare.edges(data=True))]
-    for _, attributes in described:
-        for name in [name for name, value in attributes.items() if not isinstance(value, int | float)]:
-            del attributes[name]
-    return from_networkx(bare)
-
-
-_READERS: dict[str, Callable[[Path], Data]] = {
-    **dict.fromkeys((".txt", ".edges", ".edgelist"), _read_list),
-    **dict.fromkeys((".csv", ".tsv", ".parquet"), _read_table),
-    ".npz": _read_npz,
-    ".gml": _read_gml,
-    **dict.fromkeys((".graphml", ".xml"), _read_graphml),
-}

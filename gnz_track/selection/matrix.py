@@ -172,11 +172,15 @@ def comparable_rows(
     """
     task_type = TaskType(task_type)
     kind = table[(table["task_type"] == task_type) & (table["status"] == "finished") & table["score"].notna()]
+    known = sorted(set(kind["protocol"]))
     if protocol:
         kind = kind[kind["protocol"] == protocol]
     if kind.empty:
+        there = f"those there are under {', '.join(known)}; " if known else ""
         under = f" under protocol {protocol}" if protocol else ""
-        raise NothingToCompare(f"no finished cell of {task_type}{under}")
+        flag = f" --protocol {protocol.split('@', maxsplit=1)[0]}" if protocol else ""
+        command = f"gnz run --task-type {task_type} --suite quick{flag}"
+        raise NothingToCompare(f"no finished cell of {task_type}{under}; {there}train some with: {command}")
     chosen = metric or str(kind.groupby("metric")["task"].nunique().sort_values(kind="stable").index[-1])
     of_metric = kind[kind["metric"] == chosen]
     if of_metric.empty:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -61,3 +63,17 @@ def test_name_that_is_no_graph_is_one_line(gnz: Gnz) -> None:
     answer = gnz("features", "coraa")
     assert answer.code == 2
     assert "did you mean 'cora'" in answer.err
+
+
+@pytest.mark.parametrize("arguments", [("nosuch",), ("edges.xyz",), ("cora", "--set", "compat")])
+def test_a_refusal_does_not_wait_for_torch(arguments: tuple[str, ...]) -> None:
+    code = """
+import sys
+from gnz_track.cli import main
+try:
+    main()
+finally:
+    print(sorted({"torch", "networkx", "pandas", "sklearn"} & set(sys.modules)))
+"""
+    answer = subprocess.run([sys.executable, "-c", code, "features", *arguments], capture_output=True, check=False)
+    assert (answer.returncode, answer.stdout.strip()) == (2, b"[]"), answer.stderr

@@ -12,6 +12,7 @@ import torch
 from scipy import sparse
 from torch_geometric.data import Data
 
+from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.selection.features.feature_sets import FEATURE_SETS, features_of_network
 from gnz_track.selection.graph_sources import OpenedGraph, open_graph
@@ -86,12 +87,73 @@ def test_what_is_no_graph_is_told(tmp_path: Path) -> None:
         open_graph("coraa", home=tmp_path)
     with pytest.raises(BadValue, match=r"a file that exists, ending in \.txt"):
         open_graph(str(tmp_path / "none.txt"))
-    with pytest.raises(BadValue, match="a path, a name, a Data"):
+    with pytest.raises(BadValue, match="a path, a name, a Task, a Data"):
         open_graph(3)
     broken = tmp_path / "broken.txt"
     broken.write_text("a b\n", encoding="utf-8")
-    with pytest.raises(BadValue, match="a file that reads"):
+    with pytest.raises(BadValue, match=r"line 1 of broken\.txt is 'a b'; allowed: two whole numbers"):
         open_graph(broken)
     np.savez(tmp_path / "odd.npz", weights=np.ones(3))
     with pytest.raises(BadValue, match=r"arrays of odd.npz is 'weights'"):
         open_graph(tmp_path / "odd.npz")
+
+
+def test_graphs_of_networkx_are_a_collection_as_others_are() -> None:
+    path, whole = nx.path_graph(3), nx.complete_graph(4)
+    both = [Data(edge_index=torch.tensor([*graph.edges]).T, num_nodes=len(graph)) for graph in (path, whole)]
+    expected = open_graph(both)
+    for source in ([path, whole], (path, both[1]), (graph for graph in (path, whole))):
+        opened = open_graph(source)
+        assert opened.parts.contents.node_ptr.tolist() == [0, 3, 7]
+        assert compact(opened) == pytest.approx(compact(expected))
+
+
+def test_a_task_and_a_row_are_what_their_names_are(tmp_path: Path) -> None:
+    by_name = open_graph("planted_partition", home=tmp_path)
+    by_task = open_graph(TASKS.get("planted_partition"), home=tmp_path)
+    by_row = open_graph(DATASETS.get("planted_partition"), home=tmp_path)
+    assert (by_task.name, by_task.task, by_row.task) == (by_name.name, by_name.task, None)
+    for opened in (by_task, by_row):
+        assert compact(opened) == pytest.approx(compact(by_name))
+
+
+def test_edges_that_repeat_with_weights_count_once() -> None:
+    graph = nx.MultiGraph([("a", "b", {"weight": 1.0}), ("a", "b", {"weight": 2.0}), ("b", "c", {"weight": 3.0})])
+    for given in (graph, nx.MultiDiGraph(graph)):
+        parts = open_graph(given).parts
+        assert (parts.network.n_nodes, parts.network.n_edges) == (3, 2)
+        assert parts.contents.n_edge_attributes == 1
+
+
+def test_attributes_that_tables_give_a_meaning_say_nothing() -> None:
+    graph = nx.path_graph(3)
+    nx.set_node_attributes(graph, {0: 0, 1: 1, 2: 1}, "graph")
+    nx.set_node_attributes(graph, 7, "split")
+    nx.set_edge_attributes(graph, 1, "graph")
+    assert open_graph(graph).parts.network.n_edges == 2
+
+
+def test_a_graph_without_edges_has_features() -> None:
+    graph = nx.empty_graph(5)
+    opened = open_graph(graph)
+    for name in FEATURE_SETS:
+        assert np.isfinite(FEATURE_SETS.get(name).compute(opened.parts)).all(), name
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (nx.Graph(), "number of nodes of the graph is 0"),
+        ([], "the number of graphs is 0"),
+        (["edges.txt"], "graph 0 of the list is 'str'"),
+        (None, "the graph is 'NoneType'"),
+        (Data(x=torch.ones(3, 2)), "edge_index of the graph is None"),
+        ([Data(x=torch.ones(3, 2))], "edge_index of graph 0 of the list is None"),
+        (Data(edge_index=torch.tensor([[0], [10**12]])), "number of nodes is 1000000000001; allowed: at most"),
+        (Data(edge_index=torch.tensor([[0], [1]]), num_nodes=10**12), "number of nodes is 1000000000000"),
+        (Data(edge_index=torch.tensor([[0], [-1]]), num_nodes=3), r"edge_index is \[0, -1\]"),
+    ],
+)
+def test_an_object_that_is_no_graph_is_told(source: object, words: str) -> None:
+    with pytest.raises(BadValue, match=words):
+        open_graph(source)

@@ -128,8 +128,10 @@ def test_what_a_search_has_found_is_a_setting_as_any_other() -> None:
 
 
 def test_a_kind_of_problem_without_runs_is_told() -> None:
-    with pytest.raises(NothingToCompare, match="no finished cell of link_pred"):
+    with pytest.raises(NothingToCompare, match="no finished cell of link_pred; train some with: gnz run --task-type"):
         matrix_from_table(table(*ROWS), "link_pred")
+    with pytest.raises(NothingToCompare, match="under protocol odd@1; those there are under graphnetz@1; train some"):
+        matrix_from_table(table(*ROWS), "node_cls", protocol="odd@1")
 
 
 def test_rows_can_be_left_out_and_joined_again() -> None:
@@ -182,9 +184,9 @@ def test_files_that_are_no_matrix_are_told(tmp_path: Path) -> None:
     (tmp_path / "odd.npz").write_bytes(b"nothing")
     for name, words in (
         ("odd.csv", "first column of odd.csv is 'task'"),
-        ("words.csv", "a file that reads"),
+        ("words.csv", "the score of 'GCN' of graph 'a' in line 2 of words.csv is 'good'"),
         ("twice.csv", "each graph once"),
-        ("odd.npz", "a file that reads"),
+        ("odd.npz", "a whole .npz archive"),
         ("none.csv", "a file that exists"),
     ):
         with pytest.raises(BadValue, match=words):

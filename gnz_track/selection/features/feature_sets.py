@@ -59,7 +59,10 @@ class Parts:
 
     @cached_property
     def density(self) -> float:
-        """Entries of the symmetric matrix, self-loops included, over ``n (n - 1)``; 0 for one node."""
+        """Entries of the symmetric matrix, self-loops included, over ``n (n - 1)``; 0 for one node.
+
+        So it is published, and so it goes up to ``n / (n - 1)`` where all nodes have a loop.
+        """
         n = self.network.n_nodes
         return (2 * self.network.n_edges + self.network.n_loops) / (n * (n - 1)) if n > 1 else 0.0
 
@@ -96,6 +99,9 @@ FEATURE_SETS = Registry[FeatureSet]("feature set", command="gnz features --help"
 
 def features_of(edge_index: ArrayLike, n_nodes: int | None = None, *, name: str = "regular") -> dict[str, float]:
     """Return the features of a graph by name; directions are dropped and repeated edges count once.
+
+    A self-loop counts as one neighbour and one edge in degrees, wedges, ``n_edges`` and ``density`` of the published
+    sets, and nowhere else; the set ``task`` leaves loops out.
 
     >>> round(features_of([[0, 1, 2], [1, 2, 0]], name="compact")["global_clustering"], 3)
     1.0

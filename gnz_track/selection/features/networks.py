@@ -16,9 +16,11 @@ from scipy import sparse
 
 from gnz_track.errors import BadValue
 
-__all__ = ["Network", "make_network"]
+__all__ = ["MOST_NODES", "Network", "check_arcs", "make_network"]
 
 Whole = NDArray[np.int64]
+# Beyond it, arrays of numbers per node alone take gigabytes; so large a number is mostly an id and counts nothing.
+MOST_NODES = 100_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,13 +96,7 @@ def make_network(edge_index: ArrayLike, n_nodes: int | None = None) -> Network:
     >>> make_network([[0, 1, 1, 2], [1, 0, 2, 2]], 4).degrees.tolist()
     [0, 1, 1, 2]
     """
-    ends = np.asarray(edge_index, dtype=np.int64).reshape(2, -1)
-    most = int(ends.max(initial=-1)) + 1
-    n = most if n_nodes is None else int(n_nodes)
-    if most > n or ends.min(initial=0) < 0:
-        raise BadValue("a node of an edge", most - 1 if most > n else int(ends.min()), f"numbers from 0 to {n - 1}")
-    if n < 1:
-        raise BadValue("number of nodes", n, "at least 1")
+    ends, n = check_arcs(edge_index, n_nodes)
     is_loop = ends[0] == ends[1]
     has_loop = np.zeros(n, dtype=bool)
     has_loop[ends[0, is_loop]] = True
@@ -114,3 +110,25 @@ def make_network(edge_index: ArrayLike, n_nodes: int | None = None) -> Network:
     rows, columns = np.divmod(np.sort(np.concatenate([low * n + high, high * n + low])), n)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.int64)
     return Network(indptr, columns, has_loop[original], original)
+
+
+def check_arcs(edge_index: ArrayLike, n_nodes: int | None = None, *, where: str = "edge_index") -> tuple[Whole, int]:
+    """Return arcs ``[2, n]`` as whole numbers, and how many nodes there are: one more than the largest, or as given."""
+    given = np.asarray(edge_index)
+    given = given.reshape(2, -1) if not given.size else given
+    if given.ndim != 2 or given.shape[0] != 2:
+        raise BadValue(f"shape of {where}", given.shape, "(2, edges), sources above targets")
+    if given.dtype.kind not in "iuf":
+        raise BadValue(f"type of {where}", str(given.dtype), "whole numbers")
+    if given.dtype.kind == "f" and (odd := given[~(np.isfinite(given) & (given == np.round(given)))]).size:
+        raise BadValue(f"a number in {where}", float(odd[0]), "whole numbers of nodes")
+    most, least = (int(given.max()), int(given.min())) if given.size else (-1, 0)
+    n = most + 1 if n_nodes is None else int(n_nodes)
+    if n < 1:
+        raise BadValue("number of nodes", n, "at least 1")
+    if n > MOST_NODES:
+        remedy = "number the nodes without gaps, as numpy.unique(edge_index, return_inverse=True) does"
+        raise BadValue("number of nodes", n, f"at most {MOST_NODES:,}; {remedy}")
+    if most >= n or least < 0:
+        raise BadValue(f"a node in {where}", most if most >= n else least, f"numbers from 0 to {n - 1}")
+    return given.astype(np.int64), n

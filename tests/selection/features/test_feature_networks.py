@@ -58,7 +58,30 @@ def test_page_ranks_are_those_of_networkx_with_damping_of_seven_tenths() -> None
 
 
 def test_a_node_that_is_not_there_is_refused() -> None:
-    with pytest.raises(BadValue, match=r"a node of an edge is 5; allowed: numbers from 0 to 3"):
+    with pytest.raises(BadValue, match=r"a node in edge_index is 5; allowed: numbers from 0 to 3"):
         make_network([[0], [5]], 4)
+    with pytest.raises(BadValue, match=r"a node in edge_index is -1; allowed: numbers from 0 to 3"):
+        make_network([[0], [-1]], 4)
     with pytest.raises(BadValue, match="number of nodes is 0"):
         make_network(np.zeros((2, 0)))
+
+
+@pytest.mark.parametrize(
+    ("edges", "words"),
+    [
+        ([[0, 1], [1, 2], [2, 0]], r"shape of edge_index is \(3, 2\); allowed: \(2, edges\), sources above targets"),
+        ([0, 1, 1, 2], r"shape of edge_index is \(4,\)"),
+        ([[0.5], [1.0]], "a number in edge_index is 0.5; allowed: whole numbers"),
+        ([[0.0], [np.nan]], "a number in edge_index is nan"),
+        ([[0], [10**12]], "number of nodes is 1000000000001; allowed: at most 100,000,000"),
+        ([["a"], ["b"]], "type of edge_index is '<U1'"),
+    ],
+)
+def test_arcs_that_cannot_be_meant_are_refused_and_not_rounded_or_reordered(edges: list[object], words: str) -> None:
+    with pytest.raises(BadValue, match=words):
+        make_network(edges)
+
+
+def test_arcs_may_be_whole_floats_or_none() -> None:
+    assert make_network([[0.0, 1.0], [1.0, 2.0]]).degrees.tolist() == [1, 1, 2]
+    assert make_network([], 3).degrees.tolist() == [0, 0, 0]

@@ -9,6 +9,8 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gnz_track.errors import UnknownName
 from gnz_track.selection.features.contents import Contents
@@ -39,6 +41,61 @@ def read_airports(mirror: Path) -> Network:
 def test_airports_of_brazil_are_as_published(name: str, mirror: Path, published: dict[str, Any]) -> None:
     expected = np.array(published["graphs"]["Airports-Brazil"][name], dtype=np.float64)
     assert features_of_network(read_airports(mirror), name) == pytest.approx(expected, rel=1e-5, abs=1e-12)
+
+
+@pytest.mark.mirror
+@pytest.mark.parametrize(
+    ("file", "graph", "n_loops"),
+    [
+        ("WebKB/cornell/raw/out1_graph_edges.txt", "WebKB-Cornell", 3),
+        ("WikipediaNetwork/chameleon/geom_gcn/raw/out1_graph_edges.txt", "WikipediaNetwork-Chameleon", 50),
+    ],
+)
+def test_graphs_with_loops_are_as_published(file: str, graph: str, n_loops: int, mirror: Path) -> None:
+    scores = mirror / "glemos" / "glemos_node_class.npz"
+    for needed in (scores, mirror / file):
+        if not needed.is_file():
+            pytest.skip(f"no published feature vectors: {needed} is not a file")
+    network = make_network(np.loadtxt(mirror / file, dtype=np.int64, skiprows=1).T)
+    assert network.n_loops == n_loops
+    with np.load(scores) as published:
+        row = published["graph_names"].tolist().index(graph)
+        for name in ("regular", "tiny"):
+            expected = published[f"M_{name}"][row]
+            assert features_of_network(network, name) == pytest.approx(expected, rel=1e-5, abs=1e-6)
+
+
+WITH_LOOPS = ("density", "density_A2", "n_edges", "n_nodes_non_isolated", "global_clustering")
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)).filter(lambda pair: pair[0] != pair[1]), max_size=20),
+    st.sets(st.integers(0, 8), min_size=1),
+)
+def test_a_loop_is_a_neighbour_and_an_edge_of_what_is_published_and_nothing_else(
+    pairs: list[tuple[int, int]], loops: set[int]
+) -> None:
+    bare = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    more = np.concatenate([bare, np.tile(sorted(loops), (2, 1))], axis=1)
+    m = len({tuple(sorted(pair)) for pair in pairs})
+    for name in FEATURE_SETS:
+        before, after = features_of(bare, 9, name=name), features_of(more, 9, name=name)
+        for feature, value in before.items():
+            if not (feature in WITH_LOOPS or feature.startswith("wedges.") or "degree" in feature) or name == "task":
+                assert after[feature] == pytest.approx(value, rel=1e-9, abs=1e-12), (name, feature)
+        if "density" in after:
+            assert after["density"] == pytest.approx((2 * m + len(loops)) / (9 * 8))
+        if "n_edges" in after:
+            assert after["n_edges"] == m + len(loops)
+        if name == "task":
+            assert after["graph_density"] <= 1
+
+
+def test_loops_everywhere_bring_the_density_beyond_one() -> None:
+    whole = np.argwhere(np.ones((4, 4))).T
+    assert features_of(whole, name="tiny")["density"] == pytest.approx(16 / 12)
+    assert features_of(whole, name="task")["graph_density"] == 1
 
 
 @pytest.mark.mirror

@@ -1,0 +1,221 @@
+"""Files of graphs from anywhere: edge lists, tables, arrays, matrices, GraphML, GML; packed by gzip or not.
+
+Whatever is in a file, the answer is a graph or a sentence that says what is wrong with it, and where.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import shutil
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from scipy import io, sparse
+from torch_geometric.data import Data
+
+from gnz_track.datasets.own.own_graphs import from_networkx, read_tables
+from gnz_track.datasets.own.own_tables import open_table
+from gnz_track.datasets.readers.edge_arrays import both_ways, renumber
+from gnz_track.datasets.readers.gml import read_gml
+from gnz_track.errors import BadValue
+from gnz_track.selection.archives import open_archive
+from gnz_track.selection.features.networks import check_arcs
+from gnz_track.selection.graph_names import PACKED, form_of
+
+__all__ = ["READERS", "read_graph_file", "without_words"]
+
+_BROKEN = (
+    *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError, RecursionError),
+    *(OSError, EOFError, zlib.error, nx.NetworkXException, ET.ParseError),
+)
+_WHOLE = re.compile(r"[+-]?\d{1,19}")
+# What tables of edges mean by these columns says nothing to features.
+_TAKEN = frozenset({"graph", "split"})
+
+
+def read_graph_file(path: Path) -> Data:
+    """Return the graph of a file, whose name ends in one of :data:`READERS`, and in ``.gz`` where it is packed."""
+    if not path.stat().st_size:
+        raise BadValue("the graph", str(path), "a file with a graph in it; this one is empty")
+    try:
+        if path.suffix.lower() != PACKED:
+            return READERS[form_of(path)](path)
+        with tempfile.TemporaryDirectory() as folder:
+            inner = Path(folder) / path.with_suffix("").name
+            with gzip.open(path) as packed, inner.open("wb") as file:
+                shutil.copyfileobj(packed, file)
+            return READERS[form_of(path)](inner)
+    except _BROKEN as error:
+        raise BadValue("the graph", str(path), f"a file that reads ({type(error).__name__}: {error})") from error
+
+
+def without_words(graph: nx.Graph) -> Data:
+    """Return a networkx graph, each edge once, without attributes that are no numbers: they say nothing to features."""
+    if not graph:
+        raise BadValue("number of nodes of the graph", 0, "at least 1")
+    bare = nx.DiGraph(graph) if graph.is_directed() else nx.Graph(graph)
+    described = [*bare.nodes(data=True), *(edge[1:] for edge in bare.edges(data=True))]
+    for _, attributes in described:
+        for name in [
+            name for name, value in attributes.items() if name in _TAKEN or not isinstance(value, int | float)
+        ]:
+            del attributes[name]
+    return from_networkx(bare)
+
+
+def _read_list(path: Path) -> Data:
+    """Read two whole numbers a line, apart by spaces or commas; ids may have gaps, further columns are left out."""
+    separator = _separator(path)
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as lines:
+            ids = np.loadtxt(lines, dtype=np.int64, comments=["#", "%"], delimiter=separator, usecols=(0, 1), ndmin=2)
+    except ValueError as error:
+        raise _odd_line(path, separator) from error
+    numbers, n_nodes = renumber(ids)
+    return Data(edge_index=both_ways(torch.from_numpy(numbers.T.copy()), n_nodes), num_nodes=n_nodes)
+
+
+def _lines_of(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a list that say something, with their numbers."""
+    with path.open(encoding="utf-8-sig", errors="replace") as lines:
+        for number, line in enumerate(lines, 1):
+            said = re.split("[#%]", line, maxsplit=1)[0].strip()
+            if said:
+                yield number, said
+
+
+def _separator(path: Path) -> str | None:
+    """Return what stands between the numbers of the first line, None for spaces."""
+    for _, line in _lines_of(path):
+        return next((mark for mark in ",;" if mark in line), None)
+    raise BadValue("the graph", str(path), "a file with at least one edge, two numbers a line; this one has none")
+
+
+def _is_edge(line: str, separator: str | None) -> bool:
+    cells = [cell.strip() for cell in line.split(separator)]
+    return len(cells) > 1 and all(_WHOLE.fullmatch(cell) and abs(int(cell)) < 2**63 for cell in cells[:2])
+
+
+def _odd_line(path: Path, separator: str | None) -> BadValue:
+    """Say which line of a list is no edge, and what to do."""
+    allowed = (
+        "two whole numbers, apart by spaces or commas. Put # before a line of names; where ids are words, "
+        "save a .csv whose first line is source,target"
+    )
+    for number, line in _lines_of(path):
+        if not _is_edge(line, separator):
+            return BadValue(f"line {number} of {path.name}", line[:60], allowed)
+    return BadValue("the graph", str(path), f"in every line {allowed}")
+
+
+def _read_table(path: Path) -> Data:
+    frame = open_table(path, "edges").frame
+    # Network repositories write the line of names as a comment, with spaces: "# source, target"; others, in capitals.
+    names = {name: str(name).lstrip("#").strip() for name in frame}
+    known = set(names.values())
+    for name, bare in names.items():
+        if bare.lower() in {"source", "target"} - known:
+            names[name] = bare.lower()
+    columns = list(names.values())
+    if not {"source", "target"} <= set(columns) or len(set(columns)) < len(columns):
+        allowed = (
+            "source and target, each once, and any others; the first line of the file names them. "
+            "Where it names nothing, a list of pairs of numbers is read from a .txt"
+        )
+        raise BadValue(f"columns of {path.name}", ", ".join(columns), allowed)
+    if "graph" in columns or not len(frame):
+        allowed = "at least one edge, and no column 'graph': a collection is a list of Data"
+        raise BadValue(f"the table of {path.name}", f"{len(frame)} edges with {', '.join(columns)}", allowed)
+    renamed = frame.rename(columns=names).drop(columns="split", errors="ignore")
+    is_repeated = _repeats(renamed)
+    is_bare = list(renamed) == list(frame) and not is_repeated.any()
+    # Words say nothing to features of a graph, and are no reason to refuse it.
+    words = [name for name in renamed if name not in {"source", "target"} and renamed[name].dtype.kind not in "biuf"]
+    found: Data = read_tables(path if is_bare else renamed[~is_repeated], ignore=words)
+    return found
+
+
+def _repeats(edges: pd.DataFrame) -> NDArray[np.bool_]:
+    """Tell for each row whether an earlier one is the same edge, either way."""
+    ends = edges[["source", "target"]]
+    if ends.isna().any(axis=None):
+        return np.zeros(len(edges), dtype=bool)
+    return np.asarray(pd.DataFrame(np.sort(ends.astype(str).to_numpy(), axis=1)).duplicated())
+
+
+def _read_npz(path: Path) -> Data:
+    with open_archive("the graph", path) as arrays:
+        found = set(arrays.files)
+        if "edge_index" in found:
+            return _edges_of(arrays["edge_index"], arrays["num_nodes"] if "num_nodes" in found else None, path.name)
+        if {"format", "shape"} <= found:
+            return _matrix_of(sparse.load_npz(path), path.name)
+        if {"indptr", "indices", "shape"} <= found:
+            parts = (np.ones(len(arrays["indices"])), arrays["indices"], arrays["indptr"])
+            return _matrix_of(sparse.csr_matrix(parts, shape=tuple(arrays["shape"])), path.name)
+        listed = ", ".join(sorted(found))
+    raise BadValue(f"arrays of {path.name}", listed, "edge_index (and num_nodes), or a matrix of scipy.sparse.save_npz")
+
+
+def _edges_of(edges: NDArray[Any], num_nodes: NDArray[Any] | None, file: str) -> Data:
+    if edges.ndim == 2 and edges.shape[0] != 2 and edges.shape[1] == 2:
+        edges = edges.T
+    n_nodes = None
+    if num_nodes is not None:
+        if num_nodes.size != 1 or num_nodes.dtype.kind not in "iu" or num_nodes.min() < 1:
+            raise BadValue(f"num_nodes of {file}", num_nodes.tolist(), "one whole number, at least 1")
+        n_nodes = int(num_nodes.item())
+    checked, n_nodes = check_arcs(edges, n_nodes, where=f"edge_index of {file}")
+    return Data(edge_index=torch.from_numpy(checked.copy()), num_nodes=n_nodes)
+
+
+def _matrix_of(matrix: Any, file: str) -> Data:
+    """Return the graph of an adjacency matrix ``[n, n]``; what it stores are edges."""
+    _check_square(matrix.shape, file)
+    if sparse.issparse(matrix) and matrix.format in {"csr", "csc", "bsr"}:
+        matrix.check_format(full_check=True)
+    entries = sparse.coo_array(matrix)
+    return _edges_of(np.stack([entries.coords[0], entries.coords[1]]), np.array(matrix.shape[0]), file)
+
+
+def _check_square(shape: tuple[int, ...], file: str) -> None:
+    if len(shape) != 2 or shape[0] != shape[1]:
+        allowed = "as many rows as columns: the matrix says which nodes are neighbours"
+        raise BadValue(f"shape of the matrix in {file}", shape, allowed)
+
+
+def _read_mtx(path: Path) -> Data:
+    n_rows, n_columns, n_entries, *_ = io.mminfo(path)
+    # An entry takes two characters at least; what claims to have more is cut off, and room is not made for it.
+    if n_entries > path.stat().st_size:
+        raise BadValue(f"entries of {path.name}", n_entries, "a whole file: this one is too short for so many")
+    _check_square((n_rows, n_columns), path.name)
+    return _matrix_of(io.mmread(path), path.name)
+
+
+def _read_gml(path: Path) -> Data:
+    return read_gml(path.parent, file=path.name)
+
+
+def _read_graphml(path: Path) -> Data:
+    return without_words(nx.read_graphml(path))
+
+
+READERS: dict[str, Callable[[Path], Data]] = {
+    **dict.fromkeys((".txt", ".edges", ".edgelist"), _read_list),
+    **dict.fromkeys((".csv", ".tsv", ".parquet"), _read_table),
+    ".npz": _read_npz,
+    ".mtx": _read_mtx,
+    ".gml": _read_gml,
+    **dict.fromkeys((".graphml", ".xml"), _read_graphml),
+}
