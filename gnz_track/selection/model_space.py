@@ -13,8 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gnz_track.errors import UnknownName
+from gnz_track.datasets.catalogue import TASKS
+from gnz_track.errors import BadValue, NothingToRun, UnknownName
 from gnz_track.models.catalogue import MODELS
+from gnz_track.near_names import near_matches
 from gnz_track.records import freeze_mappings
 from gnz_track.runs.plan import Place, Plan, make_plan
 from gnz_track.selection.matrix import Setting
@@ -25,6 +27,7 @@ from gnz_track.types import Cell, Task, TaskType
 __all__ = ["FAMILIES", "Family", "PublishedSetting", "list_published_settings", "plan_published_settings"]
 
 PROTOCOL = "glemos"
+_LISTING = "list_published_settings() in Python"
 _NODES, _LINKS = TaskType.node_cls, TaskType.link_pred
 _BOTH = (_NODES, _LINKS)
 
@@ -67,30 +70,63 @@ def list_published_settings(task_type: TaskType | str | None = None) -> list[Pub
     >>> len(list_published_settings()), len(list_published_settings("node_cls"))
     (366, 327)
     """
+    kind = None if task_type is None else _task_type(task_type)
     found = [setting for family in FAMILIES for setting in _settings_of(family)]
-    return [one for one in found if task_type is None or TaskType(task_type) in one.task_types]
+    return [one for one in found if kind is None or kind in one.task_types]
 
 
 def plan_published_settings(
-    names: Sequence[str],
-    task: Task,
+    names: str | PublishedSetting | Sequence[str | PublishedSetting],
+    task: Task | str,
     *,
     seeds: Sequence[int],
     epochs: int | None = None,
     device: str = "auto",
     place: Place | None = None,
 ) -> Plan:
-    """Return the cells that train published settings on a task, under the protocol of the publication."""
-    known = {one.name: one for one in list_published_settings(task.task_type)}
+    """Return the cells that train published settings on a task, under the protocol of the publication.
+
+    Settings and the task are given by name or as they are; a setting that is named twice is trained once.
+    """
+    posed = TASKS.get(task) if isinstance(task, str) else task
+    protocol = PROTOCOLS.get(PROTOCOL)
     plans = []
-    for name in names:
-        if name not in known:
-            raise UnknownName("published setting", name, list(known))
-        setting = known[name].setting
-        model, protocol = MODELS.get(setting.model), PROTOCOLS.get(PROTOCOL)
-        plan = make_plan([task], [model], seeds=seeds, protocol=protocol, epochs=epochs, device=device, place=place)
+    for setting in _choose(names, posed):
+        model = MODELS.get(setting.model)
+        plan = make_plan([posed], [model], seeds=seeds, protocol=protocol, epochs=epochs, device=device, place=place)
         plans += [replace(cell, hyperparameters=_join(cell, setting)) for cell in plan.cells]
     return Plan(cells=tuple(plans), skipped=())
+
+
+def _choose(names: str | PublishedSetting | Sequence[str | PublishedSetting], task: Task) -> list[Setting]:
+    """Return the settings of these names, each once and in order; one that does not serve the task is an error."""
+    listed = [names] if isinstance(names, str | PublishedSetting) else list(names)
+    if not listed:
+        raise NothingToRun(["no published setting was chosen"])
+    known = {one.name: one for one in list_published_settings()}
+    chosen = dict.fromkeys(one.name if isinstance(one, PublishedSetting) else one for one in listed)
+    for name in chosen:
+        if name not in known:
+            raise _unknown(name, list(known))
+        if task.task_type not in known[name].task_types:
+            kinds = " and ".join(known[name].task_types)
+            raise BadValue(f"task for {name}", f"{task.name} ({task.task_type})", f"a task of the kind {kinds}")
+    return [known[name].setting for name in chosen]
+
+
+def _unknown(name: object, known: list[str]) -> UnknownName:
+    """Say which settings are near, those of a method that is named, or else which methods there are."""
+    same = [one for one in known if one.startswith(f"{name}-")]
+    if same:
+        return UnknownName("published setting", name, same[:2], command=_LISTING)
+    pool = known if near_matches(str(name), known) else [family.method for family in FAMILIES]
+    return UnknownName("published setting", name, pool, command=_LISTING)
+
+
+def _task_type(given: TaskType | str) -> TaskType:
+    if given not in set(TaskType):
+        raise BadValue("kind of problem", given, ", ".join(TaskType))
+    return TaskType(given)
 
 
 def _join(cell: Cell, setting: Setting) -> tuple[tuple[str, Any], ...]:

@@ -7,6 +7,7 @@ nothing of one fold's test graphs can reach another.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,6 +44,8 @@ class Trial:
         if self.features.ndim != 2 or self.scores.ndim != 2 or len(self.features) != len(self.scores):
             shapes = f"{self.features.shape} and {self.scores.shape}"
             raise BadValue("shapes of features and scores", shapes, "(graphs, features) and (graphs, settings)")
+        if self.seen is not None and self.seen.shape != self.scores.shape:
+            raise BadValue("shape of the scores seen", self.seen.shape, f"{self.scores.shape}, as all scores have")
 
     def take(self, rows: NDArray[np.int64]) -> Trial:
         """Return some of the graphs."""
@@ -64,14 +67,18 @@ class Fold:
 
 def fold_by_strata(trial: Trial, strata: ArrayLike, *, n_folds: int = 5, seed: int = 1) -> list[Fold]:
     """Return folds in which each stratum (a domain, say) is spread evenly; the published ones have 5 and seed 1."""
+    strata = _one_per_graph("strata", strata, trial)
+    # As many graphs of some stratum as there are folds, or none could be spread.
+    _check_folds(n_folds, max(np.unique(strata, return_counts=True)[1]), "graphs of the largest stratum")
     splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-    pairs = splitter.split(np.zeros(len(trial.scores)), np.asarray(strata))
+    pairs = splitter.split(np.zeros(len(trial.scores)), strata)
     return [_fold(trial, test) for _, test in pairs]
 
 
 def fold_by_groups(trial: Trial, groups: ArrayLike, *, n_folds: int | None = 5) -> list[Fold]:
     """Return folds whose test graphs share no group with the graphs learnt from; one group each where None."""
-    groups = np.asarray(groups)
+    groups = _one_per_graph("groups", groups, trial)
+    _check_folds(2 if n_folds is None else n_folds, len(np.unique(groups)), "groups")
     if n_folds is None:
         return [_fold(trial, np.flatnonzero(groups == group)) for group in np.unique(groups)]
     return [_fold(trial, test) for _, test in GroupKFold(n_folds).split(trial.features, groups=groups)]
@@ -79,13 +86,14 @@ def fold_by_groups(trial: Trial, groups: ArrayLike, *, n_folds: int | None = 5) 
 
 def fold_by_numbers(trial: Trial, numbers: ArrayLike) -> list[Fold]:
     """Return folds as somebody numbered them: graph ``i`` is tested in fold ``numbers[i]``."""
-    numbers = np.asarray(numbers)
+    numbers = _one_per_graph("numbers of folds", numbers, trial)
+    _check_folds(2, len(np.unique(numbers)), "folds")
     return [_fold(trial, np.flatnonzero(numbers == number)) for number in np.unique(numbers)]
 
 
 def small_to_large(trial: Trial, n_nodes: ArrayLike, *, limit: int = 10_000) -> list[Fold]:
     """Return one fold: learn from graphs below ``limit`` nodes, be scored on the others."""
-    is_large = np.asarray(n_nodes) >= limit
+    is_large = _one_per_graph("numbers of nodes", n_nodes, trial) >= limit
     if is_large.all() or not is_large.any():
         raise BadValue("the limit of nodes", limit, "a number with graphs on both sides of it")
     return [_fold(trial, np.flatnonzero(is_large))]
@@ -123,6 +131,18 @@ def scale_to_unit(features: Real) -> Real:
     features = np.nan_to_num(features)
     low, span = features.min(axis=0), np.ptp(features, axis=0)
     return np.asarray((features - low) / np.where(span > 0, span, 1))
+
+
+def _one_per_graph(what: str, given: ArrayLike, trial: Trial) -> NDArray[Any]:
+    found = np.asarray(given)
+    if found.shape != (len(trial.scores),):
+        raise BadValue(f"shape of the {what}", found.shape, f"({len(trial.scores)},), one for each graph")
+    return found
+
+
+def _check_folds(n_folds: int, most: int, of_what: str) -> None:
+    if not 2 <= n_folds <= most:
+        raise BadValue("number of folds", n_folds, f"from 2 to the number of {of_what}, which is {most}")
 
 
 def _fold(trial: Trial, test: NDArray[np.int64]) -> Fold:

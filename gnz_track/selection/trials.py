@@ -66,6 +66,8 @@ def try_selector(
 
     ``bounds`` scale features by more graphs than those learnt from, as published figures do.
     """
+    if not folds:
+        raise BadValue("number of folds", 0, "at least one")
     started = time.perf_counter()
     found: dict[str, list[Real]] = {metric: [] for metric in RANKING_METRICS}
     for fold in folds:
@@ -80,6 +82,8 @@ def try_selector(
 
 def try_selectors(names: Sequence[str], folds: Sequence[Fold], *, seed: int = 1337) -> list[Outcome]:
     """Return :func:`try_selector` of several on the same folds."""
+    if isinstance(names, str) or len(set(names)) < len(names):
+        raise BadValue("names of selectors", names, "a list of names, each once")
     return [try_selector(name, folds, seed=seed) for name in names]
 
 
@@ -88,6 +92,8 @@ def compare_selectors(outcomes: Sequence[Outcome], against: str, *, metric: str 
     if metric not in RANKING_METRICS:
         raise BadValue("metric of a ranking", metric, ", ".join(RANKING_METRICS))
     by_name = {outcome.selector: outcome for outcome in outcomes}
+    if len(by_name) < max(len(outcomes), 2):
+        raise BadValue("selectors to compare", [one.selector for one in outcomes], "two or more, each once")
     if against not in by_name:
         raise BadValue("the selector to compare with", against, ", ".join(by_name))
     direction = Direction.up if RANKING_METRICS[metric][1] else Direction.down

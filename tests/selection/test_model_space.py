@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import from_networkx
 
 from gnz_track.datasets.catalogue import TASKS
-from gnz_track.errors import UnknownName
+from gnz_track.errors import BadValue, NothingToRun, UnknownName
 from gnz_track.models.building import build, count_parameters
 from gnz_track.models.sizes import Sizes
 from gnz_track.runs.one import run_one
@@ -137,6 +137,40 @@ def test_steps_of_pairs_come_with_the_protocol(place: Place) -> None:
     assert all(dict(cell.hyperparameters)["batch_size"] == 256 for cell in plan.cells)
     with pytest.raises(UnknownName, match="published setting"):
         plan_published_settings(["GCN-act=relu"], TASKS.get("random_tsp"), seeds=[0], place=place)
+
+
+def test_settings_and_tasks_are_named_or_given(place: Place) -> None:
+    setting = FIRST_OF["Jaccard"]
+    expected = plan_published_settings(["Jaccard"], TASKS.get("random_tsp"), seeds=[0], place=place).cells
+    for names in ("Jaccard", setting, [setting], ["Jaccard", "Jaccard", setting]):
+        assert plan_published_settings(names, "random_tsp", seeds=[0], place=place).cells == expected
+    both = plan_published_settings(["Jaccard", "AdamicAdar"], "random_tsp", seeds=[0], place=place)
+    assert [cell.model.name for cell in both.cells] == ["Jaccard", "AdamicAdar"]
+
+
+def test_what_cannot_be_planned_is_told(place: Place) -> None:
+    def plan(names: str | list[str], task: str = "random_tsp") -> None:
+        plan_published_settings(names, task, seeds=[0], place=place)
+
+    with pytest.raises(NothingToRun, match="no published setting was chosen"):
+        plan([])
+    name = "LabelPropagation-alpha=0.9-num_layers=1"
+    with pytest.raises(
+        BadValue, match=f"task for {name} is 'random_tsp .link_pred.'; allowed: a task of the kind node_cls"
+    ):
+        plan(name)
+    with pytest.raises(UnknownName, match="unknown task 'random_ts'; did you mean 'random_tsp'"):
+        plan("Jaccard", "random_ts")
+    for odd, words in (
+        ("GCN", "'GCN'; known: GCN-act"),
+        ("qqqq", "known: AdamicAdar, ChebNet, DGI"),
+        ("Jacard", "'Jaccard'"),
+    ):
+        with pytest.raises(UnknownName, match=words) as raised:
+            plan(odd)
+        assert len(str(raised.value)) < 300
+    with pytest.raises(BadValue, match="kind of problem is 'nodes'; allowed: node_cls"):
+        list_published_settings("nodes")
 
 
 def club() -> Data:

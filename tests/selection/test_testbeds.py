@@ -117,3 +117,24 @@ def test_shapes_that_do_not_fit_and_shares_that_are_none_are_refused() -> None:
         Trial(np.zeros((3, 2)), np.zeros((4, 2)))
     with pytest.raises(BadValue, match="share of hidden scores is 1"):
         hide_scores(np.ones((2, 2)), 1)
+    with pytest.raises(BadValue, match=r"shape of the scores seen is \(3, 1\); allowed: \(3, 2\)"):
+        Trial(np.zeros((3, 2)), np.zeros((3, 2)), np.zeros((3, 1)))
+
+
+def test_folds_of_other_graphs_and_folds_that_leave_nothing_to_learn_are_refused() -> None:
+    trial = make_trial(6)
+    for fold in (fold_by_strata, fold_by_groups, fold_by_numbers, small_to_large):
+        for n in (5, 7):
+            with pytest.raises(BadValue, match=rf"is \({n},\); allowed: \(6,\), one for each graph"):
+                fold(trial, np.arange(n) % 2)
+    for n_folds in (1, 7):
+        with pytest.raises(BadValue, match=f"number of folds is {n_folds}; allowed: from 2 to .* stratum, which is 6"):
+            fold_by_strata(trial, np.zeros(6), n_folds=n_folds)
+    with pytest.raises(BadValue, match="number of folds is 5; allowed: from 2 to the number of groups, which is 3"):
+        fold_by_groups(trial, np.arange(6) % 3)
+    for folds in (fold_by_groups(trial, np.arange(6), n_folds=None), fold_by_numbers(trial, np.arange(6))):
+        assert len(folds) == 6
+    with pytest.raises(BadValue, match="which is 1"):
+        fold_by_numbers(trial, np.zeros(6))
+    with pytest.raises(BadValue, match="which is 1"):
+        fold_by_groups(trial, np.zeros(6), n_folds=None)

@@ -71,3 +71,17 @@ def test_comparison_is_paired_over_graphs_and_adjusted() -> None:
         compare_selectors(outcomes, "argosmart", metric="accuracy")
     with pytest.raises(BadValue, match="the selector to compare with"):
         compare_selectors(outcomes, "isac")
+
+
+def test_nothing_to_try_or_to_compare_is_told() -> None:
+    trial, kinds = planted()
+    folds = fold_by_strata(trial, kinds)
+    with pytest.raises(BadValue, match="number of folds is 0"):
+        try_selector("random", [])
+    for names in ("random", ["random", "random"]):
+        with pytest.raises(BadValue, match="a list of names, each once"):
+            try_selectors(names, folds)
+    outcomes = try_selectors(["random", "global_best_score"], folds)
+    for few in (outcomes[:1], [*outcomes, outcomes[0]]):
+        with pytest.raises(BadValue, match=r"selectors to compare is .* two or more, each once"):
+            compare_selectors(few, "random")

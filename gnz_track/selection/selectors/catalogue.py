@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gnz_track.errors import BadValue
 from gnz_track.registry import Registry
+from gnz_track.selection.archives import open_archive
 from gnz_track.selection.selectors import (
     alors,
     collaborative,
@@ -27,7 +28,8 @@ from gnz_track.selection.selectors.lessons import Arrays, Lesson, Real, Selector
 
 __all__ = ["SELECTORS", "Fitted", "fit_selector", "load_fitted"]
 
-SELECTORS = Registry[Selector]("selector", command="gnz recommend --help", entry_point_group="gnz_track.selectors")
+# No command lists selectors; where no name is near, the error lists them itself.
+SELECTORS = Registry[Selector]("selector", entry_point_group="gnz_track.selectors")
 for _module in (
     constants,
     similar_graphs,
@@ -59,8 +61,11 @@ class Fitted:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def predict(self, features: Real) -> Real:
-        """Return what to rank settings by ``[graphs, m]``, higher is better, for features ``[graphs, d]``."""
-        given = np.atleast_2d(np.asarray(features, dtype=np.float64))
+        """Return what to rank settings by ``[graphs, m]``, higher is better, for features ``[graphs, d]``.
+
+        NaN counts as 0, as in what was learnt from.
+        """
+        given = _read_matrix("features to predict for", np.atleast_2d(np.asarray(features)), "graphs, features")
         if given.shape[1] != self.n_features:
             raise BadValue("number of features", given.shape[1], f"{self.n_features}, as in what was learnt from")
         row = SELECTORS.get(self.selector)
@@ -70,14 +75,14 @@ class Fitted:
         """Write an ``.npz`` of plain arrays with a header in JSON."""
         header = {"format": _FORMAT, "selector": self.selector, "n_features": self.n_features, "facts": self.facts}
         arrays = {f"array/{name}": array for name, array in self.arrays.items()}
-        with Path(path).open("wb") as file:
-            whole: dict[str, Any] = {
-                "low": self.low,
-                "span": self.span,
-                _HEADER: np.array(json.dumps(header)),
-                **arrays,
-            }
-            np.savez_compressed(file, **whole)
+        whole: dict[str, Any] = {"low": self.low, "span": self.span, _HEADER: np.array(json.dumps(header)), **arrays}
+        try:
+            with Path(path).open("wb") as file:
+                np.savez_compressed(file, **whole)
+        except OSError as error:
+            raise BadValue(
+                "file of the selector", str(path), f"a path that can be written ({error.strerror})"
+            ) from error
 
     def _scaled(self, features: Real) -> Real:
         # A feature that hardly varied among past graphs would be beyond all numbers on a new one.
@@ -95,31 +100,65 @@ def fit_selector(
 ) -> Fitted:
     """Fit a selector anew on features ``[n, d]`` and scores ``[n, m]``; graphs without any known score are left out.
 
-    ``bounds`` are the lowest and highest value of each feature; without, those of the graphs learnt from, so that
-    nothing of a graph that is asked about later is used.
+    A feature that is NaN is undefined on its graph and counts as 0, as in published figures; a score that is NaN is
+    unknown. ``bounds`` are the lowest and highest value of each feature; without, those of the graphs learnt from, so
+    that nothing of a graph that is asked about later is used.
     """
     row = SELECTORS.get(name)
-    features, scores = np.nan_to_num(np.asarray(features, dtype=np.float64)), np.asarray(scores, dtype=np.float64)
+    features = np.nan_to_num(_read_matrix("features to learn from", features, "graphs, features"))
+    scores = _read_matrix("scores to learn from", scores, "graphs, settings")
+    if len(features) != len(scores):
+        counts = f"{len(features)} and {len(scores)}"
+        raise BadValue("numbers of rows of features and scores", counts, "one row per graph in both, in the same order")
     is_known = np.isfinite(scores).any(axis=1)
     if is_known.sum() < 2:
         raise BadValue("number of graphs with a score", int(is_known.sum()), "at least 2")
     features, scores = features[is_known], scores[is_known]
-    low, high = bounds or (features.min(axis=0), features.max(axis=0))
+    low, high = _read_bounds(bounds, features.shape[1]) if bounds else (features.min(axis=0), features.max(axis=0))
     fitted = Fitted(name, features.shape[1], {}, low, np.where(high > low, high - low, 1), facts or {})
     given = fitted._scaled(features) if row.is_scaled else features  # noqa: SLF001  (of this module)
     arrays = row.fit(Lesson(given, scores, seed))
     return Fitted(name, features.shape[1], arrays, fitted.low, fitted.span, fitted.facts)
 
 
+def _read_matrix(what: str, given: Any, sides: str) -> Real:
+    """Return numbers of two sides, of which neither is empty; NaN may be among them, infinity may not."""
+    try:
+        found = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise BadValue(what, type(given).__name__, f"numbers [{sides}] ({error})") from error
+    if found.ndim != 2 or not found.size:
+        raise BadValue(f"shape of {what}", found.shape, f"[{sides}], at least one of each")
+    if np.isinf(found).any():
+        row, column = np.argwhere(np.isinf(found))[0].tolist()
+        allowed = "finite numbers, or NaN where there is none"
+        raise BadValue(f"row {row}, column {column} of {what}", float(found[row, column]), allowed)
+    return found
+
+
+def _read_bounds(bounds: tuple[Real, Real], n_features: int) -> tuple[Real, Real]:
+    low, high = (np.asarray(bound, dtype=np.float64) for bound in bounds)
+    if low.shape != (n_features,) or high.shape != (n_features,) or not np.isfinite([low, high]).all():
+        allowed = f"two vectors of {n_features} finite numbers, lowest and highest"
+        raise BadValue("bounds of features", f"{low.shape} and {high.shape}", allowed)
+    return low, high
+
+
 def load_fitted(path: str | Path) -> Fitted:
     """Return what :meth:`Fitted.save` wrote; nothing in the file is run."""
+    allowed = "a file that Fitted.save wrote"
+    if not Path(path).is_file():
+        raise BadValue("a saved selector", str(path), f"{allowed}, which exists")
+    with open_archive("a saved selector", path) as found:
+        if not {_HEADER, "low", "span"} <= set(found.files):
+            raise BadValue("a saved selector", str(path), f"{allowed}, not one of {', '.join(found.files)}")
+        text = str(found[_HEADER])
+        arrays = {name.removeprefix("array/"): found[name] for name in found.files if name.startswith("array/")}
+        low, span = found["low"], found["span"]
     try:
-        with np.load(path, allow_pickle=False) as found:
-            header = json.loads(str(found[_HEADER]))
-            arrays = {name.removeprefix("array/"): found[name] for name in found.files if name.startswith("array/")}
-            low, span = found["low"], found["span"]
-    except (OSError, ValueError, KeyError) as error:
-        raise BadValue("a saved selector", str(path), f"a file that Fitted.save wrote ({error})") from error
+        header = dict(json.loads(text))
+    except (ValueError, TypeError) as error:
+        raise BadValue("header of a saved selector", text[:60], f"{allowed} ({error})") from error
     if header.get("format") != _FORMAT:
         raise BadValue("format of a saved selector", header.get("format"), str(_FORMAT))
     SELECTORS.get(header["selector"])

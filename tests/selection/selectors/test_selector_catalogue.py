@@ -95,5 +95,63 @@ def test_mistakes_are_told(tmp_path: Path, fitted: dict[str, Fitted]) -> None:
     with pytest.raises(BadValue, match="number of features is 2; allowed: 3"):
         fitted["isac"].predict(NEW[:, :2])
     (tmp_path / "odd.npz").write_bytes(b"no archive")
-    with pytest.raises(BadValue, match=r"a file that Fitted\.save wrote"):
-        load_fitted(tmp_path / "odd.npz")
+    with pytest.raises(BadValue, match="a path that can be written"):
+        fitted["isac"].save(tmp_path / "none" / "selector.npz")
+    np.savez(tmp_path / "other.npz", edges=NEW)
+    np.savez(tmp_path / "code.npz", header=np.array([{}]), low=NEW, span=NEW)
+    for name, words in (
+        ("odd.npz", r"a saved selector is .*; allowed: a whole \.npz archive"),
+        ("other.npz", r"a file that Fitted\.save wrote, not one of edges"),
+        ("code.npz", "Python objects, which are never run"),
+        ("none.npz", "which exists"),
+    ):
+        with pytest.raises(BadValue, match=words):
+            load_fitted(tmp_path / name)
+
+
+def test_a_name_that_is_near_to_none_lists_them_all() -> None:
+    with pytest.raises(UnknownName) as raised:
+        fit_selector("qqqq", FEATURES, SCORES)
+    assert all(name in str(raised.value) for name in SELECTORS)
+    assert "--help" not in str(raised.value)
+
+
+INFINITE = np.where(np.arange(72).reshape(24, 3) == 7, np.inf, FEATURES)
+
+
+@pytest.mark.parametrize(
+    ("features", "scores", "words"),
+    [
+        (FEATURES[:20], SCORES, "numbers of rows of features and scores is '20 and 24'; allowed: one row per graph"),
+        (FEATURES[:, 0], SCORES, r"shape of features to learn from is \(24,\); allowed: \[graphs, features\]"),
+        (FEATURES[:, :0], SCORES, r"shape of features to learn from is \(24, 0\)"),
+        (FEATURES, SCORES[0], r"shape of scores to learn from is \(7,\); allowed: \[graphs, settings\]"),
+        (INFINITE, SCORES, "row 2, column 1 of features to learn from is inf; allowed: finite numbers, or NaN"),
+        (FEATURES, np.where(SCORES > 0.9, -np.inf, SCORES), "row 0, column 0 of scores to learn from is -inf"),
+        ([["a"]], SCORES, "features to learn from is 'list'; allowed: numbers"),
+    ],
+)
+def test_what_cannot_be_learnt_from_is_told(features: np.ndarray, scores: np.ndarray, words: str) -> None:
+    with pytest.raises(BadValue, match=words):
+        fit_selector("isac", features, scores)
+
+
+def test_what_cannot_be_predicted_for_is_told(fitted: dict[str, Fitted]) -> None:
+    for given, words in (
+        (np.array([[1.0, np.inf, 0.0]]), "row 0, column 1 of features to predict for is inf"),
+        (np.zeros((1, 1, 3)), r"shape of features to predict for is \(1, 1, 3\)"),
+        (np.zeros((0, 3)), r"shape of features to predict for is \(0, 3\)"),
+    ):
+        with pytest.raises(BadValue, match=words):
+            fitted["random"].predict(given)
+    for bounds in ((NEW[0], NEW[0, :2]), (NEW[0], np.array([1.0, np.nan, 2.0]))):
+        with pytest.raises(BadValue, match=r"bounds of features .* two vectors of 3 finite numbers"):
+            fit_selector("isac", FEATURES, SCORES, bounds=bounds)
+
+
+@pytest.mark.parametrize("name", ["isac", "forest_neighbours"])
+def test_a_feature_that_is_undefined_counts_as_zero(name: str) -> None:
+    holes = np.where(FEATURES < -0.1, np.nan, FEATURES)
+    expected = fit_selector(name, np.where(np.isnan(holes), 0, holes), SCORES).predict(NEW * [[1, 1, 0]])
+    assert np.isnan(holes).any()
+    assert (fit_selector(name, holes, SCORES).predict(np.where(NEW * [[1, 1, 0]] == 0, np.nan, NEW)) == expected).all()
