@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -43,7 +44,7 @@ for _module in (
     for _row in _module.ROWS:
         SELECTORS.add(_row.name, _row)
 
-_HEADER, _FORMAT = "header", 1
+_HEADER, _FORMAT = "header", 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +74,11 @@ class Fitted:
 
     def save(self, path: str | Path) -> None:
         """Write an ``.npz`` of plain arrays with a header in JSON."""
-        header = {"format": _FORMAT, "selector": self.selector, "n_features": self.n_features, "facts": self.facts}
         arrays = {f"array/{name}": array for name, array in self.arrays.items()}
-        whole: dict[str, Any] = {"low": self.low, "span": self.span, _HEADER: np.array(json.dumps(header)), **arrays}
+        parts: dict[str, Any] = {"low": self.low, "span": self.span, **arrays}
+        words = {"selector": self.selector, "n_features": self.n_features, "facts": dict(self.facts)}
+        header = {"format": _FORMAT, **words, "digest": _digest(parts, words)}
+        whole = {_HEADER: np.array(json.dumps(header)), **parts}
         try:
             with Path(path).open("wb") as file:
                 np.savez_compressed(file, **whole)
@@ -153,13 +156,28 @@ def load_fitted(path: str | Path) -> Fitted:
         if not {_HEADER, "low", "span"} <= set(found.files):
             raise BadValue("a saved selector", str(path), f"{allowed}, not one of {', '.join(found.files)}")
         text = str(found[_HEADER])
-        arrays = {name.removeprefix("array/"): found[name] for name in found.files if name.startswith("array/")}
-        low, span = found["low"], found["span"]
+        parts = {name: found[name] for name in found.files if name != _HEADER}
     try:
         header = dict(json.loads(text))
-    except (ValueError, TypeError) as error:
+        words = {name: header[name] for name in ("selector", "n_features", "facts")}
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise BadValue("header of a saved selector", text[:60], f"{allowed} ({error})") from error
     if header.get("format") != _FORMAT:
         raise BadValue("format of a saved selector", header.get("format"), str(_FORMAT))
-    SELECTORS.get(header["selector"])
-    return Fitted(header["selector"], header["n_features"], arrays, low, span, header["facts"])
+    if header.get("digest") != _digest(parts, words):
+        raise BadValue(
+            "a saved selector", str(path), f"{allowed}, and that nobody has changed since: its digest is off"
+        )
+    SELECTORS.get(words["selector"])
+    low, span = parts.pop("low"), parts.pop("span")
+    arrays = {name.removeprefix("array/"): array for name, array in parts.items()}
+    return Fitted(words["selector"], words["n_features"], arrays, low, span, words["facts"])
+
+
+def _digest(parts: Mapping[str, NDArray[Any]], words: Mapping[str, Any]) -> str:
+    """Return a digest of all that a file holds: half an array would fail far from here, or give other rankings."""
+    found = hashlib.sha256(json.dumps(words, sort_keys=True).encode())
+    for name, array in sorted(parts.items()):
+        found.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()[:32]

@@ -109,6 +109,17 @@ def test_mistakes_are_told(tmp_path: Path, fitted: dict[str, Fitted]) -> None:
             load_fitted(tmp_path / name)
 
 
+def test_a_file_that_was_changed_since_is_refused(tmp_path: Path) -> None:
+    fit_selector("isac", FEATURES, SCORES).save(tmp_path / "whole.npz")
+    with np.load(tmp_path / "whole.npz") as found:
+        parts = {name: found[name] for name in found.files}
+    np.savez(tmp_path / "changed.npz", **(parts | {"low": parts["low"] + 1e-9}))
+    np.savez(tmp_path / "short.npz", **{name: part for name, part in parts.items() if not name.startswith("array/")})
+    for name in ("changed.npz", "short.npz"):
+        with pytest.raises(BadValue, match="changed since: its digest is off"):
+            load_fitted(tmp_path / name)
+
+
 def test_a_name_that_is_near_to_none_lists_them_all() -> None:
     with pytest.raises(UnknownName) as raised:
         fit_selector("qqqq", FEATURES, SCORES)
