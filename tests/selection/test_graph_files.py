@@ -118,7 +118,7 @@ MARKET = "%%MatrixMarket matrix coordinate pattern general\n"
         ("a.csv", "source,target\n", "allowed: at least one edge"),
         ("a.csv", "source,target,graph\n0,1,0\n", "a collection is a list of Data"),
         ("a.mtx", "0 1\n", "Not a Matrix Market file"),
-        ("a.mtx", MARKET + "3 4 1\n1 2\n", r"shape of the matrix in a\.mtx is \(3, 4\); allowed: as many rows"),
+        ("a.mtx", MARKET + "3 4 1\n1 2\n", r"shape of the matrix of a\.mtx is \(3, 4\); allowed: as many rows"),
         ("a.mtx", MARKET + "3 3 9\n1 2\n", "Truncated file"),
         ("a.mtx", MARKET + "3 3 999999999999\n1 2\n", r"entries of a\.mtx is 999999999999"),
         ("a.mtx", MARKET + "999999999999 999999999999 1\n1 2\n", "at most 100,000,000"),
@@ -167,7 +167,7 @@ EDGES = np.array([[0, 1], [1, 2]])
         (lambda: arrays(edge_index=np.array([["a"], ["b"]])), "type of edge_index of a.npz is '<U1'"),
         (lambda: arrays(indptr=[0, 9, 2], indices=[1, 0], shape=[2, 2]), "indptr must be a non-decreasing sequence"),
         (lambda: arrays(indptr=[0, 1, 2], indices=[1, 7], shape=[2, 2]), "indices must be < 2"),
-        (lambda: sparse_of(sparse.coo_array((3, 4))), r"shape of the matrix in a.npz is \(3, 4\)"),
+        (lambda: sparse_of(sparse.coo_array((3, 4))), r"shape of the matrix of a.npz is \(3, 4\)"),
     ],
 )
 def test_an_archive_without_a_graph_is_told_and_nothing_in_it_is_run(
