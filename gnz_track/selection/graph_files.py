@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
-from scipy import io, sparse
+from scipy import sparse
 from torch_geometric.data import Data
 
 from gnz_track.datasets.own.own_graphs import from_networkx, read_tables
@@ -35,8 +35,8 @@ from gnz_track.selection.graph_names import PACKED, form_of
 __all__ = ["READERS", "graph_of_matrix", "read_graph_file", "without_words"]
 
 _BROKEN = (
-    *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError, RecursionError),
-    *(OSError, EOFError, zlib.error, nx.NetworkXException, ET.ParseError),
+    *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError),
+    *(OSError, EOFError, RuntimeError, zlib.error, nx.NetworkXException, ET.ParseError),
 )
 _WHOLE = re.compile(r"[+-]?\d{1,19}")
 # What tables of edges mean by these columns says nothing to features.
@@ -201,12 +201,29 @@ def _check_square(shape: tuple[int, ...], file: str) -> None:
 
 
 def _read_mtx(path: Path) -> Data:
-    n_rows, n_columns, n_entries, *_ = io.mminfo(path)
-    # An entry takes two characters at least; what claims to have more is cut off, and room is not made for it.
-    if n_entries > path.stat().st_size:
-        raise BadValue(f"entries of {path.name}", n_entries, "a whole file: this one is too short for so many")
-    _check_square((n_rows, n_columns), path.name)
-    return graph_of_matrix(io.mmread(path), path.name)
+    """Read the places of a matrix in coordinate form (Boisvert et al., 1996); its values are left out.
+
+    Scipy's reader is not asked: it ends the process where a number of a file is broken.
+    """
+    with path.open(encoding="utf-8-sig", errors="replace") as lines:
+        banner = lines.readline().lower().split()
+        if banner[:3] != ["%%matrixmarket", "matrix", "coordinate"]:
+            allowed = "%%MatrixMarket matrix coordinate, and what its values are"
+            raise BadValue(f"first line of {path.name}", " ".join(banner)[:60], allowed)
+        size = next((line for line in lines if line.strip() and not line.startswith("%")), "")
+        if len(size.split()) != 3 or not all(cell.isdecimal() for cell in size.split()):
+            allowed = "three whole numbers: rows, columns, entries"
+            raise BadValue(f"first line behind the comments of {path.name}", size.strip()[:60], allowed)
+        n_rows, n_columns, n_entries = map(int, size.split())
+        _check_square((n_rows, n_columns), path.name)
+        # Reading nothing would be warned of.
+        rest = [line for line in lines if line.strip()] if not n_entries else lines
+        places = np.loadtxt(rest, np.int64, comments="%", usecols=(0, 1), ndmin=2) if rest else np.zeros((0, 2), int)
+    if len(places) != n_entries:
+        raise BadValue(f"number of entries in {path.name}", len(places), f"{n_entries}, as the file says itself")
+    if places.size and places.min() < 1:
+        raise BadValue(f"a place in {path.name}", int(places.min()), f"numbers from 1 to {n_rows}")
+    return _edges_of(places.T - 1, np.array(n_rows), path.name)
 
 
 def _read_gml(path: Path) -> Data:
