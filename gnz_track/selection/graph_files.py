@@ -211,6 +211,9 @@ def _read_mtx(path: Path) -> Data:
             allowed = "%%MatrixMarket matrix coordinate, and what its values are"
             raise BadValue(f"first line of {path.name}", " ".join(banner)[:60], allowed)
         size = next((line for line in lines if line.strip() and not line.startswith("%")), "")
+        if banner[3:4] == ["pattern"] and _is_edge(size, None) and len(size.split()) == 2:
+            # Network repositories leave the sizes out of some.
+            return _read_list(path)
         if len(size.split()) != 3 or not all(cell.isdecimal() for cell in size.split()):
             allowed = "three whole numbers: rows, columns, entries"
             raise BadValue(f"first line behind the comments of {path.name}", size.strip()[:60], allowed)

@@ -68,6 +68,7 @@ def test_forms_that_are_named_are_those_that_are_read() -> None:
         ("bare.npz", arrays(indptr=np.array([0, 1, 2, 2]), indices=np.array([1, 2]), shape=np.array([3, 3]))),
         ("pattern.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n% road\n3 3 2\n2 1\n3 2\n"),
         ("general.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 2\n2 1 .5\n2 3 1e-3\n"),
+        ("without_sizes.mtx", MARKET + "% road\n2 1\n3 2\n"),
         ("packed.mtx.gz", gzip.compress(b"%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 2\n")),
     ],
 )
@@ -121,7 +122,8 @@ def test_a_matrix_of_the_market_is_what_scipy_wrote(tmp_path: Path) -> None:
         ("a.csv", "source,target,graph\n0,1,0\n", "a collection is a list of Data"),
         ("a.mtx", "0 1\n", r"first line of a\.mtx is '0 1'; allowed: %%MatrixMarket matrix coordinate"),
         ("a.mtx", "%%MatrixMarket matrix array real general\n1 1\n1\n", r"first line of a\.mtx is '%%matrixmarket"),
-        ("a.mtx", MARKET + "2 1\n3 2\n", "is '2 1'; allowed: three whole numbers: rows, columns, entries"),
+        ("a.mtx", MARKET.replace("pattern", "real") + "2 1\n", "is '2 1'; allowed: three whole numbers: rows, columns"),
+        ("a.mtx", MARKET + "2 1\n3 2 1\n3 x\n", r"line 4 of a\.mtx is '3 x'"),
         ("a.mtx", MARKET, "is ''; allowed: three whole numbers"),
         ("a.mtx", MARKET + "3 3 2\n2 1\n3 2\x0e", "could not convert string"),
         ("a.mtx", MARKET + "3 3 1\n0 1\n", r"a place in a\.mtx is 0; allowed: numbers from 1 to 3"),
