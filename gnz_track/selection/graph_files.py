@@ -9,6 +9,7 @@ import gzip
 import re
 import shutil
 import tempfile
+import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -219,14 +220,19 @@ def _read_mtx(path: Path) -> Data:
             raise BadValue(f"first line behind the comments of {path.name}", size.strip()[:60], allowed)
         n_rows, n_columns, n_entries = map(int, size.split())
         _check_square((n_rows, n_columns), path.name)
-        # Reading nothing would be warned of.
-        rest = [line for line in lines if line.strip()] if not n_entries else lines
-        places = np.loadtxt(rest, np.int64, comments="%", usecols=(0, 1), ndmin=2) if rest else np.zeros((0, 2), int)
+        with warnings.catch_warnings():
+            # A matrix may have no entry, of which numpy warns; too few are told below.
+            warnings.simplefilter("ignore", UserWarning)
+            places = np.loadtxt(lines, np.int64, comments="%", usecols=(0, 1), ndmin=2).reshape(-1, 2)
     if len(places) != n_entries:
         raise BadValue(f"number of entries in {path.name}", len(places), f"{n_entries}, as the file says itself")
     if places.size and places.min() < 1:
         raise BadValue(f"a place in {path.name}", int(places.min()), f"numbers from 1 to {n_rows}")
-    return _edges_of(places.T - 1, np.array(n_rows), path.name)
+    found = _edges_of(places.T - 1, np.array(n_rows), path.name)
+    if banner[4:5] != ["general"]:
+        # Of what is symmetric one half is written.
+        found.edge_index = both_ways(found.edge_index, n_rows)
+    return found
 
 
 def _read_gml(path: Path) -> Data:

@@ -88,8 +88,14 @@ def test_every_form_of_scipy_is_the_same_graph(form: str, tmp_path: Path) -> Non
 
 
 def test_a_matrix_of_the_market_may_have_no_entry(tmp_path: Path) -> None:
-    network = open_text(tmp_path, "empty.mtx", MARKET + "4 4 0\n").parts.network
+    network = open_text(tmp_path, "empty.mtx", MARKET + "4 4 0\n% none\n").parts.network
     assert (network.n_nodes, network.n_edges) == (4, 0)
+
+
+def test_a_matrix_of_the_market_says_whether_edges_have_a_direction(tmp_path: Path) -> None:
+    for symmetry, is_directed in (("symmetric", False), ("skew-symmetric", False), ("general", True)):
+        text = MARKET.replace("general", symmetry) + "3 3 2\n2 1\n3 2\n"
+        assert open_text(tmp_path, "half.mtx", text).parts.contents.is_directed is is_directed
 
 
 def test_a_matrix_of_the_market_is_what_scipy_wrote(tmp_path: Path) -> None:
@@ -128,6 +134,7 @@ def test_a_matrix_of_the_market_is_what_scipy_wrote(tmp_path: Path) -> None:
         ("a.mtx", MARKET + "3 3 2\n2 1\n3 2\x0e", "could not convert string"),
         ("a.mtx", MARKET + "3 3 1\n0 1\n", r"a place in a\.mtx is 0; allowed: numbers from 1 to 3"),
         ("a.mtx", MARKET + "3 3 1\n1 4\n", r"a node in edge_index of a\.mtx is 3; allowed: numbers from 0 to 2"),
+        ("a.mtx", MARKET + "3 3 2\n% none\n", r"number of entries in a\.mtx is 0; allowed: 2"),
         ("a.mtx", MARKET + "0 0 0\n", r"num_nodes of a\.mtx is 0"),
         ("a.mtx", MARKET + "3 4 1\n1 2\n", r"shape of the matrix of a\.mtx is \(3, 4\); allowed: as many rows"),
         ("a.mtx", MARKET + "3 3 9\n1 2\n", r"number of entries in a\.mtx is 1; allowed: 9, as the file says"),
