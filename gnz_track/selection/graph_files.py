@@ -9,6 +9,7 @@ import gzip
 import re
 import shutil
 import tempfile
+import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
-from scipy import io, sparse
+from scipy import sparse
 from torch_geometric.data import Data
 
 from gnz_track.datasets.own.own_graphs import from_networkx, read_tables
@@ -32,11 +33,11 @@ from gnz_track.selection.archives import open_archive
 from gnz_track.selection.features.networks import check_arcs
 from gnz_track.selection.graph_names import PACKED, form_of
 
-__all__ = ["READERS", "read_graph_file", "without_words"]
+__all__ = ["READERS", "graph_of_matrix", "read_graph_file", "without_words"]
 
 _BROKEN = (
-    *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError, RecursionError),
-    *(OSError, EOFError, zlib.error, nx.NetworkXException, ET.ParseError),
+    *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError),
+    *(OSError, EOFError, RuntimeError, zlib.error, nx.NetworkXException, ET.ParseError),
 )
 _WHOLE = re.compile(r"[+-]?\d{1,19}")
 # What tables of edges mean by these columns says nothing to features.
@@ -66,11 +67,15 @@ def without_words(graph: nx.Graph) -> Data:
     bare = nx.DiGraph(graph) if graph.is_directed() else nx.Graph(graph)
     described = [*bare.nodes(data=True), *(edge[1:] for edge in bare.edges(data=True))]
     for _, attributes in described:
-        for name in [
-            name for name, value in attributes.items() if name in _TAKEN or not isinstance(value, int | float)
-        ]:
+        for name in [name for name, value in attributes.items() if name in _TAKEN or not _is_number(value)]:
             del attributes[name]
     return from_networkx(bare)
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, float | np.floating):
+        return True
+    return isinstance(value, int | np.integer | np.bool_) and abs(int(value)) < 2**63
 
 
 def _read_list(path: Path) -> Data:
@@ -150,7 +155,9 @@ def _repeats(edges: pd.DataFrame) -> NDArray[np.bool_]:
     ends = edges[["source", "target"]]
     if ends.isna().any(axis=None):
         return np.zeros(len(edges), dtype=bool)
-    return np.asarray(pd.DataFrame(np.sort(ends.astype(str).to_numpy(), axis=1)).duplicated())
+    ends = ends if ends["source"].dtype == ends["target"].dtype else ends.astype(str)
+    codes, _ = pd.factorize(pd.concat([ends["source"], ends["target"]]))
+    return np.asarray(pd.DataFrame(np.sort(codes.reshape(2, -1), axis=0).T).duplicated())
 
 
 def _read_npz(path: Path) -> Data:
@@ -159,10 +166,10 @@ def _read_npz(path: Path) -> Data:
         if "edge_index" in found:
             return _edges_of(arrays["edge_index"], arrays["num_nodes"] if "num_nodes" in found else None, path.name)
         if {"format", "shape"} <= found:
-            return _matrix_of(sparse.load_npz(path), path.name)
+            return graph_of_matrix(sparse.load_npz(path), path.name)
         if {"indptr", "indices", "shape"} <= found:
             parts = (np.ones(len(arrays["indices"])), arrays["indices"], arrays["indptr"])
-            return _matrix_of(sparse.csr_matrix(parts, shape=tuple(arrays["shape"])), path.name)
+            return graph_of_matrix(sparse.csr_matrix(parts, shape=tuple(arrays["shape"])), path.name)
         listed = ", ".join(sorted(found))
     raise BadValue(f"arrays of {path.name}", listed, "edge_index (and num_nodes), or a matrix of scipy.sparse.save_npz")
 
@@ -179,8 +186,8 @@ def _edges_of(edges: NDArray[Any], num_nodes: NDArray[Any] | None, file: str) ->
     return Data(edge_index=torch.from_numpy(checked.copy()), num_nodes=n_nodes)
 
 
-def _matrix_of(matrix: Any, file: str) -> Data:
-    """Return the graph of an adjacency matrix ``[n, n]``; what it stores are edges."""
+def graph_of_matrix(matrix: Any, file: str) -> Data:
+    """Return the graph of an adjacency matrix ``[n, n]``, sparse or dense; what it stores are edges."""
     _check_square(matrix.shape, file)
     if sparse.issparse(matrix) and matrix.format in {"csr", "csc", "bsr"}:
         matrix.check_format(full_check=True)
@@ -191,16 +198,41 @@ def _matrix_of(matrix: Any, file: str) -> Data:
 def _check_square(shape: tuple[int, ...], file: str) -> None:
     if len(shape) != 2 or shape[0] != shape[1]:
         allowed = "as many rows as columns: the matrix says which nodes are neighbours"
-        raise BadValue(f"shape of the matrix in {file}", shape, allowed)
+        raise BadValue(f"shape of the matrix of {file}", shape, allowed)
 
 
 def _read_mtx(path: Path) -> Data:
-    n_rows, n_columns, n_entries, *_ = io.mminfo(path)
-    # An entry takes two characters at least; what claims to have more is cut off, and room is not made for it.
-    if n_entries > path.stat().st_size:
-        raise BadValue(f"entries of {path.name}", n_entries, "a whole file: this one is too short for so many")
-    _check_square((n_rows, n_columns), path.name)
-    return _matrix_of(io.mmread(path), path.name)
+    """Read the places of a matrix in coordinate form (Boisvert et al., 1996); its values are left out.
+
+    Scipy's reader is not asked: it ends the process where a number of a file is broken.
+    """
+    with path.open(encoding="utf-8-sig", errors="replace") as lines:
+        banner = lines.readline().lower().split()
+        if banner[:3] != ["%%matrixmarket", "matrix", "coordinate"]:
+            allowed = "%%MatrixMarket matrix coordinate, and what its values are"
+            raise BadValue(f"first line of {path.name}", " ".join(banner)[:60], allowed)
+        size = next((line for line in lines if line.strip() and not line.startswith("%")), "")
+        if banner[3:4] == ["pattern"] and _is_edge(size, None) and len(size.split()) == 2:
+            # Network repositories leave the sizes out of some.
+            return _read_list(path)
+        if len(size.split()) != 3 or not all(cell.isdecimal() for cell in size.split()):
+            allowed = "three whole numbers: rows, columns, entries"
+            raise BadValue(f"first line behind the comments of {path.name}", size.strip()[:60], allowed)
+        n_rows, n_columns, n_entries = map(int, size.split())
+        _check_square((n_rows, n_columns), path.name)
+        with warnings.catch_warnings():
+            # A matrix may have no entry, of which numpy warns; too few are told below.
+            warnings.simplefilter("ignore", UserWarning)
+            places = np.loadtxt(lines, np.int64, comments="%", usecols=(0, 1), ndmin=2).reshape(-1, 2)
+    if len(places) != n_entries:
+        raise BadValue(f"number of entries in {path.name}", len(places), f"{n_entries}, as the file says itself")
+    if places.size and places.min() < 1:
+        raise BadValue(f"a place in {path.name}", int(places.min()), f"numbers from 1 to {n_rows}")
+    found = _edges_of(places.T - 1, np.array(n_rows), path.name)
+    if banner[4:5] != ["general"]:
+        # Of what is symmetric one half is written.
+        found.edge_index = both_ways(found.edge_index, n_rows)
+    return found
 
 
 def _read_gml(path: Path) -> Data:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,9 @@ import networkx as nx
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch_geometric.data import Data
+from scipy import sparse
+from torch_geometric.data import Batch, Data
+from torch_geometric.data.data import BaseData
 
 from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.datasets.collation import collate
@@ -23,11 +26,14 @@ from gnz_track.errors import BadValue
 from gnz_track.selection.features.contents import Contents
 from gnz_track.selection.features.feature_sets import Parts
 from gnz_track.selection.features.networks import make_network
-from gnz_track.selection.graph_files import read_graph_file, without_words
+from gnz_track.selection.graph_files import graph_of_matrix, read_graph_file, without_words
 from gnz_track.selection.graph_names import check_graph_name, find_graph_file
 from gnz_track.types import DatasetRow, Task, TaskType
 
 __all__ = ["OpenedGraph", "describe_frozen", "open_graph"]
+
+_FIELDS = frozenset({"edge_index", "x", "y", "edge_attr", "num_nodes"})
+_PLAIN = (torch.Tensor, int, float, bool, str)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +47,10 @@ class OpenedGraph:
 
 
 def open_graph(source: object, *, home: Path | None = None, mirror: str | Path | None = None) -> OpenedGraph:
-    """Return the graph behind a path, a name of the catalogue, a PyG ``Data``, a networkx graph, or a list of these.
+    """Return the graph behind a path, a name of the catalogue, a PyG ``Data``, a networkx graph, a matrix of scipy.
 
-    A ``Task`` or a ``DatasetRow`` is prepared as its name would be, and what is open already is returned as it is.
+    A list of such objects is a collection, and so is a PyG ``Batch`` or ``Dataset``. A ``Task`` or a ``DatasetRow`` is
+    prepared as its name would be, and what is open already is returned as it is.
 
     Files are edge lists (two numbers a line, or a table with columns ``source`` and ``target``), ``.npz`` (an array
     ``edge_index``, or what ``scipy.sparse.save_npz`` writes), Matrix Market, GraphML and GML; each may be packed
@@ -58,20 +65,24 @@ def open_graph(source: object, *, home: Path | None = None, mirror: str | Path |
     if isinstance(source, DatasetRow):
         row = prepare_dataset(source, seed=0, home=home or data_home(), mirror=mirror)
         return describe_frozen(source.name, row, None)
-    if isinstance(source, Data | nx.Graph) or not isinstance(source, Iterable):
-        return _open_graphs("graph", [_data_of(source, "the graph")])
-    return _open_graphs("graph", [_data_of(one, f"graph {place} of the list") for place, one in enumerate(source)])
+    if isinstance(source, BaseData | nx.Graph) or sparse.issparse(source) or not isinstance(source, Iterable):
+        return _open_graphs("graph", _data_of(source, "the graph"))
+    listed = [_data_of(one, f"graph {place} of the list") for place, one in enumerate(source)]
+    return _open_graphs("graph", [graph for graphs in listed for graph in graphs])
 
 
-def _data_of(graph: object, where: str) -> Data:
+def _data_of(graph: object, where: str) -> list[Data]:
+    """Return one graph, or those of a batch."""
     if isinstance(graph, nx.Graph):
-        return without_words(graph)
+        return [without_words(graph)]
+    if sparse.issparse(graph):
+        return [graph_of_matrix(graph, where)]
     if not isinstance(graph, Data):
-        allowed = "a path, a name, a Task, a Data, a networkx graph, or a list of the last two"
+        allowed = "a path, a name, a Task; a Data, a networkx graph, a sparse matrix, or a list of these three"
         raise BadValue(where, type(graph).__name__, allowed)
     if graph.edge_index is None:
         raise BadValue(f"edge_index of {where}", None, "a tensor [2, n_edges], which may be empty")
-    return graph
+    return list(graph.to_data_list()) if isinstance(graph, Batch) else [graph]
 
 
 def _open_named(name: str, *, home: Path, mirror: str | Path | None) -> OpenedGraph:
@@ -95,7 +106,7 @@ def describe_frozen(name: str, dataset: FrozenDataset, task: Task | None) -> Ope
 
 
 def _open_graphs(name: str, graphs: list[Data]) -> OpenedGraph:
-    collated = collate(graphs)
+    collated = collate([_bare(graph) for graph in graphs])
     tensors = dict(collated.tensors)
     starts = tensors["ptr/node"]
     edges = tensors["edge_index"] + starts[:-1].repeat_interleave(tensors["ptr/edge"].diff())
@@ -105,11 +116,25 @@ def _open_graphs(name: str, graphs: list[Data]) -> OpenedGraph:
     return OpenedGraph(name, Parts(make_network(edges.numpy(), int(starts[-1])), contents), None, graphs)
 
 
+def _bare(graph: Data) -> Data:
+    """Return a graph without notes that are no tensors or single values: they say nothing to features."""
+    notes = [name for name, value in graph.to_dict().items() if name not in _FIELDS and not isinstance(value, _PLAIN)]
+    if not notes:
+        return graph
+    bare = copy.copy(graph)
+    for name in notes:
+        del bare[name]
+    return bare
+
+
 def _contents(tensors: dict[str, torch.Tensor], *, is_directed: bool, are_classes: bool) -> Contents:
     x, y, edge_attr = (tensors.get(name) for name in ("x", "y", "edge_attr"))
+    n_nodes = int(tensors["ptr/node"][-1])
+    if x is not None and (x.dim() == 0 or len(x) != n_nodes):
+        raise BadValue("shape of x", tuple(x.shape), f"({n_nodes}, ...), a row for each node")
     return Contents(
         attributes=None if x is None else _flat(x).float().numpy(),
-        labels=None if y is None else _first_labels(y),
+        labels=None if y is None or not y.numel() else _first_labels(y),
         are_classes=are_classes,
         node_ptr=tensors["ptr/node"].numpy(),
         n_edge_attributes=0 if edge_attr is None else _flat(edge_attr).shape[1],

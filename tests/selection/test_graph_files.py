@@ -19,7 +19,7 @@ from gnz_track.selection.graph_files import READERS
 from gnz_track.selection.graph_names import FORMS
 from gnz_track.selection.graph_sources import OpenedGraph, open_graph
 
-PATH = ((0, 1), (1, 2))
+MARKET = "%%MatrixMarket matrix coordinate pattern general\n"
 
 
 def open_text(folder: Path, name: str, text: str | bytes) -> OpenedGraph:
@@ -68,6 +68,7 @@ def test_forms_that_are_named_are_those_that_are_read() -> None:
         ("bare.npz", arrays(indptr=np.array([0, 1, 2, 2]), indices=np.array([1, 2]), shape=np.array([3, 3]))),
         ("pattern.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n% road\n3 3 2\n2 1\n3 2\n"),
         ("general.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 2\n2 1 .5\n2 3 1e-3\n"),
+        ("without_sizes.mtx", MARKET + "% road\n2 1\n3 2\n"),
         ("packed.mtx.gz", gzip.compress(b"%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 2\n")),
     ],
 )
@@ -86,15 +87,23 @@ def test_every_form_of_scipy_is_the_same_graph(form: str, tmp_path: Path) -> Non
     assert (network.n_nodes, network.n_edges) == (34, 78)
 
 
+def test_a_matrix_of_the_market_may_have_no_entry(tmp_path: Path) -> None:
+    network = open_text(tmp_path, "empty.mtx", MARKET + "4 4 0\n% none\n").parts.network
+    assert (network.n_nodes, network.n_edges) == (4, 0)
+
+
+def test_a_matrix_of_the_market_says_whether_edges_have_a_direction(tmp_path: Path) -> None:
+    for symmetry, is_directed in (("symmetric", False), ("skew-symmetric", False), ("general", True)):
+        text = MARKET.replace("general", symmetry) + "3 3 2\n2 1\n3 2\n"
+        assert open_text(tmp_path, "half.mtx", text).parts.contents.is_directed is is_directed
+
+
 def test_a_matrix_of_the_market_is_what_scipy_wrote(tmp_path: Path) -> None:
     graph = nx.gnp_random_graph(30, 0.2, seed=1)
     matrices.mmwrite(tmp_path / "random.mtx", nx.to_scipy_sparse_array(graph, weight=None))
     network = open_graph(tmp_path / "random.mtx").parts.network
     found = {tuple(sorted(edge)) for edge in network.original[network.edges].T.tolist()}
     assert found == {tuple(sorted(edge)) for edge in graph.edges}
-
-
-MARKET = "%%MatrixMarket matrix coordinate pattern general\n"
 
 
 @pytest.mark.parametrize(
@@ -117,10 +126,19 @@ MARKET = "%%MatrixMarket matrix coordinate pattern general\n"
         ("a.csv", "source,target\n0,\n", r"'target' in line 2 of a\.csv is 'empty or NaN'; allowed: an id"),
         ("a.csv", "source,target\n", "allowed: at least one edge"),
         ("a.csv", "source,target,graph\n0,1,0\n", "a collection is a list of Data"),
-        ("a.mtx", "0 1\n", "Not a Matrix Market file"),
-        ("a.mtx", MARKET + "3 4 1\n1 2\n", r"shape of the matrix in a\.mtx is \(3, 4\); allowed: as many rows"),
-        ("a.mtx", MARKET + "3 3 9\n1 2\n", "Truncated file"),
-        ("a.mtx", MARKET + "3 3 999999999999\n1 2\n", r"entries of a\.mtx is 999999999999"),
+        ("a.mtx", "0 1\n", r"first line of a\.mtx is '0 1'; allowed: %%MatrixMarket matrix coordinate"),
+        ("a.mtx", "%%MatrixMarket matrix array real general\n1 1\n1\n", r"first line of a\.mtx is '%%matrixmarket"),
+        ("a.mtx", MARKET.replace("pattern", "real") + "2 1\n", "is '2 1'; allowed: three whole numbers: rows, columns"),
+        ("a.mtx", MARKET + "2 1\n3 2 1\n3 x\n", r"line 4 of a\.mtx is '3 x'"),
+        ("a.mtx", MARKET, "is ''; allowed: three whole numbers"),
+        ("a.mtx", MARKET + "3 3 2\n2 1\n3 2\x0e", "could not convert string"),
+        ("a.mtx", MARKET + "3 3 1\n0 1\n", r"a place in a\.mtx is 0; allowed: numbers from 1 to 3"),
+        ("a.mtx", MARKET + "3 3 1\n1 4\n", r"a node in edge_index of a\.mtx is 3; allowed: numbers from 0 to 2"),
+        ("a.mtx", MARKET + "3 3 2\n% none\n", r"number of entries in a\.mtx is 0; allowed: 2"),
+        ("a.mtx", MARKET + "0 0 0\n", r"num_nodes of a\.mtx is 0"),
+        ("a.mtx", MARKET + "3 4 1\n1 2\n", r"shape of the matrix of a\.mtx is \(3, 4\); allowed: as many rows"),
+        ("a.mtx", MARKET + "3 3 9\n1 2\n", r"number of entries in a\.mtx is 1; allowed: 9, as the file says"),
+        ("a.mtx", MARKET + "3 3 999999999999\n1 2\n", r"number of entries in a\.mtx is 1; allowed: 999999999999"),
         ("a.mtx", MARKET + "999999999999 999999999999 1\n1 2\n", "at most 100,000,000"),
         ("a.txt.gz", "0 1\n", "BadGzipFile"),
         ("a.txt.gz", gzip.compress(b"0 1\n" * 1000)[:20], "EOFError"),
@@ -167,7 +185,7 @@ EDGES = np.array([[0, 1], [1, 2]])
         (lambda: arrays(edge_index=np.array([["a"], ["b"]])), "type of edge_index of a.npz is '<U1'"),
         (lambda: arrays(indptr=[0, 9, 2], indices=[1, 0], shape=[2, 2]), "indptr must be a non-decreasing sequence"),
         (lambda: arrays(indptr=[0, 1, 2], indices=[1, 7], shape=[2, 2]), "indices must be < 2"),
-        (lambda: sparse_of(sparse.coo_array((3, 4))), r"shape of the matrix in a.npz is \(3, 4\)"),
+        (lambda: sparse_of(sparse.coo_array((3, 4))), r"shape of the matrix of a.npz is \(3, 4\)"),
     ],
 )
 def test_an_archive_without_a_graph_is_told_and_nothing_in_it_is_run(

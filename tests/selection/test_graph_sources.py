@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 import torch
 from scipy import sparse
-from torch_geometric.data import Data
+from torch_geometric.data import Batch, Data, HeteroData
+from torch_geometric.loader import DataLoader
 
 from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.errors import BadValue, UnknownName
@@ -87,7 +88,7 @@ def test_what_is_no_graph_is_told(tmp_path: Path) -> None:
         open_graph("coraa", home=tmp_path)
     with pytest.raises(BadValue, match=r"a file that exists, ending in \.txt"):
         open_graph(str(tmp_path / "none.txt"))
-    with pytest.raises(BadValue, match="a path, a name, a Task, a Data"):
+    with pytest.raises(BadValue, match="a path, a name, a Task; a Data"):
         open_graph(3)
     broken = tmp_path / "broken.txt"
     broken.write_text("a b\n", encoding="utf-8")
@@ -106,6 +107,35 @@ def test_graphs_of_networkx_are_a_collection_as_others_are() -> None:
         opened = open_graph(source)
         assert opened.parts.contents.node_ptr.tolist() == [0, 3, 7]
         assert compact(opened) == pytest.approx(compact(expected))
+
+
+def test_batches_and_datasets_of_pyg_are_collections() -> None:
+    graphs = [Data(edge_index=torch.tensor([[0, 1], [1, 2]]), x=torch.ones(3, 1)) for _ in range(4)]
+    batch = Batch.from_data_list(graphs)
+    for source in (batch, DataLoader(graphs, batch_size=3), [batch.get_example(0), *graphs[1:]]):
+        assert open_graph(source).parts.contents.node_ptr.tolist() == [0, 3, 6, 9, 12]
+
+
+def test_a_matrix_of_scipy_is_a_graph() -> None:
+    matrix = nx.to_scipy_sparse_array(nx.karate_club_graph())
+    for given in (matrix, matrix.todia(), [sparse.csc_matrix(matrix)]):
+        assert compact(open_graph(given)) == pytest.approx(compact(open_graph(nx.karate_club_graph())))
+    with pytest.raises(BadValue, match=r"shape of the matrix of the graph is \(3, 4\)"):
+        open_graph(sparse.coo_array((3, 4)))
+
+
+def test_notes_beside_a_graph_and_odd_numbers_in_it_are_no_reason_to_refuse_it() -> None:
+    edges = torch.tensor([[0, 1, 2], [1, 2, 0]])
+    x = torch.tensor([[1.0, 3e38], [float("inf"), -3e38], [float("nan"), 0.0]])
+    opened = open_graph(Data(edge_index=edges, x=x, y=torch.zeros(0), names=["a", "b", "c"], table={"k": None}))
+    assert np.isfinite(FEATURE_SETS.get("task").compute(opened.parts)).all()
+    assert opened.graphs[0].names == ["a", "b", "c"]
+    graph = nx.path_graph(3)
+    nx.set_node_attributes(graph, np.int64(3), "whole")
+    nx.set_node_attributes(graph, 10**400, "beyond")
+    attributes = open_graph(graph).parts.contents.attributes
+    assert attributes is not None
+    assert attributes.tolist() == [[3.0]] * 3
 
 
 def test_a_task_and_a_row_are_what_their_names_are(tmp_path: Path) -> None:
@@ -151,6 +181,8 @@ def test_a_graph_without_edges_has_features() -> None:
         ([Data(x=torch.ones(3, 2))], "edge_index of graph 0 of the list is None"),
         (Data(edge_index=torch.tensor([[0], [10**12]])), "number of nodes is 1000000000001; allowed: at most"),
         (Data(edge_index=torch.tensor([[0], [1]]), num_nodes=10**12), "number of nodes is 1000000000000"),
+        (HeteroData(), "the graph is 'HeteroData'"),
+        (Data(edge_index=torch.tensor([[0], [1]]), x=torch.ones(5, 2), num_nodes=2), r"shape of x is \(5, 2\)"),
         (Data(edge_index=torch.tensor([[0], [-1]]), num_nodes=3), r"edge_index is \[0, -1\]"),
     ],
 )

@@ -28,12 +28,14 @@ def describe_problem(network: Network, contents: Contents, node_triangles: NDArr
 
     ``network`` is the disjoint union of all its graphs, ``node_triangles [n]`` counts in its order.
     """
-    found = {
-        **_sizes(network, contents),
-        **_shape(network, node_triangles),
-        **_attributes(network, contents),
-        **_labels(network, contents),
-    }
+    # Attributes and labels of users may be infinite, or too large to be squared; what comes of that is 0 below.
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = {
+            **_sizes(network, contents),
+            **_shape(network, node_triangles),
+            **_attributes(network, contents),
+            **_labels(network, contents),
+        }
     return np.nan_to_num(np.array([found[name] for name in TASK_FEATURES], dtype=np.float64), posinf=0, neginf=0)
 
 
