@@ -21,7 +21,6 @@ Missing texts are empty, missing numbers are missing; the types of the columns n
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +32,7 @@ from numpy.typing import NDArray
 
 from gnz_track.errors import BadValue
 from gnz_track.store import schema
-from gnz_track.types import is_tuned
+from gnz_track.variants import label_variants
 
 __all__ = ["COLUMNS", "ResultsTensor", "empty_table", "load_table", "make_table", "row_of", "tensor_of", "write_table"]
 
@@ -194,13 +193,14 @@ def load_table(path: Path, *, is_of_now: bool = False) -> pd.DataFrame:
 def tensor_of(
     table: pd.DataFrame,
     *,
-    tasks: Iterable[str] | None = None,
-    models: Iterable[str] | None = None,
-    seeds: Iterable[int] | None = None,
+    tasks: str | Iterable[str] | None = None,
+    models: str | Iterable[str] | None = None,
+    seeds: int | Iterable[int] | None = None,
 ) -> ResultsTensor:
     """Return the scores of the finished cells as ``X [tasks, models, seeds]``; axes are sorted where not given.
 
     A model that was run with several hyperparameters or protocols stands for one model each, told apart by its label.
+    Cells of one task with other numbers of epochs are refused, where the table has them.
     """
     finished = table[(table["status"] == "finished") & table["score"].notna()]
     names = _labels(finished)
@@ -214,6 +214,7 @@ def tensor_of(
         for axis, values in zip(axes, (finished["task"], names, finished["seed"]), strict=True)
     ]
     inside = np.logical_and.reduce([place >= 0 for place in places])
+    _refuse_several_epochs(finished[inside])
     at = tuple(place[inside] for place in places)
     shape = tuple(len(axis) for axis in axes)
     counts = np.zeros(shape, dtype=np.int64)
@@ -259,29 +260,39 @@ def _finished_last(values: pd.Series) -> pd.Series:
 
 
 def _labels(table: pd.DataFrame) -> pd.Series:
-    """Return the model of each row, with what tells it from others of the same name; a search's findings do not.
+    """Return the label of each row, as a comparison has it."""
+    tasks, protocols, changes = (table[name].tolist() for name in ("task", "protocol", "hyperparameters"))
+    labels = label_variants(table["model"].tolist(), tasks=tasks, protocols=protocols, hyperparameters=changes)
+    return pd.Series(labels, index=table.index, dtype=object)
 
-    Nor do hyperparameters that differ from task to task alone, as widths do under a budget of parameters.
+
+def _refuse_several_epochs(table: pd.DataFrame) -> None:
+    """Refuse scores after other numbers of epochs, which would be taken for a difference between models or seeds.
+
+    So does a comparison. Under another protocol a model has a label of its own.
     """
-    labels = table["model"].copy()
-    is_one = labels.map({model: is_tuned(model) for model in labels.unique()}).astype(bool)
-    for column, write, within in (("hyperparameters", _varied, ["task", "protocol"]), ("protocol", str, [])):
-        n_kinds = (
-            table.groupby(["model", *within])[column].transform("nunique").groupby(table["model"]).transform("max")
+    if "epochs" not in table:
+        return
+    counts = table.groupby(["task", "protocol"])["epochs"].nunique()
+    for task, protocol in counts.index[counts > 1]:
+        rows = table[(table["task"] == task) & (table["protocol"] == protocol)]
+        n_cells = rows["epochs"].value_counts()
+        shown = ", ".join(
+            f"{epochs} ({n_cells[epochs]} cell{'' if n_cells[epochs] == 1 else 's'})"
+            for epochs in sorted(n_cells.index)
         )
-        is_told_apart = (n_kinds > 1) & ~(is_one & (column == "hyperparameters"))
-        # Cells by the hundred thousand have a few settings.
-        shown = {text: f" {write(text)}".rstrip() for text in table[column].unique()} if is_told_apart.any() else {}
-        labels = labels.where(~is_told_apart, labels + table[column].map(shown)) if shown else labels
-    return labels
+        most = n_cells.sort_index(ascending=False).idxmax()
+        raise BadValue(
+            f"epochs of {task!r}",
+            shown,
+            "one number for all cells of a task",
+            command=f"where={{'epochs': {most}}}, or the cells of one sweep: sweep=NAME",
+        )
 
 
-def _varied(text: str) -> str:
-    return " ".join(f"{name}={value}" for name, value in json.loads(text or "{}").items())
-
-
-def _axis(kind: str, found: Iterable[Any], wanted: Iterable[Any] | None) -> tuple[Any, ...]:
-    axis = tuple(sorted(set(found))) if wanted is None else tuple(wanted)
+def _axis(kind: str, found: Iterable[Any], wanted: Iterable[Any] | str | int | None) -> tuple[Any, ...]:
+    named = (wanted,) if isinstance(wanted, str | int) else wanted
+    axis = tuple(sorted(set(found))) if named is None else tuple(named)
     if len(set(axis)) < len(axis):
         twice = next(a for a, b in itertools.pairwise(sorted(axis)) if a == b)
         raise BadValue(kind, twice, f"each {kind} once")
