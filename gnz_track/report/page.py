@@ -92,7 +92,7 @@ def render_page(report: Reported, *, ui: str = "", title: str = "", figures: Fig
     missing = [*_left_out(comparison, report.config), *others]
     audits = view_audits(getattr(report, "quality", {}))
     versions = warn_of_versions(table)
-    content = {**_results(comparison), **_missing(comparison, table, missing), **_origin(table, report.config)}
+    content = {**_results(comparison), **_missing(comparison, table, missing), **_origin(report)}
     name = title or title_of(table, report.config)
     return (
         _environment()
@@ -166,11 +166,12 @@ def _missing(comparison: Comparison, table: pd.DataFrame, found: list[tuple[str,
     }
 
 
-def _origin(table: pd.DataFrame, config: Mapping[str, Any]) -> dict[str, Any]:
+def _origin(report: Reported) -> dict[str, Any]:
+    table, config = report.table, report.config
     return {
         "facts": collect_facts(table, config),
         "datasets": datasets_of(table),
-        "commands": write_commands(table, config),
+        "commands": write_commands(table, config, report.comparison.choices),
     }
 
 
