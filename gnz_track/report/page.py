@@ -21,6 +21,7 @@ from gnz_track.report.outlook import write_summary
 from gnz_track.report.page_data import embed_json, make_page_data, order_of
 from gnz_track.report.page_figures import FigureSet, draw_figures
 from gnz_track.report.page_tables import make_sections, missing_of, rank_rows
+from gnz_track.report.protocol_terms import write_protocol_terms
 from gnz_track.report.provenance import collect_facts, datasets_of, write_commands
 from gnz_track.report.quality_page import view_audits, warn_of_versions
 from gnz_track.report.search_page import make_search_section
@@ -105,7 +106,7 @@ def render_page(report: Reported, *, ui: str = "", title: str = "", figures: Fig
             data=data,
             audits=audits,
             versions=versions,
-            methods=write_methods(comparison),
+            methods=write_methods(comparison, write_protocol_terms(table)),
             version=__version__,
             css=_part(STYLE),
             script=_part(SCRIPT),
