@@ -14,8 +14,9 @@ from gnz_track.store import schema
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.published import digest_of, read_published
 from gnz_track.store.rest_reader import finished_by_rest, read_by_rest
-from gnz_track.store.results import COLUMNS, ResultsTensor, one_row_per_cell, tensor_of, write_table
+from gnz_track.store.results import COLUMNS, one_row_per_cell, write_table
 from gnz_track.store.run_filter import RunFilter
+from gnz_track.store.score_tensor import ResultsTensor, tensor_of
 from gnz_track.store.sql_reader import KNOWN_REVISIONS, finished_by_sql, read_by_sql, revision_of, state_of_sweep
 from gnz_track.store.wanted_rows import (
     NAMES,

@@ -19,8 +19,9 @@ from gnz_track.store.address import Address, parse_address
 from gnz_track.store.published import read_published
 from gnz_track.store.reading import finished_fingerprints, publish_table, read_table, read_tensor
 from gnz_track.store.rest_reader import read_by_rest
-from gnz_track.store.results import COLUMNS, one_row_per_cell, tensor_of
+from gnz_track.store.results import COLUMNS, one_row_per_cell
 from gnz_track.store.run_filter import RunFilter
+from gnz_track.store.score_tensor import tensor_of
 from gnz_track.store.search_reader import read_searches
 from gnz_track.store.search_writer import write_search
 from gnz_track.store.sql_reader import read_by_sql

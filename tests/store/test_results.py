@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnz_track.errors import BadValue
-from gnz_track.store.results import COLUMNS, empty_table, load_table, make_table, sort_rows, tensor_of, write_table
+from gnz_track.store.results import COLUMNS, empty_table, load_table, make_table, sort_rows, write_table
+from gnz_track.store.score_tensor import tensor_of
 
 
 def row(task: str, model: str, seed: int, score: float | None, **more: object) -> dict[str, object]:
