@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -18,7 +18,8 @@ NEEDED = ("task", "task_type", "dataset", "protocol", "epochs", "hyperparameters
 CONSTANT = "constant"
 # Schedule -> what it waits for.
 AWAITED = {"plateau": "a smaller validation loss", "score_plateau": "a better score on validation"}
-OF_OPTIMISER = frozenset(field.name for field in fields(Optimiser))
+# What the hyperparameters of a cell may have otherwise.
+OF_CELL = ("lr", "patience", "min_lr")
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,10 @@ def _terms(protocol: Protocol, row: tuple[object, ...]) -> Iterator[Terms]:
     except json.JSONDecodeError:
         return
     if usual is not None and isinstance(changed, dict):
-        optimiser = replace(usual, **{name: value for name, value in changed.items() if name in OF_OPTIMISER})
+        given = {name: changed[name] for name in OF_CELL if isinstance(changed.get(name), int | float)}
         hours = protocol.amendment_for(str(said["dataset"])).hours or protocol.hours
-        epochs = 0 if pd.isna(said["epochs"]) else int(str(said["epochs"]))
-        yield Terms(str(said["task"]), optimiser, epochs, hours)
+        epochs = 0 if pd.isna(said["epochs"]) else int(float(str(said["epochs"])))
+        yield Terms(str(said["task"]), replace(usual, **given), epochs, hours)
 
 
 def _budget(protocol: Protocol) -> Iterator[str]:

@@ -12,9 +12,10 @@ from gnz_track.models.catalogue import describe
 from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.report.page import render_page
 from gnz_track.report.page_figures import FigureSet
-from gnz_track.report.protocol_terms import write_protocol_terms
+from gnz_track.report.protocol_terms import AWAITED, CONSTANT, write_protocol_terms
 from gnz_track.runs.amendments import amend, given_to
 from gnz_track.store.run_record import check_hyperparameters
+from gnz_track.training import schedules
 from gnz_track.training.protocols import PROTOCOLS
 
 
@@ -68,6 +69,10 @@ def test_schedules_that_wait_for_other_things_are_told_by_task() -> None:
     assert re.search("; on ogbl_collab the learning rate .* without a better score on validation", said)
 
 
+def test_every_schedule_has_its_words() -> None:
+    assert {*AWAITED, CONSTANT} == set(schedules._SCHEDULES)  # noqa: SLF001  (the table of all there are)
+
+
 def test_several_protocols_have_a_sentence_each_and_others_none() -> None:
     large = _row("zinc", protocol="dwivedi-500k-pe")
     said = _said(_row("zinc"), large, _row("cora", "GCN", "graphnetz"), _row("cora", "GCN", "best-val"))
@@ -78,6 +83,13 @@ def test_several_protocols_have_a_sentence_each_and_others_none() -> None:
     (said,) = _said({**_row("zinc"), "hyperparameters": "no JSON"}, {**_row("zinc"), "task_type": "other"})
     assert said.endswith("about 100,000 parameters, within 5 %."), "what is not known of cells is not told"
     assert list(write_protocol_terms(pd.DataFrame([{"task": "zinc", "model": "GCN"}]))) == []
+
+
+def test_hyperparameters_of_a_model_are_not_taken_for_those_of_training() -> None:
+    own = _row("zinc", hyperparameters='{"factor": 7, "schedule": "mine", "lr": 0.25, "patience": "long"}', epochs=20.0)
+    (said,) = _said(own)
+    assert "began at 0.25 and was multiplied by 0.5 after more than 10 epochs" in said
+    assert "or after 20 epochs" in said
 
 
 def test_page_has_the_sentence() -> None:
