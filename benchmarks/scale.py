@@ -159,7 +159,7 @@ def resume(n: int, folder: Path) -> Callable[[], int]:
 def tensor(n: int, folder: Path) -> Callable[[], int]:
     """Return what reads X by SQL, every column of the results table with it."""
     from gnz_track.store.reading import read_table
-    from gnz_track.store.results import tensor_of
+    from gnz_track.store.score_tensor import tensor_of
 
     address = parse_address(str(folder / f"{n}.db"))
     return lambda: int(tensor_of(read_table(address, suite="scale")).mask.sum())

@@ -25,9 +25,9 @@ from gnz_track.store.owners import this_owner
 from gnz_track.store.published import read_published
 from gnz_track.store.reading import publish_table
 from gnz_track.store.rest_reader import read_by_rest
-from gnz_track.store.results import ResultsTensor, tensor_of
 from gnz_track.store.run_filter import RunFilter
 from gnz_track.store.run_record import RunRecord, SweepContext, record_of
+from gnz_track.store.score_tensor import ResultsTensor, tensor_of
 from gnz_track.store.sql_reader import read_by_sql
 from gnz_track.store.writer import open_store
 from gnz_track.types import (

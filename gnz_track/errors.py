@@ -6,6 +6,7 @@ allowed, and the next command to type, and it is built here, so that a caller pa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from gnz_track.near_names import near_matches
@@ -40,8 +41,15 @@ __all__ = [
 ]
 
 
+# An item may end in a full stop, or in three, where the sentence puts its own behind; dots of a path stay.
+_DOUBLED = re.compile(r"(?<=[^\s./\\])\.(?=[.;](?:\s|$))|(?<!\.)\.(?=\.{3}(?:\s|$))")
+
+
 class GnzError(Exception):
     """Base of all errors with a message meant for the user; the command line prints it in one line."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_DOUBLED.sub("", message))
 
 
 class UnknownName(GnzError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gnz_track.kinds import Selection, TaskType
 from gnz_track.records import freeze_mappings, later
@@ -97,3 +97,17 @@ class Protocol:
     def label(self) -> str:
         """Name and version, as records carry them."""
         return f"{self.name}@{self.version}"
+
+    def amendment_for(self, dataset: str) -> Amendment:
+        """Return what is otherwise for a dataset.
+
+        Its name is looked up, then what comes before each underscore: ``sbm_pattern_tiny`` is a ``sbm_pattern``.
+        """
+        words = dataset.split("_")
+        names = ["_".join(words[:n_words]) for n_words in range(len(words), 0, -1)]
+        return next((self.by_dataset[name] for name in names if name in self.by_dataset), Amendment())
+
+    def optimiser_for(self, task_type: TaskType, dataset: str) -> Optimiser | None:
+        """Return the optimiser of a task type on a dataset; None where there is none for the task type."""
+        usual = self.optimisers.get(task_type)
+        return None if usual is None else replace(usual, **self.amendment_for(dataset).optimiser)  # type: ignore[arg-type]

@@ -1,8 +1,15 @@
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gnz_track import errors
+from gnz_track.datasets.sources import fetch_errors
 from gnz_track.errors import GnzError
 
 NAMES = ["GCN", "GAT", "GraphSAGE"]
@@ -200,3 +207,50 @@ def test_errors_carry_their_facts() -> None:
     assert (corrupted.expected, corrupted.found) == ("aa", "bb")
     assert errors.DataMissing("cora", [], command="x").dataset == "cora"
     assert errors.Diverged("loss", 1.0, 7).epoch == 7
+
+
+CLASSES = [
+    item
+    for room in (errors, fetch_errors)
+    for name in room.__all__
+    if isinstance(item := getattr(room, name), type) and item is not GnzError
+]
+# Items as they come: names, sentences of other libraries with their stop, lists that were cut, paths.
+ITEMS = st.sampled_from(["a file", "It cannot be read.", "a, b, ...", "../data", "etc.", "50 %.", "(closed).", ""])
+OF_KIND: dict[str, Callable[[str], Any]] = {
+    "Iterable[str]": lambda item: [item],
+    "Iterable[object]": lambda item: [item],
+    "Iterable[DataMissing]": lambda item: [errors.DataMissing(item, [], command="")],
+    "Iterable[tuple[object, str]]": lambda item: [(item, item)],
+    "Sequence[str]": lambda item: [item],
+    "Mapping[str, str]": lambda item: {item: item},
+    "int": lambda _: 3,
+    "float": lambda _: 0.5,
+}
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+@given(data=st.data())
+def test_no_item_doubles_a_full_stop(kind: type[GnzError], data: st.DataObject) -> None:
+    given_: dict[str, Any] = {
+        name: OF_KIND.get(parameter.annotation, str)(data.draw(ITEMS, label=name))
+        for name, parameter in inspect.signature(kind).parameters.items()
+    }
+    for word in str(kind(**given_)).split():
+        tail = word[len(word.rstrip(".;")) :]
+        # Three dots stand for what was cut.
+        assert tail in {"", ".", ";", "...", "...;"}, word
+
+
+@pytest.mark.parametrize(
+    "text", ["in ..", "in ../data; here", "a, ... and b", "1..2", "data/.. is a folder", "a...", "e.g., x."]
+)
+def test_dots_that_are_meant_stay(text: str) -> None:
+    assert str(GnzError(text)) == text
+
+
+def test_a_stop_is_one_stop() -> None:
+    assert str(errors.NothingToCompare("It is empty.")).startswith("nothing to compare: It is empty. See")
+    assert str(errors.StoreUnusable("x", "Locked.", remedy="wait")).endswith("cannot be used: Locked; wait")
+    many = errors.UnknownName("model", "xyz", [f"m{n:02}" for n in range(13)], command="gnz models")
+    assert str(many).endswith("m11, ... List all with: gnz models")

@@ -6,7 +6,6 @@ Heavy rooms are imported inside commands, so that ``gnz --help`` answers at once
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -35,6 +34,7 @@ from gnz_track.cli import (
     tune,
     ui,
 )
+from gnz_track.cli.interrupts import INTERRUPTED, listen_for_interrupts
 from gnz_track.errors import BadValue, GnzError
 
 __all__ = ["app", "main"]
@@ -100,7 +100,7 @@ _MODULES = (
 for _module in _MODULES:
     _module.add_to(app)
 
-USER_ERROR, INTERRUPTED = 2, 130
+USER_ERROR = 2
 
 
 def main() -> None:
@@ -108,8 +108,7 @@ def main() -> None:
     # As `python -m` does: mynets:MyNet is found in the folder where the command is typed.
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
-    # Schedulers end a job by this signal: what is done is kept, as after Ctrl-C.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    listen_for_interrupts()
     try:
         _refuse_half_characters(sys.argv[1:])
         app(prog_name="gnz")

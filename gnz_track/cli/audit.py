@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gnz_track.cli.home import choose_home
+from gnz_track.cli.interrupts import INTERRUPTED
 from gnz_track.cli.runs import Store
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_to", "audit"]
 
-FAILED, INTERRUPTED = 1, 130
+FAILED = 1
 SUITE = "audit"
 EXAMPLES = """
 [bold]Examples[/bold]

@@ -25,7 +25,7 @@ def add_to(app: typer.Typer) -> None:
     """Add these commands."""
     app.command(epilog="[bold]Example[/bold]  gnz tasks --suite quick")(tasks)
     app.command(epilog=f"[bold]Examples[/bold]  gnz models --task-type graph_cls\n\n  {_EXAMPLE}")(models)
-    app.command(epilog="[bold]Example[/bold]  gnz protocols")(protocols)
+    app.command(epilog="[bold]Examples[/bold]  gnz protocols\n\n  gnz protocols dwivedi-100k")(protocols)
 
 
 def tasks(
@@ -143,11 +143,17 @@ def _show_width(width: Width) -> tuple[str, str, str]:
     return f"{width.hidden_channels}", f"{width.n_parameters:,}", f"{width.error:+.2%}"
 
 
-def protocols() -> None:
-    """List the protocols: how cells are trained and scored."""
+def protocols(
+    name: Annotated[str, typer.Argument(help="Show all of one protocol.", show_default=False)] = "",
+) -> None:
+    """List the protocols, how cells are trained and scored, or show one: its numbers, models, tasks and datasets."""
+    from gnz_track.cli.protocol_card import print_protocol
     from gnz_track.cli.tables import print_rows
     from gnz_track.training.protocols import PROTOCOLS
 
+    if name:
+        print_protocol(name)
+        return
     print_rows(
         f"{len(PROTOCOLS)} protocols",
         ("protocol", "selection", ">patience", ">hidden", "what"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from gnz_track.cli.interrupts import INTERRUPTED
 from gnz_track.kinds import Category, TaskType
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["choose_suite", "choose_tasks", "split", "train"]
 
-INTERRUPTED = 130
 QUICK, CUSTOM = "quick", "custom"
 
 

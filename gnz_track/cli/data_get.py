@@ -10,6 +10,7 @@ import typer
 from gnz_track.cli.data_choice import Choice, choose_rows
 from gnz_track.cli.data_list import show_bytes
 from gnz_track.cli.home import choose_home
+from gnz_track.cli.interrupts import INTERRUPTED
 from gnz_track.errors import DataCorrupted, GnzError
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_to", "get"]
 
-FAILED, INTERRUPTED = 1, 130
+FAILED = 1
 EXAMPLES = """
 [bold]Examples[/bold]
 

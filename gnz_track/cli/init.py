@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -57,7 +58,8 @@ def init(
         subprocess.run([git, "init", "--quiet"], cwd=folder, check=True)  # noqa: S603  (the user's own Git)
     if shutil.which("dvc") is None:
         typer.echo("the program dvc is not here yet: pip install 'gnz-track[dvc]'", err=True)
-    typer.echo(f"\nnext: cd {name} && dvc repro")
+    # A name may hold spaces, and may look like a flag.
+    typer.echo(f"\nnext: cd {'-- ' if name.startswith('-') else ''}{shlex.quote(name)} && dvc repro")
 
 
 def _is_in_repository(git: str, folder: Path) -> bool:

@@ -65,7 +65,7 @@ def query(
     elif as_csv:
         typer.echo(table[names].to_csv(index=False, lineterminator="\n"), nl=False)
     else:
-        _print_table(table[names])
+        _print_table(_with_labels(table)[names])
 
 
 def _find(condition: str, store: str) -> pd.DataFrame:
@@ -108,6 +108,13 @@ def _print_json(table: pd.DataFrame) -> None:
     import json
 
     typer.echo(json.dumps(_records(table), indent=1, ensure_ascii=False))
+
+
+def _with_labels(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose models are named as a comparison does, so that no two variants look the same."""
+    from gnz_track.store.score_tensor import labels_of
+
+    return table.assign(model=labels_of(table))
 
 
 def _print_table(table: pd.DataFrame) -> None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from gnz_track.cli.interrupts import INTERRUPTED
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["print_found", "print_gains", "print_plan", "search_and_print"]
 
-FAILED, INTERRUPTED = 1, 130
+FAILED = 1
 
 
 def search_and_print(request: Request, plan: SearchPlan, nursery: Nursery | None) -> list[SearchRecord]:

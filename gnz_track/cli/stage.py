@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gnz_track.cli.interrupts import INTERRUPTED
+
 if TYPE_CHECKING:
     from gnz_track.pipeline.params import Params
     from gnz_track.runs.nursery import Nursery
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_to", "data", "quality", "report", "run", "tune"]
 
-FAILED, INTERRUPTED = 1, 130
+FAILED = 1
 EXAMPLES = """
 [bold]Examples[/bold]
 

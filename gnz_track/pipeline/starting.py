@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+
+import yaml
 
 from gnz_track.errors import BadValue
 from gnz_track.types import Task
@@ -15,6 +19,7 @@ __all__ = ["OWN_TASK", "start_project"]
 # The task of the starter's own module, and what stands in place of a dot, by which packages would lose files.
 OWN_TASK, OWN_EPOCHS = "three_rings", 40
 DOT = "dot_"
+MARK = re.compile("@[A-Z_]+@")
 NO_GIT = "    no_scm = true\n"
 # What a project that tunes has more than others, by the place where it stands.
 _TUNING = {
@@ -80,13 +85,14 @@ def start_project(
         raise BadValue("the folder", f"{folder} ({found})", "a new one, or one that is empty", command="gnz init NAME")
     lines = {OWN_TASK: OWN_EPOCHS, **{task.name: task.epochs for task in tasks}}
     if n_trials < 0:
-        raise BadValue("the trials of a search", n_trials, "a whole number from 1", command="gnz init --tune 30")
+        raise BadValue("the trials of a search", n_trials, "a whole number from 1", command="gnz init NAME --tune 30")
     words = {
         **{word: text if n_trials else "" for word, text in _TUNING.items()},
         **{word: text if audits else "" for word, text in _AUDITING.items()},
         "@QUALITY@": "true" if audits else "false",
         "@TUNE@": f"{{trials: {n_trials}, kind: per-task, sampler: tpe}}" if n_trials else "null",
         "@NAME@": folder.resolve().name,
+        "@SUITE@": _as_yaml(folder.resolve().name),
         "@TASKS@": "".join(f"  {name}: {{epochs: {epochs}}}\n" for name, epochs in lines.items()),
     }
     written = []
@@ -98,13 +104,18 @@ def start_project(
     return sorted(written)
 
 
+def _as_yaml(name: str) -> str:
+    """Return a name as a text of YAML, in quotes unless no version of it could read a number or anything else there."""
+    is_plain = re.fullmatch(r"[A-Za-z][\w-]*", name) and yaml.safe_load(name) == name
+    quoted: str = yaml.safe_dump(name, default_style='"', allow_unicode=True, width=math.inf)
+    return name if is_plain else quoted.strip()
+
+
 def _templates(words: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield the path below the folder and the text of every file of the starter."""
     for place, name in _walk(files("gnz_track.pipeline") / "starter", ""):
-        text = place.read_text("utf-8")
-        for word, meant in words.items():
-            text = text.replace(word, meant)
-        yield name, text
+        # All at once: what a folder is called may look like one of the words.
+        yield name, MARK.sub(lambda found: words.get(found.group(), found.group()), place.read_text("utf-8"))
 
 
 def _walk(folder: Traversable, before: str) -> Iterator[tuple[Traversable, str]]:

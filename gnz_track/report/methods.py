@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from gnz_track.stats.choices import Choices
@@ -92,8 +92,8 @@ class Methods:
     references: tuple[str, ...]
 
 
-def write_methods(comparison: Comparison) -> Methods:
-    """Return what was done, in words that can stand in a paper."""
+def write_methods(comparison: Comparison, terms: Iterable[str] = ()) -> Methods:
+    """Return what was done, in words that can stand in a paper; ``terms`` are sentences on how cells were trained."""
     keys: list[str] = []
 
     def cite(phrase: tuple[str, str]) -> str:
@@ -101,19 +101,22 @@ def write_methods(comparison: Comparison) -> Methods:
         keys.extend([key] if key else [])
         return f"{text} ({key})" if key else text
 
-    sentences = [*_within(comparison, cite), *_across(comparison, cite), *_rest(comparison)]
+    sentences = [_ran(comparison), *terms, *_within(comparison, cite), *_across(comparison, cite), *_rest(comparison)]
     return Methods(
         paragraph=" ".join(sentences),
         references=tuple(text for key, text in REFERENCES.items() if key in keys),
     )
 
 
-def _within(comparison: Comparison, cite: Cite) -> Iterator[str]:
-    choices = comparison.choices
+def _ran(comparison: Comparison) -> str:
     counts = sorted({len(task.seeds) for task in comparison.tasks})
     seeds = _many(counts[0], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
     models, tasks = _many(len(comparison.models), "model"), _many(len(comparison.tasks), "task")
-    yield f"We ran {models} on {tasks} with {seeds}."
+    return f"We ran {models} on {tasks} with {seeds}."
+
+
+def _within(comparison: Comparison, cite: Cite) -> Iterator[str]:
+    choices = comparison.choices
     level = f"{100 * (1 - choices.alpha):g} %"
     yield f"Scores are means over seeds with {level} confidence intervals by {cite(INTERVALS[choices.interval])}."
     family = "over all pairs of models of one task" if choices.family == "task" else "over all pairs of all tasks"

@@ -21,6 +21,7 @@ from gnz_track.report.outlook import write_summary
 from gnz_track.report.page_data import embed_json, make_page_data, order_of
 from gnz_track.report.page_figures import FigureSet, draw_figures
 from gnz_track.report.page_tables import make_sections, missing_of, rank_rows
+from gnz_track.report.protocol_terms import write_protocol_terms
 from gnz_track.report.provenance import collect_facts, datasets_of, write_commands
 from gnz_track.report.quality_page import view_audits, warn_of_versions
 from gnz_track.report.search_page import make_search_section
@@ -92,7 +93,7 @@ def render_page(report: Reported, *, ui: str = "", title: str = "", figures: Fig
     missing = [*_left_out(comparison, report.config), *others]
     audits = view_audits(getattr(report, "quality", {}))
     versions = warn_of_versions(table)
-    content = {**_results(comparison), **_missing(comparison, table, missing), **_origin(table, report.config)}
+    content = {**_results(comparison), **_missing(comparison, table, missing), **_origin(report)}
     name = title or title_of(table, report.config)
     return (
         _environment()
@@ -105,7 +106,7 @@ def render_page(report: Reported, *, ui: str = "", title: str = "", figures: Fig
             data=data,
             audits=audits,
             versions=versions,
-            methods=write_methods(comparison),
+            methods=write_methods(comparison, write_protocol_terms(table)),
             version=__version__,
             css=_part(STYLE),
             script=_part(SCRIPT),
@@ -166,11 +167,12 @@ def _missing(comparison: Comparison, table: pd.DataFrame, found: list[tuple[str,
     }
 
 
-def _origin(table: pd.DataFrame, config: Mapping[str, Any]) -> dict[str, Any]:
+def _origin(report: Reported) -> dict[str, Any]:
+    table, config = report.table, report.config
     return {
         "facts": collect_facts(table, config),
         "datasets": datasets_of(table),
-        "commands": write_commands(table, config),
+        "commands": write_commands(table, config, report.comparison.choices),
     }
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ import pandas as pd
 from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.models.catalogue import MODELS
 from gnz_track.seeds import format_seeds
+from gnz_track.stats.choices import Choices
 
 __all__ = ["Fact", "collect_facts", "datasets_of", "write_commands"]
 
@@ -25,6 +27,17 @@ TOLD = {
     "environment": "environments (digests)",
     "device": "devices",
 }
+# What cuts a sweep down, as a report is told of it -> the flag that does.
+PARTS = {"task": "--task", "experiment": "--experiment", "condition": "--where"}
+# Choice -> its flag, and how the value is written there.
+FLAGS: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "alpha": ("--alpha", repr),
+    "margin": ("--margin", repr),
+    "posthoc": ("--posthoc", str),
+    "test": ("--test", str),
+    "split_sizes": ("--split-sizes", lambda sizes: ",".join(map(str, sizes))),
+}
+USUAL = Choices()
 MOST_VALUES, MOST_OWN = 12, 20
 OURS = __name__.partition(".")[0]
 
@@ -66,8 +79,8 @@ def datasets_of(table: pd.DataFrame) -> list[tuple[str, str, tuple[str, ...]]]:
     return found
 
 
-def write_commands(table: pd.DataFrame, config: Mapping[str, Any]) -> list[str]:
-    """Return the commands that make the cells, one for each suite and protocol, and the report of them.
+def write_commands(table: pd.DataFrame, config: Mapping[str, Any], choices: Choices) -> list[str]:
+    """Return the commands that make the cells, one for each suite and protocol, and the report of them as it was asked.
 
     What was made in Python has no name that a command knows: one of its runs is trained again from its record.
     """
@@ -82,10 +95,43 @@ def write_commands(table: pd.DataFrame, config: Mapping[str, Any]) -> list[str]:
     ]
     own = table[~is_named & (table["run_id"] != "")].drop_duplicates(["task", "model"])
     commands += [shlex.join(["gnz", "reproduce", row.run_id, *at]) for row in own.itertuples()][:MOST_OWN]
-    sweeps = distinct(table, "sweep")
-    if len(sweeps) == 1:
-        commands.append(shlex.join(["gnz", "report", "--sweep", sweeps[0], *at]))
+    sweep = _sweep(table, config)
+    if sweep:
+        commands.append(shlex.join(["gnz", "report", "--sweep", sweep, *_part(config), *_flags(choices), *at]))
+        commands += [f"# chosen in Python, where no flag is: {text}" for text in [_without_flag(choices)] if text]
     return commands
+
+
+def _sweep(table: pd.DataFrame, config: Mapping[str, Any]) -> str:
+    """Return the one sweep that was asked for, whoever had trained its cells, or whose cells these are."""
+    sweeps = distinct(table, "sweep")
+    if config.get("sweep") and not config.get("merged"):
+        return str(config["sweep"])
+    return sweeps[0] if len(sweeps) == 1 else ""
+
+
+def _part(config: Mapping[str, Any]) -> Iterator[str]:
+    """Return what cut the cells of a sweep down to those of a report."""
+    for name, flag in PARTS.items():
+        yield from (flag, str(config[name])) if config.get(name) else ()
+
+
+def _flags(choices: Choices) -> Iterator[str]:
+    """Return the flags by which a command chooses what the report chose."""
+    for name, (flag, write) in FLAGS.items():
+        value = getattr(choices, name)
+        if value != getattr(USUAL, name) and not isinstance(value, Mapping):
+            yield from (flag, write(value))
+
+
+def _without_flag(choices: Choices) -> str:
+    """Return the choices that no flag can say."""
+    values = {field.name: getattr(choices, field.name) for field in dataclasses.fields(choices)}
+    return ", ".join(
+        f"{name}={dict(value) if isinstance(value, Mapping) else value!r}"
+        for name, value in values.items()
+        if value != getattr(USUAL, name) and (name not in FLAGS or isinstance(value, Mapping))
+    )
 
 
 def _named_tasks() -> set[str]:

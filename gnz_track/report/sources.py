@@ -14,8 +14,9 @@ from gnz_track.report.joining import NotMerged, join_tables, order_for_joining
 from gnz_track.stats.cells import read_cells
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.plans import read_wanted_cells
-from gnz_track.store.reading import Where, read_table
+from gnz_track.store.reading import Where, check_known, read_table
 from gnz_track.store.results import COLUMNS, make_table, sort_rows
+from gnz_track.store.wanted_rows import asked_names, read_where
 
 __all__ = ["Source", "read_frame", "read_parquet", "read_store"]
 
@@ -47,17 +48,20 @@ def read_store(
     Without a sweep, the sweep with most cells of a task says what the others must agree with there.
     """
     address = store if isinstance(store, Address) else parse_address(store)
-    given = {"sweep": sweep, "experiment": experiment, "suite": suite, "task": task, "where": dict(where or {})}
-    config: dict[str, Any] = {"store": str(address), **{name: value for name, value in given.items() if value}}
+    values = read_where(where)
+    names = {"sweep": sweep, "experiment": experiment, "suite": suite, "task": task}
+    given = {name: value for name, value in {**names, "where": values}.items() if value}
+    config: dict[str, Any] = {"store": str(address), **given}
     is_whole_sweep = bool(sweep) and not (experiment or suite or task or where)
     not_merged: tuple[NotMerged, ...] = ()
     if is_whole_sweep:
         wanted = read_wanted_cells(address, sweep)
         table, config["cells_without_run"], config["left_out"] = wanted.table, wanted.n_without_run, wanted.left_out
     else:
-        table = read_table(address, sweep=sweep, experiment=experiment, suite=suite, task=task, where=where)
+        table = read_table(address, sweep=sweep, experiment=experiment, suite=suite, task=task, where=values)
+    check_known(address, asked_names(values, **(names if table.empty else {})), table)
     if table.empty:
-        asked = ", ".join(f"{name} {value!r}" for name, value in given.items() if value) or "any cell"
+        asked = ", ".join(f"{name} {value!r}" for name, value in given.items()) or "any cell"
         raise NothingToCompare(f"no run in {address} has {asked}")
     if not is_whole_sweep:
         free = VARIANTS | ({"protocol"} & set(where or {}))

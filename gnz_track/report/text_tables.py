@@ -263,19 +263,23 @@ def save_table(
 
 
 def _csv(frame: pd.DataFrame) -> str:
-    """Return CSV in which lists are separated by blanks and what is missing is empty."""
+    """Return CSV in which lists are separated by blanks, what is missing is empty and whole counts are whole."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(frame.columns)
     for row in frame.itertuples(index=False):
-        writer.writerow([_flat(value) for value in row])
+        writer.writerow([_flat(str(name), value) for name, value in zip(frame.columns, row, strict=True)])
     return text.getvalue()
 
 
-def _flat(value: Any) -> Any:
+def _flat(name: str, value: Any) -> Any:
     if isinstance(value, list):
         return " ".join(map(str, value))
-    return "" if pd.isna(value) else value
+    if pd.isna(value):
+        return ""
+    # Means of counts are real numbers, and of most counts all seeds have the same.
+    is_whole_count = name.startswith("n_") and isinstance(value, float) and value.is_integer()
+    return int(value) if is_whole_count else value
 
 
 def _write_parquet(frame: pd.DataFrame, path: Path) -> None:

@@ -15,16 +15,8 @@ OF_TRAINING = frozenset({"lr", "weight_decay", "batch_size", "patience", "min_lr
 
 
 def find_amendment(protocol: Protocol, task: Task) -> Amendment:
-    """Return what a protocol has otherwise for the dataset of a task.
-
-    Its name is looked up, then what comes before each underscore: ``sbm_pattern_tiny`` is a ``sbm_pattern``.
-    """
-    words = task.dataset.split("_")
-    for n_words in range(len(words), 0, -1):
-        found = protocol.by_dataset.get("_".join(words[:n_words]))
-        if found is not None:
-            return found
-    return Amendment()
+    """Return what a protocol has otherwise for the dataset of a task."""
+    return protocol.amendment_for(task.dataset)
 
 
 def amend(protocol: Protocol, task: Task) -> Protocol:
@@ -32,10 +24,10 @@ def amend(protocol: Protocol, task: Task) -> Protocol:
     amendment = find_amendment(protocol, task)
     if not (protocol.by_dataset or protocol.options or protocol.by_model or protocol.epochs):
         return protocol
-    usual = protocol.optimisers.get(task.task_type)
+    optimiser = protocol.optimiser_for(task.task_type, task.dataset)
     return replace(
         protocol,
-        optimisers={} if usual is None else {task.task_type: replace(usual, **amendment.optimiser)},  # type: ignore[arg-type]
+        optimisers={} if optimiser is None else {task.task_type: optimiser},
         splits=amendment.splits or protocol.splits,
         encoding=amendment.encoding or protocol.encoding,
         hours=amendment.hours or protocol.hours,

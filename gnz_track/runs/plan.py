@@ -7,7 +7,7 @@ out is listed with its reason.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import torch
@@ -22,6 +22,7 @@ from gnz_track.runs.amendments import amend, find_amendment
 from gnz_track.runs.compatibility import Skipped, list_skipped, reason_against
 from gnz_track.runs.widths import hyperparameters_of
 from gnz_track.training.metrics import METRICS
+from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Cell, ModelRow, Protocol, Task, TaskType, Value
 
 __all__ = ["Place", "Plan", "make_plan", "resolve_device"]
@@ -90,7 +91,7 @@ def make_plan(
     if not cells:
         impossible = [f"{item.task} x {item.model}: {item.reason}" for item in skipped]
         raise NothingToRun(impossible or ["no task, no model or no seed was chosen"])
-    return Plan(cells=tuple(cells), skipped=tuple(skipped), notices=tuple(notices))
+    return Plan(cells=tuple(cells), skipped=tuple(skipped), notices=(*notices, *_borrowed_label(protocol)))
 
 
 def resolve_device(device: str) -> str:
@@ -131,6 +132,26 @@ def _limits(shell: _Shell, dataset: FrozenDataset, seed: int) -> list[str]:
         # Every cell will say so.
         return []
     return [f"{shell.task.name}, {where}{sentence}" for sentence in describe_limits(encoding, edges, dataset.node_ptr)]
+
+
+def _borrowed_label(protocol: Protocol) -> list[str]:
+    """Return a sentence where a protocol bears a label of the catalogue and has other settings than the one there.
+
+    Cells are told apart by all of their settings, and people are shown the label.
+    """
+    known = {one.label: one for one in PROTOCOLS.rows()}.get(protocol.label)
+    if known is None:
+        return []
+    names = [field.name for field in fields(Protocol) if field.name != "description"]
+    changed = [name for name in names if getattr(protocol, name) != getattr(known, name)]
+    if not changed:
+        return []
+    differ = f"{', '.join(changed)} differ{'s' if len(changed) == 1 else ''}"
+    sentence = (
+        f"protocol {protocol.label} is not the one that gnz protocols lists: {differ}; tables show the same label for "
+        "both, until it has a name of its own: dataclasses.replace(protocol, name=...)"
+    )
+    return [sentence]
 
 
 def _encoded_edges(shell: _Shell, dataset: FrozenDataset, seed: int) -> tuple[str, Tensor]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from typing import Any, Protocol
 
 from gnz_track.errors import BadValue, DuplicateCells, MetricsMixed, NothingToCompare
 from gnz_track.kinds import Direction
-from gnz_track.types import is_tuned
+from gnz_track.variants import label_variants
 
 __all__ = [
     "COMPARED",
@@ -129,7 +128,12 @@ def read_cells(table: Frame) -> tuple[Cell, ...]:
     scores = _scores(table["score"])
     # Only a row whose status says so has finished.
     statuses = texts.get("status", ["finished"] * len(table))
-    labels = _labels(texts)
+    labels = label_variants(
+        texts["model"],
+        tasks=texts["task"],
+        protocols=texts.get("protocol", ()),
+        hyperparameters=texts.get("hyperparameters", ()),
+    )
     blank = [""] * len(table)
     columns = [texts.get(name, blank) for name in FACTS]
     found = [
@@ -201,35 +205,6 @@ def _one_per_cell(cells: Iterable[Cell]) -> tuple[Cell, ...]:
     if doubled:
         raise DuplicateCells(doubled)
     return tuple(found)
-
-
-def _labels(texts: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the model of each row; variants of one model are told apart by what varies, as in the results tensor.
-
-    Hyperparameters make variants where a task was run with several under one protocol. What differs from task to task
-    alone, as widths do under a budget of parameters and what a search has found, makes none.
-    """
-    labels, models = list(texts["model"]), texts["model"]
-    for column, write, within in (("hyperparameters", _varied, ("task", "protocol")), ("protocol", str, ())):
-        values = texts.get(column, [])
-        kinds: dict[tuple[str, ...], set[str]] = {}
-        groups = zip(models, *(texts[name] for name in within if name in texts), strict=True)
-        for group, value in zip(groups, values, strict=False):
-            kinds.setdefault(group, set()).add(value)
-        told_apart = {group[0] for group, found in kinds.items() if len(found) > 1}
-        for row, value in enumerate(values):
-            is_one = column == "hyperparameters" and is_tuned(models[row])
-            if models[row] in told_apart and not is_one:
-                labels[row] = f"{labels[row]} {write(value)}".rstrip()
-    return labels
-
-
-def _varied(text: str) -> str:
-    try:
-        changed = json.loads(text or "{}")
-    except json.JSONDecodeError:
-        return text
-    return " ".join(f"{name}={value}" for name, value in changed.items()) if isinstance(changed, dict) else text
 
 
 def _texts(column: Any) -> list[str]:

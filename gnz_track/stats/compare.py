@@ -30,7 +30,7 @@ from gnz_track.stats.comparison import (
 from gnz_track.stats.families import first_factor
 from gnz_track.stats.intervals import intervals_of, iqm
 from gnz_track.stats.model_aggregates import aggregate_models, decompose_task
-from gnz_track.stats.overlap import FOR_OVERLAP, draws_splits, recorded_sizes, write_overlap
+from gnz_track.stats.overlap import FOR_OVERLAP, draws_splits, recorded_sizes, write_assumed, write_given, write_overlap
 from gnz_track.stats.ranks import quantise_rows
 from gnz_track.stats.task_pairs import compare_pairs, count_lasting
 
@@ -98,14 +98,17 @@ def _no_collector() -> Iterator[None]:
 def _overlap(
     entrants: Sequence[tuple[TaskCells, tuple[ModelCells, ...]]], pairs: Sequence[PairComparison], chosen: Choices
 ) -> tuple[Finding, ...]:
-    """Return a warning of seeds that draw splits, where a test was chosen that does not know of it.
+    """Return a warning of seeds that draw splits where the test that was chosen does not know of it; else its premises.
 
     The test stays the one that was chosen, and nothing is chosen by its outcome: the warning says what the other one
     would leave of the differences that were found.
     """
+    if chosen.test == FOR_OVERLAP:
+        return _assumed([task for task, models in entrants if len(models) > 1], chosen)
+    unused = _unused([task.task for task, _ in entrants], chosen)
     drawn = [(task, models) for task, models in entrants if draws_splits(task)]
-    if not drawn or chosen.test == FOR_OVERLAP:
-        return ()
+    if not drawn:
+        return unused
     tasks = [task for task, _ in drawn]
     names = tuple(task.task for task in tasks)
     counts = None
@@ -115,7 +118,29 @@ def _overlap(
         other = dataclasses.replace(chosen, test=FOR_OVERLAP, split_sizes=None)
         counts = (sum(pair.is_apart for pair in own), count_lasting(drawn, own, other))
     text, examples = write_overlap(tasks, counts)
-    return (Finding(column="split_digest", tasks=names, text=text, examples=examples),)
+    return (Finding(column="split_digest", tasks=names, text=text, examples=examples), *unused)
+
+
+def _unused(tasks: Sequence[str], chosen: Choices) -> tuple[Finding, ...]:
+    """Return that sizes of splits were given by hand to a test that has no use for them."""
+    if not chosen.split_sizes:
+        return ()
+    text = f"sizes of splits were given by hand, and the test {chosen.test} uses none; {FOR_OVERLAP} does"
+    return (Finding(column="n_test", tasks=tuple(tasks), text=text),)
+
+
+def _assumed(tasks: Sequence[TaskCells], chosen: Choices) -> tuple[Finding, ...]:
+    """Return what the test for overlapping splits took for granted, and where that is not what the runs recorded."""
+    names = tuple(task.task for task in tasks)
+    if not names:
+        return ()
+    text, examples = write_assumed(tasks, chosen)
+    found = [Finding(column="split_digest", tasks=names, text=text, examples=examples)]
+    against = [task for task in tasks if write_given([task], chosen)[1]]
+    if against:
+        text, examples = write_given(against, chosen)
+        found.append(Finding(column="n_test", tasks=tuple(task.task for task in against), text=text, examples=examples))
+    return tuple(found)
 
 
 def _entrants(task: TaskCells, choices: Choices) -> tuple[ModelCells, ...]:

@@ -8,13 +8,21 @@ Nadeau and Bengio (2003), Machine Learning 52.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from gnz_track.errors import BadValue
 from gnz_track.stats.cells import Cell, TaskCells
 from gnz_track.stats.choices import Choices, value_for
 
-__all__ = ["FOR_OVERLAP", "draws_splits", "recorded_sizes", "sizes_for", "write_overlap"]
+__all__ = [
+    "FOR_OVERLAP",
+    "draws_splits",
+    "recorded_sizes",
+    "sizes_for",
+    "write_assumed",
+    "write_given",
+    "write_overlap",
+]
 
 # The test that knows of seeds which draw splits.
 FOR_OVERLAP = "nadeau_bengio"
@@ -60,7 +68,7 @@ def sizes_for(tasks: Sequence[TaskCells], choices: Choices) -> list[tuple[int, i
 
 
 def write_overlap(tasks: Sequence[TaskCells], counts: tuple[int, int] | None = None) -> tuple[str, tuple[str, ...]]:
-    """Return the sentence on tasks whose seeds draw splits, and by task how many splits its seeds share.
+    """Return the sentence on tasks whose seeds draw splits, and how many splits the seeds of tasks share.
 
     ``counts`` are the pairs that are told apart, and those of them that the test for such splits tells apart too.
     """
@@ -76,13 +84,49 @@ def write_overlap(tasks: Sequence[TaskCells], counts: tuple[int, int] | None = N
         "seeds draw different splits of the same data, which overlap: the plain tests reject too often if they are to "
         f"speak of other splits; {advice}"
     )
-    return text, tuple(filter(None, map(_sharing, tasks)))
+    return text, _by_task({task.task: _sharing(task) for task in tasks})
+
+
+def write_assumed(tasks: Sequence[TaskCells], choices: Choices) -> tuple[str, tuple[str, ...]]:
+    """Return the sentence on what the test for overlapping splits took for granted, and the sizes that it took."""
+    text = (
+        f"the test {FOR_OVERLAP} assumes that scores of two seeds are correlated by n_test / (n_train + n_test), as "
+        "those of splits drawn at random are"
+    )
+    sizes = dict(zip((task.task for task in tasks), sizes_for(tasks, choices), strict=True))
+    return text, _by_task(
+        {name: f"{n_train} examples in training and {n_test} in test" for name, (n_train, n_test) in sizes.items()}
+    )
+
+
+def write_given(tasks: Sequence[TaskCells], choices: Choices) -> tuple[str, tuple[str, ...]]:
+    """Return the sentence on sizes that were given by hand and are not those of the runs, and both by task.
+
+    Folds differ by an example, so that one may be given of all; no example where nothing contradicts.
+    """
+    found: dict[str, str] = {}
+    for task in tasks:
+        given, recorded = value_for(choices.split_sizes, task.task, task.metric), recorded_sizes(task)
+        if given and recorded and max(abs(one - other) for one, other in zip(given, recorded, strict=True)) > 1:
+            found[task.task] = f"{given[0]},{given[1]} given, {recorded[0]},{recorded[1]} recorded"
+    text = "sizes of splits were given by hand, and went before others that the runs recorded"
+    return text, _by_task(found)
+
+
+def _by_task(said: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what is said of tasks, each saying once; the tasks are named where not the same is said of all."""
+    by_saying: dict[str, list[str]] = {}
+    for task, saying in said.items():
+        by_saying.setdefault(saying, []).append(task)
+    if len(by_saying) == 1:
+        return tuple(filter(None, by_saying))
+    return tuple(f"{saying} ({', '.join(tasks)})" for saying, tasks in by_saying.items() if saying)
 
 
 def _sharing(task: TaskCells) -> str:
     """Say how few splits the seeds of a task share, as those of a cross-validation that is repeated."""
     n_splits, n_seeds = len(_values(task, "split_digest")), len({cell.seed for cell in _cells(task)})
-    return f"{task.task}: {n_seeds} seeds share {n_splits} splits" if n_splits < n_seeds else ""
+    return f"{n_seeds} seeds share {n_splits} splits" if n_splits < n_seeds else ""
 
 
 def _count(cell: Cell, column: str) -> float:

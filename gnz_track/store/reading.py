@@ -4,29 +4,41 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from gnz_track.errors import BadValue
 from gnz_track.store import schema
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.published import digest_of, read_published
 from gnz_track.store.rest_reader import finished_by_rest, read_by_rest
-from gnz_track.store.results import COLUMNS, ResultsTensor, one_row_per_cell, tensor_of, write_table
+from gnz_track.store.results import COLUMNS, one_row_per_cell, write_table
 from gnz_track.store.run_filter import RunFilter
+from gnz_track.store.score_tensor import ResultsTensor, tensor_of
 from gnz_track.store.sql_reader import KNOWN_REVISIONS, finished_by_sql, read_by_sql, revision_of, state_of_sweep
+from gnz_track.store.wanted_rows import (
+    NAMES,
+    Names,
+    Where,
+    asked_names,
+    check_columns,
+    experiments_of,
+    missing_names,
+    read_where,
+    refuse_unknown,
+    rows_where,
+    several,
+)
 from gnz_track.store.writer import Store
 
-__all__ = ["finished_fingerprints", "publish_table", "read_table", "read_tensor"]
+__all__ = ["Where", "check_known", "finished_fingerprints", "publish_table", "read_table", "read_tensor"]
 
 LOG = logging.getLogger(__name__)
-Where = Mapping[str, object]
 # What says which run of a cell counts, and what an array of scores is made of.
 OF_CHOICE = ("run_id", "fingerprint", "status", "start_time")
-OF_TENSOR = ("task", "model", "seed", "score", "status", "protocol", "hyperparameters", "run_id")
+OF_TENSOR = ("task", "model", "seed", "score", "status", "protocol", "hyperparameters", "epochs", "run_id")
 
 
 def read_table(
@@ -37,22 +49,22 @@ def read_table(
     suite: str = "",
     task: str | Collection[str] = "",
     where: Where | None = None,
-    columns: Collection[str] = COLUMNS,
+    columns: str | Collection[str] = COLUMNS,
 ) -> pd.DataFrame:
     """Return the results table: one row per cell, sorted.
 
     A fresh published table of the sweep is taken first, then SQL where the store is a database whose tables are
     known, then MLflow's search. ``task`` is one name or several. ``where`` maps columns to the value, or a collection
-    of values, that rows must have. Of several runs of one cell the finished one counts, and of those the latest. A cell
-    that an earlier sweep had finished belongs to that sweep; to find it, read without ``sweep`` and with
-    ``where={"fingerprint": [...]}``. Fewer ``columns`` are read in less time.
+    of values, that rows must have; what is no column is refused, and a value that no cell has leaves no row. Of
+    several runs of one cell the finished one counts, and of those the latest. A cell that an earlier sweep had finished
+    belongs to that sweep; to find it, read without ``sweep`` and with ``where={"fingerprint": [...]}``. Fewer
+    ``columns`` are read in less time.
     """
     address = uri if isinstance(uri, Address) else parse_address(uri)
-    tasks = tuple(name for name in ([task] if isinstance(task, str) else task) if name)
+    tasks, names, values = tuple(filter(None, several(task))), several(columns), read_where(where)
+    check_columns(names)
     wanted = RunFilter(sweep=sweep, experiment=experiment, suite=suite, tasks=tasks)
-    where = where or {}
-    _check([*where, *columns])
-    needed = [name for name in COLUMNS if name in {*columns, *where, *OF_CHOICE}]
+    needed = [name for name in COLUMNS if name in {*names, *values, *OF_CHOICE}]
     by_sql = can_read_by_sql(address)
     table = read_published(address, sweep, by_sql=by_sql) if sweep else None
     if table is None:
@@ -60,7 +72,7 @@ def read_table(
         table = reader(address, wanted, columns=needed)
     elif experiment or suite or tasks:
         table = _select(table, wanted)
-    return _where(one_row_per_cell(table), where)[list(columns)]
+    return rows_where(one_row_per_cell(table), values)[names]
 
 
 def read_tensor(
@@ -74,13 +86,35 @@ def read_tensor(
 ) -> ResultsTensor:
     """Return the scores of the finished cells as ``X [tasks, models, seeds]``, and of the store nothing else.
 
-    The arguments are those of :func:`read_table`. ``mask`` says where there is a score, ``run_ids`` from which run it
-    comes, and ``tasks``, ``models`` and ``seeds`` what the axes stand for. A model that was run with several
-    hyperparameters or protocols stands for one model each.
+    The arguments are those of :func:`read_table`, but a name that nothing in the store bears is refused. ``mask`` says
+    where there is a score, ``run_ids`` from which run it comes, and ``tasks``, ``models`` and ``seeds`` what the axes
+    stand for. A model that was run with several hyperparameters or protocols stands for one model each. Where a task
+    was run with several numbers of epochs, ``where={"epochs": 50}`` or ``sweep`` chooses.
     """
-    return tensor_of(
-        read_table(uri, sweep=sweep, experiment=experiment, suite=suite, task=task, where=where, columns=OF_TENSOR)
+    address, values = uri if isinstance(uri, Address) else parse_address(uri), read_where(where)
+    asked = asked_names(values, sweep=sweep, suite=suite, experiment=experiment, task=task)
+    columns = [name for name in NAMES if name in asked or (name == "suite" and experiment)]
+    rows = read_table(
+        address,
+        sweep=sweep,
+        experiment=experiment,
+        suite=suite,
+        task=task,
+        where=values,
+        columns=tuple(dict.fromkeys((*OF_TENSOR, *columns))),
     )
+    check_known(address, asked, rows)
+    return tensor_of(rows)
+
+
+def check_known(address: Address, asked: Names, rows: pd.DataFrame) -> None:
+    """Refuse a name that was asked for and that nothing in a store bears, where ``rows`` are all that was found."""
+    missing = missing_names(asked, rows)
+    if missing:
+        # A sweep whose cells others had finished has a run and no cell of its own.
+        sweeps = RunFilter(kind=schema.SWEEP_RUN, in_any_state=True)
+        reader = read_by_sql if can_read_by_sql(address) else read_by_rest
+        refuse_unknown(missing, pd.concat([reader(address, sweeps, columns=NAMES), read_table(address, columns=NAMES)]))
 
 
 def finished_fingerprints(uri: str | Address = "") -> set[str]:
@@ -122,22 +156,8 @@ def can_read_by_sql(address: Address) -> bool:
     return revision in KNOWN_REVISIONS
 
 
-def _check(names: Iterable[str]) -> None:
-    for name in names:
-        if name not in COLUMNS:
-            raise BadValue("column", name, ", ".join(COLUMNS))
-
-
 def _select(table: pd.DataFrame, wanted: RunFilter) -> pd.DataFrame:
-    experiments = schema.PREFIX + "/" + table["suite"] + "/" + table["task"]
-    pairs = ((experiments, wanted.experiment), (table["suite"], wanted.suite))
+    pairs = ((experiments_of(table), wanted.experiment), (table["suite"], wanted.suite))
     bears_all = [values == name for values, name in pairs if name]
     bears_all += [table["task"].isin(wanted.tasks)] if wanted.tasks else []
     return table[np.logical_and.reduce(bears_all)]
-
-
-def _where(table: pd.DataFrame, where: Where) -> pd.DataFrame:
-    for name, value in where.items():
-        values = list(value) if isinstance(value, Collection) and not isinstance(value, str) else [value]
-        table = table[table[name].isin(values)]
-    return table.reset_index(drop=True)

@@ -20,22 +20,16 @@ Missing texts are empty, missing numbers are missing; the types of the columns n
 
 from __future__ import annotations
 
-import itertools
-import json
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from gnz_track.errors import BadValue
 from gnz_track.store import schema
-from gnz_track.types import is_tuned
 
-__all__ = ["COLUMNS", "ResultsTensor", "empty_table", "load_table", "make_table", "row_of", "tensor_of", "write_table"]
+__all__ = ["COLUMNS", "empty_table", "load_table", "make_table", "row_of", "write_table"]
 
 TEXT, REAL, WHOLE, TIME = "str", "float64", "Int64", "datetime64[ms, UTC]"
 
@@ -93,18 +87,6 @@ STATUSES = {"FINISHED": "finished", "FAILED": "failed"}
 # The same with those that did not end by themselves, which only listings show.
 STATES = {**STATUSES, "RUNNING": "running", "KILLED": "killed"}
 ROWS_PER_GROUP = 65536
-
-
-@dataclass(frozen=True, eq=False)
-class ResultsTensor:
-    """Scores as an array: ``X [tasks, models, seeds]``, NaN where ``mask`` is False, and the run behind each number."""
-
-    X: NDArray[np.float64]
-    mask: NDArray[np.bool_]
-    run_ids: NDArray[np.object_]
-    tasks: tuple[str, ...]
-    models: tuple[str, ...]
-    seeds: tuple[int, ...]
 
 
 def make_table(columns: Mapping[str, Any], *, names: Collection[str] = COLUMNS) -> pd.DataFrame:
@@ -191,41 +173,6 @@ def load_table(path: Path, *, is_of_now: bool = False) -> pd.DataFrame:
     return make_table({name: _plain(found[name], kind) for name, kind in known.items()})
 
 
-def tensor_of(
-    table: pd.DataFrame,
-    *,
-    tasks: Iterable[str] | None = None,
-    models: Iterable[str] | None = None,
-    seeds: Iterable[int] | None = None,
-) -> ResultsTensor:
-    """Return the scores of the finished cells as ``X [tasks, models, seeds]``; axes are sorted where not given.
-
-    A model that was run with several hyperparameters or protocols stands for one model each, told apart by its label.
-    """
-    finished = table[(table["status"] == "finished") & table["score"].notna()]
-    names = _labels(finished)
-    axes = (
-        _axis("task", finished["task"], tasks),
-        _axis("model", names, models),
-        _axis("seed", finished["seed"].astype("int64"), seeds),
-    )
-    places = [
-        pd.Index(axis, dtype=object).get_indexer(values.to_numpy(dtype=object))
-        for axis, values in zip(axes, (finished["task"], names, finished["seed"]), strict=True)
-    ]
-    inside = np.logical_and.reduce([place >= 0 for place in places])
-    at = tuple(place[inside] for place in places)
-    shape = tuple(len(axis) for axis in axes)
-    counts = np.zeros(shape, dtype=np.int64)
-    np.add.at(counts, at, 1)
-    if (counts > 1).any():
-        task, model, seed = (axis[int(place[0])] for axis, place in zip(axes, np.nonzero(counts > 1), strict=True))
-        raise BadValue("results table", f"{counts.max()} rows for {task} {model} s{seed}", "one row per cell")
-    X, run_ids = np.full(shape, np.nan), np.full(shape, "", dtype=object)  # noqa: N806  (the array's name everywhere)
-    X[at], run_ids[at] = finished["score"].to_numpy()[inside], finished["run_id"].to_numpy(dtype=object)[inside]
-    return ResultsTensor(X, counts == 1, run_ids, *axes)
-
-
 def _arrow(values: pd.Series, kind: str) -> Any:
     import pyarrow as pa
 
@@ -256,33 +203,3 @@ def _column(values: pd.Series, kind: str) -> pd.Series:
 def _finished_last(values: pd.Series) -> pd.Series:
     """Sort by whether a row is finished where it is the status that is sorted by."""
     return values == "finished" if values.name == "status" else values
-
-
-def _labels(table: pd.DataFrame) -> pd.Series:
-    """Return the model of each row, with what tells it from others of the same name; a search's findings do not.
-
-    Nor do hyperparameters that differ from task to task alone, as widths do under a budget of parameters.
-    """
-    labels = table["model"].copy()
-    is_one = labels.map({model: is_tuned(model) for model in labels.unique()}).astype(bool)
-    for column, write, within in (("hyperparameters", _varied, ["task", "protocol"]), ("protocol", str, [])):
-        n_kinds = (
-            table.groupby(["model", *within])[column].transform("nunique").groupby(table["model"]).transform("max")
-        )
-        is_told_apart = (n_kinds > 1) & ~(is_one & (column == "hyperparameters"))
-        # Cells by the hundred thousand have a few settings.
-        shown = {text: f" {write(text)}".rstrip() for text in table[column].unique()} if is_told_apart.any() else {}
-        labels = labels.where(~is_told_apart, labels + table[column].map(shown)) if shown else labels
-    return labels
-
-
-def _varied(text: str) -> str:
-    return " ".join(f"{name}={value}" for name, value in json.loads(text or "{}").items())
-
-
-def _axis(kind: str, found: Iterable[Any], wanted: Iterable[Any] | None) -> tuple[Any, ...]:
-    axis = tuple(sorted(set(found))) if wanted is None else tuple(wanted)
-    if len(set(axis)) < len(axis):
-        twice = next(a for a, b in itertools.pairwise(sorted(axis)) if a == b)
-        raise BadValue(kind, twice, f"each {kind} once")
-    return axis

@@ -16,6 +16,7 @@ from gnz_track.store.reading import can_read_by_sql
 from gnz_track.store.rest_reader import read_by_rest
 from gnz_track.store.results import STATES, sort_rows
 from gnz_track.store.run_filter import RunFilter
+from gnz_track.store.score_tensor import labels_of
 from gnz_track.store.sql_reader import read_by_sql, revision_of
 
 __all__ = ["FailureRow", "SweepRow", "has_tables", "list_cells", "list_failures", "list_sweeps"]
@@ -115,10 +116,10 @@ def list_sweeps(address: Address, *, suite: str = "", task: str = "", model: str
 
 def list_failures(cells: pd.DataFrame) -> list[FailureRow]:
     """Return the cells that failed or were killed, grouped by reason, the most frequent first."""
-    ended_badly = cells[cells["status"].isin([STATES["FAILED"], STATES["KILLED"]])]
+    ended_badly = cells.assign(label=labels_of(cells))[cells["status"].isin([STATES["FAILED"], STATES["KILLED"]])]
     rows = []
     for (status, reason), group in ended_badly.groupby(["status", "error"]):
-        labels = group["task"] + " " + group["model"] + " s" + group["seed"].astype(str)
+        labels = group["task"] + " " + group["label"] + " s" + group["seed"].astype(str)
         sweeps = tuple(sorted(set(group["sweep"])))
         rows.append(
             FailureRow(

@@ -31,7 +31,7 @@ LINES: tuple[frozenset[str], ...] = (
     frozenset({"tuning", "quality", "selection", "report"}),
     frozenset({"runs"}),
     frozenset({"datasets", "models", "training", "store", "stats"}),
-    frozenset({"registry"}),
+    frozenset({"registry", "variants"}),
     frozenset({"types", "seeds"}),
     # The types are written with these.
     frozenset({"settings"}),
@@ -51,7 +51,20 @@ HOMES: dict[str, tuple[str, ...]] = {
 }
 TORCH = frozenset({"torch", "torch_geometric"})
 WITHOUT_TORCH = frozenset(
-    {"stats", "store", "report", "types", "settings", "kinds", "origins", "records", "errors", "registry", "seeds"}
+    {
+        "stats",
+        "store",
+        "report",
+        "types",
+        "settings",
+        "kinds",
+        "origins",
+        "records",
+        "errors",
+        "registry",
+        "variants",
+        "seeds",
+    }
 )
 # What these import when they are imported must be cheap: `import gnz_track` and `gnz --help` wait for it.
 QUICK = frozenset({"__init__", "cli"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import subprocess
 import sys
@@ -12,10 +13,12 @@ from typing import Any
 import pytest
 
 from gnz_track import __version__
+from gnz_track.cli.protocol_card import TABLES
 from gnz_track.cli.tables import print_failures, print_rows
 from gnz_track.datasets.catalogue import SUITES, TASKS, iter_tasks
 from gnz_track.datasets.rows.times import SECONDS
 from gnz_track.models.catalogue import MODELS
+from gnz_track.settings import Optimiser, Protocol
 from gnz_track.training.protocols import PROTOCOLS
 
 Gnz = Callable[..., Any]
@@ -69,6 +72,57 @@ def test_models_are_listed_and_filtered(gnz: Gnz) -> None:
 
 def test_protocols_are_listed_with_their_versions(gnz: Gnz) -> None:
     assert first_column(gnz("protocols").out) == [row.label for row in PROTOCOLS.rows()]
+
+
+@pytest.mark.parametrize("row", PROTOCOLS.rows(), ids=lambda row: row.label)
+def test_all_of_a_protocol_is_shown(row: Protocol, gnz: Gnz) -> None:
+    answer = gnz("protocols", row.name)
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.startswith(f"{row.label}: {row.description}\n")
+    lines = [re.split(r"\s{2,}", line.strip()) for line in answer.out.splitlines()]
+    told = {line[0]: line[1:] for line in lines}
+    numbers = ("patience", "hidden_channels", "epochs", "hours", "budget", "tolerance", "code_channels")
+    for name in (*numbers, "selection", "splits", "features", "encoding", "scoring"):
+        value = getattr(row, name)
+        if value:
+            assert told[name][0].replace(",", "") == (f"{value:g}" if isinstance(value, float) else str(value))
+    assert (told["epochs"] == ["those of each task"]) is (row.epochs == 0)
+    head = next(line for line in lines if line[0] == "task type")
+    for task_type, optimiser in row.optimisers.items():
+        shown = dict(zip(head, [task_type, *told[task_type]], strict=True))
+        assert shown["lr"] == f"{optimiser.lr:g}"
+        assert shown["schedule"] == optimiser.schedule
+        assert shown["min_lr"] == (f"{optimiser.min_lr:g}" if optimiser.min_lr else "-")
+    for given in (*row.by_model.items(), *[("all that have it", row.options)] * bool(row.options)):
+        assert told[given[0]] == [" ".join(f"{name}={value}" for name, value in given[1].items())]
+    for dataset, amendment in row.by_dataset.items():
+        (shown,) = told[dataset]
+        pairs = [pair for part in (amendment.optimiser, amendment.options) for pair in part.items()]
+        pairs += [pair for part in amendment.by_model.values() for pair in part.items()]
+        pairs += [("hours", f"{amendment.hours:g}")] * bool(amendment.hours)
+        assert all(f"{name}={value}" in shown for name, value in pairs)
+        assert all(model in shown for model in amendment.by_model)
+        assert (amendment.encoding or "") in shown
+    assert (
+        f"trains {sum(task.task_type in row.optimisers for task in TASKS.rows())} of {len(TASKS)} tasks" in answer.out
+    )
+    assert f"gnz run --protocol {row.name}\n" in answer.out
+    assert ("gnz models --protocol" in answer.out) is (row.budget > 0)
+
+
+def test_no_field_of_a_protocol_is_left_out(gnz: Gnz) -> None:
+    out = gnz("protocols", "dwivedi-500k-pe").out
+    for field in {field.name for field in dataclasses.fields(Protocol)} - TABLES:
+        assert re.search(rf"^{field} ", out, flags=re.MULTILINE), field
+    for field in dataclasses.fields(Optimiser):
+        assert f" {field.name}" in out
+
+
+def test_protocol_is_found_by_its_label_and_told_when_there_is_none(gnz: Gnz) -> None:
+    assert gnz("protocols", "best-val@1").out == gnz("protocols", "best-val").out
+    answer = gnz("protocols", "best-vall")
+    assert answer.code == 2
+    assert "did you mean 'best-val'" in answer.err
 
 
 def test_pipe_gets_plain_whole_lines(gnz_process: Gnz) -> None:

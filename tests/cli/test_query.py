@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cells import record
 
 from gnz_track.store.results import COLUMNS, load_table
+from gnz_track.store.writer import open_store
 
 Gnz = Callable[..., Any]
 
@@ -25,6 +28,17 @@ def test_cells_for_which_a_condition_holds_are_listed(gnz: Gnz) -> None:
     assert [row.split()[:6] for row in rows] == [
         ["first", "cora", "GAT", seed, "finished", score] for seed, score in (("0", "0.5633"), ("1", "0.5643"))
     ]
+
+
+def test_cells_that_differ_in_their_protocol_or_settings_look_different(gnz: Gnz, store_file: Path) -> None:
+    with open_store(str(store_file)) as store:
+        for place, protocol in enumerate(("dwivedi-100k@1", "dwivedi-100k-pe@1")):
+            store.finish(replace(record(5, model="DeepGCN"), fingerprint=f"{place:032}", protocol=protocol))
+    rows = [line.split() for line in gnz("query", "model = 'DeepGCN'").out.splitlines()[2:]]
+    assert [row[2:5] for row in rows] == [["DeepGCN", f"dwivedi-100k{end}@1", "5"] for end in ("-pe", "")]
+    assert "GCN lr=0.1 norm=it's 100 % é" in gnz("query", "model = 'GCN' and task = 'cora'").out
+    # Programs are given what was recorded.
+    assert {one["model"] for one in json.loads(gnz("query", "model like '%GCN'", "--json").out)} == {"GCN", "DeepGCN"}
 
 
 @pytest.mark.usefixtures("store_file")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -110,6 +112,26 @@ def test_choices_change_what_is_said(gnz: Gnz, tmp_path: Path) -> None:
     assert "alpha 0.1, sign flip of the mean with holm over all pairs of one task, margin 0.2" in answer.out
     assert "across tasks nemenyi" in answer.out
     assert "sign-flip permutation tests" in (tmp_path / "report.html").read_text("utf-8")
+
+
+@pytest.mark.usefixtures("store_file")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--sweep", "first", "--alpha", "0.1", "--margin", "0.2", "--posthoc", "nemenyi", "--test", "sign_flip"),
+        ("--sweep", "first", "--test", "nadeau_bengio", "--split-sizes", "150,19"),
+        ("--sweep", "first", "--where", "model = 'GAT' and seed < 2"),
+    ],
+    ids=" ".join,
+)
+def test_command_on_the_page_writes_the_same_report(gnz: Gnz, tmp_path: Path, words: tuple[str, ...]) -> None:
+    first = gnz("report", *words, "--out", str(tmp_path / "one"))
+    assert (first.code, first.err) == (0, "")
+    page = (tmp_path / "one" / "report.html").read_text("utf-8")
+    commands = html.unescape(page.partition('<pre id="commands">')[2].partition("</pre>")[0])
+    again = gnz(*shlex.split(commands.splitlines()[-1])[1:], "--out", str(tmp_path / "two"))
+    assert again.out.split("\npage")[0] == first.out.split("\npage")[0]
+    assert (tmp_path / "two" / "report.html").read_text("utf-8") == page
 
 
 def test_published_report_lies_in_the_run_of_the_sweep(gnz: Gnz, store_file: Path, tmp_path: Path) -> None:

@@ -160,8 +160,8 @@ def test_names_are_text_on_a_terminal_too(environment: dict[str, str]) -> None:
     assert b"2/2" in shown
 
 
-def interrupt(words: tuple[str, ...], environment: dict[str, str], *, once_there_is: Path) -> tuple[int, str, str]:
-    """Start a call, interrupt it once a path is there, and return its code and what it printed."""
+def interrupt(words: tuple[str, ...], environment: dict[str, str], *once_there_is: Path) -> tuple[int, str, str]:
+    """Start a call, interrupt it as each path is there, and return its code and what it printed."""
     command = [sys.executable, "-m", "gnz_track", *words]
     # A process in the background inherits that interrupts are ignored, and so may this test; its child must not.
     listen = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
@@ -174,9 +174,12 @@ def interrupt(words: tuple[str, ...], environment: dict[str, str], *, once_there
         preexec_fn=listen,  # noqa: PLW1509  (no threads here that could hold a lock)
     ) as process:
         until = time.monotonic() + 60
-        while not once_there_is.exists() and process.poll() is None and time.monotonic() < until:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
+        for path in once_there_is:
+            while not path.exists() and process.poll() is None and time.monotonic() < until:
+                time.sleep(0.02)
+            # Two within a moment are taken for one.
+            time.sleep(0.0 if path is once_there_is[0] else 0.5)
+            process.send_signal(signal.SIGINT)
         try:
             out, err = process.communicate(timeout=30)
         except subprocess.TimeoutExpired:
@@ -192,7 +195,7 @@ INTERRUPTED = (130, "", "interrupted: results of this call are not kept\n")
 def test_interrupt_of_training_says_what_is_kept_with_code_130(environment: dict[str, str], tmp_path: Path) -> None:
     words = ("run", "--task", "planted_partition", "--models", "own_nets:Announces", "--epochs", "1000000")
     told = {**environment, "ANNOUNCE": str(tmp_path / "announced")}
-    code, out, err = interrupt(words, told, once_there_is=tmp_path / "announced")
+    code, out, err = interrupt(words, told, tmp_path / "announced")
     assert (code, out) == (130, "")
     kept, said = err.splitlines()
     assert re.fullmatch(r"0 of 5 cells are kept in sqlite:///.*gnz.db; the same command goes on from there", kept)
@@ -200,9 +203,22 @@ def test_interrupt_of_training_says_what_is_kept_with_code_130(environment: dict
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+def test_second_interrupt_ends_at_once_and_costs_nothing_that_was_done(
+    gnz: Gnz, environment: dict[str, str], tmp_path: Path
+) -> None:
+    told = {**environment, "ANNOUNCE": str(tmp_path / "announced")}
+    words = ("run", "--task", "planted_partition", "--seeds", "0", "--epochs", "1")
+    stubborn = (*words, "--models", "MLP,own_nets:ClingsOn")
+    assert interrupt(stubborn, told, tmp_path / "announced", tmp_path / "announced1") == (130, "", "interrupted\n")
+    assert not (tmp_path / "announced2").exists()
+    answer = gnz(*words, "--models", "MLP")
+    assert (answer.code, "1 of 1 cells are finished already" in answer.err) == (0, True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
 def test_interrupt_of_preparation_is_one_line_and_code_130(environment: dict[str, str], home: Path) -> None:
     words = ("run", "--task", "random_tsp", "--models", "MLP", "--seeds", "0-99999")
-    assert interrupt(words, environment, once_there_is=home / "random_tsp") == (130, "", "interrupted\n")
+    assert interrupt(words, environment, home / "random_tsp") == (130, "", "interrupted\n")
 
 
 def test_workers_print_the_same_table(gnz: Gnz) -> None:

@@ -44,6 +44,48 @@ def test_all_files_are_there_and_name_the_project(tmp_path: Path) -> None:
     assert params.tasks["planted_partition"].epochs == TASKS.get("planted_partition").epochs
 
 
+ODD = (
+    "0",
+    "1e5",
+    "0o7",
+    "yes",
+    "null",
+    "2026-11-19",
+    "a: b",
+    "#x",
+    "- x",
+    "my bench",
+    "it's",
+    'say "x"',
+    "[x",
+    "@TASKS@",
+    "é",
+    "~",
+)
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_folder_may_have_any_name(name: str, tmp_path: Path) -> None:
+    ruamel = pytest.importorskip("ruamel.yaml", reason="a part of dvc, which is an extra")
+    files = start(tmp_path / name, "planted_partition")
+    assert files["README.md"].read_text("utf-8").startswith(f"# {name}\n")
+    params = read_params(files["params.yaml"])
+    assert (params.suite, list(params.tasks)) == (name, ["three_rings", "planted_partition"])
+    # DVC reads the file by another version of YAML.
+    assert ruamel.YAML(typ="safe").load(files["params.yaml"].read_text("utf-8"))["suite"] == name
+
+
+@pytest.mark.parametrize("name", ["mine", "my bench", "it's", "-x"])
+def test_next_command_leads_into_the_folder(name: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "gnz_track", "init", "--no-scm", "--", name]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    line = ended.stdout.splitlines()[-1]
+    assert line.startswith("next: cd ")
+    shell = line.removeprefix("next: ").replace("dvc repro", "ls params.yaml")
+    ended = subprocess.run(["/bin/sh", "-c", shell], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.stdout == "params.yaml\n"
+
+
 def without_own_module(stages: dict[str, Any]) -> dict[str, Any]:
     for stage in stages.values():
         body = stage.get("do", stage)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import html.parser
 import json
 import re
@@ -20,6 +21,7 @@ from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.report.outlook import look_ahead, write_summary
 from gnz_track.report.page import render_page, write_page
 from gnz_track.report.page_figures import FigureSet
+from gnz_track.stats.choices import choose
 from gnz_track.stats.compare import compare
 
 HOSTILE = (
@@ -297,3 +299,31 @@ def test_where_it_comes_from_and_how_to_get_it_again_is_told() -> None:
     assert "d" * 32 in page.words
     assert "Holm's procedure (Holm 1979)" in page.words
     assert "S. Holm. A simple sequentially rejective" in page.words
+
+
+@pytest.mark.parametrize(
+    ("config", "choices", "line"),
+    [
+        ({}, {}, "gnz report --sweep quick-1"),
+        ({"sweep": "later"}, {"alpha": 0.1}, "gnz report --sweep later --alpha 0.1"),
+        ({"sweep": "later", "merged": [{}]}, {"margin": 1e-05}, "gnz report --sweep quick-1 --margin 1e-05"),
+        ({"task": "cora", "condition": "seed < 3"}, {}, "gnz report --sweep quick-1 --task cora --where 'seed < 3'"),
+        (
+            {"store": "runs.db"},
+            {"test": "nadeau_bengio", "split_sizes": (150, 19), "posthoc": "nemenyi"},
+            "gnz report --sweep quick-1 --posthoc nemenyi --test nadeau_bengio --split-sizes 150,19 --store runs.db",
+        ),
+        (
+            {},
+            {"test": "sign_flip", "family": "all", "margin": {"accuracy": 0.01}},
+            "# chosen in Python, where no flag is: margin={'accuracy': 0.01}, family='all'",
+        ),
+    ],
+)
+def test_report_is_asked_for_again_as_it_was(config: dict[str, Any], choices: dict[str, Any], line: str) -> None:
+    table = table_of(scores(1, 2, 3), sweep="quick-1", protocol="graphnetz@1", suite="quick")
+    report = report_of(table)
+    report.config |= config
+    report.choices = choose(report.choices, choices)
+    page = render_page(report, figures=NO_FIGURES)
+    assert html.unescape(page.partition('<pre id="commands">')[2].partition("</pre>")[0]).splitlines()[-1] == line

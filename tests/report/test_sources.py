@@ -13,7 +13,7 @@ from score_tables import table_of
 from torch_geometric.data import Data
 
 from gnz_track import run_benchmark, task_from_dataset
-from gnz_track.errors import BadValue, GnzError, NothingToCompare
+from gnz_track.errors import BadValue, GnzError, NothingToCompare, UnknownName
 from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.report.joining import join_tables
 from gnz_track.report.page import render_page
@@ -161,9 +161,13 @@ def test_selections_of_a_store(train: Any) -> None:
     assert (len(found), found.seeds) == (2, (1,))
     assert BenchmarkReport.from_store(suite="custom").config["suite"] == "custom"
     for options in ({"sweep": "none"}, {"task": "rings"}, {"where": {"model": "GAT"}}, {"suite": "x"}):
-        with pytest.raises(NothingToCompare, match=r"no run in .*(sweep|task|where|suite)"):
+        with pytest.raises(UnknownName, match=r"unknown (sweep|task|model|suite) '.*'; (did you mean|known:)"):
             BenchmarkReport.from_store(**options)
-    with pytest.raises(BadValue, match="column"):
+    with pytest.raises(UnknownName, match="unknown model 'GAT'"):
+        BenchmarkReport.from_store(where={"model": ["MLP", "GAT"]})
+    with pytest.raises(NothingToCompare, match=r"no run in .* has task 'ring', where \{'seed': \[99\]\}"):
+        BenchmarkReport.from_store(task="ring", where={"seed": 99})
+    with pytest.raises(UnknownName, match="column"):
         BenchmarkReport.from_store(where={"modle": "GAT"})
 
 

@@ -95,6 +95,25 @@ def test_files_hold_the_table_and_all_numbers(tmp_path: Path) -> None:
     assert pd.read_parquet(parquet)["place"].tolist() == ["first", "first", "third", ""]
 
 
+def test_counts_are_written_as_whole_numbers_where_they_are(tmp_path: Path) -> None:
+    table = trained_table().assign(n_epochs=20.0)
+    table["n_epochs"] = table["n_epochs"].where(table["model"] != "B", 60.0 + table["seed"])
+    table["n_parameters"] = table["n_parameters"].astype("float64").where(table["model"] != "C")
+    lines = save_training(facts_of(table), tmp_path / "training.csv").read_text("utf-8").splitlines()
+    places = {name: place for place, name in enumerate(lines[0].split(","))}
+    rows = {row.split(",")[places["model"]]: row.split(",") for row in lines[1:]}
+    assert {name: row[places["n_epochs"]] for name, row in rows.items()} == {
+        "A": "20",
+        "B": "63.5",
+        "C": "20",
+        "D": "20",
+    }
+    assert [rows[name][places["n_parameters"]] for name in "ACD"] == ["100000", "", "120000"]
+    assert {row[places["n_seeds"]] for row in rows.values()} == {"8"}
+    assert rows["A"][places["seconds_per_epoch"]] == "0.5"
+    assert rows["A"][places["memory_mib"]] == "512.0", "what is measured stays a real number"
+
+
 def test_page_has_a_section_with_numbers_to_sort_by() -> None:
     table = trained_table().replace({"model": {"D": HOSTILE}})
     page = render_page(BenchmarkReport.from_frame(table), figures=FigureSet(figures=()))

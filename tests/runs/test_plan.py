@@ -234,9 +234,22 @@ def test_what_positions_do_not_tell_is_that_of_the_links_that_are_left(plan_for:
     labelled.y = torch.arange(n) % 2
     links = task_from_dataset("path_link_pred", TaskType.link_pred, graph)
     whole = task_from_dataset("path_node_cls", TaskType.node_cls, labelled)
-    protocol = replace(PROTOCOLS.get("graphnetz"), encoding="lap4")
+    protocol = replace(PROTOCOLS.get("graphnetz"), name="with positions", encoding="lap4")
     # As a whole the path is in one piece; without the links that a split hides it is not.
     assert plan_for([whole], ["GCN"], protocol=protocol).notices == ()
     notices = plan_for([links], ["GCN"], protocol=protocol, seeds=[3, 4]).notices
     assert notices[0].startswith("path_link_pred, seed 3, encoding lap4: 1 of 1 graphs are in several pieces")
     assert plan_for([links], ["GCN"], seeds=[3]).notices == ()
+
+
+def test_protocol_under_the_label_of_another_is_told(plan_for: Callable[..., Plan]) -> None:
+    listed = PROTOCOLS.get("graphnetz")
+    (notice,) = plan_for(["les_miserables"], ["MLP"], protocol=replace(listed, hidden_channels=8, patience=3)).notices
+    assert notice.startswith(
+        "protocol graphnetz@1 is not the one that gnz protocols lists: patience, hidden_channels differ;"
+    )
+    assert "dataclasses.replace(protocol, name=...)" in notice
+    *_, notice = plan_for(["les_miserables"], ["MLP"], protocol=replace(listed, encoding="rw2")).notices
+    assert ": encoding differs;" in notice
+    for own in ({"name": "mine", "patience": 3}, {"version": 2, "patience": 3}, {"description": "the same"}):
+        assert plan_for(["les_miserables"], ["MLP"], protocol=replace(listed, **own)).notices == ()

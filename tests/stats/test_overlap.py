@@ -53,7 +53,11 @@ def test_runs_that_do_not_tell_need_sizes_by_hand() -> None:
     partly = table.assign(n_train=90.0, n_test=np.where(table["task"] == "t00", 30.0, np.nan))
     with pytest.raises(BadValue, match="on t01, whose runs"):
         compare(partly, test="nadeau_bengio")
-    assert compare(partly, test="nadeau_bengio", split_sizes={"t01": (90, 30)}).findings == ()
+    (assumed,) = compare(partly, test="nadeau_bengio", split_sizes={"t01": (90, 20)}).findings
+    assert assumed.examples == (
+        "90 examples in training and 30 in test (t00)",
+        "90 examples in training and 20 in test (t01)",
+    )
     for odd in (0, -3, "many", np.inf):
         (finding,) = compare(table.assign(n_train=90, n_test=odd)).findings
         assert "--split-sizes 150,19" in str(finding), "what is no number of examples is not told"
@@ -70,8 +74,39 @@ def test_the_warning_says_what_would_remain() -> None:
     (finding,) = plain.findings
     assert f"by the test nadeau_bengio {sum(remain)} of {sum(apart)} differences remain" in str(finding)
     assert "(gnz report --test nadeau_bengio)" in str(finding)
-    assert finding.examples == ("t00: 10 seeds share 5 splits", "t01: 10 seeds share 5 splits")
-    assert corrected.findings == ()
+    assert str(finding).endswith("(gnz report --test nadeau_bengio), on t00, t01: 10 seeds share 5 splits")
+    (assumed,) = corrected.findings
+    assert "assumes that scores of two seeds are correlated by n_test / (n_train + n_test)" in str(assumed)
+    assert str(assumed).endswith(", on t00, t01: 90 examples in training and 30 in test")
+
+
+def test_a_task_is_named_once_by_the_warning() -> None:
+    one = _table().query("task == 't00'").assign(n_train=90, n_test=30)
+    (finding,) = compare(one).findings
+    assert str(finding).endswith(", on t00: 10 seeds share 5 splits")
+    other = _table(8).assign(n_train=90, n_test=30).query("task == 't01'")
+    (finding,) = compare(pd.concat([one, other])).findings
+    assert str(finding).endswith(", on t00, t01: 10 seeds share 5 splits (t00); 8 seeds share 5 splits (t01)")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (None, []),
+        ((90, 30), []),
+        ((90, 31), []),
+        ((50, 50), ["on t00, t01: 50,50 given, 90,30 recorded"]),
+        ({"t01": (90, 33)}, ["on t01: 90,33 given, 90,30 recorded"]),
+    ],
+)
+def test_sizes_that_contradict_the_runs_are_told(given: object, told: list[str]) -> None:
+    table = _table().assign(n_train=90, n_test=30)
+    _, *found = compare(table, test="nadeau_bengio", split_sizes=given).findings
+    assert [str(finding).partition("recorded, ")[2] for finding in found] == told
+    *_, unused = compare(table, split_sizes=(90, 30)).findings
+    assert "the test t uses none; nadeau_bengio does" in str(unused)
+    silent = compare(_table(), test="nadeau_bengio", split_sizes=(50, 50))
+    assert len(silent.findings) == 1, "runs that tell no sizes contradict none"
 
 
 def test_without_a_difference_or_a_whole_family_the_test_is_only_named() -> None:

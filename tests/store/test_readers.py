@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,14 +13,15 @@ from cells import REGRESSION, TASK, context_of, failed_record, record, sweep_rec
 from conftest import mlflow_server
 from searches import search_of
 
-from gnz_track.errors import BadValue, GnzError
+from gnz_track.errors import BadValue, GnzError, UnknownName
 from gnz_track.store import sql_reader
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.published import read_published
 from gnz_track.store.reading import finished_fingerprints, publish_table, read_table, read_tensor
 from gnz_track.store.rest_reader import read_by_rest
-from gnz_track.store.results import COLUMNS, one_row_per_cell, tensor_of
+from gnz_track.store.results import COLUMNS, one_row_per_cell
 from gnz_track.store.run_filter import RunFilter
+from gnz_track.store.score_tensor import tensor_of
 from gnz_track.store.search_reader import read_searches
 from gnz_track.store.search_writer import write_search
 from gnz_track.store.sql_reader import read_by_sql
@@ -174,8 +177,88 @@ def test_published_table_is_cut_to_the_task(store: Store) -> None:
 
 
 def test_unknown_column_is_refused(store: Store) -> None:
-    with pytest.raises(BadValue, match="column is 'modle'"):
-        read_table(store.address, where={"modle": "GCN"})
+    for options in ({"where": {"modle": "GCN"}}, {"columns": ("modle",)}, {"columns": "modle"}):
+        with pytest.raises(UnknownName, match="unknown column 'modle'; did you mean 'model'"):
+            read_table(store.address, **options)
+    with pytest.raises(UnknownName, match="unknown column 'modle'; did you mean 'model'"):
+        read_tensor(store.address, where={"modle": "GCN"})
+
+
+def test_one_value_and_a_collection_of_one_are_alike(store: Store) -> None:
+    fill(store)
+    expected = read_table(store.address).query("model == 'GCN'").reset_index(drop=True)
+    models = read_tensor(store.address, where={"model": "GCN"}).models
+    assert {name.split()[0] for name in models} == {"GCN"}
+    for one in ("GCN", ["GCN"], ("GCN",), {"GCN": 1}, np.array(["GCN"]), pd.Series(["GCN"])):
+        same(read_table(store.address, where={"model": one}), expected)
+        assert read_tensor(store.address, where={"model": one}).models == models
+    # What can be gone through once.
+    same(read_table(store.address, where={"model": iter(["GCN"])}), expected)
+    assert read_tensor(store.address, where={"model": iter(["GCN"])}).models == models
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ("model = 'GCN'", "where is .* allowed: columns and what they are to be"),
+        ({"seed": "1"}, "wanted seed is '1'; allowed: a number"),
+        ({"model": 3}, "wanted model is 3; allowed: a text"),
+        ({"model": ["GCN", 3]}, "wanted model is 3"),
+    ],
+)
+def test_values_of_another_kind_than_the_column_are_refused(store: Store, where: Any, told: str) -> None:
+    for read in (read_table, read_tensor):
+        with pytest.raises(BadValue, match=told):
+            read(store.address, where=where)
+
+
+def test_value_that_no_cell_has_leaves_no_row(store: Store) -> None:
+    fill(store)
+    for options in ({"where": {"model": "GTA"}}, {"where": {"seed": 99}}, {"task": "coar"}, {"where": {"model": []}}):
+        assert read_table(store.address, **options).empty
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"where": {"model": "GTC"}}, "unknown model 'GTC'; did you mean 'GAT'"),
+        ({"where": {"model": ["GCN", "GTC"]}}, "unknown model 'GTC'"),
+        ({"where": {"task": "coar", "seed": 0}}, "unknown task 'coar'; did you mean 'cora'"),
+        ({"task": ("cora", "coar")}, "unknown task 'coar'; did you mean 'cora'"),
+        ({"sweep": "frist"}, "unknown sweep 'frist'; did you mean 'first'"),
+        ({"suite": "quik"}, "unknown suite 'quik'; did you mean 'quick'"),
+        ({"experiment": "gnz/quick/coar"}, "unknown experiment .* did you mean 'gnz/quick/cora'"),
+    ],
+    ids=str,
+)
+def test_array_is_refused_for_a_name_that_nothing_bears(store: Store, options: Any, told: str) -> None:
+    fill(store)
+    with pytest.raises(UnknownName, match=told):
+        read_tensor(store.address, **options)
+
+
+def test_array_of_known_names_that_never_met_is_empty(store: Store) -> None:
+    fill(store)
+    store.open_sweep(context_of("of others' cells"))
+    assert read_tensor(store.address, where={"seed": 99}).X.shape == (0, 0, 0)
+    assert read_tensor(store.address, sweep="of others' cells").X.shape == (0, 0, 0)
+    some = read_tensor(store.address, where={"task": "zinc", "seed": range(100)})
+    assert some.mask.sum() == 4, "seeds that nobody has run are no mistake"
+
+
+def test_array_of_several_numbers_of_epochs_names_the_choice(store: Store) -> None:
+    fill(store)
+    for one in sweep_records(context_of("longer")):
+        store.finish(
+            dataclasses.replace(one, fingerprint=f"{one.fingerprint[:-1]}+", params={**one.params, "epochs": "300"})
+        )
+    with pytest.raises(
+        BadValue, match=r"epochs of 'cora' is '200 \(5 cells\), 300 \(5 cells\)'.*Try: where=\{'epochs': 300\}"
+    ):
+        read_tensor(store.address)
+    for choice in ({"where": {"epochs": 300}}, {"sweep": "longer"}):
+        found = read_tensor(store.address, **choice)
+        np.testing.assert_array_equal(found.mask, read_tensor(store.address, sweep="first").mask)
 
 
 def test_finished_run_counts_before_failed_one_and_later_before_earlier(store: Store) -> None:
@@ -243,8 +326,9 @@ def test_few_columns_are_those_of_the_whole_table(
         same(found.sort_values(order, ignore_index=True), expected)
     publish_table(store, "quick", "first", run_id=run_id)
     assert list(read_table(store.address, sweep="first", columns=("seed", "score"))) == ["seed", "score"]
-    with pytest.raises(BadValue, match="colour"):
+    with pytest.raises(UnknownName, match="colour"):
         read_table(store.address, columns=("colour",))
+    assert list(read_table(store.address, columns="score")) == ["score"]
 
 
 def test_array_of_scores_is_that_of_the_whole_table(store: Store) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnz_track.errors import BadValue
-from gnz_track.store.results import COLUMNS, empty_table, load_table, make_table, sort_rows, tensor_of, write_table
+from gnz_track.store.results import COLUMNS, empty_table, load_table, make_table, sort_rows, write_table
+from gnz_track.store.score_tensor import tensor_of
 
 
 def row(task: str, model: str, seed: int, score: float | None, **more: object) -> dict[str, object]:
@@ -89,6 +91,26 @@ def test_model_with_several_hyperparameters_stands_for_several() -> None:
     np.testing.assert_array_equal(tensor.X[0, :, 0], [0.7, 0.6, 0.5])
     protocols = [row("a", "GCN", 0, 0.5, protocol="p@1"), row("a", "GCN", 0, 0.6, protocol="p@2")]
     assert tensor_of(table_of(*protocols)).models == ("GCN p@1", "GCN p@2")
+
+
+def test_one_name_is_one_name_and_not_its_letters() -> None:
+    tensor = tensor_of(table_of(*SIX), tasks="a", models="GCN", seeds=1)
+    assert (tensor.tasks, tensor.models, tensor.seeds) == (("a",), ("GCN",), (1,))
+    np.testing.assert_array_equal(tensor.X, [[[1.3]]])
+
+
+@pytest.mark.parametrize("seeds", [(0, 0), (0, 1)], ids=["same seed", "other seeds"])
+def test_scores_after_other_numbers_of_epochs_are_refused(seeds: tuple[int, int]) -> None:
+    first, second = seeds
+    rows = [row("a", "GCN", first, 0.5, epochs=20), row("a", "GAT", second, 0.6, epochs=50, fingerprint="longer")]
+    both = table_of(*rows, row("b", "GCN", first, 0.5, epochs=50), row("c", "GCN", 0, None, epochs=20))
+    told = re.escape("epochs of 'a' is '20 (1 cell), 50 (1 cell)'")
+    with pytest.raises(BadValue, match=rf"{told}; .*Try: where=\{{'epochs': 50\}}, or .* sweep=NAME"):
+        tensor_of(both)
+    assert tensor_of(both, tasks="b").mask.sum() == 1, "each task may have its own number"
+    assert tensor_of(both[both["epochs"] == 50]).models == ("GAT", "GCN")
+    other = [row("a", "GCN", 0, 0.5, epochs=20, protocol="p@1"), row("a", "GCN", 0, 0.6, epochs=50, protocol="p@2")]
+    assert tensor_of(table_of(*other)).models == ("GCN p@1", "GCN p@2"), "a label of its own tells them apart"
 
 
 def test_two_scores_for_one_place_are_refused() -> None:

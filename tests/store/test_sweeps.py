@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pandas as pd
@@ -134,6 +135,21 @@ def test_failures_are_grouped_by_reason(store: Store) -> None:
     assert len(set(odd.run_ids)) == 3
     assert (killed.status, killed.cells) == ("killed", ("cora GCN s3",))
     assert killed.reason == "Killed: its owner runs no more"
+
+
+def test_failures_name_the_variant_that_failed(store: Store) -> None:
+    store.finish(record(0))
+    for place, protocol in enumerate(("dwivedi-100k@1", "dwivedi-100k-pe@1")):
+        failed = failed_record(0, model="GAT", lr=0.5)
+        store.finish(dataclasses.replace(failed, fingerprint=f"{place:032}", protocol=protocol))
+    store.finish(failed_record(1, lr=0.5))
+    store.finish(record(1))
+    (found,) = list_failures(list_cells(store.address))
+    assert sorted(found.cells) == [
+        "cora GAT dwivedi-100k-pe@1 s0",
+        "cora GAT dwivedi-100k@1 s0",
+        "cora GCN lr=0.5 s1",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,53 @@
+"""What Ctrl-C does: the first ends the work in hand and keeps what is done, the second ends everything at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from types import FrameType
+from typing import NoReturn
+
+__all__ = ["INTERRUPTED", "listen_for_interrupts"]
+
+INTERRUPTED = 130
+# Whoever stops a group of processes may tell each of them twice, and means it once.
+SECONDS_OF_ONE = 0.3
+SHOW_CURSOR = "\x1b[?25h"
+
+
+class Interrupts:
+    """How often this process was told to end: first by an exception, then at once."""
+
+    def __init__(self) -> None:
+        self._first: float | None = None
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Take note of a signal."""
+        del number, frame
+        now = time.monotonic()
+        if self._first is None:
+            self._first = now
+            raise KeyboardInterrupt
+        if now - self._first > SECONDS_OF_ONE:
+            _leave()
+
+
+def listen_for_interrupts() -> None:
+    """Answer Ctrl-C, and the signal by which schedulers end a job: what is done is kept.
+
+    Records lie on the disk before they are sent anywhere and workers end with this process, so that leaving at once
+    costs no more than a kill does: cells that ran are marked as killed by the next call.
+    """
+    answer = Interrupts()
+    # What a shell begins in the background is not to hear of Ctrl-C.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, answer)
+    signal.signal(signal.SIGTERM, answer)
+
+
+def _leave() -> NoReturn:
+    # By the descriptor: the buffer may be what the interrupted code was writing to.
+    os.write(2, f"{SHOW_CURSOR if sys.stderr.isatty() else ''}interrupted\n".encode())
+    os._exit(INTERRUPTED)
