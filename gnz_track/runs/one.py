@@ -17,6 +17,7 @@ from gnz_track.errors import BadValue, DataCorrupted
 from gnz_track.models.building import build, count_parameters
 from gnz_track.runs.problems import Problem, Terms, pose
 from gnz_track.seeds import derive, seed_everything
+from gnz_track.store.address import mask
 from gnz_track.training.acceleration import accelerate, release
 from gnz_track.training.gauge import Gauge
 from gnz_track.training.loop import Observer, Settings, Trained, train
@@ -38,7 +39,9 @@ def run_one(cell: Cell, *, observe: Observer | None = None) -> CellResult:
         try:
             _run(cell, facts, observe)
         except (Exception, SystemExit) as error:  # noqa: BLE001  (a failed cell is reported, with everything it said)
-            facts.failure = Failure(kind=type(error).__name__, message=str(error), traceback=traceback.format_exc())
+            # What is raised may quote an address with its password, and is kept and shown.
+            told = mask(traceback.format_exc())
+            facts.failure = Failure(kind=type(error).__name__, message=mask(str(error)), traceback=told)
     return _result(cell, facts, gauge)
 
 
@@ -182,6 +185,7 @@ def presumed_metric(task: Task) -> Metric:
 
 def lost_result(cell: Cell, kind: str, message: str) -> CellResult:
     """Return the result of a cell whose worker did not live to give one: failed, for the reason given."""
+    message = mask(message)
     facts = _Facts(failure=Failure(kind=kind, message=message, traceback=f"{kind}: {message}\n"))
     return _result(cell, facts, Gauge(cell.device))
 

@@ -76,6 +76,9 @@ def parse_address(text: str = "", *, home: Path | None = None) -> Address:
     given = (text or os.environ.get(STORE_VARIABLE, "")).strip() or str(home / FILE_NAME)
     scheme, colon, rest = given.partition("://")
     if not colon:
+        if _looks_like_address(given):
+            shown = re.sub(r"\S*@", "***@", given)
+            raise StoreUnusable(shown, "it looks like an address, and has no ://", remedy=ALLOWED)
         return _sqlite(given, given)
     kind, used = SCHEMES.get(scheme.lower(), ("", ""))
     if not kind:
@@ -87,6 +90,11 @@ def parse_address(text: str = "", *, home: Path | None = None) -> Address:
         raise StoreUnusable(mask(given), "the driver psycopg is not installed", remedy=remedy)
     if not _has_host(f"{used}://{rest}"):
         raise StoreUnusable(mask(given), "it names no host", remedy=ALLOWED)
+    if _has_bare_sign(rest):
+        reason = "its user or password holds an @, so that nobody can tell where the host begins"
+        raise StoreUnusable(
+            mask(given), reason, remedy="write it as %40, or leave the password to PGPASSWORD or ~/.pgpass"
+        )
     artifacts = home / ARTIFACT_FOLDER if kind == POSTGRESQL else None
     return Address(f"{used}://{rest}".rstrip("/") if kind == SERVER else f"{used}://{rest}", kind, artifacts)
 
@@ -112,6 +120,8 @@ def check_place(address: Address) -> None:
         reason = f"it lies on a network file system ({file_system}), where sqlite loses data"
         remedy = "choose a local folder, postgresql://... or a server's http://..."
         raise StoreUnusable(address, reason, remedy=remedy)
+    if address.file.exists() and not (address.file.is_file() or address.file.is_dir()):
+        raise StoreUnusable(address, "it is a device, a pipe or a socket", remedy="name a file")
     if address.file.is_dir():
         raise StoreUnusable(address, "it is a folder", remedy=f"name a file in it: {address.file / FILE_NAME}")
     if nearest != address.file and not nearest.is_dir():
@@ -127,7 +137,20 @@ def _sqlite(path: str, given: str) -> Address:
     if "?" in path:
         raise StoreUnusable(mask(given), "options behind a ? are not taken", remedy="give sqlite:///FILE")
     file = Path(path).expanduser().absolute()
+    if file.is_symlink():
+        # A store that is made is moved to its name, which would take the place of the link.
+        file = file.resolve()
     return Address(f"sqlite:///{file}", SQLITE, file.parent / ARTIFACT_FOLDER)
+
+
+def _looks_like_address(text: str) -> bool:
+    """Tell whether a text without :// is no name of a file: it would become one, password and all."""
+    begins = text.partition(":")[0].lower() if ":" in text else ""
+    return begins in SCHEMES or re.match(r"[^/\s]*:[^\s]*@[^\s]*", text) is not None
+
+
+def _has_bare_sign(rest: str) -> bool:
+    return re.split(r"[/?#]", rest, maxsplit=1)[0].count("@") > 1
 
 
 def _has_host(uri: str) -> bool:

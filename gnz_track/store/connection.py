@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import fcntl
-import glob
 import logging
 import os
 import re
@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from gnz_track.errors import StoreUnreachable, StoreUnusable
 from gnz_track.store.address import POSTGRESQL, SERVER, SQLITE, Address, check_place, mask
@@ -40,9 +41,12 @@ WRITABLE = "make it writable for you, or choose another one with --store"
 READ_ONLY = ("readonly database", "read-only", "permission denied")
 DAMAGED = ("file is not a database", "disk image is malformed")
 # They speak of stores; what others raise is a mistake of ours, and is shown as it is.
-LIBRARIES = frozenset({"mlflow", "sqlalchemy", "psycopg", "requests", "urllib3", "boto3", "botocore"})
+LIBRARIES = frozenset({"mlflow", "sqlalchemy", "alembic", "psycopg", "requests", "urllib3", "boto3", "botocore"})
 DRIVERS = frozenset({"boto3"})
 GONE = ("TEMPORARILY_UNAVAILABLE", "INTERNAL_ERROR")
+# Every version of MLflow that writes to databases has them.
+TABLES_OF_MLFLOW = frozenset({"alembic_version", "experiments", "metrics", "params", "runs", "tags"})
+OTHER_VERSION = "copy it, then type: mlflow db upgrade URI; where a newer MLflow made it: pip install --upgrade mlflow"
 
 
 def set_up() -> None:
@@ -93,14 +97,15 @@ def _said(address: Address, error: Exception) -> StoreUnusable:
     text = _first_words(error)
     if any(words in text.lower() for words in READ_ONLY):
         return StoreUnusable(address, text, remedy=WRITABLE)
-    if "out-of-date database schema" in str(error):
-        reason = "its tables were made by another version of MLflow"
-        return StoreUnusable(address, reason, remedy="copy it, then type: mlflow db upgrade URI")
+    if "out-of-date database schema" in str(error) or "Can't locate revision" in str(error):
+        return StoreUnusable(address, "its tables were made by another version of MLflow", remedy=OTHER_VERSION)
     if any(words in text for words in DAMAGED):
         return StoreUnusable(address, text, remedy="choose another file with --store")
     is_driver = type(error).__module__.split(".")[0] != "mlflow"
     if is_driver or getattr(error, "error_code", "") in GONE or "API request to" in text:
-        return StoreUnreachable(address, text)
+        # A file may come back, as a server may: it was moved, or its disk is full or away.
+        remedy = {"remedy": "see that the file and its folder are there"} if address.kind == SQLITE else {}
+        return StoreUnreachable(address, text, **remedy)
     return StoreUnusable(address, text, remedy="see what it holds: mlflow ui")
 
 
@@ -119,10 +124,21 @@ def _prepared_sqlite(address: Address) -> Iterator[None]:
         raise StoreUnusable(address, "it is read-only", remedy=WRITABLE)
     with file_lock(file.with_name(file.name + ".lock")):
         if file.exists() and file.stat().st_size:
+            _refuse_foreign(file, address)
             _write_ahead(file, address)
         else:
             _create_whole(address)
         yield
+
+
+def _refuse_foreign(file: Path, address: Address) -> None:
+    """Refuse a database of something else, before anything is written into it."""
+    with contextlib.closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True)) as connection:
+        found = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if found and not found >= TABLES_OF_MLFLOW:
+        named = ", ".join(sorted(found)[:5]) + (", ..." if len(found) > 5 else "")
+        reason = f"it is a database of something else, with the tables {named}"
+        raise StoreUnusable(address, reason, remedy="choose another file with --store")
 
 
 def _write_ahead(file: Path, address: Address) -> None:
@@ -136,8 +152,9 @@ def _write_ahead(file: Path, address: Address) -> None:
 def _create_whole(address: Address) -> None:
     """Create the tables in a file of another name: whoever is killed meanwhile leaves no half of a store."""
     unfinished = address.file.with_name(address.file.name + ".new")
-    for late in address.file.parent.glob(glob.escape(unfinished.name) + "*"):
-        late.unlink()
+    for ending in ("", "-wal", "-shm", "-journal"):
+        # Of these names alone: what else begins like them is not ours.
+        unfinished.with_name(unfinished.name + ending).unlink(missing_ok=True)
     _write_ahead(unfinished, address)
     disconnect(_store_of_mlflow(f"sqlite:///{unfinished}", address))
     with contextlib.closing(sqlite3.connect(unfinished, timeout=SECONDS_TO_ANSWER)) as connection:
@@ -175,7 +192,7 @@ def _prepared_postgresql(address: Address) -> Iterator[None]:
 def _prepared_server(address: Address) -> Iterator[None]:
     """See that somebody answers: MLflow itself would find out at the first write."""
     try:
-        with urllib.request.urlopen(f"{address.uri}/health", timeout=SECONDS_TO_ANSWER) as answer:  # noqa: S310
+        with urllib.request.urlopen(_question(f"{address.uri}/health"), timeout=SECONDS_TO_ANSWER) as answer:  # noqa: S310
             answer.read(64)
     except urllib.error.HTTPError as error:
         # Servers behind a gate may not show this page; what refuses later says so itself.
@@ -184,6 +201,15 @@ def _prepared_server(address: Address) -> Iterator[None]:
         reason = mask(str(getattr(error, "reason", error)))
         raise StoreUnreachable(address, reason, remedy="start it: mlflow server, or check the address") from error
     yield
+
+
+def _question(url: str) -> urllib.request.Request:
+    """Return a request in which user and password are a header; as a part of the host they would be looked up."""
+    parts = urlsplit(url)
+    account, _, host = parts.netloc.rpartition("@")
+    coded = base64.b64encode(unquote(account).encode()).decode()
+    headers = {"Authorization": f"Basic {coded}"} if account else {}
+    return urllib.request.Request(urlunsplit(parts._replace(netloc=host)), headers=headers)  # noqa: S310
 
 
 _PREPARED = {SQLITE: _prepared_sqlite, POSTGRESQL: _prepared_postgresql, SERVER: _prepared_server}

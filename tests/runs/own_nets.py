@@ -76,6 +76,14 @@ class FailsForward(Plain):
         raise LookupError(message)
 
 
+class Indiscreet(Plain):
+    """Quotes an address with its password."""
+
+    def forward(self, data: Data) -> Tensor:
+        message = "cannot reach postgresql://alice:hunter2@db.example.org/runs?password=hunter2"
+        raise ConnectionError(message, data.num_nodes)
+
+
 class _NoWayBack(torch.autograd.Function):
     @staticmethod
     def forward(_: Any, codes: Tensor) -> Tensor:

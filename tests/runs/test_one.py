@@ -277,6 +277,13 @@ def test_failing_model_is_a_result_with_its_traceback(model: type, world: Worlds
     assert result.seconds > 0
 
 
+def test_password_in_an_error_is_not_kept(world: Worlds, cell_on: Cells) -> None:
+    result = run_one(cell_on(world("nodes"), own_nets.Indiscreet))
+    assert result.failure is not None
+    assert "postgresql://alice:***@db.example.org" in result.failure.message
+    assert "hunter2" not in result.failure.message + result.failure.traceback
+
+
 def test_parameters_without_a_shape_get_one_before_the_first_step(world: Worlds, cell_on: Cells) -> None:
     cell = cell_on(world("nodes"), own_nets.Shapeless, epochs=3)
     result = run_one(cell)

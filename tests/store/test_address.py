@@ -1,7 +1,13 @@
 from __future__ import annotations
 
+import base64
+import contextlib
+import http.server
 import os
+import socket
+import sqlite3
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -10,6 +16,7 @@ from hypothesis import strategies as st
 
 from gnz_track.errors import SpoolCorrupted, StoreUnreachable, StoreUnusable
 from gnz_track.store import address as address_module
+from gnz_track.store import connection as connection_module
 from gnz_track.store.address import check_place, mask, parse_address
 from gnz_track.store.mounts import NETWORK_FILE_SYSTEMS, file_system_of
 from gnz_track.store.writer import open_store
@@ -68,6 +75,12 @@ def test_server_has_no_slash_at_its_end_and_its_own_artifacts() -> None:
         ("http://", "it names no host"),
         ("http://host:port", "it names no host"),
         ("postgresql:///db", "it names no host"),
+        # Passwords that nobody escaped: half of one would be the host, and be looked up.
+        ("postgresql://u:hunter@pw@127.0.0.1:1/db", "holds an @.*write it as %40"),
+        # One slash or two short of an address; each would be a file named after the password.
+        ("u:pw@127.0.0.1:5000", "looks like an address"),
+        ("http:/u:pw@127.0.0.1:5000", "looks like an address"),
+        ("postgresql:u:pw@host/db", "looks like an address"),
     ],
 )
 def test_wrong_addresses_are_refused_in_one_line(text: str, reason: str) -> None:
@@ -162,6 +175,80 @@ def test_places_that_hold_no_file_are_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreUnusable, match="is no folder"):
         check_place(parse_address(str(tmp_path / "file" / "gnz.db")))
+
+
+def test_what_is_no_file_is_refused_untouched(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.db")
+    with socket.socket(socket.AF_UNIX) as listening, contextlib.chdir(tmp_path):
+        listening.bind("socket.db")
+    for name in ("pipe.db", "socket.db"):
+        with pytest.raises(StoreUnusable, match="it is a device, a pipe or a socket; name a file"):
+            open_store(str(tmp_path / name))
+    assert {path.name for path in tmp_path.iterdir()} == {"pipe.db", "socket.db"}
+    assert not (tmp_path / "pipe.db").is_file()
+
+
+def test_link_to_a_store_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real.db").touch()
+    (tmp_path / "link.db").symlink_to(tmp_path / "real.db")
+    with open_store(str(tmp_path / "link.db")) as store:
+        assert store.experiments() == []
+    assert (tmp_path / "link.db").is_symlink()
+    assert (tmp_path / "real.db").stat().st_size > 0
+
+
+def test_files_beside_a_store_are_left_alone(tmp_path: Path) -> None:
+    ours = [tmp_path / f"runs.db.new{ending}" for ending in ("", "-wal", "-shm", "-journal")]
+    theirs = tmp_path / "runs.db.newest_results.csv"
+    for file in (*ours, theirs):
+        file.write_text("precious")
+    with open_store(str(tmp_path / "runs.db")):
+        pass
+    assert theirs.read_text() == "precious"
+    assert not any(file.exists() for file in ours)
+
+
+@pytest.mark.parametrize("tables", [("recipes",), ("runs", "experiments"), ("alembic_version",)])
+def test_database_of_something_else_is_refused_untouched(tables: tuple[str, ...], tmp_path: Path) -> None:
+    file = tmp_path / "other.db"
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        for name in tables:
+            connection.execute(f"CREATE TABLE {name} (version_num)")
+        connection.execute(f"INSERT INTO {tables[0]} VALUES ('0123abcd')")  # noqa: S608
+        connection.commit()
+    before = file.read_bytes()
+    with pytest.raises(StoreUnusable, match=f"a database of something else, with the tables {min(tables)}"):
+        open_store(str(file))
+    assert file.read_bytes() == before
+
+
+def test_tables_of_another_version_are_told(database: Path) -> None:
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '0123abcd'")
+        connection.commit()
+    with pytest.raises(StoreUnusable, match="another version of MLflow; copy it"):
+        open_store(str(database))
+
+
+def test_user_of_a_server_is_no_part_of_its_host() -> None:
+    asked = []
+
+    class Gate(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append((self.path, self.headers["Authorization"], self.headers["Host"]))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"OK")
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Gate) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        host = f"127.0.0.1:{server.server_port}"
+        with connection_module._prepared_server(parse_address(f"http://alice:p%40w@{host}")):  # noqa: SLF001
+            server.shutdown()
+    assert asked == [("/health", f"Basic {base64.b64encode(b'alice:p@w').decode()}", host)]
 
 
 def test_file_that_is_no_database_is_named(tmp_path: Path) -> None:
