@@ -35,11 +35,8 @@ __all__ = [
 Where = Mapping[str, object]
 # Column -> names that are asked for.
 Names = Mapping[str, list[str]]
-# Columns whose values somebody types, and may mistype.
-NAMES = (
-    *("sweep", "suite", "task", "category", "task_type", "model"),
-    *("metric", "direction", "status", "protocol", "dataset", "search"),
-)
+# Columns whose values somebody names and may mistype. How a cell ended is none: that none failed is an answer.
+NAMES = ("sweep", "suite", "task", "category", "task_type", "model", "metric", "protocol", "dataset", "search")
 # Kind of column -> what its values are, and how an error calls it.
 KINDS: dict[str, tuple[type, str]] = {
     TEXT: (str, "a text, or several"),
@@ -87,9 +84,12 @@ def rows_where(table: pd.DataFrame, where: Mapping[str, list[Any]]) -> pd.DataFr
 
 def asked_names(where: Where, **columns: object) -> Names:
     """Return the names that are asked for, by column: those of ``where``, and those of the other arguments."""
-    asked = {**columns, **{name: value for name, value in where.items() if name in NAMES}}
-    found = {name: [str(one) for one in several(value) if one] for name, value in asked.items()}
-    return {name: values for name, values in found.items() if values}
+    found: dict[str, list[str]] = {}
+    for name, value in (*columns.items(), *where.items()):
+        values = [str(one) for one in several(value) if one] if name in {*NAMES, *columns} else []
+        if values:
+            found.setdefault(name, []).extend(values)
+    return found
 
 
 def missing_names(asked: Names, rows: pd.DataFrame) -> Names:

@@ -115,16 +115,9 @@ def test_choices_change_what_is_said(gnz: Gnz, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("store_file")
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--sweep", "first", "--alpha", "0.1", "--margin", "0.2", "--posthoc", "nemenyi", "--test", "sign_flip"),
-        ("--sweep", "first", "--test", "nadeau_bengio", "--split-sizes", "150,19"),
-        ("--sweep", "first", "--where", "model = 'GAT' and seed < 2"),
-    ],
-    ids=" ".join,
-)
-def test_command_on_the_page_writes_the_same_report(gnz: Gnz, tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_command_on_the_page_writes_the_same_report(gnz: Gnz, tmp_path: Path) -> None:
+    choices = "--alpha 0.1 --margin 0.2 --posthoc nemenyi --test nadeau_bengio --split-sizes 150,19"
+    words = ("--sweep", "first", "--where", "model like 'G%' and seed < 2", *choices.split())
     first = gnz("report", *words, "--out", str(tmp_path / "one"))
     assert (first.code, first.err) == (0, "")
     page = (tmp_path / "one" / "report.html").read_text("utf-8")

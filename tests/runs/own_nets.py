@@ -130,16 +130,17 @@ class Announces(Plain):
         return super().forward(data)
 
 
-class ClingsOn(Announces):
+class ClingsOn(Plain):
     """Hears no interrupt, as what is being tidied up behind the first one may not; it writes a file for each."""
 
     def forward(self, data: Data) -> Tensor:
-        known = super().forward(data)
+        known, announced = super().forward(data), Path(os.environ["ANNOUNCE"])
         for place in itertools.count(1):
             try:
+                announced.touch()
                 time.sleep(60)
             except KeyboardInterrupt:
-                Path(f"{os.environ['ANNOUNCE']}{place}").touch()
+                announced.with_name(f"{announced.name}{place}").touch()
         return known
 
 

@@ -225,6 +225,7 @@ def test_value_that_no_cell_has_leaves_no_row(store: Store) -> None:
         ({"where": {"model": ["GCN", "GTC"]}}, "unknown model 'GTC'"),
         ({"where": {"task": "coar", "seed": 0}}, "unknown task 'coar'; did you mean 'cora'"),
         ({"task": ("cora", "coar")}, "unknown task 'coar'; did you mean 'cora'"),
+        ({"task": "coar", "where": {"task": "cora"}}, "unknown task 'coar'; did you mean 'cora'"),
         ({"sweep": "frist"}, "unknown sweep 'frist'; did you mean 'first'"),
         ({"suite": "quik"}, "unknown suite 'quik'; did you mean 'quick'"),
         ({"experiment": "gnz/quick/coar"}, "unknown experiment .* did you mean 'gnz/quick/cora'"),
@@ -238,7 +239,11 @@ def test_array_is_refused_for_a_name_that_nothing_bears(store: Store, options: A
 
 
 def test_array_of_known_names_that_never_met_is_empty(store: Store) -> None:
+    assert read_tensor(store.address).X.shape == (0, 0, 0), "nothing was named, and there is nothing"
+    with pytest.raises(UnknownName, match="unknown task 'cora'; known: none"):
+        read_tensor(store.address, task="cora")
     fill(store)
+    assert read_tensor(store.address, where={"status": "failed"}).X.shape == (0, 0, 0)
     store.open_sweep(context_of("of others' cells"))
     assert read_tensor(store.address, where={"seed": 99}).X.shape == (0, 0, 0)
     assert read_tensor(store.address, sweep="of others' cells").X.shape == (0, 0, 0)
