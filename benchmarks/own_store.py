@@ -44,7 +44,7 @@ WIDTHS = {
     16: ("GCN", "GraphSAGE", "MLP"),
 }
 NAMED = ("cora", "citeseer", "pubmed", "cora_link_pred")
-READ = {".txt", ".gml", ".csv"}
+READ = {".txt", ".gml", ".csv", ".net"}
 RIVALS = ("random", "best mean score", "best mean rank")
 MOST_SECONDS = 1.0
 

@@ -56,6 +56,11 @@ def graph_forms() -> list[Form]:
             "%%MatrixMarket array real complex general skew-symmetric integer -1 0 99999999999999999999 1e999",
         ),
         _graph(
+            "graph.net",
+            (b'*Vertices 3\n1 "a" 0.1 0.2\n2 "b"\n3 "c"\n*Edges\n1 2 1.5\n2 3\n', b"0 1\n1 2\n"),
+            '*Vertices *Arcs *Edges *Network *Arcslist " -1 99999999999999999999 1e999 NaN',
+        ),
+        _graph(
             "graph.npz",
             (
                 _npz(edge_index=np.array([[0, 1], [1, 2]])),

@@ -262,7 +262,7 @@ def targets() -> dict[str, Target]:
                 "and or not in like ( ) ' \" '' = != <> < <= 1e999 -1 .5 %_% [ \\ score start_time '9999-99-99' nope"
             ),
             _query,
-            0.21,
+            0.19,
         ),
         Target(
             "command line",

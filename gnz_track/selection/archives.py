@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gnz_track.datasets.sources.archives import LIMIT
 from gnz_track.errors import BadValue
 
 __all__ = ["open_archive"]
@@ -24,6 +25,11 @@ def open_archive(what: str, path: str | Path) -> Iterator[Any]:
     try:
         if not zipfile.is_zipfile(path):
             raise BadValue(what, str(path), "a whole .npz archive, as numpy.savez writes it; this is none, or cut off")
+        with zipfile.ZipFile(path) as packed:
+            # No member gives more bytes than it says.
+            size, most = sum(member.file_size for member in packed.infolist()), LIMIT.of(Path(path))
+        if size > most:
+            raise BadValue(f"unpacked size of {what}", f"{size:,} bytes", f"at most {most:,}, as large as it is packed")
         with np.load(path, allow_pickle=False) as arrays:
             yield arrays
     except _BROKEN as error:

@@ -1,13 +1,11 @@
-"""Files of graphs from anywhere: edge lists, tables, arrays, matrices, GraphML, GML; packed by gzip or not.
+"""Files of graphs from anywhere: edge lists, tables, arrays, matrices, GraphML, GML, Pajek; packed by gzip or not.
 
 Whatever is in a file, the answer is a graph or a sentence that says what is wrong with it, and where.
 """
 
 from __future__ import annotations
 
-import gzip
 import re
-import shutil
 import tempfile
 import warnings
 import zlib
@@ -28,6 +26,8 @@ from gnz_track.datasets.own.own_graphs import from_networkx, read_tables
 from gnz_track.datasets.own.own_tables import open_table
 from gnz_track.datasets.readers.edge_arrays import both_ways, renumber
 from gnz_track.datasets.readers.gml import read_gml
+from gnz_track.datasets.sources.archives import extract
+from gnz_track.datasets.sources.fetch_errors import ArchiveUnusable
 from gnz_track.errors import BadValue
 from gnz_track.selection.archives import open_archive
 from gnz_track.selection.features.networks import check_arcs
@@ -52,29 +52,32 @@ def read_graph_file(path: Path) -> Data:
         if path.suffix.lower() != PACKED:
             return READERS[form_of(path)](path)
         with tempfile.TemporaryDirectory() as folder:
-            inner = Path(folder) / path.with_suffix("").name
-            with gzip.open(path) as packed, inner.open("wb") as file:
-                shutil.copyfileobj(packed, file)
-            return READERS[form_of(path)](inner)
+            inner = path.with_suffix("").name
+            extract(path, {inner: inner}, Path(folder))
+            return READERS[form_of(path)](Path(folder) / inner)
+    except ArchiveUnusable as error:
+        raise BadValue("the graph", str(path), f"a file that unpacks ({error.reason})") from error
     except _BROKEN as error:
         raise BadValue("the graph", str(path), f"a file that reads ({type(error).__name__}: {error})") from error
 
 
 def without_words(graph: nx.Graph) -> Data:
-    """Return a networkx graph, each edge once, without attributes that are no numbers: they say nothing to features."""
+    """Return a networkx graph, each edge once, without attributes that are not a number on all nodes, or all edges."""
     if not graph:
         raise BadValue("number of nodes of the graph", 0, "at least 1")
     bare = nx.DiGraph(graph) if graph.is_directed() else nx.Graph(graph)
-    described = [*bare.nodes(data=True), *(edge[1:] for edge in bare.edges(data=True))]
-    for _, attributes in described:
-        for name in [name for name, value in attributes.items() if name in _TAKEN or not _is_number(value)]:
-            del attributes[name]
+    for described in ([of for _, of in bare.nodes(data=True)], [of for *_, of in bare.edges(data=True)]):
+        for name in {name for of in described for name in of}:
+            # A number that some of them lack says nothing either: nobody knows what it would be there.
+            if name in _TAKEN or not all(name in of and _is_number(of[name]) for of in described):
+                for of in described:
+                    of.pop(name, None)
     return from_networkx(bare)
 
 
 def _is_number(value: object) -> bool:
     if isinstance(value, float | np.floating):
-        return True
+        return bool(np.isfinite(value))
     return isinstance(value, int | np.integer | np.bool_) and abs(int(value)) < 2**63
 
 
@@ -243,11 +246,26 @@ def _read_graphml(path: Path) -> Data:
     return without_words(nx.read_graphml(path))
 
 
+def _read_net(path: Path) -> Data:
+    """Read Pajek's form, whose sections begin with a star, or what others call a net: a list of pairs."""
+    text = path.read_text(encoding="utf-8-sig", errors="replace")
+    if not text.lstrip().startswith("*"):
+        return _read_list(path)
+    try:
+        return without_words(nx.parse_pajek(text.splitlines()))
+    except (StopIteration, NameError) as error:
+        # So it says that lines are missing, or that arcs come before the vertices.
+        raise BadValue(
+            "the graph", str(path), "*Vertices and as many lines as it says, then *Arcs or *Edges"
+        ) from error
+
+
 READERS: dict[str, Callable[[Path], Data]] = {
     **dict.fromkeys((".txt", ".edges", ".edgelist"), _read_list),
     **dict.fromkeys((".csv", ".tsv", ".parquet"), _read_table),
     ".npz": _read_npz,
     ".mtx": _read_mtx,
+    ".net": _read_net,
     ".gml": _read_gml,
     **dict.fromkeys((".graphml", ".xml"), _read_graphml),
 }

@@ -13,7 +13,7 @@ FORMS = (
     *(".txt", ".edges", ".edgelist"),
     *(".csv", ".tsv", ".parquet"),
     *(".npz", ".mtx"),
-    *(".gml", ".graphml", ".xml"),
+    *(".gml", ".graphml", ".xml", ".net"),
 )
 # The end of a file of any form that is packed.
 PACKED = ".gz"

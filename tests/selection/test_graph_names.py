@@ -34,7 +34,7 @@ def test_a_folder_of_the_name_of_a_dataset_hides_nothing(tmp_path: Path, monkeyp
         (".", "this is a folder"),
         (
             "none.txt",
-            r"a file that exists, ending in \.txt, .*\.xml \(or one of them and \.gz\), or a name of 'gnz tasks'",
+            r"a file that exists, ending in \.txt, .*\.net \(or one of them and \.gz\), or a name of 'gnz tasks'",
         ),
         ("~nobody_of_this_name/edges.txt", "a path that can be looked up"),
         ("a" * 6000, "a path that can be looked up"),
