@@ -20,6 +20,7 @@ from gnz_track.request import (
     report_of,
     search_all,
 )
+from gnz_track.runs.executors import AUTO, Executor
 from gnz_track.runs.nursery import Nursery, open_nursery_for
 from gnz_track.runs.plan import Place
 from gnz_track.runs.progress import Progress, tell_failures
@@ -53,6 +54,7 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     store: str = "",
     jobs: int = 1,
     timeout: float | None = None,
+    executor: str | Executor = AUTO,
     resume: bool = True,
     verbose: bool = True,
 ) -> BenchmarkReport:
@@ -64,7 +66,8 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     one whole number is that one seed, as is ``seed``. ``root`` is the folder of frozen data. Cells that a store has
     already are not trained again unless ``resume`` is False. ``store`` is a file or an address; see ``gnz run --help``.
     ``search`` tunes every model on every task first: a number of trials, a mapping as ``{"lr": [0.001, 0.01]}``, a
-    :class:`SearchSpace` or :class:`SearchSettings`; the report then has each model as it is and tuned.
+    :class:`SearchSpace` or :class:`SearchSettings`; the report then has each model as it is and tuned. ``executor`` is
+    ``"inline"``, ``"processes"``, ``"ray"``, or a function that takes cells and whom to tell and yields their results.
     """
     chosen = choose_tasks(category, tasks, TaskType(task_type) if task_type else None, only)
     how = protocol if isinstance(protocol, Protocol) else PROTOCOLS.get(protocol)
@@ -81,11 +84,13 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
         place=Place(home=Path(root).expanduser().absolute() if root else None),
         jobs=jobs,
         timeout=timeout,
+        executor=executor,
         is_fresh=not resume,
         source="run_benchmark",
         search=None if search is None else _read_search(search),
     )
-    with open_nursery_for(jobs=jobs, timeout=timeout) as nursery:
+    name = executor if isinstance(executor, str) else ""
+    with open_nursery_for(jobs=jobs, timeout=timeout, executor=name) as nursery:
         if not verbose:
             found = search_all(request, plan_request_searches(request), nursery=nursery) if request.search else []
             agenda = make_request_agenda(request, found)

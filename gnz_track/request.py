@@ -10,7 +10,7 @@ from gnz_track.errors import BadValue
 from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.runs.agenda import Agenda, make_agenda
 from gnz_track.runs.events import Tell, ignore
-from gnz_track.runs.executors import AUTO, RAY, Crew, check_crew, choose_executor
+from gnz_track.runs.executors import AUTO, RAY, Crew, Executor, check_crew, choose_executor
 from gnz_track.runs.nursery import Nursery
 from gnz_track.runs.perturbed_plan import perturb_plan
 from gnz_track.runs.plan import Place, Plan, make_plan
@@ -63,7 +63,7 @@ class Request:
     timeout: float | None = None
     is_fresh: bool = False
     source: str = "gnz"
-    executor: str = AUTO
+    executor: str | Executor = AUTO
     cluster: str = ""
     gpu_share: float = 0.0
     search: SearchSettings | None = None

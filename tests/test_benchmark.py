@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,11 @@ from torch_geometric.data import Data
 
 from gnz_track import GCN, TASKS, Task, run_benchmark, task_from_dataset
 from gnz_track.errors import BadValue, GnzError, NothingToRun, UnknownName
+from gnz_track.runs.events import Started, Tell
+from gnz_track.runs.one import run_one
 from gnz_track.store.address import parse_address
 from gnz_track.store.reading import read_table
+from gnz_track.types import Cell, CellResult
 
 
 @pytest.fixture
@@ -48,6 +52,33 @@ def test_category_gives_its_tasks_and_every_cell_is_tracked(call: Any) -> None:
     stored = read_table(parse_address(), suite="physics")
     assert sorted(stored["run_id"]) == sorted(report.table["run_id"])
     assert report.metric_name() == "auc"
+
+
+def test_executor_of_ones_own_trains_what_is_left(call: Any) -> None:
+    heard: list[list[int]] = []
+
+    def backwards(cells: Sequence[Cell], tell: Tell) -> Iterator[CellResult]:
+        heard.append([cell.seed for cell in cells])
+        for cell in reversed(cells):
+            tell(Started(cell=cell))
+            yield run_one(cell)
+
+    mine = call(tasks=[ring()], models=["MLP"], executor=backwards)
+    more = call(tasks=[ring()], models=["MLP"], executor=backwards, seeds=range(3))
+    assert heard == [[0, 1], [2]]
+    usual = call(tasks=[ring()], models=["MLP"], seeds=range(3), resume=False)
+    assert list(more.table["score"]) == list(usual.table["score"])
+    assert list(mine.table["score"]) == list(usual.table["score"])[:2]
+    assert set(read_table(parse_address())["status"]) == {"finished"}
+    with pytest.raises(BadValue, match=r"jobs is '2'; allowed: 1 with an executor of your own"):
+        call(tasks=[ring()], models=["MLP"], executor=backwards, jobs=2)
+
+
+def test_executor_is_chosen_by_name(call: Any) -> None:
+    with pytest.raises(BadValue, match="executor is 'inline'; allowed: one job without a time limit"):
+        call(tasks=[ring()], models=["MLP"], executor="inline", jobs=2)
+    with pytest.raises(UnknownName, match="did you mean 'processes'"):
+        call(tasks=[ring()], models=["MLP"], executor="proceses")
 
 
 def test_second_call_trains_nothing_and_tells_the_same(call: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -11,7 +11,7 @@ import pandas as pd
 from gnz_track.errors import BadValue
 from gnz_track.types import Cell, CellResult
 
-__all__ = ["Demand", "Footprints", "check_share"]
+__all__ = ["Demand", "Footprints", "check_share", "check_share_is_taken"]
 
 # What a repetition may need more than the most that was seen.
 MARGIN = 1.25
@@ -81,6 +81,13 @@ def check_share(share: float) -> None:
     """Refuse a part of a GPU that is none; 0 means that it is measured."""
     if not 0.0 <= share <= 1.0:
         raise BadValue("gpu_share", share, "a part of one GPU, above 0 and up to 1", command="--gpu-share 0.25")
+
+
+def check_share_is_taken(share: float, cells: Sequence[Cell]) -> None:
+    """Refuse a part of a GPU for cells that are trained without any."""
+    if share and cells and not any(cell.device.startswith("cuda") for cell in cells):
+        allowed = "0, or a part of the GPU that cells are trained on; these are all trained on cpu"
+        raise BadValue("gpu_share", share, allowed, command=f"--device cuda --gpu-share {share:g}")
 
 
 def _pair(cell: Cell) -> tuple[str, str]:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
 from gnz_track.errors import BadValue, UnknownName
-from gnz_track.runs.demands import Footprints, check_share
+from gnz_track.runs.cluster_head import LOCAL, check_address, hide_password
+from gnz_track.runs.demands import Footprints, check_share, check_share_is_taken
 from gnz_track.runs.events import Done, Event, Tell
 from gnz_track.runs.nursery import Nursery
 from gnz_track.runs.on_inline import run_inline
@@ -25,20 +26,18 @@ __all__ = ["AUTO", "RAY", "Crew", "Executor", "check_crew", "choose_executor"]
 # Its iterator is closed when nobody wants more results; workers may begin before it is asked for the first.
 Executor = Callable[[Sequence[Cell], Tell], Generator[CellResult, None, None]]
 AUTO, INLINE, PROCESSES, RAY = "auto", "inline", "processes", "ray"
-# The address of a cluster that is started here.
-LOCAL = "local"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Crew:
-    """Who trains: ``executor`` by name, where it is found, and how much of it may be used.
+    """Who trains: ``executor`` by name or a function, where it is found, and how much of it may be used.
 
     ``jobs`` is the number of workers; of a cluster the most cells at once, where 1 stands for all that it takes.
     ``timeout`` is the longest time in seconds for one cell. ``address`` is that of a cluster. ``gpu_share`` is the part
     of a GPU that each cell takes; 0 has it measured.
     """
 
-    executor: str = AUTO
+    executor: str | Executor = AUTO
     address: str = ""
     jobs: int = 1
     timeout: float | None = None
@@ -47,7 +46,10 @@ class Crew:
 
 def check_crew(crew: Crew) -> None:
     """Refuse a crew that cannot be, or is not here, before anything is planned."""
-    if crew.executor not in _CHOICES:
+    if callable(crew.executor):
+        _check_own(crew)
+        return
+    if not isinstance(crew.executor, str) or crew.executor not in _CHOICES:
         raise UnknownName("executor", crew.executor, _CHOICES, command="gnz run --help")
     if not isinstance(crew.jobs, int) or crew.jobs < 1:
         raise BadValue("jobs", crew.jobs, "a whole number from 1 upwards", command="--jobs 2")
@@ -56,10 +58,20 @@ def check_crew(crew: Crew) -> None:
     if crew.executor == INLINE and (crew.jobs > 1 or crew.timeout is not None):
         raise BadValue("executor", INLINE, "one job without a time limit", command="--executor processes")
     if crew.executor != RAY and (crew.address or crew.gpu_share):
-        name, value = ("address", crew.address) if crew.address else ("gpu_share", crew.gpu_share)
+        name, value = ("address", hide_password(crew.address)) if crew.address else ("gpu_share", crew.gpu_share)
         raise BadValue(name, value, "only with a cluster", command="--executor ray")
     if crew.executor == RAY:
         _check_cluster(crew)
+
+
+def _check_own(crew: Crew) -> None:
+    """Refuse what an executor of somebody's own would never hear of."""
+    usual = Crew()
+    for name in ("jobs", "timeout", "address", "gpu_share"):
+        if getattr(crew, name) != getattr(usual, name):
+            allowed = f"{getattr(usual, name)!r} with an executor of your own, which has to know it itself"
+            command = f"executor=functools.partial(FUNCTION, {name}=...)"
+            raise BadValue(name, hide_password(str(getattr(crew, name))), allowed, command=command)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +88,7 @@ def choose_executor(
     jobs: int = 1,
     timeout: float | None = None,
     nursery: Nursery | None = None,
-    executor: str = AUTO,
+    executor: str | Executor = AUTO,
     address: str = "",
     gpu_share: float = 0.0,
     footprints: Footprints | None = None,
@@ -88,6 +100,8 @@ def choose_executor(
     """
     crew = Crew(executor=executor, address=address, jobs=jobs, timeout=timeout, gpu_share=gpu_share)
     check_crew(crew)
+    if not isinstance(executor, str):
+        return _own(executor)
     return _CHOICES[executor](_Means(crew=crew, nursery=nursery, footprints=footprints or Footprints()))
 
 
@@ -111,11 +125,12 @@ def _on_ray(means: _Means) -> Executor:
     from gnz_track.runs.on_ray import run_on_ray
 
     crew, footprints = means.crew, means.footprints.with_share(means.crew.gpu_share)
-    return _starting_at_once(
-        lambda cells: run_on_ray(
-            cells, address=crew.address, jobs=crew.jobs, timeout=crew.timeout, footprints=footprints
-        )
-    )
+
+    def run(cells: Sequence[Cell]) -> Generator[Event, None, None]:
+        check_share_is_taken(crew.gpu_share, cells)
+        return run_on_ray(cells, address=crew.address, jobs=crew.jobs, timeout=crew.timeout, footprints=footprints)
+
+    return _starting_at_once(run)
 
 
 def _check_cluster(crew: Crew) -> None:
@@ -123,14 +138,12 @@ def _check_cluster(crew: Crew) -> None:
 
     check_share(crew.gpu_share)
     if find_spec("ray") is None:
-        allowed = "inline or processes; ray once it is installed"
+        allowed = "auto, inline or processes; ray once it is installed"
         raise BadValue("executor", RAY, allowed, command="pip install 'gnz-track[ray]'")
     if crew.address == LOCAL:
         # Ray's own word for a cluster of one machine, on any system: its ports are then those of loopback alone. It is
         # read when Ray is imported.
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
-    from gnz_track.runs.on_ray import check_address
-
     check_address(crew.address)
 
 
@@ -140,6 +153,16 @@ _CHOICES: dict[str, Callable[[_Means], Executor]] = {
     PROCESSES: _on_processes,
     RAY: _on_ray,
 }
+
+
+def _own(execute: Executor) -> Executor:
+    """Return an executor of somebody's own, which may give its results in anything that can be gone through."""
+
+    def start(cells: Sequence[Cell], tell: Tell) -> Generator[CellResult, None, None]:
+        results = execute(cells, tell)
+        return results if isinstance(results, Generator) else (result for result in results)
+
+    return start
 
 
 def _starting_at_once(run: Callable[[Sequence[Cell]], Generator[Event, None, None]]) -> Executor:

@@ -6,11 +6,12 @@ nothing else: its cells, which give the same numbers again, go to others. Errors
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import logging
 import os
-import socket
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -20,23 +21,24 @@ from typing import Any, cast
 import ray
 from ray.exceptions import RayError, RayTaskError
 
-from gnz_track.errors import BadValue
+from gnz_track.errors import BadValue, GnzError
+from gnz_track.runs.cluster_head import LOCAL, check_address, few_words, posts_of, refusal_of
 from gnz_track.runs.demands import Footprints
 from gnz_track.runs.events import Done, Event, Started
+from gnz_track.runs.late_interrupts import put_off_interrupts
 from gnz_track.runs.on_inline import keep_freed_memory
 from gnz_track.runs.one import lost_result
 from gnz_track.runs.placing import find_data, pack, place
 from gnz_track.runs.streaming import stream_one
 from gnz_track.types import Cell
 
-__all__ = ["check_address", "run_on_ray"]
+__all__ = ["run_on_ray"]
 
 # What a cell is worth: its worker, or the node of it, may die so often before the cell itself is to blame.
 MOST_ATTEMPTS = 4
 # Cells that wait on the cluster, so that no worker waits for the driver.
 AHEAD = 8
-SECONDS_TO_ANSWER, SECONDS_BETWEEN_COUNTS = 5.0, 10.0
-LOCAL, ANY = "local", "auto"
+SECONDS_BETWEEN_COUNTS, SECONDS_WITHOUT_HEAD, SECONDS_TO_LEAVE = 10.0, 1.0, 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,13 +113,19 @@ class _Dispatcher:
         self._paths = ray.put(list(sys.path))
         self._train = ray.remote(_train)
         self._counted, self._room, self._largest = -SECONDS_BETWEEN_COUNTS, 0, 0
+        self._posts = posts_of(*_own_addresses(), typed=self.terms.address)
 
     @property
     def is_busy(self) -> bool:
         return bool(self.waiting or self.flying)
 
     def send(self) -> None:
-        """Hand out cells up to what the cluster can take, and a few more."""
+        """Hand out cells up to what the cluster can take, and a few more; nothing while its head is silent."""
+        n_ended = len(self.cells) - len(self.waiting) - len(self.flying)
+        for post in self._posts:
+            if post.is_silent():
+                post.check_patience(n_ended=n_ended, n_cells=len(self.cells))
+                return
         if time.monotonic() - self._counted >= SECONDS_BETWEEN_COUNTS:
             self._count()
         while self.waiting and len(self.flying) < self._room:
@@ -131,6 +139,9 @@ class _Dispatcher:
     def listen(self) -> Iterator[Event]:
         """Yield what workers have to say within a moment, and send again what was lost."""
         timeout = self.terms.timeout
+        if not self.flying:
+            time.sleep(SECONDS_WITHOUT_HEAD)
+            return
         ready, _ = ray.wait(list(self.flying), num_returns=1, timeout=1.0 if timeout is None else min(1.0, timeout / 4))
         if ready:
             # All that have something to say now, in one call.
@@ -177,6 +188,9 @@ class _Dispatcher:
         yield said
 
     def _send_again(self, flight: _Flight, error: Exception) -> Iterator[Event]:
+        if any(post.is_silent(at_once=True) for post in self._posts):
+            # Nothing runs without them, and no cell is to blame.
+            flight.attempts -= 1
         if flight.attempts < MOST_ATTEMPTS:
             self.waiting.appendleft(flight)
             return
@@ -234,48 +248,51 @@ def _train(cell: Cell, paths: Sequence[Any], files: Sequence[Any]) -> Iterator[t
     yield from stream_one(cell, here)
 
 
+def _own_addresses() -> tuple[str, str]:
+    """Return where the head of the cluster is, and Ray's own process on this machine."""
+    here = ray.get_runtime_context()
+    (node,) = [node for node in ray.nodes() if node["NodeID"] == here.get_node_id()]
+    return here.gcs_address, f"{node['NodeManagerAddress']}:{node['NodeManagerPort']}"
+
+
 @contextlib.contextmanager
 def _cluster(terms: _Terms, devices: set[str]) -> Iterator[None]:
     """Connect to a cluster that has what the cells need; one that the caller is connected to already is taken."""
-    is_ours = not ray.is_initialized()
-    if is_ours:
-        _connect(terms)
+    is_ours, leave = not ray.is_initialized(), ray.shutdown
     try:
+        if is_ours:
+            _connect(terms)
         if any(device.startswith("cuda") for device in devices) and not ray.cluster_resources().get("GPU"):
             allowed = "cpu, or a cluster that has a node with a GPU now"
             raise BadValue("device", "cuda", allowed, command="ray status")
         yield
+    except GnzError:
+        leave = _leave_soon
+        raise
     finally:
         if is_ours:
-            ray.shutdown()
+            leave()
+
+
+def _leave_soon() -> None:
+    """Leave a cluster whose head may be silent: Ray waits for its answer for ever, and again when the process ends."""
+    leaving = threading.Thread(target=ray.shutdown, daemon=True)
+    leaving.start()
+    leaving.join(SECONDS_TO_LEAVE)
+    if leaving.is_alive():
+        atexit.unregister(ray.shutdown)
 
 
 def _connect(terms: _Terms) -> None:
-    address = terms.address or ANY
+    address = terms.address or "auto"
     # Said by Ray at every start, and of no use to who trains: usage statistics, GPUs hidden from workers without one.
     for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"):
         os.environ.setdefault(name, "0")
     check_address(address)
     started = {"num_cpus": terms.jobs if terms.jobs > 1 else None, "include_dashboard": False}
     try:
-        ray.init(address=address, logging_level=logging.ERROR, **(started if address == LOCAL else {}))
+        # Interrupted halfway, Ray would end the process by a fault of memory.
+        with put_off_interrupts(), contextlib.nullcontext() if address == LOCAL else few_words():
+            ray.init(address=address, logging_level=logging.ERROR, **(started if address == LOCAL else {}))
     except (ConnectionError, RuntimeError, ValueError, RayError) as error:
-        raise _no_cluster(address, str(error).strip().partition("\n")[0]) from None
-
-
-def check_address(address: str) -> None:
-    """Refuse an address where nobody listens; Ray itself would try for minutes."""
-    if address in {"", LOCAL, ANY}:
-        return
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdigit() or "/" in host:
-        raise _no_cluster(address, "it is not HOST:PORT")
-    try:
-        socket.create_connection((host, int(port)), timeout=SECONDS_TO_ANSWER).close()
-    except (OSError, OverflowError) as error:
-        raise _no_cluster(address, str(error)) from None
-
-
-def _no_cluster(address: str, reason: str) -> BadValue:
-    allowed = f"HOST:PORT of a Ray cluster's head, auto on one of its nodes, or local to start one here ({reason})"
-    return BadValue("address", address, allowed, command="gnz run --executor ray --address local")
+        raise refusal_of(address, error) from None

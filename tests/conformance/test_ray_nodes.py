@@ -15,6 +15,7 @@ import pytest
 from ray_nodes import Nodes
 from test_executors_alike import numbers_of
 
+from gnz_track.errors import GnzError
 from gnz_track.runs.events import Started, ignore
 from gnz_track.runs.executors import choose_executor
 from gnz_track.types import Cell
@@ -97,6 +98,88 @@ def test_data_are_sent_to_a_node_that_has_none(
     folder = kept / f"gnz-data-{os.getuid()}"
     assert sorted(item.name for item in folder.iterdir()) == sorted({cell.dataset_digest for cell in cells})
     assert folder.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("lost", ["gcs_server", "machine", "raylet"])
+def test_sweep_ends_in_good_order_without_the_head_or_its_own_node(
+    nodes: Nodes, make_cell: Callable[..., Cell], lost: str
+) -> None:
+    psutil = pytest.importorskip("psutil")
+    cells = [make_cell("Slow", seed, epochs=3) for seed in range(40)]
+    head = nodes.add(n_cpus=1)
+    wait_for_nodes(1, nodes.address)
+    results = choose_executor(executor="ray", address=nodes.address)(cells, ignore)
+    found = [next(results)]
+    parts = {process.name(): process for process in psutil.Process(head.pid).children(recursive=True)}
+    # It would end all others of its node.
+    psutil.Process(head.pid).suspend()
+    if lost == "machine":
+        nodes.kill(head)
+    else:
+        parts[lost].kill()
+    begun = time.monotonic()
+    what = "the process of Ray on this machine" if lost == "raylet" else f"the head of the cluster at {nodes.address}"
+    with pytest.raises(GnzError, match=rf"^{what} does not answer any more .* of the 40 cells .* the same command"):
+        found.extend(results)
+    assert time.monotonic() - begun < 45
+    assert all(result.is_finished for result in found), "no cell is to blame"
+    assert len(found) < len(cells)
+    if lost != "machine":
+        nodes.kill(head)
+
+
+JOIN = """
+import signal, sys, threading
+from gnz_track.errors import GnzError
+from gnz_track.runs.demands import Footprints
+from gnz_track.runs.on_ray import _Terms, _cluster
+for seconds in sys.argv[2:]:
+    main = threading.main_thread().ident
+    threading.Timer(float(seconds), signal.pthread_kill, (main, signal.SIGINT)).start()
+try:
+    with _cluster(_Terms(sys.argv[1], 1, None, Footprints()), {"cpu"}):
+        print("joined")
+except GnzError as error:
+    print(f"error: {error}", file=sys.stderr)
+except KeyboardInterrupt:
+    print("interrupted", file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"RAY_AUTH_MODE": ""}, "this one asks for a token, which is shown only where RAY_AUTH_MODE=token is set"),
+        ({"RAY_AUTH_TOKEN": "0" * 64}, "this one has another token than this machine"),
+        ({"RAY_AUTH_TOKEN": "", "HOME": "/nowhere"}, "RAY_AUTH_MODE=token is set, and no token is on this machine"),
+    ],
+)
+def test_wrong_token_is_named_in_one_line(nodes: Nodes, settings: dict[str, str], said: str) -> None:
+    nodes.add(n_cpus=0)
+    wait_for_nodes(1, nodes.address)
+    begun = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", JOIN, nodes.address],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **settings},
+    )
+    assert time.monotonic() - begun < 20
+    (line,) = done.stderr.splitlines()
+    assert f"address is '{nodes.address}'" in line
+    assert said in line
+
+
+@pytest.mark.parametrize("seconds", [0.2, 0.6, 1.0, 1.5, 2.0])
+def test_start_of_a_cluster_is_not_left_halfway(seconds: float) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", JOIN, "local", str(seconds)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "interrupted\n"), done.stdout
 
 
 LISTEN = """

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnz_track.errors import BadValue
-from gnz_track.runs.demands import CONTEXT_MIB, MARGIN, Demand, Footprints, check_share
+from gnz_track.runs.demands import CONTEXT_MIB, MARGIN, Demand, Footprints, check_share, check_share_is_taken
 from gnz_track.store.results import make_table
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Cell, CellResult, Direction, ModelRow, Status, Task, TaskType
@@ -130,3 +130,10 @@ def test_share_that_is_none_is_refused(check: Callable[[float], object], share: 
 def test_shares_that_can_be() -> None:
     for share in (0.0, 0.05, 1.0):
         check_share(share)
+
+
+def test_share_that_no_cell_takes_is_refused() -> None:
+    with pytest.raises(BadValue, match=r"gpu_share is 0.5; .*all trained on cpu.*--device cuda --gpu-share 0.5"):
+        check_share_is_taken(0.5, [cell(), cell("MLP")])
+    for share, cells in ((0.5, [cell(), cell(device="cuda:1")]), (0.0, [cell()]), (0.5, [])):
+        check_share_is_taken(share, cells)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import own_nets
 import pytest
 
-from gnz_track.errors import BadValue
-from gnz_track.runs.events import Event, Started, ignore
-from gnz_track.runs.executors import choose_executor
+from gnz_track.errors import BadValue, UnknownName
+from gnz_track.runs.events import Event, Started, Tell, ignore
+from gnz_track.runs.executors import Crew, check_crew, choose_executor
 from gnz_track.runs.on_inline import run_inline
-from gnz_track.types import Cell
+from gnz_track.runs.one import run_one
+from gnz_track.types import Cell, CellResult
 
 
 @pytest.mark.parametrize("jobs", [0, -1, 1.5, "2", None])
@@ -47,3 +49,58 @@ def test_workers_give_results_and_tell_what_else_goes_on(
 def test_no_cells_are_no_results() -> None:
     for execute in (choose_executor(), choose_executor(jobs=2)):
         assert list(execute([], ignore)) == []
+
+
+def in_reverse(cells: Sequence[Cell], tell: Tell) -> Iterator[CellResult]:
+    for cell in reversed(cells):
+        tell(Started(cell=cell))
+        yield run_one(cell)
+
+
+def in_a_list(cells: Sequence[Cell], tell: Tell) -> Iterable[CellResult]:
+    return list(in_reverse(cells, tell))
+
+
+@pytest.mark.parametrize("own", [in_reverse, in_a_list])
+def test_function_of_ones_own_is_an_executor(
+    own: Any, cell_on: Callable[..., Cell], world: Callable[[str], Any]
+) -> None:
+    cells = [cell_on(world("nodes"), model, epochs=1) for model in ("GCN", "MLP")]
+    heard: list[Event] = []
+    results = choose_executor(executor=own)(cells, heard.append)
+    assert next(results).cell == cells[1]
+    results.close()
+    assert list(results) == []
+    assert Started(cell=cells[1]) in heard
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"jobs": 2}, "jobs is '2'; allowed: 1 with an executor of your own"),
+        ({"timeout": 60.0}, "timeout is '60.0'; allowed: None with an executor of your own"),
+        ({"gpu_share": 0.5}, "gpu_share is '0.5'; allowed: 0.0 with an executor of your own"),
+        ({"address": "me:secret@head:1"}, r"address is 'me:\*\*\*@head:1'; allowed: '' with an executor of your own"),
+    ],
+)
+def test_function_of_ones_own_is_told_nothing_that_it_would_not_hear(changes: Any, said: str) -> None:
+    with pytest.raises(BadValue, match=said):
+        check_crew(Crew(executor=in_reverse, **changes))
+
+
+@pytest.mark.parametrize("executor", [3, None, ["ray"]])
+def test_what_is_neither_a_name_nor_a_function_is_no_executor(executor: Any) -> None:
+    with pytest.raises(UnknownName, match="unknown executor"):
+        check_crew(Crew(executor=executor))
+
+
+def test_executors_without_ray_are_all_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(BadValue, match=r"'ray'; allowed: auto, inline or processes; ray once .*gnz-track\[ray\]"):
+        check_crew(Crew(executor="ray"))
+
+
+def test_no_password_of_a_cluster_is_shown_where_there_is_none() -> None:
+    with pytest.raises(BadValue, match=r"address is 'me:\*\*\*@head:6379'; allowed: only with a cluster"):
+        check_crew(Crew(address="me:secret@head:6379"))
