@@ -64,7 +64,7 @@ def run_sweep(agenda: Agenda, tracking: Tracking, *, execute: Executor, tell: Te
             hear(Done(result=result))
     rows = [table for table in (finished, scribe.table()) if not table.empty]
     table = one_row_per_cell(pd.concat(rows, ignore_index=True)) if rows else finished
-    notices = (*agenda.notices, *unread, *scribe.notices)
+    notices = say_once((*agenda.notices, *unread, *scribe.notices))
     return Sweep(tracking.sweep, in_order(table, agenda.plan), tuple(results), agenda.plan.skipped, notices)
 
 
@@ -75,6 +75,21 @@ def _read_finished(agenda: Agenda) -> tuple[pd.DataFrame, tuple[str, ...]]:
     except StoreUnreachable as error:
         said = f"{error}. {len(agenda.done)} cells of earlier calls are missing here; the same call shows them."
         return empty_table(), (said,)
+
+
+def say_once(notices: Iterable[str]) -> tuple[str, ...]:
+    """Return notices in which a store that does not answer is told of once; of later ones what follows from it stays.
+
+    >>> say_once(["x does not answer: gone. Try y. One.", "x does not answer: gone. Try y. Two."])
+    ('x does not answer: gone. Try y. One.', 'Two.')
+    """
+    said: list[str] = []
+    away: set[str] = set()
+    for notice in notices:
+        store, verb, why = notice.partition(" does not answer: ")
+        said.append(why.rpartition(". ")[2] if verb and store in away else notice)
+        away |= {store} if verb else set()
+    return tuple(dict.fromkeys(said))
 
 
 def in_order(table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
