@@ -9,13 +9,13 @@ from pathlib import Path
 
 from gnz_track.errors import BadValue
 
-__all__ = ["check_file", "check_folder", "naming"]
+__all__ = ["check_file", "check_folder", "naming", "takes_files"]
 
 
 def check_folder(flag: str, folder: Path) -> Path:
     """Return a folder to write into; one that is none, cannot be made or is not writable is refused."""
     whole = folder.expanduser().absolute()
-    if not _takes_files(whole):
+    if not takes_files(whole):
         allowed = "a folder that you can write to, or a path where one can be made"
         raise BadValue(flag, str(folder), allowed, command=f"{flag} FOLDER")
     return folder
@@ -24,7 +24,7 @@ def check_folder(flag: str, folder: Path) -> Path:
 def check_file(flag: str, file: Path) -> Path:
     """Return a file to write; a folder, and a path where no file can be made, is refused."""
     whole = file.expanduser().absolute()
-    if whole.is_dir() or not _takes_files(whole.parent):
+    if whole.is_dir() or not takes_files(whole.parent):
         raise BadValue(flag, str(file), "a file in a folder that you can write to", command=f"{flag} FILE")
     return file
 
@@ -41,6 +41,7 @@ def naming(place: Path) -> Iterator[None]:
         raise
 
 
-def _takes_files(folder: Path) -> bool:
+def takes_files(folder: Path) -> bool:
+    """Tell whether a folder is there and can be written, or can be made."""
     nearest = next(place for place in (folder, *folder.parents) if place.exists())
     return nearest.is_dir() and os.access(nearest, os.W_OK)
