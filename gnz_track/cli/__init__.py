@@ -35,7 +35,7 @@ from gnz_track.cli import (
     ui,
 )
 from gnz_track.cli.calls import Commands
-from gnz_track.cli.interrupts import INTERRUPTED, listen_for_interrupts
+from gnz_track.cli.interrupts import INTERRUPTED, leave, listen_for_interrupts
 from gnz_track.cli.mistakes import end_with
 from gnz_track.errors import BadValue
 
@@ -114,6 +114,9 @@ def main() -> None:
         code = app(prog_name="gnz", standalone_mode=False)
         # What a disk does not take is told here, and not when Python ends.
         sys.stdout.flush()
+    except KeyboardInterrupt:
+        # Typer, which hears of all others, is about to begin or has ended.
+        leave()
     except BrokenPipeError:
         # The reader of a pipe (head, less) has gone; there is nobody left to tell. What Python would still flush at
         # exit goes nowhere.
@@ -122,7 +125,7 @@ def main() -> None:
     except Exception as error:
         end_with(error)
         raise
-    # Typer leaves with this code, and without a word, where somebody pressed Ctrl-C.
+    # With this code, and without a word, calls end where somebody pressed Ctrl-C.
     if code == INTERRUPTED:
         typer.echo("interrupted", err=True)
     sys.exit(code)
