@@ -59,11 +59,11 @@ def train(
     nursery: Nursery | None,
     found: Sequence[SearchRecord] = (),
     *,
-    hint: str = "; --fresh trains them again",
+    hint: str = "cells are finished already; --fresh trains them again",
 ) -> Sweep:
     """Train what is left of a request with a line of progress; ``found`` are the searches that it was made with.
 
-    ``hint`` ends the sentence about what is finished already.
+    ``hint`` says of some cells that they are finished already.
     """
     from gnz_track.request import carry_out
     from gnz_track.runs.progress import Progress
@@ -71,7 +71,7 @@ def train(
     n_finished = len(agenda.done)
     if n_finished:
         n_wanted = len(agenda.plan.cells)
-        say(f"{n_finished} of {n_wanted} cells are finished already{hint}", err=True)
+        say(f"{n_finished} of {n_wanted} {hint}", err=True)
     progress = Progress(agenda, jobs=request.jobs)
     try:
         with progress:

@@ -40,12 +40,20 @@ def end_with(error: Exception) -> None:
     if sentence is None:
         return
     if os.environ.get(DEBUG_VARIABLE):
-        traceback.print_exception(error)
+        _print_traceback(error)
     _give_up_output()
     # A group of commands that is called without one has printed its help.
     if sentence:
         typer.echo(f"error: {visible(cut_values(sentence))}", err=True)
     sys.exit(USER_ERROR)
+
+
+def _print_traceback(error: Exception) -> None:
+    from gnz_track.store.address import mask
+
+    # What a driver said first may hold the whole address.
+    text = mask("".join(traceback.format_exception(error)))
+    typer.echo(visible(text, keeps_lines=True), err=True, nl=False)
 
 
 def _sentence_of(error: Exception) -> str | None:

@@ -188,7 +188,7 @@ def _confirm(found: Recommendation, opened: OpenedGraph, wishes: _Wishes, place:
         jobs=wishes.jobs,
         source="gnz recommend",
     )
-    sweep = train(request, make_agenda(plan, address), None, hint="")
+    sweep = train(request, make_agenda(plan, address), None, hint="cells are finished already")
     if not wishes.is_json:
         _print_measured(shown, sweep.table)
         print_skipped(sweep.skipped)

@@ -155,6 +155,16 @@ def test_traceback_is_shown_where_it_is_asked_for(gnz: Gnz, monkeypatch: pytest.
     assert told.err.splitlines()[-1] == plain.err.strip()
 
 
+def test_traceback_holds_no_password(gnz: Gnz, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("psycopg")
+    monkeypatch.setenv("GNZ_DEBUG", "1")
+    answer = gnz("ls", "--store", "postgresql://me:secret@127.0.0.1:1/runs?sslpassword=hidden")
+    assert answer.code == 2
+    assert "Traceback" in answer.err
+    assert "secret" not in answer.err
+    assert "hidden" not in answer.err
+
+
 @pytest.mark.parametrize("error", [FileNotFoundError(2, "No such file", "x"), TypeError("x"), OSError("x")])
 def test_mistake_of_ours_is_no_mistake_of_the_user(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
     end_with(error)
