@@ -25,7 +25,10 @@ from gnz_track.runs.scribe import Scribe, Tracking
 from gnz_track.store.results import empty_table, one_row_per_cell
 from gnz_track.types import Cell, CellResult
 
-__all__ = ["Sweep", "in_order", "name_sweep", "run_sweep"]
+__all__ = ["Sweep", "in_order", "name_sweep", "run_sweep", "say_once"]
+
+# How the error of a store that is away goes on behind its reason.
+REPLAYED = "Records that were spooled are replayed with:"
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,17 +81,13 @@ def _read_finished(agenda: Agenda) -> tuple[pd.DataFrame, tuple[str, ...]]:
 
 
 def say_once(notices: Iterable[str]) -> tuple[str, ...]:
-    """Return notices in which a store that does not answer is told of once; of later ones what follows from it stays.
-
-    >>> say_once(["x does not answer: gone. Try y. One.", "x does not answer: gone. Try y. Two."])
-    ('x does not answer: gone. Try y. One.', 'Two.')
-    """
+    """Return notices in which no store is told of twice for one reason; of later ones what follows from it stays."""
     said: list[str] = []
     away: set[str] = set()
     for notice in notices:
-        store, verb, why = notice.partition(" does not answer: ")
-        said.append(why.rpartition(". ")[2] if verb and store in away else notice)
-        away |= {store} if verb else set()
+        reason, mark, rest = notice.partition(f". {REPLAYED}")
+        said.append(rest.rpartition(". ")[2] if mark and reason in away else notice)
+        away.add(reason)
     return tuple(dict.fromkeys(said))
 
 

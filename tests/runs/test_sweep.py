@@ -19,7 +19,7 @@ import pytest
 from call_counts import Counted
 from servers import free_port
 
-from gnz_track.errors import BadValue, SpoolBusy, StoreUnusable
+from gnz_track.errors import BadValue, SpoolBusy, StoreUnreachable, StoreUnusable
 from gnz_track.runs import events, scribe
 from gnz_track.runs.agenda import make_agenda
 from gnz_track.runs.events import Done, Event, Points, Started, Tell, ignore
@@ -29,7 +29,7 @@ from gnz_track.runs.on_inline import run_inline
 from gnz_track.runs.one import run_one
 from gnz_track.runs.plan import Plan
 from gnz_track.runs.scribe import Scribe, Tracking
-from gnz_track.runs.sweep import Sweep, name_sweep, run_sweep
+from gnz_track.runs.sweep import Sweep, name_sweep, run_sweep, say_once
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.curve_reader import read_curves
 from gnz_track.store.plans import PLAN_COLUMNS, read_plan
@@ -288,6 +288,12 @@ def test_killed_run_says_why(address: Address, cells: Cells) -> None:
 
 
 # Stores that go away ------------------------------------------------------------------------------------------------
+
+
+def test_one_reason_is_told_once_and_what_follows_from_it_stays() -> None:
+    gone, locked = (StoreUnreachable("postgresql://u:***@h/db", reason) for reason in ("gone. Really", "locked"))
+    found = say_once([f"{gone}. Past runs are unknown.", f"{gone}. Training goes on.", f"{locked}. Training goes on."])
+    assert found == (f"{gone}. Past runs are unknown.", "Training goes on.", f"{locked}. Training goes on.")
 
 
 def test_store_that_is_away_costs_nothing(address: Address, cells: Cells) -> None:
