@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from gnz_track.near_names import near_matches
+from gnz_track.wording import sync_command
 
 __all__ = [
     "BadExpression",
@@ -215,7 +216,7 @@ class StoreUnreachable(StoreUnusable):
         GnzError.__init__(
             self,
             f"the store {str(address)!r} does not answer: {reason}; {remedy}. "
-            f"Records that were spooled are replayed with: gnz sync --store {address}",
+            f"Records that were spooled are replayed with: {sync_command(address)}",
         )
         self.address, self.reason = address, reason
 

@@ -12,11 +12,12 @@ import random
 import sys
 from collections.abc import Iterable
 
-from gnz_track.errors import BadSeeds
+from gnz_track.errors import BadSeeds, BadValue
 
 __all__ = ["derive", "format_seeds", "parse_seeds", "seed_everything"]
 
 LARGEST_SEED = 2**31 - 1
+MOST_SEEDS = 100_000
 
 
 def derive(base: int, *names: object) -> int:
@@ -56,8 +57,11 @@ def parse_seeds(text: str) -> tuple[int, ...]:
         if not first.isdecimal() or (dash and not last.isdecimal()):
             raise BadSeeds(text)
         low, high = int(first), int(last or first)
-        if high > LARGEST_SEED or low > high or high - low >= 100_000:
+        if high > LARGEST_SEED or low > high:
             raise BadSeeds(text)
+        if high - low >= MOST_SEEDS:
+            name = f"the number of seeds in the range {part.strip()!r}"
+            raise BadValue(name, high - low + 1, f"at most {MOST_SEEDS}", command="--seeds 0-4")
         seeds.extend(range(low, high + 1))
     if len(set(seeds)) != len(seeds):
         raise BadSeeds(text)

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnz_track.errors import BadSeeds
+from gnz_track.errors import BadSeeds, BadValue
 from gnz_track.seeds import LARGEST_SEED, derive, format_seeds, parse_seeds, seed_everything
 
 seeds = st.integers(0, LARGEST_SEED)
@@ -50,7 +50,6 @@ def test_seeds_are_read(text: str, expected: tuple[int, ...]) -> None:
         "1,,2",
         "1.5",
         "0--2",
-        "0-100000",
         str(LARGEST_SEED + 1),
     ],
 )
@@ -58,6 +57,12 @@ def test_bad_seeds_are_refused(text: str) -> None:
     with pytest.raises(BadSeeds) as caught:
         parse_seeds(text)
     assert repr(text) in str(caught.value)
+
+
+def test_range_that_is_too_long_is_told_apart_from_one_that_does_not_read() -> None:
+    assert len(parse_seeds("5-100004")) == 100_000
+    with pytest.raises(BadValue, match=r"'5-100005' is 100001; allowed: at most 100000\. Try: --seeds 0-4"):
+        parse_seeds("0, 5-100005")
 
 
 def test_seeds_are_written_in_the_shortest_form() -> None:

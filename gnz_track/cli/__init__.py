@@ -34,8 +34,10 @@ from gnz_track.cli import (
     tune,
     ui,
 )
-from gnz_track.cli.interrupts import INTERRUPTED, listen_for_interrupts
-from gnz_track.errors import BadValue, GnzError
+from gnz_track.cli.calls import Commands
+from gnz_track.cli.interrupts import INTERRUPTED, leave, listen_for_interrupts
+from gnz_track.cli.mistakes import end_with
+from gnz_track.errors import BadValue
 
 __all__ = ["app", "main"]
 
@@ -48,7 +50,7 @@ EXAMPLES = """
 
   gnz doctor
 """
-app = typer.Typer(
+app = Commands(
     name="gnz",
     no_args_is_help=True,
     add_completion=False,
@@ -100,31 +102,33 @@ _MODULES = (
 for _module in _MODULES:
     _module.add_to(app)
 
-USER_ERROR = 2
-
 
 def main() -> None:
-    """Run the command line; an error of the user is one line and exit code 2."""
+    """Run the command line; a mistake of the user is one line and exit code 2."""
     # As `python -m` does: mynets:MyNet is found in the folder where the command is typed.
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     listen_for_interrupts()
     try:
         _refuse_half_characters(sys.argv[1:])
-        app(prog_name="gnz")
-    except GnzError as error:
-        typer.echo(f"error: {error}", err=True)
-        sys.exit(USER_ERROR)
-    except SystemExit as end:
-        # Typer leaves with this code, and without a word, where somebody pressed Ctrl-C.
-        if end.code == INTERRUPTED:
-            typer.echo("interrupted", err=True)
-        raise
+        code = app(prog_name="gnz", standalone_mode=False)
+        # What a disk does not take is told here, and not when Python ends.
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        # Typer, which hears of all others, is about to begin or has ended.
+        leave()
     except BrokenPipeError:
         # The reader of a pipe (head, less) has gone; there is nobody left to tell. What Python would still flush at
         # exit goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except Exception as error:
+        end_with(error)
+        raise
+    # With this code, and without a word, calls end where somebody pressed Ctrl-C.
+    if code == INTERRUPTED:
+        typer.echo("interrupted", err=True)
+    sys.exit(code)
 
 
 def _refuse_half_characters(words: list[str]) -> None:

@@ -10,7 +10,9 @@ import typer
 
 from gnz_track.cli.home import choose_home
 from gnz_track.cli.interrupts import INTERRUPTED
+from gnz_track.cli.outputs import check_folder, naming
 from gnz_track.cli.runs import Store
+from gnz_track.cli.saying import hand_over, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,6 +80,7 @@ def audit(  # noqa: PLR0913  (one parameter per flag)
     """
     from gnz_track.runs.nursery import open_nursery_for
 
+    folder = check_folder("--out", out or Path("reports") / "audit")
     needed = open_nursery_for(jobs=jobs, timeout=timeout) if full else contextlib.nullcontext()
     with needed as nursery:
         from gnz_track.models.catalogue import describe
@@ -109,7 +112,7 @@ def audit(  # noqa: PLR0913  (one parameter per flag)
         sweep = _train(request, nursery) if full else None
     if sweep is not None:
         records = [_judge(record, sweep, request.address, settings, test) for record in records]
-    page = _keep(request, records, out or Path("reports") / "audit")
+    page = _keep(request, records, folder)
     _print(records, page, as_json=as_json)
     if sweep is not None and (sweep.table["status"] != "finished").any():
         raise typer.Exit(FAILED)
@@ -130,7 +133,7 @@ def _measure(request: Request, distance: str) -> list[AuditRecord]:
     for task in request.tasks:
         dataset = prepare(task, seed=request.seeds[0], home=request.place.home, mirror=request.place.mirror)
         found.append(audit_dataset(dataset, task, depth))
-        typer.echo(f"measured {task.name} in {found[-1].seconds:.1f} s", err=True)
+        say(f"measured {task.name} in {found[-1].seconds:.1f} s", err=True)
     return found
 
 
@@ -144,17 +147,17 @@ def _train(request: Request, nursery: Nursery | None) -> Sweep:
     request = replace(request, perturbations=TRAINED_MODES)
     agenda = make_request_agenda(request)
     if len(agenda.done):
-        typer.echo(f"{len(agenda.done)} of {len(agenda.plan.cells)} cells are finished already", err=True)
+        say(f"{len(agenda.done)} of {len(agenda.plan.cells)} cells are finished already", err=True)
     progress = Progress(agenda, jobs=request.jobs)
     try:
         with progress:
             sweep = carry_out(request, agenda, tell=progress.hear, nursery=nursery)
     except KeyboardInterrupt:
         kept = f"{progress.count_kept()} are kept in {request.address}"
-        typer.echo(f"{kept}; the same command goes on from there", err=True)
+        say(f"{kept}; the same command goes on from there", err=True)
         raise typer.Exit(INTERRUPTED) from None
     for notice in sweep.notices:
-        typer.echo(f"note: {notice}", err=True)
+        say(f"note: {notice}", err=True)
     return sweep
 
 
@@ -177,7 +180,8 @@ def _keep(request: Request, records: Sequence[AuditRecord], folder: Path) -> Pat
     with open_store(request.address) as store:
         for record in records:
             write_audit(store, record)
-    return write_audit_page(records, folder / "audit.html")
+    with naming(folder):
+        return write_audit_page(records, folder / "audit.html")
 
 
 def _print(records: Sequence[AuditRecord], page: Path, *, as_json: bool) -> None:
@@ -185,7 +189,7 @@ def _print(records: Sequence[AuditRecord], page: Path, *, as_json: bool) -> None
 
     if as_json:
         for record in records:
-            typer.echo(record.to_json())
+            hand_over(record.to_json())
         return
     rows = [
         (
@@ -200,10 +204,10 @@ def _print(records: Sequence[AuditRecord], page: Path, *, as_json: bool) -> None
     columns = ("task", "verdict", ">diversity of structure", ">of features", ">performance", ">gamma", ">last t")
     print_rows("audits", columns, rows)
     for record in records:
-        typer.echo(f"\n{record.task}: {record.decision}: {record.rule}")
+        say(f"\n{record.task}: {record.decision}: {record.rule}")
         for note in record.notes:
-            typer.echo(f"  note: {note}")
-    typer.echo(f"\npage     {page}")
+            say(f"  note: {note}")
+    say(f"\npage     {page}")
 
 
 def _graded(mean: float | None, grade: str) -> str:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gnz_track.cli.saying import say
+
 if TYPE_CHECKING:
     from gnz_track.models.budgets import Width
 
@@ -67,7 +69,7 @@ def tasks(
     print_rows(f"{len(rows)} of {len(TASKS)} tasks", columns, rows)
     known = [SECONDS[task.name] for task in chosen if task.name in SECONDS]
     if known:
-        typer.echo(
+        say(
             f"\na seed of a model on {len(known)} of these tasks takes about {sum(known) / 60:.1f} min on one core; "
             "what past runs say: gnz run --dry-run"
         )
@@ -133,7 +135,7 @@ def _print_widths(budget: int | None, name: str, protocol: str, *, home: Path | 
             left_out.setdefault(item.reason, []).append(item.model)
     for reason, names in left_out.items():
         # Sentences, which a table would fold into a narrow column or, in a pipe, make as wide as the longest.
-        typer.echo(fill(f"left out: {', '.join(names)}: {reason}", width=SENTENCE_WIDTH, **_WRAPPED))
+        say(fill(f"left out: {', '.join(names)}: {reason}", width=SENTENCE_WIDTH, **_WRAPPED))
 
 
 def _show_width(width: Width) -> tuple[str, str, str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from gnz_track.cli.interrupts import INTERRUPTED
+from gnz_track.cli.saying import say
 from gnz_track.kinds import Category, TaskType
 
 if TYPE_CHECKING:
@@ -58,11 +59,11 @@ def train(
     nursery: Nursery | None,
     found: Sequence[SearchRecord] = (),
     *,
-    hint: str = "; --fresh trains them again",
+    hint: str = "cells are finished already; --fresh trains them again",
 ) -> Sweep:
     """Train what is left of a request with a line of progress; ``found`` are the searches that it was made with.
 
-    ``hint`` ends the sentence about what is finished already.
+    ``hint`` says of some cells that they are finished already.
     """
     from gnz_track.request import carry_out
     from gnz_track.runs.progress import Progress
@@ -70,12 +71,12 @@ def train(
     n_finished = len(agenda.done)
     if n_finished:
         n_wanted = len(agenda.plan.cells)
-        typer.echo(f"{n_finished} of {n_wanted} cells are finished already{hint}", err=True)
+        say(f"{n_finished} of {n_wanted} {hint}", err=True)
     progress = Progress(agenda, jobs=request.jobs)
     try:
         with progress:
             return carry_out(request, agenda, found=found, tell=progress.hear, nursery=nursery)
     except KeyboardInterrupt:
         kept = f"{progress.count_kept()} are kept in {request.address}"
-        typer.echo(f"{kept}; the same command goes on from there", err=True)
+        say(f"{kept}; the same command goes on from there", err=True)
         raise typer.Exit(INTERRUPTED) from None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gnz_track.cli.runs import Store
+from gnz_track.cli.saying import hand_over, say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +57,7 @@ def compare(  # noqa: PLR0913  (one parameter per flag)
         more: list[Difference] = compare_environments(address, *tables)
         found = dataclasses.replace(found, differences=(*found.differences, *more))
     if as_json:
-        typer.echo(to_json(found))
+        hand_over(to_json(found))
     else:
         _print(found)
 
@@ -77,8 +78,8 @@ def _read(store: str, sweep: str) -> pd.DataFrame:
 def _print(found: SweepComparison) -> None:
     from gnz_track.cli.tables import print_rows
 
-    typer.echo(str(found))
-    typer.echo(f"  {found.choices}")
+    say(str(found))
+    say(f"  {found.choices}")
     rows = [
         (
             cell.task,
@@ -101,11 +102,11 @@ def _print(found: SweepComparison) -> None:
     if shown:
         print_rows("what differs between them", ("what", "A", "B", "tasks"), shown[:MOST_SHOWN])
     else:
-        typer.echo("nothing that is recorded differs between them")
+        say("nothing that is recorded differs between them")
     if len(shown) > MOST_SHOWN:
-        typer.echo(f"... and {len(shown) - MOST_SHOWN} more; all of them: --json", err=True)
+        say(f"... and {len(shown) - MOST_SHOWN} more; all of them: --json", err=True)
     for said in found.left_out:
-        typer.echo(f"left out: {said}", err=True)
+        say(f"left out: {said}", err=True)
 
 
 def _number(value: float | None, form: str = ".4g") -> str:

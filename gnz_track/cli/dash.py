@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from gnz_track.cli.runs import Store
+from gnz_track.cli.saying import say
 from gnz_track.errors import BadValue
 
 __all__ = ["add_to", "dash"]
@@ -44,11 +45,11 @@ def dash(
         raise BadValue("optuna-dashboard", "not installed", "an installed one", command="pip install optuna-dashboard")
     place = parse_place(study_store, parse_address(store))
     if place.file is not None and not place.file.exists():
-        typer.echo(f"nothing in {place} yet; fill it with: gnz tune", err=True)
+        say(f"nothing in {place} yet; fill it with: gnz tune", err=True)
         return
     # Nothing here needs it otherwise, and type checks do without it.
     dashboard = import_module("optuna_dashboard")
     chosen = choose_port(port)
     with open_studies(place) as studies:
-        typer.echo(f"open http://127.0.0.1:{chosen} to see {place}; Ctrl-C ends it")
+        say(f"open http://127.0.0.1:{chosen} to see {place}; Ctrl-C ends it")
         dashboard.run_server(studies.storage, host="127.0.0.1", port=chosen)

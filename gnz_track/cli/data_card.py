@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from gnz_track.cli.home import choose_home
+from gnz_track.cli.saying import hand_over
 
 __all__ = ["add_to", "card"]
 
@@ -44,7 +45,7 @@ def card(
     cards.sort(key=lambda one: (one.seed is not None, one.seed or 0))
     record = card_record(row, cards, [task for task in TASKS.rows() if task.dataset == row.name and not task.loader])
     writers = {CardFormat.markdown: card_page, CardFormat.json: _write_json}
-    typer.echo(writers[form](record), nl=False)
+    hand_over(writers[form](record))
 
 
 def _write_json(record: dict[str, Any]) -> str:

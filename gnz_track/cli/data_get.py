@@ -11,6 +11,7 @@ from gnz_track.cli.data_choice import Choice, choose_rows
 from gnz_track.cli.data_list import show_bytes
 from gnz_track.cli.home import choose_home
 from gnz_track.cli.interrupts import INTERRUPTED
+from gnz_track.cli.saying import say
 from gnz_track.errors import DataCorrupted, GnzError
 
 if TYPE_CHECKING:
@@ -64,13 +65,13 @@ def get(  # noqa: PLR0913  (one parameter per flag)
         raise typer.BadParameter("give datasets by name, --suite, --category or --task; see: gnz data list")
     rows, retired = choose_rows(chosen)
     for row in retired:
-        typer.echo(f"note: {row.name} is left out, as it is retired: {row.retired}", err=True)
+        say(f"note: {row.name} is left out, as it is retired: {row.retired}", err=True)
     errand = _Errand(rows, home=choose_home(home), mirror=mirror, seed=seed, is_raw_only=raw_only)
     try:
         errand.run(jobs)
     except KeyboardInterrupt:
         kept = f"{len(errand.done)} of {len(rows)} datasets are in {errand.home}, and so is what has arrived of others"
-        typer.echo(f"{kept}; the same command goes on from there", err=True)
+        say(f"{kept}; the same command goes on from there", err=True)
         raise typer.Exit(INTERRUPTED) from None
     finally:
         errand.report()
@@ -106,7 +107,7 @@ class _Errand:
         elif done:
             print_rows("frozen", ("dataset", ">graphs", ">nodes", ">edges", "digest", "folder"), done)
         for error in self.failed.values():
-            typer.echo(f"failed: {error}", err=True)
+            say(f"failed: {error}", err=True)
 
     def _announce(self, left: Sequence[DatasetRow]) -> None:
         """Print what will be fetched, and how much that is."""
@@ -136,7 +137,7 @@ class _Errand:
         try:
             found = find_prepared(row, seed=self.seed, home=self.home)
         except DataCorrupted as error:
-            typer.echo(f"note: {row.name} is frozen anew, as {error}", err=True)
+            say(f"note: {row.name} is frozen anew, as {error}", err=True)
             return False
         if found is not None:
             self._note(found)

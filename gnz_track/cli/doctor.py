@@ -5,21 +5,20 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from gnz_track import __version__
-from gnz_track.cli.home import is_usable
+from gnz_track.cli.outputs import takes_files
+from gnz_track.cli.runs import Store
 from gnz_track.errors import GnzError
 
-if TYPE_CHECKING:
-    from gnz_track.store.address import Address
-
 __all__ = ["add_to", "doctor"]
+
+# How a finding begins that keeps something from working.
+LACKS = ("missing", "not usable", "not writable")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -27,20 +26,20 @@ def add_to(app: typer.Typer) -> None:
     app.command(epilog="[bold]Example[/bold]  gnz doctor")(doctor)
 
 
-def doctor() -> None:
+def doctor(*, store: Store = "") -> None:
     """Show versions, devices and folders; exit code 1 where something needed is missing."""
     from gnz_track.cli.tables import print_rows
 
-    packages = _packages()
     rows = [
         ("gnz_track", __version__, str(Path(__file__).parents[1])),
         ("python", platform.python_version(), sys.executable),
-        *packages,
+        *_packages(),
         *_devices(),
+        _store(store),
         *_folders(),
     ]
     print_rows("environment", ("what", "found", "where or why"), rows)
-    if any(found == "missing" for _, found, _ in packages):
+    if any(found.startswith(LACKS) for _, found, _ in rows):
         raise typer.Exit(1)
 
 
@@ -79,28 +78,33 @@ def _devices() -> list[tuple[str, str, str]]:
     return [*rows, *((f"gpu {i}", name, f"CUDA {torch.version.cuda}") for i, name in enumerate(names))]
 
 
+def _store(given: str) -> tuple[str, str, str]:
+    """Tell whether the store answers, and whether it holds anything."""
+    from gnz_track.store.address import parse_address
+    from gnz_track.store.sweeps import holds_sweeps
+
+    try:
+        address = parse_address(given)
+        found = "in use" if holds_sweeps(address) else "empty"
+    except GnzError as error:
+        return ("store", "not usable", str(error))
+    return ("store", found, f"{address} (set GNZ_STORE, or --store)")
+
+
 def _folders() -> list[tuple[str, str, str]]:
     from gnz_track.datasets.homes import data_home
     from gnz_track.datasets.sources.connections import without_credentials
     from gnz_track.datasets.sources.raw_folders import parse_mirror
-    from gnz_track.store.address import parse_address
-    from gnz_track.store.sweeps import has_tables
+    from gnz_track.store.spool import spool_home
 
-    home, found = data_home(), parse_mirror()
+    home, spool, found = data_home(), spool_home(), parse_mirror()
     mirror = without_credentials(found) if isinstance(found, str) else found
-    nearest = next(place for place in (home, *home.parents) if place.exists())
-    is_writable = is_usable(home) and os.access(nearest, os.W_OK)
-    address = parse_address("")
     return [
-        ("store", _state_of_store(address, has_tables), f"{address} (set GNZ_STORE, or --store)"),
-        ("data home", "writable" if is_writable else "not writable", f"{home} (set GNZ_DATA to move it)"),
+        ("spool", _state_of_folder(spool), f"{spool}, where results wait for a store (set XDG_DATA_HOME to move it)"),
+        ("data home", _state_of_folder(home), f"{home} (set GNZ_DATA to move it)"),
         ("mirror", "set" if mirror else "none", str(mirror or "set GNZ_MIRROR to a folder or an address of raw files")),
     ]
 
 
-def _state_of_store(address: Address, has_tables: Callable[[Address], bool]) -> str:
-    """Tell whether the store answers, and whether it holds anything."""
-    try:
-        return "in use" if has_tables(address) else "empty"
-    except GnzError as error:
-        return f"not usable: {error}"
+def _state_of_folder(folder: Path) -> str:
+    return "writable" if takes_files(folder) else "not writable"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gnz_track.cli.saying import hand_over
 from gnz_track.errors import BadValue
 
 if TYPE_CHECKING:
@@ -60,10 +61,10 @@ def features(
         import json
 
         label = FEATURE_SETS.get(name).label
-        typer.echo(json.dumps({"graph": opened.name, "set": label, "features": found}, indent=1, ensure_ascii=False))
+        hand_over(json.dumps({"graph": opened.name, "set": label, "features": found}, indent=1, ensure_ascii=False))
     elif as_csv:
         lines = ["feature,value", *(f"{feature},{value!r}" for feature, value in found.items())]
-        typer.echo("\n".join(lines))
+        hand_over("\n".join(lines))
     else:
         from gnz_track.cli.tables import print_rows
 

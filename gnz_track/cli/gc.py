@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gnz_track.cli.runs import RUN_ID_SHOWN, Store
+from gnz_track.cli.saying import say
 
 if TYPE_CHECKING:
     from gnz_track.store.reaping import Reaped
@@ -61,4 +62,4 @@ def _report(stale: list[Reaped], *, n_files: int, would: str) -> None:
     if stale:
         rows = [(one.run_id[:RUN_ID_SHOWN], one.name, one.reason) for one in stale]
         print_rows(f"runs that {would or 'were '}marked as killed", ("run", "name", "why"), rows)
-    typer.echo(f"{len(stale)} runs {would}marked as killed, {n_files} files of the spool {would}removed")
+    say(f"{len(stale)} runs {would}marked as killed, {n_files} files of the spool {would}removed")

@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from gnz_track.cli.outputs import naming
+from gnz_track.cli.saying import say
 from gnz_track.errors import BadValue
 
 __all__ = ["add_to", "init"]
@@ -52,14 +54,16 @@ def init(
     folder = Path(name).expanduser()
     git = shutil.which("git") if scm else None
     tasks = [TASKS.get(item) for item in names]
-    for path in start_project(folder, tasks=tasks, has_git=git is not None, n_trials=tune, audits=audit):
-        typer.echo(path)
+    with naming(folder):
+        written = start_project(folder, tasks=tasks, has_git=git is not None, n_trials=tune, audits=audit)
+    for path in written:
+        say(path)
     if git is not None and not _is_in_repository(git, folder):
         subprocess.run([git, "init", "--quiet"], cwd=folder, check=True)  # noqa: S603  (the user's own Git)
     if shutil.which("dvc") is None:
-        typer.echo("the program dvc is not here yet: pip install 'gnz-track[dvc]'", err=True)
+        say("the program dvc is not here yet: pip install 'gnz-track[dvc]'", err=True)
     # A name may hold spaces, and may look like a flag.
-    typer.echo(f"\nnext: cd {'-- ' if name.startswith('-') else ''}{shlex.quote(name)} && dvc repro")
+    say(f"\nnext: cd {'-- ' if name.startswith('-') else ''}{shlex.quote(name)} && dvc repro")
 
 
 def _is_in_repository(git: str, folder: Path) -> bool:

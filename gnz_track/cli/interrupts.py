@@ -9,7 +9,7 @@ import time
 from types import FrameType
 from typing import NoReturn
 
-__all__ = ["INTERRUPTED", "listen_for_interrupts"]
+__all__ = ["INTERRUPTED", "leave", "listen_for_interrupts"]
 
 INTERRUPTED = 130
 # Whoever stops a group of processes may tell each of them twice, and means it once.
@@ -31,7 +31,7 @@ class Interrupts:
             self._first = now
             raise KeyboardInterrupt
         if now - self._first > SECONDS_OF_ONE:
-            _leave()
+            leave()
 
 
 def listen_for_interrupts() -> None:
@@ -47,7 +47,8 @@ def listen_for_interrupts() -> None:
     signal.signal(signal.SIGTERM, answer)
 
 
-def _leave() -> NoReturn:
+def leave() -> NoReturn:
+    """End this process at once, as one that was interrupted."""
     # By the descriptor: the buffer may be what the interrupted code was writing to.
     os.write(2, f"{SHOW_CURSOR if sys.stderr.isatty() else ''}interrupted\n".encode())
     os._exit(INTERRUPTED)

@@ -7,7 +7,7 @@ from dataclasses import fields
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-import typer
+from gnz_track.cli.saying import say
 
 if TYPE_CHECKING:
     from gnz_track.settings import Amendment, Protocol
@@ -50,9 +50,9 @@ def print_protocol(name: str) -> None:
     if row.by_dataset:
         changed = [(dataset, _amended(amendment)) for dataset, amendment in sorted(row.by_dataset.items())]
         print_rows("\notherwise on datasets, and on those whose names begin so", ("dataset", "otherwise"), changed)
-    typer.echo()
+    say()
     for sentence in _served(row):
-        typer.echo(fill(sentence, width=WIDTH, subsequent_indent="  ", break_on_hyphens=False))
+        say(fill(sentence, width=WIDTH, subsequent_indent="  ", break_on_hyphens=False))
 
 
 def _show(value: Any) -> str:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gnz_track.cli.outputs import check_file, naming
 from gnz_track.cli.runs import Store
+from gnz_track.cli.saying import hand_over, say
 from gnz_track.errors import BadValue
 
 if TYPE_CHECKING:
@@ -50,20 +52,23 @@ def query(
         raise BadValue("form of output", "several of --json, --csv and --parquet", "one of them")
     if parquet is not None and columns:
         raise BadValue("--columns", columns, "nothing beside --parquet, which holds all columns")
+    if parquet is not None:
+        check_file("--parquet", parquet)
     # Read before the store is: a slip in it is told at once.
     table = _find(condition, store)
     if parquet is not None:
         from gnz_track.store.results import write_table
 
-        write_table(table, parquet)
-        typer.echo(f"{len(table)} cells in {parquet}")
+        with naming(parquet):
+            write_table(table, parquet)
+        say(f"{len(table)} cells in {parquet}")
         return
     is_whole = as_json or as_csv
     names = _choose_columns(columns or ("all" if is_whole else SHOWN))
     if as_json:
         _print_json(table[names])
     elif as_csv:
-        typer.echo(table[names].to_csv(index=False, lineterminator="\n"), nl=False)
+        hand_over(table[names].to_csv(index=False, lineterminator="\n"))
     else:
         _print_table(_with_labels(table)[names])
 
@@ -78,7 +83,7 @@ def _find(condition: str, store: str) -> pd.DataFrame:
     holds = parse_condition(condition) if condition.strip() else None
     address = parse_address(store)
     if not has_tables(address):
-        typer.echo(f"nothing in {address} yet; fill it with: gnz run", err=True)
+        say(f"nothing in {address} yet; fill it with: gnz run", err=True)
         return empty_table()
     table = read_table(address)
     return table if holds is None else table[holds(table)].reset_index(drop=True)
@@ -107,7 +112,7 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
 def _print_json(table: pd.DataFrame) -> None:
     import json
 
-    typer.echo(json.dumps(_records(table), indent=1, ensure_ascii=False))
+    hand_over(json.dumps(_records(table), indent=1, ensure_ascii=False))
 
 
 def _with_labels(table: pd.DataFrame) -> pd.DataFrame:
@@ -126,7 +131,7 @@ def _print_table(table: pd.DataFrame) -> None:
     columns = [f">{name}" if name in numbers else name for name in table.columns]
     print_rows("1 cell" if len(table) == 1 else f"{len(table)} cells", columns, rows)
     if len(table) > len(shown):
-        typer.echo(f"... and {len(table) - len(shown)} more; all of them: --csv, --json or --parquet FILE", err=True)
+        say(f"... and {len(table) - len(shown)} more; all of them: --csv, --json or --parquet FILE", err=True)
 
 
 def _text(value: object) -> str:

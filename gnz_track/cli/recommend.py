@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gnz_track.cli.runs import Store
+from gnz_track.cli.saying import hand_over, say
 from gnz_track.errors import BadValue
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ EXAMPLES = """
 
   gnz recommend cora --run --top 3 --seeds 0-9
 """
-GRAPH_HELP = "A file (edge list, .csv, .npz, .graphml, .gml), or a task or dataset by name."
+GRAPH_HELP = "A file (edge list, .csv, .npz, .mtx, .graphml, .gml; also .gz), or a task or dataset by name."
 NEIGHBOURS_SHOWN, FAILED = 5, 1
 
 
@@ -73,6 +74,11 @@ def recommend(  # noqa: PLR0913  (one parameter per flag)
     wishes = _Wishes(top=top, seeds=seeds, epochs=epochs, jobs=jobs, store=store, is_json=as_json)
     if not run:
         _refuse_without_run(wishes)
+    # A slip in a name is told before torch is imported, which takes seconds.
+    from gnz_track.selection.graph_names import check_graph_name
+
+    check_graph_name(graph)
+
     from gnz_track.cli.home import choose_home
     from gnz_track.selection.graph_sources import open_graph
     from gnz_track.selection.recommendation import recommend as recommend_for
@@ -83,12 +89,12 @@ def recommend(  # noqa: PLR0913  (one parameter per flag)
     if as_json:
         import json
 
-        typer.echo(json.dumps(found.to_json(), indent=1, ensure_ascii=False))
+        hand_over(json.dumps(found.to_json(), indent=1, ensure_ascii=False))
     else:
         _print(found, top)
         _print_cost(found, wishes, is_next=run)
     for note in found.notes:
-        typer.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)
     if run:
         from gnz_track.runs.plan import Place
 
@@ -120,9 +126,9 @@ def _print(found: Recommendation, top: int) -> None:
     )
     print_rows(title, columns, [_row(one) for one in found.ranking[:top]])
     similar = ", ".join(f"{name} {weight:.2f}" for name, weight in found.neighbours[:NEIGHBOURS_SHOWN])
-    typer.echo(f"\nmost similar past graphs: {similar}")
+    say(f"\nmost similar past graphs: {similar}")
     if any(one.is_guess for one in found.ranking[:top]):
-        typer.echo("~ filled in for the most part from other settings: hardly run on similar graphs")
+        say("~ filled in for the most part from other settings: hardly run on similar graphs")
 
 
 def _print_cost(found: Recommendation, wishes: _Wishes, *, is_next: bool) -> None:
@@ -138,7 +144,7 @@ def _print_cost(found: Recommendation, wishes: _Wishes, *, is_next: bool) -> Non
     seconds = None if minutes is None or wishes.epochs else 60 * minutes * n_seeds / found.n_seeds
     cost = "" if seconds is None else f", about {format_seconds(max(seconds, 1))} on one core"
     how = ("confirming", "") if is_next else ("to confirm", ": the same command with --run")
-    typer.echo(f"{how[0]}: {len(shown)} settings x {n_seeds} seeds{epochs}{cost}{how[1]}")
+    say(f"{how[0]}: {len(shown)} settings x {n_seeds} seeds{epochs}{cost}{how[1]}")
 
 
 def _seeds(found: Recommendation, wishes: _Wishes) -> tuple[int, ...]:
@@ -168,7 +174,7 @@ def _confirm(found: Recommendation, opened: OpenedGraph, wishes: _Wishes, place:
     others = sorted({one.epochs for one in shown if one.epochs} - {wishes.epochs})
     if wishes.epochs and others:
         past = " or ".join(map(str, others))
-        typer.echo(f"note: past runs had {past} epochs; what has others is not learnt from beside them", err=True)
+        say(f"note: past runs had {past} epochs; what has others is not learnt from beside them", err=True)
     plan = plan_confirmation(found, task, k=wishes.top, seeds=seeds, epochs=wishes.epochs, place=place)
     request = Request(
         tasks=[task],
@@ -182,13 +188,13 @@ def _confirm(found: Recommendation, opened: OpenedGraph, wishes: _Wishes, place:
         jobs=wishes.jobs,
         source="gnz recommend",
     )
-    sweep = train(request, make_agenda(plan, address), None, hint="")
+    sweep = train(request, make_agenda(plan, address), None, hint="cells are finished already")
     if not wishes.is_json:
         _print_measured(shown, sweep.table)
         print_skipped(sweep.skipped)
     for notice in sweep.notices:
-        typer.echo(f"note: {notice}", err=True)
-    typer.echo(f"tracked as sweep {sweep.name} in {address}", err=True)
+        say(f"note: {notice}", err=True)
+    say(f"tracked as sweep {sweep.name} in {address}", err=True)
     print_failures([result for result in sweep.results if not result.is_finished])
     if (sweep.table["status"] != "finished").any():
         raise typer.Exit(FAILED)
@@ -207,5 +213,5 @@ def _print_measured(shown: Sequence[RankedSetting], table: pd.DataFrame) -> None
         _, label, expected, interval, *_ = _row(one)
         rows.append((one.rank, label, expected, interval, measured, spread, len(scores)))
     columns = (">", "model", ">expected", "interval", ">measured", ">sd", ">seeds")
-    typer.echo("")
+    say()
     print_rows("what was expected, and what came of it: mean scores over seeds", columns, rows)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gnz_track.cli.outputs import check_folder, naming
 from gnz_track.cli.runs import Store
+from gnz_track.cli.saying import say
 from gnz_track.errors import BadValue, NothingToCompare, UnknownName
 
 if TYPE_CHECKING:
@@ -90,6 +92,8 @@ def report(  # noqa: PLR0913  (one parameter per flag)
     choices = Choices(alpha=alpha, margin=margin, posthoc=posthoc, test=test, split_sizes=sizes)
     if publish and parquet is not None:
         raise BadValue("--publish", str(parquet), "a report of one sweep of a store", command="gnz report --publish")
+    if out is not None:
+        check_folder("--out", out)
     address = parse_address(store)
     selection = Selection(sweep=sweep, suite=suite, task=task, experiment=experiment, where=where)
     found = _read_parquet(parquet, selection) if parquet is not None else _read(address, selection)
@@ -100,7 +104,8 @@ def report(  # noqa: PLR0913  (one parameter per flag)
     if publish and not name:
         raise BadValue("--publish", "several sweeps", "a report of one sweep", command="--sweep NAME --publish")
     target = out or Path("reports") / _folder_name(name or (parquet.stem if parquet else suite) or "report")
-    bundle = write_bundle(found, target, ui=ui or ("" if address.is_database else address.masked))
+    with naming(target):
+        bundle = write_bundle(found, target, ui=ui or ("" if address.is_database else address.masked))
     _print(found, bundle, has_training=training)
     if publish:
         _publish(bundle, address, name)
@@ -205,25 +210,25 @@ def _folder_name(name: str) -> str:
 
 
 def _print(report: BenchmarkReport, bundle: Bundle, *, has_training: bool) -> None:
-    typer.echo(str(report.comparison))
+    say(str(report.comparison))
     summary = report.search_summary
     if summary is not None:
         from gnz_track.report.search_tables import write_searches_text
 
-        typer.echo(f"\nSearches\n{write_searches_text(summary)}")
+        say(f"\nSearches\n{write_searches_text(summary)}")
     if has_training:
         _print_training(report)
     left = report.not_merged
     if left:
-        typer.echo(f"{len(left)} rows are not part of it, because they cannot be compared:")
+        say(f"{len(left)} rows are not part of it, because they cannot be compared:")
         for item in left[:MOST_SHOWN]:
-            typer.echo(f"  {item}")
+            say(f"  {item}")
         if len(left) > MOST_SHOWN:
-            typer.echo(f"  ... and {len(left) - MOST_SHOWN} more; the page lists them")
-    typer.echo(f"\npage     {bundle.page}")
-    typer.echo(f"files    {len(bundle.files)} in {bundle.folder}")
+            say(f"  ... and {len(left) - MOST_SHOWN} more; the page lists them")
+    say(f"\npage     {bundle.page}")
+    say(f"files    {len(bundle.files)} in {bundle.folder}")
     if report.config.get("sweep"):
-        typer.echo(f"sweep    {report.config['sweep']}")
+        say(f"sweep    {report.config['sweep']}")
 
 
 def _print_training(report: BenchmarkReport) -> None:
@@ -232,7 +237,7 @@ def _print_training(report: BenchmarkReport) -> None:
 
     facts = training_facts(report.comparison, report.table)
     said = "the table tells nothing of it but scores" if facts is None else write_training_text(facts).rstrip()
-    typer.echo(f"\nWhat was trained\n{said}")
+    say(f"\nWhat was trained\n{said}")
 
 
 def _publish(bundle: Bundle, address: Address, sweep: str) -> None:
@@ -241,4 +246,4 @@ def _publish(bundle: Bundle, address: Address, sweep: str) -> None:
 
     suite = next(row.suite for row in list_sweeps(address) if row.sweep == sweep)
     run_id = publish_bundle(bundle, address, suite=suite, sweep=sweep)
-    typer.echo(f"run      {run_id} holds it too; see: gnz ui")
+    say(f"run      {run_id} holds it too; see: gnz ui")

@@ -9,6 +9,7 @@ import typer
 
 from gnz_track.cli.home import choose_home
 from gnz_track.cli.runs import RUN_ID_SHOWN, Store
+from gnz_track.cli.saying import hand_over, say
 
 if TYPE_CHECKING:
     from gnz_track.runs.reproduction import Reproduction
@@ -65,7 +66,7 @@ def reproduce(  # noqa: PLR0913  (one parameter per flag)
         run_id, parse_address(store), conditions=conditions, tolerance=tolerance, version=__version__
     )
     if as_json:
-        typer.echo(to_json(found))
+        hand_over(to_json(found))
     else:
         _print(found)
     if found.verdict is reproduction.Verdict.different:
@@ -75,11 +76,11 @@ def reproduce(  # noqa: PLR0913  (one parameter per flag)
 def _print(found: Reproduction) -> None:
     from gnz_track.cli.tables import print_rows
 
-    typer.echo(f"{found.cell}, run {found.run_id[:RUN_ID_SHOWN]} of {found.sweep}: {WORDS[found.verdict]}")
+    say(f"{found.cell}, run {found.run_id[:RUN_ID_SHOWN]} of {found.sweep}: {WORDS[found.verdict]}")
     _print_outcome(found)
     n_equal = found.n_numbers - sum(item.then is not None for item in found.numbers)
     compared = f"{found.n_points} points of {found.n_series} curves"
-    typer.echo(f"compared: {compared}; {n_equal} of {found.n_numbers} final numbers are equal")
+    say(f"compared: {compared}; {n_equal} of {found.n_numbers} final numbers are equal")
     if found.series:
         rows = [(item.series, item.first_epoch, _shown(item.largest)) for item in found.series]
         print_rows("\ncurves that differ", ("curve", ">from epoch", ">by at most"), rows)
@@ -88,7 +89,7 @@ def _print(found: Reproduction) -> None:
         print_rows("\nfinal numbers that differ", ("number", ">then", ">now"), numbers)
     _print_changes(found)
     for note in found.notes:
-        typer.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)
 
 
 def _print_outcome(found: Reproduction) -> None:
@@ -96,20 +97,20 @@ def _print_outcome(found: Reproduction) -> None:
         ("then", found.score_then, found.error_then),
         ("now ", found.score_now, found.error_now),
     ):
-        typer.echo(f"{when}: {found.metric} {score!r}" if score is not None else f"{when}: failed, {error}")
+        say(f"{when}: {found.metric} {score!r}" if score is not None else f"{when}: failed, {error}")
 
 
 def _print_changes(found: Reproduction) -> None:
     from gnz_track.cli.tables import print_rows
 
     if not found.changes:
-        typer.echo("nothing that is recorded has changed: data, code, packages, machine")
+        say("nothing that is recorded has changed: data, code, packages, machine")
         return
     rows = [(item.what, item.then, item.now) for item in found.changes[:CHANGES_SHOWN]]
     print_rows("\nwhat has changed since", ("what", "then", "now"), rows)
     left = len(found.changes) - len(rows)
     if left:
-        typer.echo(f"and {left} more: --json")
+        say(f"and {left} more: --json")
 
 
 def _shown(number: float | None) -> str:

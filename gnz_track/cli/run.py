@@ -10,6 +10,7 @@ import typer
 
 from gnz_track.cli.choosing import choose_suite, choose_tasks, split, train
 from gnz_track.cli.home import choose_home
+from gnz_track.cli.saying import say
 from gnz_track.cli.searches import print_gains, search_and_print
 
 if TYPE_CHECKING:
@@ -138,9 +139,9 @@ def _print_agenda(request: Request, agenda: Agenda) -> None:
     left = agenda.paces.time(agenda.cells, jobs=request.jobs)
     time_left = "an unknown time (nothing like it was run before)" if left is None else f"about {format_seconds(left)}"
     n_left = len(agenda.cells)
-    typer.echo(f"\n{n_left} of {len(agenda.plan.cells)} cells to train with --jobs {request.jobs}: {time_left}")
+    say(f"\n{n_left} of {len(agenda.plan.cells)} cells to train with --jobs {request.jobs}: {time_left}")
     for notice in agenda.notices:
-        typer.echo(f"note: {notice}", err=True)
+        say(f"note: {notice}", err=True)
 
 
 def _print(request: Request, sweep: Sweep) -> None:
@@ -150,8 +151,8 @@ def _print(request: Request, sweep: Sweep) -> None:
     print_summary(summarise(sweep.table))
     print_skipped(sweep.skipped)
     for notice in sweep.notices:
-        typer.echo(f"note: {notice}", err=True)
+        say(f"note: {notice}", err=True)
     waits = (sweep.table["run_id"] == "").any()
     where = f"waits on this disk for {request.address}" if waits else f"in {request.address}; see: gnz ls, gnz ui"
-    typer.echo(f"tracked as sweep {sweep.name} {where}", err=True)
+    say(f"tracked as sweep {sweep.name} {where}", err=True)
     print_failures([result for result in sweep.results if not result.is_finished])

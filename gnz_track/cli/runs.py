@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gnz_track.cli.saying import hand_over, say
 from gnz_track.errors import BadValue
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def ls(  # noqa: PLR0913  (one parameter per flag)
     kind = _choose_kind({"--failed": failed, "--searches": searches, "--trials": trials}, sweep=sweep)
     address = parse_address(store)
     if not has_tables(address):
-        typer.echo(f"nothing in {address} yet; fill it with: gnz run or gnz tune", err=True)
+        say(f"nothing in {address} yet; fill it with: gnz run or gnz tune", err=True)
         return
     names = {"suite": suite, "task": task, "model": model, **({"sweep": sweep} if kind != SWEEPS else {})}
     PRINTERS[form](LISTS[kind](address, **names))
@@ -205,24 +206,26 @@ def _print_table(listing: Listing) -> None:
     if listing.rows:
         print_rows(listing.title, listing.columns, listing.rows)
     else:
-        typer.echo(f"{listing.title}: none")
+        say(f"{listing.title}: none")
 
 
 def _print_json(listing: Listing) -> None:
     import json
 
-    typer.echo(json.dumps(listing.records, indent=1, ensure_ascii=False))
+    hand_over(json.dumps(listing.records, indent=1, ensure_ascii=False))
 
 
 def _print_csv(listing: Listing) -> None:
     import csv
-    import sys
+    import io
 
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
     writer.writerow(listing.fields)
     for record in listing.records:
         values = (record[name] for name in listing.fields)
         writer.writerow([" ".join(map(str, value)) if isinstance(value, list | tuple) else value for value in values])
+    hand_over(text.getvalue())
 
 
 SWEEPS, CELLS = "", "--sweep"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from gnz_track.cli.interrupts import INTERRUPTED
+from gnz_track.cli.saying import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,7 @@ def search_and_print(request: Request, plan: SearchPlan, nursery: Nursery | None
             found = search_all(request, plan, listener=progress, nursery=nursery)
     except KeyboardInterrupt:
         kept = f"{progress.count_kept()} and all cells of others that had ended are kept"
-        typer.echo(f"{kept}; the same command goes on from there", err=True)
+        say(f"{kept}; the same command goes on from there", err=True)
         raise typer.Exit(INTERRUPTED) from None
     print_found(plan, found)
     if not any(record.best for record in found):
@@ -62,7 +63,7 @@ def print_plan(request: Request, plan: SearchPlan) -> None:
     print_rows("what would be searched", columns, rows)
     print_skipped(plan.skipped)
     n_cells = sum(plan.n_trials * len(search.cells) for search in plan.searches)
-    typer.echo(f"\nup to {n_cells} cells in {len(plan.searches)} searches with --jobs {request.jobs}")
+    say(f"\nup to {n_cells} cells in {len(plan.searches)} searches with --jobs {request.jobs}")
 
 
 def print_gains(request: Request, sweep: Sweep, found: Sequence[SearchRecord]) -> None:
@@ -88,8 +89,8 @@ def print_gains(request: Request, sweep: Sweep, found: Sequence[SearchRecord]) -
     columns = ("task", "model", "metric", ">seeds", ">default", ">tuned", ">gain", ">95 % interval", ">p", "verdict")
     print_rows("\ndefault against tuned on test, paired by seed, p by Holm", columns, rows)
     for notice in sweep.notices:
-        typer.echo(f"note: {notice}", err=True)
-    typer.echo(f"tracked as sweep {sweep.name} in {request.address}; see: gnz report, gnz ls", err=True)
+        say(f"note: {notice}", err=True)
+    say(f"tracked as sweep {sweep.name} in {request.address}; see: gnz report, gnz ls", err=True)
     print_failures([result for result in sweep.results if not result.is_finished])
 
 
@@ -130,11 +131,11 @@ def _print_notes(plan: SearchPlan, found: Sequence[SearchRecord]) -> None:
         name = f"{record.task} {record.model}"
         for border in record.borders:
             end = f"{border}={_short(record.best[border])} is at an end of its range"
-            typer.echo(f"note: {name}: {end}; a better one may lie beyond", err=True)
+            say(f"note: {name}: {end}; a better one may lie beyond", err=True)
         reasons = [trial.reason for trial in record.trials if trial.reason]
         if reasons:
             which = f"{len(reasons)} of" if record.best else "all"
-            typer.echo(f"note: {name}: {which} {len(record.trials)} trials failed: {reasons[0]}", err=True)
+            say(f"note: {name}: {which} {len(record.trials)} trials failed: {reasons[0]}", err=True)
 
 
 def _number(value: float | None) -> str:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gnz_track.cli.calls import Commands
 from gnz_track.cli.interrupts import INTERRUPTED
+from gnz_track.cli.saying import say
 
 if TYPE_CHECKING:
     from gnz_track.pipeline.params import Params
@@ -41,7 +43,7 @@ PARAMS = Path("params.yaml")
 
 def add_to(app: typer.Typer) -> None:
     """Add this group of commands."""
-    group = typer.Typer(no_args_is_help=True, help="Run one stage of the pipeline of dvc.yaml.", epilog=EXAMPLES)
+    group = Commands(no_args_is_help=True, help="Run one stage of the pipeline of dvc.yaml.", epilog=EXAMPLES)
     group.command(epilog=DATA_EXAMPLE)(data)
     group.command(epilog=TUNE_EXAMPLE)(tune)
     group.command(epilog=RUN_EXAMPLE)(run)
@@ -57,7 +59,7 @@ def data(name: Name, *, seeds: Seeds = None, modules: Modules = None, params: Fi
     from gnz_track.pipeline.params import read_params
 
     read = read_params(params, seeds=seeds, modules=modules)
-    datasets = freeze_task(read, name, say=lambda text: typer.echo(text, err=True))
+    datasets = freeze_task(read, name, say=lambda text: say(text, err=True))
     rows = [(item.name, len(item), item.n_nodes, item.n_edges, item.digest) for item in datasets]
     print_rows(f"frozen for {name}", ("dataset", ">graphs", ">nodes", ">edges", "digest"), rows)
 
@@ -88,7 +90,7 @@ def tune(
             with progress:
                 found = tune_task(tuning, listener=progress, nursery=nursery)
         except KeyboardInterrupt:
-            typer.echo(f"{progress.count_kept()} are kept; the same command goes on from there", err=True)
+            say(f"{progress.count_kept()} are kept; the same command goes on from there", err=True)
             raise typer.Exit(INTERRUPTED) from None
     print_found(tuning.plan, found)
 
@@ -139,7 +141,7 @@ def quality(name: Name, *, seeds: Seeds = None, modules: Modules = None, params:
     from gnz_track.pipeline.quality import audit_task
 
     record, page = audit_task(read_params(params, seeds=seeds, modules=modules), name)
-    typer.echo(f"{name}: {record.decision}: {record.rule}; page: {page}")
+    say(f"{name}: {record.decision}: {record.rule}; page: {page}")
 
 
 def report(
@@ -158,7 +160,7 @@ def report(
     read = read_params(params, alpha=alpha, margin=margin, posthoc=posthoc, test=test, modules=modules)
     found, bundle = report_all(read)
     comparison = found.comparison
-    typer.echo(f"{comparison.n_finished} of {comparison.n_cells} cells; page: {bundle.page}")
+    say(f"{comparison.n_finished} of {comparison.n_cells} cells; page: {bundle.page}")
 
 
 def _train(params: Params, name: str, nursery: Nursery | None) -> Sweep:
@@ -170,13 +172,13 @@ def _train(params: Params, name: str, nursery: Nursery | None) -> Sweep:
     progress = Progress(training.agenda, jobs=params.jobs)
     n_finished, n_wanted = len(training.agenda.done), len(training.agenda.plan.cells)
     if n_finished:
-        typer.echo(f"{n_finished} of {n_wanted} cells of {name} are finished already", err=True)
+        say(f"{n_finished} of {n_wanted} cells of {name} are finished already", err=True)
     try:
         with progress:
             return train(training, tell=progress.hear, nursery=nursery)
     except KeyboardInterrupt:
         kept = f"{progress.count_kept()} of {name} are kept in {training.request.address}"
-        typer.echo(f"{kept}; the same command goes on from there", err=True)
+        say(f"{kept}; the same command goes on from there", err=True)
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -187,12 +189,12 @@ def _tell(sweep: Sweep) -> None:
 
     print_summary(summarise(sweep.table))
     for notice in sweep.notices:
-        typer.echo(f"note: {notice}", err=True)
+        say(f"note: {notice}", err=True)
     print_failures([result for result in sweep.results if not result.is_finished])
     n_failed = int((sweep.table["status"] != "finished").sum())
     if n_failed == len(sweep.table):
-        typer.echo("no cell finished, so this stage has no results", err=True)
+        say("no cell finished, so this stage has no results", err=True)
         raise typer.Exit(FAILED)
     if n_failed:
         again = "dvc repro --force --single-item run@TASK tries them again"
-        typer.echo(f"{n_failed} of {len(sweep.table)} cells failed, and the report will say so; {again}", err=True)
+        say(f"{n_failed} of {len(sweep.table)} cells failed, and the report will say so; {again}", err=True)

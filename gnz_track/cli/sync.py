@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gnz_track.cli.runs import Store
+from gnz_track.cli.saying import say
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gnz_track.store.replays import Replay
 
 __all__ = ["add_to", "sync"]
@@ -45,7 +48,7 @@ def sync(
     address = parse_address(store)
     folder = spool_folder(address)
     if not holds_sweeps(folder):
-        typer.echo(f"nothing waits for {address}")
+        say(f"nothing waits for {address}{_others(folder)}")
         return
     done: dict[str, Replay] = {}
     with open_store(address) as opened:
@@ -76,7 +79,16 @@ def _list() -> None:
     if rows:
         print_rows("records that wait", ("store", "sweep", ">records", ">unreadable", "plan and table", "folder"), rows)
     else:
-        typer.echo("nothing waits for any store")
+        say("nothing waits for any store")
+
+
+def _others(folder: Path) -> str:
+    """Say that records wait for other stores than that of a folder, where they do."""
+    from gnz_track.store.spools import describe_spools
+
+    others = {one.folder for one in describe_spools() if one.folder != folder}
+    many = f"{len(others)} other stores" if len(others) > 1 else "another store"
+    return f"; records wait for {many}, see: gnz sync --list" if others else ""
 
 
 def _report(done: dict[str, Replay]) -> None:
@@ -99,8 +111,8 @@ def _report(done: dict[str, Replay]) -> None:
         print_rows("replayed", columns, rows)
     for sweep, part in done.items():
         for said in part.refused:
-            typer.echo(f"{sweep}: refused: {said}", err=True)
+            say(f"{sweep}: refused: {said}", err=True)
         for place in part.corrupted:
-            typer.echo(f"{sweep}: no record can be read at {place}; rerun its cell, then remove that file", err=True)
+            say(f"{sweep}: no record can be read at {place}; rerun its cell, then remove that file", err=True)
         if part.busy:
-            typer.echo(f"{sweep}: another process is writing it; wait for it, then type: gnz sync", err=True)
+            say(f"{sweep}: another process is writing it; wait for it, then type: gnz sync", err=True)

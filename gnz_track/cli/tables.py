@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gnz_track import errors
+from gnz_track.wording import visible
 
 if TYPE_CHECKING:
     from gnz_track.report.summary import SummaryRow
@@ -26,17 +27,17 @@ PIPE_WIDTH = 10_000
 
 
 def print_rows(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table; cells are text as it is, never markup."""
+    """Print a table; cells are text as it is, never markup, each on one line and none that drives a terminal."""
     console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     # As a part of the table it would be folded to its width.
-    console.print(Text(title, style="italic"), soft_wrap=True)
+    console.print(Text(visible(title, keeps_lines=True), style="italic"), soft_wrap=True)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
         # Folded and never cut: half a name can be read, half a score must not be.
         side: Literal["left", "right"] = "right" if column.startswith(">") else "left"
         table.add_column(column.removeprefix(">"), justify=side, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(str(cell)) for cell in row))
+        table.add_row(*(Text(visible(str(cell))) for cell in row))
     console.print(table)
 
 
@@ -93,7 +94,7 @@ def print_failures(failed: Sequence[CellResult]) -> None:
     for result in failed:
         groups.setdefault(_reason(result), []).append(result.cell.label)
     for text, cells in groups.items():
-        sys.stderr.write(f"\n{len(cells)} failed: {', '.join(cells)}\n{text}")
+        sys.stderr.write(f"\n{len(cells)} failed: {visible(', '.join(cells))}\n{visible(text, keeps_lines=True)}")
 
 
 def _reason(result: CellResult) -> str:

@@ -11,6 +11,7 @@ import typer
 
 from gnz_track.cli.choosing import choose_suite, choose_tasks, split, train
 from gnz_track.cli.home import choose_home
+from gnz_track.cli.saying import say
 from gnz_track.cli.searches import print_gains, print_plan, search_and_print
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.seeds import parse_seeds
@@ -149,7 +150,7 @@ def _recommender(address: Address, home: Path, mirror: Path | None) -> Callable[
         except (BadValue, UnknownName) as error:
             if str(error) not in told:
                 told.add(str(error))
-                typer.echo(f"note: past searches alone say where to begin: {error}", err=True)
+                say(f"note: past searches alone say where to begin: {error}", err=True)
             return []
 
     return recommend

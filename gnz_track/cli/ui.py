@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from gnz_track.cli.runs import Store
+from gnz_track.cli.saying import say
 
 __all__ = ["add_to", "ui"]
 
@@ -32,15 +33,15 @@ def ui(*, store: Store = "", port: Annotated[int, typer.Option(help=PORT, min=1,
 
     address = parse_address(store)
     if not address.is_database:
-        typer.echo(f"the store is a server already; open {address}")
+        say(f"the store is a server already; open {address}")
         return
     chosen = choose_port(port)
     if chosen != port:
-        typer.echo(f"port {port} is taken; using {chosen}", err=True)
-    typer.echo("starting MLflow's user interface ...", err=True)
+        say(f"port {port} is taken; using {chosen}", err=True)
+    say("starting MLflow's user interface ...", err=True)
     try:
         with serve(address, port=chosen) as interface:
-            typer.echo(f"open {interface.url} to see {address}; Ctrl-C ends it")
+            say(f"open {interface.url} to see {address}; Ctrl-C ends it")
             interface.wait()
     except KeyboardInterrupt:
-        typer.echo("ended", err=True)
+        say("ended", err=True)

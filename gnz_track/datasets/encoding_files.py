@@ -12,13 +12,13 @@ import tempfile
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from gnz_track.datasets.encodings import Encoding, compute_encoding
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.mapped import digest_of
 from gnz_track.datasets.sources.locks import hold
+from gnz_track.datasets.tensor_files import write_tensors
 
 __all__ = ["encode_nodes", "encoding_file"]
 
@@ -79,7 +79,7 @@ def _write(file: Path, encoding: Tensor) -> None:
     os.close(handle)
     temporary = Path(name)
     try:
-        save_file({_TENSOR: encoding}, temporary, metadata={_DIGEST: digest_of({_TENSOR: encoding})})
+        write_tensors({_TENSOR: encoding}, temporary, metadata={_DIGEST: digest_of({_TENSOR: encoding})})
         temporary.chmod(0o644)  # mkstemp keeps others out, and data are for all to read
         temporary.replace(file)
     finally:

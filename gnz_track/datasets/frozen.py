@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -23,6 +22,7 @@ from gnz_track.datasets.collation import SPLIT, Collated, collate, value_of
 from gnz_track.datasets.facts import describe
 from gnz_track.datasets.mapped import MappedTensors, digest_of, digest_of_file
 from gnz_track.datasets.publishing import publish, refuse_foreign, temporary_beside
+from gnz_track.datasets.tensor_files import write_tensors
 from gnz_track.errors import DataCorrupted, DataMissing, DataUnusable
 from gnz_track.types import DatasetRow
 
@@ -220,7 +220,7 @@ def freeze_collated(
     if accept is not None:
         accept(card)
     with temporary_beside(folder) as temporary:
-        save_file(dict(collated.tensors), temporary / TENSORS)
+        write_tensors(collated.tensors, temporary / TENSORS)
         (temporary / TENSORS).chmod(0o644)  # data are for all to read
         (temporary / CARD).write_text(card_to_json(card), encoding="utf-8", newline="\n")
         publish(temporary, folder)

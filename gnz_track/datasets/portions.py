@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -24,6 +23,7 @@ from gnz_track.datasets.facts import RunningFacts
 from gnz_track.datasets.frozen import CARD, TENSORS, FrozenDataset, open_frozen
 from gnz_track.datasets.mapped import CODES, DTYPES, Entry, digest_of_file, read_header, write_header
 from gnz_track.datasets.publishing import publish, refuse_foreign, temporary_beside
+from gnz_track.datasets.tensor_files import write_tensors
 from gnz_track.errors import BadValue
 from gnz_track.types import DatasetRow
 
@@ -115,7 +115,7 @@ class _Pile:
         fields = collated.fields
         lengths = {key: _lengths(found, tensors.pop(f"cut/{key}", None), counts) for key, found in fields.items()}
         path = self.folder / f"{len(self._paths)}.safetensors"
-        save_file(tensors, path)
+        write_tensors(tensors, path)
         entries = read_header(path)
         if not self._paths:
             self._columns = {key: _Column(found) for key, found in fields.items()}

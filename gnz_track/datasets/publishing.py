@@ -21,7 +21,12 @@ _PATIENCE = 10
 def temporary_beside(folder: Path) -> Iterator[Path]:
     """Give a new folder on the same disk, from where a rename is atomic; it is gone afterwards."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder.parent))
+    try:
+        temporary = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder.parent))
+    except OSError as error:
+        # The name that nobody chose says nothing to anybody.
+        error.filename = str(folder.parent)
+        raise
     try:
         temporary.chmod(0o755)  # mkdtemp keeps others out, and data are for all to read
         yield temporary

@@ -114,6 +114,13 @@ def _some(value: Any) -> tuple[str, ...]:
     return found
 
 
+def _modules(value: Any) -> tuple[str, ...]:
+    found = _texts(value)
+    if not all(part.isidentifier() for name in found for part in name.split(".")):
+        raise ValueError
+    return found
+
+
 def _seeds(value: Any) -> tuple[int, ...]:
     # YAML reads 0-4 as a text, 3 as a number and [0, 1] as a list.
     is_bare = isinstance(value, bool) or not isinstance(value, str | int | list | tuple)
@@ -195,7 +202,7 @@ _KEYS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "protocol": (_text, "the name of a protocol; see gnz protocols"),
     "hidden_channels": (_or_none(_whole), "a whole number from 1 upwards, or null for the protocol's own"),
     "device": (_text, "auto, cpu, cuda, cuda:1, ..."),
-    "modules": (_texts, "a list of modules that register tasks and models, as [bench]"),
+    "modules": (_modules, "a list of modules that register tasks and models, importable from here, as [bench]"),
     "jobs": (_whole, "a whole number from 1 upwards"),
     "timeout": (_or_none(_positive), "seconds for one cell, or null for no limit"),
     "store": (_text, 'a file, sqlite:///FILE, postgresql://... or http://..., or "" for GNZ_STORE'),

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["Extent", "Measure", "clean_name", "wrap_name", "wrap_prose"]
+__all__ = ["Extent", "Measure", "clean_name", "show_controls", "wrap_name", "wrap_prose"]
 
 # Characters that no format can show: control characters, halves of a pair, and those that no one has defined.
 INVISIBLE = frozenset({"Cc", "Cs", "Cn"})
 # They would turn the text that stands beside them, too.
 TURNING = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# Control characters but blanks: no page shows them, and who copies a text from it hands them to a terminal.
+CONTROLS = {code: ascii(chr(code))[1:-1] for code in (*range(9), 11, 12, *range(14, 32), *range(127, 160))}
 # A line of prose ends behind spaces (others hold numbers and signs together); a name has no spaces to end at.
 PROSE = re.compile("[^ ]* *")
 NAME = re.compile(r"[^\s_\-/.,;:]*[\s_\-/.,;:]*")
@@ -40,6 +43,20 @@ def clean_name(name: str) -> str:
     words = " ".join(TURNING.sub("", name).split())
     shown = "".join("\ufffd" if unicodedata.category(sign) in INVISIBLE else sign for sign in words)
     return shown or "(no name)"
+
+
+def show_controls(value: Any) -> Any:
+    r"""Return data for a page: in every text, control characters are written so that they can be read.
+
+    >>> show_controls({"name": ["\x1b[31mred", 1]})
+    {'name': ['\\x1b[31mred', 1]}
+    """
+    if isinstance(value, str):
+        # Markup stays Markup.
+        return value.translate(CONTROLS)
+    if isinstance(value, Mapping):
+        return {key: show_controls(one) for key, one in value.items()}
+    return [show_controls(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def wrap_name(name: str, width: float, *, size: float, measure: Measure) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from gnz_track import __version__
 from gnz_track.report.joining import NotMerged
-from gnz_track.report.labels import clean_name
+from gnz_track.report.labels import clean_name, show_controls
 from gnz_track.report.methods import write_methods
 from gnz_track.report.outlook import write_summary
 from gnz_track.report.page_data import embed_json, make_page_data, order_of
@@ -198,6 +198,7 @@ def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("gnz_track.report"),
         autoescape=True,
+        finalize=show_controls,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

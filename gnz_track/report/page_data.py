@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
+from gnz_track.report.labels import show_controls
 from gnz_track.stats.cells import read_cells
 from gnz_track.stats.comparison import Comparison, PairComparison, TaskComparison
 from gnz_track.stats.verdicts import Verdict
@@ -24,7 +25,7 @@ ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028
 
 def embed_json(data: object) -> Markup:
     """Return data as JSON that may stand in a script element, whatever texts it holds."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    text = json.dumps(show_controls(data), separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     # Halves of characters have no UTF-8.
     return Markup(text.encode("utf-8", "replace").decode().translate(ESCAPES))  # noqa: S704  (escaped just above)
 

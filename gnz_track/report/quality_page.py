@@ -11,6 +11,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from gnz_track import __version__
+from gnz_track.report.labels import show_controls
 from gnz_track.report.page_figures import ShownFigure
 from gnz_track.report.quality_figures import draw_diversity_plane, draw_performance, draw_strips
 from gnz_track.store.audit_record import AuditRecord, PairRecord
@@ -162,6 +163,7 @@ def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("gnz_track.report"),
         autoescape=True,
+        finalize=show_controls,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -12,6 +12,7 @@ from gnz_track.runs.agenda import Agenda
 from gnz_track.runs.events import Done, Event
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.types import CellResult
+from gnz_track.wording import visible
 
 __all__ = ["Line", "Progress", "format_seconds", "open_line", "tell_failures"]
 
@@ -60,7 +61,7 @@ class Progress:
     @staticmethod
     def say(sentence: str) -> None:
         """Write a sentence where progress is shown."""
-        sys.stderr.write(sentence + "\n")
+        sys.stderr.write(visible(sentence, keeps_lines=True) + "\n")
         sys.stderr.flush()
 
     def seconds_left(self) -> float | None:
@@ -138,7 +139,7 @@ class _Plain:
         now = time.monotonic()
         if is_last or now - self._shown >= PLAIN_INTERVAL:
             self._shown = now
-            sys.stderr.write(text + "\n")
+            sys.stderr.write(visible(text) + "\n")
             sys.stderr.flush()
 
 
@@ -163,4 +164,4 @@ class _Live:
 
     def show(self, text: str, n_done: int, *, is_last: bool) -> None:
         del is_last
-        self._bar.update(self._follower, completed=n_done, description=text)
+        self._bar.update(self._follower, completed=n_done, description=visible(text))

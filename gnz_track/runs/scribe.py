@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import pandas as pd
 
 from gnz_track.datasets.frozen import open_frozen
-from gnz_track.errors import GnzError, StoreUnreachable, StoreUnusable
+from gnz_track.errors import GnzError, StoreUnreachable
 from gnz_track.runs.events import Done, Event, Points, Started
 from gnz_track.runs.fingerprint import NUMBERS, fingerprint
 from gnz_track.runs.one import metric_of
@@ -30,9 +30,10 @@ from gnz_track.store.recorded import table_of_records
 from gnz_track.store.replays import replay
 from gnz_track.store.run_record import RunRecord, SweepContext, record_of, record_of_start
 from gnz_track.store.schema import PLAN_FILE
-from gnz_track.store.spool import Spool, deliver, make_spool_folder, spool_folder
+from gnz_track.store.spool import Spool, deliver, make_spool_folder, spool_folder, spool_unwritable
 from gnz_track.store.writer import FAILED, FINISHED, Store, now, open_store
 from gnz_track.types import Cell, CellResult
+from gnz_track.wording import sync_command
 
 __all__ = ["Scribe", "Tracking"]
 
@@ -86,8 +87,7 @@ class Scribe:
         except OSError as error:
             # What the store says is no OSError any more: this is the disk on which results are to wait.
             self._close_store()
-            remedy = "set XDG_DATA_HOME to a folder that you own"
-            raise StoreUnusable(self._folder, str(error), remedy=remedy) from error
+            raise spool_unwritable(self._folder, error) from error
         except BaseException:
             self._close_store()
             raise
@@ -176,8 +176,8 @@ class Scribe:
                 known = self._store.runs_of_sweep(record.suite, record.sweep)
                 run_id, status = known.get(record.key, (run_id, ""))
                 return run_id if status in {FINISHED, FAILED} else self._store.finish(record, run_id)
-        remedy = f"make room, then type the same command again; {record.task} {record.name} is trained anew"
-        raise StoreUnusable(self._folder, f"no result can be kept: {error}", remedy=remedy) from error
+        kept = f"{len(self._written)} results of this call are kept, and {record.task} {record.name} is trained anew"
+        raise spool_unwritable(self._folder, error, kept=kept) from error
 
     def _kill_running(self, reason: str) -> None:
         for key, (cell, _) in self._started.items():
@@ -284,7 +284,7 @@ class Scribe:
 
     @property
     def _sync(self) -> str:
-        return f"gnz sync --store {self._tracking.address}"
+        return sync_command(self._tracking.address)
 
     def _note(self, sentence: str) -> None:
         if sentence not in self.notices:

@@ -25,7 +25,10 @@ from gnz_track.runs.scribe import Scribe, Tracking
 from gnz_track.store.results import empty_table, one_row_per_cell
 from gnz_track.types import Cell, CellResult
 
-__all__ = ["Sweep", "in_order", "name_sweep", "run_sweep"]
+__all__ = ["Sweep", "in_order", "name_sweep", "run_sweep", "say_once"]
+
+# How the error of a store that is away goes on behind its reason.
+REPLAYED = "Records that were spooled are replayed with:"
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +67,7 @@ def run_sweep(agenda: Agenda, tracking: Tracking, *, execute: Executor, tell: Te
             hear(Done(result=result))
     rows = [table for table in (finished, scribe.table()) if not table.empty]
     table = one_row_per_cell(pd.concat(rows, ignore_index=True)) if rows else finished
-    notices = (*agenda.notices, *unread, *scribe.notices)
+    notices = say_once((*agenda.notices, *unread, *scribe.notices))
     return Sweep(tracking.sweep, in_order(table, agenda.plan), tuple(results), agenda.plan.skipped, notices)
 
 
@@ -75,6 +78,17 @@ def _read_finished(agenda: Agenda) -> tuple[pd.DataFrame, tuple[str, ...]]:
     except StoreUnreachable as error:
         said = f"{error}. {len(agenda.done)} cells of earlier calls are missing here; the same call shows them."
         return empty_table(), (said,)
+
+
+def say_once(notices: Iterable[str]) -> tuple[str, ...]:
+    """Return notices in which no store is told of twice for one reason; of later ones what follows from it stays."""
+    said: list[str] = []
+    away: set[str] = set()
+    for notice in notices:
+        reason, mark, rest = notice.partition(f". {REPLAYED}")
+        said.append(rest.rpartition(". ")[2] if mark and reason in away else notice)
+        away.add(reason)
+    return tuple(dict.fromkeys(said))
 
 
 def in_order(table: pd.DataFrame, plan: Plan) -> pd.DataFrame:

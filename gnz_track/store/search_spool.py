@@ -22,6 +22,7 @@ from gnz_track.store.spool import (
 )
 from gnz_track.store.spool_lines import SEARCH, read_lines, sealed
 from gnz_track.store.writer import Store, open_store
+from gnz_track.wording import sync_command
 
 __all__ = ["deliver_search", "keep_search"]
 
@@ -38,7 +39,7 @@ def keep_search(address: Address, record: SearchRecord) -> tuple[str, str]:
             with open_store(address) as store:
                 return _deliver(path, store, record), ""
         except GnzError as error:
-            return "", f"{error}. The search of {record.title} waits on this disk: gnz sync --store {address}"
+            return "", f"{error}. The search of {record.title} waits on this disk: {sync_command(address)}"
 
 
 def deliver_search(store: Store, record: SearchRecord) -> str:

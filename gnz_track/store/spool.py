@@ -8,6 +8,7 @@ could not be read.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import re
@@ -15,7 +16,7 @@ import uuid
 from pathlib import Path
 from typing import Self
 
-from gnz_track.errors import SpoolBusy, StoreUnreachable
+from gnz_track.errors import BadValue, SpoolBusy, StoreUnreachable
 from gnz_track.records import to_json
 from gnz_track.store.address import Address, store_home
 from gnz_track.store.connection import file_lock
@@ -29,6 +30,7 @@ __all__ = [
     "make_spool_folder",
     "spool_folder",
     "spool_home",
+    "spool_unwritable",
     "spooled",
     "waiting_records",
 ]
@@ -116,11 +118,24 @@ def spool_folder(address: Address) -> Path:
 
 
 def make_spool_folder(address: Address) -> Path:
-    """Return that folder, made where it was not, with a note of whose it is."""
+    """Return that folder, made where it was not, for its owner alone, with a note of whose it is."""
     folder = spool_folder(address)
     folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o700)
     (folder / STORE_FILE).write_text(address.masked + "\n", encoding="utf-8")
     return folder
+
+
+def spool_unwritable(folder: Path, error: OSError, *, kept: str = "nothing was trained") -> BadValue:
+    """Return the error for a disk that takes no results, with what is to be done about it and what is kept."""
+    is_full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+    remedy = "make room" if is_full else "set XDG_DATA_HOME to a folder that you own"
+    return BadValue(
+        "the folder in which results wait for the store",
+        str(folder),
+        f"one that takes files ({error.strerror or error}); {kept}",
+        command=f"{remedy}, then type the same command again",
+    )
 
 
 def spooled(folder: Path) -> dict[str, int]:

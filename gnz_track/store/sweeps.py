@@ -11,7 +11,7 @@ import pandas as pd
 
 from gnz_track.errors import UnknownName
 from gnz_track.store import schema
-from gnz_track.store.address import SQLITE, Address
+from gnz_track.store.address import SQLITE, Address, check_place
 from gnz_track.store.reading import can_read_by_sql
 from gnz_track.store.rest_reader import read_by_rest
 from gnz_track.store.results import STATES, sort_rows
@@ -19,7 +19,7 @@ from gnz_track.store.run_filter import RunFilter
 from gnz_track.store.score_tensor import labels_of
 from gnz_track.store.sql_reader import read_by_sql, revision_of
 
-__all__ = ["FailureRow", "SweepRow", "has_tables", "list_cells", "list_failures", "list_sweeps"]
+__all__ = ["FailureRow", "SweepRow", "has_tables", "holds_sweeps", "list_cells", "list_failures", "list_sweeps"]
 
 COMMAND = "gnz ls"
 CELL_COLUMNS = (
@@ -79,6 +79,12 @@ def has_tables(address: Address) -> bool:
     if address.kind == SQLITE and not address.file.exists():
         return False
     return revision_of(address) != ""
+
+
+def holds_sweeps(address: Address) -> bool:
+    """Tell whether any sweep was written; a place that is no store, and a store that cannot be read, raises."""
+    check_place(address)
+    return has_tables(address) and not _sweep_runs(address).empty
 
 
 def list_cells(address: Address, *, sweep: str = "", suite: str = "", task: str = "", model: str = "") -> pd.DataFrame:

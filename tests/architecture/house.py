@@ -38,7 +38,7 @@ LINES: tuple[frozenset[str], ...] = (
     frozenset({"kinds", "origins"}),
     frozenset({"records"}),
     frozenset({"errors"}),
-    frozenset({"near_names"}),
+    frozenset({"near_names", "wording"}),
 )
 LINE_OF = {room: n for n, line in enumerate(LINES) for room in line}
 
@@ -69,7 +69,7 @@ WITHOUT_TORCH = frozenset(
 # What these import when they are imported must be cheap: `import gnz_track` and `gnz --help` wait for it.
 QUICK = frozenset({"__init__", "cli"})
 CHEAP = frozenset(
-    {"cli", "registry", "types", "settings", "kinds", "origins", "records", "seeds", "errors", "near_names"}
+    {"cli", "registry", "types", "settings", "kinds", "origins", "records", "seeds", "errors", "near_names", "wording"}
 )
 
 NO_NAMES = re.compile(r"(utils?|helpers?|base|managers?|common|misc|_[a-z].*)")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
+import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cells import context_of
 
 from gnz_track import __version__
 from gnz_track.cli.protocol_card import TABLES
@@ -19,6 +23,7 @@ from gnz_track.datasets.catalogue import SUITES, TASKS, iter_tasks
 from gnz_track.datasets.rows.times import SECONDS
 from gnz_track.models.catalogue import MODELS
 from gnz_track.settings import Optimiser, Protocol
+from gnz_track.store.writer import open_store
 from gnz_track.training.protocols import PROTOCOLS
 
 Gnz = Callable[..., Any]
@@ -220,6 +225,63 @@ def test_doctor_says_that_a_home_is_no_folder(gnz: Gnz, monkeypatch: pytest.Monk
     answer = gnz("doctor")
     (line,) = (line for line in answer.out.splitlines() if line.startswith("data home"))
     assert "not writable" in line
+
+
+def _make_foreign_schema(folder: Path) -> dict[str, str]:
+    with open_store(str(folder / "new.db")) as store:
+        store.open_sweep(context_of("first"))
+    # MLflow looks at each file once.
+    shutil.copy(folder / "new.db", folder / "old.db")
+    with contextlib.closing(sqlite3.connect(folder / "old.db")) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = 'unknown'")
+        connection.commit()
+    return {"GNZ_STORE": str(folder / "old.db")}
+
+
+def _make_garbage(folder: Path) -> dict[str, str]:
+    (folder / "gnz.db").write_bytes(b"no database " * 1000)
+    return {"GNZ_STORE": str(folder / "gnz.db")}
+
+
+def _make_file_of_folder(folder: Path) -> dict[str, str]:
+    (folder / "share").mkdir()
+    (folder / "share" / "gnz_track").touch()
+    return {"GNZ_STORE": "", "XDG_DATA_HOME": str(folder / "share")}
+
+
+# What is made, the row that tells of it, and what that row says.
+UNUSABLE: dict[str, tuple[Callable[[Path], dict[str, str]], str, str]] = {
+    "a folder": (lambda folder: {"GNZ_STORE": str(folder)}, "store", "it is a folder"),
+    "no scheme": (lambda _: {"GNZ_STORE": "mysql://me:secret@host/x"}, "store", "'mysql'"),
+    "garbage": (_make_garbage, "store", "not a database"),
+    "another version": (_make_foreign_schema, "store", "another version of MLflow"),
+    "a file, store": (_make_file_of_folder, "store", "is no folder"),
+    "a file, spool": (_make_file_of_folder, "spool", "not writable"),
+}
+
+
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_doctor_ends_with_code_1_where_something_cannot_be_used(
+    name: str, gnz: Gnz, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, what, said = UNUSABLE[name]
+    for variable, value in make(tmp_path).items():
+        monkeypatch.setenv(variable, value)
+    answer = gnz("doctor")
+    assert answer.code == 1
+    (line,) = (line for line in answer.out.splitlines() if line.startswith(f"{what} "))
+    assert said in line
+    assert "not usable" in line or "not writable" in line
+    assert "secret" not in answer.out
+
+
+def test_doctor_looks_at_the_store_that_it_is_told(gnz: Gnz, tmp_path: Path) -> None:
+    answer = gnz("doctor", "--store", str(tmp_path / "other.db"))
+    (line,) = (line for line in answer.out.splitlines() if line.startswith("store "))
+    assert answer.code == 0
+    assert "empty" in line
+    assert "other.db" in line
+    assert not (tmp_path / "other.db").exists()
 
 
 def test_widths_for_a_budget_are_printed(gnz: Gnz, tmp_path: Path) -> None:

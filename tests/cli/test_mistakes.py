@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import resource
+import shlex
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,11 +13,15 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file, save_file
 
+from gnz_track.cli.mistakes import end_with
+from gnz_track.cli.outputs import naming
 from gnz_track.datasets.preparation import prepare
 
 Gnz = Callable[..., Any]
 
 QUICK = ("--task", "ising_lattice", "--models", "MLP", "--seeds", "0", "--epochs", "1")
+
+HERE = Path(__file__).parent
 
 # Arguments, and what the line must hold: the value, what is near or allowed, the next command.
 MISTAKES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -55,6 +63,27 @@ MISTAKES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "mirror": (("run", "--task", "cora", "--mirror", "/no/such"), ("'/no/such'", "a folder with raw files")),
     "home": (("run", *QUICK, "--home", "/dev/null/x"), ("'/dev/null/x'", "a folder", "--home FOLDER")),
     "home of data": (("data", "get", "ising_lattice", "--home", "/dev/null"), ("'/dev/null'", "--home FOLDER")),
+    "home below a file": (("run", *QUICK, "--home", f"{__file__}/x"), ("test_mistakes.py/x'", "--home FOLDER")),
+    "task, empty": (("run", "--task", ""), ("--task is ''", "the default is taken", "gnz run --help")),
+    "task, commas": (("run", "--task", "ising_lattice", "--task", " ,"), ("--task is ' ,'", "gnz run --help")),
+    "models, empty": (("tune", "--models=", "--task", "x"), ("--models is ''", "gnz tune --help")),
+    "suite, empty": (("data", "get", "--suite", ""), ("--suite is ''", "gnz data get --help")),
+    "store, blanks": (("ls", "--store", " "), ("--store is ' '", "gnz ls --help")),
+    "out, empty": (("report", "--out", ""), ("--out is ''", "gnz report --help")),
+    "out, a file": (("report", "--out", __file__), ("test_mistakes.py'", "a folder", "--out FOLDER")),
+    "out, below a file": (("audit", "mutag", "--out", f"{__file__}/x/y"), ("test_mistakes.py/x/y'", "--out FOLDER")),
+    "file, below a file": (("query", "--parquet", f"{__file__}/x"), ("test_mistakes.py/x'", "--parquet FILE")),
+    "file, a folder": (("query", "--parquet", str(HERE)), ("--parquet is '", "a file", "--parquet FILE")),
+    "project, below a file": (("init", f"{__file__}/x"), ("test_mistakes.py/x", "another path", "GNZ_DEBUG=1")),
+    "number": (("run", "--jobs", "abc"), ("'--jobs'", "valid integer", "Try: gnz run --help")),
+    "number, too small": (("ui", "--port", "0"), ("'--port'", "greater than or equal to 1", "gnz ui --help")),
+    "flag": (("run", "--sede", "3"), ("--sede", "--seeds", "Try: gnz run --help")),
+    "command": (("rum",), ("'rum'", "Try: gnz --help")),
+    "argument missing": (("features",), ("Missing argument", "Try: gnz features --help")),
+    "argument too many": (("tasks", "more"), ("(more)", "Try: gnz tasks --help")),
+    "name, long": (("run", "--task", "x" * 3000), (f"'{'x' * 160} ... {'x' * 40}'", "gnz tasks")),
+    "seeds, too many": (("run", "--seeds", "0-1000000"), ("'0-1000000' is 1000001", "at most 100000", "--seeds 0-4")),
+    "graph": (("recommend", "les_miserablez"), ("'les_miserables'", "gnz tasks")),
     "home to check": (("data", "check", "cora", "--home", "/dev/null/x"), ("'/dev/null/x'", "--home FOLDER")),
 }
 
@@ -67,6 +96,7 @@ def test_mistake_is_one_line_and_code_2(name: str, gnz: Gnz, home: Path) -> None
     (line,) = answer.err.splitlines()
     assert line.startswith("error: ")
     assert "\x1b" not in line
+    assert len(line) < 1000
     for word in words:
         assert word in line
     assert not home.exists(), "nothing is made for a mistake"
@@ -91,6 +121,54 @@ def test_corrupted_data_are_told_with_both_digests(command: tuple[str, ...], gnz
     assert line.startswith("error: the frozen dataset 'ising_lattice'")
     assert f"expected digest {dataset.digest}" in line
     assert f"rm -r {dataset.folder} && gnz data get ising_lattice" in line
+
+
+def test_output_that_nobody_takes_is_one_line(environment: dict[str, str]) -> None:
+    for arguments in ("tasks", "data card cora --format json", "--version"):
+        command = f"{shlex.quote(sys.executable)} -m gnz_track {arguments} > /dev/full"
+        call = ["/bin/sh", "-c", command]
+        ended = subprocess.run(call, capture_output=True, text=True, check=False, env=environment, timeout=120)
+        assert ended.returncode == 2, arguments
+        (line,) = ended.stderr.splitlines()
+        assert line.startswith("error: cannot write: No space left on device; make room, ")
+
+
+def test_full_disk_names_what_was_written(tmp_path: Path) -> None:
+    place, limits = tmp_path / "report", resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large") as caught, naming(place):
+            (tmp_path / "file").write_bytes(bytes(2000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert caught.value.filename == str(place)
+
+
+def test_traceback_is_shown_where_it_is_asked_for(gnz: Gnz, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    plain = gnz("init", str(tmp_path / "file" / "x"))
+    monkeypatch.setenv("GNZ_DEBUG", "1")
+    told = gnz("init", str(tmp_path / "file" / "x"))
+    assert (plain.code, told.code) == (2, 2)
+    assert "Traceback" not in plain.err
+    assert told.err.startswith("Traceback (most recent call last):")
+    assert told.err.splitlines()[-1] == plain.err.strip()
+
+
+def test_traceback_holds_no_password(gnz: Gnz, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("psycopg")
+    monkeypatch.setenv("GNZ_DEBUG", "1")
+    answer = gnz("ls", "--store", "postgresql://me:secret@127.0.0.1:1/runs?sslpassword=hidden")
+    assert answer.code == 2
+    assert "Traceback" in answer.err
+    assert "secret" not in answer.err
+    assert "hidden" not in answer.err
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError(2, "No such file", "x"), TypeError("x"), OSError("x")])
+def test_mistake_of_ours_is_no_mistake_of_the_user(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
+    end_with(error)
+    assert capsys.readouterr() == ("", "")
 
 
 def test_suggested_commands_are_commands(gnz: Gnz) -> None:

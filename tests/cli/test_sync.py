@@ -81,6 +81,16 @@ def test_line_that_cannot_be_read_is_told_with_code_1(gnz: Gnz, folder: Path) ->
     assert len(read_table(sweep="away")) == 10
 
 
+def test_what_waits_for_others_is_told(gnz: Gnz) -> None:
+    for place in ("http://one:5000", "http://two:5000"):
+        spool_sweep(make_spool_folder(parse_address(place)))
+    assert (
+        gnz("sync").out
+        == f"nothing waits for {parse_address()}; records wait for 2 other stores, see: gnz sync --list\n"
+    )
+    assert gnz("sync", "--store", "http://three:5000").out.startswith("nothing waits for http://three:5000; records ")
+
+
 def test_store_that_is_away_is_one_line_and_code_2(gnz: Gnz) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -231,6 +231,9 @@ def test_files_that_cannot_be_tables(name: str, write: Writer, tmp_path: Path) -
         read_tables(tmp_path / name)
     with pytest.raises(BadValue, match="a table that reads"):
         read_tables(write("empty.csv", ""))
+    with pytest.raises(BadValue, match="saw 4\\)") as caught:
+        read_tables(write("long.csv", "source,target\n1,2\n1,2,3,4\n"))
+    assert "\n" not in str(caught.value)
 
 
 # Networks -----------------------------------------------------------------------------------------------------------

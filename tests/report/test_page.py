@@ -8,6 +8,7 @@ import html
 import html.parser
 import json
 import re
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,20 @@ def test_hostile_reasons_and_metrics_are_texts() -> None:
     assert "</script><script>boom()</script>" in page.words
     [row] = page.data["tasks"][0]["failed"]
     assert row == [page.data["models"].index("m00"), 0, f"{0:032x}", "</script><script>boom()</script>"]
+
+
+@pytest.mark.parametrize("column", ["model", "task", "error"])
+def test_control_characters_can_be_read(column: str) -> None:
+    table = with_runs(table_of(scores(2, 2), status="finished", error="broken"))
+    table.loc[0, ["status", "score"]] = ["failed", np.nan]
+    old = table[column].iloc[0]
+    text = render_page(
+        report_of(table.assign(**{column: table[column].replace(old, "\x1b[31mred\x07\x9b0m")})), figures=NO_FIGURES
+    )
+    assert not {sign for sign in text if unicodedata.category(sign) == "Cc"} - {"\n", "\t"}
+    page = Reader(text)
+    assert r"\x1b[31mred\x07\x9b0m" in page.words
+    assert r"\x1b[31mred\x07\x9b0m" in str(page.data).replace("\\\\", "\\")
 
 
 def test_half_a_character_does_not_break_the_file(tmp_path: Path) -> None:

@@ -112,9 +112,9 @@ def test_plain_lines_are_few_and_the_last_one_is_shown(cell: Make, capsys: pytes
     assert line.startswith("50/50 cells, about 0 s left")
 
 
-@pytest.mark.parametrize("name", ["[red]x[/red]", "[/nope]", ":smile:"])
+@pytest.mark.parametrize("name", ["[red]x[/red]", "[/nope]", ":smile:", "\x1b[31mred\x1b]0;title\x07\nnext"])
 @pytest.mark.usefixtures("all_lines")
-def test_names_are_no_markup(name: str, cell: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_are_no_markup_and_drive_no_terminal(name: str, cell: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     one = replace(cell(), model=replace(cell().model, name=name))
     for opened in (_terminal, _pipe):
         reading, writing = opened()
@@ -128,7 +128,8 @@ def test_names_are_no_markup(name: str, cell: Make, monkeypatch: pytest.MonkeyPa
             stream.flush()
             said = _all_from(reading)
         os.close(reading)
-        assert f"last: nodes {name} s0 accuracy 0.500" in said
+        written = name.replace("\x1b", r"\x1b").replace("\x07", r"\x07").replace("\n", r"\n")
+        assert f"last: nodes {written} s0 accuracy 0.500" in said
 
 
 def _all_from(reading: int) -> str:

@@ -19,7 +19,7 @@ import pytest
 from call_counts import Counted
 from servers import free_port
 
-from gnz_track.errors import SpoolBusy, StoreUnusable
+from gnz_track.errors import BadValue, SpoolBusy, StoreUnreachable, StoreUnusable
 from gnz_track.runs import events, scribe
 from gnz_track.runs.agenda import make_agenda
 from gnz_track.runs.events import Done, Event, Points, Started, Tell, ignore
@@ -29,7 +29,7 @@ from gnz_track.runs.on_inline import run_inline
 from gnz_track.runs.one import run_one
 from gnz_track.runs.plan import Plan
 from gnz_track.runs.scribe import Scribe, Tracking
-from gnz_track.runs.sweep import Sweep, name_sweep, run_sweep
+from gnz_track.runs.sweep import Sweep, name_sweep, run_sweep, say_once
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.curve_reader import read_curves
 from gnz_track.store.plans import PLAN_COLUMNS, read_plan
@@ -290,6 +290,12 @@ def test_killed_run_says_why(address: Address, cells: Cells) -> None:
 # Stores that go away ------------------------------------------------------------------------------------------------
 
 
+def test_one_reason_is_told_once_and_what_follows_from_it_stays() -> None:
+    gone, locked = (StoreUnreachable("postgresql://u:***@h/db", reason) for reason in ("gone. Really", "locked"))
+    found = say_once([f"{gone}. Past runs are unknown.", f"{gone}. Training goes on.", f"{locked}. Training goes on."])
+    assert found == (f"{gone}. Past runs are unknown.", "Training goes on.", f"{locked}. Training goes on.")
+
+
 def test_store_that_is_away_costs_nothing(address: Address, cells: Cells) -> None:
     away, chosen = parse_address(f"http://127.0.0.1:{free_port()}"), cells(3)
     result = sweep(chosen[:2], away)
@@ -297,6 +303,7 @@ def test_store_that_is_away_costs_nothing(address: Address, cells: Cells) -> Non
     assert list(result.table["run_id"]) == ["", ""]
     assert spooled(spool_folder(away)) == {result.name: 2}
     assert "Training goes on; results wait on this disk." in " ".join(result.notices)
+    assert sum("does not answer" in notice for notice in result.notices) == 1
     waits = "2 results and the sweep's plan and table wait on this disk; when the store answers again, type: gnz sync"
     assert any(notice.startswith(waits) for notice in result.notices)
     again = sweep(chosen, away)
@@ -406,7 +413,7 @@ def test_spool_without_a_place_is_named_before_any_training(address: Address, ce
     (tmp_path / "data" / "gnz_track" / "spool").write_text("in the way", encoding="utf-8")
     for store in (address, parse_address(f"http://127.0.0.1:{free_port()}")):
         heard: list[Event] = []
-        with pytest.raises(StoreUnusable, match="XDG_DATA_HOME") as caught:
+        with pytest.raises(BadValue, match=r"nothing was trained\. Try: set XDG_DATA_HOME") as caught:
             sweep(cells(2), store, tell=heard.append)
         assert str(spool_folder(store)) in str(caught.value)
         assert heard == []
@@ -459,7 +466,7 @@ def test_neither_disk_nor_store_ends_the_sweep_with_a_reason(cells: Cells) -> No
 
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
-        with pytest.raises(StoreUnusable, match="no result can be kept") as caught:
+        with pytest.raises(BadValue, match=r"2 results of this call are kept.* Try: make room, then") as caught:
             sweep(chosen, away, tell=both(after(Done, 2, fill_the_disk), heard.append))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import stat
 import threading
 import time
 from dataclasses import replace
@@ -32,6 +33,15 @@ def test_every_store_has_a_folder_of_its_own_without_its_password(tmp_path: Path
     one, other = (parse_address(f"postgresql://me:{word}@host/db") for word in ("secret", "changed"))
     assert spool_folder(one) == spool_folder(other)
     assert "secret" not in (make_spool_folder(one) / "store.txt").read_text()
+
+
+def test_what_waits_is_readable_by_its_owner_alone() -> None:
+    address = parse_address("http://node1:5000")
+    for _ in range(2):
+        folder = make_spool_folder(address)
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        # As an earlier version made it.
+        folder.chmod(0o755)
 
 
 def test_what_waits_is_told_for_all_stores(store: Store) -> None:

@@ -109,7 +109,9 @@ def open_table(source: str | Path | pd.DataFrame, role: str) -> Table:
             warnings.simplefilter("error", ParserWarning)
             frame = _READERS[path.suffix.lower()](path)
     except (ValueError, OSError, ParserWarning) as error:
-        raise BadValue(f"the table of {role}", str(source), f"a table that reads ({error})") from error
+        # Some parsers say it in several lines.
+        said = " ".join(str(error).split())
+        raise BadValue(f"the table of {role}", str(source), f"a table that reads ({said})") from error
     is_text = path.suffix.lower() != ".parquet"
     # Blank lines are no rows; the others keep the number that an editor shows.
     frame = frame[frame.notna().any(axis=1)] if is_text else frame

@@ -1,0 +1,87 @@
+"""Mistakes as one line on standard error: what happened, with the value, and what to type next; exit code 2."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import traceback
+
+import typer
+
+from gnz_track.errors import GnzError
+from gnz_track.wording import cut_values, visible
+
+__all__ = ["DEBUG_VARIABLE", "USER_ERROR", "end_with"]
+
+USER_ERROR = 2
+DEBUG_VARIABLE = "GNZ_DEBUG"
+# What a system says where a place cannot be used -> the remedy. All else that it says is a mistake of ours.
+_ROOM = "make room, then type the same command again"
+_RIGHTS = "make it writable for you, or choose another place"
+_PATH = "choose another path"
+_REMEDIES = {
+    errno.ENOSPC: _ROOM,
+    errno.EDQUOT: _ROOM,
+    errno.EFBIG: _ROOM,
+    errno.EACCES: _RIGHTS,
+    errno.EPERM: _RIGHTS,
+    errno.EROFS: _RIGHTS,
+    errno.ENOTDIR: _PATH,
+    errno.EEXIST: _PATH,
+    errno.EISDIR: _PATH,
+    errno.ENAMETOOLONG: "choose a shorter path",
+}
+
+
+def end_with(error: Exception) -> None:
+    """Say what a call ended with and leave with code 2, where it is a mistake of the user; else do nothing."""
+    sentence = _sentence_of(error)
+    if sentence is None:
+        return
+    if os.environ.get(DEBUG_VARIABLE):
+        _print_traceback(error)
+    _give_up_output()
+    # A group of commands that is called without one has printed its help.
+    if sentence:
+        typer.echo(f"error: {visible(cut_values(sentence))}", err=True)
+    sys.exit(USER_ERROR)
+
+
+def _print_traceback(error: Exception) -> None:
+    from gnz_track.store.address import mask
+
+    # What a driver said first may hold the whole address.
+    text = mask("".join(traceback.format_exception(error)))
+    typer.echo(visible(text, keeps_lines=True), err=True, nl=False)
+
+
+def _sentence_of(error: Exception) -> str | None:
+    if isinstance(error, GnzError):
+        return str(error)
+    if isinstance(error, typer.TyperException):
+        return _usage(error)
+    if isinstance(error, OSError) and error.errno in _REMEDIES:
+        return _of_system(error, _REMEDIES[error.errno])
+    return None
+
+
+def _usage(error: typer.TyperException) -> str:
+    """Return what is wrong with the words of a call; nothing where there were none."""
+    said = " ".join(error.format_message().split()).removesuffix(".")
+    context = getattr(error, "ctx", None)
+    return f"{said}. Try: {context.command_path} --help" if said and context is not None else said
+
+
+def _of_system(error: OSError, remedy: str) -> str:
+    # Some libraries say more than the system did, and some give a number in place of a name.
+    place = f"use {os.fspath(error.filename)!r}" if isinstance(error.filename, str | os.PathLike) else "write"
+    return f"cannot {place}: {os.strerror(error.errno or 0)}; {remedy} (traceback: {DEBUG_VARIABLE}=1)"
+
+
+def _give_up_output() -> None:
+    """Let what can no longer be written go nowhere: Python would complain of it once more at its end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,54 @@
+"""Texts of others within sentences of ours: control characters seen, long values cut, addresses in commands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+__all__ = ["cut_values", "sync_command", "visible"]
+
+# What a terminal obeys instead of showing it: control characters, those that turn a line round, and half characters,
+# which no terminal can be sent.
+_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_OBEYED_IN_LINES = re.compile(_OBEYED.pattern.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))
+# A value in quotes, as repr writes it; an apostrophe within a word opens and closes none.
+_QUOTED = re.compile(r"""(?<!\w)(['"])((?:(?!\1)[^\\]|\\.)*)\1(?!\w)""", re.DOTALL)
+LONGEST_VALUE, KEPT_END = 200, 40
+# What stands for a password in an address.
+STARS = "***"
+
+
+def visible(text: str, *, keeps_lines: bool = False) -> str:
+    r"""Return a text in which what would drive a terminal can be read; ``keeps_lines`` leaves line ends and tabs.
+
+    >>> print(visible("\x1b[31mred\n"))
+    \x1b[31mred\n
+    """
+    pattern = _OBEYED_IN_LINES if keeps_lines else _OBEYED
+    return pattern.sub(lambda found: ascii(found.group())[1:-1], text)
+
+
+def cut_values(sentence: str) -> str:
+    """Return a sentence whose quoted values have about 200 characters at most: their beginnings and ends.
+
+    >>> cut_values(f"unknown task {'a' * 300!r}; known: b") == f"unknown task '{'a' * 160} ... {'a' * 40}'; known: b"
+    True
+    """
+    return _QUOTED.sub(_cut, sentence)
+
+
+def sync_command(address: object) -> str:
+    """Return the command that writes what waits for a store, as a shell takes it; the address is masked.
+
+    >>> sync_command("http://node1:5000")
+    'gnz sync --store http://node1:5000'
+    """
+    command = f"gnz sync --store {shlex.quote(str(address))}"
+    return f"{command} (with your password in place of {STARS})" if STARS in str(address) else command
+
+
+def _cut(found: re.Match[str]) -> str:
+    quote, value = found.groups()
+    if len(value) <= LONGEST_VALUE:
+        return found.group()
+    return f"{quote}{value[: LONGEST_VALUE - KEPT_END]} ... {value[-KEPT_END:]}{quote}"
