@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
 from types import FrameType
 from typing import NoReturn
@@ -14,6 +15,7 @@ __all__ = ["INTERRUPTED", "leave", "listen_for_interrupts"]
 INTERRUPTED = 130
 # Whoever stops a group of processes may tell each of them twice, and means it once.
 SECONDS_OF_ONE = 0.3
+SECONDS_LATER = 0.05
 SHOW_CURSOR = "\x1b[?25h"
 
 
@@ -22,16 +24,28 @@ class Interrupts:
 
     def __init__(self) -> None:
         self._first: float | None = None
+        self._number = signal.SIGINT.value
+        self._show = sys.unraisablehook
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """Take note of a signal."""
-        del number, frame
-        now = time.monotonic()
+        del frame
+        now, self._number = time.monotonic(), number
         if self._first is None:
             self._first = now
             raise KeyboardInterrupt
         if now - self._first > SECONDS_OF_ONE:
             leave()
+
+    def hear_again(self, lost: sys.UnraisableHookArgs) -> None:
+        """Send a signal once more whose exception met code from which none comes out, such as a weak reference's."""
+        if issubclass(lost.exc_type, KeyboardInterrupt):
+            self._first = None
+            # Later, from another thread: raised in here, it would be lost again. To the main one, which may be waiting.
+            main = threading.main_thread().ident
+            threading.Timer(SECONDS_LATER, signal.pthread_kill, [main, self._number]).start()
+        else:
+            self._show(lost)
 
 
 def listen_for_interrupts() -> None:
@@ -45,6 +59,7 @@ def listen_for_interrupts() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, answer)
     signal.signal(signal.SIGTERM, answer)
+    sys.unraisablehook = answer.hear_again
 
 
 def leave() -> NoReturn:

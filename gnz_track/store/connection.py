@@ -103,10 +103,16 @@ def _said(address: Address, error: Exception) -> StoreUnusable:
         return StoreUnusable(address, text, remedy="choose another file with --store")
     is_driver = type(error).__module__.split(".")[0] != "mlflow"
     if is_driver or getattr(error, "error_code", "") in GONE or "API request to" in text:
-        # A file may come back, as a server may: it was moved, or its disk is full or away.
-        remedy = {"remedy": "see that the file and its folder are there"} if address.kind == SQLITE else {}
-        return StoreUnreachable(address, text, **remedy)
+        return StoreUnreachable(address, text, **_remedy(address, text))
     return StoreUnusable(address, text, remedy="see what it holds: mlflow ui")
+
+
+def _remedy(address: Address, text: str) -> dict[str, str]:
+    """Say what brings a file back: it was moved, or its disk is full or away. A server is to be started."""
+    if address.kind != SQLITE:
+        return {}
+    is_full = "full" in text or "No space left" in text
+    return {"remedy": "make room on its disk" if is_full else "see that the file and its folder are there"}
 
 
 def _first_words(error: Exception) -> str:

@@ -23,3 +23,29 @@ def test_interrupt_while_everything_is_imported_is_one_word(module: str, environ
         assert told == ["interrupted\n"]
         assert called.stdout.read() == ""
     assert called.returncode == 130
+
+
+LOST = """
+import os, signal, time, weakref
+from gnz_track.cli.interrupts import listen_for_interrupts
+class Thing: pass
+signal.signal(signal.SIGINT, signal.default_int_handler)
+listen_for_interrupts()
+thing = Thing()
+# No exception comes out of what is called as the last reference goes.
+reference = weakref.ref(thing, lambda _: os.kill(os.getpid(), signal.{name}))
+try:
+    del thing
+    time.sleep(20)
+    print("went on")
+except KeyboardInterrupt:
+    print("heard")
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_interrupt_is_not_lost_where_no_exception_comes_out(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOST.format(name=name)], capture_output=True, text=True, check=False, timeout=15
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("heard\n", "", 0)
