@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gnz_track.cli.runs import Store
 from gnz_track.cli.saying import hand_over, say
 from gnz_track.errors import BadValue
+from gnz_track.seeds import parse_seeds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,6 +75,9 @@ def recommend(  # noqa: PLR0913  (one parameter per flag)
     wishes = _Wishes(top=top, seeds=seeds, epochs=epochs, jobs=jobs, store=store, is_json=as_json)
     if not run:
         _refuse_without_run(wishes)
+    elif seeds:
+        # Before anything is looked up.
+        parse_seeds(seeds)
     # A slip in a name is told before torch is imported, which takes seconds.
     from gnz_track.selection.graph_names import check_graph_name
 
@@ -86,11 +90,7 @@ def recommend(  # noqa: PLR0913  (one parameter per flag)
     folder = choose_home(home)
     opened = open_graph(graph, home=folder, mirror=mirror)
     found = recommend_for(opened, task_type or None, store=store, home=folder, mirror=mirror, is_unseen=unseen)
-    if as_json:
-        import json
-
-        hand_over(json.dumps(found.to_json(), indent=1, ensure_ascii=False))
-    else:
+    if not as_json:
         _print(found, top)
         _print_cost(found, wishes, is_next=run)
     for note in found.notes:
@@ -99,6 +99,14 @@ def recommend(  # noqa: PLR0913  (one parameter per flag)
         from gnz_track.runs.plan import Place
 
         _confirm(found, opened, wishes, Place(home=folder, mirror=mirror))
+    elif as_json:
+        _hand_over(found.to_json())
+
+
+def _hand_over(plain: dict[str, Any]) -> None:
+    import json
+
+    hand_over(json.dumps(plain, indent=1, ensure_ascii=False))
 
 
 def _refuse_without_run(wishes: _Wishes) -> None:
@@ -116,15 +124,17 @@ def _print(found: Recommendation, top: int) -> None:
 
     arrow = {"up": "higher is better", "down": "lower is better"}[found.direction]
     title = f"{found.task_type} on {found.graph}, from {found.n_graphs} past graphs: {found.metric}, {arrow}"
-    columns = (
-        ">",
-        "model",
-        ">expected",
-        f"{found.level:.0%} interval",
-        ">s/seed",
-        "why: place on similar graphs (weight)",
-    )
-    print_rows(title, columns, [_row(one) for one in found.ranking[:top]])
+    shown = found.ranking[:top]
+    is_measured = any(one.measured is not None for one in shown)
+    here = [">measured here"] if is_measured else []
+    why = "why: place on similar graphs (weight)"
+    columns = (">", "model", ">expected", f"{found.level:.0%} interval", *here, ">s/seed", why)
+    rows = []
+    for one in shown:
+        *first, seconds, reasons = _row(one)
+        own = ["-" if one.measured is None else f"{one.measured:.3f}"] if is_measured else []
+        rows.append((*first, *own, seconds, reasons))
+    print_rows(title, columns, rows)
     similar = ", ".join(f"{name} {weight:.2f}" for name, weight in found.neighbours[:NEIGHBOURS_SHOWN])
     say(f"\nmost similar past graphs: {similar}")
     if any(one.is_guess for one in found.ranking[:top]):
@@ -144,12 +154,15 @@ def _print_cost(found: Recommendation, wishes: _Wishes, *, is_next: bool) -> Non
     seconds = None if minutes is None or wishes.epochs else 60 * minutes * n_seeds / found.n_seeds
     cost = "" if seconds is None else f", about {format_seconds(max(seconds, 1))} on one core"
     how = ("confirming", "") if is_next else ("to confirm", ": the same command with --run")
-    say(f"{how[0]}: {len(shown)} settings x {n_seeds} seeds{epochs}{cost}{how[1]}")
+    sizes = f"{_count(len(shown), 'setting')} x {_count(n_seeds, 'seed')}"
+    say(f"{how[0]}: {sizes}{epochs}{cost}{how[1]}")
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def _seeds(found: Recommendation, wishes: _Wishes) -> tuple[int, ...]:
-    from gnz_track.seeds import parse_seeds
-
     return tuple(parse_seeds(wishes.seeds)) if wishes.seeds else tuple(range(found.n_seeds))
 
 
@@ -168,13 +181,14 @@ def _confirm(found: Recommendation, opened: OpenedGraph, wishes: _Wishes, place:
     from gnz_track.selection.confirmation import model_of, plan_confirmation, task_of
     from gnz_track.store.address import parse_address
 
+    _refuse_impossible(found, opened)
     address, seeds = parse_address(wishes.store), _seeds(found, wishes)
     shown = found.ranking[: wishes.top]
     task = task_of(opened, found.task_type, name=found.graph)
     others = sorted({one.epochs for one in shown if one.epochs} - {wishes.epochs})
     if wishes.epochs and others:
         past = " or ".join(map(str, others))
-        say(f"note: past runs had {past} epochs; what has others is not learnt from beside them", err=True)
+        say(f"note: past runs had {past} epochs, and what is expected is of those", err=True)
     plan = plan_confirmation(found, task, k=wishes.top, seeds=seeds, epochs=wishes.epochs, place=place)
     request = Request(
         tasks=[task],
@@ -189,7 +203,9 @@ def _confirm(found: Recommendation, opened: OpenedGraph, wishes: _Wishes, place:
         source="gnz recommend",
     )
     sweep = train(request, make_agenda(plan, address), None, hint="cells are finished already")
-    if not wishes.is_json:
+    if wishes.is_json:
+        _hand_over(found.to_json() | {"sweep": sweep.name, "measured": _measured(shown, sweep.table)})
+    else:
         _print_measured(shown, sweep.table)
         print_skipped(sweep.skipped)
     for notice in sweep.notices:
@@ -200,18 +216,36 @@ def _confirm(found: Recommendation, opened: OpenedGraph, wishes: _Wishes, place:
         raise typer.Exit(FAILED)
 
 
+def _refuse_impossible(found: Recommendation, opened: OpenedGraph) -> None:
+    from gnz_track.selection.graph_sources import reason_against
+
+    reason = reason_against(opened, found.task_type)
+    if reason:
+        raise BadValue("the graph to confirm on", found.graph, f"one that can be posed as {found.task_type}; {reason}")
+
+
 def _print_measured(shown: Sequence[RankedSetting], table: pd.DataFrame) -> None:
     """Print what was expected beside what came of it."""
     from gnz_track.cli.tables import print_rows
-    from gnz_track.selection.confirmation import scores_of
 
     rows = []
+    for one, came in zip(shown, _measured(shown, table), strict=True):
+        _, label, expected, interval, *_ = _row(one)
+        mean, sd = (("-" if came[name] is None else f"{came[name]:.3f}") for name in ("mean", "sd"))
+        rows.append((one.rank, label, expected, interval, mean if came["n"] else "failed", sd, came["n"]))
+    columns = (">", "model", ">expected", "interval", ">measured", ">sd", ">seeds")
+    say("")
+    print_rows("what was expected, and what came of it: mean scores over seeds", columns, rows)
+
+
+def _measured(shown: Sequence[RankedSetting], table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return mean, standard deviation and number of the scores of each setting, in the order of the ranking."""
+    from gnz_track.selection.confirmation import scores_of
+
+    found = []
     for one in shown:
         scores = scores_of(one.setting, table)
-        spread = f"{scores.std(ddof=1):.3f}" if len(scores) > 1 else "-"
-        measured = f"{scores.mean():.3f}" if len(scores) else "failed"
-        _, label, expected, interval, *_ = _row(one)
-        rows.append((one.rank, label, expected, interval, measured, spread, len(scores)))
-    columns = (">", "model", ">expected", "interval", ">measured", ">sd", ">seeds")
-    say()
-    print_rows("what was expected, and what came of it: mean scores over seeds", columns, rows)
+        n = len(scores)
+        mean, sd = float(scores.mean()) if n else None, float(scores.std(ddof=1)) if n > 1 else None
+        found.append({"rank": one.rank, "model": one.setting.label, "mean": mean, "sd": sd, "n": n})
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gnz_track.datasets.catalogue import SUITES, TASKS
 from gnz_track.errors import BadValue
 from gnz_track.kinds import TaskType
 from gnz_track.selection.features.feature_sets import FEATURE_SETS
@@ -22,7 +23,7 @@ from gnz_track.store.sweeps import has_tables
 
 __all__ = ["FEWEST_GRAPHS", "Evidence", "Omission", "gather_evidence", "read_past"]
 
-FEWEST_GRAPHS, FEWEST_SETTINGS = 3, 2
+FEWEST_GRAPHS, FEWEST_SETTINGS, FEWEST_EXAMPLES = 3, 2, 10
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,8 +71,9 @@ def gather_evidence(
 ) -> Evidence:
     """Return what a store knows of a kind of problem, but for one task; too little is refused with what is needed."""
     kind = (without or Omission()).take_from(read_past(address, task_type))
+    left_out = without.task or "this graph" if without else ""
     if kind.empty:
-        raise _too_little(task_type, address, 0)
+        raise _too_little(task_type, address, 0, left_out=left_out)
     rows = comparable_rows(kind, task_type)
     matrix = matrix_from_table(rows, task_type)
     described = features_of_tasks(rows, matrix.graphs, name=features, home=home)
@@ -80,14 +82,14 @@ def gather_evidence(
     n_useful = int((np.isfinite(kept.scores).sum(axis=1) >= FEWEST_SETTINGS).sum()) if described else 0
     others = _left_out(kind, rows)
     if n_useful < FEWEST_GRAPHS:
-        raise _too_little(task_type, address, n_useful, missing, others)
+        raise _too_little(task_type, address, n_useful, left_out=left_out, missing=missing, others=others)
     of_graphs = np.stack([described[name] for name in kept.graphs])
     return Evidence(
         task_type=task_type,
         matrix=kept,
         features=of_graphs,
         sizes=_sizes(of_graphs, features),
-        notes=(*_notes(kind, kept, missing), *([others] if others else [])),
+        notes=(*_notes(kind, kept, missing), *(words for words in (others, _tiny_tests(rows)) if words)),
         epochs={
             (str(task), str(protocol)): int(n)
             for task, protocol, n in zip(rows["task"], rows["protocol"], rows["epochs"], strict=True)
@@ -96,16 +98,40 @@ def gather_evidence(
 
 
 def _too_little(
-    task_type: TaskType, address: Address, n: int, missing: list[str] | None = None, others: str = ""
+    task_type: TaskType,
+    address: Address,
+    n: int,
+    *,
+    left_out: str,
+    missing: Sequence[str] = (),
+    others: str = "",
 ) -> BadValue:
     lost = f" (of {', '.join(missing)} the data are not here: gnz data get)" if missing else ""
-    aside = f"; {others}" if others else ""
+    aside = "".join(f"; {words}" for words in (f"{left_out} was left out" if left_out else "", others) if words)
     allowed = (
         f"at least {FEWEST_GRAPHS} past tasks of one metric, with {FEWEST_SETTINGS} settings or more each{lost}; "
         f"nothing can be learnt from fewer{aside}"
     )
-    command = f"gnz run --task-type {task_type} --suite quick --seeds 0-2"
-    return BadValue(f"number of {task_type} tasks to learn from in {address}", n, allowed, command=command)
+    return BadValue(f"number of {task_type} tasks to learn from in {address}", n, allowed, command=_sweep(task_type))
+
+
+def _sweep(task_type: TaskType) -> str:
+    """Return a command that leaves enough tasks of a kind, one more for whoever leaves one out."""
+    sizes = {name: [TASKS.get(task).task_type for task in SUITES.get(name).tasks].count(task_type) for name in SUITES}
+    enough = [name for name, n in sizes.items() if n > FEWEST_GRAPHS]
+    # The smallest sweep that serves.
+    suite = min(enough, key=lambda name: len(SUITES.get(name).tasks), default="")
+    if suite:
+        return f"gnz run --task-type {task_type} --suite {suite} --seeds 0-2"
+    return f"gnz run --task A,B,C,D --seeds 0-2, with names of: gnz tasks --task-type {task_type}"
+
+
+def _tiny_tests(rows: pd.DataFrame) -> str:
+    """Name the tasks whose scores rest on a handful of examples; nothing where there are none."""
+    # Runs of before do not say how many there were.
+    sizes = rows.groupby("task")["n_test"].median().dropna()
+    few = [f"{task} ({n:.0f})" for task, n in sizes.items() if n < FEWEST_EXAMPLES]
+    return f"scores rest on fewer than {FEWEST_EXAMPLES} test examples on {', '.join(few)}: mostly luck" if few else ""
 
 
 def _left_out(kind: pd.DataFrame, rows: pd.DataFrame) -> str:

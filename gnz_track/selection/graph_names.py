@@ -40,6 +40,9 @@ def find_graph_file(name: str) -> Path | None:
             return None
     except (OSError, RuntimeError) as error:
         raise BadValue("the graph", name, f"a path that can be looked up ({error}), or a name") from error
+    if form_of(path) not in FORMS and (name in TASKS or name in DATASETS):
+        # A file without an ending that happens to be called as a task is.
+        return None
     if form_of(path) not in FORMS:
         raise BadValue("the graph", name, f"a file that ends in {', '.join(FORMS)}, or one of them and {PACKED}")
     return path

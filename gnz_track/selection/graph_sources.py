@@ -30,8 +30,10 @@ from gnz_track.selection.graph_files import graph_of_matrix, read_graph_file, wi
 from gnz_track.selection.graph_names import check_graph_name, find_graph_file
 from gnz_track.types import DatasetRow, Task, TaskType
 
-__all__ = ["OpenedGraph", "describe_frozen", "open_graph"]
+__all__ = ["OpenedGraph", "describe_frozen", "open_graph", "reason_against"]
 
+# Those of a split of links.
+FEWEST_EDGES = 3
 _FIELDS = frozenset({"edge_index", "x", "y", "edge_attr", "num_nodes"})
 _PLAIN = (torch.Tensor, int, float, bool, str)
 
@@ -125,6 +127,16 @@ def _bare(graph: Data) -> Data:
     for name in notes:
         del bare[name]
     return bare
+
+
+def reason_against(opened: OpenedGraph, task_type: TaskType) -> str:
+    """Say why a graph cannot be posed as a kind of problem, as far as that shows; nothing where it can."""
+    n_edges = opened.parts.network.n_edges
+    if task_type is TaskType.link_pred:
+        few = f"{n_edges} edge{'' if n_edges == 1 else 's'}, at least {FEWEST_EDGES} are needed to hide some"
+        return few if n_edges < FEWEST_EDGES else ""
+    is_labelled = opened.parts.contents.labels is not None
+    return "" if is_labelled or task_type is TaskType.edge_cls else f"it has no labels (y), and {task_type} needs them"
 
 
 def _contents(tensors: dict[str, torch.Tensor], *, is_directed: bool, are_classes: bool) -> Contents:

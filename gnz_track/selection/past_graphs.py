@@ -55,10 +55,13 @@ def digest_of_graphs(graphs: Sequence[Data]) -> str:
 def name_apart(name: str, digest: str, table: pd.DataFrame) -> str:
     """Return a name for a graph of the user's own that no other graph of a results table bears.
 
-    Two files may be called the same; the store keeps both, the second one with the beginning of its digest.
+    Two files may be called the same; the store keeps both, the second one with the beginning of its digest. One graph
+    in two files has the name that it had first.
     """
-    known = set(table.loc[table["task"] == name, "dataset_digest"])
-    return name if not known or digest in known else f"{name}-{digest[:8]}"
+    owners = table.loc[(table["dataset_digest"] == digest) & ~table["task"].isin(TASKS.names())]
+    if len(owners):
+        return str(owners.sort_values("start_time", kind="stable")["task"].iloc[0])
+    return f"{name}-{digest[:8]}" if (table["task"] == name).any() else name
 
 
 def _compute(task: str, digests: Iterable[str], folders: Mapping[str, Path], *, name: str, home: Path) -> Real | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 
 from gnz_track.datasets.homes import data_home
 from gnz_track.errors import BadValue
@@ -15,8 +16,8 @@ from gnz_track.kinds import Direction, TaskType
 from gnz_track.selection.evidence import Evidence, Omission, gather_evidence, read_past
 from gnz_track.selection.expectations import Expectation, expect_scores
 from gnz_track.selection.features.feature_sets import FEATURE_SETS
-from gnz_track.selection.graph_sources import OpenedGraph, open_graph
-from gnz_track.selection.matrix import Setting
+from gnz_track.selection.graph_sources import OpenedGraph, open_graph, reason_against
+from gnz_track.selection.matrix import PerformanceMatrix, Setting
 from gnz_track.selection.past_graphs import digest_of_graphs, name_apart
 from gnz_track.selection.selectors.catalogue import fit_selector
 from gnz_track.selection.selectors.forest_neighbours import weigh_past_graphs
@@ -36,7 +37,8 @@ class RankedSetting:
     ``expected`` is a score of the metric, ``low`` and ``high`` bound it at the level of the recommendation; they are
     None where too few past graphs are known. ``n_past`` counts the past graphs on which it was run, ``known`` is the
     weight of these among all: what is left of 1 is filled in from other settings. ``seconds`` is what one seed may
-    take, ``epochs`` how many make a new cell comparable with past ones, None where they do not agree.
+    take, ``epochs`` how many make a new cell comparable with past ones, None where they do not agree. ``measured`` is
+    its mean score where it was run on this very graph; expectations take it in, with the others.
     """
 
     rank: int
@@ -48,6 +50,7 @@ class RankedSetting:
     known: float
     seconds: float | None
     epochs: int | None
+    measured: float | None
     why: str
 
     @property
@@ -118,7 +121,8 @@ def recommend(
     without = Omission(task=opened.task.name if opened.task else "", digest=digest) if is_unseen else None
     evidence = gather_evidence(address, wanted, features=FEATURES, home=folder, without=without)
     name = opened.name if opened.task else name_apart(opened.name, digest, read_past(address, wanted))
-    return rank_settings(replace(opened, name=name), evidence, seed=seed)
+    found = rank_settings(replace(opened, name=name), evidence, seed=seed)
+    return replace(found, notes=(*found.notes, *_notes_on_graph(opened, name, found)))
 
 
 def rank_settings(opened: OpenedGraph, evidence: Evidence, *, seed: int = 0) -> Recommendation:
@@ -130,7 +134,7 @@ def rank_settings(opened: OpenedGraph, evidence: Evidence, *, seed: int = 0) -> 
     weights = weigh_past_graphs(fitted.arrays, np.nan_to_num(own))[0]
     expected = expect_scores(matrix, fitted.arrays, weights)
     order = np.argsort(-scores, kind="stable")
-    seconds = _expect_seconds(evidence, weights, opened.parts.network.n_nodes + opened.parts.network.n_edges)
+    seconds = _expect_seconds(evidence, opened)
     ranking = tuple(
         RankedSetting(
             rank=place + 1,
@@ -142,6 +146,7 @@ def rank_settings(opened: OpenedGraph, evidence: Evidence, *, seed: int = 0) -> 
             known=float(weights[np.isfinite(matrix.scores[:, column])].sum()),
             seconds=seconds[column],
             epochs=evidence.epochs_on(opened.name, matrix.settings[column].protocol),
+            measured=_measured(matrix, opened.name, int(column)),
             why=_explain(evidence, weights, int(column)),
         )
         for place, column in enumerate(order)
@@ -161,11 +166,27 @@ def rank_settings(opened: OpenedGraph, evidence: Evidence, *, seed: int = 0) -> 
     )
 
 
+def _notes_on_graph(opened: OpenedGraph, name: str, found: Recommendation) -> list[str]:
+    reason = reason_against(opened, found.task_type)
+    notes = [f"nothing can be confirmed on this graph: {reason}"] if reason else []
+    if name != opened.name:
+        notes.append(f"{opened.name} is called {name} in this store, whose names are each of one graph")
+    if any(one.measured is not None for one in found.ranking):
+        notes.append("some of these were run on this very graph, and expectations take that in; without it: --unseen")
+    return notes
+
+
+def _measured(matrix: PerformanceMatrix, graph: str, column: int) -> float | None:
+    score = matrix.scores[matrix.graphs.index(graph), column] if graph in matrix.graphs else np.nan
+    return float(score) if np.isfinite(score) else None
+
+
 def _choose_task_type(opened: OpenedGraph, given: TaskType | str | None) -> TaskType:
     if given is not None:
         return TaskType(given)
     if opened.task is None:
-        raise BadValue("task type", None, ", ".join(TaskType), command="--task-type node_cls")
+        command = "--task-type node_cls, or task_type='node_cls' from Python"
+        raise BadValue("task type", None, ", ".join(TaskType), command=command)
     return opened.task.task_type
 
 
@@ -184,13 +205,26 @@ def _explain(evidence: Evidence, weights: NDArray[np.float64], column: int) -> s
     return ", ".join(reasons) or "never run on a similar graph: filled in from the others"
 
 
-def _expect_seconds(evidence: Evidence, weights: NDArray[np.float64], size: int) -> list[float | None]:
-    """Return seconds of one seed per setting: those on past graphs, in proportion to nodes and edges."""
-    seconds = evidence.matrix.seconds * (size / np.maximum(evidence.sizes, 1))[:, None]
-    known = np.isfinite(seconds)
-    totals = np.where(known, weights[:, None], 0).sum(axis=0)
-    means = np.where(known, weights[:, None] * np.nan_to_num(seconds), 0).sum(axis=0) / np.where(totals > 0, totals, 1)
-    return [float(mean) if total > 0 else None for mean, total in zip(means, totals, strict=True)]
+def _expect_seconds(evidence: Evidence, opened: OpenedGraph) -> list[float | None]:
+    """Return seconds of one seed per setting: as on this very graph, or by a line over nodes and edges of past ones.
+
+    Neither what a cell takes at least nor what a node and an edge add is below 0 (least squares of Lawson and Hanson,
+    1974, relative to what was measured: small graphs count as much as large ones).
+    """
+    matrix, size = evidence.matrix, opened.parts.network.n_nodes + opened.parts.network.n_edges
+    own = matrix.graphs.index(opened.name) if opened.name in matrix.graphs else None
+    found: list[float | None] = []
+    for column in matrix.seconds.T:
+        known = np.isfinite(column) & (column > 0)
+        if own is not None and known[own]:
+            found.append(float(column[own]))
+        elif known.any():
+            terms = np.stack([np.ones(known.sum()), evidence.sizes[known]], axis=1) / column[known, None]
+            (least, slope), _ = nnls(terms, np.ones(known.sum()))
+            found.append(float(least + slope * size))
+        else:
+            found.append(None)
+    return found
 
 
 def _count_seeds(evidence: Evidence, expected: Expectation, order: NDArray[np.int64]) -> int:

@@ -11,7 +11,10 @@ import pytest
 
 @pytest.mark.parametrize("module", ["typer", "gnz_track.errors", "gnz_track.cli.stage"])
 def test_interrupt_while_everything_is_imported_is_one_word(module: str, environment: dict[str, str]) -> None:
-    command = [sys.executable, "-X", "importtime", "-m", "gnz_track", "tasks"]
+    # As from a terminal: what was begun in the background of a shell ignores an interrupt, and so do its children.
+    begun = "import runpy, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    begun += "sys.argv = ['gnz', 'tasks']; runpy.run_module('gnz_track', run_name='__main__')"
+    command = [sys.executable, "-X", "importtime", "-c", begun]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as called:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 from collections.abc import Callable
@@ -46,10 +47,13 @@ def test_ranking_is_printed_and_confirmed(gnz: Gnz) -> None:
 @pytest.mark.usefixtures("past")
 def test_a_confirmation_is_comparable_with_past_runs_unless_told_otherwise(gnz: Gnz) -> None:
     first = gnz("recommend", "les_miserables", "--run", "--seeds", "1", "--top", "1")
-    assert "x 1 seeds x 2 epochs" in first.out, first.err
+    assert "confirming: 1 setting x 1 seed x 2 epochs" in first.out, first.err
     other = gnz("recommend", "les_miserables", "--run", "--seeds", "0-1", "--top", "1", "--epochs", "3")
-    assert "note: past runs had 2 epochs; what has others is not learnt from" in other.err
+    assert "note: past runs had 2 epochs, and what is expected is of those" in other.err
     answer = gnz("recommend", "les_miserables")
+    # What was run on the graph that is asked about stands beside what is expected of it.
+    assert "measured here" in answer.out
+    assert "--unseen" in answer.err
     assert "2 cells of les_miserables are left out: they were trained for other numbers of epochs" in answer.err
     assert json.loads(gnz("recommend", "les_miserables", "--json").out)["n_graphs"] == 4
 
@@ -62,8 +66,9 @@ def test_files_of_one_name_are_graphs_of_their_own(gnz: Gnz, tmp_path: Path) -> 
         edges = {tuple(sorted(draw.sample(range(40), 2))) for _ in range(120)}
         (tmp_path / folder / "club.txt").write_text("".join(f"{a} {b}\n" for a, b in sorted(edges)))
     how = ("--task-type", "link_pred", "--run", "--seeds", "0", "--top", "1")
-    for folder in ("first", "second", "first"):
-        assert gnz("recommend", str(tmp_path / folder / "club.txt"), *how).code == 0
+    (tmp_path / "first" / "copy.txt").write_text((tmp_path / "first" / "club.txt").read_text())
+    for name in ("first/club.txt", "second/club.txt", "first/club.txt", "first/copy.txt"):
+        assert gnz("recommend", str(tmp_path / name), *how).code == 0
     trained = {one["task"] for one in json.loads(gnz("query", "task_type = 'link_pred'", "--json").out)} - set(TASKS)
     assert len(trained) == 2
     assert {name[:8] for name in trained} == {"club.txt"}
@@ -76,16 +81,39 @@ def test_files_of_one_name_are_graphs_of_their_own(gnz: Gnz, tmp_path: Path) -> 
 @pytest.mark.usefixtures("past")
 def test_a_graph_without_a_split_is_one_line(gnz: Gnz, tmp_path: Path) -> None:
     (tmp_path / "pair.txt").write_text("0 1\n")
+    ranked = gnz("recommend", str(tmp_path / "pair.txt"), "--task-type", "link_pred")
+    assert "note: nothing can be confirmed on this graph: 1 edge, at least 3 are needed" in ranked.err
     answer = gnz("recommend", str(tmp_path / "pair.txt"), "--task-type", "link_pred", "--run", "--seeds", "0")
-    assert answer.code != 0
+    assert answer.code == 2
+    assert "one that can be posed as link_pred; 1 edge" in answer.err
     assert "Traceback" not in answer.err
+
+
+@pytest.mark.usefixtures("past")
+def test_what_came_of_a_confirmation_is_in_its_json(gnz: Gnz) -> None:
+    answer = gnz("recommend", "les_miserables", "--run", "--seeds", "0-1", "--top", "1", "--json")
+    found = json.loads(answer.out)
+    assert found["sweep"].startswith("recommended-")
+    [measured] = found["measured"]
+    assert (measured["rank"], measured["n"]) == (1, 2)
+    scores = [one["score"] for one in json.loads(gnz("query", "task = 'les_miserables'", "--json").out)]
+    assert min(scores) <= measured["mean"] <= max(scores)
+
+
+def test_name_of_a_task_is_not_hidden_by_a_file(gnz: Gnz, tmp_path: Path) -> None:
+    with contextlib.chdir(tmp_path):
+        (tmp_path / "les_miserables").write_text("notes")
+        assert "at least 3 past tasks" in gnz("recommend", "les_miserables").err
 
 
 def test_too_little_is_one_line_that_says_what_to_run(gnz: Gnz) -> None:
     answer = gnz("recommend", "les_miserables")
     assert (answer.code, answer.out, len(answer.err.splitlines())) == (2, "", 1)
     assert "at least 3 past tasks" in answer.err
-    assert "gnz run --task-type link_pred" in answer.err
+    assert "gnz run --task-type link_pred --suite quick" in answer.err
+    # A suite with tasks enough of the kind, or where there are such.
+    assert "gnz run --task-type node_cls --suite ten" in gnz("recommend", "grid_mines").err
+    assert "gnz tasks --task-type graph_reg" in gnz("recommend", "graph_families").err
 
 
 def test_mistakes_are_one_line(gnz: Gnz) -> None:

@@ -16,9 +16,9 @@ from gnz_track.errors import BadValue, UnknownName
 from gnz_track.kinds import Direction, TaskType
 from gnz_track.runs.plan import Place
 from gnz_track.selection.confirmation import plan_confirmation, task_of
-from gnz_track.selection.evidence import Omission, gather_evidence
+from gnz_track.selection.evidence import Omission, _tiny_tests, gather_evidence
 from gnz_track.selection.expectations import expect_scores
-from gnz_track.selection.graph_sources import open_graph
+from gnz_track.selection.graph_sources import open_graph, reason_against
 from gnz_track.selection.matrix import Setting, bare_matrix
 from gnz_track.selection.past_graphs import KEPT, digest_of_graphs, name_apart
 from gnz_track.selection.recommendation import rank_settings, recommend
@@ -155,9 +155,41 @@ def test_data_are_known_by_their_digest_whoever_froze_them(past: Past) -> None:
     assert plan.cells[0].dataset_digest == digest_of_graphs(opened.graphs)
     # As many epochs as the past runs.
     assert plan.cells[0].epochs == 3
-    known = pd.DataFrame({"task": ["club"], "dataset_digest": ["f" * 32]})
+    known = pd.DataFrame({"task": ["club"], "dataset_digest": ["f" * 32], "start_time": [0]})
     assert name_apart("club", "f" * 32, known) == name_apart("club", "0", known.iloc[:0]) == "club"
+    assert name_apart("copy", "f" * 32, known) == "club"
     assert name_apart("club", "0123456789", known) == "club-01234567"
+
+
+def test_seconds_are_those_of_the_graph_or_of_a_line_over_sizes(past: Past) -> None:
+    opened = open_graph("les_miserables", home=past.home)
+    evidence = gather_evidence(parse_address(past.store), TaskType.link_pred, features="task", home=past.home)
+    matrix = evidence.matrix
+    own = rank_settings(opened, evidence)
+    row = matrix.graphs.index("les_miserables")
+    assert {one.setting: one.seconds for one in own.ranking} == dict(
+        zip(matrix.settings, matrix.seconds[row], strict=True)
+    )
+    # A quarter of a second, and a millisecond for each node and edge.
+    timed = replace(matrix, seconds=np.tile(0.25 + 1e-3 * evidence.sizes[:, None], (1, len(matrix.settings))))
+    ring = open_graph(nx.cycle_graph(5000))
+    found = rank_settings(ring, replace(evidence, matrix=timed))
+    assert [one.seconds for one in found.ranking] == pytest.approx([10.25] * len(matrix.settings))
+
+
+def test_scores_on_a_handful_of_examples_are_named() -> None:
+    rows = pd.DataFrame({"task": ["a", "a", "b", "old"], "n_test": pd.array([1, 3, 200, None], dtype="Int64")})
+    assert _tiny_tests(rows) == "scores rest on fewer than 10 test examples on a (2): mostly luck"
+    assert _tiny_tests(rows.iloc[2:]) == ""
+
+
+def test_what_cannot_be_confirmed_is_told(past: Past) -> None:
+    assert reason_against(open_graph(KARATE), TaskType.link_pred) == ""
+    assert "no labels" in reason_against(open_graph(KARATE), TaskType.node_cls)
+    pair = open_graph(nx.path_graph(2))
+    assert "1 edge, at least 3" in reason_against(pair, TaskType.link_pred)
+    notes = recommend(pair, "link_pred", store=past.store, home=past.home).notes
+    assert any(note.startswith("nothing can be confirmed on this graph: 1 edge") for note in notes)
 
 
 def test_what_hardly_ran_on_similar_graphs_is_a_guess(past: Past) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.metrics import ndcg_score
 from torch import Tensor, nn
@@ -137,3 +142,25 @@ def test_scores_below_zero_are_learnt_from() -> None:
     """Losses have no gain over an ideal one; every selector takes them all the same."""
     for name in SELECTORS:
         assert np.isfinite(fit_selector(name, X[:12], -Y[:12], seed=1).predict(X[12:14])).all(), name
+
+
+def test_one_known_score_moves_a_graph_and_stretches_nothing() -> None:
+    """Settings differ by .1 and .2 on every graph: so they do on one where a single score is known."""
+    effects, levels = np.array([0.0, 0.1, 0.2]), np.array([0.5, 0.6, 0.7, 0.55, 0.65, 0.45])
+    scores = levels[:, None] + effects
+    scores[0, 1:] = np.nan
+    scores[1, [0, 2]] = np.nan
+    filled = complete(scores)
+    # Few graphs: what is filled in is drawn towards the middle.
+    assert filled[0] == pytest.approx([0.5, 0.6, 0.7], abs=0.07)
+    assert filled[1] == pytest.approx([0.6, 0.7, 0.8], abs=0.07)
+    assert (np.diff(filled[:2]) > 0.05).all()
+
+
+@given(hnp.arrays(float, (6, 4), elements=st.floats(0, 1)), hnp.arrays(bool, (6, 4)))
+def test_what_is_filled_in_stays_within_what_is_known(scores: Any, known: Any) -> None:
+    known[0, 0] = True
+    filled = complete(np.where(known, scores, np.nan))
+    assert np.array_equal(filled[known], scores[known])
+    assert filled.min() >= scores[known].min()
+    assert filled.max() <= scores[known].max()
