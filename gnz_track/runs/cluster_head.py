@@ -12,12 +12,13 @@ import os
 import socket
 import time
 from collections.abc import Iterator
+from typing import Any
 
 from gnz_track.errors import BadValue, GnzError
 from gnz_track.runs.native_words import hold_back
 from gnz_track.store.address import mask
 
-__all__ = ["LOCAL", "Post", "check_address", "few_words", "hide_password", "posts_of", "refusal_of"]
+__all__ = ["LOCAL", "Post", "alone", "check_address", "few_words", "hide_password", "posts_of", "refusal_of"]
 
 # Of a cluster that is started here, and of the one that this machine belongs to.
 LOCAL, ANY = "local", "auto"
@@ -29,6 +30,8 @@ PART_OF_IT = 1 / 3
 REFUSED = "AuthenticationError"
 # How often Ray tries to connect, a second each; it reads that when it does. Somebody answers at the address by then.
 ATTEMPTS, MOST_ATTEMPTS = "RAY_gcs_server_port_wait_time_s", "3"
+# Ray's own word for a cluster of more than one machine. Without it, its ports are those of loopback, on any system.
+OF_MACHINES = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 # How a client of HTTP/2 begins, with an empty frame of settings; the server's own settings are its first answer.
 _SETTINGS, _TO_KIND = 4, 3
 GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, _SETTINGS, 0, 0, 0, 0, 0))
@@ -109,6 +112,25 @@ def check_address(address: str) -> None:
     fault = greet(address)
     if fault:
         raise no_cluster(address, fault)
+
+
+@contextlib.contextmanager
+def alone(constants: Any) -> Iterator[None]:
+    """Have a cluster that is started now listen to this machine alone, unless somebody said otherwise.
+
+    ``constants`` is where Ray keeps what it read of its settings when it was imported; its processes read them anew.
+    Clusters that are started or joined later are not meant, and a process may go on to one of many machines.
+    """
+    if OF_MACHINES in os.environ:
+        yield
+        return
+    before, constants.ENABLE_RAY_CLUSTER = constants.ENABLE_RAY_CLUSTER, False
+    os.environ[OF_MACHINES] = "0"
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = before
+        del os.environ[OF_MACHINES]
 
 
 @contextlib.contextmanager

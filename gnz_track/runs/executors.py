@@ -8,12 +8,11 @@ bit by bit as :func:`run_one` gives it, errors of models as results, a worker's 
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
 from gnz_track.errors import BadValue, UnknownName
-from gnz_track.runs.cluster_head import LOCAL, check_address, hide_password
+from gnz_track.runs.cluster_head import check_address, hide_password
 from gnz_track.runs.demands import Footprints, check_share, check_share_is_taken
 from gnz_track.runs.events import Done, Event, Tell
 from gnz_track.runs.nursery import Nursery
@@ -140,10 +139,6 @@ def _check_cluster(crew: Crew) -> None:
     if find_spec("ray") is None:
         allowed = "auto, inline or processes; ray once it is installed"
         raise BadValue("executor", RAY, allowed, command="pip install 'gnz-track[ray]'")
-    if crew.address == LOCAL:
-        # Ray's own word for a cluster of one machine, on any system: its ports are then those of loopback alone. It is
-        # read when Ray is imported.
-        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     check_address(crew.address)
 
 

@@ -19,10 +19,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import ray
+from ray._private import ray_constants
 from ray.exceptions import RayError, RayTaskError
 
 from gnz_track.errors import BadValue, GnzError
-from gnz_track.runs.cluster_head import LOCAL, check_address, few_words, posts_of, refusal_of
+from gnz_track.runs.cluster_head import LOCAL, alone, check_address, few_words, posts_of, refusal_of
 from gnz_track.runs.demands import Footprints
 from gnz_track.runs.events import Done, Event, Started
 from gnz_track.runs.late_interrupts import put_off_interrupts
@@ -292,7 +293,7 @@ def _connect(terms: _Terms) -> None:
     started = {"num_cpus": terms.jobs if terms.jobs > 1 else None, "include_dashboard": False}
     try:
         # Interrupted halfway, Ray would end the process by a fault of memory.
-        with put_off_interrupts(), contextlib.nullcontext() if address == LOCAL else few_words():
+        with put_off_interrupts(), alone(ray_constants) if address == LOCAL else few_words():
             ray.init(address=address, logging_level=logging.ERROR, **(started if address == LOCAL else {}))
     except (ConnectionError, RuntimeError, ValueError, RayError) as error:
         raise refusal_of(address, error) from None

@@ -185,6 +185,8 @@ def test_start_of_a_cluster_is_not_left_halfway(seconds: float) -> None:
 LISTEN = """
 import os, sys
 import psutil
+if "ray" in sys.argv:
+    import ray
 from gnz_track.runs.executors import choose_executor
 execute = choose_executor(executor="ray", address="local", jobs=1)
 import ray
@@ -194,12 +196,16 @@ with _cluster(_Terms("local", 1, None, Footprints()), {"cpu"}):
     mine = {os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))}
     found = {one.laddr.ip for one in psutil.net_connections("tcp") if one.status == "LISTEN" and one.pid in mine}
     print(sorted(found))
+from ray._private import ray_constants
+assert ray_constants.ENABLE_RAY_CLUSTER, "the next cluster is one of this machine too"
+assert "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER" not in os.environ, "and so is that of every child"
 """
 
 
-def test_cluster_of_one_machine_listens_to_nobody_else() -> None:
+@pytest.mark.parametrize("imported", ["ray", "nothing"])
+def test_cluster_of_one_machine_listens_to_nobody_else_and_the_next_one_may(imported: str) -> None:
     pytest.importorskip("psutil")
-    done = subprocess.run([sys.executable, "-c", LISTEN], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", LISTEN, imported], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     heard = set(ast.literal_eval(done.stdout.splitlines()[-1]))
     assert heard
