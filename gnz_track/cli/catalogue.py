@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +13,7 @@ from gnz_track.cli.saying import say
 
 if TYPE_CHECKING:
     from gnz_track.models.budgets import Width
+    from gnz_track.types import ModelRow, Task
 
 __all__ = ["add_to", "models", "protocols", "tasks"]
 
@@ -25,46 +27,36 @@ _EXAMPLE = "gnz models --budget 100000 --task graph_families"
 
 def add_to(app: typer.Typer) -> None:
     """Add these commands."""
-    app.command(epilog="[bold]Example[/bold]  gnz tasks --suite quick")(tasks)
-    app.command(epilog=f"[bold]Examples[/bold]  gnz models --task-type graph_cls\n\n  {_EXAMPLE}")(models)
+    app.command(epilog="[bold]Examples[/bold]  gnz tasks --suite quick\n\n  gnz tasks cora")(tasks)
+    of_models = f"gnz models --task-type graph_cls\n\n  gnz models GAT\n\n  {_EXAMPLE}"
+    app.command(epilog=f"[bold]Examples[/bold]  {of_models}")(models)
     app.command(epilog="[bold]Examples[/bold]  gnz protocols\n\n  gnz protocols dwivedi-100k")(protocols)
 
 
 def tasks(
+    name: Annotated[str, typer.Argument(help="Show all of one task.", show_default=False)] = "",
     *,
     suite: Annotated[str, typer.Option(help="Only the tasks of a suite.")] = "",
     category: Annotated[str, typer.Option(help="Only one research area.")] = "",
     task_type: Annotated[str, typer.Option(help="Only one kind of problem.")] = "",
 ) -> None:
-    """List the tasks: kind of problem, epochs, what is to be fetched, how long a cell takes, licence and size."""
-    from gnz_track.cli.data_list import show_download
+    """List the tasks: kind of problem, epochs, what is to be fetched, time, licence, size; or show one."""
     from gnz_track.cli.tables import print_rows
-    from gnz_track.datasets.catalogue import DATASETS, SUITES, TASKS, iter_tasks
+    from gnz_track.cli.task_card import print_task
+    from gnz_track.datasets.catalogue import SUITES, TASKS, iter_tasks
     from gnz_track.datasets.rows.times import SECONDS
+    from gnz_track.errors import BadValue
 
+    if name:
+        if suite or category or task_type:
+            raise BadValue("a task and what tasks are chosen by", name, "one of both", command=f"gnz tasks {name}")
+        print_task(name)
+        return
     chosen = iter_tasks(category=category or None, task_type=task_type or None)
     if suite:
         members = SUITES.get(suite).tasks
         chosen = [task for task in chosen if task.name in members]
-    rows = []
-    for task in chosen:
-        row = DATASETS.get(task.dataset) if task.dataset in DATASETS else None
-        sizes = " ".join(f"{name.removeprefix('n_')}={size}" for name, size in row.expected.items()) if row else ""
-        suites = ",".join(name for name in SUITES if task.name in SUITES.get(name).tasks)
-        seconds = f"{SECONDS[task.name]:.1f}" if task.name in SECONDS else "-"
-        rows.append(
-            (
-                task.name,
-                task.category,
-                task.task_type,
-                task.epochs,
-                seconds,
-                suites,
-                show_download(row) if row else "-",
-                row.licence if row else "",
-                sizes,
-            )
-        )
+    rows = [_summary(task) for task in chosen]
     columns = ("task", "category", "task type", ">epochs", ">s/cell", "suites", ">download", "licence", "size")
     print_rows(f"{len(rows)} of {len(TASKS)} tasks", columns, rows)
     known = [SECONDS[task.name] for task in chosen if task.name in SECONDS]
@@ -75,7 +67,28 @@ def tasks(
         )
 
 
+def _summary(task: Task) -> tuple[object, ...]:
+    """Return the row of a task in the table of all."""
+    from gnz_track.cli.data_list import show_download
+    from gnz_track.datasets.catalogue import DATASETS, SUITES
+    from gnz_track.datasets.rows.times import SECONDS
+
+    row = DATASETS.get(task.dataset) if task.dataset in DATASETS else None
+    return (
+        task.name,
+        task.category,
+        task.task_type,
+        task.epochs,
+        f"{SECONDS[task.name]:.1f}" if task.name in SECONDS else "-",
+        ",".join(name for name in SUITES if task.name in SUITES.get(name).tasks),
+        show_download(row) if row else "-",
+        row.licence if row else "",
+        " ".join(f"{name.removeprefix('n_')}={size}" for name, size in row.expected.items()) if row else "",
+    )
+
+
 def models(
+    name: Annotated[str, typer.Argument(help="Show all of one model.", show_default=False)] = "",
     *,
     task_type: Annotated[str, typer.Option(help="Only models that serve it.")] = "",
     budget: Annotated[
@@ -86,15 +99,20 @@ def models(
     home: Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")] = None,
     mirror: Annotated[Path | None, typer.Option(help="Folder of raw files; default GNZ_MIRROR.")] = None,
 ) -> None:
-    """List the models and the kinds of problem that they serve, or what width a budget of parameters gives to each."""
+    """List the models and the kinds of problem that they serve; show one, or the widths that a budget gives to all."""
+    from gnz_track.cli.model_card import print_model
     from gnz_track.cli.tables import print_rows
     from gnz_track.models.catalogue import MODELS
     from gnz_track.types import TaskType
 
     if budget is not None or protocol or task:
-        _print_widths(budget, task, protocol, home=home, mirror=mirror)
+        chosen = [MODELS.get(name)] if name else MODELS.rows()
+        _print_widths(chosen, budget, task, protocol, home=home, mirror=mirror)
         return
     wanted = TaskType(task_type) if task_type else None
+    if name:
+        print_model(name, task_type=wanted)
+        return
     rows = [row for row in MODELS.rows() if wanted is None or wanted in row.task_types]
     print_rows(
         f"{len(rows)} of {len(MODELS)} models",
@@ -103,8 +121,16 @@ def models(
     )
 
 
-def _print_widths(budget: int | None, name: str, protocol: str, *, home: Path | None, mirror: Path | None) -> None:
-    """Print the width of every model that serves a task, its parameters there, and how far they are from the budget."""
+def _print_widths(
+    models: Sequence[ModelRow],
+    budget: int | None,
+    name: str,
+    protocol: str,
+    *,
+    home: Path | None,
+    mirror: Path | None,
+) -> None:
+    """Print the width of each model that serves a task, its parameters there, and how far they are from the budget."""
     from dataclasses import replace
 
     from gnz_track.cli.home import choose_home
@@ -112,7 +138,6 @@ def _print_widths(budget: int | None, name: str, protocol: str, *, home: Path | 
     from gnz_track.datasets.catalogue import TASKS
     from gnz_track.datasets.preparation import prepare
     from gnz_track.errors import BadValue
-    from gnz_track.models.catalogue import MODELS
     from gnz_track.runs.widths import list_widths
     from gnz_track.training.protocols import PROTOCOLS
 
@@ -125,7 +150,7 @@ def _print_widths(budget: int | None, name: str, protocol: str, *, home: Path | 
         raise BadValue("--protocol", protocol, "one with a budget, or a --budget beside it", command=_EXAMPLE)
     how = replace(how, budget=budget or how.budget)
     dataset = prepare(task, seed=0, home=choose_home(home), mirror=mirror)
-    listed = list_widths(MODELS.rows(), task, dataset, how)
+    listed = list_widths(models, task, dataset, how)
     rows = [(item.model, *_show_width(item.width)) for item in listed if item.width is not None]
     title = f"widths on {task.name} for {how.budget:,} parameters"
     print_rows(title, ("model", ">hidden_channels", ">parameters", ">error"), rows)

@@ -89,7 +89,7 @@ def test_list_of_commands_is_complete(gnz: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [("foo",), ("[/x]",), ("run", "--sede", "3"), ("run", "--epochs", "x"), ("data", "get"), ("tasks", "extra")],
+    [("foo",), ("[/x]",), ("run", "--sede", "3"), ("run", "--epochs", "x"), ("data", "get"), ("doctor", "extra")],
 )
 def test_wrong_usage_is_told_and_is_code_2(words: tuple[str, ...], gnz: Callable[..., Any]) -> None:
     answer = gnz(*words)
