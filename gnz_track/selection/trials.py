@@ -37,14 +37,20 @@ class Outcome:
     seconds: float
 
     def mean(self, metric: str) -> float:
-        """Return the mean over graphs."""
-        return float(np.nanmean(self.scores[metric]))
+        """Return the mean over graphs, nan where none has a score."""
+        found = self._of(metric)
+        return float(np.nanmean(found)) if np.isfinite(found).any() else float("nan")
 
     def standard_error(self, metric: str) -> float:
         """Return the standard error of that mean."""
-        found = self.scores[metric]
+        found = self._of(metric)
         n = int(np.isfinite(found).sum())
         return float(np.nanstd(found, ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
+
+    def _of(self, metric: str) -> Real:
+        if metric not in self.scores:
+            raise BadValue("metric of a ranking", metric, ", ".join(self.scores))
+        return self.scores[metric]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -158,5 +158,23 @@ def test_karate_in_gml_is_the_one_that_networkx_ships(mirror: Path) -> None:
 @pytest.mark.parametrize("text", ["graph [ node [ id 1 ] edge [", "graph [ [ id 1 ] ]", "graph [ node [ id ] ]"])
 def test_broken_gml_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.gml").write_text(text)
-    with pytest.raises((ValueError, KeyError)):
+    with pytest.raises(ValueError, match=r"expected|has no"):
+        read_gml(tmp_path, file="a.gml")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("graph [ node [ id 0 ] edge [ source 0 target 7 ] ]", "edge 1 ends at the node 7, which is not among the 1"),
+        ("graph [ node [ id 0 ] node [ id 0 ] ]", "2 nodes have the id 0"),
+        ("graph [ node [ label 3 ] ]", "node 1 has no id"),
+        ("graph [ node [ id [ a 1 ] ] ]", "node 1 has no id"),
+        ("graph [ node 4 ]", "node 1 has no id"),
+        ("graph [ node [ id 0 ] edge [ source 0 ] ]", "edge 1 has no target"),
+        ("graph 3", r"expected graph \[ ... \], found graph 3"),
+    ],
+)
+def test_what_is_missing_in_gml_is_named(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "a.gml").write_text(text)
+    with pytest.raises(ValueError, match=said):
         read_gml(tmp_path, file="a.gml")

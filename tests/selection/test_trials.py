@@ -69,6 +69,9 @@ def test_comparison_is_paired_over_graphs_and_adjusted() -> None:
         assert one.p <= one.p_adjusted < 0.01
     with pytest.raises(BadValue, match="metric of a ranking"):
         compare_selectors(outcomes, "argosmart", metric="accuracy")
+    for ask in (outcomes[0].mean, outcomes[0].standard_error):
+        with pytest.raises(BadValue, match="metric of a ranking is 'acc'; allowed: auc"):
+            ask("acc")
     with pytest.raises(BadValue, match="the selector to compare with"):
         compare_selectors(outcomes, "isac")
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,40 @@ def read_gml(folder: Path, *, file: str, is_directed: bool | None = None) -> Dat
     """
     text = re.sub(r"^\s*#.*$", "", (folder / file).read_text(encoding="utf-8"), flags=re.MULTILINE)
     graph = _section(_TOKEN.finditer(text)).get("graph", [{}])[0]
-    numbers = {node["id"][0]: place for place, node in enumerate(graph.get("node", []))}
-    ends = [[numbers[edge[end][0]] for end in ("source", "target")] for edge in graph.get("edge", [])]
+    if isinstance(graph, str):
+        message = f"expected graph [ ... ], found graph {graph}"
+        raise ValueError(message)  # noqa: TRY004
+    nodes, links = graph.get("node", []), graph.get("edge", [])
+    names = [_value(node, "id", f"node {place}") for place, node in enumerate(nodes, start=1)]
+    numbers = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    if len(numbers) < len(names):
+        twice = next(name for name, times in Counter(names).items() if times > 1)
+        message = f"{Counter(names)[twice]} nodes have the id {twice}"
+        raise ValueError(message)
+    ends = [
+        [_number(numbers, _value(link, end, f"edge {place}"), f"edge {place}") for end in ("source", "target")]
+        for place, link in enumerate(links, start=1)
+    ]
     edges = torch.from_numpy(np.array(ends, dtype=np.int64).reshape(-1, 2).T.copy())
     if is_directed is None:
         is_directed = graph.get("directed", ["0"])[0] == "1"
     n_nodes = len(numbers)
     return Data(edge_index=distinct(edges, n_nodes) if is_directed else both_ways(edges, n_nodes), num_nodes=n_nodes)
+
+
+def _value(section: Any, key: str, what: str) -> str:
+    """Return what a node or an edge has under a key, which it must have."""
+    if isinstance(section, dict) and section.get(key) and isinstance(section[key][0], str):
+        return str(section[key][0])
+    message = f"{what} has no {key}"
+    raise ValueError(message)
+
+
+def _number(numbers: Mapping[str, int], name: str, what: str) -> int:
+    if name in numbers:
+        return numbers[name]
+    message = f"{what} ends at the node {name}, which is not among the {len(numbers)} of the file"
+    raise ValueError(message)
 
 
 def _section(tokens: Iterator[re.Match[str]]) -> dict[str, list[Any]]:
