@@ -1,6 +1,7 @@
 """From a first sweep to recommendations: what they are worth on tasks that were left out, and how long they take.
 
-    OMP_NUM_THREADS=1 GNZ_MIRROR=FOLDER nice -n 10 python benchmarks/own_store.py [--epochs 20] [--seeds 0-1]
+    gnz data get --suite ten --home FOLDER/data
+    OMP_NUM_THREADS=1 nice -n 10 python benchmarks/own_store.py --folder FOLDER [--epochs 20] [--seeds 0-1]
 
 The tasks of the suites quick and ten are trained with twelve settings at most, in an own store below ``--folder``; a
 second call goes on where the first one stopped. Then every task is left out once: regret is what the setting named
