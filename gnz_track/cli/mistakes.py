@@ -68,9 +68,10 @@ def _sentence_of(error: Exception) -> str | None:
 
 def _usage(error: typer.TyperException) -> str:
     """Return what is wrong with the words of a call; nothing where there were none."""
-    said = " ".join(error.format_message().split()).removesuffix(".")
+    said = " ".join(error.format_message().split()).removesuffix(".").removesuffix("?")
     context = getattr(error, "ctx", None)
-    return f"{said}. Try: {context.command_path} --help" if said and context is not None else said
+    end = "?" if "Did you mean" in said else "."
+    return f"{said}{end} Try: {context.command_path} --help" if said and context is not None else said
 
 
 def _of_system(error: OSError, remedy: str) -> str:

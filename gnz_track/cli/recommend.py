@@ -58,8 +58,9 @@ def recommend(  # noqa: PLR0913  (one parameter per flag)
     graph: Annotated[str, typer.Argument(help=GRAPH_HELP)],
     *,
     task_type: Annotated[str, typer.Option(help="Kind of problem; a task by name has one.")] = "",
-    top: Annotated[int, typer.Option(help="How many settings to show, or to train.")] = 5,
+    top: Annotated[int, typer.Option(help="How many settings to show, or to train; JSON has all.")] = 5,
     unseen: Annotated[bool, typer.Option("--unseen", help="Leave out what was run on this very task.")] = False,
+    protocol: Annotated[str, typer.Option(help="Whose scores count; default the one with most.")] = "",
     run: Annotated[bool, typer.Option("--run", help="Train the settings shown, to confirm them.")] = False,
     seeds: Annotated[str, typer.Option(help="Seeds to train; default as many as are needed.")] = "",
     epochs: Annotated[int | None, typer.Option(help="Epochs to train, in place of the task's.")] = None,
@@ -70,14 +71,8 @@ def recommend(  # noqa: PLR0913  (one parameter per flag)
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Rank models for a graph by what past runs say of similar ones; nothing is trained unless asked."""
-    if top < 1:
-        raise BadValue("--top", top, "a whole number from 1 upwards")
     wishes = _Wishes(top=top, seeds=seeds, epochs=epochs, jobs=jobs, store=store, is_json=as_json)
-    if not run:
-        _refuse_without_run(wishes)
-    elif seeds:
-        # Before anything is looked up.
-        parse_seeds(seeds)
+    _check(wishes, is_run=run)
     # A slip in a name is told before torch is imported, which takes seconds.
     from gnz_track.selection.graph_names import check_graph_name
 
@@ -89,10 +84,13 @@ def recommend(  # noqa: PLR0913  (one parameter per flag)
 
     folder = choose_home(home)
     opened = open_graph(graph, home=folder, mirror=mirror)
-    found = recommend_for(opened, task_type or None, store=store, home=folder, mirror=mirror, is_unseen=unseen)
+    found = recommend_for(opened, task_type or None, store=store, home=folder, is_unseen=unseen, protocol=protocol)
+    if run:
+        _refuse_impossible(found, opened)
     if not as_json:
         _print(found, top)
-        _print_cost(found, wishes, is_next=run)
+        if not _reason_against(found, opened):
+            _print_cost(found, wishes, is_next=run)
     for note in found.notes:
         say(f"note: {note}", err=True)
     if run:
@@ -107,6 +105,17 @@ def _hand_over(plain: dict[str, Any]) -> None:
     import json
 
     hand_over(json.dumps(plain, indent=1, ensure_ascii=False))
+
+
+def _check(wishes: _Wishes, *, is_run: bool) -> None:
+    """Refuse numbers that nobody can mean, before anything is looked up."""
+    for flag, number in (("--top", wishes.top), ("--jobs", wishes.jobs), ("--epochs", wishes.epochs)):
+        if number is not None and number < 1:
+            raise BadValue(flag, number, "a whole number from 1 upwards")
+    if not is_run:
+        _refuse_without_run(wishes)
+    elif wishes.seeds:
+        parse_seeds(wishes.seeds)
 
 
 def _refuse_without_run(wishes: _Wishes) -> None:
@@ -181,7 +190,6 @@ def _confirm(found: Recommendation, opened: OpenedGraph, wishes: _Wishes, place:
     from gnz_track.selection.confirmation import model_of, plan_confirmation, task_of
     from gnz_track.store.address import parse_address
 
-    _refuse_impossible(found, opened)
     address, seeds = parse_address(wishes.store), _seeds(found, wishes)
     shown = found.ranking[: wishes.top]
     task = task_of(opened, found.task_type, name=found.graph)
@@ -216,10 +224,14 @@ def _confirm(found: Recommendation, opened: OpenedGraph, wishes: _Wishes, place:
         raise typer.Exit(FAILED)
 
 
-def _refuse_impossible(found: Recommendation, opened: OpenedGraph) -> None:
+def _reason_against(found: Recommendation, opened: OpenedGraph) -> str:
     from gnz_track.selection.graph_sources import reason_against
 
-    reason = reason_against(opened, found.task_type)
+    return reason_against(opened, found.task_type)
+
+
+def _refuse_impossible(found: Recommendation, opened: OpenedGraph) -> None:
+    reason = _reason_against(found, opened)
     if reason:
         raise BadValue("the graph to confirm on", found.graph, f"one that can be posed as {found.task_type}; {reason}")
 

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from gnz_track.datasets.catalogue import SUITES, TASKS
 from gnz_track.errors import BadValue
 from gnz_track.kinds import TaskType
+from gnz_track.records import FrozenMapping
 from gnz_track.selection.features.feature_sets import FEATURE_SETS
 from gnz_track.selection.matrix import PerformanceMatrix, comparable_rows, matrix_from_table
 from gnz_track.selection.past_graphs import features_of_tasks
-from gnz_track.store.address import Address
+from gnz_track.store.address import Address, parse_address
 from gnz_track.store.reading import read_table
 from gnz_track.store.results import empty_table
 from gnz_track.store.sweeps import has_tables
@@ -67,20 +68,34 @@ def read_past(address: Address, task_type: TaskType) -> pd.DataFrame:
 
 
 def gather_evidence(
-    address: Address, task_type: TaskType, *, features: str, home: Path, without: Omission | None = None
+    address: Address,
+    task_type: TaskType,
+    *,
+    features: str,
+    home: Path,
+    without: Omission | None = None,
+    protocol: str = "",
+    known_as: Mapping[str, str] = FrozenMapping({}),
 ) -> Evidence:
-    """Return what a store knows of a kind of problem, but for one task; too little is refused with what is needed."""
-    kind = (without or Omission()).take_from(read_past(address, task_type))
+    """Return what a store knows of a kind of problem, but for one task; too little is refused with what is needed.
+
+    Scores of one protocol count, the one under which most is known where none is given. The same data are one graph,
+    whatever tasks they are; ``known_as`` says by digest how one is to be called.
+    """
+    past = (without or Omission()).take_from(read_past(address, task_type))
     left_out = without.task or "this graph" if without else ""
-    if kind.empty:
+    if past.empty:
         raise _too_little(task_type, address, 0, left_out=left_out)
-    rows = comparable_rows(kind, task_type)
+    protocol = protocol or _usual_protocol(past)
+    rows = comparable_rows(past, task_type, protocol=protocol)
+    rows = comparable_rows(_one_name_each(rows, known_as), task_type, protocol=protocol)
+    kind = past[past["protocol"] == protocol]
     matrix = matrix_from_table(rows, task_type)
     described = features_of_tasks(rows, matrix.graphs, name=features, home=home)
     missing = [name for name in matrix.graphs if name not in described]
     kept = matrix.take([name for name in matrix.graphs if name in described]) if described else matrix
     n_useful = int((np.isfinite(kept.scores).sum(axis=1) >= FEWEST_SETTINGS).sum()) if described else 0
-    others = _left_out(kind, rows)
+    others = "; ".join(words for words in (_left_out(kind, rows), _of_other_protocols(past, protocol)) if words)
     if n_useful < FEWEST_GRAPHS:
         raise _too_little(task_type, address, n_useful, left_out=left_out, missing=missing, others=others)
     of_graphs = np.stack([described[name] for name in kept.graphs])
@@ -97,6 +112,31 @@ def gather_evidence(
     )
 
 
+def _usual_protocol(past: pd.DataFrame) -> str:
+    """Return the protocol under which most settings are known on most tasks."""
+    cells = past.drop_duplicates(["task", "model", "hyperparameters", "protocol"])
+    return str(cells.groupby("protocol").size().sort_values(kind="stable").index[-1])
+
+
+def _of_other_protocols(past: pd.DataFrame, protocol: str) -> str:
+    """Say what is left out because it was split and trained otherwise; nothing where all is under one protocol."""
+    others = past[past["protocol"] != protocol]
+    if others.empty:
+        return ""
+    names = sorted(set(others["protocol"]))
+    return (
+        f"scores are those under {protocol}; {len(others)} cells under {', '.join(names)} are left out, which split or "
+        f"train otherwise: --protocol {names[0].partition('@')[0]} asks for them instead"
+    )
+
+
+def _one_name_each(rows: pd.DataFrame, known_as: Mapping[str, str]) -> pd.DataFrame:
+    """Return rows in which the same data have one name: as they are to be called, of the catalogue, or the first."""
+    order = rows.assign(is_own=~rows["task"].isin(TASKS.names())).sort_values(["is_own", "start_time"], kind="stable")
+    names = order.drop_duplicates("dataset_digest").set_index("dataset_digest")["task"].to_dict()
+    return rows.assign(task=rows["dataset_digest"].map({**names, **known_as}))
+
+
 def _too_little(
     task_type: TaskType,
     address: Address,
@@ -106,13 +146,26 @@ def _too_little(
     missing: Sequence[str] = (),
     others: str = "",
 ) -> BadValue:
-    lost = f" (of {', '.join(missing)} the data are not here: gnz data get)" if missing else ""
+    lost = f" ({_say_missing(missing)})" if missing else ""
     aside = "".join(f"; {words}" for words in (f"{left_out} was left out" if left_out else "", others) if words)
     allowed = (
         f"at least {FEWEST_GRAPHS} past tasks of one metric, with {FEWEST_SETTINGS} settings or more each{lost}; "
         f"nothing can be learnt from fewer{aside}"
     )
-    return BadValue(f"number of {task_type} tasks to learn from in {address}", n, allowed, command=_sweep(task_type))
+    # Whoever named a store means that one.
+    flag = "" if address == parse_address("") else f" --store {address}"
+    command = f"{_sweep(task_type)}{flag}"
+    return BadValue(f"number of {task_type} tasks to learn from in {address}", n, allowed, command=command)
+
+
+def _say_missing(tasks: Sequence[str]) -> str:
+    """Say of which tasks the data are not on this machine, and what can be done about it."""
+    known = sorted({TASKS.get(name).dataset for name in tasks if name in TASKS})
+    own = [name for name in tasks if name not in TASKS]
+    parts = [f"the data of {', '.join(tasks)} are not on this machine"]
+    parts += [f"fetch with: gnz data get {' '.join(known)}"] * bool(known)
+    parts += [f"{', '.join(own)} came from you: recommend for that graph with --run, and it is here again"] * bool(own)
+    return "; ".join(parts)
 
 
 def _sweep(task_type: TaskType) -> str:
@@ -123,7 +176,7 @@ def _sweep(task_type: TaskType) -> str:
     suite = min(enough, key=lambda name: len(SUITES.get(name).tasks), default="")
     if suite:
         return f"gnz run --task-type {task_type} --suite {suite} --seeds 0-2"
-    return f"gnz run --task A,B,C,D --seeds 0-2, with names of: gnz tasks --task-type {task_type}"
+    return f"gnz run --task A,B,C,D --seeds 0-2 (names: gnz tasks --task-type {task_type})"
 
 
 def _tiny_tests(rows: pd.DataFrame) -> str:
@@ -160,7 +213,7 @@ def _notes(kind: pd.DataFrame, matrix: PerformanceMatrix, missing: list[str]) ->
         n = kind[kind["metric"].isin(others)]["task"].nunique()
         notes.append(f"{n} tasks scored by {', '.join(others)} say nothing here: scores are in {matrix.metric}")
     if missing:
-        notes.append(f"the data of {', '.join(missing)} are not on this machine; fetch with: gnz data get")
+        notes.append(_say_missing(missing))
     share = matrix.n_known / matrix.scores.size
     if share < 1:
         notes.append(f"{1 - share:.0%} of the cells of past graphs were never run and are filled in")

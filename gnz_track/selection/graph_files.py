@@ -62,17 +62,32 @@ def read_graph_file(path: Path) -> Data:
 
 
 def without_words(graph: nx.Graph) -> Data:
-    """Return a networkx graph, each edge once, without attributes that are not a number on all nodes, or all edges."""
+    """Return a networkx graph, each edge once, without attributes that are not a number on all nodes, or all edges.
+
+    However it was put together, it comes out the same: edges in order, and nodes too where they are whole numbers.
+    """
     if not graph:
         raise BadValue("number of nodes of the graph", 0, "at least 1")
-    bare = nx.DiGraph(graph) if graph.is_directed() else nx.Graph(graph)
+    bare = nx.DiGraph() if graph.is_directed() else nx.Graph()
+    are_numbers = all(isinstance(node, int) for node in graph)
+    bare.add_nodes_from(sorted(graph) if are_numbers else graph)
+    bare.update(nx.DiGraph(graph) if graph.is_directed() else nx.Graph(graph))
     for described in ([of for _, of in bare.nodes(data=True)], [of for *_, of in bare.edges(data=True)]):
         for name in {name for of in described for name in of}:
             # A number that some of them lack says nothing either: nobody knows what it would be there.
             if name in _TAKEN or not all(name in of and _is_number(of[name]) for of in described):
                 for of in described:
                     of.pop(name, None)
-    return from_networkx(bare)
+    return _in_order(from_networkx(bare))
+
+
+def _in_order(graph: Data) -> Data:
+    """Return a graph with its edges, and what they have, in the order of their ends."""
+    order = torch.from_numpy(np.lexsort(graph.edge_index.numpy()[::-1]))
+    graph.edge_index = graph.edge_index[:, order]
+    if graph.edge_attr is not None:
+        graph.edge_attr = graph.edge_attr[order]
+    return graph
 
 
 def _is_number(value: object) -> bool:
@@ -82,7 +97,7 @@ def _is_number(value: object) -> bool:
 
 
 def _read_list(path: Path) -> Data:
-    """Read two whole numbers a line, apart by spaces or commas; ids may have gaps, further columns are left out."""
+    """Read two numbers a line, apart by spaces or one other mark; gaps in ids close, more columns are left out."""
     separator = _separator(path)
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as lines:
@@ -117,7 +132,8 @@ def _is_edge(line: str, separator: str | None) -> bool:
 def _odd_line(path: Path, separator: str | None) -> BadValue:
     """Say which line of a list is no edge, and what to do."""
     allowed = (
-        "two whole numbers, apart by spaces or commas. Put # before a line of names; where ids are words, "
+        "two whole numbers below 2^63, apart by spaces, commas or semicolons, the same in every line. "
+        "Put # before a line of names; where ids are words, "
         "save a .csv whose first line is source,target"
     )
     for number, line in _lines_of(path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from pathlib import Path
 
 from gnz_track.datasets.catalogue import DATASETS, TASKS
@@ -29,7 +30,9 @@ def check_graph_name(name: str) -> None:
         raise BadValue("the graph", name, f"{allowed}, or a name of 'gnz tasks'; this is a folder")
     if "/" in name or path.suffix:
         raise BadValue("the graph", name, f"{allowed}, or a name of 'gnz tasks'")
-    raise UnknownName("graph", name, {*TASKS.names(), *DATASETS.names()}, command="gnz tasks")
+    beside = [file.name for file in Path().glob(f"{glob.escape(name)}.*") if name and form_of(file) in FORMS]
+    # A file without its ending is nearer than any name.
+    raise UnknownName("graph", name, beside or {*TASKS.names(), *DATASETS.names()}, command="gnz tasks")
 
 
 def find_graph_file(name: str) -> Path | None:
@@ -44,7 +47,8 @@ def find_graph_file(name: str) -> Path | None:
         # A file without an ending that happens to be called as a task is.
         return None
     if form_of(path) not in FORMS:
-        raise BadValue("the graph", name, f"a file that ends in {', '.join(FORMS)}, or one of them and {PACKED}")
+        allowed = f"a file that ends in {', '.join(FORMS)}, or one of them and {PACKED}"
+        raise BadValue("the graph", name, f"{allowed}; from Python, also a Data of PyG: gnz_track.recommend(data)")
     return path
 
 

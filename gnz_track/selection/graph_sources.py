@@ -108,14 +108,15 @@ def describe_frozen(name: str, dataset: FrozenDataset, task: Task | None) -> Ope
 
 
 def _open_graphs(name: str, graphs: list[Data]) -> OpenedGraph:
-    collated = collate([_bare(graph) for graph in graphs])
+    bare = [_bare(graph) for graph in graphs]
+    collated = collate(bare)
     tensors = dict(collated.tensors)
     starts = tensors["ptr/node"]
     edges = tensors["edge_index"] + starts[:-1].repeat_interleave(tensors["ptr/edge"].diff())
     y = tensors.get("y")
     are_classes = y is None or not y.is_floating_point()
     contents = _contents(tensors, is_directed=bool(describe(tensors)["is_directed"]), are_classes=are_classes)
-    return OpenedGraph(name, Parts(make_network(edges.numpy(), int(starts[-1])), contents), None, graphs)
+    return OpenedGraph(name, Parts(make_network(edges.numpy(), int(starts[-1])), contents), None, bare)
 
 
 def _bare(graph: Data) -> Data:

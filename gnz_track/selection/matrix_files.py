@@ -38,7 +38,7 @@ def write_matrix(matrix: PerformanceMatrix, path: str | Path) -> None:
     try:
         write(matrix, path)
     except OSError as error:
-        reason = f"a path in a folder that exists and can be written ({error.strerror})"
+        reason = f"a path in a folder that exists and can be written ({error.strerror or error})"
         raise BadValue("the file of the matrix", str(path), reason) from error
 
 

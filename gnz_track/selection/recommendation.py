@@ -23,6 +23,7 @@ from gnz_track.selection.selectors.catalogue import fit_selector
 from gnz_track.selection.selectors.forest_neighbours import weigh_past_graphs
 from gnz_track.stats.power import seeds_needed
 from gnz_track.store.address import Address, parse_address
+from gnz_track.training.protocols import PROTOCOLS
 
 __all__ = ["RankedSetting", "Recommendation", "rank_settings", "recommend"]
 
@@ -105,13 +106,14 @@ def recommend(
     home: str | Path | None = None,
     mirror: str | Path | None = None,
     is_unseen: bool = False,
-    seed: int = 0,
+    protocol: str = "",
 ) -> Recommendation:
     """Rank all settings that a store knows for a kind of problem by what to expect of them on a graph.
 
     ``graph`` is a path, a name of the catalogue, a PyG ``Data``, a list of them, or a networkx graph; a task by name
     brings its kind of problem. ``is_unseen`` leaves out what was run on this very task, and on the same data under
-    another name. Nothing is trained.
+    another name. ``protocol`` says whose scores count, where not those of the one under which most is known. Nothing is
+    trained.
     """
     folder = Path(home).expanduser().absolute() if home else data_home()
     opened = open_graph(graph, home=folder, mirror=mirror)
@@ -119,9 +121,17 @@ def recommend(
     address = store if isinstance(store, Address) else parse_address(store)
     digest = digest_of_graphs(opened.graphs)
     without = Omission(task=opened.task.name if opened.task else "", digest=digest) if is_unseen else None
-    evidence = gather_evidence(address, wanted, features=FEATURES, home=folder, without=without)
     name = opened.name if opened.task else name_apart(opened.name, digest, read_past(address, wanted))
-    found = rank_settings(replace(opened, name=name), evidence, seed=seed)
+    evidence = gather_evidence(
+        address,
+        wanted,
+        features=FEATURES,
+        home=folder,
+        without=without,
+        protocol=PROTOCOLS.get(protocol.partition("@")[0]).label if protocol else "",
+        known_as={digest: name},
+    )
+    found = rank_settings(replace(opened, name=name), evidence)
     return replace(found, notes=(*found.notes, *_notes_on_graph(opened, name, found)))
 
 

@@ -80,7 +80,7 @@ MISTAKES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "flag": (("run", "--sede", "3"), ("--sede", "--seeds", "Try: gnz run --help")),
     "command": (("rum",), ("'rum'", "Try: gnz --help")),
     "argument missing": (("features",), ("Missing argument", "Try: gnz features --help")),
-    "argument too many": (("tasks", "more"), ("(more)", "Try: gnz tasks --help")),
+    "argument too many": (("doctor", "more"), ("(more)", "Try: gnz doctor --help")),
     "name, long": (("run", "--task", "x" * 3000), (f"'{'x' * 160} ... {'x' * 40}'", "gnz tasks")),
     "seeds, too many": (("run", "--seeds", "0-1000000"), ("'0-1000000' is 1000001", "at most 100000", "--seeds 0-4")),
     "graph": (("recommend", "les_miserablez"), ("'les_miserables'", "gnz tasks")),

@@ -17,6 +17,7 @@ from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.selection.features.feature_sets import FEATURE_SETS, features_of_network
 from gnz_track.selection.graph_sources import OpenedGraph, open_graph
+from gnz_track.selection.past_graphs import digest_of_graphs
 
 KARATE = np.array(nx.karate_club_graph().edges).T
 
@@ -129,7 +130,9 @@ def test_notes_beside_a_graph_and_odd_numbers_in_it_are_no_reason_to_refuse_it()
     x = torch.tensor([[1.0, 3e38], [float("inf"), -3e38], [float("nan"), 0.0]])
     opened = open_graph(Data(edge_index=edges, x=x, y=torch.zeros(0), names=["a", "b", "c"], table={"k": None}))
     assert np.isfinite(FEATURE_SETS.get("task").compute(opened.parts)).all()
-    assert opened.graphs[0].names == ["a", "b", "c"]
+    # Who asks whether it was run before, or runs it, meets none of them.
+    assert {*opened.graphs[0].keys()} == {"edge_index", "x", "y"}
+    assert digest_of_graphs(opened.graphs)
     graph = nx.path_graph(3)
     nx.set_node_attributes(graph, np.int64(3), "whole")
     nx.set_node_attributes(graph, 10**400, "beyond")
@@ -189,3 +192,36 @@ def test_a_graph_without_edges_has_features() -> None:
 def test_an_object_that_is_no_graph_is_told(source: object, words: str) -> None:
     with pytest.raises(BadValue, match=words):
         open_graph(source)
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])
+def test_graph_is_known_however_it_was_put_together(kind: type[nx.Graph], tmp_path: Path) -> None:
+    edges = [(3, 1), (1, 2), (2, 0), (0, 3), (4, 0)]
+    found = set()
+    for listed in (edges, edges[::-1], [(b, a) for a, b in edges] if kind is nx.Graph else edges[2:] + edges[:2]):
+        graph = kind()
+        graph.add_nodes_from([4, 0] if listed == edges else [])
+        graph.add_edges_from((a, b, {"name": f"{a}{b}"}) for a, b in listed)
+        found.add(digest_of_graphs(open_graph(graph).graphs))
+    if kind is nx.Graph:
+        (tmp_path / "a.txt").write_text("\n".join(f"{a + 7} {b + 7}" for a, b in edges))
+        found.add(digest_of_graphs(open_graph(tmp_path / "a.txt").graphs))
+    assert len(found) == 1
+    assert graph.edges[3, 1] == {"name": "31"} if kind is nx.DiGraph else True
+
+
+def test_weights_go_with_their_edges() -> None:
+    graph = nx.Graph([(2, 1, {"w": 21.0}), (0, 2, {"w": 2.0}), (1, 0, {"w": 10.0})])
+    data = open_graph(graph).graphs[0]
+    assert data.edge_index.T.tolist() == [[0, 1], [0, 2], [1, 0], [1, 2], [2, 0], [2, 1]]
+    assert data.edge_attr[:, 0].tolist() == [10.0, 2.0, 10.0, 21.0, 2.0, 21.0]
+
+
+def test_file_that_was_meant_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "club.txt").write_text("0 1")
+    (tmp_path / "club.pt").write_text("")
+    with pytest.raises(UnknownName, match=r"did you mean 'club\.txt'\?"):
+        open_graph("club")
+    with pytest.raises(BadValue, match=r"from Python, also a Data of PyG: gnz_track\.recommend\(data\)"):
+        open_graph("club.pt")

@@ -87,7 +87,9 @@ def test_features_are_kept_and_read_where_the_data_are_gone(past: Past, tmp_path
     for file in kept.iterdir():
         (tmp_path / KEPT / file.name).write_bytes(file.read_bytes())
     assert recommend(KARATE, "link_pred", store=past.store, home=tmp_path) == expected
-    with pytest.raises(BadValue, match="data are not here: gnz data get"):
+    with pytest.raises(
+        BadValue, match=r"not on this machine; fetch with: gnz data get ising_lattice les_mis.* --store sqlite"
+    ):
         recommend(KARATE, "link_pred", store=past.store, home=tmp_path / "empty")
 
 

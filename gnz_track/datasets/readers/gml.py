@@ -62,16 +62,23 @@ def _number(numbers: Mapping[str, int], name: str, what: str) -> int:
     raise ValueError(message)
 
 
-def _section(tokens: Iterator[re.Match[str]]) -> dict[str, list[Any]]:
-    """Return keys and all their values, texts or sections, up to the closing bracket or the end."""
+def _section(tokens: Iterator[re.Match[str]], *, within: str = "") -> dict[str, list[Any]]:
+    """Return keys and all their values, texts or sections, up to the bracket that closes ``within``, or to the end."""
     found: dict[str, list[Any]] = {}
     for token in tokens:
         if token["mark"] == "]":
-            break
+            if not within:
+                message = f"at character {token.start()}: ] closes nothing"
+                raise ValueError(message)
+            return found
         key, value = token["word"], next(tokens, None)
         if key is None or value is None or value["mark"] == "]":
             message = f"at character {token.start()}: expected a key and a value, found {token[0]!r}"
             raise ValueError(message)
         text = value["word"] if value["text"] is None else value["text"]
-        found.setdefault(key, []).append(_section(tokens) if value["mark"] == "[" else text)
+        found.setdefault(key, []).append(_section(tokens, within=key) if value["mark"] == "[" else text)
+    if within:
+        # Cut off, it would be a smaller graph.
+        message = f"the file ends before the ] of {within} [: it is not whole"
+        raise ValueError(message)
     return found

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from gnz_track.errors import BadValue
 from gnz_track.registry import Registry
 from gnz_track.selection.archives import open_archive
+from gnz_track.selection.matrix import PerformanceMatrix
 from gnz_track.selection.selectors import (
     alors,
     collaborative,
@@ -95,7 +96,7 @@ class Fitted:
 def fit_selector(
     name: str,
     features: Real,
-    scores: Real,
+    scores: Real | PerformanceMatrix,
     *,
     seed: int = 0,
     bounds: tuple[Real, Real] | None = None,
@@ -103,13 +104,15 @@ def fit_selector(
 ) -> Fitted:
     """Fit a selector anew on features ``[n, d]`` and scores ``[n, m]``; graphs without any known score are left out.
 
+    Of scores in an array higher is better; a matrix knows the direction of its metric.
     A feature that is NaN is undefined on its graph and counts as 0, as in published figures; a score that is NaN is
     unknown. ``bounds`` are the lowest and highest value of each feature; without, those of the graphs learnt from, so
     that nothing of a graph that is asked about later is used.
     """
     row = SELECTORS.get(name)
     features = np.nan_to_num(_read_matrix("features to learn from", features, "graphs, features"))
-    scores = _read_matrix("scores to learn from", scores, "graphs, settings")
+    given = scores.signed if isinstance(scores, PerformanceMatrix) else scores
+    scores = _read_matrix("scores to learn from", given, "graphs, settings")
     if len(features) != len(scores):
         counts = f"{len(features)} and {len(scores)}"
         raise BadValue("numbers of rows of features and scores", counts, "one row per graph in both, in the same order")
