@@ -61,8 +61,10 @@ def tasks(
     print_rows(f"{len(rows)} of {len(TASKS)} tasks", columns, rows)
     known = [SECONDS[task.name] for task in chosen if task.name in SECONDS]
     if known:
+        from gnz_track.runs.progress import format_seconds
+
         say(
-            f"\na seed of a model on {len(known)} of these tasks takes about {sum(known) / 60:.1f} min on one core; "
+            f"\na seed of a model on {len(known)} of these tasks takes about {format_seconds(sum(known))} on one core; "
             "what past runs say: gnz run --dry-run"
         )
 
