@@ -1,11 +1,11 @@
-"""Texts of others within sentences of ours: control characters seen, long values cut, addresses in commands."""
+"""Words within sentences of ours: control characters seen, long values cut, addresses in commands, durations."""
 
 from __future__ import annotations
 
 import re
 import shlex
 
-__all__ = ["cut_values", "sync_command", "visible"]
+__all__ = ["cut_values", "format_seconds", "sync_command", "visible"]
 
 # What a terminal obeys instead of showing it: control characters, those that turn a line round, and half characters,
 # which no terminal can be sent.
@@ -52,3 +52,16 @@ def _cut(found: re.Match[str]) -> str:
     if len(value) <= LONGEST_VALUE:
         return found.group()
     return f"{quote}{value[: LONGEST_VALUE - KEPT_END]} ... {value[-KEPT_END:]}{quote}"
+
+
+def format_seconds(seconds: float) -> str:
+    """Write a duration with two units at most.
+
+    >>> format_seconds(7.4), format_seconds(125), format_seconds(7300)
+    ('7 s', '2 min 5 s', '2 h 1 min')
+    """
+    whole = round(seconds)
+    hours, minutes = whole // 3600, whole // 60 % 60
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gnz_track.cli.saying import say
+from gnz_track.wording import format_seconds
 
 if TYPE_CHECKING:
     from gnz_track.models.budgets import Width
@@ -61,8 +62,6 @@ def tasks(
     print_rows(f"{len(rows)} of {len(TASKS)} tasks", columns, rows)
     known = [SECONDS[task.name] for task in chosen if task.name in SECONDS]
     if known:
-        from gnz_track.runs.progress import format_seconds
-
         say(
             f"\na seed of a model on {len(known)} of these tasks takes about {format_seconds(sum(known))} on one core; "
             "what past runs say: gnz run --dry-run"

@@ -152,7 +152,7 @@ def _print(found: Recommendation, top: int) -> None:
 
 def _print_cost(found: Recommendation, wishes: _Wishes, *, is_next: bool) -> None:
     """Say what a confirmation takes; ``is_next`` where it follows at once."""
-    from gnz_track.runs.progress import format_seconds
+    from gnz_track.wording import format_seconds
 
     shown = found.ranking[: wishes.top]
     n_seeds = len(_seeds(found, wishes))

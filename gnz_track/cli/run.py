@@ -132,7 +132,7 @@ def _search(request: Request, nursery: Nursery | None) -> list[SearchRecord]:
 
 def _print_agenda(request: Request, agenda: Agenda) -> None:
     from gnz_track.cli.tables import print_agenda, print_skipped
-    from gnz_track.runs.progress import format_seconds
+    from gnz_track.wording import format_seconds
 
     print_agenda(agenda)
     print_skipped(agenda.plan.skipped)

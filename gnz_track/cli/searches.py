@@ -97,8 +97,8 @@ def print_gains(request: Request, sweep: Sweep, found: Sequence[SearchRecord]) -
 def print_found(plan: SearchPlan, found: Sequence[SearchRecord]) -> None:
     """Print what searches found on validation, what they cost, and what to beware of."""
     from gnz_track.cli.tables import print_rows
-    from gnz_track.runs.progress import format_seconds
     from gnz_track.tuning.searches import changed
+    from gnz_track.wording import format_seconds
 
     rows = []
     for record in found:

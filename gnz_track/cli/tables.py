@@ -66,7 +66,7 @@ def print_summary(rows: Iterable[SummaryRow]) -> None:
 def print_agenda(agenda: Agenda) -> None:
     """Print what of a plan is finished and what is to be trained."""
     from gnz_track.runs.fingerprint import fingerprint
-    from gnz_track.runs.progress import format_seconds
+    from gnz_track.wording import format_seconds
 
     wanted = {fingerprint(cell): (cell.task.name, cell.model.name) for cell in agenda.plan.cells}
     finished = Counter(pair for key, pair in wanted.items() if key in agenda.done)

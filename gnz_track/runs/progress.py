@@ -12,9 +12,9 @@ from gnz_track.runs.agenda import Agenda
 from gnz_track.runs.events import Done, Event
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.types import CellResult
-from gnz_track.wording import visible
+from gnz_track.wording import format_seconds, visible
 
-__all__ = ["Line", "Progress", "format_seconds", "open_line", "tell_failures"]
+__all__ = ["Line", "Progress", "open_line", "tell_failures"]
 
 # Without a terminal, at most one line in so many seconds.
 PLAIN_INTERVAL = 5.0
@@ -89,19 +89,6 @@ def tell_failures(results: Sequence[CellResult]) -> list[str]:
         f"{' and others' if len(labels) > 1 else ''}: {reason} (traceback: gnz ui, or the column error of the table)"
         for reason, labels in by_number
     ]
-
-
-def format_seconds(seconds: float) -> str:
-    """Write a duration with two units at most.
-
-    >>> format_seconds(7.4), format_seconds(125), format_seconds(7300)
-    ('7 s', '2 min 5 s', '2 h 1 min')
-    """
-    whole = round(seconds)
-    hours, minutes = whole // 3600, whole // 60 % 60
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
 
 
 class Line(Protocol):

@@ -7,9 +7,10 @@ from types import TracebackType
 from typing import Self
 
 from gnz_track.runs.events import Done, Event
-from gnz_track.runs.progress import format_seconds, open_line
+from gnz_track.runs.progress import open_line
 from gnz_track.tuning.searches import Search, SearchPlan
 from gnz_track.tuning.studies import Study
+from gnz_track.wording import format_seconds
 
 __all__ = ["SearchProgress"]
 

@@ -308,3 +308,19 @@ def test_widths_need_a_task_and_a_budget(gnz: Gnz) -> None:
         assert found.code == 2
         assert found.out == ""
         assert "gnz models --budget 100000 --task graph_families" in found.err
+
+
+WATCHED = """
+import sys
+from gnz_track.cli import main
+try:
+    main()
+finally:
+    print(sorted({"torch", "pandas", "mlflow"} & {*sys.modules}))
+"""
+
+
+def test_lists_of_tasks_and_protocols_wait_for_no_torch() -> None:
+    for words in (("tasks", "--suite", "quick"), ("models",), ("protocols",)):
+        done = subprocess.run([sys.executable, "-c", WATCHED, *words], capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines()[-1] == "[]", words

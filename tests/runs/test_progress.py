@@ -16,8 +16,9 @@ from gnz_track.runs import progress
 from gnz_track.runs.agenda import Agenda, Paces
 from gnz_track.runs.events import Done, Points, Started
 from gnz_track.runs.plan import Plan
-from gnz_track.runs.progress import Progress, format_seconds
+from gnz_track.runs.progress import Progress
 from gnz_track.types import Cell, CellResult, Direction, Status
+from gnz_track.wording import format_seconds
 
 Make = Callable[..., Cell]
 
