@@ -67,10 +67,12 @@ class Post:
         One that was silent is asked again only after these seconds, for it may take long not to answer.
         """
         if (at_once and not self._fault) or time.monotonic() - self._looked >= SECONDS_BETWEEN_LOOKS:
+            # That one does not answer takes seconds to find out, in which it is silent already.
+            asked = time.monotonic()
             was_silent, self._fault = bool(self._fault), greet(self.address)
             self._looked = time.monotonic()
             if not was_silent:
-                self._silent_since = self._looked
+                self._silent_since = asked
         return bool(self._fault)
 
     def check_patience(self, *, n_ended: int, n_cells: int) -> None:
