@@ -6,23 +6,37 @@ ends the process over where it fails.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import math
 import os
 import socket
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from gnz_track.errors import BadValue, GnzError
 from gnz_track.runs.native_words import hold_back
 from gnz_track.store.address import mask
 
-__all__ = ["LOCAL", "Post", "alone", "check_address", "few_words", "hide_password", "posts_of", "refusal_of"]
+__all__ = [
+    "LOCAL",
+    "Post",
+    "alone",
+    "check_address",
+    "few_words",
+    "greet",
+    "head_at",
+    "hide_password",
+    "leave_soon",
+    "posts_of",
+    "refusal_of",
+]
 
 # Of a cluster that is started here, and of the one that this machine belongs to.
 LOCAL, ANY = "local", "auto"
-SECONDS_TO_ANSWER, SECONDS_BETWEEN_LOOKS = 5.0, 3.0
+SECONDS_TO_ANSWER, SECONDS_BETWEEN_LOOKS, SECONDS_TO_LEAVE = 5.0, 3.0, 10.0
 # Ray ends the process itself when the head was away for so long; before that is the time to end in good order.
 PATIENCE_OF_RAY, ITS_DEFAULT = "RAY_gcs_rpc_server_reconnect_timeout_s", 60.0
 PART_OF_IT = 1 / 3
@@ -53,18 +67,24 @@ class Post:
         One that was silent is asked again only after these seconds, for it may take long not to answer.
         """
         if (at_once and not self._fault) or time.monotonic() - self._looked >= SECONDS_BETWEEN_LOOKS:
+            # That one does not answer takes seconds to find out, in which it is silent already.
+            asked = time.monotonic()
             was_silent, self._fault = bool(self._fault), greet(self.address)
             self._looked = time.monotonic()
             if not was_silent:
-                self._silent_since = self._looked
+                self._silent_since = asked
         return bool(self._fault)
 
     def check_patience(self, *, n_ended: int, n_cells: int) -> None:
         """Refuse to go on where it was silent for too long; ``n_ended`` of the cells are done."""
         if not self._fault or time.monotonic() - self._silent_since < self.patience:
             return
-        raise GnzError(
-            f"{self.name} does not answer any more ({self._fault}); {n_ended} of the {n_cells} cells of this call had "
+        raise self.loss(self._fault, n_ended=n_ended, n_cells=n_cells)
+
+    def loss(self, fault: str, *, n_ended: int, n_cells: int) -> GnzError:
+        """Return the error that it is gone; ``fault`` says how that was noticed."""
+        return GnzError(
+            f"{self.name} does not answer any more ({fault}); {n_ended} of the {n_cells} cells of this call had "
             f"ended and are kept. Once it is back, the same command goes on from there"
         )
 
@@ -75,11 +95,25 @@ def posts_of(head: str, node: str, *, typed: str = "") -> tuple[Post, ...]:
     ``typed`` is the address of the cluster as somebody typed it. A head may come back. The other does not, and Ray ends
     our process soon after it.
     """
-    shown = head if typed in {"", LOCAL, ANY} else typed
     return (
-        Post(f"the head of the cluster at {hide_password(shown)}", head, patience=_read_patience()),
+        head_at(head, typed=typed),
         Post("the process of Ray on this machine", node, patience=SECONDS_BETWEEN_LOOKS),
     )
+
+
+def head_at(address: str, *, typed: str = "") -> Post:
+    """Return the head of a cluster, which is named as somebody typed it."""
+    shown = address if typed in {"", LOCAL, ANY} else typed
+    return Post(f"the head of the cluster at {hide_password(shown)}", address, patience=_read_patience())
+
+
+def leave_soon(leave: Callable[[], None]) -> None:
+    """Leave a cluster whose head may be silent: Ray waits for its answer for ever, and again when the process ends."""
+    leaving = threading.Thread(target=leave, daemon=True)
+    leaving.start()
+    leaving.join(SECONDS_TO_LEAVE)
+    if leaving.is_alive():
+        atexit.unregister(leave)
 
 
 def greet(address: str) -> str:

@@ -54,6 +54,11 @@ class Footprints:
         """Return the same with a part of a GPU that was declared; 0 leaves it to be measured."""
         return Footprints(self._known, share=share)
 
+    @property
+    def device_mib(self) -> float:
+        """The memory of the smallest GPU that was seen; 0 while none was."""
+        return 0.0 if math.isinf(self._device_mib) else self._device_mib
+
     def learn(self, result: CellResult, *, device_mib: float = 0.0) -> None:
         """Take a cell that ended into account; ``device_mib`` is the memory of the whole GPU that it was on."""
         before = self._known.get(_pair(result.cell), (0.0, 0.0))

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.runs.cluster_head import check_address, hide_password
 from gnz_track.runs.demands import Footprints, check_share, check_share_is_taken
+from gnz_track.runs.envoy import Errand, needs_envoy, run_by_envoy
 from gnz_track.runs.events import Done, Event, Tell
 from gnz_track.runs.nursery import Nursery
 from gnz_track.runs.on_inline import run_inline
@@ -121,13 +122,16 @@ def _on_processes(means: _Means) -> Executor:
 
 
 def _on_ray(means: _Means) -> Executor:
-    from gnz_track.runs.on_ray import run_on_ray
-
     crew, footprints = means.crew, means.footprints.with_share(means.crew.gpu_share)
 
     def run(cells: Sequence[Cell]) -> Generator[Event, None, None]:
         check_share_is_taken(crew.gpu_share, cells)
-        return run_on_ray(cells, address=crew.address, jobs=crew.jobs, timeout=crew.timeout, footprints=footprints)
+        errand = Errand(cells=cells, address=crew.address, jobs=crew.jobs, timeout=crew.timeout, footprints=footprints)
+        if needs_envoy(crew.address):
+            return run_by_envoy(errand)
+        from gnz_track.runs.on_ray import run_on_ray
+
+        return run_on_ray(**vars(errand))
 
     return _starting_at_once(run)
 

@@ -6,24 +6,23 @@ nothing else: its cells, which give the same numbers again, go to others. Errors
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import logging
 import os
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, cast
 
 import ray
-from ray._private import ray_constants
+from ray._private import ray_constants, services
 from ray.exceptions import RayError, RayTaskError
 
 from gnz_track.errors import BadValue, GnzError
-from gnz_track.runs.cluster_head import LOCAL, alone, check_address, few_words, posts_of, refusal_of
+from gnz_track.runs.cluster_head import LOCAL, alone, check_address, few_words, leave_soon, posts_of, refusal_of
 from gnz_track.runs.demands import Footprints
 from gnz_track.runs.events import Done, Event, Started
 from gnz_track.runs.late_interrupts import put_off_interrupts
@@ -33,13 +32,13 @@ from gnz_track.runs.placing import find_data, pack, place
 from gnz_track.runs.streaming import stream_one
 from gnz_track.types import Cell
 
-__all__ = ["run_on_ray"]
+__all__ = ["find_head", "run_on_ray"]
 
 # What a cell is worth: its worker, or the node of it, may die so often before the cell itself is to blame.
 MOST_ATTEMPTS = 4
 # Cells that wait on the cluster, so that no worker waits for the driver.
 AHEAD = 8
-SECONDS_BETWEEN_COUNTS, SECONDS_WITHOUT_HEAD, SECONDS_TO_LEAVE = 10.0, 1.0, 10.0
+SECONDS_BETWEEN_COUNTS, SECONDS_WITHOUT_HEAD = 10.0, 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,14 +66,16 @@ def run_on_ray(
     jobs: int = 1,
     timeout: float | None = None,
     footprints: Footprints | None = None,
+    is_last: bool = False,
 ) -> Generator[Event, None, None]:
     """Yield events as they come; cells are handed out in the given order, and end in any.
 
     ``address`` is ``HOST:PORT`` of a cluster's head, ``local`` to start one on this machine, or ``auto`` (the default)
     for the one that this machine belongs to. ``jobs`` above 1 is the most cells at once. Closing the iterator ends what
-    runs. A cluster that was started here ends with it.
+    runs. A cluster that was started here ends with it. After an error of ours this process does not leave the cluster
+    where it ``is_last``, the last that this process does: that may take long, and its end does the same.
     """
-    events = _run(cells, _Terms(address, jobs, timeout, footprints or Footprints()))
+    events = _run(cells, _Terms(address, jobs, timeout, footprints or Footprints(), is_last))
     next(events)
     return cast("Generator[Event, None, None]", events)
 
@@ -85,6 +86,7 @@ class _Terms:
     jobs: int
     timeout: float | None
     footprints: Footprints
+    is_last: bool = False
 
 
 def _run(cells: Sequence[Cell], terms: _Terms) -> Generator[Event | None, None, None]:
@@ -249,6 +251,13 @@ def _train(cell: Cell, paths: Sequence[Any], files: Sequence[Any]) -> Iterator[t
     yield from stream_one(cell, here)
 
 
+def find_head(address: str) -> str:
+    """Return the address of the head of a cluster that is going to be joined; nothing where there is none."""
+    with contextlib.suppress(ConnectionError, OSError, ValueError):
+        return services.canonicalize_bootstrap_address(address or "auto") or ""
+    return ""
+
+
 def _own_addresses() -> tuple[str, str]:
     """Return where the head of the cluster is, and Ray's own process on this machine."""
     here = ray.get_runtime_context()
@@ -268,20 +277,11 @@ def _cluster(terms: _Terms, devices: set[str]) -> Iterator[None]:
             raise BadValue("device", "cuda", allowed, command="ray status")
         yield
     except GnzError:
-        leave = _leave_soon
+        is_ours, leave = is_ours and not terms.is_last, partial(leave_soon, ray.shutdown)
         raise
     finally:
         if is_ours:
             leave()
-
-
-def _leave_soon() -> None:
-    """Leave a cluster whose head may be silent: Ray waits for its answer for ever, and again when the process ends."""
-    leaving = threading.Thread(target=ray.shutdown, daemon=True)
-    leaving.start()
-    leaving.join(SECONDS_TO_LEAVE)
-    if leaving.is_alive():
-        atexit.unregister(ray.shutdown)
 
 
 def _connect(terms: _Terms) -> None:

@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from gnz_track.runs.events import Done, Started, gather
 from gnz_track.runs.nursery import ANSWER, FORK, MESSAGE
 
-__all__ = ["fork_workers", "serve", "work"]
+__all__ = ["die_with", "fork_workers", "serve", "work"]
 
 _DIE_WITH_PARENT = 1
 
@@ -67,7 +67,7 @@ def fork_workers(file: int) -> None:
             born = os.fork()
             if not born:
                 parent.close()
-                _die_with(me)
+                die_with(me)
                 # Not by way of what stands around this loop: it is the nursery's.
                 os._exit(_work_and_say(files[0]))
             os.close(files[0])
@@ -87,7 +87,8 @@ def _work_and_say(file: int) -> int:
     return 0
 
 
-def _die_with(parent: int) -> None:
+def die_with(parent: int) -> None:
+    """End this process with the one that started it, where the system can do that."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
         if os.getppid() != parent:
@@ -99,7 +100,7 @@ def main() -> None:
     """Do what the first argument says, on the file descriptor that is the second."""
     # An interrupt is for the parent: it decides what is kept and ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _die_with(os.getppid())
+    die_with(os.getppid())
     mode, file = sys.argv[1:]
     {"--pipe": work, "--nursery": fork_workers}[mode](int(file))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import tempfile
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,7 +16,9 @@ from typing import Any
 
 import pytest
 from doc_pages import DOCS, read_blocks
+from ray_nodes import Nodes
 
+from gnz_track.runs.cluster_head import greet
 from gnz_track.runs.executors import Executor, choose_executor
 from gnz_track.runs.nursery import open_nursery
 
@@ -58,6 +62,27 @@ def on_ray() -> Iterator[Crew]:
 
 
 @contextlib.contextmanager
+def on_joined_ray() -> Iterator[Crew]:
+    """Yield the same on a cluster that is joined, by a process of its own."""
+    if find_spec("ray") is None:
+        pytest.skip("no ray: pip install 'gnz-track[ray]'")
+    # Sockets have short names.
+    with tempfile.TemporaryDirectory(prefix="gnz-ray-", dir="/tmp") as folder:
+        nodes = Nodes(Path(folder))
+        try:
+            nodes.add(n_cpus=2)
+            until = time.monotonic() + 60
+            while greet(nodes.address):
+                assert time.monotonic() < until, "the head did not start"
+                time.sleep(0.5)
+            # Its own node joins it a moment later.
+            time.sleep(5)
+            yield Crew("ray-joined", partial(choose_executor, executor="ray", address=nodes.address))
+        finally:
+            nodes.close()
+
+
+@contextlib.contextmanager
 def on_dask() -> Iterator[Crew]:
     """Yield the adapter that the documentation shows, on a cluster of this machine."""
     if find_spec("distributed") is None:
@@ -73,6 +98,8 @@ def on_dask() -> Iterator[Crew]:
 CREWS: dict[str, Callable[[], contextlib.AbstractContextManager[Crew]]] = {
     "inline": inline,
     "processes": processes,
+    # Before the next one, which connects this very process.
+    "ray-joined": on_joined_ray,
     "ray": on_ray,
     "dask": on_dask,
 }

@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ray_nodes import Nodes
@@ -126,6 +129,94 @@ def test_sweep_ends_in_good_order_without_the_head_or_its_own_node(
     assert len(found) < len(cells)
     if lost != "machine":
         nodes.kill(head)
+
+
+@pytest.fixture
+def joining(nodes: Nodes, make_cell: Callable[..., Cell], tmp_path: Path) -> Iterator[Callable[[], Joining]]:
+    """Return what starts ``gnz run`` on a cluster of one node, up to where Ray connects to its head."""
+    psutil = pytest.importorskip("psutil")
+    home = Path(make_cell().data).parents[1]
+    call = f"run --task random_tsp --models MLP --seeds 0-99 --executor ray --address {nodes.address}"
+    begun: list[Joining] = []
+
+    def begin() -> Joining:
+        head = nodes.add(n_cpus=1)
+        wait_for_nodes(1, nodes.address)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "gnz_track", *call.split(), "--home", home, "--store", tmp_path / "runs.db"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            # Half of what Ray waits by default, and with it of our patience.
+            env={**os.environ, "RAY_gcs_rpc_server_reconnect_timeout_s": "30"},
+        )
+        begun.append(Joining(head, process))
+        port, before, until = int(nodes.address.rpartition(":")[2]), set(), time.monotonic() + 60
+        while True:
+            # A greeting of ours is over by the next look.
+            now = {item for item in _connections(psutil.Process(process.pid)) if item.raddr and item.raddr.port == port}
+            if now & before:
+                return begun[-1]
+            assert time.monotonic() < until, "nobody joined"
+            before = now
+            time.sleep(0.03)
+
+    yield begin
+    for one in begun:
+        one.process.kill()
+        # What is frozen hears of nothing milder.
+        if one.head.poll() is None:
+            nodes.kill(one.head)
+
+
+@dataclass(frozen=True)
+class Joining:
+    head: subprocess.Popen[bytes]
+    process: subprocess.Popen[str]
+
+
+def _connections(process: Any) -> Iterator[Any]:
+    for one in (process, *process.children(recursive=True)):
+        try:
+            yield from one.net_connections("tcp")
+        except Exception as error:
+            # It has ended meanwhile.
+            if type(error).__name__ not in {"NoSuchProcess", "ZombieProcess"}:
+                raise
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.1, 0.3])
+@pytest.mark.parametrize("strikes", ["SIGKILL", "SIGSTOP", "SIGSTOP SIGKILL"])
+def test_head_that_goes_silent_while_it_is_joined_is_one_error(
+    nodes: Nodes, joining: Callable[[], Joining], strikes: str, seconds: float
+) -> None:
+    gnz = joining()
+    begun = time.monotonic()
+    for strike in strikes.split():
+        # Whoever joins a head that is frozen waits for it, and is in the midst of it when it dies.
+        time.sleep(seconds)
+        os.killpg(gnz.head.pid, signal.Signals[strike])
+    _, said = gnz.process.communicate(timeout=60)
+    assert time.monotonic() - begun < 25, "10 s of patience, and up to 8 s in which it is noticed first"
+    errors = [line for line in said.splitlines() if "cells, about" not in line]
+    assert len(errors) == 1, said
+    assert errors[0].startswith("error: ")
+    assert nodes.address in errors[0]
+    assert gnz.process.returncode == 2
+
+
+def test_interrupt_is_answered_while_a_silent_head_is_joined(joining: Callable[[], Joining]) -> None:
+    psutil = pytest.importorskip("psutil")
+    gnz = joining()
+    os.killpg(gnz.head.pid, signal.SIGSTOP)
+    time.sleep(2)
+    children = psutil.Process(gnz.process.pid).children(recursive=True)
+    begun = time.monotonic()
+    gnz.process.send_signal(signal.SIGINT)
+    _, said = gnz.process.communicate(timeout=60)
+    assert time.monotonic() - begun < 15
+    assert (gnz.process.returncode, said.splitlines()[-1]) == (130, "interrupted")
+    assert not any(child.is_running() for child in children), "nobody is left behind"
 
 
 JOIN = """
