@@ -30,7 +30,7 @@ from gnz_track.errors import BadValue, UnknownName
 from gnz_track.kinds import Direction, TaskType
 from gnz_track.models.catalogue import MODELS
 from gnz_track.seeds import parse_seeds
-from gnz_track.selection.evidence import FEWEST_GRAPHS, gather_evidence
+from gnz_track.selection.evidence import FEWEST_GRAPHS, gather_evidence, read_past
 from gnz_track.selection.features.feature_sets import FEATURE_SETS
 from gnz_track.selection.graph_sources import open_graph
 from gnz_track.selection.recommendation import FEATURES, rank_settings, recommend
@@ -80,7 +80,7 @@ def sweep(folder: Path, task_types: Iterable[TaskType], **how: Any) -> Address:
 def leave_out_each(address: Address, folder: Path, task_type: TaskType) -> list[Regrets]:
     """Return the regrets of every task of a kind, each recommended for by the others."""
     home = folder / "data"
-    whole = gather_evidence(address, task_type, features=FEATURES, home=home).matrix
+    whole = gather_evidence(read_past(address, task_type), features=FEATURES, home=home).matrix
     found = []
     for row, task in enumerate(whole.graphs):
         asked = recommend(task, task_type, store=address, home=home, is_unseen=True)
@@ -136,7 +136,8 @@ def time_answers(address: Address, folder: Path, graphs: Mapping[str, TaskType |
         clocks = [(time.process_time(), time.perf_counter())]
         FEATURE_SETS.get(FEATURES).compute(opened.parts)
         clocks.append((time.process_time(), time.perf_counter()))
-        found = rank_settings(opened, gather_evidence(address, wanted, features=FEATURES, home=folder / "data"))
+        past = read_past(address, wanted)
+        found = rank_settings(opened, gather_evidence(past, features=FEATURES, home=folder / "data"))
         clocks.append((time.process_time(), time.perf_counter()))
         (cpu_features, features), (cpu, seconds) = np.diff(clocks, axis=0).tolist()
         took.append(cpu)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gnz_track.cli.saying import say
 
 if TYPE_CHECKING:
-    from gnz_track.types import TaskType
+    from gnz_track.types import ModelRow, TaskType
 
 __all__ = ["print_model"]
 
@@ -45,19 +45,18 @@ def print_model(name: str, *, task_type: TaskType | None = None) -> None:
     print_rows(f"{name}: {row.description}", ("fact", "value"), told)
     columns = ("hyperparameter", "default", "searched over")
     for kind in [task_type] if task_type else kinds[:1]:
-        print_rows(f"\nhyperparameters for {kind} under {_PROTOCOL}", columns, _hyperparameters(name, kind))
+        print_rows(f"\nhyperparameters for {kind} under {_PROTOCOL}", columns, _hyperparameters(row, kind))
     say(f"\ntrain it: gnz run --task {served[0].name} --models {name}" if served else "")
 
 
-def _hyperparameters(name: str, task_type: TaskType) -> list[tuple[str, str, str]]:
+def _hyperparameters(row: ModelRow, task_type: TaskType) -> list[tuple[str, str, str]]:
     """Return each hyperparameter with its default and what a search tries; ``-`` where there is none."""
     from gnz_track.models.building import options_of
-    from gnz_track.models.catalogue import MODELS
     from gnz_track.training.protocols import PROTOCOLS
     from gnz_track.tuning.default_spaces import defaults_of, space_of
     from gnz_track.tuning.spaces import plain_space
 
-    row, protocol = MODELS.get(name), PROTOCOLS.get(_PROTOCOL)
+    protocol = PROTOCOLS.get(_PROTOCOL)
     options = options_of(row)
     space = plain_space(space_of(row, options, protocol.optimisers[task_type], task_type, {}))
     defaults = {**defaults_of(options, protocol, task_type), **row.options}

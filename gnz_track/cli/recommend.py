@@ -79,17 +79,18 @@ def recommend(  # noqa: PLR0913  (one parameter per flag)
     check_graph_name(graph)
 
     from gnz_track.cli.home import choose_home
-    from gnz_track.selection.graph_sources import open_graph
+    from gnz_track.selection.graph_sources import open_graph, reason_against
     from gnz_track.selection.recommendation import recommend as recommend_for
 
     folder = choose_home(home)
     opened = open_graph(graph, home=folder, mirror=mirror)
     found = recommend_for(opened, task_type or None, store=store, home=folder, is_unseen=unseen, protocol=protocol)
-    if run:
-        _refuse_impossible(found, opened)
+    reason = reason_against(opened, found.task_type)
+    if run and reason:
+        raise BadValue("the graph to confirm on", found.graph, f"one that can be posed as {found.task_type}; {reason}")
     if not as_json:
         _print(found, top)
-        if not _reason_against(found, opened):
+        if not reason:
             _print_cost(found, wishes, is_next=run)
     for note in found.notes:
         say(f"note: {note}", err=True)
@@ -222,18 +223,6 @@ def _confirm(found: Recommendation, opened: OpenedGraph, wishes: _Wishes, place:
     print_failures([result for result in sweep.results if not result.is_finished])
     if (sweep.table["status"] != "finished").any():
         raise typer.Exit(FAILED)
-
-
-def _reason_against(found: Recommendation, opened: OpenedGraph) -> str:
-    from gnz_track.selection.graph_sources import reason_against
-
-    return reason_against(opened, found.task_type)
-
-
-def _refuse_impossible(found: Recommendation, opened: OpenedGraph) -> None:
-    reason = _reason_against(found, opened)
-    if reason:
-        raise BadValue("the graph to confirm on", found.graph, f"one that can be posed as {found.task_type}; {reason}")
 
 
 def _print_measured(shown: Sequence[RankedSetting], table: pd.DataFrame) -> None:

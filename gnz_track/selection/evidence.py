@@ -22,7 +22,7 @@ from gnz_track.store.reading import read_table
 from gnz_track.store.results import empty_table
 from gnz_track.store.sweeps import has_tables
 
-__all__ = ["FEWEST_GRAPHS", "Evidence", "Omission", "gather_evidence", "read_past"]
+__all__ = ["FEWEST_GRAPHS", "Evidence", "Omission", "PastRuns", "gather_evidence", "read_past"]
 
 FEWEST_GRAPHS, FEWEST_SETTINGS, FEWEST_EXAMPLES = 3, 2, 10
 
@@ -61,15 +61,24 @@ class Omission:
         return table[(table["task"] != self.task) & ((table["dataset_digest"] != self.digest) | (self.digest == ""))]
 
 
-def read_past(address: Address, task_type: TaskType) -> pd.DataFrame:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PastRuns:
+    """The finished cells of a kind of problem, read once, and the store that they are in."""
+
+    address: Address
+    task_type: TaskType
+    table: pd.DataFrame
+
+
+def read_past(address: Address, task_type: TaskType) -> PastRuns:
     """Return the finished cells of a kind of problem; none where there is no store."""
     table = read_table(address) if has_tables(address) else empty_table()
-    return table[(table["task_type"] == task_type) & (table["status"] == "finished")]
+    kept = table[(table["task_type"] == task_type) & (table["status"] == "finished")]
+    return PastRuns(address=address, task_type=task_type, table=kept)
 
 
 def gather_evidence(
-    address: Address,
-    task_type: TaskType,
+    runs: PastRuns,
     *,
     features: str,
     home: Path,
@@ -77,12 +86,13 @@ def gather_evidence(
     protocol: str = "",
     known_as: Mapping[str, str] = FrozenMapping({}),
 ) -> Evidence:
-    """Return what a store knows of a kind of problem, but for one task; too little is refused with what is needed.
+    """Return what past runs say of their kind of problem, but for one task; too little is refused with what is needed.
 
     Scores of one protocol count, the one under which most is known where none is given. The same data are one graph,
     whatever tasks they are; ``known_as`` says by digest how one is to be called.
     """
-    past = (without or Omission()).take_from(read_past(address, task_type))
+    address, task_type = runs.address, runs.task_type
+    past = (without or Omission()).take_from(runs.table)
     left_out = without.task or "this graph" if without else ""
     if past.empty:
         raise _too_little(task_type, address, 0, left_out=left_out)

@@ -121,10 +121,10 @@ def recommend(
     address = store if isinstance(store, Address) else parse_address(store)
     digest = digest_of_graphs(opened.graphs)
     without = Omission(task=opened.task.name if opened.task else "", digest=digest) if is_unseen else None
-    name = opened.name if opened.task else name_apart(opened.name, digest, read_past(address, wanted))
+    runs = read_past(address, wanted)
+    name = opened.name if opened.task else name_apart(opened.name, digest, runs.table)
     evidence = gather_evidence(
-        address,
-        wanted,
+        runs,
         features=FEATURES,
         home=folder,
         without=without,

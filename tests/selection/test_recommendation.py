@@ -16,7 +16,7 @@ from gnz_track.errors import BadValue, UnknownName
 from gnz_track.kinds import Direction, TaskType
 from gnz_track.runs.plan import Place
 from gnz_track.selection.confirmation import plan_confirmation, task_of
-from gnz_track.selection.evidence import Omission, _tiny_tests, gather_evidence
+from gnz_track.selection.evidence import Omission, _tiny_tests, gather_evidence, read_past
 from gnz_track.selection.expectations import expect_scores
 from gnz_track.selection.graph_sources import open_graph, reason_against
 from gnz_track.selection.matrix import Setting, bare_matrix
@@ -57,8 +57,7 @@ def test_expected_scores_are_weighted_means_of_past_ones(past: Past) -> None:
     weights = dict(found.neighbours)
     assert "les_miserables" not in weights
     evidence = gather_evidence(
-        parse_address(past.store),
-        TaskType.link_pred,
+        read_past(parse_address(past.store), TaskType.link_pred),
         features="task",
         home=past.home,
         without=Omission(task="les_miserables"),
@@ -165,7 +164,9 @@ def test_data_are_known_by_their_digest_whoever_froze_them(past: Past) -> None:
 
 def test_seconds_are_those_of_the_graph_or_of_a_line_over_sizes(past: Past) -> None:
     opened = open_graph("les_miserables", home=past.home)
-    evidence = gather_evidence(parse_address(past.store), TaskType.link_pred, features="task", home=past.home)
+    evidence = gather_evidence(
+        read_past(parse_address(past.store), TaskType.link_pred), features="task", home=past.home
+    )
     matrix = evidence.matrix
     own = rank_settings(opened, evidence)
     row = matrix.graphs.index("les_miserables")
@@ -196,7 +197,9 @@ def test_what_cannot_be_confirmed_is_told(past: Past) -> None:
 
 def test_what_hardly_ran_on_similar_graphs_is_a_guess(past: Past) -> None:
     opened = open_graph(KARATE)
-    evidence = gather_evidence(parse_address(past.store), TaskType.link_pred, features="task", home=past.home)
+    evidence = gather_evidence(
+        read_past(parse_address(past.store), TaskType.link_pred), features="task", home=past.home
+    )
     whole = rank_settings(opened, evidence)
     assert not any(one.is_guess for one in whole.ranking)
     assert all(one.known == pytest.approx(1) for one in whole.ranking)
