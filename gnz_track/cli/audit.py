@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gnz_track.cli.choosing import find_task, split
 from gnz_track.cli.home import choose_home
 from gnz_track.cli.interrupts import INTERRUPTED
 from gnz_track.cli.outputs import check_folder, naming
@@ -119,9 +120,7 @@ def audit(  # noqa: PLR0913  (one parameter per flag)
 
 
 def _choose_tasks(names: Sequence[str]) -> list[Task]:
-    from gnz_track.datasets.catalogue import TASKS
-
-    return [TASKS.get(name) for name in dict.fromkeys(part for text in names for part in text.split(",") if part)]
+    return [find_task(name) for name in dict.fromkeys(part for text in names for part in split(text))]
 
 
 def _measure(request: Request, distance: str) -> list[AuditRecord]:

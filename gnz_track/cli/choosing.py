@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import typer
@@ -20,27 +21,38 @@ if TYPE_CHECKING:
     from gnz_track.store.search_record import SearchRecord
     from gnz_track.types import Task
 
-__all__ = ["choose_suite", "choose_tasks", "split", "train"]
+__all__ = ["choose_suite", "choose_tasks", "find_task", "split", "train"]
 
 QUICK, CUSTOM = "quick", "custom"
 
 
 def choose_tasks(suite: str, names: Sequence[str], categories: Sequence[str], types: Sequence[str]) -> list[Task]:
     """Return the tasks of a suite, those named, and those of categories, as far as they are of the types asked for."""
-    from gnz_track.datasets.catalogue import SUITES, TASKS, iter_benchmark_tasks
+    from gnz_track.datasets.catalogue import SUITES, iter_benchmark_tasks
     from gnz_track.errors import NothingToRun
 
     wanted = [name for text in names for name in split(text)]
     of_areas = [task for name in categories for task in iter_benchmark_tasks(Category(name))]
     if suite or not (wanted or categories):
         wanted = [*SUITES.get(suite or QUICK).tasks, *wanted]
-    chosen = {task.name: task for task in [*(TASKS.get(name) for name in wanted), *of_areas]}
+    chosen = {task.name: task for task in [*map(find_task, wanted), *of_areas]}
     allowed = {TaskType(name) for name in types} or set(TaskType)
     found = [task for task in chosen.values() if task.task_type in allowed]
     if not found:
         asked = " and ".join(filter(None, [", ".join(categories), ", ".join(types)])) or "nothing"
         raise NothingToRun([f"no task is of {asked}"])
     return found
+
+
+def find_task(name: str) -> Task:
+    """Return the task of a name; somebody who gives a file is told what files are for."""
+    from gnz_track.datasets.catalogue import TASKS
+    from gnz_track.errors import BadValue
+
+    if name not in TASKS and os.path.isfile(name):  # noqa: PTH113  (of what is no path, a Path raises)
+        allowed = "a name of 'gnz tasks'; data of your own become one by gnz_track.task_from_dataset, from Python"
+        raise BadValue("task", name, allowed, command=f"gnz recommend --help, for models for the graph of {name!r}")
+    return TASKS.get(name)
 
 
 def choose_suite(suite: str, category: str, *, is_chosen: bool) -> str:

@@ -45,6 +45,7 @@ class Listing:
     rows: Sequence[Sequence[object]]
     records: Sequence[Mapping[str, Any]]
     fields: Sequence[str]
+    note: str = ""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -133,13 +134,15 @@ def _sweeps(address: Address, **names: str) -> Listing:
         rows=rows,
         records=[{**asdict(row), "started": row.started.isoformat()} for row in found],
         fields=list(SweepRow.__dataclass_fields__),
+        note=_note_on([row.sweep for row in found if row.trained_nothing]),
     )
 
 
 def _cells(address: Address, *, sweep: str, **names: str) -> Listing:
-    from gnz_track.store.sweeps import list_cells
+    from gnz_track.store.sweeps import list_cells, list_sweeps
 
     table = list_cells(address, sweep=sweep, **names)
+    has_none = table.empty and any(row.sweep == sweep and row.trained_nothing for row in list_sweeps(address))
     table["start_time"] = table["start_time"].map(lambda time: time.isoformat())
     records = table.astype(object).where(table.notna(), None).to_dict("records")
     rows = [
@@ -161,6 +164,7 @@ def _cells(address: Address, *, sweep: str, **names: str) -> Listing:
         rows=rows,
         records=records,
         fields=list(table.columns),
+        note=_note_on([sweep] if has_none else []),
     )
 
 
@@ -188,6 +192,13 @@ def _failures(address: Address, **names: str) -> Listing:
     )
 
 
+def _note_on(sweeps: Sequence[str]) -> str:
+    """Return what a sweep without cells of its own is about."""
+    if not sweeps:
+        return ""
+    return f"nothing was left to train for {_few(sweeps)}; what others had finished: gnz report --sweep {sweeps[0]}"
+
+
 def _few(names: Sequence[str]) -> str:
     more = f", +{len(names) - NAMES_SHOWN}" if len(names) > NAMES_SHOWN else ""
     return ", ".join(names[:NAMES_SHOWN]) + more
@@ -207,6 +218,8 @@ def _print_table(listing: Listing) -> None:
         print_rows(listing.title, listing.columns, listing.rows)
     else:
         say(f"{listing.title}: none")
+    if listing.note:
+        say(listing.note)
 
 
 def _print_json(listing: Listing) -> None:

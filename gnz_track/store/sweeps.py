@@ -60,6 +60,12 @@ class SweepRow:
     started: datetime
     run_id: str
 
+    @property
+    def trained_nothing(self) -> bool:
+        """Tell whether it found all that it wanted finished by other sweeps."""
+        n_cells = self.n_finished + self.n_failed + self.n_running + self.n_killed
+        return self.status == STATES["FINISHED"] and not n_cells
+
 
 @dataclass(frozen=True, kw_only=True)
 class FailureRow:
