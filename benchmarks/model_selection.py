@@ -24,6 +24,8 @@ from typing import Any
 
 import numpy as np
 
+from gnz_track.kinds import TaskType
+from gnz_track.selection.model_space import list_scored_settings
 from gnz_track.selection.ranking_metrics import RANKING_METRICS, area_under_curve
 from gnz_track.selection.selectors.catalogue import SELECTORS
 from gnz_track.selection.selectors.lessons import Arrays, Lesson
@@ -34,6 +36,7 @@ from gnz_track.selection.trials import Outcome, compare_selectors, try_selector
 Array = np.ndarray[Any, Any]
 OURS = "forest_neighbours"
 KINDS = {"lp": "link_pred", "nc": "node_class"}
+TASK_TYPES = {"lp": TaskType.link_pred, "nc": TaskType.node_cls}
 SHOWN = ("auc", "mrr", "ndcg@1", "hr@1", "hr@30", "regret")
 TESTED = ("auc", "mrr", "ndcg@1", "regret")
 LEVEL = 0.05
@@ -93,7 +96,7 @@ SPARSER: dict[str, Callable[[Mapping[str, Array]], list[Fold]]] = {
 
 def cross(source: Mapping[str, Array], target: Mapping[str, Array], kinds: tuple[str, str]) -> list[Fold]:
     """Return the fold that learns from one kind of problem and is scored on the other."""
-    names = [arrays["model_names_all"][arrays["P_model_index_inferred"]].tolist() for arrays in (source, target)]
+    names = [[setting.name for setting in list_scored_settings(TASK_TYPES[kind])] for kind in kinds]
     common = [name for name in names[0] if name in set(names[1])]
     key = f"cross_task__{'-to-'.join(KINDS[kind].replace('_', '-') for kind in kinds)}"
     parts = []

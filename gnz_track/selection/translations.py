@@ -24,8 +24,8 @@ def _core_of_sage(values: Values) -> Values:
 
 
 def _core_of_gat(values: Values) -> Values:
-    # One head beside itself, and its mean, are one.
-    return _without(values, "concat") if values["heads"] == 1 else values
+    # One head beside itself, and its mean, are one; and the last layer, which may be the only one, takes the mean.
+    return _without(values, "concat") if 1 in (values["heads"], values["num_layers"]) else values
 
 
 def _core_of_cheb(values: Values) -> Values:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 from sklearn.ensemble import ExtraTreesRegressor
 
 from gnz_track.selection.selectors.factors import complete
@@ -69,11 +70,15 @@ def _weigh(leaves: NDArray[np.int64], arrays: Arrays, used: NDArray[np.bool_]) -
 
 
 def _wanted(scores: Real) -> tuple[Real, Real]:
-    """Return scores from 0 (worst on the graph) to 1 (best), and one over the rank: for the mean, and for the first."""
+    """Return scores from 0 (worst on the graph) to 1 (best), and one over the rank: for the mean, and for the first.
+
+    Settings that tie share the places that they take: one over the rank is its mean over these places.
+    """
     low, high = scores.min(axis=1, keepdims=True), scores.max(axis=1, keepdims=True)
     unit = (scores - low) / np.where(high > low, high - low, 1)
-    ranks = np.argsort(np.argsort(-scores, axis=1, kind="stable"), axis=1, kind="stable")
-    return unit, 1 / (1 + ranks)
+    before = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, scores.shape[1] + 1))])
+    first, last = (rankdata(-scores, method, axis=1).astype(np.int64) for method in ("min", "max"))
+    return unit, (before[last] - before[first - 1]) / (last - first + 1)
 
 
 def _narrow(wanted: Real) -> Real:

@@ -56,12 +56,18 @@ def _fit(lesson: Lesson) -> Arrays:
     settings = generator.normal(0, np.sqrt(1 / rank), (lesson.scores.shape[1], rank))
     factors = _Factors(inputs.copy(), settings)
     train, held = hold_out(len(inputs), 0.2, lesson.seed)
-    arrays = _learn(factors, inputs, lesson, (train, held))
+    arrays = _learn(factors, inputs, Lesson(lesson.features, _unit(lesson.scores), lesson.seed), (train, held))
     return arrays | {
         "components": pca.components_,
         "centre": pca.mean_ + pca.components_.T @ reduced.mean(axis=0),
         "spread": spread,
     }
+
+
+def _unit(scores: Real) -> Real:
+    """Return scores from 0 to 1, of which gains are powers of ten; those that are between are left as they are."""
+    low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
+    return scores if low >= 0 and high <= 1 else (scores - low) / (high - low if high > low else 1)
 
 
 def _learn(factors: _Factors, inputs: Real, lesson: Lesson, rows: tuple[Whole, Whole]) -> Arrays:

@@ -15,7 +15,8 @@ from gnz_track.selection.selectors.lessons import Arrays, Lesson, Real
 
 __all__ = ["Stopping", "arrays_of", "hold_out", "load_arrays", "masked_squares", "seeded_network", "train_by_hits"]
 
-HITS = 30
+# As published. Where so many are all that are known, all are always hit: at most one in three is looked at.
+HITS, ONE_IN = 30, 3
 
 
 def seeded_network(make: Callable[[], nn.Module], seed: int) -> nn.Module:
@@ -69,15 +70,18 @@ class Stopping:
 
 
 def train_by_hits(network: nn.Module, lesson: Lesson, optimiser: torch.optim.Optimizer, **stopping: Any) -> Arrays:
-    """Train on the known scores of four graphs in five, full batch, and stop by the 30 best settings of the fifth.
+    """Train on the known scores of four graphs in five, full batch, and stop by the best settings of the fifth.
 
-    ``stopping`` holds ``epochs``, ``patience`` and ``after``. The parameters returned are the best where training
-    stopped early, and the last where it did not, as published.
+    These are 30, as published, or a third of those that are known there. ``stopping`` holds ``epochs``, ``patience``
+    and ``after``. The parameters returned are the best where training stopped early, and the last where it did not, as
+    published.
     """
     train, held = hold_out(len(lesson.features), 0.2, lesson.seed)
     x = torch.from_numpy(lesson.features).float()
     y = torch.from_numpy(lesson.scores).float()
     stop = Stopping(stopping["patience"], after=stopping.get("after", 0))
+    n_known = np.isfinite(lesson.scores[held]).sum() / len(held)
+    k = min(HITS, max(1, int(n_known // ONE_IN)))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(lesson.seed)
         for epoch in range(stopping["epochs"]):
@@ -88,7 +92,7 @@ def train_by_hits(network: nn.Module, lesson: Lesson, optimiser: torch.optim.Opt
             network.eval()
             with torch.no_grad():
                 predicted = network(x[held]).double().numpy()
-            hits = np.nanmean(hit_rate(lesson.scores[held], predicted, k=HITS))
+            hits = np.nanmean(hit_rate(lesson.scores[held], predicted, k=k))
             if stop.is_over(epoch, float(hits), network):
                 return dict(stop.arrays)
     return arrays_of(network)

@@ -14,7 +14,7 @@ from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.metrics import ndcg_score
 from torch import Tensor, nn
 
-from gnz_track.selection.selectors import meta_od
+from gnz_track.selection.selectors import meta_od, networks
 from gnz_track.selection.selectors.catalogue import SELECTORS, fit_selector
 from gnz_track.selection.selectors.factors import complete, factorise
 from gnz_track.selection.selectors.forest_neighbours import weigh_past_graphs, weigh_themselves
@@ -138,10 +138,47 @@ def test_gain_of_meta_od_is_that_of_scikit_learn() -> None:
     assert np.isnan(meta_od._gain(-true, predicted))  # noqa: SLF001
 
 
-def test_scores_below_zero_are_learnt_from() -> None:
-    """Losses have no gain over an ideal one; every selector takes them all the same."""
-    for name in SELECTORS:
-        assert np.isfinite(fit_selector(name, X[:12], -Y[:12], seed=1).predict(X[12:14])).all(), name
+@pytest.mark.parametrize("name", SELECTORS)
+def test_scores_of_any_size_are_learnt_from(name: str) -> None:
+    """Losses have no gain over an ideal one, and ten to the power of a percentage is beyond all numbers."""
+    for scores in (-Y, 50 + 40 * Y, -30 * Y):
+        assert np.isfinite(fit_selector(name, X[:12], scores[:12], seed=1).predict(X[12:14])).all()
+
+
+def test_meta_od_takes_percentages_and_signed_losses_as_it_takes_shares() -> None:
+    # Whole numbers, so that nothing is rounded on the way to shares.
+    whole = np.round(64 * Y)
+    as_shares = fit_selector("meta_od", X, (whole - whole.min()) / np.ptp(whole), seed=1).predict(X[:5])
+    for scores in (3 * whole, whole - 100, 7 * whole - 30):
+        assert np.array_equal(fit_selector("meta_od", X, scores, seed=1).predict(X[:5]), as_shares)
+
+
+def test_settings_that_tie_are_told_apart_by_nothing() -> None:
+    """Where a setting stands in the matrix decides nothing, and one that is never worse stands first."""
+    usual = np.full(50, 0.9)
+    better = usual + np.where(np.arange(50) % 10 == 0, 0.02, 0)
+    for pair in ((usual, better), (better, usual)):
+        scores = np.column_stack([*pair, 0.8 * Y])
+        predicted = fit_selector("forest_neighbours", X, scores, seed=1).predict(X + 0.01)
+        at = 0 if pair[0] is better else 1
+        assert (predicted[:, at] > predicted[:, 1 - at]).all()
+    alike = fit_selector("forest_neighbours", X, np.column_stack([usual, usual, Y]), seed=1).predict(X)
+    assert alike[:, 0] == pytest.approx(alike[:, 1])
+
+
+@pytest.mark.parametrize("name", ["s2", "ncf"])
+def test_few_known_settings_still_say_when_to_stop(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of eight settings all are among the best thirty: that all were hit would say nothing."""
+    seen: list[float] = []
+    judge = networks.Stopping.is_over
+
+    def look(stop: networks.Stopping, epoch: int, score: float, network: nn.Module) -> bool:
+        seen.append(score)
+        return judge(stop, epoch, score, network)
+
+    monkeypatch.setattr(networks.Stopping, "is_over", look)
+    fit_selector(name, X, np.column_stack([Y, 1 - Y, Y[:, ::-1][:, :2]]), seed=1)
+    assert len(set(seen)) > 1
 
 
 def test_one_known_score_moves_a_graph_and_stretches_nothing() -> None:
