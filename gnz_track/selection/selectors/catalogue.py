@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gnz_track.errors import BadValue
 from gnz_track.registry import Registry
 from gnz_track.selection.archives import open_archive
-from gnz_track.selection.matrix import PerformanceMatrix
+from gnz_track.selection.matrix import PerformanceMatrix, Setting
 from gnz_track.selection.selectors import (
     alors,
     collaborative,
@@ -45,14 +45,15 @@ for _module in (
     for _row in _module.ROWS:
         SELECTORS.add(_row.name, _row)
 
-_HEADER, _FORMAT = "header", 2
+_HEADER, _FORMAT, _SETTINGS = "header", 2, "settings"
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
     """A selector that has learnt: arrays and a few words, nothing else.
 
-    ``low`` and ``span [d]`` bring features to 0 to 1 where the selector wants that; ``facts`` say what it learnt from.
+    ``low`` and ``span [d]`` bring features to 0 to 1 where the selector wants that; ``facts`` say what it learnt from:
+    of a :class:`PerformanceMatrix`, its metric and settings.
     """
 
     selector: str
@@ -61,6 +62,11 @@ class Fitted:
     low: NDArray[np.float64]
     span: NDArray[np.float64]
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """What the columns of a prediction stand for; nothing where it learnt from a bare array."""
+        return tuple(Setting(*parts) for parts in self.facts.get(_SETTINGS, ()))
 
     def predict(self, features: Real) -> Real:
         """Return what to rank settings by ``[graphs, m]``, higher is better, for features ``[graphs, d]``.
@@ -111,6 +117,7 @@ def fit_selector(
     """
     row = SELECTORS.get(name)
     features = np.nan_to_num(_read_matrix("features to learn from", features, "graphs, features"))
+    facts = {**_facts_of(scores), **(facts or {})}
     given = scores.signed if isinstance(scores, PerformanceMatrix) else scores
     scores = _read_matrix("scores to learn from", given, "graphs, settings")
     if len(features) != len(scores):
@@ -121,10 +128,17 @@ def fit_selector(
         raise BadValue("number of graphs with a score", int(is_known.sum()), "at least 2")
     features, scores = features[is_known], scores[is_known]
     low, high = _read_bounds(bounds, features.shape[1]) if bounds else (features.min(axis=0), features.max(axis=0))
-    fitted = Fitted(name, features.shape[1], {}, low, np.where(high > low, high - low, 1), facts or {})
+    fitted = Fitted(name, features.shape[1], {}, low, np.where(high > low, high - low, 1), facts)
     given = fitted._scaled(features) if row.is_scaled else features  # noqa: SLF001  (of this module)
     arrays = row.fit(Lesson(given, scores, seed))
     return Fitted(name, features.shape[1], arrays, fitted.low, fitted.span, fitted.facts)
+
+
+def _facts_of(scores: Real | PerformanceMatrix) -> dict[str, Any]:
+    if not isinstance(scores, PerformanceMatrix):
+        return {}
+    settings = [[one.model, one.hyperparameters, one.protocol] for one in scores.settings]
+    return {"metric": scores.metric, _SETTINGS: settings}
 
 
 def _read_matrix(what: str, given: Any, sides: str) -> Real:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 import torch
 
 from gnz_track.errors import BadValue, UnknownName
+from gnz_track.kinds import Direction
+from gnz_track.selection.matrix import Setting, bare_matrix
 from gnz_track.selection.selectors.catalogue import SELECTORS, Fitted, fit_selector, load_fitted
 
 GENERATOR = np.random.default_rng(8)
@@ -41,6 +44,18 @@ def test_a_saved_selector_says_the_same_and_holds_no_pickle(
     loaded = load_fitted(tmp_path / "selector.npz")
     assert (loaded.predict(NEW) == before).all()
     assert (loaded.selector, dict(loaded.facts)) == (name, {"metric": "accuracy"})
+
+
+def test_a_saved_selector_names_what_it_ranks(tmp_path: Path) -> None:
+    settings = [Setting(f"Net{place}", json.dumps({"width": 8 * place}), "quick@1") for place in range(7)]
+    matrix = bare_matrix([f"graph {place}" for place in range(24)], settings, "mae", Direction.down)
+    matrix.scores[:] = HOLES
+    fitted = fit_selector("argosmart", FEATURES, matrix)
+    fitted.save(tmp_path / "selector.npz")
+    loaded = load_fitted(tmp_path / "selector.npz")
+    assert loaded.settings == matrix.settings
+    assert loaded.facts["metric"] == "mae"
+    assert fit_selector("argosmart", FEATURES, HOLES).settings == ()
 
 
 @pytest.mark.parametrize("name", list(SELECTORS))
