@@ -78,6 +78,16 @@ def test_a_cell_is_described_by_the_parts_of_its_own_seed(tmp_path: Path) -> Non
     assert not np.array_equal(own[0], own[1])
 
 
+def draw(seed: int) -> Data:
+    return labelled_graph(50 + seed)
+
+
+def test_a_cell_is_described_by_the_data_of_its_own_seed(tmp_path: Path) -> None:
+    for cell in cells_of(Task("drawn", TaskType.node_cls, draw), tmp_path, seeds=(0, 1)):
+        (same,) = cells_of(posed(draw(cell.seed)), tmp_path, seeds=(cell.seed,))
+        assert np.array_equal(described(open_graph(cell)), described(open_graph(same)))
+
+
 @pytest.mark.parametrize(("task_type", "feature"), [("graph_cls", "labels.evenness"), ("graph_reg", "labels.skew")])
 def test_labels_of_test_graphs_change_no_feature(task_type: str, feature: str, tmp_path: Path) -> None:
     edges = torch.tensor([[0, 1, 2], [1, 2, 0]])
