@@ -224,10 +224,10 @@ def test_past_graphs_are_described_as_new_ones_are(past: tuple[Path, Path], tmp_
     assert not np.array_equal(links, found)
     files = sorted(file.name for file in (home / KEPT).glob(f"{of_task['dataset_digest'].iloc[0]}*"))
     assert [name.partition("-")[2] for name in files] == [
-        "task@1-link_pred-published-0.json",
-        "task@1-node_cls-published-0.json",
+        f"{TASK_SET.label}-link_pred-published-0.json",
+        f"{TASK_SET.label}-node_cls-published-0.json",
     ]
-    old = home / KEPT / f"{of_task['dataset_digest'].iloc[0]}-task@1.json"
+    old = home / KEPT / f"{of_task['dataset_digest'].iloc[0]}-{TASK_SET.label}.json"
     old.write_text(json.dumps(dict.fromkeys(TASK_SET.names, 7.0)), encoding="utf-8")
     (again,) = features_of_tasks(of_task, ["past0"], name="task", home=home).values()
     assert np.array_equal(again, found)
