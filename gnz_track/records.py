@@ -90,10 +90,10 @@ def make_records(kind: type[Record], columns: Mapping[str, Sequence[Any]]) -> li
 
     A record that does something after its fields are set cannot be made so.
 
-    >>> from gnz_track.types import Direction, Metric
-    >>> columns = {"name": ["mae", "mse"], "direction": [Direction.down] * 2, "description": ["", "squared"]}
-    >>> [metric.name for metric in make_records(Metric, columns)]
-    ['mae', 'mse']
+    >>> from gnz_track.types import Failure
+    >>> columns = {"kind": ["ValueError"] * 2, "message": ["odd", "even"], "traceback": [""] * 2}
+    >>> [failure.message for failure in make_records(Failure, columns)]
+    ['odd', 'even']
     """
     names = tuple(columns)
     fields = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]

@@ -16,6 +16,7 @@ score
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -54,11 +55,21 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """A metric and its direction; the function itself lives with the training room."""
+    """A metric and its direction; the function itself lives with the training room.
+
+    ``low`` and ``high`` are the least and the largest score that it can have, None where there is none.
+    """
 
     name: str
     direction: Direction
     description: str
+    low: float | None = later(None)
+    high: float | None = later(None)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the largest score, infinite where there is none."""
+        return -math.inf if self.low is None else self.low, math.inf if self.high is None else self.high
 
 
 @dataclass(frozen=True, kw_only=True)

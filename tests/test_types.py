@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import pickle
 import re
 
@@ -70,6 +71,15 @@ RECORDS = [
     Failure(kind="ValueError", message="no", traceback="Traceback"),
 ]
 each_record = pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
+
+
+def test_metric_without_bounds_has_none_and_json_names_them_where_there_are() -> None:
+    metric = Metric(name="mae", direction=Direction.down, description="")
+    assert metric.bounds == (-math.inf, math.inf)
+    assert "low" not in to_json(metric)
+    bounded = dataclasses.replace(metric, low=0.0)
+    assert bounded.bounds == (0, math.inf)
+    assert json.loads(to_json(bounded))["low"] == 0
 
 
 @each_record

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnz_track.cli.saying import hand_over
+from gnz_track.cli.saying import hand_over, say
 from gnz_track.errors import BadValue
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ EXAMPLES = """
   gnz features edges.txt
 
   gnz features cora --set task
+
+  gnz features cora --set task --whole
 
   gnz features network.graphml --set regular_graphlets --json > features.json
 """
@@ -39,10 +41,14 @@ def features(
     name: Annotated[str, typer.Option("--set", help=SET_HELP)] = "compact",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
+    whole: Annotated[bool, typer.Option("--whole", help="Of a task too, what it keeps for tests included.")] = False,
     home: Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")] = None,
     mirror: Annotated[Path | None, typer.Option(help="Folder of raw files; default GNZ_MIRROR.")] = None,
 ) -> None:
-    """Compute named features of a graph: directions are dropped, repeated edges count once."""
+    """Compute named features of a graph: directions are dropped, repeated edges count once.
+
+    A task is described as recommendations see it: without the labels and links that seed 0 keeps for tests.
+    """
     if as_json and as_csv:
         raise BadValue("form of output", "--json --csv", "one of them")
     # A slip in a name is told before anything is read, and before torch is imported, which takes seconds.
@@ -53,9 +59,12 @@ def features(
     check_graph_name(graph)
 
     from gnz_track.cli.home import choose_home
-    from gnz_track.selection.graph_sources import open_graph
+    from gnz_track.selection.graph_sources import open_graph, whole_of
 
     opened = open_graph(graph, home=choose_home(home), mirror=mirror)
+    opened = whole_of(opened) if whole else opened
+    if opened.sight is not None and opened.sight.words:
+        say(f"note: {opened.name} is described {opened.sight.words}; all of it: --whole", err=True)
     found = _compute(opened, name)
     if as_json:
         import json

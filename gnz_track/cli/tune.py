@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gnz_track.runs.nursery import Nursery
     from gnz_track.store.address import Address
     from gnz_track.tuning.settings import SearchSettings
-    from gnz_track.types import Task
+    from gnz_track.types import Cell
 
 __all__ = ["add_to", "tune"]
 
@@ -118,7 +118,7 @@ def tune(  # noqa: PLR0913  (one parameter per flag)
                 kind=kind,
                 seed=seed,
                 warm_start=warm_start,
-                recommend=_recommender(address, choose_home(home), mirror) if warm_start else None,
+                recommend=_recommender(address, choose_home(home)) if warm_start else None,
                 is_fresh=fresh,
             ),
         )
@@ -138,15 +138,18 @@ def _settings(place: str, address: Address, *, space: Path | None, tuning_seeds:
     )
 
 
-def _recommender(address: Address, home: Path, mirror: Path | None) -> Callable[[Task, str], list[Mapping[str, Any]]]:
-    """Return what says with which hyperparameters a model was good on tasks like one; where nothing says so, none."""
+def _recommender(address: Address, home: Path) -> Callable[[Cell], list[Mapping[str, Any]]]:
+    """Return what says with which hyperparameters a model was good on tasks like one; where nothing says so, none.
+
+    The cell is a blind one of the search: of its task, only what training and validation of its seed see is looked at.
+    """
     told: set[str] = set()
 
-    def recommend(task: Task, model: str) -> list[Mapping[str, Any]]:
+    def recommend(cell: Cell) -> list[Mapping[str, Any]]:
         from gnz_track.selection.warm_starts import warm_starts
 
         try:
-            return warm_starts(task.name, model, task.task_type, store=address, home=home, mirror=mirror, n=None)
+            return warm_starts(cell, cell.model.name, store=address, home=home, n=None)
         except (BadValue, UnknownName) as error:
             if str(error) not in told:
                 told.add(str(error))

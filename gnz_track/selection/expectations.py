@@ -11,18 +11,21 @@ from gnz_track.kinds import Direction
 from gnz_track.selection.matrix import PerformanceMatrix
 from gnz_track.selection.selectors.forest_neighbours import weigh_themselves
 from gnz_track.selection.selectors.lessons import Arrays
+from gnz_track.training.metrics import METRICS
 
 __all__ = ["LEVEL", "Expectation", "expect_scores"]
 
 Real = NDArray[np.float64]
 LEVEL = 0.8
+# By so much a mean of scores may miss a bound.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Expectation:
     """Expected scores ``[m]`` in units of the metric, and how far off ``[m]`` they may be, NaN where nobody knows.
 
-    ``bounds`` are the least and the largest score that the metric can have, as far as past scores tell.
+    ``bounds`` are the least and the largest score that the metric can have, infinite where nobody knows.
     """
 
     scores: Real
@@ -56,9 +59,17 @@ def expect_scores(matrix: PerformanceMatrix, arrays: Arrays, weights: Real, *, l
     shared = _conformal(of_graphs, level)
     margins = np.array([_conformal(column, level) for column in errors.T])
     margins = np.where(np.isnan(margins), shared, margins)
+    return Expectation(sign * (weights @ filled), margins, level, _bounds_of(matrix))
+
+
+def _bounds_of(matrix: PerformanceMatrix) -> tuple[float, float]:
+    """Return the bounds of the metric; a matrix of somebody else may have a metric of its own, or percentages."""
+    if matrix.metric not in METRICS:
+        return -np.inf, np.inf
+    low, high = METRICS.get(matrix.metric).bounds
     known = matrix.scores[np.isfinite(matrix.scores)]
-    bounds = (0.0 if known.min() >= 0 else -np.inf, 1.0 if known.min() >= 0 and known.max() <= 1 else np.inf)
-    return Expectation(sign * (weights @ filled), margins, level, bounds)
+    is_in_them = low - ROUNDING <= known.min() and known.max() <= high + ROUNDING
+    return (low, high) if is_in_them else (-np.inf, np.inf)
 
 
 def _conformal(errors: Real, level: float) -> float:

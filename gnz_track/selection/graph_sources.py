@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import networkx as nx
@@ -19,7 +19,7 @@ from torch_geometric.data.data import BaseData
 from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.datasets.collation import collate
 from gnz_track.datasets.facts import describe
-from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.datasets.frozen import FrozenDataset, open_frozen
 from gnz_track.datasets.homes import data_home
 from gnz_track.datasets.preparation import prepare, prepare_dataset
 from gnz_track.errors import BadValue
@@ -28,9 +28,10 @@ from gnz_track.selection.features.feature_sets import Parts
 from gnz_track.selection.features.networks import make_network
 from gnz_track.selection.graph_files import graph_of_matrix, read_graph_file, without_words
 from gnz_track.selection.graph_names import check_graph_name, find_graph_file
-from gnz_track.types import DatasetRow, Task, TaskType
+from gnz_track.selection.sights import Sight, are_classes, seen_edges, seen_labels, sight_of
+from gnz_track.types import Cell, DatasetRow, Task, TaskType
 
-__all__ = ["OpenedGraph", "describe_frozen", "open_graph", "reason_against"]
+__all__ = ["OpenedGraph", "describe_frozen", "open_graph", "posed_as", "reason_against", "whole_of"]
 
 # Those of a split of links.
 FEWEST_EDGES = 3
@@ -40,19 +41,24 @@ _PLAIN = (torch.Tensor, int, float, bool, str)
 
 @dataclass(frozen=True, eq=False)
 class OpenedGraph:
-    """A graph, or a collection of them, ready for features; ``task`` is that of the catalogue, where it was named."""
+    """A graph, or a collection of them, ready for features; ``task`` is that of the catalogue, where it was named.
+
+    ``parts`` hold what may be seen under the split of ``sight``; without one, all there is.
+    """
 
     name: str
     parts: Parts
     task: Task | None = None
     graphs: Sequence[Data] = field(default=(), repr=False)
+    sight: Sight | None = None
 
 
 def open_graph(source: object, *, home: Path | None = None, mirror: str | Path | None = None) -> OpenedGraph:
     """Return the graph behind a path, a name of the catalogue, a PyG ``Data``, a networkx graph, a matrix of scipy.
 
     A list of such objects is a collection, and so is a PyG ``Batch`` or ``Dataset``. A ``Task`` or a ``DatasetRow`` is
-    prepared as its name would be, and what is open already is returned as it is.
+    prepared as its name would be, a ``Cell`` is its task as its search may see it, and what is open already is returned
+    as it is. A task is described without what the split of seed 0 keeps for tests; all else is described whole.
 
     Files are edge lists (two numbers a line, or a table with columns ``source`` and ``target``), ``.npz`` (an array
     ``edge_index``, or what ``scipy.sparse.save_npz`` writes), Matrix Market, GraphML and GML; each may be packed
@@ -62,11 +68,8 @@ def open_graph(source: object, *, home: Path | None = None, mirror: str | Path |
         return source
     if isinstance(source, str | os.PathLike):
         return _open_named(os.fspath(source), home=home or data_home(), mirror=mirror)
-    if isinstance(source, Task):
-        return describe_frozen(source.name, prepare(source, seed=0, home=home or data_home(), mirror=mirror), source)
-    if isinstance(source, DatasetRow):
-        row = prepare_dataset(source, seed=0, home=home or data_home(), mirror=mirror)
-        return describe_frozen(source.name, row, None)
+    if isinstance(source, Cell | Task | DatasetRow):
+        return _open_known(source, home=home or data_home(), mirror=mirror)
     if isinstance(source, BaseData | nx.Graph) or sparse.issparse(source) or not isinstance(source, Iterable):
         return _open_graphs("graph", _data_of(source, "the graph"))
     listed = [_data_of(one, f"graph {place} of the list") for place, one in enumerate(source)]
@@ -87,24 +90,56 @@ def _data_of(graph: object, where: str) -> list[Data]:
     return list(graph.to_data_list()) if isinstance(graph, Batch) else [graph]
 
 
+def _open_known(source: Cell | Task | DatasetRow, *, home: Path, mirror: str | Path | None) -> OpenedGraph:
+    if isinstance(source, Cell):
+        return _posed(source.task, open_frozen(source.data), sight_of(source))
+    if isinstance(source, Task):
+        return _posed(source, prepare(source, seed=0, home=home, mirror=mirror), Sight(task_type=source.task_type))
+    return describe_frozen(source.name, prepare_dataset(source, seed=0, home=home, mirror=mirror))
+
+
 def _open_named(name: str, *, home: Path, mirror: str | Path | None) -> OpenedGraph:
     check_graph_name(name)
     path = find_graph_file(name)
     if path is not None:
         return _open_graphs(path.name, [read_graph_file(path)])
-    if name in TASKS:
-        task = TASKS.get(name)
-        return describe_frozen(name, prepare(task, seed=0, home=home, mirror=mirror), task)
-    return describe_frozen(name, prepare_dataset(DATASETS.get(name), seed=0, home=home, mirror=mirror), None)
+    return _open_known(TASKS.get(name) if name in TASKS else DATASETS.get(name), home=home, mirror=mirror)
 
 
-def describe_frozen(name: str, dataset: FrozenDataset, task: Task | None) -> OpenedGraph:
-    """Return a frozen dataset, posed as a task or not, ready for features."""
+def _posed(task: Task, dataset: FrozenDataset, sight: Sight) -> OpenedGraph:
+    return replace(describe_frozen(task.name, dataset, sight), task=task)
+
+
+def describe_frozen(name: str, dataset: FrozenDataset, sight: Sight | None = None) -> OpenedGraph:
+    """Return a frozen dataset ready for features: what may be seen of it under a split, or without one all of it."""
     tensors = dict(dataset.tensors)
-    edges = dataset.global_edge_index.numpy()
-    are_classes = task is None or task.task_type is not TaskType.graph_reg
-    contents = _contents(tensors, is_directed=dataset.is_directed, are_classes=are_classes)
-    return OpenedGraph(name, Parts(make_network(edges, dataset.n_nodes), contents), task, dataset)
+    edges, is_directed = seen_edges(dataset, sight)
+    contents = _contents(tensors, is_directed=is_directed, are_classes=are_classes(sight))
+    if contents.labels is not None:
+        is_seen = seen_labels(dataset, sight, len(contents.labels))
+        if is_seen is not None:
+            contents.labels[~is_seen.numpy()] = np.nan
+    parts = Parts(make_network(edges.numpy(), dataset.n_nodes), contents)
+    return OpenedGraph(name, parts, graphs=dataset, sight=sight)
+
+
+def posed_as(opened: OpenedGraph, task_type: TaskType) -> OpenedGraph:
+    """Return a dataset of the catalogue as it may be seen where it is posed as a kind of problem.
+
+    A graph of the user's own is returned as it is: nobody has split it yet.
+    """
+    known = opened.sight
+    if not isinstance(opened.graphs, FrozenDataset) or (known is not None and known.task_type is task_type):
+        return opened
+    sight = Sight(task_type=task_type) if known is None else replace(known, task_type=task_type)
+    return replace(describe_frozen(opened.name, opened.graphs, sight), task=opened.task)
+
+
+def whole_of(opened: OpenedGraph) -> OpenedGraph:
+    """Return an opened graph with all that its split keeps for tests, labels and links."""
+    if not isinstance(opened.graphs, FrozenDataset) or opened.sight is None:
+        return opened
+    return replace(describe_frozen(opened.name, opened.graphs), task=opened.task)
 
 
 def _open_graphs(name: str, graphs: list[Data]) -> OpenedGraph:
@@ -132,8 +167,11 @@ def _bare(graph: Data) -> Data:
 
 def reason_against(opened: OpenedGraph, task_type: TaskType) -> str:
     """Say why a graph cannot be posed as a kind of problem, as far as that shows; nothing where it can."""
-    n_edges = opened.parts.network.n_edges
     if task_type is TaskType.link_pred:
+        n_edges = opened.parts.network.n_edges
+        if n_edges < FEWEST_EDGES:
+            # What a split of links has hidden already counts too.
+            n_edges = whole_of(opened).parts.network.n_edges
         few = f"{n_edges} edge{'' if n_edges == 1 else 's'}, at least {FEWEST_EDGES} are needed to hide some"
         return few if n_edges < FEWEST_EDGES else ""
     is_labelled = opened.parts.contents.labels is not None

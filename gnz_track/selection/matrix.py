@@ -46,10 +46,10 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PerformanceMatrix:
-    """Mean scores ``[graphs, settings]`` of one metric, NaN where nothing has finished.
+    """Mean scores ``[graphs, settings]`` of one metric, NaN where nothing has finished; every seed weighs the same.
 
-    ``run_ids [graphs, settings]`` are tuples of the runs behind each mean, ``seconds`` what one of them took, and
-    ``spread`` the standard deviation over seeds, NaN below two of them.
+    ``run_ids [graphs, settings]`` are tuples of all runs behind each mean, each once, ``seconds`` what one of them
+    took, and ``spread`` the standard deviation over seeds, NaN below two of them.
     """
 
     graphs: tuple[str, ...]
@@ -111,15 +111,17 @@ def matrix_from_table(
     owners = [Setting(untuned_name(model), values or "{}", name) for model, values, name in labels]
     graphs, settings = tuple(sorted(set(rows["task"]))), tuple(sorted(set(owners)))
     matrix = bare_matrix(graphs, settings, str(rows["metric"].iloc[0]), Direction(rows["direction"].iloc[0]))
-    places = pd.DataFrame(
-        {"row": [graphs.index(task) for task in rows["task"]], "column": [settings.index(one) for one in owners]},
-        index=rows.index,
-    )
-    for (row, column), found in rows.groupby([places["row"], places["column"]]):
+    at_row = {name: place for place, name in enumerate(graphs)}
+    at_column = {one: place for place, one in enumerate(settings)}
+    placed = rows.assign(row=[at_row[task] for task in rows["task"]], column=[at_column[one] for one in owners])
+    # A winner of a search may have the defaults, and then its seeds were trained twice: each seed counts once.
+    of_seeds = placed.groupby(["row", "column", "seed"], dropna=False)[["score", "seconds"]].mean()
+    for (row, column), found in of_seeds.groupby(["row", "column"]):
         matrix.scores[row, column] = found["score"].mean()
         matrix.seconds[row, column] = found["seconds"].mean()
         matrix.spread[row, column] = found["score"].std(ddof=1)
-        matrix.run_ids[row, column] = tuple(found["run_id"])
+    for (row, column), ids in placed.groupby(["row", "column"])["run_id"]:
+        matrix.run_ids[row, column] = tuple(dict.fromkeys(ids))
     return matrix
 
 

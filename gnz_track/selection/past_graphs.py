@@ -18,6 +18,8 @@ from gnz_track.datasets.frozen import FrozenDataset, open_frozen
 from gnz_track.datasets.mapped import digest_of
 from gnz_track.selection.features.feature_sets import FEATURE_SETS
 from gnz_track.selection.graph_sources import describe_frozen
+from gnz_track.selection.sights import Sight
+from gnz_track.types import TaskType
 
 __all__ = ["digest_of_graphs", "features_of_tasks", "name_apart"]
 
@@ -31,17 +33,22 @@ def features_of_tasks(table: pd.DataFrame, tasks: Iterable[str], *, name: str, h
 
     The table says which data count: of a task that has had several, only rows of one belong in it.
 
-    A task whose data differ from seed to seed is described by one of its datasets, the same every time.
+    A task whose data differ from seed to seed is described by one of its datasets, the same every time. Each is
+    described as the problem that the table's rows are of, without what the usual split of seed 0 keeps for tests.
     """
     digests = {task: sorted(set(found)) for task, found in table.groupby("task")["dataset_digest"]}
+    sights = {
+        task: Sight(task_type=TaskType(kind)) for task, kind in table.groupby("task")["task_type"].first().items()
+    }
     folders: dict[str, Path] | None = None
     described: dict[str, Real] = {}
     for task in tasks:
-        found = next((kept for digest in digests[task] if (kept := _read(home, digest, name)) is not None), None)
+        files = [_file(home, digest, name, sights[task]) for digest in digests[task]]
+        found = next((kept for file in files if (kept := _read(file, name)) is not None), None)
         if found is None:
             # Cards are read where something is missing, and once.
             folders = _folders_by_digest(home) if folders is None else folders
-            found = _compute(task, digests[task], folders, name=name, home=home)
+            found = _compute(dict(zip(digests[task], files, strict=True)), folders, name=name, sight=sights[task])
         if found is not None:
             described[task] = found
     return described
@@ -64,14 +71,14 @@ def name_apart(name: str, digest: str, table: pd.DataFrame) -> str:
     return f"{name}-{digest[:8]}" if (table["task"] == name).any() else name
 
 
-def _compute(task: str, digests: Iterable[str], folders: Mapping[str, Path], *, name: str, home: Path) -> Real | None:
-    digest = next((digest for digest in digests if digest in folders), None)
+def _compute(files: Mapping[str, Path], folders: Mapping[str, Path], *, name: str, sight: Sight) -> Real | None:
+    """Return the features of the first digest of ``files`` that is in a folder, and keep them in its file."""
+    digest = next((digest for digest in files if digest in folders), None)
     if digest is None:
         return None
-    posed = TASKS.get(task) if task in TASKS else None
-    opened = describe_frozen(task, open_frozen(folders[digest]), posed)
+    opened = describe_frozen(digest, open_frozen(folders[digest]), sight)
     found = FEATURE_SETS.get(name).compute(opened.parts)
-    _write(home, digest, name, found)
+    _write(files[digest], name, found)
     return found
 
 
@@ -86,13 +93,14 @@ def _folders_by_digest(home: Path) -> dict[str, Path]:
     return found
 
 
-def _file(home: Path, digest: str, name: str) -> Path:
-    return home / KEPT / f"{digest}-{FEATURE_SETS.get(name).label}.json"
+def _file(home: Path, digest: str, name: str, sight: Sight) -> Path:
+    # Files without a split in their name are of before, when labels of test examples were in them.
+    return home / KEPT / f"{digest}-{FEATURE_SETS.get(name).label}-{sight.label}.json"
 
 
-def _read(home: Path, digest: str, name: str) -> Real | None:
+def _read(file: Path, name: str) -> Real | None:
     try:
-        kept = json.loads(_file(home, digest, name).read_text("utf-8"))
+        kept = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError):
         return None
     wanted = FEATURE_SETS.get(name).names
@@ -100,8 +108,7 @@ def _read(home: Path, digest: str, name: str) -> Real | None:
     return np.array(list(kept.values()), dtype=np.float64) if is_whole else None
 
 
-def _write(home: Path, digest: str, name: str, found: Real) -> None:
-    file = _file(home, digest, name)
+def _write(file: Path, name: str, found: Real) -> None:
     values = dict(zip(FEATURE_SETS.get(name).names, found.tolist(), strict=True))
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,7 @@ from gnz_track.kinds import Direction, TaskType
 from gnz_track.selection.evidence import Evidence, Omission, gather_evidence, read_past
 from gnz_track.selection.expectations import Expectation, expect_scores
 from gnz_track.selection.features.feature_sets import FEATURE_SETS
-from gnz_track.selection.graph_sources import OpenedGraph, open_graph, reason_against
+from gnz_track.selection.graph_sources import OpenedGraph, open_graph, posed_as, reason_against
 from gnz_track.selection.matrix import PerformanceMatrix, Setting
 from gnz_track.selection.past_graphs import digest_of_graphs, name_apart
 from gnz_track.selection.selectors.catalogue import fit_selector
@@ -111,9 +111,10 @@ def recommend(
     """Rank all settings that a store knows for a kind of problem by what to expect of them on a graph.
 
     ``graph`` is a path, a name of the catalogue, a PyG ``Data``, a list of them, or a networkx graph; a task by name
-    brings its kind of problem. ``is_unseen`` leaves out what was run on this very task, and on the same data under
-    another name. ``protocol`` says whose scores count, where not those of the one under which most is known. Nothing is
-    trained.
+    brings its kind of problem. Data of the catalogue are judged without what the split of seed 0 keeps for tests, a
+    ``Cell`` without what its own split keeps, and one's own graph as a whole. ``is_unseen`` leaves out what was run on
+    this very task, and on the same data under another name. ``protocol`` says whose scores count, where not those of
+    the one under which most is known. Nothing is trained.
     """
     folder = Path(home).expanduser().absolute() if home else data_home()
     opened = open_graph(graph, home=folder, mirror=mirror)
@@ -137,7 +138,7 @@ def recommend(
 
 def rank_settings(opened: OpenedGraph, evidence: Evidence, *, seed: int = 0) -> Recommendation:
     """Return the recommendation for an opened graph from what is known of others."""
-    matrix = evidence.matrix
+    matrix, opened = evidence.matrix, posed_as(opened, evidence.task_type)
     own = FEATURE_SETS.get(FEATURES).compute(opened.parts)[None]
     fitted = fit_selector(SELECTOR, evidence.features, matrix.signed, seed=seed)
     scores = fitted.predict(own)[0]

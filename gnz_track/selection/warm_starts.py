@@ -29,8 +29,9 @@ def warm_starts(
     """Return up to ``n`` sets of hyperparameters of a model, all where it is None, the one to expect most of first.
 
     They are what was run on past graphs and changed something, winners of searches among them; what was run on this
-    very task is left out. A model that past graphs know by its defaults alone has none. A store that holds too little
-    is an error that says so, and so is a name that looks like a slip of one that is known.
+    very task is left out. A ``Cell`` is a task as a search may see it: no label and no link that the split of its seed
+    keeps for tests has a say. A model that past graphs know by its defaults alone has none. A store that holds too
+    little is an error that says so, and so is a name that looks like a slip of one that is known.
     """
     found = recommend(graph, task_type, store=store, home=home, mirror=mirror, is_unseen=True)
     known = {one.setting.model for one in found.ranking} | set(MODELS.names())

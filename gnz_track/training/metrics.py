@@ -44,24 +44,27 @@ DEFAULT_METRICS: dict[TaskType, str] = {
 }
 MULTI_LABEL_METRIC = "average_precision"
 
-for _name, _direction, _description in (
-    ("accuracy", Direction.up, "share of right classes"),
-    ("f1_macro", Direction.up, "mean over classes of the harmonic mean of precision and recall"),
-    ("balanced_accuracy", Direction.up, "mean over classes of the share of the class that is found"),
-    ("f1", Direction.up, "harmonic mean of precision and recall of the second of two classes"),
-    ("auc", Direction.up, "area under the ROC curve; mean over labels where there are several"),
-    ("average_precision", Direction.up, "area under the precision-recall steps; mean over labels"),
-    ("mae", Direction.down, "mean absolute error"),
-    ("mse", Direction.down, "mean squared error"),
-    ("log10_mse", Direction.down, "decimal logarithm of the mean squared error over several targets"),
-    ("mrr", Direction.up, "filtered mean reciprocal rank, heads and tails"),
-    ("hits_at_1", Direction.up, "share of filtered ranks of 1"),
-    ("hits_at_3", Direction.up, "share of filtered ranks up to 3"),
-    ("hits_at_10", Direction.up, "share of filtered ranks up to 10; of links, as below"),
-    ("hits_at_50", Direction.up, "share of links with fewer than 50 non-links at or above their score"),
-    ("hits_at_100", Direction.up, "share of links with fewer than 100 non-links at or above their score"),
+# The least and the largest score: of shares and areas, of errors, of logarithms.
+_SHARE, _ERROR, _ANY = (0.0, 1.0), (0.0, None), (None, None)
+
+for _name, _direction, (_low, _high), _description in (
+    ("accuracy", Direction.up, _SHARE, "share of right classes"),
+    ("f1_macro", Direction.up, _SHARE, "mean over classes of the harmonic mean of precision and recall"),
+    ("balanced_accuracy", Direction.up, _SHARE, "mean over classes of the share of the class that is found"),
+    ("f1", Direction.up, _SHARE, "harmonic mean of precision and recall of the second of two classes"),
+    ("auc", Direction.up, _SHARE, "area under the ROC curve; mean over labels where there are several"),
+    ("average_precision", Direction.up, _SHARE, "area under the precision-recall steps; mean over labels"),
+    ("mae", Direction.down, _ERROR, "mean absolute error"),
+    ("mse", Direction.down, _ERROR, "mean squared error"),
+    ("log10_mse", Direction.down, _ANY, "decimal logarithm of the mean squared error over several targets"),
+    ("mrr", Direction.up, _SHARE, "filtered mean reciprocal rank, heads and tails"),
+    ("hits_at_1", Direction.up, _SHARE, "share of filtered ranks of 1"),
+    ("hits_at_3", Direction.up, _SHARE, "share of filtered ranks up to 3"),
+    ("hits_at_10", Direction.up, _SHARE, "share of filtered ranks up to 10; of links, as below"),
+    ("hits_at_50", Direction.up, _SHARE, "share of links with fewer than 50 non-links at or above their score"),
+    ("hits_at_100", Direction.up, _SHARE, "share of links with fewer than 100 non-links at or above their score"),
 ):
-    METRICS.add(_name, Metric(name=_name, direction=_direction, description=_description))
+    METRICS.add(_name, Metric(name=_name, direction=_direction, description=_description, low=_low, high=_high))
 
 
 def accuracy(truth: Array, prediction: Array) -> float:

@@ -107,7 +107,7 @@ def name_study(search: Search, settings: SearchSettings, studies: Studies) -> st
 def _choose_first(search: Search, settings: SearchSettings, studies: Studies, terms: Terms) -> list[First]:
     if not settings.warm_start:
         return []
-    known = settings.recommend(search.task, search.model.name) if settings.recommend else ()
+    known = settings.recommend(search.cells[0]) if settings.recommend else ()
     return find_first(studies, terms, most=settings.warm_start, recommended=known)
 
 

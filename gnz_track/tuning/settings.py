@@ -14,7 +14,7 @@ from gnz_track.tuning.samplers import SAMPLERS
 from gnz_track.tuning.spaces import Space
 from gnz_track.tuning.storages import StudyPlace
 from gnz_track.tuning.terms import Budget
-from gnz_track.types import Task
+from gnz_track.types import Cell
 
 __all__ = ["KINDS", "PER_TASK", "SearchSettings", "Share", "seeds_to_tune"]
 
@@ -30,9 +30,10 @@ class SearchSettings:
 
     ``max_epochs`` and ``max_seconds`` are for one search, all of its trials together. ``place`` None is beside the
     store. ``spaces`` are by model, or for ``all``; ``tuning_seeds`` None takes three that are far from those reported.
-    ``warm_start`` is how many configurations are tried first: what ``recommend`` returns for a task and the name of a
-    model, where it is given, and then those of past searches. ``is_fresh`` begins anew, under another name, where a
-    study is there already.
+    ``warm_start`` is how many configurations are tried first: what ``recommend``, where it is given, returns for the
+    first blind cell of a search, and then those of past searches. It may read of the cell's data no more than the split
+    of its seed shows to training and validation. ``is_fresh`` begins anew, under another name, where a study is there
+    already.
     """
 
     trials: int = N_TRIALS
@@ -46,7 +47,7 @@ class SearchSettings:
     tuning_seeds: tuple[int, ...] | None = None
     seed: int = 0
     warm_start: int = 0
-    recommend: Callable[[Task, str], Sequence[Mapping[str, Any]]] | None = None
+    recommend: Callable[[Cell], Sequence[Mapping[str, Any]]] | None = None
     is_fresh: bool = False
 
     @property

@@ -46,6 +46,20 @@ def test_json_and_csv_hold_all_digits(gnz: Gnz, triangle: str) -> None:
     assert float(lines[1].split(",")[1]) == pytest.approx(2 / 3, abs=1e-15)
 
 
+def test_a_task_is_described_as_recommendations_see_it_and_says_so(gnz: Gnz) -> None:
+    flags = ("features", "planted_partition", "--set", "task", "--json")
+    seen, whole = gnz(*flags), gnz(*flags, "--whole")
+    assert seen.err.strip() == (
+        "note: planted_partition is described with the labels for training and validation alone, of seed 0 under the "
+        "split policy 'published'; all of it: --whole"
+    )
+    assert whole.err == ""
+    shares = [json.loads(answer.out)["features"]["labels.known_share"] for answer in (seen, whole)]
+    assert shares == pytest.approx([0.4, 1.0])
+    links = gnz("features", "les_miserables", "--csv")
+    assert "note: les_miserables is described without the links that seed 0" in links.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -127,6 +127,22 @@ def test_what_a_search_has_found_is_a_setting_as_any_other() -> None:
     assert np.isfinite(matrix.scores).tolist() == [[True, True], [True, False]]
 
 
+def test_a_default_and_its_tuned_twin_are_one_run_of_a_seed() -> None:
+    default = [row("cora", "GCN", seed, score, seconds=4.0) for seed, score in ((0, 0.8), (1, 0.5))]
+    twin = row("cora", "GCN (tuned)", 0, 0.9, seconds=2.0)
+    alone = matrix_from_table(table(default[0], twin), "node_cls")
+    assert alone.scores.tolist() == [[pytest.approx(0.85)]]
+    assert np.isnan(alone.spread).all(), "one seed has no spread"
+    both = matrix_from_table(table(*default, twin), "node_cls")
+    assert both.scores.tolist() == [[pytest.approx((0.85 + 0.5) / 2)]], "seeds weigh the same"
+    assert both.spread.tolist() == [[pytest.approx(np.std([0.85, 0.5], ddof=1))]]
+    assert both.seconds.tolist() == [[pytest.approx(3.5)]]
+    assert both.run_ids[0, 0] == ("cora-GCN-0", "cora-GCN-1", "cora-GCN (tuned)-0")
+    # One run that a table has twice is one.
+    again = matrix_from_table(table(*default, default[0]), "node_cls")
+    assert again.run_ids[0, 0] == ("cora-GCN-0", "cora-GCN-1")
+
+
 def test_a_kind_of_problem_without_runs_is_told() -> None:
     with pytest.raises(NothingToCompare, match="no finished cell of link_pred; train some with: gnz run --task-type"):
         matrix_from_table(table(*ROWS), "link_pred")

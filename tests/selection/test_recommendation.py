@@ -26,6 +26,7 @@ from gnz_track.selection.selectors.catalogue import fit_selector
 from gnz_track.selection.selectors.forest_neighbours import weigh_past_graphs
 from gnz_track.selection.warm_starts import warm_starts
 from gnz_track.store.address import parse_address
+from gnz_track.training.metrics import METRICS
 
 KARATE = nx.karate_club_graph()
 
@@ -118,6 +119,37 @@ def test_margins_hold_for_that_share_of_past_graphs() -> None:
         bounds = [(expected.low(column), expected.high(column)) for column in range(4)]
         inside += [low <= score <= high for (low, high), score in zip(bounds, scores[row], strict=True)]  # type: ignore[operator]
     assert 0.7 <= np.mean(inside) <= 0.95
+
+
+@pytest.mark.parametrize(
+    ("metric", "past_scores", "bounds"),
+    [
+        ("auc", [0.5, 0.9, 0.95, 1.0], (0, 1)),
+        ("hits_at_50", [0.0, 0.0, 0.9, 1.0], (0, 1)),
+        ("mae", [0.0, 0.3, 0.9, 0.95], (0, np.inf)),
+        ("log10_mse", [0.0, 0.1, 0.9, 0.95], (-np.inf, np.inf)),
+        ("log10_mse", [-3.0, 0.1, 0.9, 3.0], (-np.inf, np.inf)),
+        # Of somebody else: a metric that nobody knows, and percentages.
+        ("rmse", [0.0, 0.3, 0.9, 0.95], (-np.inf, np.inf)),
+        ("accuracy", [0.0, 30.0, 90.0, 95.0], (-np.inf, np.inf)),
+    ],
+)
+def test_intervals_end_where_the_metric_does_and_not_where_past_scores_did(
+    metric: str, past_scores: list[float], bounds: tuple[float, float]
+) -> None:
+    n = 2 * len(past_scores)
+    direction = METRICS.get(metric).direction if metric in METRICS else Direction.down
+    matrix = bare_matrix([f"g{row}" for row in range(n)], [Setting("a"), Setting("b")], metric, direction)
+    matrix.scores[:] = np.repeat(past_scores, 2)[:, None]
+    features = np.random.default_rng(0).random((n, 3))
+    fitted = fit_selector("forest_neighbours", features, matrix)
+    for row in range(n):
+        weights = weigh_past_graphs(fitted.arrays, features[row : row + 1])[0]
+        expected = expect_scores(matrix, fitted.arrays, weights)
+        margin = expected.margins[0]
+        assert expected.bounds == bounds
+        assert expected.low(0) == pytest.approx(max(expected.scores[0] - margin, bounds[0]))
+        assert expected.high(0) == pytest.approx(min(expected.scores[0] + margin, bounds[1]))
 
 
 def test_a_confirmation_is_ordinary_cells(past: Past) -> None:

@@ -211,6 +211,12 @@ def test_every_metric_has_a_row_and_its_direction() -> None:
     assert down == {"mae", "mse", "log10_mse"}
     assert set(METRICS) == set(FUNCTIONS) | rank_metrics(np.ones(1)).keys() | {"log10_mse"}
     assert all(METRICS.get(name).name == name for name in METRICS)
+    errors, logarithms = {"mae", "mse"}, {"log10_mse"}
+    assert {name: METRICS.get(name).bounds for name in METRICS} == {
+        **dict.fromkeys(METRICS, (0, 1)),
+        **dict.fromkeys(errors, (0, math.inf)),
+        **dict.fromkeys(logarithms, (-math.inf, math.inf)),
+    }
     usual = {*DEFAULT_METRICS.values(), MULTI_LABEL_METRIC}
     assert usual <= set(METRICS)
     assert set(DEFAULT_METRICS) == set(TaskType)

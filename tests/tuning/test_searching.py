@@ -23,7 +23,7 @@ from gnz_track.tuning.searches import Search as Wanted
 from gnz_track.tuning.spaces import make_space
 from gnz_track.tuning.storages import StudyPlace
 from gnz_track.tuning.studies import Study
-from gnz_track.types import Task
+from gnz_track.types import Cell
 
 Search = Callable[..., Any]
 Plans = Callable[..., Any]
@@ -224,10 +224,10 @@ def test_warm_start_tries_what_was_best_elsewhere(search: Search) -> None:
 
 def test_what_is_recommended_is_tried_before_what_searches_found(search: Search) -> None:
     (past,) = search([task("other")], trials=4)
-    asked: list[tuple[str, str]] = []
+    asked: list[Cell] = []
 
-    def recommend(of: Task, model: str) -> list[dict[str, Any]]:
-        asked.append((of.name, model))
+    def recommend(cell: Cell) -> list[dict[str, Any]]:
+        asked.append(cell)
         # The second holds nothing that is searched, and the third is the first again.
         return [{"lr": 0.02, "n_heads": 3}, {"n_heads": 8}, {"lr": 0.02}]
 
@@ -237,7 +237,21 @@ def test_what_is_recommended_is_tried_before_what_searches_found(search: Search)
     assert warm.trials[1].hyperparameters["lr"] == 0.02
     # It is asked when a search begins, and not when it goes on.
     search(trials=5, warm_start=2, recommend=recommend)
-    assert asked == [("ring", "MLP")]
+    assert [(cell.task.name, cell.model.name, cell.seed, cell.is_blind) for cell in asked] == [
+        ("ring", "MLP", 1000, True)
+    ]
+
+
+def test_each_nested_search_asks_what_is_recommended_for_its_own_seed(search: Search) -> None:
+    asked: list[Cell] = []
+
+    def recommend(cell: Cell) -> list[dict[str, Any]]:
+        asked.append(cell)
+        return [{"lr": 0.02 + cell.seed / 1000}]
+
+    records = search(trials=2, warm_start=1, recommend=recommend, kind="nested")
+    assert [(cell.seed, cell.is_blind) for cell in asked] == [(0, True), (1, True), (2, True)]
+    assert [record.trials[1].hyperparameters["lr"] for record in records] == [0.02, 0.021, 0.022]
 
 
 def test_score_is_that_of_validation(search: Search) -> None:
