@@ -229,15 +229,52 @@ def test_what_is_recommended_is_tried_before_what_searches_found(search: Search)
     def recommend(of: Task, model: str) -> list[dict[str, Any]]:
         asked.append((of.name, model))
         # The second holds nothing that is searched, and the third is the first again.
-        return [{"lr": 0.02, "n_heads": 3}, {"n_heads": 8}, {"lr": 0.02}]
+        return [{"lr": 0.02}, {"n_heads": 8}, {"lr": 0.02}]
 
     (warm,) = search(trials=4, warm_start=2, recommend=recommend)
     best = max((trial for trial in past.trials if trial.source != "default"), key=lambda trial: trial.score or 0.0)
     assert [trial.source for trial in warm.trials][:3] == ["default", "recommended #1", f"{past.name} #{best.number}"]
-    assert warm.trials[1].hyperparameters["lr"] == 0.02
     # It is asked when a search begins, and not when it goes on.
     search(trials=5, warm_start=2, recommend=recommend)
     assert asked == [("ring", "MLP")]
+
+
+def test_what_is_recommended_is_tried_as_it_was_with_all_else_at_its_default(search: Search) -> None:
+    default = {"dropout": 0.5, "hidden_channels": 64, "jumping": "none", "lr": 0.01, "n_layers": 2, "norm": "none"}
+    default |= {"weight_decay": 5e-4}
+    recommended = [
+        {"n_layers": 3},
+        # The first again, and the default, in more words.
+        {"n_layers": 3, "hidden_channels": 64},
+        {"norm": "none", "lr": 0.01},
+        # A width that is not searched, and an option that nobody searches.
+        {"lr": 0.05, "hidden_channels": 65, "act": "tanh"},
+        {"lr": 0.02, "norm": "batch"},
+    ]
+    (warm,) = search(trials=5, warm_start=3, recommend=lambda *_: recommended)
+    found = [(trial.source, dict(trial.hyperparameters)) for trial in warm.trials[:4]]
+    assert dict(warm.default) == default
+    assert found == [
+        ("default", default),
+        ("recommended #1", {**default, "n_layers": 3}),
+        ("recommended #4 without act=tanh, hidden_channels=65", {**default, "lr": 0.05}),
+        ("recommended #5", {**default, "lr": 0.02, "norm": "batch"}),
+    ]
+    assert warm.trials[4].source == "sampler"
+
+
+def test_what_a_narrower_search_found_is_tried_with_all_else_at_its_default(search: Search) -> None:
+    narrow = {"MLP": make_space("MLP", {"lr": [0.3, 0.4], "n_layers": [3, 4]})}
+    (past,) = search([task("other")], trials=5, spaces=narrow, sampler="grid")
+    (warm,) = search(trials=5, warm_start=4, spaces={"MLP": make_space("MLP", WIDE)})
+    known = {f"{past.name} #{trial.number}": trial for trial in past.trials}
+    tried = {trial.source: dict(trial.hyperparameters) for trial in warm.trials[1:]}
+    assert warm.trials[0].source == "default"
+    assert set(tried) == set(known) - {f"{past.name} #0"}
+    assert tried == {source: {"norm": "none", **known[source].hyperparameters} for source in tried}
+
+
+WIDE = {"lr": {"low": 0.001, "high": 1.0, "log": True}, "n_layers": [1, 2, 3, 4], "norm": ["none", "batch"]}
 
 
 def test_score_is_that_of_validation(search: Search) -> None:
