@@ -81,6 +81,21 @@ def test_search_begins_with_what_was_good_on_similar_tasks(gnz: Gnz, tmp_path: P
     assert latest.trials[1].hyperparameters == {**latest.default, "hidden_channels": 16}
 
 
+def test_rule_is_compared_with_what_is_tuned_and_not_searched(gnz: Gnz, tmp_path: Path) -> None:
+    done = gnz("tune", *SHORT[:2], "--models", "MLP,Jaccard", *SHORT[4:], "--trials", "2")
+    assert done.code == 0, done.err
+    (left_out,) = (line for line in done.out.splitlines() if "Jaccard" in line)
+    assert "no hyperparameter changes it, so there is nothing to search" in left_out
+    assert [record.model for record in searched(tmp_path)] == ["MLP"]
+    report = gnz("report", "--out", str(tmp_path / "report"))
+    assert report.code == 0, report.err
+    for model in ("MLP", "MLP (tuned)", "Jaccard"):
+        assert model in report.out
+    alone = gnz("tune", *SHORT[:2], "--models", "Jaccard", *SHORT[4:], "--trials", "2")
+    assert alone.code == 2
+    assert "nothing to run: ising_lattice x Jaccard: no hyperparameter changes it" in alone.err
+
+
 def test_run_tunes_first_where_it_is_asked_to(gnz: Gnz, tmp_path: Path) -> None:
     done = gnz("run", "--task", "ising_lattice", "--models", "MLP", "--epochs", "2", "--seeds", "0,1", "--tune", "2")
     assert done.code == 0, done.err

@@ -19,7 +19,9 @@ from gnz_track.errors import BadValue, NothingToRun
 from gnz_track.runs.events import Done, Event
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.one import run_one
+from gnz_track.tuning.searches import NOTHING, plan_searches
 from gnz_track.tuning.searches import Search as Wanted
+from gnz_track.tuning.settings import SearchSettings, seeds_to_tune
 from gnz_track.tuning.spaces import make_space
 from gnz_track.tuning.storages import StudyPlace
 from gnz_track.tuning.studies import Study
@@ -183,6 +185,17 @@ def test_task_without_validation_is_left_out_with_the_reason(search: Search) -> 
         search([task("empty", empty="val_mask")])
     (record,) = search([task("empty", empty="val_mask"), task()], trials=1)
     assert record.task == "ring"
+
+
+def test_model_with_nothing_to_search_is_left_out_with_the_reason(search: Search, plan_of: Plans) -> None:
+    with pytest.raises(NothingToRun, match=r"ring x Fixed: no hyperparameter changes it, .* compare it as it is"):
+        search(models=nets.Fixed)
+    (record,) = search(models=[nets.Fixed, "MLP"], trials=1)
+    assert record.model == "MLP"
+    settings = SearchSettings(trials=1, tuning_seeds=(1000,))
+    shares = seeds_to_tune(settings, (0,))
+    plan = plan_searches(plan_of([task()], [nets.Fixed, "MLP"], seeds=(1000,)), settings, shares)
+    assert [(item.task, item.model, item.reason) for item in plan.skipped] == [("ring", "Fixed", NOTHING)]
 
 
 @pytest.mark.parametrize(
