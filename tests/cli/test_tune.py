@@ -81,6 +81,25 @@ def test_search_begins_with_what_was_good_on_similar_tasks(gnz: Gnz, tmp_path: P
     assert latest.trials[1].hyperparameters == {**latest.default, "hidden_channels": 16}
 
 
+def test_search_alone_is_listed_and_told_once_when_its_winner_is_trained(gnz: Gnz, tmp_path: Path) -> None:
+    flags = ("tune", *SHORT, "--trials", "3")
+    done = gnz(*flags, "--search-only")
+    assert done.code == 0, done.err
+    assert "see: gnz ls --searches, gnz ls --trials" in done.err
+    searches, trials = gnz("ls", "--searches"), gnz("ls", "--trials")
+    assert searches.out.splitlines()[2].split()[:5] == ["-", "ising_lattice", "MLP", "tpe", "3"]
+    assert len(trials.out.splitlines()) == 2 + 3
+    (alone,) = searched(tmp_path)
+    assert "none\n1 searches whose winners no sweep has trained: gnz ls --searches" in gnz("ls").out
+    for _ in range(2):
+        assert gnz(*flags).code == 0
+        assert gnz(*flags, "--search-only").code == 0
+        (record,) = searched(tmp_path)
+        assert record.sweep.startswith("custom-")
+        assert trials_of(record) == trials_of(alone)
+    assert gnz("ls", "--trials").out == trials.out
+
+
 def test_rule_is_compared_with_what_is_tuned_and_not_searched(gnz: Gnz, tmp_path: Path) -> None:
     done = gnz("tune", *SHORT[:2], "--models", "MLP,Jaccard", *SHORT[4:], "--trials", "2")
     assert done.code == 0, done.err
