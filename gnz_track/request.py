@@ -31,6 +31,7 @@ __all__ = [
     "CUSTOM",
     "Request",
     "carry_out",
+    "keep_searches",
     "make_request_agenda",
     "plan_request_searches",
     "report_of",
@@ -151,8 +152,16 @@ def carry_out(
     )
     execute = choose_executor(**vars(request.crew), nursery=nursery, footprints=agenda.footprints)
     sweep = run_sweep(agenda, tracking, execute=execute, tell=tell)
-    kept = [keep_search(request.address, record) for record in _of_sweep(found, sweep.name)]
-    return replace(sweep, notices=(*sweep.notices, *(sentence for _, sentence in kept if sentence)))
+    return replace(sweep, notices=(*sweep.notices, *keep_searches(request, _of_sweep(found, sweep.name))))
+
+
+def keep_searches(request: Request, found: Sequence[SearchRecord]) -> tuple[str, ...]:
+    """Write searches to the store of a request; return a sentence for each that waits on this disk.
+
+    Those that name no sweep are of the first one that is made with them.
+    """
+    kept = [keep_search(request.address, record) for record in found]
+    return tuple(sentence for _, sentence in kept if sentence)
 
 
 def report_of(request: Request, sweep: Sweep, found: Sequence[SearchRecord] = ()) -> BenchmarkReport:

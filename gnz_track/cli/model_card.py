@@ -58,7 +58,7 @@ def _hyperparameters(row: ModelRow, task_type: TaskType) -> list[tuple[str, str,
 
     protocol = PROTOCOLS.get(_PROTOCOL)
     options = options_of(row)
-    space = plain_space(space_of(row, options, protocol.optimisers[task_type], task_type, {}))
+    space = plain_space(space_of(row, options, protocol, task_type, {}))
     defaults = {**defaults_of(options, protocol, task_type), **row.options}
     names = sorted({*defaults, *options.names, *space})
     return [(one, _show(one, defaults.get(one)), _show(one, space.get(one))) for one in names]

@@ -134,8 +134,18 @@ def _sweeps(address: Address, **names: str) -> Listing:
         rows=rows,
         records=[{**asdict(row), "started": row.started.isoformat()} for row in found],
         fields=list(SweepRow.__dataclass_fields__),
-        note=_note_on([row.sweep for row in found if row.trained_nothing]),
+        note=_note_on([row.sweep for row in found if row.trained_nothing])
+        if found
+        else _note_on_searches(address, names),
     )
+
+
+def _note_on_searches(address: Address, names: Mapping[str, str]) -> str:
+    """Return where the searches are of a store that no sweep was written to."""
+    from gnz_track.store.search_reader import read_searches
+
+    n_searches = len(read_searches(address, **names))
+    return f"{n_searches} searches whose winners no sweep has trained: gnz ls --searches" if n_searches else ""
 
 
 def _cells(address: Address, *, sweep: str, **names: str) -> Listing:

@@ -26,7 +26,7 @@ def list_searches(address: Address, **names: str) -> Listing:
         records.append({**found, "best": dict(search.best), "borders": list(search.borders), **cost})
         rows.append(
             (
-                search.sweep,
+                search.sweep or "-",
                 search.task,
                 search.model if search.seed is None else f"{search.model} s{search.seed}",
                 search.sampler,
@@ -104,7 +104,7 @@ def _read(address: Address, names: dict[str, str]) -> tuple[SearchRecord, ...]:
     if not found:
         known = read_searches(address)
         for kind, name in names.items():
-            listed = {str(getattr(search, kind)) for search in known}
+            listed = {str(getattr(search, kind)) for search in known} - {""}
             if name and known and name not in listed:
                 raise UnknownName(f"{kind} with a search", name, listed, command="gnz ls --searches")
     return found

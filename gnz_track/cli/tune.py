@@ -160,7 +160,7 @@ def _recommender(address: Address, home: Path) -> Callable[[Cell], list[Mapping[
 
 
 def _carry_out(request: Request, nursery: Nursery | None, *, is_dry: bool, is_search_only: bool) -> None:
-    from gnz_track.request import make_request_agenda, plan_request_searches
+    from gnz_track.request import keep_searches, make_request_agenda, plan_request_searches
 
     plan = plan_request_searches(request)
     if is_dry:
@@ -168,6 +168,9 @@ def _carry_out(request: Request, nursery: Nursery | None, *, is_dry: bool, is_se
         return
     found = search_and_print(request, plan, nursery)
     if is_search_only:
+        for notice in keep_searches(request, found):
+            say(f"note: {notice}", err=True)
+        say(f"in {request.address}; see: gnz ls --searches, gnz ls --trials", err=True)
         return
     sweep = train(request, make_request_agenda(request, found), nursery, found)
     print_gains(request, sweep, found)

@@ -60,6 +60,7 @@ class SearchRecord:
 
     ``space`` is the JSON-able form of the search space, ``budget`` the limits in trials and, where they were given,
     epochs or seconds. ``default`` is what trial 0 took, ``best`` the winner's values, empty where all trials failed.
+    ``sweep`` is the one that trained its winner, nothing where none has yet.
     ``versions`` are those of the sampler's library and of this package; ``storage`` shows no password.
     """
 

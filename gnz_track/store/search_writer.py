@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,9 @@ __all__ = ["write_search", "write_trials"]
 def write_search(store: Store, record: SearchRecord) -> str:
     """Write a search into its run, created where there is none, and return the run's id.
 
-    The same search written twice is one run, and a search that went on updates its run. While it is being written the
-    run is RUNNING: a run that is FINISHED, or FAILED where no trial has a score, is whole.
+    The same search written twice is one run, and a search that went on updates its run. One that was done for no sweep
+    becomes that of the first sweep that asks for it, and is not written once a sweep tells as much. While it is being
+    written the run is RUNNING: a run that is FINISHED, or FAILED where no trial has a score, is whole.
     """
     from mlflow.entities import RunTag
 
@@ -36,8 +38,9 @@ def write_search(store: Store, record: SearchRecord) -> str:
     with says_in_one_line(store.address):
         about = schema.experiment_tags(record.task, record.metric, record.direction)
         experiment = store.experiment(schema.experiment_name(record.suite, record.task), about)
-        found = store.search([experiment], {schema.KIND: schema.SEARCH_RUN, schema.RECORD: record.key})
-        run = min(found, key=lambda run: (run.info.start_time, run.info.run_id), default=None)
+        if told := _told_by_a_sweep(store, experiment, record):
+            return told
+        run = _find_run(store, experiment, record)
         if run is None:
             given = [RunTag(*tag) for tag in tags.items()]
             run = store.tracking.create_run(experiment, "", now(), given, _name(record))
@@ -71,6 +74,30 @@ def write_trials(store: Store, record: SearchRecord) -> tuple[str, ...]:
             _write_trial(store, record, trial, experiment, parent, known.get(str(trial.number)))
             for trial in sorted(record.trials, key=lambda trial: trial.number)
         )
+
+
+def _find_run(store: Store, experiment: str, record: SearchRecord) -> Any:
+    """Return the run of a search, of any sweep or else of none; None where there is neither."""
+    for key in dict.fromkeys((record.key, replace(record, sweep="").key)):
+        found = store.search([experiment], {schema.KIND: schema.SEARCH_RUN, schema.RECORD: key})
+        if found:
+            return min(found, key=lambda run: (run.info.start_time, run.info.run_id))
+    return None
+
+
+def _told_by_a_sweep(store: Store, experiment: str, record: SearchRecord) -> str:
+    """Return the run of a sweep that holds all trials of a search which is for none; nothing where no sweep has it."""
+    if record.sweep:
+        return ""
+    found = store.search([experiment], {schema.KIND: schema.SEARCH_RUN, schema.SEARCH: record.name})
+    told = (
+        str(run.info.run_id)
+        for run in found
+        if run.data.tags.get(schema.SWEEP)
+        and run.info.status in {FINISHED, FAILED}
+        and run.data.metrics.get(schema.N_TRIALS, 0) >= len(record.trials)
+    )
+    return next(told, "")
 
 
 def search_tags(record: SearchRecord) -> dict[str, str]:

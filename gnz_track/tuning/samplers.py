@@ -104,8 +104,7 @@ class _Numbered(optuna.samplers.BaseSampler):
     def sample_independent(self, study: Any, trial: Any, param_name: str, param_distribution: Any) -> Any:
         """Return one value of the point."""
         del study, param_distribution
-        # The first trials have values already; what is drawn for them is thrown away.
-        return self.point(max(0, trial.number - len(self._draw.first)))[param_name]
+        return self.point(trial.number - len(self._draw.first))[param_name]
 
 
 class _Grid(_Numbered):

@@ -31,6 +31,8 @@ __all__ = [
     "with_values",
 ]
 
+NOTHING = "no hyperparameter changes it, so there is nothing to search: gnz run and gnz report compare it as it is"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
@@ -91,6 +93,9 @@ def plan_searches(plan: Plan, settings: SearchSettings, shares: Sequence[Share])
             skipped.append(Skipped(task=task, model=model, reason=reasons[task]))
             continue
         shell = _shell(next(iter(cells.values())), settings)
+        if not shell.space:
+            skipped.append(Skipped(task=task, model=model, reason=NOTHING))
+            continue
         for share in shares:
             blind = tuple(replace(cells[seed], is_blind=True) for seed in share.seeds)
             searches.append(replace(shell, cells=blind, seed=share.reported))
@@ -153,7 +158,7 @@ def _shell(cell: Cell, settings: SearchSettings) -> Search:
     """Return the search of a cell's task and model, with no cells yet."""
     task_type = cell.task.task_type
     options = options_of(cell.model)
-    space = space_of(cell.model, options, cell.protocol.optimisers[task_type], task_type, settings.spaces)
+    space = space_of(cell.model, options, cell.protocol, task_type, settings.spaces)
     usual = {**defaults_of(options, cell.protocol, task_type), **dict(cell.hyperparameters)}
     return Search(
         cells=(),

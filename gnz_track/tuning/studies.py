@@ -61,7 +61,10 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class First:
-    """Values to be tried before any that a sampler proposes, and where they come from."""
+    """Values to be tried before any that a sampler proposes, and where they come from.
+
+    What they do not name is at its default, and never drawn: they are tried as what they are said to be.
+    """
 
     values: Mapping[str, Value]
     source: str
@@ -195,12 +198,12 @@ class Study:
         """Write a new trial with all of its values, in one go; return those that are parameters for Optuna."""
         first = self._first[number] if number < len(self._first) else None
         draw = draw_of(self.terms, [item.values for item in self._first], number)
-        values = {**propose(self.terms, draw, number, earlier, beside), **(first.values if first else {})}
+        values = first.values if first else propose(self.terms, draw, number, earlier, beside)
         attributes = {ROUND: current, SOURCE: first.source if first else SAMPLER}
         is_inside = all(self.terms.space[name].holds(value) for name, value in values.items())
         if not is_inside:
-            attributes[VALUES] = json.dumps(values, sort_keys=True)
-        params = values if is_inside else {}
+            attributes[VALUES] = json.dumps(dict(values), sort_keys=True)
+        params = dict(values) if is_inside else {}
         distributions = {name: self._distributions[name] for name in params}
         self._study.add_trial(
             create_trial(state=TrialState.WAITING, params=params, distributions=distributions, user_attrs=attributes)
@@ -228,7 +231,7 @@ def begin_study(
         )
         known = study.user_attrs
         if TERMS not in known:
-            chosen = [First(values=_named(terms), source=DEFAULT), *(first() if first else ())]
+            chosen = [First(values=terms.complete({}), source=DEFAULT), *(first() if first else ())]
             kept = [[dict(item.values), item.source] for item in chosen if item.values]
             study.set_user_attr(FIRST, json.dumps(kept))
             # The last word of a beginning: a study that has terms is whole.
@@ -236,7 +239,9 @@ def begin_study(
         else:
             _refuse_other_terms(name, json.loads(known[TERMS]), json.loads(terms.to_json()))
         kept = json.loads(study.user_attrs[FIRST])
-    return Study(study, terms, [First(values=values, source=source) for values, source in kept], studies)
+    return Study(
+        study, terms, [First(values=terms.complete(values), source=source) for values, source in kept], studies
+    )
 
 
 def run_study(
@@ -254,10 +259,6 @@ def run_study(
             if study.is_over():
                 return study.rows()
             time.sleep(SECONDS_BETWEEN_LOOKS)
-
-
-def _named(terms: Terms) -> dict[str, Value]:
-    return {name: value for name, value in terms.default.items() if name in terms.space}
 
 
 def _refuse_other_terms(name: str, known: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:

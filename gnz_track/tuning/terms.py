@@ -75,6 +75,13 @@ class Terms:
             allowed = f"at least {self.price}, which one trial may take"
             raise BadValue("the epochs of a search", self.budget.epochs, allowed, command=f"--max-epochs {self.price}")
 
+    def complete(self, values: Mapping[str, Value]) -> dict[str, Value]:
+        """Return a configuration in full: what it does not name is at its default.
+
+        A name of the space that has no default is left to the model, as it is where nobody searches.
+        """
+        return {name: value for name, value in {**self.default, **values}.items() if name in self.space}
+
     def to_json(self) -> str:
         """Return all but the budget, which may grow, as one text."""
         agreed = {

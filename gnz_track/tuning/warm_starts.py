@@ -11,9 +11,11 @@ from optuna.trial import FrozenTrial, TrialState
 
 from gnz_track.kinds import Direction
 from gnz_track.tuning.proposals import DIRECTIONS
+from gnz_track.tuning.searches import changed
 from gnz_track.tuning.storages import Studies
 from gnz_track.tuning.studies import TERMS, First
 from gnz_track.tuning.terms import Terms
+from gnz_track.tuning.trials import read_row
 
 __all__ = ["find_first"]
 
@@ -27,16 +29,29 @@ def find_first(
     """Return up to ``most`` configurations: those recommended, then the best of each other task, then the next best.
 
     ``recommended`` come as whoever knows similar tasks would try them. Scores of different tasks cannot be compared,
-    and so no other task is preferred for its scores: latest searches go first. Values that the space does not hold are
-    left to the sampler, and a configuration of which nothing is left is none.
+    and so no other task is preferred for its scores: latest searches go first. What a configuration does not name is at
+    its default. Values that the space does not hold are at theirs too, and its source says without which it is tried;
+    one that is then the default, or another one again, is none.
     """
     found: list[First] = []
+    tried = [terms.complete({})]
     for source, given in (*_numbered(recommended), *_in_turn(studies, terms)):
-        values = {key: value for key, value in given.items() if key in terms.space and terms.space[key].holds(value)}
-        is_new = all(values != item.values for item in found) and values != dict(terms.default)
-        if values and is_new and len(found) < most:
-            found.append(First(values=values, source=source))
+        wanted = changed(given, terms.default)
+        inside = {name: value for name, value in wanted.items() if _is_inside(terms, name, value)}
+        values = terms.complete(inside)
+        if values not in tried and len(found) < most:
+            tried.append(values)
+            found.append(First(values=values, source=source + _without(wanted, inside)))
     return found
+
+
+def _is_inside(terms: Terms, name: str, value: Any) -> bool:
+    return name in terms.space and terms.space[name].holds(value)
+
+
+def _without(wanted: Mapping[str, Any], inside: Mapping[str, Any]) -> str:
+    left = [f"{name}={value}" for name, value in sorted(wanted.items()) if name not in inside]
+    return f" without {', '.join(left)}" if left else ""
 
 
 def _numbered(recommended: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -50,7 +65,7 @@ def _in_turn(studies: Studies, terms: Terms) -> Iterator[tuple[str, Mapping[str,
     for place in range(max((len(ranked) for _, ranked in rankings), default=0)):
         for name, ranked in rankings:
             if place < len(ranked):
-                yield f"{name} #{ranked[place].number}", ranked[place].params
+                yield f"{name} #{ranked[place].number}", read_row(ranked[place]).values
 
 
 def _past(studies: Studies) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -77,7 +77,42 @@ def test_search_begins_with_what_was_good_on_similar_tasks(gnz: Gnz, tmp_path: P
     assert warm.code == 0, warm.err
     latest = searched(tmp_path)[-1]
     assert [trial.source for trial in latest.trials] == ["default", "recommended #1"]
-    assert latest.trials[1].hyperparameters["hidden_channels"] in {8, 16}
+    # Nothing but the width was other than usual, and 8 is none that is searched.
+    assert latest.trials[1].hyperparameters == {**latest.default, "hidden_channels": 16}
+
+
+def test_search_alone_is_listed_and_told_once_when_its_winner_is_trained(gnz: Gnz, tmp_path: Path) -> None:
+    flags = ("tune", *SHORT, "--trials", "3")
+    done = gnz(*flags, "--search-only")
+    assert done.code == 0, done.err
+    assert "see: gnz ls --searches, gnz ls --trials" in done.err
+    searches, trials = gnz("ls", "--searches"), gnz("ls", "--trials")
+    assert searches.out.splitlines()[2].split()[:5] == ["-", "ising_lattice", "MLP", "tpe", "3"]
+    assert len(trials.out.splitlines()) == 2 + 3
+    (alone,) = searched(tmp_path)
+    assert "none\n1 searches whose winners no sweep has trained: gnz ls --searches" in gnz("ls").out
+    for _ in range(2):
+        assert gnz(*flags).code == 0
+        assert gnz(*flags, "--search-only").code == 0
+        (record,) = searched(tmp_path)
+        assert record.sweep.startswith("custom-")
+        assert trials_of(record) == trials_of(alone)
+    assert gnz("ls", "--trials").out == trials.out
+
+
+def test_rule_is_compared_with_what_is_tuned_and_not_searched(gnz: Gnz, tmp_path: Path) -> None:
+    done = gnz("tune", *SHORT[:2], "--models", "MLP,Jaccard", *SHORT[4:], "--trials", "2")
+    assert done.code == 0, done.err
+    (left_out,) = (line for line in done.out.splitlines() if "Jaccard" in line)
+    assert "no hyperparameter changes it, so there is nothing to search" in left_out
+    assert [record.model for record in searched(tmp_path)] == ["MLP"]
+    report = gnz("report", "--out", str(tmp_path / "report"))
+    assert report.code == 0, report.err
+    for model in ("MLP", "MLP (tuned)", "Jaccard"):
+        assert model in report.out
+    alone = gnz("tune", *SHORT[:2], "--models", "Jaccard", *SHORT[4:], "--trials", "2")
+    assert alone.code == 2
+    assert "nothing to run: ising_lattice x Jaccard: no hyperparameter changes it" in alone.err
 
 
 def test_run_tunes_first_where_it_is_asked_to(gnz: Gnz, tmp_path: Path) -> None:

@@ -125,6 +125,30 @@ def test_same_study_for_another_sweep_is_another_run(store: Store) -> None:
     assert [one.sweep for one in read_searches(store.address, sweep="second")] == ["second"]
 
 
+def test_search_for_no_sweep_becomes_that_of_the_first_sweep_and_is_told_once(store: Store) -> None:
+    alone = search_of(sweep="")
+    run_id = write_search(store, replace(alone, trials=alone.trials[:2]))
+    assert write_search(store, alone) == run_id, "it went on"
+    assert read_searches(store.address) == (alone,)
+    assert write_search(store, search_of()) == run_id
+    assert read_searches(store.address) == read_searches(store.address, sweep="first") == (search_of(),)
+    (run,) = runs_of(store, schema.SEARCH_RUN)
+    assert (run.tags[schema.SWEEP], run.tags[schema.RECORD]) == ("first", search_of().key)
+    # Asked for again by itself, it is there; another sweep has it too, as ever.
+    assert write_search(store, alone) == run_id
+    assert write_search(store, search_of(sweep="second")) != run_id
+    assert [one.sweep for one in read_searches(store.address)] == ["first", "second"]
+
+
+def test_search_that_went_on_behind_its_sweep_is_told_beside_it_until_the_next_sweep(store: Store) -> None:
+    write_search(store, search_of())
+    longer = search_of(scores=(*SCORES, 0.5))
+    run_id = write_search(store, replace(longer, sweep=""))
+    assert [(one.sweep, len(one.trials)) for one in read_searches(store.address)] == [("", 6), ("first", 5)]
+    assert write_search(store, replace(longer, sweep="second")) == run_id
+    assert [(one.sweep, len(one.trials)) for one in read_searches(store.address)] == [("first", 5), ("second", 6)]
+
+
 def test_half_written_search_is_not_read_and_is_completed_by_the_next_writing(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

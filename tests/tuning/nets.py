@@ -36,6 +36,12 @@ class Mistaken(Plain):
     search_space: ClassVar[dict[str, Any]] = {"depth": [1, 2]}
 
 
+class Fixed(Plain):
+    """Declares that there is nothing to search."""
+
+    search_space: ClassVar[dict[str, Any]] = {}
+
+
 class Sulking(Plain):
     """Fails on its second option, and with ``power=3`` always."""
 

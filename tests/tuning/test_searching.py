@@ -19,7 +19,9 @@ from gnz_track.errors import BadValue, NothingToRun
 from gnz_track.runs.events import Done, Event
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.one import run_one
+from gnz_track.tuning.searches import NOTHING, plan_searches
 from gnz_track.tuning.searches import Search as Wanted
+from gnz_track.tuning.settings import SearchSettings, seeds_to_tune
 from gnz_track.tuning.spaces import make_space
 from gnz_track.tuning.storages import StudyPlace
 from gnz_track.tuning.studies import Study
@@ -185,6 +187,17 @@ def test_task_without_validation_is_left_out_with_the_reason(search: Search) -> 
     assert record.task == "ring"
 
 
+def test_model_with_nothing_to_search_is_left_out_with_the_reason(search: Search, plan_of: Plans) -> None:
+    with pytest.raises(NothingToRun, match=r"ring x Fixed: no hyperparameter changes it, .* compare it as it is"):
+        search(models=nets.Fixed)
+    (record,) = search(models=[nets.Fixed, "MLP"], trials=1)
+    assert record.model == "MLP"
+    settings = SearchSettings(trials=1, tuning_seeds=(1000,))
+    shares = seeds_to_tune(settings, (0,))
+    plan = plan_searches(plan_of([task()], [nets.Fixed, "MLP"], seeds=(1000,)), settings, shares)
+    assert [(item.task, item.model, item.reason) for item in plan.skipped] == [("ring", "Fixed", NOTHING)]
+
+
 @pytest.mark.parametrize(
     ("model", "names"),
     [
@@ -229,12 +242,11 @@ def test_what_is_recommended_is_tried_before_what_searches_found(search: Search)
     def recommend(cell: Cell) -> list[dict[str, Any]]:
         asked.append(cell)
         # The second holds nothing that is searched, and the third is the first again.
-        return [{"lr": 0.02, "n_heads": 3}, {"n_heads": 8}, {"lr": 0.02}]
+        return [{"lr": 0.02}, {"n_heads": 8}, {"lr": 0.02}]
 
     (warm,) = search(trials=4, warm_start=2, recommend=recommend)
     best = max((trial for trial in past.trials if trial.source != "default"), key=lambda trial: trial.score or 0.0)
     assert [trial.source for trial in warm.trials][:3] == ["default", "recommended #1", f"{past.name} #{best.number}"]
-    assert warm.trials[1].hyperparameters["lr"] == 0.02
     # It is asked when a search begins, and not when it goes on.
     search(trials=5, warm_start=2, recommend=recommend)
     assert [(cell.task.name, cell.model.name, cell.seed, cell.is_blind) for cell in asked] == [
@@ -252,6 +264,44 @@ def test_each_nested_search_asks_what_is_recommended_for_its_own_seed(search: Se
     records = search(trials=2, warm_start=1, recommend=recommend, kind="nested")
     assert [(cell.seed, cell.is_blind) for cell in asked] == [(0, True), (1, True), (2, True)]
     assert [record.trials[1].hyperparameters["lr"] for record in records] == [0.02, 0.021, 0.022]
+
+
+def test_what_is_recommended_is_tried_as_it_was_with_all_else_at_its_default(search: Search) -> None:
+    default = {"dropout": 0.5, "hidden_channels": 64, "jumping": "none", "lr": 0.01, "n_layers": 2, "norm": "none"}
+    default |= {"weight_decay": 5e-4}
+    recommended = [
+        {"n_layers": 3},
+        # The first again, and the default, in more words.
+        {"n_layers": 3, "hidden_channels": 64},
+        {"norm": "none", "lr": 0.01},
+        # A width that is not searched, and an option that nobody searches.
+        {"lr": 0.05, "hidden_channels": 65, "act": "tanh"},
+        {"lr": 0.02, "norm": "batch"},
+    ]
+    (warm,) = search(trials=5, warm_start=3, recommend=lambda *_: recommended)
+    found = [(trial.source, dict(trial.hyperparameters)) for trial in warm.trials[:4]]
+    assert dict(warm.default) == default
+    assert found == [
+        ("default", default),
+        ("recommended #1", {**default, "n_layers": 3}),
+        ("recommended #4 without act=tanh, hidden_channels=65", {**default, "lr": 0.05}),
+        ("recommended #5", {**default, "lr": 0.02, "norm": "batch"}),
+    ]
+    assert warm.trials[4].source == "sampler"
+
+
+def test_what_a_narrower_search_found_is_tried_with_all_else_at_its_default(search: Search) -> None:
+    narrow = {"MLP": make_space("MLP", {"lr": [0.3, 0.4], "n_layers": [3, 4]})}
+    (past,) = search([task("other")], trials=5, spaces=narrow, sampler="grid")
+    (warm,) = search(trials=5, warm_start=4, spaces={"MLP": make_space("MLP", WIDE)})
+    known = {f"{past.name} #{trial.number}": trial for trial in past.trials}
+    tried = {trial.source: dict(trial.hyperparameters) for trial in warm.trials[1:]}
+    assert warm.trials[0].source == "default"
+    assert set(tried) == set(known) - {f"{past.name} #0"}
+    assert tried == {source: {"norm": "none", **known[source].hyperparameters} for source in tried}
+
+
+WIDE = {"lr": {"low": 0.001, "high": 1.0, "log": True}, "n_layers": [1, 2, 3, 4], "norm": ["none", "batch"]}
 
 
 def test_score_is_that_of_validation(search: Search) -> None:

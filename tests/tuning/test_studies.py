@@ -21,7 +21,7 @@ from gnz_track.errors import BadValue, StoreUnusable, UnknownName
 from gnz_track.kinds import Direction
 from gnz_track.tuning.spaces import make_space
 from gnz_track.tuning.storages import StudyPlace, open_studies
-from gnz_track.tuning.studies import Answer, Question, Study, TrialRow, begin_study, run_study
+from gnz_track.tuning.studies import Answer, First, Question, Study, TrialRow, begin_study, run_study
 from gnz_track.tuning.terms import Budget, Terms
 
 HERE = Path(__file__).parent
@@ -113,6 +113,28 @@ def test_default_outside_of_the_space_is_trial_0_all_the_same(tmp_path: Path) ->
     assert (rows[0].values["lr"], rows[0].values["norm"]) == (7.0, "other")
     assert all(SPACE[name].holds(value) for row in rows[1:] for name, value in row.values.items())
     assert len(values_of(rows)) == 20
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "random", "qmc"])
+def test_first_values_are_completed_by_the_default_and_never_drawn(tmp_path: Path, sampler: str) -> None:
+    first = [First(values={"lr": 0.05}, source="a"), First(values={"n_layers": 7}, source="b")]
+    default = {name: value for name, value in DEFAULT.items() if name in SPACE}
+    with open_studies(StudyPlace(file=tmp_path / "studies.log")) as studies:
+        study = begin_study(studies, "a study", terms(budget=4, sampler=sampler), first=lambda: first)
+        rows = run_study(study, one_by_one(score))
+    assert [(row.source, row.values) for row in rows[:3]] == [
+        ("default", default),
+        ("a", {**default, "lr": 0.05}),
+        ("b", {**default, "n_layers": 7}),
+    ]
+    assert rows[3].source == "sampler"
+
+
+def test_name_without_a_default_is_left_to_the_model_where_no_sampler_proposes(tmp_path: Path) -> None:
+    known = {name: value for name, value in DEFAULT.items() if name != "norm"}
+    rows = run_in(tmp_path, default=known, budget=14)
+    assert "norm" not in rows[0].values
+    assert all(set(row.values) == set(SPACE) for row in rows[1:])
 
 
 @pytest.mark.parametrize(("direction", "wanted"), [(Direction.up, 2), (Direction.down, 1)])
