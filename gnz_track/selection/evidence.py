@@ -42,11 +42,15 @@ class Evidence:
     epochs: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     def epochs_on(self, graph: str, protocol: str) -> int | None:
-        """Return the epochs that make a new cell comparable: those of this graph, or of all past ones if they agree."""
+        """Return the epochs that make a new cell comparable: those of this graph, or the median over past ones."""
         if (graph, protocol) in self.epochs:
             return self.epochs[graph, protocol]
-        common = {n for (_, name), n in self.epochs.items() if name == protocol}
-        return common.pop() if len(common) == 1 else None
+        past = self.past_epochs(protocol)
+        return round(float(np.median(past))) if past else None
+
+    def past_epochs(self, protocol: str) -> list[int]:
+        """Return the epochs of each past graph under a protocol, in ascending order."""
+        return sorted(n for (_, name), n in self.epochs.items() if name == protocol)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +122,7 @@ def gather_evidence(
         epochs={
             (str(task), str(protocol)): int(n)
             for task, protocol, n in zip(rows["task"], rows["protocol"], rows["epochs"], strict=True)
+            if task in kept.graphs
         },
     )
 

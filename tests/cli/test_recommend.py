@@ -42,6 +42,8 @@ def test_ranking_is_printed_and_confirmed(gnz: Gnz) -> None:
     assert {one["model"] for one in trained} == {"GCN", "MLP"}
     plain = json.loads(gnz("recommend", "les_miserables", "--json").out)
     assert (plain["task_type"], plain["n_graphs"]) == ("link_pred", 4)
+    here = [one["measured"] for one in plain["ranking"]]
+    assert here == sorted(here, reverse=True)
 
 
 @pytest.mark.usefixtures("past")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -12,22 +13,29 @@ import pandas as pd
 import pytest
 from selection.conftest import TASKS, Past
 
+from gnz_track.datasets.catalogue import TASKS as CATALOGUE
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.kinds import Direction, TaskType
 from gnz_track.runs.plan import Place
 from gnz_track.selection.confirmation import plan_confirmation, task_of
-from gnz_track.selection.evidence import Omission, _tiny_tests, gather_evidence, read_past
+from gnz_track.selection.evidence import Evidence, Omission, _tiny_tests, gather_evidence, read_past
 from gnz_track.selection.expectations import expect_scores
 from gnz_track.selection.graph_sources import open_graph, reason_against
 from gnz_track.selection.matrix import Setting, bare_matrix
 from gnz_track.selection.past_graphs import KEPT, digest_of_graphs, name_apart
-from gnz_track.selection.recommendation import rank_settings, recommend
+from gnz_track.selection.recommendation import _order, rank_settings, recommend
 from gnz_track.selection.selectors.catalogue import fit_selector
 from gnz_track.selection.selectors.forest_neighbours import weigh_past_graphs
 from gnz_track.selection.warm_starts import warm_starts
 from gnz_track.store.address import parse_address
 
 KARATE = nx.karate_club_graph()
+
+
+def evidence_of(past: Past) -> Evidence:
+    """Return all that the store knows of links."""
+    runs = read_past(parse_address(past.store), TaskType.link_pred)
+    return gather_evidence(runs, features="task", home=past.home)
 
 
 def test_every_setting_is_ranked_with_reasons_and_cost(past: Past) -> None:
@@ -76,6 +84,30 @@ def test_what_was_run_on_the_task_itself_weighs_most_unless_left_out(past: Past)
     seen = recommend("ising_lattice", store=past.store, home=past.home)
     assert seen.neighbours[0][0] == "ising_lattice"
     assert seen.neighbours[0][1] > 0.5
+
+
+def test_what_was_measured_on_the_graph_stands_in_that_order(past: Past) -> None:
+    opened, evidence = open_graph("les_miserables", home=past.home), evidence_of(past)
+    row = evidence.matrix.graphs.index("les_miserables")
+    for measured in itertools.permutations((0.9, 0.7, 0.5)):
+        scores = evidence.matrix.scores.copy()
+        scores[row] = measured
+        for direction, best_first in ((Direction.up, [0.9, 0.7, 0.5]), (Direction.down, [0.5, 0.7, 0.9])):
+            matrix = replace(evidence.matrix, scores=scores, direction=direction)
+            found = rank_settings(opened, replace(evidence, matrix=matrix))
+            assert [one.measured for one in found.ranking] == best_first
+            assert [one.rank for one in found.ranking] == [1, 2, 3]
+
+
+def test_measured_settings_share_the_places_that_they_have() -> None:
+    matrix = bare_matrix(["here", "there"], [Setting(name) for name in "abcde"], "auc", Direction.up)
+    # Nobody ran a and d here; b and e tie, and e is expected to be better.
+    matrix.scores[0] = [np.nan, 0.5, 0.8, np.nan, 0.5]
+    predicted = np.array([5.0, 1.0, 2.0, 4.0, 3.0])
+    assert [matrix.settings[column].model for column in _order(matrix, "here", predicted)] == ["a", "d", "c", "e", "b"]
+    assert [matrix.settings[column].model for column in _order(matrix, "new", predicted)] == ["a", "d", "e", "c", "b"]
+    errors = replace(matrix, direction=Direction.down)
+    assert [matrix.settings[column].model for column in _order(errors, "here", predicted)] == ["a", "d", "e", "b", "c"]
 
 
 def test_features_are_kept_and_read_where_the_data_are_gone(past: Past, tmp_path: Path) -> None:
@@ -178,6 +210,41 @@ def test_seconds_are_those_of_the_graph_or_of_a_line_over_sizes(past: Past) -> N
     ring = open_graph(nx.cycle_graph(5000))
     found = rank_settings(ring, replace(evidence, matrix=timed))
     assert [one.seconds for one in found.ranking] == pytest.approx([10.25] * len(matrix.settings))
+
+
+def test_epochs_are_the_median_of_past_graphs_and_cost_goes_by_them(past: Past) -> None:
+    evidence = evidence_of(past)
+    (protocol,) = {one.protocol for one in evidence.matrix.settings}
+    ring = open_graph(nx.cycle_graph(5000))
+    assert not any("epochs" in note for note in rank_settings(ring, evidence).notes)
+    lengths = dict(zip(evidence.matrix.graphs, (10, 20, 40, 200), strict=True))
+    epochs = {(graph, protocol): n for graph, n in lengths.items()}
+    # A tenth of a second an epoch, whatever the size.
+    seconds = np.tile(0.1 * np.array([list(lengths.values())]).T, (1, len(evidence.matrix.settings)))
+    timed = replace(evidence, epochs=epochs, matrix=replace(evidence.matrix, seconds=seconds))
+    found = rank_settings(ring, timed)
+    assert {one.epochs for one in found.ranking} == {30}
+    assert [one.seconds for one in found.ranking] == pytest.approx([3.0] * len(found.ranking))
+    (note,) = [note for note in found.notes if "epochs" in note]
+    assert note.startswith("past graphs were trained for 10 to 200 epochs; a confirmation takes 30, their median")
+    plan = plan_confirmation(
+        found, task_of(ring, TaskType.link_pred, name="ring"), k=1, seeds=[0], place=Place(home=past.home)
+    )
+    assert plan.cells[0].epochs == 30
+    # Of a graph that was run its own number counts, and a task of the catalogue has one.
+    own = rank_settings(open_graph("random_tsp", home=past.home), timed)
+    assert {one.epochs for one in own.ranking} == {lengths["random_tsp"]}
+    assert not any("epochs" in note for note in own.notes)
+    known = [name for name in lengths if name != "random_tsp"]
+    without = replace(
+        timed,
+        matrix=timed.matrix.take(known),
+        features=evidence.features[[evidence.matrix.graphs.index(name) for name in known]],
+        sizes=evidence.sizes[[evidence.matrix.graphs.index(name) for name in known]],
+        epochs={key: n for key, n in epochs.items() if key[0] in known},
+    )
+    new = rank_settings(open_graph("random_tsp", home=past.home), without)
+    assert {one.epochs for one in new.ranking} == {CATALOGUE.get("random_tsp").epochs}
 
 
 def test_scores_on_a_handful_of_examples_are_named() -> None:
