@@ -16,7 +16,7 @@ from gnz_track.selection.efforts import FEWEST_SEEDS, choose_epochs, count_seeds
 from gnz_track.selection.evidence import Evidence, Omission, gather_evidence, read_past
 from gnz_track.selection.expectations import expect_scores
 from gnz_track.selection.features.feature_sets import FEATURE_SETS
-from gnz_track.selection.graph_sources import OpenedGraph, open_graph, reason_against
+from gnz_track.selection.graph_sources import OpenedGraph, check_labels, note_on_labels, open_graph, reason_against
 from gnz_track.selection.matrix import PerformanceMatrix, Setting
 from gnz_track.selection.past_graphs import digest_of_graphs, name_apart
 from gnz_track.selection.selectors.catalogue import fit_selector
@@ -122,6 +122,7 @@ def recommend(
     folder = Path(home).expanduser().absolute() if home else data_home()
     opened = open_graph(graph, home=folder, mirror=mirror)
     wanted = _choose_task_type(opened, task_type)
+    check_labels(opened, wanted)
     address = store if isinstance(store, Address) else parse_address(store)
     digest = digest_of_graphs(opened.graphs)
     without = Omission(task=opened.task.name if opened.task else "", digest=digest) if is_unseen else None
@@ -200,6 +201,8 @@ def _order(matrix: PerformanceMatrix, graph: str, scores: NDArray[np.float64]) -
 def _notes_on_graph(opened: OpenedGraph, name: str, found: Recommendation) -> list[str]:
     reason = reason_against(opened, found.task_type)
     notes = [f"nothing can be confirmed on this graph: {reason}"] if reason else []
+    told = "" if reason else note_on_labels(opened, found.task_type)
+    notes += [told] if told else []
     if name != opened.name:
         notes.append(f"{opened.name} is called {name} in this store, whose names are each of one graph")
     if any(one.measured is not None for one in found.ranking):
@@ -229,11 +232,13 @@ def _explain(evidence: Evidence, weights: NDArray[np.float64], column: int) -> s
     signed = evidence.matrix.signed
     reasons = []
     for row in np.argsort(-weights, kind="stable"):
-        own = signed[row, column]
-        if weights[row] > 0 and np.isfinite(own):
-            known = signed[row][np.isfinite(signed[row])]
+        own, known = signed[row, column], signed[row][np.isfinite(signed[row])]
+        # Of one setting alone the place is no news.
+        if weights[row] > 0 and np.isfinite(own) and len(known) > 1:
             place = int(np.sum(known > own)) + 1
             reasons.append(f"{place} of {len(known)} on {evidence.matrix.graphs[row]} ({weights[row]:.2f})")
         if len(reasons) == N_REASONS:
             break
+    if not reasons and weights[np.isfinite(signed[:, column])].any():
+        return "run on similar graphs as the only one: no place to tell"
     return ", ".join(reasons) or "never run on a similar graph: filled in from the others"

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from gnz_track.benchmark import run_benchmark
+from gnz_track.kinds import TaskType
+from gnz_track.selection.evidence import Evidence, gather_evidence, read_past
+from gnz_track.store.address import parse_address
 
 TASKS = ("random_tsp", "random_coloring", "ising_lattice", "les_miserables")
 
@@ -37,3 +40,9 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Past:
             verbose=False,
         )
     return found
+
+
+def evidence_of(past: Past) -> Evidence:
+    """Return all that the store knows of links."""
+    runs = read_past(parse_address(past.store), TaskType.link_pred)
+    return gather_evidence(runs, features="task", home=past.home)

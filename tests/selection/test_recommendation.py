@@ -11,16 +11,15 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from selection.conftest import TASKS, Past
+from selection.conftest import TASKS, Past, evidence_of
 
-from gnz_track.datasets.catalogue import TASKS as CATALOGUE
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.kinds import Direction, TaskType
 from gnz_track.runs.plan import Place
 from gnz_track.selection.confirmation import plan_confirmation, task_of
-from gnz_track.selection.evidence import Evidence, Omission, _tiny_tests, gather_evidence, read_past
+from gnz_track.selection.evidence import Omission, _tiny_tests, gather_evidence, read_past
 from gnz_track.selection.expectations import expect_scores
-from gnz_track.selection.graph_sources import open_graph, reason_against
+from gnz_track.selection.graph_sources import open_graph
 from gnz_track.selection.matrix import Setting, bare_matrix
 from gnz_track.selection.past_graphs import KEPT, digest_of_graphs, name_apart
 from gnz_track.selection.recommendation import _order, rank_settings, recommend
@@ -30,12 +29,6 @@ from gnz_track.selection.warm_starts import warm_starts
 from gnz_track.store.address import parse_address
 
 KARATE = nx.karate_club_graph()
-
-
-def evidence_of(past: Past) -> Evidence:
-    """Return all that the store knows of links."""
-    runs = read_past(parse_address(past.store), TaskType.link_pred)
-    return gather_evidence(runs, features="task", home=past.home)
 
 
 def test_every_setting_is_ranked_with_reasons_and_cost(past: Past) -> None:
@@ -194,72 +187,24 @@ def test_data_are_known_by_their_digest_whoever_froze_them(past: Past) -> None:
     assert name_apart("club", "0123456789", known) == "club-01234567"
 
 
-def test_seconds_are_those_of_the_graph_or_of_a_line_over_sizes(past: Past) -> None:
-    opened = open_graph("les_miserables", home=past.home)
-    evidence = gather_evidence(
-        read_past(parse_address(past.store), TaskType.link_pred), features="task", home=past.home
-    )
-    matrix = evidence.matrix
-    own = rank_settings(opened, evidence)
-    row = matrix.graphs.index("les_miserables")
-    assert {one.setting: one.seconds for one in own.ranking} == dict(
-        zip(matrix.settings, matrix.seconds[row], strict=True)
-    )
-    # A quarter of a second, and a millisecond for each node and edge.
-    timed = replace(matrix, seconds=np.tile(0.25 + 1e-3 * evidence.sizes[:, None], (1, len(matrix.settings))))
-    ring = open_graph(nx.cycle_graph(5000))
-    found = rank_settings(ring, replace(evidence, matrix=timed))
-    assert [one.seconds for one in found.ranking] == pytest.approx([10.25] * len(matrix.settings))
-
-
-def test_epochs_are_the_median_of_past_graphs_and_cost_goes_by_them(past: Past) -> None:
-    evidence = evidence_of(past)
-    (protocol,) = {one.protocol for one in evidence.matrix.settings}
-    ring = open_graph(nx.cycle_graph(5000))
-    assert not any("epochs" in note for note in rank_settings(ring, evidence).notes)
-    lengths = dict(zip(evidence.matrix.graphs, (10, 20, 40, 200), strict=True))
-    epochs = {(graph, protocol): n for graph, n in lengths.items()}
-    # A tenth of a second an epoch, whatever the size.
-    seconds = np.tile(0.1 * np.array([list(lengths.values())]).T, (1, len(evidence.matrix.settings)))
-    timed = replace(evidence, epochs=epochs, matrix=replace(evidence.matrix, seconds=seconds))
-    found = rank_settings(ring, timed)
-    assert {one.epochs for one in found.ranking} == {30}
-    assert [one.seconds for one in found.ranking] == pytest.approx([3.0] * len(found.ranking))
-    (note,) = [note for note in found.notes if "epochs" in note]
-    assert note.startswith("past graphs were trained for 10 to 200 epochs; a confirmation takes 30, their median")
-    plan = plan_confirmation(
-        found, task_of(ring, TaskType.link_pred, name="ring"), k=1, seeds=[0], place=Place(home=past.home)
-    )
-    assert plan.cells[0].epochs == 30
-    # Of a graph that was run its own number counts, and a task of the catalogue has one.
-    own = rank_settings(open_graph("random_tsp", home=past.home), timed)
-    assert {one.epochs for one in own.ranking} == {lengths["random_tsp"]}
-    assert not any("epochs" in note for note in own.notes)
-    known = [name for name in lengths if name != "random_tsp"]
-    without = replace(
-        timed,
-        matrix=timed.matrix.take(known),
-        features=evidence.features[[evidence.matrix.graphs.index(name) for name in known]],
-        sizes=evidence.sizes[[evidence.matrix.graphs.index(name) for name in known]],
-        epochs={key: n for key, n in epochs.items() if key[0] in known},
-    )
-    new = rank_settings(open_graph("random_tsp", home=past.home), without)
-    assert {one.epochs for one in new.ranking} == {CATALOGUE.get("random_tsp").epochs}
-
-
 def test_scores_on_a_handful_of_examples_are_named() -> None:
     rows = pd.DataFrame({"task": ["a", "a", "b", "old"], "n_test": pd.array([1, 3, 200, None], dtype="Int64")})
     assert _tiny_tests(rows) == "scores rest on fewer than 10 test examples on a (2): mostly luck"
     assert _tiny_tests(rows.iloc[2:]) == ""
 
 
-def test_what_cannot_be_confirmed_is_told(past: Past) -> None:
-    assert reason_against(open_graph(KARATE), TaskType.link_pred) == ""
-    assert "no labels" in reason_against(open_graph(KARATE), TaskType.node_cls)
-    pair = open_graph(nx.path_graph(2))
-    assert "1 edge, at least 3" in reason_against(pair, TaskType.link_pred)
-    notes = recommend(pair, "link_pred", store=past.store, home=past.home).notes
-    assert any(note.startswith("nothing can be confirmed on this graph: 1 edge") for note in notes)
+def test_a_graph_with_one_known_setting_is_no_reason(past: Past) -> None:
+    opened, evidence = open_graph("les_miserables", home=past.home), evidence_of(past)
+    scores = evidence.matrix.scores.copy()
+    scores[evidence.matrix.graphs.index("les_miserables"), 1:] = np.nan
+    found = rank_settings(opened, replace(evidence, matrix=replace(evidence.matrix, scores=scores)))
+    (known,) = [one for one in found.ranking if one.measured is not None]
+    assert "les_miserables" not in known.why
+    assert " of 3 on " in known.why
+    scores[:, 0] = np.where([name == "les_miserables" for name in evidence.matrix.graphs], 0.5, np.nan)
+    found = rank_settings(opened, replace(evidence, matrix=replace(evidence.matrix, scores=scores)))
+    (known,) = [one for one in found.ranking if one.measured is not None]
+    assert known.why == "run on similar graphs as the only one: no place to tell"
 
 
 def test_what_hardly_ran_on_similar_graphs_is_a_guess(past: Past) -> None:
