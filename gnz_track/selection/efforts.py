@@ -17,9 +17,20 @@ from gnz_track.selection.matrix import PerformanceMatrix
 from gnz_track.stats.power import seeds_needed
 from gnz_track.training.protocols import PROTOCOLS
 
-__all__ = ["FEWEST_SEEDS", "MOST_SEEDS", "SeedCount", "choose_epochs", "count_seeds", "expect_seconds", "say_epochs"]
+__all__ = [
+    "FEWEST_SEEDS",
+    "MOST_SEEDS",
+    "SeedCount",
+    "choose_epochs",
+    "count_seeds",
+    "expect_seconds",
+    "say_epochs",
+    "say_extrapolated",
+]
 
 FEWEST_SEEDS, MOST_SEEDS = 5, 50
+# How many times as many edges as any past graph make seconds a guess.
+FAR = 4
 Real = NDArray[np.float64]
 
 
@@ -43,17 +54,17 @@ def choose_epochs(evidence: Evidence, opened: OpenedGraph, protocol: str) -> int
     return evidence.epochs_on(opened.name, protocol)
 
 
-def say_epochs(evidence: Evidence, opened: OpenedGraph, protocols: Sequence[str]) -> list[str]:
+def say_epochs(evidence: Evidence, opened: OpenedGraph) -> list[str]:
     """Say where past graphs were trained for different numbers of epochs, and what this one is to be trained for."""
     said = []
-    for protocol in dict.fromkeys(protocols):
+    for protocol in dict.fromkeys(one.protocol for one in evidence.matrix.settings):
         past = evidence.past_epochs(protocol)
         if (opened.name, protocol) not in evidence.epochs and len(set(past)) > 1:
             why = "the number of this task" if opened.task else "their median"
             chosen = choose_epochs(evidence, opened, protocol)
             said.append(
                 f"past graphs were trained for {past[0]} to {past[-1]} epochs; a confirmation takes {chosen}, {why}, "
-                "and can be off from what is expected for that"
+                "and what is expected can be off for that"
             )
     return said
 
@@ -80,6 +91,13 @@ def expect_seconds(evidence: Evidence, opened: OpenedGraph, epochs: Sequence[int
         else:
             found.append(None)
     return found
+
+
+def say_extrapolated(evidence: Evidence, opened: OpenedGraph) -> list[str]:
+    """Say where a graph is far larger than all past ones, and its seconds are a guess for that."""
+    times = opened.parts.network.n_edges / max(evidence.most_edges, 1.0)
+    said = f"seconds are extrapolated: {times:.0f} times as many edges as any past graph; they can be far off"
+    return [said] if times > FAR else []
 
 
 def _shares_of(evidence: Evidence, protocol: str, wanted: int | None) -> Real:

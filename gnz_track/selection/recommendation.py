@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,19 @@ from numpy.typing import NDArray
 from gnz_track.datasets.homes import data_home
 from gnz_track.errors import BadValue
 from gnz_track.kinds import Direction, TaskType
-from gnz_track.selection.efforts import FEWEST_SEEDS, choose_epochs, count_seeds, expect_seconds, say_epochs
+from gnz_track.selection.efforts import (
+    FEWEST_SEEDS,
+    choose_epochs,
+    count_seeds,
+    expect_seconds,
+    say_epochs,
+    say_extrapolated,
+)
 from gnz_track.selection.evidence import Evidence, Omission, gather_evidence, read_past
 from gnz_track.selection.expectations import expect_scores
 from gnz_track.selection.features.feature_sets import FEATURE_SETS
 from gnz_track.selection.graph_sources import OpenedGraph, check_labels, note_on_labels, open_graph, reason_against
+from gnz_track.selection.likeness import find_alike, note_on_alike
 from gnz_track.selection.matrix import PerformanceMatrix, Setting
 from gnz_track.selection.past_graphs import digest_of_graphs, name_apart
 from gnz_track.selection.selectors.catalogue import fit_selector
@@ -115,9 +124,9 @@ def recommend(
     """Rank all settings that a store knows for a kind of problem by what to expect of them on a graph.
 
     ``graph`` is a path, a name of the catalogue, a PyG ``Data``, a list of them, or a networkx graph; a task by name
-    brings its kind of problem. ``is_unseen`` leaves out what was run on this very task, and on the same data under
-    another name. ``protocol`` says whose scores count, where not those of the one under which most is known. Nothing is
-    trained.
+    brings its kind of problem. ``is_unseen`` leaves out what was run on this very task, on the same data under another
+    name, and on past graphs that are the same in all that is compared. ``protocol`` says whose scores count, where not
+    those of the one under which most is known. Nothing is trained.
     """
     folder = Path(home).expanduser().absolute() if home else data_home()
     opened = open_graph(graph, home=folder, mirror=mirror)
@@ -128,16 +137,21 @@ def recommend(
     without = Omission(task=opened.task.name if opened.task else "", digest=digest) if is_unseen else None
     runs = read_past(address, wanted)
     name = opened.name if opened.task else name_apart(opened.name, digest, runs.table)
-    evidence = gather_evidence(
+    gather = partial(
+        gather_evidence,
         runs,
         features=FEATURES,
         home=folder,
-        without=without,
         protocol=PROTOCOLS.get(protocol.partition("@")[0]).label if protocol else "",
         known_as={digest: name},
     )
+    evidence = gather(without=without)
+    alike = find_alike(opened, evidence, FEATURES, name)
+    if without and alike:
+        evidence = gather(without=replace(without, alike=alike))
     found = rank_settings(replace(opened, name=name), evidence)
-    return replace(found, notes=(*found.notes, *_notes_on_graph(opened, name, found)))
+    notes = (*_notes_on_graph(opened, name, found), *note_on_alike(alike, is_unseen=is_unseen))
+    return replace(found, notes=(*found.notes, *notes))
 
 
 def rank_settings(opened: OpenedGraph, evidence: Evidence, *, seed: int = 0) -> Recommendation:
@@ -169,7 +183,7 @@ def rank_settings(opened: OpenedGraph, evidence: Evidence, *, seed: int = 0) -> 
     )
     heaviest = np.argsort(-weights, kind="stable")
     seeds = count_seeds(evidence, expected, order, opened.name)
-    told = (*say_epochs(evidence, opened, [one.protocol for one in matrix.settings]), seeds.note)
+    told = [*say_epochs(evidence, opened), seeds.note, *say_extrapolated(evidence, opened)]
     return Recommendation(
         graph=opened.name,
         task_type=evidence.task_type,

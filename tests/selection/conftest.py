@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,3 +47,10 @@ def evidence_of(past: Past) -> Evidence:
     """Return all that the store knows of links."""
     runs = read_past(parse_address(past.store), TaskType.link_pred)
     return gather_evidence(runs, features="task", home=past.home)
+
+
+@pytest.fixture
+def own(past: Past, tmp_path: Path) -> Past:
+    """Return a copy of the store that may be added to."""
+    shutil.copy(past.store, tmp_path / "gnz.db")
+    return Past(str(tmp_path / "gnz.db"), past.home)

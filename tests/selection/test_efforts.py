@@ -7,7 +7,7 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 import pytest
-from selection.conftest import Past, evidence_of
+from selection.conftest import TASKS, Past, evidence_of
 
 from gnz_track.datasets.catalogue import TASKS as CATALOGUE
 from gnz_track.kinds import Direction, TaskType
@@ -104,3 +104,14 @@ def test_one_setting_takes_a_usual_number_of_seeds(past: Past) -> None:
     found = replace(recommend(nx.karate_club_graph(), "link_pred", store=past.store, home=past.home), n_seeds=40)
     assert [found.seeds_for(k) for k in (1, 2, 9)] == [5, 40, 40]
     assert found.minutes(1) == pytest.approx((found.ranking[0].seconds or 0.0) * 5 / 60)
+
+
+def test_a_graph_far_larger_than_past_ones_is_told(past: Past) -> None:
+    evidence = evidence_of(past)
+    largest = max(open_graph(name, home=past.home).parts.network.n_edges for name in TASKS)
+    # Some are drawn anew for every seed.
+    assert evidence.most_edges == pytest.approx(largest, rel=0.05)
+    rings = {n: open_graph(nx.cycle_graph(int(n * evidence.most_edges) + 1)) for n in (3, 7)}
+    at = {n: rank_settings(ring, evidence).notes for n, ring in rings.items()}
+    assert not any("extrapolated" in note for note in at[3])
+    assert any(note.startswith("seconds are extrapolated: 7 times as many edges as any past graph") for note in at[7])
