@@ -63,6 +63,7 @@ def recommend(  # noqa: PLR0913  (one parameter per flag)
     graph: Annotated[str, typer.Argument(help=GRAPH_HELP)],
     *,
     task_type: Annotated[str, typer.Option(help="Kind of problem; a task by name has one.")] = "",
+    label: Annotated[str, typer.Option(help="Attribute that holds the labels, of GraphML or GML.")] = "",
     top: Annotated[int, typer.Option(help="How many settings to show, or to train; JSON has all.")] = 5,
     unseen: Annotated[bool, typer.Option("--unseen", help="Leave out what was run on this very task.")] = False,
     protocol: Annotated[str, typer.Option(help="Whose scores count; default the one with most.")] = "",
@@ -76,7 +77,14 @@ def recommend(  # noqa: PLR0913  (one parameter per flag)
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Rank models for a graph by what past runs say of similar ones; nothing is trained unless asked."""
-    asked = {"task-type": task_type, "protocol": protocol, "store": store, "home": home, "mirror": mirror}
+    asked = {
+        "task-type": task_type,
+        "label": label,
+        "protocol": protocol,
+        "store": store,
+        "home": home,
+        "mirror": mirror,
+    }
     question = _repeat(graph, asked, is_unseen=unseen)
     wishes = _Wishes(question=question, top=top, seeds=seeds, epochs=epochs, jobs=jobs, store=store, is_json=as_json)
     _check(wishes, is_run=run)
@@ -90,7 +98,7 @@ def recommend(  # noqa: PLR0913  (one parameter per flag)
     from gnz_track.selection.recommendation import recommend as recommend_for
 
     folder = choose_home(home)
-    opened = open_graph(graph, home=folder, mirror=mirror)
+    opened = open_graph(graph, home=folder, mirror=mirror, label=label)
     found = recommend_for(opened, task_type or None, store=store, home=folder, is_unseen=unseen, protocol=protocol)
     reason = reason_against(opened, found.task_type)
     if run and reason:

@@ -27,7 +27,8 @@ from gnz_track.selection.features.contents import Contents
 from gnz_track.selection.features.feature_sets import Parts
 from gnz_track.selection.features.networks import make_network
 from gnz_track.selection.graph_files import graph_of_matrix, read_graph_file, without_words
-from gnz_track.selection.graph_names import check_graph_name, find_graph_file
+from gnz_track.selection.graph_names import check_graph_name, find_graph_file, form_of
+from gnz_track.selection.labelled_files import LABELLED_FORMS, read_labelled_file
 from gnz_track.types import DatasetRow, Task, TaskType
 
 __all__ = ["OpenedGraph", "check_labels", "describe_frozen", "note_on_labels", "open_graph", "reason_against"]
@@ -35,6 +36,7 @@ __all__ = ["OpenedGraph", "check_labels", "describe_frozen", "note_on_labels", "
 # Those of a split of links, and of one of graphs.
 FEWEST_EDGES = FEWEST_GRAPHS = 3
 _FIELDS = frozenset({"edge_index", "x", "y", "edge_attr", "num_nodes"})
+_ONLY_FILES = "only GraphML and GML files have attributes by name"
 _PLAIN = (torch.Tensor, int, float, bool, str)
 
 
@@ -48,7 +50,9 @@ class OpenedGraph:
     graphs: Sequence[Data] = field(default=(), repr=False)
 
 
-def open_graph(source: object, *, home: Path | None = None, mirror: str | Path | None = None) -> OpenedGraph:
+def open_graph(
+    source: object, *, home: Path | None = None, mirror: str | Path | None = None, label: str = ""
+) -> OpenedGraph:
     """Return the graph behind a path, a name of the catalogue, a PyG ``Data``, a networkx graph, a matrix of scipy.
 
     A list of such objects is a collection, and so is a PyG ``Batch`` or ``Dataset``. A ``Task`` or a ``DatasetRow`` is
@@ -56,12 +60,14 @@ def open_graph(source: object, *, home: Path | None = None, mirror: str | Path |
 
     Files are edge lists (two numbers a line, or a table with columns ``source`` and ``target``), ``.npz`` (an array
     ``edge_index``, or what ``scipy.sparse.save_npz`` writes), Matrix Market, GraphML and GML; each may be packed
-    (``.gz``).
+    (``.gz``). Of GraphML and GML, ``label`` names the attribute of nodes or edges that is to be told.
     """
+    if label and not isinstance(source, str | os.PathLike):
+        raise BadValue("label", label, f"nothing for a {type(source).__name__}: {_ONLY_FILES}")
     if isinstance(source, OpenedGraph):
         return source
     if isinstance(source, str | os.PathLike):
-        return _open_named(os.fspath(source), home=home or data_home(), mirror=mirror)
+        return _open_named(os.fspath(source), home=home or data_home(), mirror=mirror, label=label)
     if isinstance(source, Task):
         return describe_frozen(source.name, prepare(source, seed=0, home=home or data_home(), mirror=mirror), source)
     if isinstance(source, DatasetRow):
@@ -87,11 +93,13 @@ def _data_of(graph: object, where: str) -> list[Data]:
     return list(graph.to_data_list()) if isinstance(graph, Batch) else [graph]
 
 
-def _open_named(name: str, *, home: Path, mirror: str | Path | None) -> OpenedGraph:
+def _open_named(name: str, *, home: Path, mirror: str | Path | None, label: str) -> OpenedGraph:
     check_graph_name(name)
     path = find_graph_file(name)
     if path is not None:
-        return _open_graphs(path.name, [read_graph_file(path)])
+        return _open_graphs(path.name, [read_labelled_file(path, label) if label else read_graph_file(path)])
+    if label:
+        raise BadValue("label", label, f"nothing for {name}: {_ONLY_FILES}")
     if name in TASKS:
         task = TASKS.get(name)
         return describe_frozen(name, prepare(task, seed=0, home=home, mirror=mirror), task)
@@ -136,7 +144,8 @@ def reason_against(opened: OpenedGraph, task_type: TaskType) -> str:
         return _reason_against_links(opened)
     labels = opened.parts.contents.labels
     if labels is None:
-        return "" if task_type is TaskType.edge_cls else f"it has no labels (y), and {task_type} needs them"
+        where = "; --label NAME says which attribute holds them" if form_of(Path(opened.name)) in LABELLED_FORMS else ""
+        return "" if task_type is TaskType.edge_cls else f"it has no labels (y), and {task_type} needs them{where}"
     # A task of the catalogue is known to fit, in a form of its own.
     is_task = opened.task is not None and opened.task.task_type is task_type
     return "" if is_task or task_type not in _LABELLED else _reason_against_labels(opened, task_type, labels)

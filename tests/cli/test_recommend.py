@@ -13,7 +13,12 @@ from typing import Any
 
 import networkx as nx
 import pytest
+import torch
+from torch_geometric.data import Data
 
+from gnz_track.benchmark import run_benchmark
+from gnz_track.datasets.catalogue import TASKS as TASKS_BY_NAME
+from gnz_track.datasets.own.own_tasks import task_from_dataset
 from gnz_track.runs.progress import Progress
 
 Gnz = Callable[..., Any]
@@ -154,6 +159,25 @@ def test_what_came_of_a_confirmation_is_in_its_json(gnz: Gnz) -> None:
     assert (measured["rank"], measured["n"]) == (1, 2)
     scores = [one["score"] for one in json.loads(gnz("query", "task = 'les_miserables'", "--json").out)]
     assert min(scores) <= measured["mean"] <= max(scores)
+
+
+def test_labels_of_a_file_are_named(gnz: Gnz, tmp_path: Path) -> None:
+    ring = torch.stack([torch.arange(60), (torch.arange(60) + 1) % 60])
+    own = task_from_dataset("ring", "node_cls", Data(edge_index=ring, x=torch.eye(60), y=torch.arange(60) % 2))
+    tasks = [TASKS_BY_NAME.get("grid_mines"), TASKS_BY_NAME.get("planted_partition"), own]
+    run_benchmark(tasks=tasks, models=["GCN", "MLP"], seeds=[0], epochs=1, verbose=False)
+    file = tmp_path / "club.graphml"
+    nx.write_graphml(nx.karate_club_graph(), file)
+    how = ("recommend", str(file), "--task-type", "node_cls", "--run", "--top", "1", "--seeds", "0")
+    bare = gnz(*how)
+    assert bare.code == 2
+    assert "it has no labels (y), and node_cls needs them; --label NAME says which attribute" in bare.err
+    answer = gnz(*how, "--label", "club")
+    assert answer.code == 0, answer.err
+    assert "confirming: 1 setting x 1 seed x 1 epochs" in answer.out
+    answer = gnz("recommend", str(file), "--task-type", "node_cls", "--label", "clubs")
+    assert (answer.code, len(answer.err.splitlines())) == (2, 1)
+    assert "label of club.graphml is 'clubs'; allowed: an attribute of nodes or edges that the file has" in answer.err
 
 
 def test_name_of_a_task_is_not_hidden_by_a_file(gnz: Gnz, tmp_path: Path) -> None:

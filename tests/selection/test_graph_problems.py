@@ -6,6 +6,7 @@ import contextlib
 from pathlib import Path
 
 import networkx as nx
+import numpy as np
 import pytest
 import torch
 from selection.conftest import Past
@@ -99,3 +100,39 @@ def test_labels_of_nobody_are_refused(past: Past) -> None:
     assert note_on_labels(alike, TaskType.link_pred) == ""
     two = open_graph(Data(edge_index=path, num_nodes=4, y=torch.tensor([0, 1, -1, -1])))
     assert note_on_labels(two, TaskType.node_cls) == ""
+
+
+@pytest.mark.parametrize("name", ["club.graphml", "club.gml", "club.xml", "club.graphml.gz"])
+def test_an_attribute_of_a_file_may_be_the_label(name: str, tmp_path: Path) -> None:
+    write = nx.write_gml if "gml" in name and "graphml" not in name else nx.write_graphml
+    file = tmp_path / name
+    write(KARATE, file)
+    bare, opened = open_graph(file), open_graph(file, label="club")
+    assert "--label NAME" in reason_against(bare, TaskType.node_cls) or name.endswith(".gml")
+    assert reason_against(opened, TaskType.node_cls) == ""
+    labels = opened.parts.contents.labels
+    assert labels is not None
+    assert sorted(np.unique(labels, return_counts=True)[1].tolist()) == [17, 17]
+    (graph,) = opened.graphs
+    clubs = [KARATE.nodes[node]["club"] for node in range(34)]
+    assert len({(club, int(y)) for club, y in zip(clubs, graph.y, strict=True)}) == 2
+    # Numbers on edges stay, and the edges with them.
+    assert bare.graphs[0].edge_attr is None or graph.num_edges == bare.graphs[0].num_edges == 156
+    with pytest.raises(BadValue, match=r"label of club\S* is 'clob'; allowed: an attribute .*\(club, .*weight\)"):
+        open_graph(file, label="clob")
+
+
+def test_labels_by_name_are_of_files_with_names(tmp_path: Path) -> None:
+    (tmp_path / "club.txt").write_text("0 1\n1 2\n")
+    for source, told in (
+        (tmp_path / "club.txt", r"for a file of this form: .graphml, .xml, .gml have attributes"),
+        ("les_miserables", "nothing for les_miserables: only GraphML and GML files"),
+        (KARATE, "nothing for a Graph: only"),
+    ):
+        with pytest.raises(BadValue, match=told):
+            open_graph(source, label="club")
+    partly = nx.path_graph(3)
+    partly.nodes[0]["side"], partly.nodes[2]["side"] = "left", "right"
+    nx.write_graphml(partly, tmp_path / "partly.graphml")
+    (graph,) = open_graph(tmp_path / "partly.graphml", label="side").graphs
+    assert graph.y.tolist() == [0, -1, 1]
