@@ -106,7 +106,8 @@ def test_the_command_after_an_interrupt_trains_what_is_left(
     assert "confirming: 2 settings x 5 seeds" in first.out
     (command,) = [line.partition("go on with: ")[2] for line in first.err.splitlines() if "go on with: " in line]
     program, *words = shlex.split(command)
-    assert program == "gnz"
+    how = ["--unseen", "--run", "--top", "2", "--seeds", "0-4"]
+    assert [program, *words] == ["gnz", "recommend", str(file), "--task-type", "link_pred", *how]
     # Its scores are known by now, and yet the same cells are asked for.
     second = gnz(*words)
     assert second.code == 0, second.err

@@ -44,7 +44,9 @@ def club(own: Past, tmp_path: Path) -> Past:
 
 
 @pytest.mark.parametrize(
-    "make", [lambda _: KARATE, lambda _: from_networkx(KARATE), lambda _: shuffled(), as_graphml], ids=str
+    "make",
+    [lambda _: KARATE, lambda _: from_networkx(KARATE), lambda _: shuffled(), as_graphml],
+    ids=["networkx", "data", "shuffled", "graphml"],
 )
 def test_a_past_graph_is_known_in_another_form(make: object, club: Past, tmp_path: Path) -> None:
     graph = make(tmp_path)  # type: ignore[operator]
