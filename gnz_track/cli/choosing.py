@@ -72,10 +72,11 @@ def train(
     found: Sequence[SearchRecord] = (),
     *,
     hint: str = "cells are finished already; --fresh trains them again",
+    again: str = "the same command goes on from there",
 ) -> Sweep:
     """Train what is left of a request with a line of progress; ``found`` are the searches that it was made with.
 
-    ``hint`` says of some cells that they are finished already.
+    ``hint`` says of some cells that they are finished already, ``again`` how to go on after an interrupt.
     """
     from gnz_track.request import carry_out
     from gnz_track.runs.progress import Progress
@@ -90,5 +91,5 @@ def train(
             return carry_out(request, agenda, found=found, tell=progress.hear, nursery=nursery)
     except KeyboardInterrupt:
         kept = f"{progress.count_kept()} are kept in {request.address}"
-        say(f"{kept}; the same command goes on from there", err=True)
+        say(f"{kept}; {again}", err=True)
         raise typer.Exit(INTERRUPTED) from None

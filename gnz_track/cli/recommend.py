@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +15,7 @@ from gnz_track.errors import BadValue
 from gnz_track.seeds import parse_seeds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -39,8 +40,12 @@ NEIGHBOURS_SHOWN, FAILED = 5, 1
 
 @dataclass(frozen=True, kw_only=True)
 class _Wishes:
-    """How a confirmation is to be run; ``is_json`` keeps tables out of what is printed."""
+    """How a confirmation is to be run; ``is_json`` keeps tables out of what is printed.
 
+    ``question`` is the command without any of this.
+    """
+
+    question: tuple[str, ...]
     top: int
     seeds: str
     epochs: int | None
@@ -58,6 +63,7 @@ def recommend(  # noqa: PLR0913  (one parameter per flag)
     graph: Annotated[str, typer.Argument(help=GRAPH_HELP)],
     *,
     task_type: Annotated[str, typer.Option(help="Kind of problem; a task by name has one.")] = "",
+    label: Annotated[str, typer.Option(help="Attribute that holds the labels, of GraphML or GML.")] = "",
     top: Annotated[int, typer.Option(help="How many settings to show, or to train; JSON has all.")] = 5,
     unseen: Annotated[bool, typer.Option("--unseen", help="Leave out what was run on this very task.")] = False,
     protocol: Annotated[str, typer.Option(help="Whose scores count; default the one with most.")] = "",
@@ -71,7 +77,16 @@ def recommend(  # noqa: PLR0913  (one parameter per flag)
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Rank models for a graph by what past runs say of similar ones; nothing is trained unless asked."""
-    wishes = _Wishes(top=top, seeds=seeds, epochs=epochs, jobs=jobs, store=store, is_json=as_json)
+    asked = {
+        "task-type": task_type,
+        "label": label,
+        "protocol": protocol,
+        "store": store,
+        "home": home,
+        "mirror": mirror,
+    }
+    question = _repeat(graph, asked, is_unseen=unseen)
+    wishes = _Wishes(question=question, top=top, seeds=seeds, epochs=epochs, jobs=jobs, store=store, is_json=as_json)
     _check(wishes, is_run=run)
     # A slip in a name is told before torch is imported, which takes seconds.
     from gnz_track.selection.graph_names import check_graph_name
@@ -79,11 +94,12 @@ def recommend(  # noqa: PLR0913  (one parameter per flag)
     check_graph_name(graph)
 
     from gnz_track.cli.home import choose_home
-    from gnz_track.selection.graph_sources import open_graph, reason_against
+    from gnz_track.selection.graph_sources import open_graph
+    from gnz_track.selection.obstacles import reason_against
     from gnz_track.selection.recommendation import recommend as recommend_for
 
     folder = choose_home(home)
-    opened = open_graph(graph, home=folder, mirror=mirror)
+    opened = open_graph(graph, home=folder, mirror=mirror, label=label)
     found = recommend_for(opened, task_type or None, store=store, home=folder, is_unseen=unseen, protocol=protocol)
     reason = reason_against(opened, found.task_type)
     if run and reason:
@@ -100,6 +116,12 @@ def recommend(  # noqa: PLR0913  (one parameter per flag)
         _confirm(found, opened, wishes, Place(home=folder, mirror=mirror))
     elif as_json:
         _hand_over(found.to_json())
+
+
+def _repeat(graph: str, asked: Mapping[str, object], *, is_unseen: bool) -> tuple[str, ...]:
+    """Return the words of a command that asks the same."""
+    flags = [word for name, value in asked.items() if value for word in (f"--{name}", str(value))]
+    return ("gnz", "recommend", graph, *flags, *(["--unseen"] if is_unseen else []))
 
 
 def _hand_over(plain: dict[str, Any]) -> None:
@@ -161,7 +183,7 @@ def _print_cost(found: Recommendation, wishes: _Wishes, *, is_next: bool) -> Non
     epochs = f" x {' or '.join(map(str, lengths))} epochs" if lengths else ""
     minutes = found.minutes(wishes.top)
     # What is known of the time is of the seeds that were advised, and of the epochs of past runs.
-    seconds = None if minutes is None or wishes.epochs else 60 * minutes * n_seeds / found.n_seeds
+    seconds = None if minutes is None or wishes.epochs else 60 * minutes * n_seeds / found.seeds_for(wishes.top)
     cost = "" if seconds is None else f", about {format_seconds(max(seconds, 1))} on one core"
     how = ("confirming", "") if is_next else ("to confirm", ": the same command with --run")
     sizes = f"{_count(len(shown), 'setting')} x {_count(n_seeds, 'seed')}"
@@ -173,7 +195,23 @@ def _count(n: int, what: str) -> str:
 
 
 def _seeds(found: Recommendation, wishes: _Wishes) -> tuple[int, ...]:
-    return tuple(parse_seeds(wishes.seeds)) if wishes.seeds else tuple(range(found.n_seeds))
+    return tuple(parse_seeds(wishes.seeds)) if wishes.seeds else tuple(range(found.seeds_for(wishes.top)))
+
+
+def _say_again(found: Recommendation, wishes: _Wishes) -> str:
+    """Return how to go on after an interrupt: ranking and number of seeds would be others by what is kept then."""
+    is_new = all(one.measured is None for one in found.ranking)
+    words = list(wishes.question)
+    if is_new and "--unseen" not in words:
+        # What is kept of this confirmation is all that is left out.
+        words.append("--unseen")
+    seeds = wishes.seeds or f"0-{len(_seeds(found, wishes)) - 1}"
+    words += ["--run", "--top", str(wishes.top), "--seeds", seeds]
+    words += ["--epochs", str(wishes.epochs)] if wishes.epochs else []
+    words += ["--jobs", str(wishes.jobs)] if wishes.jobs > 1 else []
+    words += ["--json"] if wishes.is_json else []
+    kept = "" if is_new else ", ranked anew by what is known of this graph"
+    return f"go on{kept} with: {shlex.join(words)}"
 
 
 def _row(one: RankedSetting) -> tuple[object, ...]:
@@ -211,7 +249,8 @@ def _confirm(found: Recommendation, opened: OpenedGraph, wishes: _Wishes, place:
         jobs=wishes.jobs,
         source="gnz recommend",
     )
-    sweep = train(request, make_agenda(plan, address), None, hint="cells are finished already")
+    agenda, again = make_agenda(plan, address), _say_again(found, wishes)
+    sweep = train(request, agenda, None, hint="cells are finished already", again=again)
     if wishes.is_json:
         _hand_over(found.to_json() | {"sweep": sweep.name, "measured": _measured(shown, sweep.table)})
     else:

@@ -25,7 +25,7 @@ from gnz_track.training.metrics import METRICS
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Cell, ModelRow, Protocol, Task, TaskType, Value
 
-__all__ = ["Place", "Plan", "make_plan", "resolve_device"]
+__all__ = ["Place", "Plan", "make_plan", "resolve_device", "usual_epochs"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ def make_plan(
         for folder in {dataset.folder for dataset in datasets.values()}:
             # Every byte is read once before a sweep: a cell opens its dataset by the header alone.
             open_frozen(folder, verify=True)
-        shell = _Shell(task, amend(protocol, task), epochs or _epochs(protocol, task), device)
+        shell = _Shell(task, amend(protocol, task), epochs or usual_epochs(protocol, task), device)
         notices += _limits(shell, datasets[seeds[0]], seeds[0])
         for model in compatible:
             try:
@@ -117,7 +117,8 @@ class _Shell:
     device: str
 
 
-def _epochs(protocol: Protocol, task: Task) -> int:
+def usual_epochs(protocol: Protocol, task: Task) -> int:
+    """Return how many epochs a task is trained for under a protocol where nobody says another number."""
     return find_amendment(protocol, task).epochs or protocol.epochs or task.epochs
 
 

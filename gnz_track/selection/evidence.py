@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +31,9 @@ FEWEST_GRAPHS, FEWEST_SETTINGS, FEWEST_EXAMPLES = 3, 2, 10
 class Evidence:
     """Scores and features ``[graphs, d]`` of past graphs, in one order; ``sizes [graphs]`` are nodes and edges.
 
-    ``epochs`` is how many were allowed on a graph under a protocol.
+    ``most_edges`` is how many the largest of them has, ``epochs`` how many were allowed on a graph under a protocol.
+    ``whole`` are features by graph with what a split keeps for tests: by these a graph is known again, whatever form it
+    has, and by nothing else.
     """
 
     task_type: TaskType
@@ -40,25 +42,33 @@ class Evidence:
     sizes: NDArray[np.float64]
     notes: tuple[str, ...] = ()
     epochs: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    most_edges: float = np.inf
+    whole: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
     def epochs_on(self, graph: str, protocol: str) -> int | None:
-        """Return the epochs that make a new cell comparable: those of this graph, or of all past ones if they agree."""
+        """Return the epochs that make a new cell comparable: those of this graph, or the median over past ones."""
         if (graph, protocol) in self.epochs:
             return self.epochs[graph, protocol]
-        common = {n for (_, name), n in self.epochs.items() if name == protocol}
-        return common.pop() if len(common) == 1 else None
+        past = self.past_epochs(protocol)
+        return round(float(np.median(past))) if past else None
+
+    def past_epochs(self, protocol: str) -> list[int]:
+        """Return the epochs of each past graph under a protocol, in ascending order."""
+        return sorted(n for (_, name), n in self.epochs.items() if name == protocol)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Omission:
-    """What is not to be learnt from: a task by its name, and data by their digest."""
+    """What is not to be learnt from: a task by its name, data by their digest, and the data of tasks that are alike."""
 
     task: str = ""
     digest: str = ""
+    alike: tuple[str, ...] = ()
 
     def take_from(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return the table without it."""
-        return table[(table["task"] != self.task) & ((table["dataset_digest"] != self.digest) | (self.digest == ""))]
+        digests = {self.digest, *table.loc[table["task"].isin(self.alike), "dataset_digest"]} - {""}
+        return table[(table["task"] != self.task) & ~table["dataset_digest"].isin(digests)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -108,6 +118,7 @@ def gather_evidence(
     others = "; ".join(words for words in (_left_out(kind, rows), _of_other_protocols(past, protocol)) if words)
     if n_useful < FEWEST_GRAPHS:
         raise _too_little(task_type, address, n_useful, left_out=left_out, missing=missing, others=others)
+    kept = replace(kept, seconds=_usual_seconds(kept, rows))
     of_graphs = np.stack([described[name] for name in kept.graphs])
     return Evidence(
         task_type=task_type,
@@ -118,8 +129,21 @@ def gather_evidence(
         epochs={
             (str(task), str(protocol)): int(n)
             for task, protocol, n in zip(rows["task"], rows["protocol"], rows["epochs"], strict=True)
+            if task in kept.graphs
         },
+        most_edges=_sizes(of_graphs, features, "n_edges.log").max(),
+        whole=features_of_tasks(rows, kept.graphs, name=features, home=home, is_whole=True),
     )
+
+
+def _usual_seconds(matrix: PerformanceMatrix, rows: pd.DataFrame) -> NDArray[np.float64]:
+    """Return the median seconds of the runs of each cell: the first one of a process takes many times as long."""
+    of_runs = rows.drop_duplicates("run_id").set_index("run_id")["seconds"]
+    found = np.full(matrix.seconds.shape, np.nan)
+    for place in np.ndindex(found.shape):
+        if ids := matrix.run_ids[place]:
+            found[place] = of_runs.reindex(list(ids)).median()
+    return found
 
 
 def _usual_protocol(past: pd.DataFrame) -> str:
@@ -210,10 +234,11 @@ def _left_out(kind: pd.DataFrame, rows: pd.DataFrame) -> str:
     )
 
 
-def _sizes(rows: NDArray[np.float64], features: str) -> NDArray[np.float64]:
+def _sizes(rows: NDArray[np.float64], features: str, *parts: str) -> NDArray[np.float64]:
+    """Return the sums over some logarithms among the features; of nodes and edges where none is named."""
     names = FEATURE_SETS.get(features).names
-    both = [names.index("n_nodes.log"), names.index("n_edges.log")]
-    return np.asarray(np.expm1(rows[:, both]).sum(axis=1))
+    columns = [names.index(name) for name in parts or ("n_nodes.log", "n_edges.log")]
+    return np.asarray(np.expm1(rows[:, columns]).sum(axis=1))
 
 
 def _notes(kind: pd.DataFrame, matrix: PerformanceMatrix, missing: list[str]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import re
 import tempfile
 import warnings
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -44,26 +44,28 @@ _WHOLE = re.compile(r"[+-]?\d{1,19}")
 _TAKEN = frozenset({"graph", "split"})
 
 
-def read_graph_file(path: Path) -> Data:
+def read_graph_file(path: Path, readers: Mapping[str, Callable[[Path], Data]] | None = None) -> Data:
     """Return the graph of a file, whose name ends in one of :data:`READERS`, and in ``.gz`` where it is packed."""
+    readers = readers or READERS
     if not path.stat().st_size:
         raise BadValue("the graph", str(path), "a file with a graph in it; this one is empty")
     try:
         if path.suffix.lower() != PACKED:
-            return READERS[form_of(path)](path)
+            return readers[form_of(path)](path)
         with tempfile.TemporaryDirectory() as folder:
             inner = path.with_suffix("").name
             extract(path, {inner: inner}, Path(folder))
-            return READERS[form_of(path)](Path(folder) / inner)
+            return readers[form_of(path)](Path(folder) / inner)
     except ArchiveUnusable as error:
         raise BadValue("the graph", str(path), f"a file that unpacks ({error.reason})") from error
     except _BROKEN as error:
         raise BadValue("the graph", str(path), f"a file that reads ({type(error).__name__}: {error})") from error
 
 
-def without_words(graph: nx.Graph) -> Data:
+def without_words(graph: nx.Graph, *, label: str = "") -> Data:
     """Return a networkx graph, each edge once, without attributes that are not a number on all nodes, or all edges.
 
+    One attribute may be the ``label``, whatever its values; where it is missing, nobody knows it.
     However it was put together, it comes out the same: edges in order, and nodes too where they are whole numbers.
     """
     if not graph:
@@ -73,12 +75,12 @@ def without_words(graph: nx.Graph) -> Data:
     bare.add_nodes_from(sorted(graph) if are_numbers else graph)
     bare.update(nx.DiGraph(graph) if graph.is_directed() else nx.Graph(graph))
     for described in ([of for _, of in bare.nodes(data=True)], [of for *_, of in bare.edges(data=True)]):
-        for name in {name for of in described for name in of}:
+        for name in {name for of in described for name in of} - {label}:
             # A number that some of them lack says nothing either: nobody knows what it would be there.
             if name in _TAKEN or not all(name in of and _is_number(of[name]) for of in described):
                 for of in described:
                     of.pop(name, None)
-    return _in_order(from_networkx(bare))
+    return _in_order(from_networkx(bare, **({"label": label, "allow_unlabelled": True} if label else {})))
 
 
 def _in_order(graph: Data) -> Data:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterable, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,8 +21,9 @@ from torch_geometric.data.data import BaseData
 from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.datasets.collation import collate
 from gnz_track.datasets.facts import describe
-from gnz_track.datasets.frozen import FrozenDataset, open_frozen
+from gnz_track.datasets.frozen import FrozenDataset, freeze, open_frozen
 from gnz_track.datasets.homes import data_home
+from gnz_track.datasets.own.own_tasks import own_row, task_from_dataset
 from gnz_track.datasets.preparation import prepare, prepare_dataset
 from gnz_track.errors import BadValue
 from gnz_track.selection.features.contents import Contents
@@ -28,14 +31,14 @@ from gnz_track.selection.features.feature_sets import Parts
 from gnz_track.selection.features.networks import make_network
 from gnz_track.selection.graph_files import graph_of_matrix, read_graph_file, without_words
 from gnz_track.selection.graph_names import check_graph_name, find_graph_file
+from gnz_track.selection.labelled_files import read_labelled_file
 from gnz_track.selection.sights import Sight, are_classes, seen_edges, seen_labels, sight_of
 from gnz_track.types import Cell, DatasetRow, Task, TaskType
 
-__all__ = ["OpenedGraph", "describe_frozen", "open_graph", "posed_as", "reason_against", "whole_of"]
+__all__ = ["OpenedGraph", "describe_frozen", "open_graph", "posed_as", "whole_of"]
 
-# Those of a split of links.
-FEWEST_EDGES = 3
 _FIELDS = frozenset({"edge_index", "x", "y", "edge_attr", "num_nodes"})
+_ONLY_FILES = "only GraphML and GML files have attributes by name"
 _PLAIN = (torch.Tensor, int, float, bool, str)
 
 
@@ -53,21 +56,26 @@ class OpenedGraph:
     sight: Sight | None = None
 
 
-def open_graph(source: object, *, home: Path | None = None, mirror: str | Path | None = None) -> OpenedGraph:
+def open_graph(
+    source: object, *, home: Path | None = None, mirror: str | Path | None = None, label: str = ""
+) -> OpenedGraph:
     """Return the graph behind a path, a name of the catalogue, a PyG ``Data``, a networkx graph, a matrix of scipy.
 
     A list of such objects is a collection, and so is a PyG ``Batch`` or ``Dataset``. A ``Task`` or a ``DatasetRow`` is
     prepared as its name would be, a ``Cell`` is its task as its search may see it, and what is open already is returned
-    as it is. A task is described without what the split of seed 0 keeps for tests; all else is described whole.
+    as it is. A task is described without what the split of seed 0 keeps for tests; all else is described whole until it
+    is posed as a kind of problem.
 
     Files are edge lists (two numbers a line, or a table with columns ``source`` and ``target``), ``.npz`` (an array
     ``edge_index``, or what ``scipy.sparse.save_npz`` writes), Matrix Market, GraphML and GML; each may be packed
-    (``.gz``).
+    (``.gz``). Of GraphML and GML, ``label`` names the attribute of nodes or edges that is to be told.
     """
+    if label and not isinstance(source, str | os.PathLike):
+        raise BadValue("label", label, f"nothing for a {type(source).__name__}: {_ONLY_FILES}")
     if isinstance(source, OpenedGraph):
         return source
     if isinstance(source, str | os.PathLike):
-        return _open_named(os.fspath(source), home=home or data_home(), mirror=mirror)
+        return _open_named(os.fspath(source), home=home or data_home(), mirror=mirror, label=label)
     if isinstance(source, Cell | Task | DatasetRow):
         return _open_known(source, home=home or data_home(), mirror=mirror)
     if isinstance(source, BaseData | nx.Graph) or sparse.issparse(source) or not isinstance(source, Iterable):
@@ -98,11 +106,13 @@ def _open_known(source: Cell | Task | DatasetRow, *, home: Path, mirror: str | P
     return describe_frozen(source.name, prepare_dataset(source, seed=0, home=home, mirror=mirror))
 
 
-def _open_named(name: str, *, home: Path, mirror: str | Path | None) -> OpenedGraph:
+def _open_named(name: str, *, home: Path, mirror: str | Path | None, label: str) -> OpenedGraph:
     check_graph_name(name)
     path = find_graph_file(name)
     if path is not None:
-        return _open_graphs(path.name, [read_graph_file(path)])
+        return _open_graphs(path.name, [read_labelled_file(path, label) if label else read_graph_file(path)])
+    if label:
+        raise BadValue("label", label, f"nothing for {name}: {_ONLY_FILES}")
     return _open_known(TASKS.get(name) if name in TASKS else DATASETS.get(name), home=home, mirror=mirror)
 
 
@@ -124,22 +134,36 @@ def describe_frozen(name: str, dataset: FrozenDataset, sight: Sight | None = Non
 
 
 def posed_as(opened: OpenedGraph, task_type: TaskType) -> OpenedGraph:
-    """Return a dataset of the catalogue as it may be seen where it is posed as a kind of problem.
+    """Return a graph as it may be seen where it is posed as a kind of problem.
 
-    A graph of the user's own is returned as it is: nobody has split it yet.
+    One of the user's own is described by the split that a confirmation on it would draw from seed 0.
     """
     known = opened.sight
-    if not isinstance(opened.graphs, FrozenDataset) or (known is not None and known.task_type is task_type):
+    if known is not None and known.task_type is task_type:
         return opened
     sight = Sight(task_type=task_type) if known is None else replace(known, task_type=task_type)
-    return replace(describe_frozen(opened.name, opened.graphs, sight), task=opened.task)
+    with _frozen(opened, task_type) as dataset:
+        return replace(opened, parts=describe_frozen(opened.name, dataset, sight).parts, sight=sight)
 
 
 def whole_of(opened: OpenedGraph) -> OpenedGraph:
     """Return an opened graph with all that its split keeps for tests, labels and links."""
-    if not isinstance(opened.graphs, FrozenDataset) or opened.sight is None:
+    if opened.sight is None:
         return opened
-    return replace(describe_frozen(opened.name, opened.graphs), task=opened.task)
+    if isinstance(opened.graphs, FrozenDataset):
+        return replace(describe_frozen(opened.name, opened.graphs), task=opened.task)
+    return _open_graphs(opened.name, list(opened.graphs))
+
+
+@contextmanager
+def _frozen(opened: OpenedGraph, task_type: TaskType) -> Iterator[FrozenDataset]:
+    """Yield a graph as it is trained on; one of the user's own is frozen for as long as it is looked at."""
+    if isinstance(opened.graphs, FrozenDataset):
+        yield opened.graphs
+        return
+    row = own_row(task_from_dataset(opened.name, task_type, list(opened.graphs)))
+    with tempfile.TemporaryDirectory() as folder:
+        yield freeze(list(opened.graphs), Path(folder) / "graph", row=row)
 
 
 def _open_graphs(name: str, graphs: list[Data]) -> OpenedGraph:
@@ -163,19 +187,6 @@ def _bare(graph: Data) -> Data:
     for name in notes:
         del bare[name]
     return bare
-
-
-def reason_against(opened: OpenedGraph, task_type: TaskType) -> str:
-    """Say why a graph cannot be posed as a kind of problem, as far as that shows; nothing where it can."""
-    if task_type is TaskType.link_pred:
-        n_edges = opened.parts.network.n_edges
-        if n_edges < FEWEST_EDGES:
-            # What a split of links has hidden already counts too.
-            n_edges = whole_of(opened).parts.network.n_edges
-        few = f"{n_edges} edge{'' if n_edges == 1 else 's'}, at least {FEWEST_EDGES} are needed to hide some"
-        return few if n_edges < FEWEST_EDGES else ""
-    is_labelled = opened.parts.contents.labels is not None
-    return "" if is_labelled or task_type is TaskType.edge_cls else f"it has no labels (y), and {task_type} needs them"
 
 
 def _contents(tensors: dict[str, torch.Tensor], *, is_directed: bool, are_classes: bool) -> Contents:

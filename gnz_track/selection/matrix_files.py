@@ -18,6 +18,7 @@ from gnz_track.errors import BadValue
 from gnz_track.kinds import Direction
 from gnz_track.selection.archives import open_archive
 from gnz_track.selection.matrix import PerformanceMatrix, Setting, bare_matrix
+from gnz_track.training.metrics import METRICS
 
 __all__ = ["read_matrix", "write_matrix"]
 
@@ -46,7 +47,9 @@ def read_matrix(path: str | Path, *, metric: str = "", direction: Direction | st
     """Read a matrix; ``metric`` and ``direction`` say what the scores are where the file does not.
 
     The file of somebody else is a CSV whose first column is ``graph``, or ``graph (rmse, down)``, followed by one
-    column per setting. Without a word of either, scores are those of a metric ``score``, higher is better.
+    column per setting. A metric of this package has its direction by itself, and may not be said to have another one;
+    of any other the direction must be said. Without a word of either, scores are those of a metric ``score``, higher is
+    better.
     """
     path = Path(path)
     if direction is not None and direction not in set(Direction):
@@ -84,8 +87,9 @@ def _read_csv(path: Path, metric: str, direction: str | None) -> PerformanceMatr
     graphs = [row[0] for _, row in rows]
     _refuse_repeated(path, "graph", graphs)
     _refuse_repeated(path, "setting", [one.label for one in settings], settings)
-    own = first["metric"] or metric or "score", Direction(first["direction"] or direction or Direction.up)
-    matrix = bare_matrix(graphs, settings, *own)
+    name = first["metric"] or metric
+    towards = _direction(path, name, first["direction"] or direction)
+    matrix = bare_matrix(graphs, settings, name or "score", towards)
     for place, (line, row) in enumerate(rows):
         if not row[0].strip():
             raise BadValue(f"the graph in line {line} of {path.name}", row[0], "a name")
@@ -93,6 +97,19 @@ def _read_csv(path: Path, metric: str, direction: str | None) -> PerformanceMatr
             where = f"{settings[column - 1].label!r} of graph {row[0]!r} in line {line} of {path.name}"
             matrix.scores[place, column - 1] = _score(row[column], where)
     return matrix
+
+
+def _direction(path: Path, metric: str, said: str | None) -> Direction:
+    """Return the direction of a metric: as it is said, or as this package knows it; both must be the same."""
+    known = METRICS.get(metric).direction if metric in METRICS else None
+    if said is None and known is None and metric:
+        allowed = f"{', '.join(Direction)}: {metric} is no metric of this package, which could know it"
+        command = f"read_matrix({path.name!r}, metric={metric!r}, direction='down')"
+        raise BadValue(f"direction of {metric} in {path.name}", None, allowed, command=command)
+    if said is not None and known is not None and said != known:
+        allowed = f"{str(known)!r}, as this package knows it; scores that were turned around need another name"
+        raise BadValue(f"direction of {metric} in {path.name}", str(said), allowed)
+    return Direction(said or known or Direction.up)
 
 
 def _read_lines(path: Path) -> list[tuple[int, list[str]]]:

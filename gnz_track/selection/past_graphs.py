@@ -25,21 +25,23 @@ __all__ = ["digest_of_graphs", "features_of_tasks", "name_apart"]
 
 Real = NDArray[np.float64]
 # Not a name that a dataset may have.
-KEPT = ".features"
+KEPT, _WHOLE = ".features", "whole"
 
 
-def features_of_tasks(table: pd.DataFrame, tasks: Iterable[str], *, name: str, home: Path) -> dict[str, Real]:
+def features_of_tasks(
+    table: pd.DataFrame, tasks: Iterable[str], *, name: str, home: Path, is_whole: bool = False
+) -> dict[str, Real]:
     """Return the features of those tasks of a results table whose data, or whose kept features, are on this machine.
 
     The table says which data count: of a task that has had several, only rows of one belong in it.
 
     A task whose data differ from seed to seed is described by one of its datasets, the same every time. Each is
-    described as the problem that the table's rows are of, without what the usual split of seed 0 keeps for tests.
+    described as the problem that the table's rows are of, without what the usual split of seed 0 keeps for tests, or
+    with it where ``is_whole``.
     """
     digests = {task: sorted(set(found)) for task, found in table.groupby("task")["dataset_digest"]}
-    sights = {
-        task: Sight(task_type=TaskType(kind)) for task, kind in table.groupby("task")["task_type"].first().items()
-    }
+    kinds = table.groupby("task")["task_type"].first()
+    sights = {task: None if is_whole else Sight(task_type=TaskType(kind)) for task, kind in kinds.items()}
     folders: dict[str, Path] | None = None
     described: dict[str, Real] = {}
     for task in tasks:
@@ -71,7 +73,7 @@ def name_apart(name: str, digest: str, table: pd.DataFrame) -> str:
     return f"{name}-{digest[:8]}" if (table["task"] == name).any() else name
 
 
-def _compute(files: Mapping[str, Path], folders: Mapping[str, Path], *, name: str, sight: Sight) -> Real | None:
+def _compute(files: Mapping[str, Path], folders: Mapping[str, Path], *, name: str, sight: Sight | None) -> Real | None:
     """Return the features of the first digest of ``files`` that is in a folder, and keep them in its file."""
     digest = next((digest for digest in files if digest in folders), None)
     if digest is None:
@@ -93,9 +95,9 @@ def _folders_by_digest(home: Path) -> dict[str, Path]:
     return found
 
 
-def _file(home: Path, digest: str, name: str, sight: Sight) -> Path:
+def _file(home: Path, digest: str, name: str, sight: Sight | None) -> Path:
     # Files without a split in their name are of before, when labels of test examples were in them.
-    return home / KEPT / f"{digest}-{FEATURE_SETS.get(name).label}-{sight.label}.json"
+    return home / KEPT / f"{digest}-{FEATURE_SETS.get(name).label}-{sight.label if sight else _WHOLE}.json"
 
 
 def _read(file: Path, name: str) -> Real | None:

@@ -3,32 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from gnz_track.datasets.homes import data_home
 from gnz_track.errors import BadValue
 from gnz_track.kinds import Direction, TaskType
+from gnz_track.selection.efforts import (
+    FEWEST_SEEDS,
+    choose_epochs,
+    count_seeds,
+    expect_seconds,
+    say_epochs,
+    say_extrapolated,
+)
 from gnz_track.selection.evidence import Evidence, Omission, gather_evidence, read_past
-from gnz_track.selection.expectations import Expectation, expect_scores
+from gnz_track.selection.expectations import expect_scores
 from gnz_track.selection.features.feature_sets import FEATURE_SETS
-from gnz_track.selection.graph_sources import OpenedGraph, open_graph, posed_as, reason_against
+from gnz_track.selection.graph_sources import OpenedGraph, open_graph, posed_as
+from gnz_track.selection.likeness import find_alike, note_on_alike
 from gnz_track.selection.matrix import PerformanceMatrix, Setting
+from gnz_track.selection.obstacles import check_labels, note_on_labels, reason_against
 from gnz_track.selection.past_graphs import digest_of_graphs, name_apart
 from gnz_track.selection.selectors.catalogue import fit_selector
 from gnz_track.selection.selectors.forest_neighbours import weigh_past_graphs
-from gnz_track.stats.power import seeds_needed
 from gnz_track.store.address import Address, parse_address
 from gnz_track.training.protocols import PROTOCOLS
 
 __all__ = ["RankedSetting", "Recommendation", "rank_settings", "recommend"]
 
 SELECTOR, FEATURES = "forest_neighbours", "task"
-N_REASONS, FEWEST_SEEDS, MOST_SEEDS = 3, 5, 50
+N_REASONS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +47,8 @@ class RankedSetting:
     ``expected`` is a score of the metric, ``low`` and ``high`` bound it at the level of the recommendation; they are
     None where too few past graphs are known. ``n_past`` counts the past graphs on which it was run, ``known`` is the
     weight of these among all: what is left of 1 is filled in from other settings. ``seconds`` is what one seed may
-    take, ``epochs`` how many make a new cell comparable with past ones, None where they do not agree. ``measured`` is
-    its mean score where it was run on this very graph; expectations take it in, with the others.
+    take, ``epochs`` how many make a new cell comparable with past ones. ``measured`` is its mean score where it was run
+    on this very graph; expectations take it in, with the others.
     """
 
     rank: int
@@ -64,8 +73,9 @@ class RankedSetting:
 class Recommendation:
     """Settings in order, the past graphs that speak for them, and what it takes to confirm the first against others.
 
-    ``neighbours`` are past graphs with their weights, heaviest first. ``n_seeds`` is how many seeds show the expected
-    difference between the first two in four of five cases; ``notes`` are sentences for the user.
+    Settings that were run on this very graph stand in the order of what was measured, in the places that they have
+    among the others. ``neighbours`` are past graphs with their weights, heaviest first. ``n_seeds`` is how many seeds
+    show the difference between the first two in four of five cases; ``notes`` are sentences for the user.
     """
 
     graph: str
@@ -82,7 +92,11 @@ class Recommendation:
     def minutes(self, k: int) -> float | None:
         """Return how long a confirmation of the first ``k`` may take, one after another; None where unknown."""
         known = [one.seconds for one in self.ranking[:k] if one.seconds is not None]
-        return sum(known) / len(known) * min(k, len(self.ranking)) * self.n_seeds / 60 if known else None
+        return sum(known) / len(known) * min(k, len(self.ranking)) * self.seeds_for(k) / 60 if known else None
+
+    def seeds_for(self, k: int) -> int:
+        """Return how many seeds a confirmation of the first ``k`` takes; one alone has no difference to show."""
+        return self.n_seeds if min(k, len(self.ranking)) > 1 else FEWEST_SEEDS
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values, for files and programs."""
@@ -111,29 +125,35 @@ def recommend(
     """Rank all settings that a store knows for a kind of problem by what to expect of them on a graph.
 
     ``graph`` is a path, a name of the catalogue, a PyG ``Data``, a list of them, or a networkx graph; a task by name
-    brings its kind of problem. Data of the catalogue are judged without what the split of seed 0 keeps for tests, a
-    ``Cell`` without what its own split keeps, and one's own graph as a whole. ``is_unseen`` leaves out what was run on
-    this very task, and on the same data under another name. ``protocol`` says whose scores count, where not those of
-    the one under which most is known. Nothing is trained.
+    brings its kind of problem. It is judged without what a split keeps for tests: that of seed 0, or of a ``Cell`` its
+    own. ``is_unseen`` leaves out what was run on this very task, on the same data under another name, and on past
+    graphs that are the same in all that is compared. ``protocol`` says whose scores count, where not those of the one
+    under which most is known. Nothing is trained.
     """
     folder = Path(home).expanduser().absolute() if home else data_home()
     opened = open_graph(graph, home=folder, mirror=mirror)
     wanted = _choose_task_type(opened, task_type)
+    check_labels(opened, wanted)
     address = store if isinstance(store, Address) else parse_address(store)
     digest = digest_of_graphs(opened.graphs)
     without = Omission(task=opened.task.name if opened.task else "", digest=digest) if is_unseen else None
     runs = read_past(address, wanted)
     name = opened.name if opened.task else name_apart(opened.name, digest, runs.table)
-    evidence = gather_evidence(
+    gather = partial(
+        gather_evidence,
         runs,
         features=FEATURES,
         home=folder,
-        without=without,
         protocol=PROTOCOLS.get(protocol.partition("@")[0]).label if protocol else "",
         known_as={digest: name},
     )
+    evidence = gather(without=without)
+    alike = find_alike(opened, evidence, FEATURES, name)
+    if without and alike:
+        evidence = gather(without=replace(without, alike=alike))
     found = rank_settings(replace(opened, name=name), evidence)
-    return replace(found, notes=(*found.notes, *_notes_on_graph(opened, name, found)))
+    notes = (*_notes_on_graph(opened, name, found), *note_on_alike(alike, is_unseen=is_unseen))
+    return replace(found, notes=(*found.notes, *notes))
 
 
 def rank_settings(opened: OpenedGraph, evidence: Evidence, *, seed: int = 0) -> Recommendation:
@@ -144,8 +164,9 @@ def rank_settings(opened: OpenedGraph, evidence: Evidence, *, seed: int = 0) -> 
     scores = fitted.predict(own)[0]
     weights = weigh_past_graphs(fitted.arrays, np.nan_to_num(own))[0]
     expected = expect_scores(matrix, fitted.arrays, weights)
-    order = np.argsort(-scores, kind="stable")
-    seconds = _expect_seconds(evidence, opened)
+    order = _order(matrix, opened.name, scores)
+    epochs = [choose_epochs(evidence, opened, one.protocol) for one in matrix.settings]
+    seconds = expect_seconds(evidence, opened, epochs)
     ranking = tuple(
         RankedSetting(
             rank=place + 1,
@@ -156,13 +177,15 @@ def rank_settings(opened: OpenedGraph, evidence: Evidence, *, seed: int = 0) -> 
             n_past=int(np.isfinite(matrix.scores[:, column]).sum()),
             known=float(weights[np.isfinite(matrix.scores[:, column])].sum()),
             seconds=seconds[column],
-            epochs=evidence.epochs_on(opened.name, matrix.settings[column].protocol),
+            epochs=epochs[column],
             measured=_measured(matrix, opened.name, int(column)),
             why=_explain(evidence, weights, int(column)),
         )
         for place, column in enumerate(order)
     )
     heaviest = np.argsort(-weights, kind="stable")
+    seeds = count_seeds(evidence, expected, order, opened.name)
+    told = [*say_epochs(evidence, opened), seeds.note, *say_extrapolated(evidence, opened)]
     return Recommendation(
         graph=opened.name,
         task_type=evidence.task_type,
@@ -172,18 +195,37 @@ def rank_settings(opened: OpenedGraph, evidence: Evidence, *, seed: int = 0) -> 
         ranking=ranking,
         neighbours=tuple((matrix.graphs[row], float(weights[row])) for row in heaviest if weights[row] > 0),
         n_graphs=len(matrix.graphs),
-        n_seeds=_count_seeds(evidence, expected, order),
-        notes=evidence.notes,
+        n_seeds=seeds.number,
+        notes=(*evidence.notes, *filter(None, told)),
     )
+
+
+def _order(matrix: PerformanceMatrix, graph: str, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the columns, best first by what is predicted; those measured on this graph by that, in their places.
+
+    A prediction takes in what was measured here as one past graph among others: it may not overrule it.
+    """
+    order = np.argsort(-scores, kind="stable")
+    if graph in matrix.graphs:
+        own = matrix.signed[matrix.graphs.index(graph)]
+        places = np.flatnonzero(np.isfinite(own[order]))
+        measured = order[places]
+        order[places] = measured[np.argsort(-own[measured], kind="stable")]
+    return order
 
 
 def _notes_on_graph(opened: OpenedGraph, name: str, found: Recommendation) -> list[str]:
     reason = reason_against(opened, found.task_type)
     notes = [f"nothing can be confirmed on this graph: {reason}"] if reason else []
+    told = "" if reason else note_on_labels(opened, found.task_type)
+    notes += [told] if told else []
     if name != opened.name:
         notes.append(f"{opened.name} is called {name} in this store, whose names are each of one graph")
     if any(one.measured is not None for one in found.ranking):
-        notes.append("some of these were run on this very graph, and expectations take that in; without it: --unseen")
+        notes.append(
+            "some of these were run on this very graph: they stand in the order of what was measured, and expectations "
+            "take that in; without it: --unseen"
+        )
     return notes
 
 
@@ -206,44 +248,13 @@ def _explain(evidence: Evidence, weights: NDArray[np.float64], column: int) -> s
     signed = evidence.matrix.signed
     reasons = []
     for row in np.argsort(-weights, kind="stable"):
-        own = signed[row, column]
-        if weights[row] > 0 and np.isfinite(own):
-            known = signed[row][np.isfinite(signed[row])]
+        own, known = signed[row, column], signed[row][np.isfinite(signed[row])]
+        # Of one setting alone the place is no news.
+        if weights[row] > 0 and np.isfinite(own) and len(known) > 1:
             place = int(np.sum(known > own)) + 1
             reasons.append(f"{place} of {len(known)} on {evidence.matrix.graphs[row]} ({weights[row]:.2f})")
         if len(reasons) == N_REASONS:
             break
+    if not reasons and weights[np.isfinite(signed[:, column])].any():
+        return "run on similar graphs as the only one: no place to tell"
     return ", ".join(reasons) or "never run on a similar graph: filled in from the others"
-
-
-def _expect_seconds(evidence: Evidence, opened: OpenedGraph) -> list[float | None]:
-    """Return seconds of one seed per setting: as on this very graph, or by a line over nodes and edges of past ones.
-
-    Neither what a cell takes at least nor what a node and an edge add is below 0 (least squares of Lawson and Hanson,
-    1974, relative to what was measured: small graphs count as much as large ones).
-    """
-    matrix, size = evidence.matrix, opened.parts.network.n_nodes + opened.parts.network.n_edges
-    own = matrix.graphs.index(opened.name) if opened.name in matrix.graphs else None
-    found: list[float | None] = []
-    for column in matrix.seconds.T:
-        known = np.isfinite(column) & (column > 0)
-        if own is not None and known[own]:
-            found.append(float(column[own]))
-        elif known.any():
-            terms = np.stack([np.ones(known.sum()), evidence.sizes[known]], axis=1) / column[known, None]
-            (least, slope), _ = nnls(terms, np.ones(known.sum()))
-            found.append(float(least + slope * size))
-        else:
-            found.append(None)
-    return found
-
-
-def _count_seeds(evidence: Evidence, expected: Expectation, order: NDArray[np.int64]) -> int:
-    """Return how many seeds show the expected difference of the first two, within what anybody would run."""
-    spread = evidence.matrix.spread[np.isfinite(evidence.matrix.spread) & (evidence.matrix.spread > 0)]
-    if len(order) < 2 or not len(spread):
-        return FEWEST_SEEDS
-    gap = abs(float(expected.scores[order[0]] - expected.scores[order[1]]))
-    # Two settings differ by the noise of both.
-    needed = seeds_needed(gap / (float(np.median(spread)) * 2**0.5), most=MOST_SEEDS) if gap > 0 else None
-    return min(max(needed or MOST_SEEDS, FEWEST_SEEDS), MOST_SEEDS)

@@ -5,11 +5,21 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import pytest
+import torch
+from torch_geometric.data import Data
+
+from gnz_track.benchmark import run_benchmark
+from gnz_track.datasets.catalogue import TASKS as TASKS_BY_NAME
+from gnz_track.datasets.own.own_tasks import task_from_dataset
+from gnz_track.runs.progress import Progress
 
 Gnz = Callable[..., Any]
 TASKS = ("random_tsp", "random_coloring", "ising_lattice", "les_miserables")
@@ -42,6 +52,8 @@ def test_ranking_is_printed_and_confirmed(gnz: Gnz) -> None:
     assert {one["model"] for one in trained} == {"GCN", "MLP"}
     plain = json.loads(gnz("recommend", "les_miserables", "--json").out)
     assert (plain["task_type"], plain["n_graphs"]) == ("link_pred", 4)
+    here = [one["measured"] for one in plain["ranking"]]
+    assert here == sorted(here, reverse=True)
 
 
 @pytest.mark.usefixtures("past")
@@ -56,6 +68,56 @@ def test_a_confirmation_is_comparable_with_past_runs_unless_told_otherwise(gnz: 
     assert "--unseen" in answer.err
     assert "2 cells of les_miserables are left out: they were trained for other numbers of epochs" in answer.err
     assert json.loads(gnz("recommend", "les_miserables", "--json").out)["n_graphs"] == 4
+
+
+@pytest.mark.usefixtures("past")
+def test_one_setting_has_no_difference_to_show(gnz: Gnz) -> None:
+    # The spread over seeds is unknown, and that is said.
+    answer = gnz("recommend", "les_miserables")
+    assert "to confirm: 2 settings x 5 seeds x 2 epochs" in answer.out
+    assert "note: how far scores differ from seed to seed is unknown" in answer.err
+    assert gnz("run", "--task", "random_tsp", "--models", "GCN,MLP", "--seeds", "1-3", "--epochs", "2").code == 0
+    answer = gnz("recommend", "les_miserables")
+    assert "is unknown" not in answer.err
+    assert json.loads(gnz("recommend", "les_miserables", "--json").out)["n_seeds"] > 5
+    assert "2 settings x 5 seeds" not in answer.out
+    assert "to confirm: 1 setting x 5 seeds x 2 epochs" in gnz("recommend", "les_miserables", "--top", "1").out
+
+
+@pytest.mark.usefixtures("past")
+def test_the_command_after_an_interrupt_trains_what_is_left(
+    gnz: Gnz, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "my club.txt"
+    file.write_text("".join(f"{a} {b}\n" for a, b in nx.karate_club_graph().edges))
+    n_heard = []
+
+    def hear_three(self: Progress, told: Any) -> None:
+        hear(self, told)
+        n_heard.append(told)
+        if len(n_heard) == 3:
+            raise KeyboardInterrupt
+
+    hear = Progress.hear
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(Progress, "hear", hear_three)
+        first = gnz("recommend", str(file), "--task-type", "link_pred", "--run", "--top", "2")
+    assert first.code == 130
+    assert "confirming: 2 settings x 5 seeds" in first.out
+    (command,) = [line.partition("go on with: ")[2] for line in first.err.splitlines() if "go on with: " in line]
+    program, *words = shlex.split(command)
+    how = ["--unseen", "--run", "--top", "2", "--seeds", "0-4"]
+    assert [program, *words] == ["gnz", "recommend", str(file), "--task-type", "link_pred", *how]
+    # Its scores are known by now, and yet the same cells are asked for.
+    second = gnz(*words)
+    assert second.code == 0, second.err
+    kept = re.search(r"(\d+) of 10 cells are finished already", second.err)
+    assert kept is not None
+    assert int(kept[1]) > 0
+    trained = json.loads(gnz("query", "task = 'my club.txt'", "--json").out)
+    assert len(trained) == 10
+    third = gnz("recommend", str(file), "--task-type", "link_pred", "--run", "--top", "2", "--seeds", "0-1")
+    assert "4 of 4 cells are finished already" in third.err
 
 
 @pytest.mark.usefixtures("past")
@@ -98,6 +160,25 @@ def test_what_came_of_a_confirmation_is_in_its_json(gnz: Gnz) -> None:
     assert (measured["rank"], measured["n"]) == (1, 2)
     scores = [one["score"] for one in json.loads(gnz("query", "task = 'les_miserables'", "--json").out)]
     assert min(scores) <= measured["mean"] <= max(scores)
+
+
+def test_labels_of_a_file_are_named(gnz: Gnz, tmp_path: Path) -> None:
+    ring = torch.stack([torch.arange(60), (torch.arange(60) + 1) % 60])
+    own = task_from_dataset("ring", "node_cls", Data(edge_index=ring, x=torch.eye(60), y=torch.arange(60) % 2))
+    tasks = [TASKS_BY_NAME.get("grid_mines"), TASKS_BY_NAME.get("planted_partition"), own]
+    run_benchmark(tasks=tasks, models=["GCN", "MLP"], seeds=[0], epochs=1, verbose=False)
+    file = tmp_path / "club.graphml"
+    nx.write_graphml(nx.karate_club_graph(), file)
+    how = ("recommend", str(file), "--task-type", "node_cls", "--run", "--top", "1", "--seeds", "0")
+    bare = gnz(*how)
+    assert bare.code == 2
+    assert "it has no labels (y), and node_cls needs them; --label NAME says which attribute" in bare.err
+    answer = gnz(*how, "--label", "club")
+    assert answer.code == 0, answer.err
+    assert "confirming: 1 setting x 1 seed x 1 epochs" in answer.out
+    answer = gnz("recommend", str(file), "--task-type", "node_cls", "--label", "clubs")
+    assert (answer.code, len(answer.err.splitlines())) == (2, 1)
+    assert "label of club.graphml is 'clubs'; allowed: an attribute of nodes or edges that the file has" in answer.err
 
 
 def test_name_of_a_task_is_not_hidden_by_a_file(gnz: Gnz, tmp_path: Path) -> None:

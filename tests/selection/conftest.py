@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from gnz_track.benchmark import run_benchmark
+from gnz_track.kinds import TaskType
+from gnz_track.selection.evidence import Evidence, gather_evidence, read_past
+from gnz_track.store.address import parse_address
 
 TASKS = ("random_tsp", "random_coloring", "ising_lattice", "les_miserables")
 
@@ -37,3 +41,16 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Past:
             verbose=False,
         )
     return found
+
+
+def evidence_of(past: Past) -> Evidence:
+    """Return all that the store knows of links."""
+    runs = read_past(parse_address(past.store), TaskType.link_pred)
+    return gather_evidence(runs, features="task", home=past.home)
+
+
+@pytest.fixture
+def own(past: Past, tmp_path: Path) -> Past:
+    """Return a copy of the store that may be added to."""
+    shutil.copy(past.store, tmp_path / "gnz.db")
+    return Past(str(tmp_path / "gnz.db"), past.home)

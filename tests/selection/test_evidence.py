@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
+import statistics
 
+import numpy as np
 import pytest
-from selection.conftest import TASKS, Past
+from selection.conftest import TASKS, Past, evidence_of
 
 from gnz_track.benchmark import run_benchmark
 from gnz_track.datasets.own.own_tasks import task_from_dataset
 from gnz_track.errors import BadValue, NothingToCompare, UnknownName
 from gnz_track.selection.graph_sources import open_graph
 from gnz_track.selection.recommendation import recommend
-
-
-@pytest.fixture
-def own(past: Past, tmp_path: Path) -> Past:
-    """Return a copy of the store that may be added to."""
-    shutil.copy(past.store, tmp_path / "gnz.db")
-    return Past(str(tmp_path / "gnz.db"), past.home)
+from gnz_track.store.address import parse_address
+from gnz_track.store.reading import read_table
 
 
 def test_scores_of_one_protocol_count(own: Past) -> None:
@@ -67,3 +62,14 @@ def test_the_same_data_are_one_graph_by_any_name(own: Past) -> None:
     same = recommend(graph, "link_pred", store=own.store, home=own.home)
     assert same.graph == "twin"
     assert {one.setting: one.measured for one in same.ranking} == {one.setting: one.measured for one in found.ranking}
+
+
+def test_seconds_are_the_median_over_seeds(own: Past) -> None:
+    how = {"epochs": 3, "store": own.store, "root": own.home, "verbose": False}
+    run_benchmark(tasks=["les_miserables"], models=["GCN"], seeds=[2, 3, 4], **how)
+    table = read_table(parse_address(own.store))
+    matrix = evidence_of(own).matrix
+    for row, column in np.ndindex(matrix.seconds.shape):
+        of_cell = table[table["run_id"].isin(matrix.run_ids[row, column])]["seconds"].tolist()
+        assert matrix.seconds[row, column] == statistics.median(of_cell)
+    assert max(len(ids) for ids in matrix.run_ids.flat) == 5

@@ -16,6 +16,7 @@ from gnz_track.errors import BadValue
 from gnz_track.kinds import Direction
 from gnz_track.selection.matrix import PerformanceMatrix, Setting, bare_matrix
 from gnz_track.selection.matrix_files import read_matrix, write_matrix
+from gnz_track.training.metrics import METRICS
 
 
 def matrix_of(metric: str = "rmse", direction: Direction = Direction.down) -> PerformanceMatrix:
@@ -39,7 +40,7 @@ TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=
 @given(
     graphs=st.lists(TEXTS, min_size=1, max_size=4, unique=True),
     models=st.lists(TEXTS, min_size=1, max_size=3, unique=True),
-    metric=TEXTS,
+    metric=TEXTS.filter(lambda name: name not in METRICS),
     direction=st.sampled_from(Direction),
     data=st.data(),
 )
@@ -80,6 +81,25 @@ def test_what_a_file_says_may_not_be_contradicted(suffix: str, tmp_path: Path) -
         read_matrix(file, direction="up")
     with pytest.raises(BadValue, match="direction is 'sideways'; allowed: up, down"):
         read_matrix(file, direction="sideways")
+
+
+def test_the_direction_of_a_metric_is_never_guessed(tmp_path: Path) -> None:
+    file = tmp_path / "plain.csv"
+    file.write_text("graph,A\na,1\n")
+    assert read_matrix(file, metric="mae").direction is Direction.down
+    assert read_matrix(file, metric="auc").direction is Direction.up
+    assert read_matrix(file, metric="mae", direction="down").metric == "mae"
+    assert read_matrix(file, metric="rmse", direction="down").direction is Direction.down
+    assert read_matrix(file, direction="down").direction is Direction.down
+    with pytest.raises(
+        BadValue, match=r"direction of rmse in plain.csv is None; allowed: up, down: .* direction='down'"
+    ):
+        read_matrix(file, metric="rmse")
+    with pytest.raises(BadValue, match=r"direction of mae in plain.csv is 'up'; allowed: 'down', as this package"):
+        read_matrix(file, metric="mae", direction="up")
+    file.write_text('"graph (auc, down)",A\na,1\n')
+    with pytest.raises(BadValue, match=r"direction of auc in plain.csv is 'down'; allowed: 'up', as this package"):
+        read_matrix(file)
 
 
 def test_commas_behind_the_last_column_shift_nothing(tmp_path: Path) -> None:

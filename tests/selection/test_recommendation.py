@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from selection.conftest import TASKS, Past
+from selection.conftest import TASKS, Past, evidence_of
 
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.kinds import Direction, TaskType
@@ -18,10 +19,10 @@ from gnz_track.runs.plan import Place
 from gnz_track.selection.confirmation import plan_confirmation, task_of
 from gnz_track.selection.evidence import Omission, _tiny_tests, gather_evidence, read_past
 from gnz_track.selection.expectations import expect_scores
-from gnz_track.selection.graph_sources import open_graph, reason_against
+from gnz_track.selection.graph_sources import open_graph
 from gnz_track.selection.matrix import Setting, bare_matrix
 from gnz_track.selection.past_graphs import KEPT, digest_of_graphs, name_apart
-from gnz_track.selection.recommendation import rank_settings, recommend
+from gnz_track.selection.recommendation import _order, rank_settings, recommend
 from gnz_track.selection.selectors.catalogue import fit_selector
 from gnz_track.selection.selectors.forest_neighbours import weigh_past_graphs
 from gnz_track.selection.warm_starts import warm_starts
@@ -77,6 +78,30 @@ def test_what_was_run_on_the_task_itself_weighs_most_unless_left_out(past: Past)
     seen = recommend("ising_lattice", store=past.store, home=past.home)
     assert seen.neighbours[0][0] == "ising_lattice"
     assert seen.neighbours[0][1] > 0.5
+
+
+def test_what_was_measured_on_the_graph_stands_in_that_order(past: Past) -> None:
+    opened, evidence = open_graph("les_miserables", home=past.home), evidence_of(past)
+    row = evidence.matrix.graphs.index("les_miserables")
+    for measured in itertools.permutations((0.9, 0.7, 0.5)):
+        scores = evidence.matrix.scores.copy()
+        scores[row] = measured
+        for direction, best_first in ((Direction.up, [0.9, 0.7, 0.5]), (Direction.down, [0.5, 0.7, 0.9])):
+            matrix = replace(evidence.matrix, scores=scores, direction=direction)
+            found = rank_settings(opened, replace(evidence, matrix=matrix))
+            assert [one.measured for one in found.ranking] == best_first
+            assert [one.rank for one in found.ranking] == [1, 2, 3]
+
+
+def test_measured_settings_share_the_places_that_they_have() -> None:
+    matrix = bare_matrix(["here", "there"], [Setting(name) for name in "abcde"], "auc", Direction.up)
+    # Nobody ran a and d here; b and e tie, and e is expected to be better.
+    matrix.scores[0] = [np.nan, 0.5, 0.8, np.nan, 0.5]
+    predicted = np.array([5.0, 1.0, 2.0, 4.0, 3.0])
+    assert [matrix.settings[column].model for column in _order(matrix, "here", predicted)] == ["a", "d", "c", "e", "b"]
+    assert [matrix.settings[column].model for column in _order(matrix, "new", predicted)] == ["a", "d", "e", "c", "b"]
+    errors = replace(matrix, direction=Direction.down)
+    assert [matrix.settings[column].model for column in _order(errors, "here", predicted)] == ["a", "d", "e", "b", "c"]
 
 
 def test_features_are_kept_and_read_where_the_data_are_gone(past: Past, tmp_path: Path) -> None:
@@ -194,37 +219,24 @@ def test_data_are_known_by_their_digest_whoever_froze_them(past: Past) -> None:
     assert name_apart("club", "0123456789", known) == "club-01234567"
 
 
-def test_seconds_are_those_of_the_graph_or_of_a_line_over_sizes(past: Past) -> None:
-    opened = open_graph("les_miserables", home=past.home)
-    evidence = gather_evidence(
-        read_past(parse_address(past.store), TaskType.link_pred), features="task", home=past.home
-    )
-    matrix = evidence.matrix
-    own = rank_settings(opened, evidence)
-    row = matrix.graphs.index("les_miserables")
-    assert {one.setting: one.seconds for one in own.ranking} == dict(
-        zip(matrix.settings, matrix.seconds[row], strict=True)
-    )
-    # A quarter of a second, and a millisecond for each node and edge.
-    timed = replace(matrix, seconds=np.tile(0.25 + 1e-3 * evidence.sizes[:, None], (1, len(matrix.settings))))
-    ring = open_graph(nx.cycle_graph(5000))
-    found = rank_settings(ring, replace(evidence, matrix=timed))
-    assert [one.seconds for one in found.ranking] == pytest.approx([10.25] * len(matrix.settings))
-
-
 def test_scores_on_a_handful_of_examples_are_named() -> None:
     rows = pd.DataFrame({"task": ["a", "a", "b", "old"], "n_test": pd.array([1, 3, 200, None], dtype="Int64")})
     assert _tiny_tests(rows) == "scores rest on fewer than 10 test examples on a (2): mostly luck"
     assert _tiny_tests(rows.iloc[2:]) == ""
 
 
-def test_what_cannot_be_confirmed_is_told(past: Past) -> None:
-    assert reason_against(open_graph(KARATE), TaskType.link_pred) == ""
-    assert "no labels" in reason_against(open_graph(KARATE), TaskType.node_cls)
-    pair = open_graph(nx.path_graph(2))
-    assert "1 edge, at least 3" in reason_against(pair, TaskType.link_pred)
-    notes = recommend(pair, "link_pred", store=past.store, home=past.home).notes
-    assert any(note.startswith("nothing can be confirmed on this graph: 1 edge") for note in notes)
+def test_a_graph_with_one_known_setting_is_no_reason(past: Past) -> None:
+    opened, evidence = open_graph("les_miserables", home=past.home), evidence_of(past)
+    scores = evidence.matrix.scores.copy()
+    scores[evidence.matrix.graphs.index("les_miserables"), 1:] = np.nan
+    found = rank_settings(opened, replace(evidence, matrix=replace(evidence.matrix, scores=scores)))
+    (known,) = [one for one in found.ranking if one.measured is not None]
+    assert "les_miserables" not in known.why
+    assert " of 3 on " in known.why
+    scores[:, 0] = np.where([name == "les_miserables" for name in evidence.matrix.graphs], 0.5, np.nan)
+    found = rank_settings(opened, replace(evidence, matrix=replace(evidence.matrix, scores=scores)))
+    (known,) = [one for one in found.ranking if one.measured is not None]
+    assert known.why == "run on similar graphs as the only one: no place to tell"
 
 
 def test_what_hardly_ran_on_similar_graphs_is_a_guess(past: Past) -> None:

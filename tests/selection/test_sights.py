@@ -22,7 +22,8 @@ from gnz_track.errors import SplitImpossible
 from gnz_track.kinds import TaskType
 from gnz_track.runs.plan import Place, make_plan
 from gnz_track.selection.features.feature_sets import FEATURE_SETS
-from gnz_track.selection.graph_sources import OpenedGraph, open_graph, posed_as, reason_against, whole_of
+from gnz_track.selection.graph_sources import OpenedGraph, open_graph, posed_as, whole_of
+from gnz_track.selection.obstacles import reason_against
 from gnz_track.selection.past_graphs import KEPT, features_of_tasks
 from gnz_track.selection.recommendation import recommend
 from gnz_track.selection.warm_starts import warm_starts
@@ -187,13 +188,18 @@ def test_links_that_are_hidden_already_count_as_links_to_hide(tmp_path: Path) ->
     assert reason_against(opened, TaskType.link_pred) == ""
 
 
-def test_ones_own_graph_and_a_dataset_without_a_task_are_whole(tmp_path: Path) -> None:
+def test_ones_own_graph_is_whole_until_it_is_posed_as_a_problem(tmp_path: Path) -> None:
     data = labelled_graph(99)
     task = posed(data)
-    whole = described(whole_of(open_graph(task, home=tmp_path)))
-    assert np.array_equal(described(open_graph(data)), whole)
-    assert described(posed_as(open_graph(data), TaskType.link_pred)) == pytest.approx(whole)
-    as_links = posed_as(open_graph(task, home=tmp_path), TaskType.link_pred)
+    known, own = open_graph(task, home=tmp_path), open_graph(data)
+    assert np.array_equal(described(own), described(whole_of(known)))
+    for task_type in (TaskType.node_cls, TaskType.link_pred):
+        as_one = posed_as(own, task_type)
+        assert np.array_equal(described(as_one), described(posed_as(known, task_type)))
+        assert not np.array_equal(described(as_one), described(own))
+        assert np.array_equal(described(whole_of(as_one)), described(own))
+        assert as_one.graphs is own.graphs
+    as_links = posed_as(known, TaskType.link_pred)
     assert as_links.task == task
     # Classes of nodes are data where links are asked for, and links are where classes are.
     assert value(as_links, "labels.known_share") == 1
@@ -247,9 +253,10 @@ def test_recommendations_for_a_task_do_not_know_its_test_labels(past: tuple[Path
         for one in (data, with_other_labels(data, ~shown(data, 0)))
     ]
     assert as_links[0] == as_links[1] == before
-    # Whoever brings labels of their own has them looked at.
+    # Nor do they for a graph of one's own.
     own = [recommend(one, "node_cls", **how) for one in (data, with_other_labels(data, ~shown(data, 0)))]
-    assert own[0].neighbours != own[1].neighbours
+    assert own[0] == own[1]
+    assert own[0].neighbours == before.neighbours
 
 
 def test_test_labels_decide_no_warm_start(past: tuple[Path, Path]) -> None:

@@ -1,0 +1,94 @@
+"""What stands against posing a graph as a kind of problem, as far as that shows before anything is trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.errors import BadValue
+from gnz_track.kinds import TaskType
+from gnz_track.selection.graph_names import form_of
+from gnz_track.selection.graph_sources import OpenedGraph, whole_of
+from gnz_track.selection.labelled_files import LABELLED_FORMS
+
+__all__ = ["check_labels", "note_on_labels", "reason_against"]
+
+# Those of a split of links, and of one of graphs.
+FEWEST_EDGES = FEWEST_GRAPHS = 3
+_LABELLED = frozenset({TaskType.node_cls, TaskType.graph_cls, TaskType.graph_reg})
+
+
+def reason_against(opened: OpenedGraph, task_type: TaskType) -> str:
+    """Say why a graph cannot be posed as a kind of problem, as far as that shows; nothing where it can."""
+    opened = whole_of(opened)
+    if task_type is TaskType.link_pred:
+        return _reason_against_links(opened)
+    labels = opened.parts.contents.labels
+    if labels is None:
+        where = "; --label NAME says which attribute holds them" if form_of(Path(opened.name)) in LABELLED_FORMS else ""
+        return "" if task_type is TaskType.edge_cls else f"it has no labels (y), and {task_type} needs them{where}"
+    # A task of the catalogue is known to fit, in a form of its own.
+    is_task = opened.task is not None and opened.task.task_type is task_type
+    return "" if is_task or task_type not in _LABELLED else _reason_against_labels(opened, task_type, labels)
+
+
+def check_labels(opened: OpenedGraph, task_type: TaskType) -> None:
+    """Raise where there are labels, and as many as there are neither nodes nor graphs: nobody knows whose they are."""
+    labels, n_nodes, n_graphs = opened.parts.contents.labels, opened.parts.network.n_nodes, len(opened.graphs)
+    if labels is None or task_type not in _LABELLED or isinstance(opened.graphs, FrozenDataset):
+        return
+    if len(labels) not in {n_nodes, n_graphs}:
+        each = f"{n_nodes}, one for each node" if task_type is TaskType.node_cls else f"{n_graphs}, one for each graph"
+        raise BadValue("number of labels (y)", len(labels), each)
+
+
+def _reason_against_links(opened: OpenedGraph) -> str:
+    graphs = opened.graphs
+    if isinstance(graphs, FrozenDataset) and (graphs.is_relational or "train_link_index" in graphs.tensors):
+        return ""
+    n_edges, n_nodes = _count_links(opened), opened.parts.network.n_nodes
+    if n_edges < FEWEST_EDGES:
+        return f"{n_edges} edge{'' if n_edges == 1 else 's'}, at least {FEWEST_EDGES} are needed to hide some"
+    n_pairs = n_nodes * (n_nodes - 1) // (1 if opened.parts.contents.is_directed else 2)
+    few = f"{n_edges} edges among {n_nodes} nodes leave fewer non-edges than edges, and as many are needed"
+    return few if n_pairs < 2 * n_edges else ""
+
+
+def _count_links(opened: OpenedGraph) -> int:
+    """Return how many links a split has: edges without loops, each once, and each direction where that counts."""
+    if not opened.parts.contents.is_directed:
+        return opened.parts.network.n_edges
+    arcs = [graph.edge_index[:, graph.edge_index[0] != graph.edge_index[1]] for graph in opened.graphs]
+    return sum(torch.unique(found, dim=1).size(1) for found in arcs)
+
+
+def _reason_against_labels(opened: OpenedGraph, task_type: TaskType, labels: NDArray[np.float64]) -> str:
+    n_graphs, is_of_nodes = len(opened.graphs), task_type is TaskType.node_cls
+    n, what = (opened.parts.network.n_nodes, "node") if is_of_nodes else (n_graphs, "graph")
+    if len(labels) != n:
+        return f"number of labels (y) is {len(labels)}, and {task_type} needs {n}, one for each {what}"
+    if not np.isfinite(labels).any():
+        return f"none of its labels (y) is known, and {task_type} needs them"
+    y = opened.graphs[0].y
+    n_columns, is_real = (y.numel() // max(len(y), 1) if y.dim() > 1 else 1), y.is_floating_point()
+    # Several labels of a graph are told by their numbers; a node has one.
+    if is_of_nodes and n_columns > 1:
+        return f"its labels (y) have {n_columns} columns, and {task_type} needs one"
+    if task_type is not TaskType.graph_reg and is_real and n_columns == 1:
+        return f"its labels (y) are {y.dtype}, and {task_type} needs whole numbers: y.long() makes classes of them"
+    if is_of_nodes or isinstance(opened.graphs, FrozenDataset) or n_graphs >= FEWEST_GRAPHS:
+        return ""
+    return f"{n_graphs} graph{'' if n_graphs == 1 else 's'}, at least {FEWEST_GRAPHS} are needed"
+
+
+def note_on_labels(opened: OpenedGraph, task_type: TaskType) -> str:
+    """Say where all labels are one class; nothing where they are not."""
+    contents = whole_of(opened).parts.contents
+    if contents.labels is None or task_type not in {TaskType.node_cls, TaskType.graph_cls} or not contents.are_classes:
+        return ""
+    n_classes = len(np.unique(contents.labels[np.isfinite(contents.labels)]))
+    return "all its labels (y) are of one class: any model can be right" if n_classes == 1 else ""
