@@ -286,7 +286,7 @@ def test_second_call_trains_what_is_left_and_prints_everything(gnz: Gnz) -> None
     assert [row[5] for row in rows(more.out)] == ["3", "3"]
 
 
-def test_sweep_that_finds_all_finished_says_where_that_is_shown(gnz: Gnz) -> None:
+def test_sweep_that_finds_all_finished_says_where_that_is_shown(gnz: Gnz, tmp_path: Path) -> None:
     gnz(*TWO, "0-1")
     sweep = re.search(r"tracked as sweep (\S+)", gnz(*TWO, "0").err)
     assert sweep is not None
@@ -294,7 +294,7 @@ def test_sweep_that_finds_all_finished_says_where_that_is_shown(gnz: Gnz) -> Non
     *_, row, said = gnz("ls").out.splitlines()
     assert (row.split()[:4], said) == ([sweep[1], "custom", "finished", "0"], note)
     assert gnz("ls", "--sweep", sweep[1]).out.splitlines() == [f"cells of {sweep[1]}: none", note]
-    assert "2 models, 1 task, 1 seed" in gnz("report", "--sweep", sweep[1]).out
+    assert "2 models, 1 task, 1 seed" in gnz("report", "--sweep", sweep[1], "--out", str(tmp_path / "shown")).out
 
 
 def test_fresh_call_trains_everything_again_and_gets_the_same(gnz: Gnz) -> None:
