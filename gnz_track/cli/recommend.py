@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gnz_track.selection.graph_sources import OpenedGraph
     from gnz_track.selection.recommendation import RankedSetting, Recommendation
 
-__all__ = ["add_to", "recommend"]
+__all__ = ["add_to", "recommend", "repeat"]
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -85,7 +85,7 @@ def recommend(  # noqa: PLR0913  (one parameter per flag)
         "home": home,
         "mirror": mirror,
     }
-    question = _repeat(graph, asked, is_unseen=unseen)
+    question = repeat(graph, asked, is_unseen=unseen)
     wishes = _Wishes(question=question, top=top, seeds=seeds, epochs=epochs, jobs=jobs, store=store, is_json=as_json)
     _check(wishes, is_run=run)
     # A slip in a name is told before torch is imported, which takes seconds.
@@ -118,9 +118,11 @@ def recommend(  # noqa: PLR0913  (one parameter per flag)
         _hand_over(found.to_json())
 
 
-def _repeat(graph: str, asked: Mapping[str, object], *, is_unseen: bool) -> tuple[str, ...]:
-    """Return the words of a command that asks the same."""
-    flags = [word for name, value in asked.items() if value for word in (f"--{name}", str(value))]
+def repeat(graph: str, asked: Mapping[str, object], *, is_unseen: bool = False) -> tuple[str, ...]:
+    """Return the words of a command that asks the same, to be shown: without the password of a store."""
+    from gnz_track.store.address import mask
+
+    flags = [word for name, value in asked.items() if value for word in (f"--{name}", mask(str(value)))]
     return ("gnz", "recommend", graph, *flags, *(["--unseen"] if is_unseen else []))
 
 

@@ -17,6 +17,7 @@ import torch
 from torch_geometric.data import Data
 
 from gnz_track.benchmark import run_benchmark
+from gnz_track.cli.recommend import repeat
 from gnz_track.datasets.catalogue import TASKS as TASKS_BY_NAME
 from gnz_track.datasets.own.own_tasks import task_from_dataset
 from gnz_track.runs.progress import Progress
@@ -202,3 +203,10 @@ def test_mistakes_are_one_line(gnz: Gnz) -> None:
     assert "--seeds without --run is '0-4'; allowed: with --run alone" in gnz("recommend", "cora", "--seeds", "0-4").err
     assert "--epochs without --run is 3" in gnz("recommend", "cora", "--epochs", "3").err
     assert "unknown graph 'les_miserable'" in gnz("recommend", "les_miserable").err
+
+
+def test_command_that_goes_on_shows_no_password() -> None:
+    asked = {"task-type": "link_pred", "label": "", "store": "postgresql://me:secret@host/db?password=secret"}
+    words = repeat("club.txt", asked, is_unseen=True)
+    store = "postgresql://me:***@host/db?password=***"
+    assert words == ("gnz", "recommend", "club.txt", "--task-type", "link_pred", "--store", store, "--unseen")
