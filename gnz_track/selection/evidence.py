@@ -139,10 +139,11 @@ def gather_evidence(
 def _usual_seconds(matrix: PerformanceMatrix, rows: pd.DataFrame) -> NDArray[np.float64]:
     """Return the median seconds of the runs of each cell: the first one of a process takes many times as long."""
     of_runs = rows.drop_duplicates("run_id").set_index("run_id")["seconds"]
+    runs = [(*place, run_id) for place, ids in np.ndenumerate(matrix.run_ids) for run_id in ids]
+    placed = pd.DataFrame(runs, columns=["row", "column", "run_id"])
+    medians = placed.assign(seconds=placed["run_id"].map(of_runs)).groupby(["row", "column"])["seconds"].median()
     found = np.full(matrix.seconds.shape, np.nan)
-    for place in np.ndindex(found.shape):
-        if ids := matrix.run_ids[place]:
-            found[place] = of_runs.reindex(list(ids)).median()
+    found[tuple(medians.index.get_level_values(side).to_numpy() for side in ("row", "column"))] = medians
     return found
 
 

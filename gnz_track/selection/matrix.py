@@ -116,12 +116,12 @@ def matrix_from_table(
     placed = rows.assign(row=[at_row[task] for task in rows["task"]], column=[at_column[one] for one in owners])
     # A winner of a search may have the defaults, and then its seeds were trained twice: each seed counts once.
     of_seeds = placed.groupby(["row", "column", "seed"], dropna=False)[["score", "seconds"]].mean()
-    for (row, column), found in of_seeds.groupby(["row", "column"]):
-        matrix.scores[row, column] = found["score"].mean()
-        matrix.seconds[row, column] = found["seconds"].mean()
-        matrix.spread[row, column] = found["score"].std(ddof=1)
-    for (row, column), ids in placed.groupby(["row", "column"])["run_id"]:
-        matrix.run_ids[row, column] = tuple(dict.fromkeys(ids))
+    of_cells = of_seeds.groupby(["row", "column"])
+    means, spreads = of_cells.mean(), of_cells["score"].std(ddof=1)
+    at = tuple(means.index.get_level_values(side).to_numpy() for side in ("row", "column"))
+    matrix.scores[at], matrix.seconds[at], matrix.spread[at] = means["score"], means["seconds"], spreads
+    for place, ids in placed.groupby(["row", "column"])["run_id"].agg(list).items():
+        matrix.run_ids[place] = tuple(dict.fromkeys(ids))
     return matrix
 
 
