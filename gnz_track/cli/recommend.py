@@ -202,7 +202,8 @@ def _seeds(found: Recommendation, wishes: _Wishes) -> tuple[int, ...]:
 
 def _say_again(found: Recommendation, wishes: _Wishes) -> str:
     """Return how to go on after an interrupt: ranking and number of seeds would be others by what is kept then."""
-    is_new = all(one.measured is None for one in found.ranking)
+    # What is known of this graph in another form would be left out too.
+    is_new = all(one.measured is None for one in found.ranking) and not found.alike
     words = list(wishes.question)
     if is_new and "--unseen" not in words:
         # What is kept of this confirmation is all that is left out.
@@ -212,7 +213,7 @@ def _say_again(found: Recommendation, wishes: _Wishes) -> str:
     words += ["--epochs", str(wishes.epochs)] if wishes.epochs else []
     words += ["--jobs", str(wishes.jobs)] if wishes.jobs > 1 else []
     words += ["--json"] if wishes.is_json else []
-    kept = "" if is_new else ", ranked anew by what is known of this graph"
+    kept = "" if is_new else ", ranked anew by what is known of this graph,"
     return f"go on{kept} with: {shlex.join(words)}"
 
 

@@ -195,8 +195,13 @@ def _within_graphs(pointer: Tensor, graphs: Parts, is_labelled: Tensor) -> Parts
 
 
 def _masked(dataset: FrozenDataset, suffix: str, is_labelled: Tensor, seed: int) -> Parts:
-    masks = (dataset.tensors[f"{name}_{suffix}"].bool() for name in ("train", "val", "test"))
-    chosen = (mask if mask.dim() == 1 else mask[:, seed % mask.size(1)] for mask in masks)
+    masks = {f"{name}_{suffix}": dataset.tensors[f"{name}_{suffix}"].bool() for name in ("train", "val", "test")}
+    for name, mask in masks.items():
+        if len(mask) != len(is_labelled):
+            raise SplitImpossible(
+                dataset.name, "published", f"{name} has {len(mask)} rows, {len(is_labelled)} are needed"
+            )
+    chosen = (mask if mask.dim() == 1 else mask[:, seed % mask.size(1)] for mask in masks.values())
     return Parts(*(_where(mask & is_labelled) for mask in chosen))
 
 

@@ -16,6 +16,7 @@ from gnz_track.selection.graph_sources import OpenedGraph
 from gnz_track.selection.matrix import PerformanceMatrix
 from gnz_track.stats.power import seeds_needed
 from gnz_track.training.protocols import PROTOCOLS
+from gnz_track.types import Task
 
 __all__ = [
     "FEWEST_SEEDS",
@@ -48,10 +49,15 @@ def choose_epochs(evidence: Evidence, opened: OpenedGraph, protocol: str) -> int
     A task of the catalogue has a number of its own, as most past ones had, and takes it where they differ.
     """
     is_known = (opened.name, protocol) in evidence.epochs
-    name = protocol.partition("@")[0]
-    if opened.task and name in PROTOCOLS and not is_known and len(set(evidence.past_epochs(protocol))) > 1:
-        return usual_epochs(PROTOCOLS.get(name), opened.task)
+    name, task = protocol.partition("@")[0], _task_of(opened, evidence)
+    if task and name in PROTOCOLS and not is_known and len(set(evidence.past_epochs(protocol))) > 1:
+        return usual_epochs(PROTOCOLS.get(name), task)
     return evidence.epochs_on(opened.name, protocol)
+
+
+def _task_of(opened: OpenedGraph, evidence: Evidence) -> Task | None:
+    """Return the task that a graph was named as; none where it is posed as another kind of problem."""
+    return opened.task if opened.task is not None and opened.task.task_type is evidence.task_type else None
 
 
 def say_epochs(evidence: Evidence, opened: OpenedGraph) -> list[str]:
@@ -60,7 +66,7 @@ def say_epochs(evidence: Evidence, opened: OpenedGraph) -> list[str]:
     for protocol in dict.fromkeys(one.protocol for one in evidence.matrix.settings):
         past = evidence.past_epochs(protocol)
         if (opened.name, protocol) not in evidence.epochs and len(set(past)) > 1:
-            why = "the number of this task" if opened.task else "their median"
+            why = "the number of this task" if _task_of(opened, evidence) else "their median"
             chosen = choose_epochs(evidence, opened, protocol)
             said.append(
                 f"past graphs were trained for {past[0]} to {past[-1]} epochs; a confirmation takes {chosen}, {why}, "

@@ -32,7 +32,7 @@ from gnz_track.selection.features.networks import make_network
 from gnz_track.selection.graph_files import graph_of_matrix, read_graph_file, without_words
 from gnz_track.selection.graph_names import check_graph_name, find_graph_file
 from gnz_track.selection.labelled_files import read_labelled_file
-from gnz_track.selection.sights import Sight, are_classes, seen_edges, seen_labels, sight_of
+from gnz_track.selection.sights import Sight, are_classes, reason_against_split, seen_edges, seen_labels, sight_of
 from gnz_track.types import Cell, DatasetRow, Task, TaskType
 
 __all__ = ["OpenedGraph", "describe_frozen", "open_graph", "posed_as", "whole_of"]
@@ -46,7 +46,8 @@ _PLAIN = (torch.Tensor, int, float, bool, str)
 class OpenedGraph:
     """A graph, or a collection of them, ready for features; ``task`` is that of the catalogue, where it was named.
 
-    ``parts`` hold what may be seen under the split of ``sight``; without one, all there is.
+    ``parts`` hold what may be seen under the split of ``sight``; without one, all there is. ``obstacle`` says why the
+    split cannot be drawn. ``kept`` are other views of the same graph, so that none is made twice.
     """
 
     name: str
@@ -54,6 +55,8 @@ class OpenedGraph:
     task: Task | None = None
     graphs: Sequence[Data] = field(default=(), repr=False)
     sight: Sight | None = None
+    obstacle: str = ""
+    kept: dict[TaskType | None, OpenedGraph] = field(default_factory=dict, repr=False)
 
 
 def open_graph(
@@ -141,18 +144,23 @@ def posed_as(opened: OpenedGraph, task_type: TaskType) -> OpenedGraph:
     known = opened.sight
     if known is not None and known.task_type is task_type:
         return opened
-    sight = Sight(task_type=task_type) if known is None else replace(known, task_type=task_type)
-    with _frozen(opened, task_type) as dataset:
-        return replace(opened, parts=describe_frozen(opened.name, dataset, sight).parts, sight=sight)
+    if task_type not in opened.kept:
+        sight = Sight(task_type=task_type) if known is None else replace(known, task_type=task_type)
+        with _frozen(opened, task_type) as dataset:
+            parts, obstacle = describe_frozen(opened.name, dataset, sight).parts, reason_against_split(dataset, sight)
+        opened.kept[task_type] = replace(opened, parts=parts, sight=sight, obstacle=obstacle)
+    return replace(opened.kept[task_type], name=opened.name)
 
 
 def whole_of(opened: OpenedGraph) -> OpenedGraph:
     """Return an opened graph with all that its split keeps for tests, labels and links."""
     if opened.sight is None:
         return opened
-    if isinstance(opened.graphs, FrozenDataset):
-        return replace(describe_frozen(opened.name, opened.graphs), task=opened.task)
-    return _open_graphs(opened.name, list(opened.graphs))
+    if None not in opened.kept:
+        graphs, name = opened.graphs, opened.name
+        whole = describe_frozen(name, graphs) if isinstance(graphs, FrozenDataset) else _open_graphs(name, graphs)
+        opened.kept[None] = replace(whole, task=opened.task)
+    return opened.kept[None]
 
 
 @contextmanager
@@ -166,7 +174,7 @@ def _frozen(opened: OpenedGraph, task_type: TaskType) -> Iterator[FrozenDataset]
         yield freeze(list(opened.graphs), Path(folder) / "graph", row=row)
 
 
-def _open_graphs(name: str, graphs: list[Data]) -> OpenedGraph:
+def _open_graphs(name: str, graphs: Sequence[Data]) -> OpenedGraph:
     bare = [_bare(graph) for graph in graphs]
     collated = collate(bare)
     tensors = dict(collated.tensors)

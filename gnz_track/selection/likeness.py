@@ -23,11 +23,17 @@ def find_alike(opened: OpenedGraph, evidence: Evidence, features: str, name: str
     """
     kept = FEATURE_SETS.get(features)
     compared = [column for column, feature in enumerate(kept.names) if feature not in _OF_FORM]
-    own = kept.compute(whole_of(opened).parts)[compared]
+    whole = whole_of(opened).parts
+    n_nodes, n_edges = (kept.names.index(f"n_{part}.log") for part in ("nodes", "edges"))
+    sizes = np.log1p([whole.network.n_nodes, whole.network.n_edges])
+    of_size = {graph: row for graph, row in evidence.whole.items() if np.allclose(row[[n_nodes, n_edges]], sizes)}
+    if not of_size:
+        # All other features take long for large graphs.
+        return ()
+    own = kept.compute(whole)[compared]
     # Sums over nodes in another order differ in their last digits.
     are_close = {
-        graph: np.allclose(found[compared], own, rtol=1e-9, atol=1e-12, equal_nan=True)
-        for graph, found in evidence.whole.items()
+        graph: np.allclose(row[compared], own, rtol=1e-9, atol=1e-12, equal_nan=True) for graph, row in of_size.items()
     }
     return tuple(graph for graph, is_close in are_close.items() if is_close and graph != name)
 

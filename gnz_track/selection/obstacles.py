@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from gnz_track.datasets.catalogue import TASKS
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.errors import BadValue
 from gnz_track.kinds import TaskType
 from gnz_track.selection.graph_names import form_of
-from gnz_track.selection.graph_sources import OpenedGraph, whole_of
+from gnz_track.selection.graph_sources import OpenedGraph, posed_as, whole_of
 from gnz_track.selection.labelled_files import LABELLED_FORMS
 
 __all__ = ["check_labels", "note_on_labels", "reason_against"]
@@ -20,20 +21,16 @@ __all__ = ["check_labels", "note_on_labels", "reason_against"]
 # Those of a split of links, and of one of graphs.
 FEWEST_EDGES = FEWEST_GRAPHS = 3
 _LABELLED = frozenset({TaskType.node_cls, TaskType.graph_cls, TaskType.graph_reg})
+_CLASSES = frozenset({TaskType.node_cls, TaskType.graph_cls})
 
 
 def reason_against(opened: OpenedGraph, task_type: TaskType) -> str:
     """Say why a graph cannot be posed as a kind of problem, as far as that shows; nothing where it can."""
-    opened = whole_of(opened)
-    if task_type is TaskType.link_pred:
-        return _reason_against_links(opened)
-    labels = opened.parts.contents.labels
-    if labels is None:
-        where = "; --label NAME says which attribute holds them" if form_of(Path(opened.name)) in LABELLED_FORMS else ""
-        return "" if task_type is TaskType.edge_cls else f"it has no labels (y), and {task_type} needs them{where}"
     # A task of the catalogue is known to fit, in a form of its own.
-    is_task = opened.task is not None and opened.task.task_type is task_type
-    return "" if is_task or task_type not in _LABELLED else _reason_against_labels(opened, task_type, labels)
+    if opened.task is not None and opened.task.task_type is task_type and opened.task.name in TASKS:
+        return ""
+    reason = _REASONS.get(task_type, _reason_against_labels)(whole_of(opened), task_type)
+    return reason or posed_as(opened, task_type).obstacle
 
 
 def check_labels(opened: OpenedGraph, task_type: TaskType) -> None:
@@ -46,8 +43,10 @@ def check_labels(opened: OpenedGraph, task_type: TaskType) -> None:
         raise BadValue("number of labels (y)", len(labels), each)
 
 
-def _reason_against_links(opened: OpenedGraph) -> str:
+def _reason_against_links(opened: OpenedGraph, task_type: TaskType) -> str:
     graphs = opened.graphs
+    if len(graphs) != 1:
+        return f"it has {len(graphs)} graphs, and {task_type} is within one"
     if isinstance(graphs, FrozenDataset) and (graphs.is_relational or "train_link_index" in graphs.tensors):
         return ""
     n_edges, n_nodes = _count_links(opened), opened.parts.network.n_nodes
@@ -66,29 +65,46 @@ def _count_links(opened: OpenedGraph) -> int:
     return sum(torch.unique(found, dim=1).size(1) for found in arcs)
 
 
-def _reason_against_labels(opened: OpenedGraph, task_type: TaskType, labels: NDArray[np.float64]) -> str:
-    n_graphs, is_of_nodes = len(opened.graphs), task_type is TaskType.node_cls
+def _reason_against_labels(opened: OpenedGraph, task_type: TaskType) -> str:
+    labels, n_graphs, is_of_nodes = opened.parts.contents.labels, len(opened.graphs), task_type is TaskType.node_cls
+    if labels is None:
+        is_named = form_of(Path(opened.name)) in LABELLED_FORMS
+        where = "; --label NAME says which attribute of nodes holds them" if is_named else ""
+        return f"it has no labels (y), and {task_type} needs them{where}"
     n, what = (opened.parts.network.n_nodes, "node") if is_of_nodes else (n_graphs, "graph")
-    if len(labels) != n:
+    if task_type in _LABELLED and len(labels) != n:
         return f"number of labels (y) is {len(labels)}, and {task_type} needs {n}, one for each {what}"
     if not np.isfinite(labels).any():
         return f"none of its labels (y) is known, and {task_type} needs them"
-    y = opened.graphs[0].y
-    n_columns, is_real = (y.numel() // max(len(y), 1) if y.dim() > 1 else 1), y.is_floating_point()
-    # Several labels of a graph are told by their numbers; a node has one.
-    if is_of_nodes and n_columns > 1:
-        return f"its labels (y) have {n_columns} columns, and {task_type} needs one"
-    if task_type is not TaskType.graph_reg and is_real and n_columns == 1:
-        return f"its labels (y) are {y.dtype}, and {task_type} needs whole numbers: y.long() makes classes of them"
     if is_of_nodes or isinstance(opened.graphs, FrozenDataset) or n_graphs >= FEWEST_GRAPHS:
-        return ""
+        return _reason_against_kind(opened.graphs[0].y, task_type)
     return f"{n_graphs} graph{'' if n_graphs == 1 else 's'}, at least {FEWEST_GRAPHS} are needed"
+
+
+def _reason_against_kind(labels: object, task_type: TaskType) -> str:
+    """Say why labels of one graph, a tensor or a number, are not of the kind that is needed."""
+    y = torch.as_tensor(labels)
+    n_columns = y.numel() // max(len(y), 1) if y.dim() > 1 else 1
+    # Several labels of a graph are told by their numbers; a node has one.
+    if task_type is TaskType.node_cls and n_columns > 1:
+        return f"its labels (y) have {n_columns} columns, and {task_type} needs one"
+    if task_type in _CLASSES and y.is_floating_point() and n_columns == 1:
+        return f"its labels (y) are {y.dtype}, and {task_type} needs whole numbers, as y.long() makes them in Python"
+    return ""
+
+
+# Kind of problem -> what there is against it; all others are of labels.
+_REASONS: dict[TaskType, Callable[[OpenedGraph, TaskType], str]] = {
+    TaskType.link_pred: _reason_against_links,
+    # Its split tells.
+    TaskType.edge_cls: lambda *_: "",
+}
 
 
 def note_on_labels(opened: OpenedGraph, task_type: TaskType) -> str:
     """Say where all labels are one class; nothing where they are not."""
     contents = whole_of(opened).parts.contents
-    if contents.labels is None or task_type not in {TaskType.node_cls, TaskType.graph_cls} or not contents.are_classes:
+    if contents.labels is None or task_type not in _CLASSES or not contents.are_classes:
         return ""
     n_classes = len(np.unique(contents.labels[np.isfinite(contents.labels)]))
     return "all its labels (y) are of one class: any model can be right" if n_classes == 1 else ""

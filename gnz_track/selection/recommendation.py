@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gnz_track.datasets.catalogue import TASKS
 from gnz_track.datasets.homes import data_home
 from gnz_track.errors import BadValue
 from gnz_track.kinds import Direction, TaskType
@@ -75,7 +76,8 @@ class Recommendation:
 
     Settings that were run on this very graph stand in the order of what was measured, in the places that they have
     among the others. ``neighbours`` are past graphs with their weights, heaviest first. ``n_seeds`` is how many seeds
-    show the difference between the first two in four of five cases; ``notes`` are sentences for the user.
+    show the difference between the first two in four of five cases; ``notes`` are sentences for the user. ``alike`` are
+    past graphs that are this one in another form.
     """
 
     graph: str
@@ -88,6 +90,7 @@ class Recommendation:
     n_graphs: int
     n_seeds: int
     notes: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
 
     def minutes(self, k: int) -> float | None:
         """Return how long a confirmation of the first ``k`` may take, one after another; None where unknown."""
@@ -138,7 +141,8 @@ def recommend(
     digest = digest_of_graphs(opened.graphs)
     without = Omission(task=opened.task.name if opened.task else "", digest=digest) if is_unseen else None
     runs = read_past(address, wanted)
-    name = opened.name if opened.task else name_apart(opened.name, digest, runs.table)
+    is_named = opened.task is not None and opened.task.name in TASKS
+    name = opened.name if is_named else name_apart(opened.name, digest, runs.table)
     gather = partial(
         gather_evidence,
         runs,
@@ -153,7 +157,7 @@ def recommend(
         evidence = gather(without=replace(without, alike=alike))
     found = rank_settings(replace(opened, name=name), evidence)
     notes = (*_notes_on_graph(opened, name, found), *note_on_alike(alike, is_unseen=is_unseen))
-    return replace(found, notes=(*found.notes, *notes))
+    return replace(found, notes=(*found.notes, *notes), alike=alike)
 
 
 def rank_settings(opened: OpenedGraph, evidence: Evidence, *, seed: int = 0) -> Recommendation:

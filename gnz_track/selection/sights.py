@@ -5,19 +5,20 @@ Features of a task decide where searches begin, and so they are computed from th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from gnz_track.datasets.frozen import FrozenDataset
-from gnz_track.datasets.splits import Parts, split_graphs, split_links, split_nodes, split_triples
+from gnz_track.datasets.splits import Parts, split_edges, split_graphs, split_links, split_nodes, split_triples
 from gnz_track.errors import SplitImpossible
 from gnz_track.kinds import TaskType
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Cell
 
-__all__ = ["Sight", "are_classes", "seen_edges", "seen_labels", "sight_of"]
+__all__ = ["Sight", "are_classes", "reason_against_split", "seen_edges", "seen_labels", "sight_of"]
 
 # Whose labels a split keeps back: those of nodes, or of all that belongs to a graph.
 _BY_NODES = frozenset({TaskType.node_cls})
@@ -87,6 +88,26 @@ def seen_labels(dataset: FrozenDataset, sight: Sight | None, n_rows: int) -> Ten
     # Several labels of one node or graph may lie behind each other.
     times, rest = divmod(n_rows, max(is_seen.numel(), 1))
     return torch.zeros(n_rows, dtype=torch.bool) if rest else is_seen.repeat_interleave(times)
+
+
+def reason_against_split(dataset: FrozenDataset, sight: Sight) -> str:
+    """Say why the split of a sight cannot be drawn; nothing where it can."""
+    if sight.task_type is TaskType.edge_cls and "edge_label" not in dataset.tensors:
+        return "it has no edge_label_index with an edge_label each"
+    try:
+        if not dataset.is_relational:
+            _SPLITS[sight.task_type](dataset, policy=sight.policy, seed=sight.seed)
+    except SplitImpossible as error:
+        return str(error)
+    return ""
+
+
+_SPLITS: dict[TaskType, Callable[..., object]] = {
+    TaskType.node_cls: split_nodes,
+    TaskType.edge_cls: split_edges,
+    TaskType.link_pred: split_links,
+    **dict.fromkeys(_BY_GRAPHS, split_graphs),
+}
 
 
 def _seen_of_units(dataset: FrozenDataset, sight: Sight) -> Tensor:

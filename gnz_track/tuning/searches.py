@@ -31,7 +31,7 @@ __all__ = [
     "with_values",
 ]
 
-NOTHING = "no hyperparameter changes it, so there is nothing to search: gnz run and gnz report compare it as it is"
+NOTHING = "no hyperparameter that is to be searched changes it: gnz run and gnz report compare it as it is"
 
 
 @dataclass(frozen=True, kw_only=True)

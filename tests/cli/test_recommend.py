@@ -85,23 +85,44 @@ def test_one_setting_has_no_difference_to_show(gnz: Gnz) -> None:
     assert "to confirm: 1 setting x 5 seeds x 2 epochs" in gnz("recommend", "les_miserables", "--top", "1").out
 
 
+def hear_so_many(n: int) -> Callable[[Progress, Any], None]:
+    """Return what hears of some events of a sweep, and is interrupted by the last of them."""
+    n_heard, hear = [], Progress.hear
+
+    def interrupted(self: Progress, told: Any) -> None:
+        hear(self, told)
+        n_heard.append(told)
+        if len(n_heard) == n:
+            raise KeyboardInterrupt
+
+    return interrupted
+
+
+@pytest.mark.usefixtures("past")
+def test_the_command_after_an_interrupt_leaves_no_other_form_of_the_graph_out(
+    gnz: Gnz, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be asked without what was known when the first one was: other settings, or a refusal."""
+    names = {node: place for place, node in enumerate(sorted(nx.les_miserables_graph().nodes, reverse=True))}
+    file = tmp_path / "novel.txt"
+    file.write_text("".join(f"{names[a]} {names[b]}\n" for a, b in nx.les_miserables_graph().edges))
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(Progress, "hear", hear_so_many(3))
+        first = gnz("recommend", str(file), "--task-type", "link_pred", "--run", "--top", "2")
+    assert "it looks like les_miserables in all that is compared" in first.out + first.err
+    assert first.code == 130
+    assert "go on, ranked anew by what is known of this graph, with: gnz recommend" in first.err
+    assert "--unseen --run" not in first.err
+
+
 @pytest.mark.usefixtures("past")
 def test_the_command_after_an_interrupt_trains_what_is_left(
     gnz: Gnz, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "my club.txt"
     file.write_text("".join(f"{a} {b}\n" for a, b in nx.karate_club_graph().edges))
-    n_heard = []
-
-    def hear_three(self: Progress, told: Any) -> None:
-        hear(self, told)
-        n_heard.append(told)
-        if len(n_heard) == 3:
-            raise KeyboardInterrupt
-
-    hear = Progress.hear
     with monkeypatch.context() as interrupted:
-        interrupted.setattr(Progress, "hear", hear_three)
+        interrupted.setattr(Progress, "hear", hear_so_many(3))
         first = gnz("recommend", str(file), "--task-type", "link_pred", "--run", "--top", "2")
     assert first.code == 130
     assert "confirming: 2 settings x 5 seeds" in first.out

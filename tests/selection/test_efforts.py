@@ -76,6 +76,9 @@ def test_epochs_are_the_median_of_past_graphs_and_cost_goes_by_them(past: Past) 
     )
     new = rank_settings(open_graph("random_tsp", home=past.home), without)
     assert {one.epochs for one in new.ranking} == {CATALOGUE.get("random_tsp").epochs}
+    # Posed as another kind of problem it is no task of the catalogue.
+    nodes = rank_settings(open_graph("grid_mines", home=past.home), timed)
+    assert {one.epochs for one in nodes.ranking} == {30}
 
 
 def test_seeds_are_counted_for_the_first_two_as_ranked() -> None:

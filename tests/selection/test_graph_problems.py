@@ -17,7 +17,7 @@ from gnz_track.datasets.splits import split_links
 from gnz_track.errors import BadValue, SplitImpossible
 from gnz_track.kinds import TaskType
 from gnz_track.selection.confirmation import task_of
-from gnz_track.selection.graph_sources import open_graph
+from gnz_track.selection.graph_sources import open_graph, posed_as, whole_of
 from gnz_track.selection.obstacles import note_on_labels, reason_against
 from gnz_track.selection.recommendation import recommend
 
@@ -137,3 +137,34 @@ def test_labels_by_name_are_of_files_with_names(tmp_path: Path) -> None:
     nx.write_graphml(partly, tmp_path / "partly.graphml")
     (graph,) = open_graph(tmp_path / "partly.graphml", label="side").graphs
     assert graph.y.tolist() == [0, -1, 1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "reason"),
+    [([0, 1], ""), ([False, True], ""), ([0.5, 1.5], "needs whole numbers"), ([torch.tensor(0), torch.tensor(1)], "")],
+)
+def test_labels_of_graphs_may_be_plain_numbers(labels: list[object], reason: str) -> None:
+    path = torch.tensor([[0, 1, 2], [1, 2, 3]])
+    graphs = [Data(edge_index=path, num_nodes=4, y=labels[place % 2]) for place in range(20)]
+    told = reason_against(open_graph(graphs), TaskType.graph_cls)
+    assert reason in told
+    assert bool(told) is bool(reason)
+
+
+def test_what_no_split_can_take_is_told_before_any_training() -> None:
+    ring = torch.stack([torch.arange(20), (torch.arange(20) + 1) % 20])
+    alone = Data(edge_index=ring, num_nodes=20, y=torch.arange(20))
+    assert "cannot be split by policy 'published'" in reason_against(open_graph(alone), TaskType.node_cls)
+    assert "it has 3 graphs" in reason_against(open_graph([alone] * 3), TaskType.link_pred)
+    assert "it has no edge_label_index" in reason_against(open_graph(alone), TaskType.edge_cls)
+    masks = {f"{name}_mask": torch.arange(3) == place for place, name in enumerate(("train", "val", "test"))}
+    short = open_graph(Data(edge_index=ring, num_nodes=20, y=torch.arange(20) % 2, **masks))
+    assert "train_mask has 3 rows, 20 are needed" in reason_against(short, TaskType.node_cls)
+
+
+def test_views_of_a_graph_are_made_once() -> None:
+    opened = open_graph(KARATE)
+    as_links = posed_as(opened, TaskType.link_pred)
+    assert posed_as(opened, TaskType.link_pred).parts is as_links.parts
+    assert whole_of(as_links) is whole_of(as_links)
+    assert whole_of(as_links).parts.network.n_edges == opened.parts.network.n_edges > as_links.parts.network.n_edges

@@ -13,6 +13,8 @@ import pandas as pd
 import pytest
 from selection.conftest import TASKS, Past, evidence_of
 
+from gnz_track.benchmark import run_benchmark
+from gnz_track.datasets.own.own_tasks import task_from_dataset
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.kinds import Direction, TaskType
 from gnz_track.runs.plan import Place
@@ -223,6 +225,19 @@ def test_scores_on_a_handful_of_examples_are_named() -> None:
     rows = pd.DataFrame({"task": ["a", "a", "b", "old"], "n_test": pd.array([1, 3, 200, None], dtype="Int64")})
     assert _tiny_tests(rows) == "scores rest on fewer than 10 test examples on a (2): mostly luck"
     assert _tiny_tests(rows.iloc[2:]) == ""
+
+
+def test_an_own_task_is_not_another_graph_of_its_name(own: Past) -> None:
+    club, ring = (
+        task_from_dataset("club", "link_pred", open_graph(graph).graphs[0]) for graph in (KARATE, nx.cycle_graph(60))
+    )
+    how = {"seeds": [0], "epochs": 3, "store": own.store, "root": own.home, "verbose": False}
+    run_benchmark(tasks=[club], models=["GCN", "MLP"], **how)
+    known = recommend(club, store=own.store, home=own.home)
+    assert sum(one.measured is not None for one in known.ranking) == 2
+    other = recommend(ring, store=own.store, home=own.home)
+    assert all(one.measured is None for one in other.ranking)
+    assert other.graph.startswith("club-")
 
 
 def test_a_graph_with_one_known_setting_is_no_reason(past: Past) -> None:
