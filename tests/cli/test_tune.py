@@ -104,7 +104,7 @@ def test_rule_is_compared_with_what_is_tuned_and_not_searched(gnz: Gnz, tmp_path
     done = gnz("tune", *SHORT[:2], "--models", "MLP,Jaccard", *SHORT[4:], "--trials", "2")
     assert done.code == 0, done.err
     (left_out,) = (line for line in done.out.splitlines() if "Jaccard" in line)
-    assert "no hyperparameter changes it, so there is nothing to search" in left_out
+    assert "no hyperparameter that is to be searched changes it" in left_out
     assert [record.model for record in searched(tmp_path)] == ["MLP"]
     report = gnz("report", "--out", str(tmp_path / "report"))
     assert report.code == 0, report.err
