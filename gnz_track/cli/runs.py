@@ -145,7 +145,8 @@ def _note_on_searches(address: Address, names: Mapping[str, str]) -> str:
     from gnz_track.store.search_reader import read_searches
 
     n_searches = len(read_searches(address, **names))
-    return f"{n_searches} searches whose winners no sweep has trained: gnz ls --searches" if n_searches else ""
+    counted = f"{n_searches} search{'' if n_searches == 1 else 'es'}"
+    return f"{counted} whose winners no sweep has trained: gnz ls --searches" if n_searches else ""
 
 
 def _cells(address: Address, *, sweep: str, **names: str) -> Listing:

@@ -90,7 +90,7 @@ def test_search_alone_is_listed_and_told_once_when_its_winner_is_trained(gnz: Gn
     assert searches.out.splitlines()[2].split()[:5] == ["-", "ising_lattice", "MLP", "tpe", "3"]
     assert len(trials.out.splitlines()) == 2 + 3
     (alone,) = searched(tmp_path)
-    assert "none\n1 searches whose winners no sweep has trained: gnz ls --searches" in gnz("ls").out
+    assert "none\n1 search whose winners no sweep has trained: gnz ls --searches" in gnz("ls").out
     for _ in range(2):
         assert gnz(*flags).code == 0
         assert gnz(*flags, "--search-only").code == 0
@@ -112,7 +112,7 @@ def test_rule_is_compared_with_what_is_tuned_and_not_searched(gnz: Gnz, tmp_path
         assert model in report.out
     alone = gnz("tune", *SHORT[:2], "--models", "Jaccard", *SHORT[4:], "--trials", "2")
     assert alone.code == 2
-    assert "nothing to run: ising_lattice x Jaccard: no hyperparameter changes it" in alone.err
+    assert "nothing to run: ising_lattice x Jaccard: no hyperparameter that is to be searched changes it" in alone.err
 
 
 def test_run_tunes_first_where_it_is_asked_to(gnz: Gnz, tmp_path: Path) -> None:
