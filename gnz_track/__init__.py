@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from gnz_track.streams import take_missing_streams
+
 __version__ = "0.1.0.dev0"
 
 # The one place that lists the public names: module -> names that it owns.
@@ -54,6 +56,9 @@ _PUBLIC = {
     "gnz_track.selection.recommendation": ("recommend",),
     "gnz_track.selection.warm_starts": ("warm_starts",),
 }
+# Before any file of ours, or of a library, gets the number of a standard stream that is closed.
+take_missing_streams()
+
 _OWNERS = {name: module for module, names in _PUBLIC.items() for name in names}
 # The published name of one of them.
 _OWNERS["_multi_task_factory"] = "gnz_track.models.adapters"

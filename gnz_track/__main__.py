@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from gnz_track.streams import guard_streams
+
 __all__ = ["main"]
 
 INTERRUPTED = 130
@@ -11,12 +13,15 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Run the command line; whoever presses Ctrl-C while it is imported is told so in a word."""
+    guard_streams()
     try:
         from gnz_track.cli import main as run
     except KeyboardInterrupt:
         # At once: nothing is open yet, and Python may end by the signal where the interrupt met code out of a text.
-        os.write(2, b"interrupted\n")
-        os._exit(INTERRUPTED)
+        try:
+            os.write(2, b"interrupted\n")
+        finally:
+            os._exit(INTERRUPTED)
     run()
 
 

@@ -6,7 +6,18 @@ import enum
 
 from gnz_track.errors import BadValue
 
-__all__ = ["CATEGORIES", "Category", "Direction", "Selection", "Status", "TaskType"]
+__all__ = [
+    "CATEGORIES",
+    "Category",
+    "Direction",
+    "Selection",
+    "Status",
+    "TaskType",
+    "is_rule",
+    "is_tuned",
+    "tuned_name",
+    "untuned_name",
+]
 
 
 class TaskType(enum.StrEnum):
@@ -70,3 +81,36 @@ class Selection(enum.StrEnum):
 
     last_epoch = "last_epoch"
     best_validation = "best_validation"
+
+
+MOST_OF_RULE = 4
+_TUNED = " (tuned)"
+
+
+def tuned_name(model: str) -> str:
+    """Return the name of a model whose hyperparameters a search has chosen: whatever was found, it is one model.
+
+    >>> tuned_name("GCN")
+    'GCN (tuned)'
+    """
+    return model + _TUNED
+
+
+def is_tuned(model: str) -> bool:
+    """Tell whether a name is one of :func:`tuned_name`."""
+    return model.endswith(_TUNED)
+
+
+def untuned_name(model: str) -> str:
+    """Return the name of the model itself, whether or not a search has chosen its hyperparameters.
+
+    >>> untuned_name("GCN (tuned)")
+    'GCN'
+    """
+    return model.removesuffix(_TUNED)
+
+
+def is_rule(n_parameters: float) -> bool:
+    """Tell whether a model is a rule: with hardly a parameter at any width, so that no budget concerns it."""
+    # A scale and an offset are no network.
+    return n_parameters <= MOST_OF_RULE

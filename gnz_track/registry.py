@@ -1,17 +1,18 @@
 """One kind of table for all names: datasets, tasks, suites, models, protocols, metrics.
 
 A registry maps a unique name to a row. Unknown names answer with near matches, duplicates are errors, and
-other packages may add rows through entry points, which are read at the first look-up and never at import.
+other packages may add rows through entry points, which are read at the first look-up and never at import. One that
+cannot be read is missing, with a warning, and asking for it says why; nothing else is the worse for it.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
-from importlib.metadata import entry_points
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from gnz_track.errors import DuplicateName, TargetMissing, UnknownName
+from gnz_track.plugins import PluginBroken, find_plugins, load_plugin
 
 __all__ = ["Registry", "import_target", "is_target"]
 
@@ -28,11 +29,13 @@ class Registry(Generic[Row]):
     '#f00'
     """
 
-    def __init__(self, kind: str, *, command: str = "", entry_point_group: str = "") -> None:
-        self.kind = kind
-        self._command = command
-        self._group = entry_point_group
+    def __init__(
+        self, kind: str, *, command: str = "", entry_point_group: str = "", row_type: type[Row] | None = None
+    ) -> None:
+        self.kind, self._command = kind, command
+        self._group, self._row_type = entry_point_group, row_type
         self._rows: dict[str, Row] = {}
+        self._broken: dict[str, PluginBroken] = {}
         self._is_loaded = not entry_point_group
 
     def add(self, name: str, row: Row) -> Row:
@@ -54,6 +57,8 @@ class Registry(Generic[Row]):
         try:
             return self._rows[name]
         except (KeyError, TypeError):
+            if isinstance(name, str) and name in self._broken:
+                raise self._broken[name] from self._broken[name].__cause__
             raise UnknownName(self.kind, name, self._rows, command=self._command) from None
 
     def names(self) -> list[str]:
@@ -80,9 +85,15 @@ class Registry(Generic[Row]):
         if self._is_loaded:
             return
         self._is_loaded = True
-        for point in entry_points(group=self._group):
-            if point.name not in self._rows:
-                self.add(point.name, point.load())
+        for point in find_plugins(self._group):
+            if point.name in self._rows or point.name in self._broken:
+                continue
+            found = load_plugin(point, kind=self.kind, row_type=self._row_type)
+            if isinstance(found, PluginBroken):
+                self._broken[point.name] = found
+            else:
+                # While it was imported, a package may have registered the row itself.
+                self._rows.setdefault(point.name, cast("Row", found))
 
 
 def is_target(text: str) -> bool:

@@ -19,6 +19,8 @@ from gnz_track.runs.sweep import Sweep, name_sweep, run_sweep
 from gnz_track.store.address import Address
 from gnz_track.store.search_record import SearchRecord
 from gnz_track.store.search_spool import keep_search
+from gnz_track.store.storable import check_cells
+from gnz_track.training.metrics import METRICS
 from gnz_track.types import Cell, ModelRow, Protocol, Task, Value
 
 if TYPE_CHECKING:
@@ -197,7 +199,9 @@ def _plan(request: Request, seeds: Sequence[int]) -> Plan:
         place=request.place,
     )
     plan = perturb_plan(plan, request.perturbations) if request.perturbations else plan
-    return _on_device(_with_width(plan, request), request)
+    plan = _on_device(_with_width(plan, request), request)
+    check_cells(plan.cells, suite=request.suite, sweep="", metrics=METRICS.names())
+    return plan
 
 
 def _of_sweep(found: Sequence[SearchRecord], sweep: str) -> tuple[SearchRecord, ...]:

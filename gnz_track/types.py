@@ -22,7 +22,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gnz_track.errors import BadValue
-from gnz_track.kinds import CATEGORIES, Category, Direction, Selection, Status, TaskType
+from gnz_track.kinds import (
+    CATEGORIES,
+    Category,
+    Direction,
+    Selection,
+    Status,
+    TaskType,
+    is_rule,
+    is_tuned,
+    tuned_name,
+    untuned_name,
+)
 from gnz_track.origins import Origin
 from gnz_track.records import freeze_mappings, later
 from gnz_track.settings import Amendment, Optimiser, Protocol, Value
@@ -153,6 +164,8 @@ class ModelRow:
     class is a node encoder which adapters carry to every task type; otherwise it is constructed as it is.
     ``factory`` is a target too: called ``factory(in, hidden, out, task_type=...)`` in place of the class.
     ``options`` are hyperparameters that belong to the name, such as ``edge_features``; a cell may change them.
+    ``parts`` are digests of all of the user's code behind ``source_digest``, by ``module:name``, and ``unseen`` says
+    where it leads to code that is not followed.
     """
 
     name: str
@@ -164,47 +177,17 @@ class ModelRow:
     is_encoder: bool = False
     description: str = ""
     options: Mapping[str, Value] = later({})
+    parts: Mapping[str, str] = later({})
+    unseen: tuple[str, ...] = later(())
 
     def __post_init__(self) -> None:
-        freeze_mappings(self, "options")
+        freeze_mappings(self, "options", "parts")
+        object.__setattr__(self, "unseen", tuple(self.unseen))
 
     @property
     def reference(self) -> str:
         """What a record says of where the class comes from."""
         return self.factory or self.target or f"by value ({self.source_digest[:12]})"
-
-
-MOST_OF_RULE = 4
-_TUNED = " (tuned)"
-
-
-def tuned_name(model: str) -> str:
-    """Return the name of a model whose hyperparameters a search has chosen: whatever was found, it is one model.
-
-    >>> tuned_name("GCN")
-    'GCN (tuned)'
-    """
-    return model + _TUNED
-
-
-def is_tuned(model: str) -> bool:
-    """Tell whether a name is one of :func:`tuned_name`."""
-    return model.endswith(_TUNED)
-
-
-def untuned_name(model: str) -> str:
-    """Return the name of the model itself, whether or not a search has chosen its hyperparameters.
-
-    >>> untuned_name("GCN (tuned)")
-    'GCN'
-    """
-    return model.removesuffix(_TUNED)
-
-
-def is_rule(n_parameters: float) -> bool:
-    """Tell whether a model is a rule: with hardly a parameter at any width, so that no budget concerns it."""
-    # A scale and an offset are no network.
-    return n_parameters <= MOST_OF_RULE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,7 +200,8 @@ class Cell:
     ``dataset_digest`` says which bytes the cell is trained on; ``data`` is the folder where this machine keeps them.
     ``is_blind`` cells are those of a search: test labels are erased before anything is built, and the score is that of
     validation. ``perturbation`` names what is done to the graphs before training; the name of the task then ends in it,
-    so that nothing takes a perturbed cell for one on the graphs as they are.
+    so that nothing takes a perturbed cell for one on the graphs as they are. ``code`` has (what, digest) for each
+    metric, loss or perturbation of the user's that enters the cell's numbers; there is none of the package's own.
     """
 
     task: Task
@@ -231,6 +215,7 @@ class Cell:
     device: str = "cpu"
     is_blind: bool = False
     perturbation: str = ""
+    code: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         ending = f"~{self.perturbation}"
@@ -268,7 +253,9 @@ class CellResult:
 
     ``series`` maps ``train/loss``, ``val/<metric>`` and ``test/<metric>`` to one value per epoch; ``scores`` holds
     all test metrics at the selected epoch, ``score`` the one of the task. Epochs count from 0. Memory in MiB.
-    ``n_train`` and ``n_test`` are the examples in both parts of the split.
+    ``n_train`` and ``n_test`` are the examples of the parts, ``baseline`` the score of whoever has learnt nothing.
+    ``seconds`` are of the clock; ``memory_mib`` is what the cell itself held, None where unknown, and ``peak_rss_mib``
+    what its process did. ``instructions`` are those of the processor that computed it.
     """
 
     cell: Cell
@@ -285,9 +272,12 @@ class CellResult:
     cpu_seconds: float = 0.0
     peak_rss_mib: float | None = None
     peak_device_mib: float | None = None
+    memory_mib: float | None = None
+    instructions: str = ""
     dataset_digest: str = ""
     split_digest: str = ""
     n_train: int | None = None
+    baseline: float | None = None
     n_test: int | None = None
     failure: Failure | None = None
 

@@ -43,8 +43,10 @@ def sync_command(address: object) -> str:
     >>> sync_command("http://node1:5000")
     'gnz sync --store http://node1:5000'
     """
-    command = f"gnz sync --store {shlex.quote(str(address))}"
-    return f"{command} (with your password in place of {STARS})" if STARS in str(address) else command
+    text = str(address)
+    command = f"gnz sync --store {shlex.quote(text)}"
+    has_password = STARS in text and not text.startswith("sqlite:")
+    return f"{command} (with your password in place of {STARS})" if has_password else command
 
 
 def _cut(found: re.Match[str]) -> str:

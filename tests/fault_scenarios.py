@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import array
 import contextlib
 import functools
+import json
 import os
 import random
 import resource
 import signal
+import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +19,8 @@ from fault_grounds import Proxy, database_server, mounted, ray_cluster, remount,
 from fault_sweeps import N_EVENTS, Battle, Count, descendants, kill_all
 
 __all__ = ["SCENARIOS"]
+
+SECONDS_OF_A_CELL = 3.0
 
 
 def workers_killed(battle: Battle) -> Count:
@@ -35,6 +40,22 @@ def parent_killed(battle: Battle) -> Count:
         process = battle.start(jobs=battle.draw.choice((1, 2)))
         battle.wait_for_midst(process)
         kill_all(process)
+    return healed(battle)
+
+
+def parent_stopped(battle: Battle) -> Count:
+    """Stop a sweep, alone or with its workers, for longer than its cells may take: no cell is to blame."""
+    process = battle.start(jobs=2, timeout=SECONDS_OF_A_CELL)
+    for _ in range(2):
+        battle.wait_for_midst(process)
+        with contextlib.suppress(ProcessLookupError):
+            stop = battle.draw.choice((os.kill, os.killpg))
+            stop(process.pid or 0, signal.SIGSTOP)
+            time.sleep(1.5 * SECONDS_OF_A_CELL)
+            # Whoever was stopped alone is in the group as well.
+            os.killpg(process.pid or 0, signal.SIGCONT)
+    process.join(120)
+    assert process.exitcode == 0, f"a cell was blamed: {process.exitcode}: {battle.output[-2000:]}"
     return healed(battle)
 
 
@@ -196,6 +217,130 @@ def spool_corrupted(battle: Battle) -> Count:
     return healed(battle, tries=2)
 
 
+def data_changed(battle: Battle) -> Count:
+    """Frozen data are written into, replaced or cut off under a sweep, and brought back while it runs or later."""
+    battle.settings = {"GNZ_FAULT_DATA": str(battle.folder / "data")}
+    process = battle.start()
+    # Early: cells that are left are to meet what was done.
+    battle.wait_for(process, battle.draw.randrange(1, N_EVENTS // 2))
+    found = list((battle.folder / "data").rglob("tensors.safetensors"))
+    for file in found:
+        before = file.read_bytes()
+        HARM[battle.draw.choice(sorted(HARM))](file, spoilt(before, battle.draw))
+        if battle.draw.random() < 0.5:
+            process.join(battle.draw.uniform(0, 0.5))
+        else:
+            process.join(120)
+        HARM[battle.draw.choice(("written into", "replaced"))](file, before)
+    process.join(120)
+    assert found, "there were no data to change"
+    return healed(battle)
+
+
+def spoilt(content: bytes, draw: random.Random) -> bytes:
+    """Return data that nothing betrays but their digest: a graph as large, whose edges lead elsewhere."""
+    begin = 8 + int.from_bytes(content[:8], "little")
+    first, last = json.loads(content[8:begin])["edge_index"]["data_offsets"]
+    found = array.array("q", content[begin + first : begin + last]).tolist()
+    draw.shuffle(found)
+    return content[: begin + first] + array.array("q", found).tobytes() + content[begin + last :]
+
+
+def write_into(file: Path, content: bytes) -> None:
+    before = file.stat()
+    with file.open("r+b") as opened:
+        opened.write(content)
+        opened.truncate()
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def replace_by(file: Path, content: bytes) -> None:
+    other = file.with_name("other")
+    other.write_bytes(content)
+    other.replace(file)
+
+
+def cut_off(file: Path, content: bytes) -> None:
+    write_into(file, content[: len(content) // 2])
+
+
+HARM = {"written into": write_into, "replaced": replace_by, "cut off": cut_off}
+
+
+def store_removed(battle: Battle) -> Count:
+    """The file goes under a sweep, with or without what lies beside it; what was in it alone is trained again."""
+    process = battle.start()
+    battle.wait_for_midst(process, earliest=1)
+    remove_store(Path(battle.uri), endings=battle.draw.choice((("",), ("", "-wal"), ("", "-shm"), ENDINGS)))
+    process.join(120)
+    kill_all(process)
+    return cleared_and_healed(battle)
+
+
+def remains(battle: Battle) -> Count:
+    """A sweep is killed, and of its store only the file is removed: nothing begins beside what is left."""
+    process = battle.start()
+    battle.wait_for_midst(process, earliest=1)
+    kill_all(process)
+    store = Path(battle.uri)
+    left = [place for place in beside(store) if place.exists()]
+    before = {place: place.read_bytes() for place in left}
+    remove_store(store, endings=("",))
+    process = battle.start()
+    process.join(120)
+    if left:
+        assert process.exitcode, "a store began beside what another left"
+        assert not store.exists(), "a store was made beside what another left"
+        assert {place: place.read_bytes() for place in left} == before, "what was left was changed"
+    return cleared_and_healed(battle)
+
+
+def store_replaced(battle: Battle) -> Count:
+    """An older copy takes the place of the file under a sweep; what that lacks comes from the disk, or is trained."""
+    battle.finish()
+    store, copy = Path(battle.uri), Path(battle.uri).with_suffix(".copy")
+    with contextlib.closing(sqlite3.connect(store)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("VACUUM INTO ?", (str(copy),))
+    battle.seeds = tuple(seed + len(battle.seeds) for seed in battle.seeds)
+    process = battle.start()
+    battle.wait_for_midst(process, earliest=1)
+    remove_store(store, endings=battle.draw.choice((("",), ENDINGS)))
+    copy.rename(store)
+    process.join(120)
+    kill_all(process)
+    return cleared_and_healed(battle)
+
+
+ENDINGS = ("", "-wal", "-shm")
+
+
+def beside(store: Path) -> list[Path]:
+    return [store.with_name(store.name + ending) for ending in ENDINGS if ending]
+
+
+def remove_store(store: Path, *, endings: tuple[str, ...]) -> None:
+    for ending in endings:
+        store.with_name(store.name + ending).unlink(missing_ok=True)
+
+
+def cleared_and_healed(battle: Battle) -> Count:
+    """Do what the error says, where a sweep ends with it: what is left beside a file is moved away."""
+    store = Path(battle.uri)
+    process = battle.start(jobs=1)
+    process.join(240)
+    if process.exitcode:
+        aside = store.parent / "remains"
+        aside.mkdir()
+        for place in beside(store):
+            if place.exists():
+                place.rename(aside / place.name)
+    count = healed(battle)
+    with contextlib.closing(sqlite3.connect(store)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",), "the store is damaged"
+    return count
+
+
 def eight_sweeps(battle: Battle) -> Count:
     return at_once(battle)
 
@@ -233,6 +378,7 @@ def healed(battle: Battle, *, tries: int = 1) -> Count:
 SCENARIOS: dict[str, Callable[[Battle], Count]] = {
     "workers killed": workers_killed,
     "parent killed": parent_killed,
+    "stopped parent": parent_stopped,
     "raylet killed": raylet_killed,
     "job out of time": job_out_of_time,
     "disk full": disk_full,
@@ -245,6 +391,10 @@ SCENARIOS: dict[str, Callable[[Battle], Count]] = {
     "cells that hang": hung_cells,
     "cells that are NaN": nan_cells,
     "spool corrupted": spool_corrupted,
+    "changed data": data_changed,
+    "removed store": store_removed,
+    "remains": remains,
+    "replaced store": store_replaced,
     "8 sweeps, one sqlite": eight_sweeps,
     "8 sweeps, one PostgreSQL": eight_sweeps_postgresql,
 }

@@ -54,5 +54,7 @@ def trained_table(direction: str = "up") -> pd.DataFrame:
         selected_epoch=54 + seeds,
         score_on_training=0.9 + seeds / 100,
         score_at_best_validation=table["score"] - 0.01,
+        cpu_seconds=9.0 + seeds,
         peak_rss_mib=512.0,
+        memory_mib=64.0,
     )

@@ -224,7 +224,7 @@ class Interrupts(Fails):
 
 def test_interrupt_says_what_is_kept(call: Any, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(KeyboardInterrupt):
-        call(tasks=[ring()], models=["MLP", Interrupts], verbose=True)
+        call(tasks=[ring()], models=["MLP", Interrupts], verbose=True, executor="inline")
     said = capfd.readouterr().err
     n_kept = len(read_table(parse_address()))
     assert f"{n_kept} of 4 cells are kept in" in said

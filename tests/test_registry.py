@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import math
 import sys
+import types
 import uuid
+import warnings
 from pathlib import Path
 
 import pytest
 
 from gnz_track.errors import DuplicateName, TargetMissing, UnknownName
+from gnz_track.plugins import PluginBroken, PluginWarning
 from gnz_track.registry import Registry, import_target, is_target
 
 
@@ -104,11 +107,61 @@ def test_entry_points_of_another_group_are_not_read(tmp_path: Path, package: str
     assert Registry[type]("model", entry_point_group="gnz_track.tests.nobody").names() == []
 
 
-def test_broken_entry_point_is_not_swallowed(tmp_path: Path, package: str) -> None:
-    install_entry_points(tmp_path, package, "gnz_track.tests.broken", {"Net": f"{package}.needy:Net"})
-    registry = Registry[type]("model", entry_point_group="gnz_track.tests.broken")
-    with pytest.raises(ModuleNotFoundError, match="a_library_that_nobody_has"):
-        registry.names()
+# What a package does -> what is said of it.
+BROKEN = {
+    "missing": ("import a_library_that_nobody_has", "ModuleNotFoundError: No module named 'a_library_that_nobody_has'"),
+    "leaves": ("raise SystemExit('I leave')", "SystemExit: I leave"),
+    "fails": ("1 / 0", "ZeroDivisionError: division by zero"),
+    "unreadable": ("def", "SyntaxError: "),
+    "without": ("", "AttributeError: module"),
+    "of another kind": ("Net = 3", "it leads to 'int', and not to a type"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_entry_point_costs_its_own_name_and_is_told_once(name: str, tmp_path: Path, package: str) -> None:
+    code, said = BROKEN[name]
+    (tmp_path / package / "plugin.py").write_text(code + "\n", "utf-8")
+    group = f"gnz_track.tests.{package}"
+    install_entry_points(tmp_path, package, group, {"Net": f"{package}.plugin:Net", "Good": f"{package}.nets:Net"})
+    registry = Registry[type]("model", command="gnz models", entry_point_group=group, row_type=type)
+    with pytest.warns(PluginWarning) as warned:
+        assert registry.names() == ["Good"]
+    assert len(warned) == 1
+    assert registry.rows() == [registry.get("Good")]
+    assert "Net" not in registry
+    with pytest.raises(PluginBroken) as caught:
+        registry.get("Net")
+    sentence = str(caught.value)
+    assert sentence == str(warned[0].message)
+    assert sentence.startswith(f"model 'Net' is missing: the installed package {package} 1.0 has the entry point Net =")
+    assert said in sentence
+    assert f"pip uninstall {package}" in sentence
+    assert sentence.endswith(f"-c 'import {package}.plugin'")
+    with pytest.raises(UnknownName, match="'Good'"):
+        registry.get("Goad")
+
+
+def test_broken_entry_point_is_an_error_where_warnings_are(tmp_path: Path, package: str) -> None:
+    group = f"gnz_track.tests.{package}"
+    install_entry_points(tmp_path, package, group, {"Net": f"{package}.needy:Net"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(PluginBroken, match="a_library_that_nobody_has"):
+            Registry[type]("model", entry_point_group=group).names()
+
+
+def test_package_that_registers_its_row_itself_is_no_duplicate(tmp_path: Path, package: str) -> None:
+    group = f"gnz_track.tests.{package}"
+    install_entry_points(tmp_path, package, group, {"Net": f"{package}.nets:Net"})
+    registry = Registry[type]("model", entry_point_group=group)
+    (tmp_path / package / "nets.py").write_text("import test_rows\ntest_rows.add()\nclass Net: depth = 3\n", "utf-8")
+    sys.modules["test_rows"] = types.ModuleType("test_rows")
+    vars(sys.modules["test_rows"])["add"] = lambda: registry.add("Net", int)
+    try:
+        assert registry.get("Net") is int
+    finally:
+        del sys.modules["test_rows"]
 
 
 @pytest.mark.parametrize("text", ["a:b", "a.b:c", "a.b:c.d", "_a:B1"])

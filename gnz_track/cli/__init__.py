@@ -5,9 +5,7 @@ Heavy rooms are imported inside commands, so that ``gnz --help`` answers at once
 
 from __future__ import annotations
 
-import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -36,7 +34,9 @@ from gnz_track.cli import (
 )
 from gnz_track.cli.calls import Commands
 from gnz_track.cli.interrupts import INTERRUPTED, leave, listen_for_interrupts
-from gnz_track.cli.mistakes import end_with
+from gnz_track.cli.missing_folder import refuse_missing_folder
+from gnz_track.cli.mistakes import end_with, show_warnings
+from gnz_track.cli.working_folder import settle_working_folder
 from gnz_track.errors import BadValue
 
 __all__ = ["app", "main"]
@@ -70,12 +70,14 @@ def _print_version(is_asked: bool) -> None:  # noqa: FBT001  (the shape that Typ
 
 @app.callback()
 def _take_options(
+    ctx: typer.Context,
     *,
     is_version_asked: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
     ] = False,
 ) -> None:
     del is_version_asked
+    settle_working_folder(ctx.invoked_subcommand or "")
 
 
 _MODULES = (
@@ -105,10 +107,9 @@ for _module in _MODULES:
 
 def main() -> None:
     """Run the command line; a mistake of the user is one line and exit code 2."""
-    # As `python -m` does: mynets:MyNet is found in the folder where the command is typed.
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
+    refuse_missing_folder()
     listen_for_interrupts()
+    show_warnings()
     try:
         _refuse_half_characters(sys.argv[1:])
         code = app(prog_name="gnz", standalone_mode=False)
@@ -117,11 +118,6 @@ def main() -> None:
     except KeyboardInterrupt:
         # Typer, which hears of all others, is about to begin or has ended.
         leave()
-    except BrokenPipeError:
-        # The reader of a pipe (head, less) has gone; there is nobody left to tell. What Python would still flush at
-        # exit goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     except Exception as error:
         end_with(error)
         raise

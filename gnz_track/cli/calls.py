@@ -1,4 +1,4 @@
-"""Commands as they are called: a flag that is given has a value."""
+"""Commands as they are called: a flag that is given has a value, and a call can be written down again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typer.core import TyperCommand
 
 from gnz_track.errors import BadValue
 
-__all__ = ["Commands"]
+__all__ = ["Commands", "repeat"]
 
 # Between the names of a list, and so nothing by itself.
 BLANKS = ", \t\n"
@@ -22,6 +22,29 @@ class Commands(typer.Typer):
     def command(self, *given: Any, **options: Any) -> Callable[[Any], Any]:
         """Add a command, as Typer does."""
         return super().command(*given, **{"cls": _Command, **options})
+
+
+def repeat(call: typer.Context, **changes: object) -> tuple[str, ...]:
+    """Return the words of a call, to be shown: all that was given to it, with some values changed.
+
+    They are made from the options that the command has, so that none is forgotten; a store is shown without password.
+    """
+    from gnz_track.store.address import mask
+
+    values = {**call.params, **changes}
+    words = ["gnz", *call.command_path.split()[1:]]
+    for param in call.command.params:
+        value = values.get(param.name or "")
+        if value is None or value in ("", [], ()) or value == param.get_default(call):
+            continue
+        each = [mask(str(item)) for item in (value if isinstance(value, list | tuple) else [value])]
+        if param.param_type_name == "argument":
+            words += each
+        elif isinstance(value, bool):
+            words.append(param.opts[0] if value else param.secondary_opts[0])
+        else:
+            words += [word for item in each for word in (param.opts[0], item)]
+    return tuple(words)
 
 
 class _Command(TyperCommand):

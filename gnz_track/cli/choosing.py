@@ -27,21 +27,38 @@ QUICK, CUSTOM = "quick", "custom"
 
 
 def choose_tasks(suite: str, names: Sequence[str], categories: Sequence[str], types: Sequence[str]) -> list[Task]:
-    """Return the tasks of a suite, those named, and those of categories, as far as they are of the types asked for."""
+    """Return the tasks named and those of categories, as far as they are of the suite and of the types asked for.
+
+    Without names and categories, those of the suite. A name that the suite has not is refused: whoever names both means
+    a part of the suite.
+    """
     from gnz_track.datasets.catalogue import SUITES, iter_benchmark_tasks
     from gnz_track.errors import NothingToRun
 
     wanted = [name for text in names for name in split(text)]
     of_areas = [task for name in categories for task in iter_benchmark_tasks(Category(name))]
-    if suite or not (wanted or categories):
-        wanted = [*SUITES.get(suite or QUICK).tasks, *wanted]
+    if not (wanted or categories):
+        wanted = list(SUITES.get(suite or QUICK).tasks)
     chosen = {task.name: task for task in [*map(find_task, wanted), *of_areas]}
+    if suite:
+        own = SUITES.get(suite).tasks
+        _refuse_others(suite, own, wanted)
+        chosen = {name: task for name, task in chosen.items() if name in own}
     allowed = {TaskType(name) for name in types} or set(TaskType)
     found = [task for task in chosen.values() if task.task_type in allowed]
     if not found:
         asked = " and ".join(filter(None, [", ".join(categories), ", ".join(types)])) or "nothing"
-        raise NothingToRun([f"no task is of {asked}"])
+        raise NothingToRun([f"no task{f' of the suite {suite}' if suite else ''} is of {asked}"])
     return found
+
+
+def _refuse_others(suite: str, own: Sequence[str], wanted: Sequence[str]) -> None:
+    from gnz_track.errors import BadValue
+
+    for name in wanted:
+        if name not in own:
+            allowed = f"a task of the suite {suite} ({', '.join(own)}), or a task without --suite"
+            raise BadValue(f"task of the suite {suite}", name, allowed, command=f"--task {name} alone")
 
 
 def find_task(name: str) -> Task:

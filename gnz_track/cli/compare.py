@@ -47,14 +47,14 @@ def compare(  # noqa: PLR0913  (one parameter per flag)
 
     from gnz_track.records import to_json
     from gnz_track.report.environment_changes import compare_environments
-    from gnz_track.report.sweep_comparison import compare_sweeps
+    from gnz_track.report.sweep_comparison import compare_sweeps, shared_rows
     from gnz_track.store.address import parse_address
 
     address = parse_address(store)
     tables = _read(store, first), _read(other_store or store, second)
     found = compare_sweeps(*tables, names=(first, second), alpha=alpha, margin=margin, test=test)
     if not other_store:
-        more: list[Difference] = compare_environments(address, *tables)
+        more: list[Difference] = compare_environments(address, *shared_rows(*tables))
         found = dataclasses.replace(found, differences=(*found.differences, *more))
     if as_json:
         hand_over(to_json(found))

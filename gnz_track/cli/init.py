@@ -59,11 +59,19 @@ def init(
     for path in written:
         say(path)
     if git is not None and not _is_in_repository(git, folder):
-        subprocess.run([git, "init", "--quiet"], cwd=folder, check=True)  # noqa: S603  (the user's own Git)
+        _make_repository(git, folder)
     if shutil.which("dvc") is None:
         say("the program dvc is not here yet: pip install 'gnz-track[dvc]'", err=True)
     # A name may hold spaces, and may look like a flag.
     say(f"\nnext: cd {'-- ' if name.startswith('-') else ''}{shlex.quote(name)} && dvc repro")
+
+
+def _make_repository(git: str, folder: Path) -> None:
+    """Make a repository; all files of the project are there already, and Git alone has to be called again."""
+    ended = subprocess.run([git, "init", "--quiet"], cwd=folder, check=False, capture_output=True)  # noqa: S603
+    if ended.returncode:
+        said = ended.stderr.decode("utf-8", "replace").strip() or "it said nothing"
+        say(f"note: 'git init' ended with code {ended.returncode}: {said}; mend that, then type it there", err=True)
 
 
 def _is_in_repository(git: str, folder: Path) -> bool:

@@ -49,7 +49,7 @@ class Interrupts:
 
 
 def listen_for_interrupts() -> None:
-    """Answer Ctrl-C, and the signal by which schedulers end a job: what is done is kept.
+    """Answer Ctrl-C, a terminal that is closed, and the signal by which schedulers end a job: what is done is kept.
 
     Records lie on the disk before they are sent anywhere and workers end with this process, so that leaving at once
     costs no more than a kill does: cells that ran are marked as killed by the next call.
@@ -59,11 +59,17 @@ def listen_for_interrupts() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, answer)
     signal.signal(signal.SIGTERM, answer)
+    # A terminal that is closed; nohup has it ignored.
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, answer)
     sys.unraisablehook = answer.hear_again
 
 
 def leave() -> NoReturn:
     """End this process at once, as one that was interrupted."""
     # By the descriptor: the buffer may be what the interrupted code was writing to.
-    os.write(2, f"{SHOW_CURSOR if sys.stderr.isatty() else ''}interrupted\n".encode())
-    os._exit(INTERRUPTED)
+    try:
+        os.write(2, f"{SHOW_CURSOR if sys.stderr.isatty() else ''}interrupted\n".encode())
+    finally:
+        # Whether there is anybody to tell or not.
+        os._exit(INTERRUPTED)

@@ -6,13 +6,17 @@ import errno
 import os
 import sys
 import traceback
+import warnings
+from typing import TextIO
 
 import typer
 
+from gnz_track.cli.missing_folder import FolderGone, find_working_folder
 from gnz_track.errors import GnzError
+from gnz_track.plugins import PluginWarning
 from gnz_track.wording import cut_values, visible
 
-__all__ = ["DEBUG_VARIABLE", "USER_ERROR", "end_with"]
+__all__ = ["DEBUG_VARIABLE", "USER_ERROR", "end_with", "show_warnings"]
 
 USER_ERROR = 2
 DEBUG_VARIABLE = "GNZ_DEBUG"
@@ -31,6 +35,11 @@ _REMEDIES = {
     errno.EEXIST: _PATH,
     errno.EISDIR: _PATH,
     errno.ENAMETOOLONG: "choose a shorter path",
+    errno.ELOOP: "it is a symbolic link that leads back to itself; choose another path, or remove the link",
+    errno.EMFILE: "this shell allows too few open files: ulimit -n 1024, then type the same command again",
+    errno.ENFILE: "too many files are open on this machine; end what you can, then type the same command again",
+    errno.EIO: "look after the disk, then type the same command again, or choose another place",
+    errno.ESTALE: "the network folder has gone; mount it anew, then type the same command again",
 }
 
 
@@ -61,9 +70,32 @@ def _sentence_of(error: Exception) -> str | None:
         return str(error)
     if isinstance(error, typer.TyperException):
         return _usage(error)
+    if isinstance(error, FileNotFoundError) and find_working_folder() is None:
+        named = isinstance(error.filename, str | os.PathLike)
+        return str(FolderGone(f"the path {os.fspath(error.filename)!r}" if named else "a path of the call"))
     if isinstance(error, OSError) and error.errno in _REMEDIES:
         return _of_system(error, _REMEDIES[error.errno])
     return None
+
+
+def show_warnings() -> None:
+    """Show warnings that are meant for users in one line, and all others as Python does."""
+    show = warnings.showwarning
+
+    def show_one(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if issubclass(category, PluginWarning):
+            typer.echo(f"note: {visible(str(message))}", err=True)
+        else:
+            show(message, category, filename, lineno, file, line)
+
+    warnings.showwarning = show_one
 
 
 def _usage(error: typer.TyperException) -> str:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gnz_track.cli.calls import repeat
 from gnz_track.cli.runs import Store
 from gnz_track.cli.saying import hand_over, say
 from gnz_track.errors import BadValue
 from gnz_track.seeds import parse_seeds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from gnz_track.selection.graph_sources import OpenedGraph
     from gnz_track.selection.recommendation import RankedSetting, Recommendation
 
-__all__ = ["add_to", "recommend", "repeat"]
+__all__ = ["add_to", "recommend"]
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -40,12 +41,9 @@ NEIGHBOURS_SHOWN, FAILED = 5, 1
 
 @dataclass(frozen=True, kw_only=True)
 class _Wishes:
-    """How a confirmation is to be run; ``is_json`` keeps tables out of what is printed.
+    """How a confirmation is to be run; ``call`` is all that was asked, ``is_json`` prints no table."""
 
-    ``question`` is the command without any of this.
-    """
-
-    question: tuple[str, ...]
+    call: typer.Context
     top: int
     seeds: str
     epochs: int | None
@@ -60,6 +58,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def recommend(  # noqa: PLR0913  (one parameter per flag)
+    call: typer.Context,
     graph: Annotated[str, typer.Argument(help=GRAPH_HELP)],
     *,
     task_type: Annotated[str, typer.Option(help="Kind of problem; a task by name has one.")] = "",
@@ -77,16 +76,7 @@ def recommend(  # noqa: PLR0913  (one parameter per flag)
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Rank models for a graph by what past runs say of similar ones; nothing is trained unless asked."""
-    asked = {
-        "task-type": task_type,
-        "label": label,
-        "protocol": protocol,
-        "store": store,
-        "home": home,
-        "mirror": mirror,
-    }
-    question = repeat(graph, asked, is_unseen=unseen)
-    wishes = _Wishes(question=question, top=top, seeds=seeds, epochs=epochs, jobs=jobs, store=store, is_json=as_json)
+    wishes = _Wishes(call=call, top=top, seeds=seeds, epochs=epochs, jobs=jobs, store=store, is_json=as_json)
     _check(wishes, is_run=run)
     # A slip in a name is told before torch is imported, which takes seconds.
     from gnz_track.selection.graph_names import check_graph_name
@@ -116,14 +106,6 @@ def recommend(  # noqa: PLR0913  (one parameter per flag)
         _confirm(found, opened, wishes, Place(home=folder, mirror=mirror))
     elif as_json:
         _hand_over(found.to_json())
-
-
-def repeat(graph: str, asked: Mapping[str, object], *, is_unseen: bool = False) -> tuple[str, ...]:
-    """Return the words of a command that asks the same, to be shown: without the password of a store."""
-    from gnz_track.store.address import mask
-
-    flags = [word for name, value in asked.items() if value for word in (f"--{name}", mask(str(value)))]
-    return ("gnz", "recommend", graph, *flags, *(["--unseen"] if is_unseen else []))
 
 
 def _hand_over(plain: dict[str, Any]) -> None:
@@ -204,15 +186,10 @@ def _say_again(found: Recommendation, wishes: _Wishes) -> str:
     """Return how to go on after an interrupt: ranking and number of seeds would be others by what is kept then."""
     # What is known of this graph in another form would be left out too.
     is_new = all(one.measured is None for one in found.ranking) and not found.alike
-    words = list(wishes.question)
-    if is_new and "--unseen" not in words:
-        # What is kept of this confirmation is all that is left out.
-        words.append("--unseen")
+    # What is kept of this confirmation is all that is left out then.
+    is_unseen = bool(is_new or wishes.call.params["unseen"])
     seeds = wishes.seeds or f"0-{len(_seeds(found, wishes)) - 1}"
-    words += ["--run", "--top", str(wishes.top), "--seeds", seeds]
-    words += ["--epochs", str(wishes.epochs)] if wishes.epochs else []
-    words += ["--jobs", str(wishes.jobs)] if wishes.jobs > 1 else []
-    words += ["--json"] if wishes.is_json else []
+    words = repeat(wishes.call, unseen=is_unseen, seeds=seeds)
     kept = "" if is_new else ", ranked anew by what is known of this graph,"
     return f"go on{kept} with: {shlex.join(words)}"
 

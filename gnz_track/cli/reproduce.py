@@ -10,6 +10,7 @@ import typer
 from gnz_track.cli.home import choose_home
 from gnz_track.cli.runs import RUN_ID_SHOWN, Store
 from gnz_track.cli.saying import hand_over, say
+from gnz_track.cli.working_folder import reach_working_folder
 
 if TYPE_CHECKING:
     from gnz_track.runs.reproduction import Reproduction
@@ -33,7 +34,7 @@ WORDS = {
     "within_tolerance": "within tolerance",
     "different": "different",
 }
-TRUST_HELP = "Run the code of a model that lies in the store itself, as those of notebooks do."
+TRUST_HELP = "Run code that the store holds or names and nothing here has registered; it is sought in this folder too."
 
 
 def add_to(app: typer.Typer) -> None:
@@ -60,8 +61,10 @@ def reproduce(  # noqa: PLR0913  (one parameter per flag)
     from gnz_track.runs.rebuilding import Conditions
     from gnz_track.store.address import parse_address
 
+    if trust:
+        reach_working_folder()
     place = Place(home=choose_home(home), mirror=mirror)
-    conditions = Conditions(place=place, device=device, trusts_payloads=trust)
+    conditions = Conditions(place=place, device=device, trusts_code=trust)
     found = reproduction.reproduce(
         run_id, parse_address(store), conditions=conditions, tolerance=tolerance, version=__version__
     )
@@ -104,7 +107,8 @@ def _print_changes(found: Reproduction) -> None:
     from gnz_track.cli.tables import print_rows
 
     if not found.changes:
-        say("nothing that is recorded has changed: data, code, packages, machine")
+        known = ", as far as the notes do not say otherwise" if found.notes else ""
+        say(f"nothing that is recorded has changed: data, code, packages, machine{known}")
         return
     rows = [(item.what, item.then, item.now) for item in found.changes[:CHANGES_SHOWN]]
     print_rows("\nwhat has changed since", ("what", "then", "now"), rows)

@@ -51,7 +51,9 @@ def add_to(app: typer.Typer) -> None:
 def run(  # noqa: PLR0913  (one parameter per flag)
     *,
     suite: Annotated[str, typer.Option(help="A named selection of tasks; see gnz tasks.")] = "",
-    task: Annotated[list[str] | None, typer.Option(help="A task by name; repeat, or separate by commas.")] = None,
+    task: Annotated[
+        list[str] | None, typer.Option(help="A task by name, of the suite where one is named; repeat, or use commas.")
+    ] = None,
     category: Annotated[str, typer.Option(help="All tasks of a research area; several by commas.")] = "",
     task_type: Annotated[str, typer.Option(help="Only tasks of this type; several by commas.")] = "",
     models: Annotated[str, typer.Option("--models", "--model", help="Names or package.module:Class.")] = "",

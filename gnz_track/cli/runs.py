@@ -171,7 +171,7 @@ def _cells(address: Address, *, sweep: str, **names: str) -> Listing:
     ]
     return Listing(
         title=f"cells of {sweep}",
-        columns=("task", "model", ">seed", "status", ">score", "metric", ">seconds", "run"),
+        columns=("task", "model", ">seed", "status", ">score", "metric", ">wall s", "run"),
         rows=rows,
         records=records,
         fields=list(table.columns),
@@ -219,7 +219,9 @@ def _label(row: Mapping[str, Any]) -> str:
     """Return a model's name with what its cell changed."""
     import json
 
-    return " ".join([row["model"], *(f"{key}={value}" for key, value in json.loads(row["hyperparameters"]).items())])
+    return " ".join(
+        [row["model"], *(f"{key}={value}" for key, value in json.loads(row["hyperparameters"] or "{}").items())]
+    )
 
 
 def _print_table(listing: Listing) -> None:

@@ -49,7 +49,7 @@ def list_searches(address: Address, **names: str) -> Listing:
             ">failed",
             ">validation",
             "metric",
-            ">seconds",
+            ">wall s",
             "chose",
         ),
         rows=rows,
@@ -85,7 +85,7 @@ def list_trials(address: Address, **names: str) -> Listing:
     fields = list(dict.fromkeys(name for record in records for name in record))
     return Listing(
         title="trials (* is the winner of its search)",
-        columns=("search", ">trial", "state", ">validation", ">seconds", "from", "values"),
+        columns=("search", ">trial", "state", ">validation", ">wall s", "from", "values"),
         rows=rows,
         # A program finds the same fields in each.
         records=[{name: record.get(name) for name in fields} for record in records],

@@ -118,7 +118,7 @@ def print_found(plan: SearchPlan, found: Sequence[SearchRecord]) -> None:
                 format_seconds(sum(trial.seconds for trial in record.trials)),
             )
         )
-    columns = ("task", "model", "metric", ">trials", ">failed", ">default", ">best", "found", ">epochs", ">time")
+    columns = ("task", "model", "metric", ">trials", ">failed", ">default", ">best", "found", ">epochs", ">wall time")
     print_rows("default and best on validation", columns, rows)
     _print_notes(plan, found)
 

@@ -36,7 +36,7 @@ def sync(
     store: Store = "",
     only_list: Annotated[bool, typer.Option("--list", help="Show what waits, for all stores; write nothing.")] = False,
 ) -> None:
-    """Write records that wait on this machine into their store; exit code 1 where some could not be written."""
+    """Write records that wait on this machine, refused ones too, into their store; exit code 1 where some are left."""
     if only_list:
         _list()
         return
@@ -53,8 +53,9 @@ def sync(
     done: dict[str, Replay] = {}
     with open_store(address) as opened:
         try:
-            for sweep, part in replay_each(folder, opened):
-                done[sweep] = part  # noqa: PERF403  (the store may go away half-way)
+            for sweep, part in replay_each(folder, opened, with_refused=True):
+                # What was refused before, and what waits for the first time, are of one sweep.
+                done[sweep] = done[sweep].joined(part) if sweep in done else part
         finally:
             _report(done)
     if any(part.is_left_over for part in done.values()):
@@ -71,13 +72,18 @@ def _list() -> None:
             one.sweep,
             one.n_records,
             one.n_unreadable or "",
+            one.n_refused or "",
             "yes" if one.is_unended else "",
             one.folder,
         )
         for one in describe_spools()
     ]
     if rows:
-        print_rows("records that wait", ("store", "sweep", ">records", ">unreadable", "plan and table", "folder"), rows)
+        print_rows(
+            "records that wait",
+            ("store", "sweep", ">records", ">unreadable", ">refused", "plan and table", "folder"),
+            rows,
+        )
     else:
         say("nothing waits for any store")
 

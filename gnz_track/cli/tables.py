@@ -46,7 +46,7 @@ def print_summary(rows: Iterable[SummaryRow]) -> None:
     arrows = {"up": "higher is better", "down": "lower is better"}
     print_rows(
         "mean scores over seeds",
-        ("task", "model", "metric", "", ">mean", ">seeds", ">failed", ">seconds"),
+        ("task", "model", "metric", "", ">mean", ">seeds", ">failed", ">wall s"),
         (
             (
                 row.task,

@@ -53,7 +53,9 @@ def add_to(app: typer.Typer) -> None:
 
 def tune(  # noqa: PLR0913  (one parameter per flag)
     *,
-    task: Annotated[list[str] | None, typer.Option(help="A task by name; repeat, or separate by commas.")] = None,
+    task: Annotated[
+        list[str] | None, typer.Option(help="A task by name, of the suite where one is named; repeat, or use commas.")
+    ] = None,
     suite: Annotated[str, typer.Option(help="A named selection of tasks; see gnz tasks.")] = "",
     models: Annotated[str, typer.Option("--models", "--model", help="Names or package.module:Class.")] = "",
     trials: Annotated[int, typer.Option("--trials", "--tune", help="Trials for each model on each task.")] = 30,

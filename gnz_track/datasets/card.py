@@ -9,10 +9,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gnz_track.errors import DataUnusable
+from gnz_track.errors import DataUnusable, TargetMissing
+from gnz_track.registry import import_target
 from gnz_track.types import DatasetRow
+from gnz_track.user_code.digests import describe_own
+from gnz_track.user_code.packages import is_ours
 
-__all__ = ["CARD", "FORMAT", "Card", "Field", "card_from_json", "card_to_json", "make_card", "read_card"]
+__all__ = [
+    "CARD",
+    "FORMAT",
+    "Card",
+    "Field",
+    "card_from_json",
+    "card_to_json",
+    "digest_loader",
+    "make_card",
+    "read_card",
+]
 
 FORMAT = 1
 # Its file in a frozen folder.
@@ -40,7 +53,8 @@ class Card:
 
     ``sizes`` has ``n_graphs``, ``n_nodes``, ``n_edges``, ``n_features``, ``n_classes``, ``n_targets`` and
     ``n_relations`` (0 where there are none). ``vocabularies`` has, for integer features, one past the largest value of
-    each column. ``digest`` is the content digest of the tensors. No time and no path is on a card.
+    each column. ``digest`` is the content digest of the tensors, ``loader`` that of the code which made them where the
+    loader is not of this package. No time and no path is on a card.
     """
 
     name: str
@@ -60,6 +74,7 @@ class Card:
     seed: int | None = None
     url: str = ""
     notes: str = ""
+    loader: str = ""
     format: int = FORMAT
 
 
@@ -77,8 +92,19 @@ def make_card(row: DatasetRow, *, seed: int | None, digest: str, **found: Any) -
         options=dict(row.options),
         seed=seed,
         digest=digest,
+        loader=digest_loader(row),
         **found,
     )
+
+
+def digest_loader(row: DatasetRow) -> str:
+    """Return the digest of the code of a row's loader; nothing of one of this package, or of one that is not here."""
+    if not row.loader or is_ours(row.loader):
+        return ""
+    try:
+        return describe_own(import_target(row.loader)).digest
+    except (TargetMissing, ImportError):
+        return ""
 
 
 _KINDS = ("tensor", "int", "float", "bool", "str")
@@ -90,13 +116,16 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("is_directed", "is_multi_label", "has_num_nodes"), bool),
     **dict.fromkeys(("task_types", "vocabularies"), list),
     "seed": (int, type(None)),
+    "loader": str,
     "format": int,
 }
 
 
 def card_to_json(card: Card) -> str:
     """Write a card: sorted keys, two spaces, a newline at the end; the same card is always the same text."""
-    return json.dumps(dataclasses.asdict(card), sort_keys=True, indent=2, allow_nan=False) + "\n"
+    # A word only where there is one: cards of before stay as they were, byte by byte.
+    said = {name: value for name, value in dataclasses.asdict(card).items() if name != "loader" or value}
+    return json.dumps(said, sort_keys=True, indent=2, allow_nan=False) + "\n"
 
 
 def card_from_json(text: str) -> Card:
@@ -106,7 +135,7 @@ def card_from_json(text: str) -> Card:
     except RecursionError:
         message = "card.json is nested too deeply"
         raise ValueError(message) from None
-    if not isinstance(record, dict) or set(record) != set(_TYPES):
+    if not isinstance(record, dict) or set(record) | {"loader"} != set(_TYPES):
         message = "card.json does not have the keys of a card"
         raise ValueError(message)
     wrong = [key for key, value in record.items() if not isinstance(value, _TYPES[key])]

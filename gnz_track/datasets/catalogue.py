@@ -45,9 +45,11 @@ __all__ = [
 
 _LISTING = "gnz tasks"
 
-DATASETS = Registry[DatasetRow]("dataset", command="gnz data list", entry_point_group="gnz_track.datasets")
-TASKS = Registry[Task]("task", command=_LISTING, entry_point_group="gnz_track.tasks")
-SUITES = Registry[Suite]("suite", command=_LISTING, entry_point_group="gnz_track.suites")
+DATASETS = Registry[DatasetRow](
+    "dataset", command="gnz data list", entry_point_group="gnz_track.datasets", row_type=DatasetRow
+)
+TASKS = Registry[Task]("task", command=_LISTING, entry_point_group="gnz_track.tasks", row_type=Task)
+SUITES = Registry[Suite]("suite", command=_LISTING, entry_point_group="gnz_track.suites", row_type=Suite)
 
 _MODULES = (
     combinatorial,

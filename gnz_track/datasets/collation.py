@@ -17,7 +17,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gnz_track.datasets.card import Field
-from gnz_track.datasets.mapped import DTYPES
+from gnz_track.datasets.mapped import CODES
 from gnz_track.datasets.parted import PartedGraphs
 from gnz_track.errors import BadValue
 
@@ -54,6 +54,8 @@ def collate(graphs: Sequence[Data], *, split: Tensor | None = None, first: int =
     Its second dimension, if any, holds several splits. ``first`` is the number of the first graph, for messages.
     """
     keys = _common_keys(graphs, first)
+    for position, graph in enumerate(graphs, first):
+        _refuse_odd_tensors(graph, position)
     counts = {"node": [_count_nodes(graph) for graph in graphs], "edge": [_count_edges(graph) for graph in graphs]}
     tensors = {f"ptr/{name}": pointer_of(lengths) for name, lengths in counts.items()}
     fields: dict[str, Field] = {}
@@ -65,6 +67,8 @@ def collate(graphs: Sequence[Data], *, split: Tensor | None = None, first: int =
         tensors |= new
     if split is not None:
         tensors[SPLIT] = check_split(split, len(graphs))
+    if "x" in fields and fields["x"].kind == "tensor" and fields["x"].along != "node":
+        _refuse_rows(graphs, counts["node"], first)
     if "edge_index" in keys:
         _check_edges(tensors)
     is_countable = any(key in keys for key in ("x", "pos", "batch"))
@@ -111,11 +115,45 @@ def _common_keys(graphs: Sequence[Data], first: int) -> list[str]:
     return sorted(keys)
 
 
+# What is wrong with a tensor, and how to make one of it that may be kept.
+_ODDITIES: tuple[tuple[Callable[[Tensor], bool], str, str], ...] = (
+    (lambda value: value.is_nested, "nested", "torch.nested.to_padded_tensor({key}, 0.0)"),
+    (lambda value: value.is_meta, "without data (device meta)", "load it with map_location='cpu'"),
+    (lambda value: value.is_quantized, "quantised", "{key}.dequantize()"),
+    (lambda value: value.layout != torch.strided, "of layout {value.layout}", "{key}.to_dense()"),
+    (lambda value: value.is_complex(), "of {value.dtype}", "torch.view_as_real({key}).flatten(1)"),
+    (lambda value: value.dtype not in CODES, "of {value.dtype}", "{key}.float()"),
+)
+_EDGES_OF = "graph.edge_index, graph.edge_weight = torch_geometric.utils.to_edge_index({key})"
+
+
+def _refuse_odd_tensors(graph: Data, position: int) -> None:
+    """Raise where a tensor is none that can be kept; before it is asked for its size, which not all can tell."""
+    for key, value in graph.to_dict().items():
+        if not isinstance(value, Tensor):
+            continue
+        for is_so, what, remedy in _ODDITIES:
+            if is_so(value):
+                is_matrix = key in {"edge_index", "adj", "adj_t"} and value.layout != torch.strided
+                command = (_EDGES_OF if is_matrix else remedy).format(key=key)
+                found = f"a tensor {what.format(value=value)}"
+                raise BadValue(f"field {key!r} of graph {position}", found, _DENSE, command=command)
+
+
+_TYPES = ", ".join(str(dtype).removeprefix("torch.") for dtype in CODES)
+_DENSE = f"a dense tensor of real numbers or booleans, with its data: {_TYPES}"
+
+
 def _count_nodes(graph: Data) -> int:
-    if graph.get("num_nodes") is not None:
-        return int(graph["num_nodes"])
+    given = graph.get("num_nodes")
+    if given is not None:
+        if isinstance(given, float) or int(given) < 0:
+            raise BadValue("num_nodes", given, "a whole number from 0 upwards")
+        return int(given)
     for key in _NODE_FIELDS:
         if isinstance(graph.get(key), Tensor):
+            if not graph[key].dim():
+                raise BadValue(f"the shape of {key}", [], "one row for each node")
             return int(graph[key].size(0))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyG warns that it counts by the largest index; the card then says so
@@ -157,11 +195,12 @@ def _collate_tensors(column: _Column) -> tuple[Field, dict[str, Tensor]]:
 
 
 def _plain_tensor(key: str, position: int, value: object) -> Tensor:
-    where = f"field {key!r} of graph {position}"
     if not isinstance(value, Tensor):
-        raise BadValue(where, type(value).__name__, "a tensor, int, float, bool or str, of one type in all graphs")
-    if value.layout != torch.strided or value.dtype not in DTYPES.values():
-        raise BadValue(where, f"{value.layout} {value.dtype}", "a dense tensor of real numbers or booleans")
+        allowed = "a tensor, int, float, bool or str, of one type in all graphs"
+        is_array = hasattr(value, "__array__")
+        # The bytes of an array may stand in another order than this machine's.
+        command = f"torch.as_tensor({key}.astype({key}.dtype.newbyteorder('=')))" if is_array else ""
+        raise BadValue(f"field {key!r} of graph {position}", type(value).__name__, allowed, command=command)
     return value.detach().cpu().as_subclass(Tensor).resolve_neg()  # type: ignore[no-any-return]
 
 
@@ -216,9 +255,17 @@ def check_split(split: Tensor, n_graphs: int) -> Tensor:
     return split
 
 
+def _refuse_rows(graphs: Sequence[Data], n_nodes: list[int], first: int) -> None:
+    for position, (graph, wanted) in enumerate(zip(graphs, n_nodes, strict=True), first):
+        shape = list(graph["x"].shape)
+        if shape[:1] != [wanted]:
+            allowed = f"one row for each of {wanted} nodes, as num_nodes or another field says"
+            raise BadValue(f"the shape of x of graph {position}", shape, allowed)
+
+
 def _check_edges(tensors: Mapping[str, Tensor]) -> None:
     edges, nodes = tensors["edge_index"], tensors["ptr/node"].diff()
-    if edges.dim() != 2 or edges.size(0) != 2 or edges.is_floating_point():
+    if edges.dim() != 2 or edges.size(0) != 2 or edges.is_floating_point() or edges.dtype == torch.bool:
         raise BadValue("edge_index", f"{edges.dtype} {list(edges.shape)}", "whole numbers of shape [2, n_edges]")
     limits = nodes.repeat_interleave(tensors["ptr/edge"].diff())
     wrong = ((edges < 0) | (edges >= limits)).any(dim=0).nonzero()

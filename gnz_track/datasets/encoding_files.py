@@ -18,6 +18,7 @@ from gnz_track.datasets.encodings import Encoding, compute_encoding
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.mapped import digest_of
 from gnz_track.datasets.sources.locks import hold
+from gnz_track.datasets.steady import hold_steady
 from gnz_track.datasets.tensor_files import write_tensors
 
 __all__ = ["encode_nodes", "encoding_file"]
@@ -49,7 +50,9 @@ def encode_nodes(
         is_writable = _try_to_hold(file, stack)
         found = _read(file)
         if found is None:
-            found = compute_encoding(encoding, edges, dataset.node_ptr)
+            # What is kept bears the digest of the data, for ever: they must be those while it is computed.
+            with hold_steady(dataset.folder, digest=dataset.digest):
+                found = compute_encoding(encoding, edges, dataset.node_ptr)
             if is_writable:
                 _write(file, found)
     return found
@@ -67,7 +70,8 @@ def _try_to_hold(file: Path, stack: contextlib.ExitStack) -> bool:
 def _read(file: Path) -> Tensor | None:
     try:
         with safe_open(file, framework="pt") as content:
-            found: Tensor = content.get_tensor(_TENSOR)
+            # A copy: what is mapped changes with its file, also after its digest was looked at.
+            found: Tensor = content.get_tensor(_TENSOR).clone()
             expected = (content.metadata() or {}).get(_DIGEST)
     except (FileNotFoundError, SafetensorError):
         return None

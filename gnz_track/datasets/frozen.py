@@ -26,7 +26,7 @@ from gnz_track.datasets.tensor_files import write_tensors
 from gnz_track.errors import DataCorrupted, DataMissing, DataUnusable
 from gnz_track.types import DatasetRow
 
-__all__ = ["CARD", "TENSORS", "FrozenDataset", "freeze", "freeze_collated", "open_frozen"]
+__all__ = ["CARD", "TENSORS", "FrozenDataset", "freeze", "freeze_collated", "open_frozen", "rebuilding_command"]
 
 TENSORS = "tensors.safetensors"
 
@@ -250,8 +250,8 @@ def open_frozen(folder: str | Path, *, verify: bool = False) -> FrozenDataset:
 def _verify(folder: Path, card: Card, tensors: MappedTensors) -> None:
     found = digest_of_file(tensors.path)
     if found != card.digest:
-        command = _rebuild(card.name, folder)
-        raise DataCorrupted(card.name, folder, expected=card.digest, found=found, command=command)
+        command = rebuilding_command(card.name, folder)
+        raise DataCorrupted(card.name, tensors.path, expected=card.digest, found=found, command=command)
     wrong = [name for name, value in describe(tensors).items() if getattr(card, name) != value]
     if wrong:
         raise _unusable(card.name, folder, f"its card is not right about {', '.join(wrong)}")
@@ -260,7 +260,7 @@ def _verify(folder: Path, card: Card, tensors: MappedTensors) -> None:
 def _reopen(folder: Path, digest: str) -> FrozenDataset:
     dataset = open_frozen(folder)
     if dataset.digest != digest:
-        command = _rebuild(dataset.name, folder)
+        command = rebuilding_command(dataset.name, folder)
         raise DataCorrupted(dataset.name, folder, expected=digest, found=dataset.digest, command=command)
     return dataset
 
@@ -284,8 +284,9 @@ def _check_fields(folder: Path, card: Card, tensors: MappedTensors) -> None:
 
 
 def _unusable(name: str, folder: Path, reason: str) -> DataUnusable:
-    return DataUnusable(name, folder, reason, command=_rebuild(name, folder))
+    return DataUnusable(name, folder, reason, command=rebuilding_command(name, folder))
 
 
-def _rebuild(name: str, folder: Path) -> str:
+def rebuilding_command(name: str, folder: Path) -> str:
+    """Return the command that makes a frozen dataset anew."""
     return f"rm -r {shlex.quote(str(folder))} && gnz data get {shlex.quote(name)}"

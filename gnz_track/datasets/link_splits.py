@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -53,12 +53,16 @@ class LinkSplit:
         """How many pairs are in training and in test."""
         return self.train.labels.numel(), self.test.labels.numel()
 
+    def without_test(self) -> LinkSplit:
+        """Return the same with no test pair, as a blind problem has it."""
+        return replace(self, test=LinkPart(self.test.pairs[:, :0], self.test.labels[:0]))
+
 
 @dataclass(frozen=True, eq=False)
 class TriplePart:
     """True triples, head and tail ``edge_index [2, n]`` and ``edge_type [n]``, and ``negatives [2, n]``.
 
-    Each negative is its triple with another tail, such that it is true in no part.
+    Each negative is its triple with another tail, such that it is true in no part that is known.
     """
 
     edge_index: Tensor
@@ -87,7 +91,7 @@ class TripleSplit:
         return self.train.edge_type.numel(), self.test.edge_type.numel()
 
 
-def split_links(dataset: FrozenDataset, *, policy: str, seed: int) -> LinkSplit:
+def split_links(dataset: FrozenDataset, *, policy: str, seed: int, is_blind: bool = False) -> LinkSplit:
     """Hold out 5 % of the edges for validation and 10 % for test, with as many non-edges in each part.
 
     "published" takes ``train_link_index``, ``val_link_index``, ``val_non_link_index`` and the same two of test where
@@ -96,10 +100,14 @@ def split_links(dataset: FrozenDataset, *, policy: str, seed: int) -> LinkSplit:
     repeated edges count once; self-loops pass messages and are never scored.
 
     Under "fifths" it is 16 % and 20 %, directions are dropped, and self-loops pass no message.
+
+    Non-edges of every part are pairs that are an edge in no part, which is the usual protocol. A blind split has the
+    same edges in training and validation, nothing in test, and non-edges that were drawn as if no test edge were known.
     """
     check_policy(policy)
     if takes_published(policy) and "train_link_index" in dataset.tensors:
-        return _published_links(dataset, policy)
+        published = _published_links(dataset, policy)
+        return published.without_test() if is_blind else published
     is_directed = dataset.is_directed and policy not in LINK_SHARES
     edges, loops = _distinct_edges(dataset, policy, is_directed=is_directed)
     n_edges = edges.size(1)
@@ -107,29 +115,42 @@ def split_links(dataset: FrozenDataset, *, policy: str, seed: int) -> LinkSplit:
     n_train = n_edges - n_val - n_test
     if n_train < 1:
         raise SplitImpossible(dataset.name, policy, f"{n_edges} edges without self-loops, at least 3 are needed")
-    generator = Generator().manual_seed(derive(seed, dataset.digest, policy, "negatives"))
-    n_nodes = dataset.n_nodes
-    negatives = draw_non_edges(edges, n_edges, n_nodes=n_nodes, is_directed=is_directed, generator=generator)
-    if negatives is None:
-        reason = f"{n_edges} edges among {n_nodes} nodes leave fewer non-edges than edges"
-        raise SplitImpossible(dataset.name, policy, reason)
     order = torch.randperm(n_edges, generator=Generator().manual_seed(derive(seed, dataset.digest, policy, "links")))
     sizes = [n_train, n_val, n_test]
     positives = edges[:, order].split(sizes, dim=1)
-    parts = map(_part, positives, negatives.split(sizes, dim=1))
+    known, basis = edges, dataset.digest
+    if is_blind:
+        positives = (*positives[:2], edges[:, :0])
+        known = torch.cat(positives, dim=1)
+        basis = digest_of({"train": positives[0], "val": positives[1]})
+    generator = Generator().manual_seed(derive(seed, basis, policy, "negatives"))
+    n_known, n_nodes = known.size(1), dataset.n_nodes
+    negatives = draw_non_edges(known, n_known, n_nodes=n_nodes, is_directed=is_directed, generator=generator)
+    if negatives is None:
+        reason = f"{n_known} edges among {n_nodes} nodes leave fewer non-edges than edges"
+        raise SplitImpossible(dataset.name, policy, reason)
+    parts = map(_part, positives, negatives.split([part.size(1) for part in positives], dim=1))
     both_ways = positives[0] if is_directed else torch.cat([positives[0], positives[0].flip(0)], dim=1)
     message_edges = both_ways if policy in LINK_SHARES else torch.cat([both_ways, loops], dim=1)
     return LinkSplit(message_edges, *parts)
 
 
-def split_triples(dataset: FrozenDataset, *, seed: int = 0) -> TripleSplit:
-    """Return the published training, validation and test triples, each with one false tail drawn by seed."""
+def split_triples(dataset: FrozenDataset, *, seed: int = 0, is_blind: bool = False) -> TripleSplit:
+    """Return the published training, validation and test triples, each with one false tail drawn by seed.
+
+    A false tail makes a triple that is true in no part, which is the usual protocol. A blind split has no test triple,
+    and false tails that were drawn as if none were known.
+    """
     parts = {name: _triples(dataset, name) for name in ("train", "valid", "test")}
+    basis = dataset.digest
+    if is_blind:
+        parts["test"] = parts["test"][:, :0]
+        basis = digest_of({"train": parts["train"], "valid": parts["valid"]})
     known = torch.cat(list(parts.values()), dim=1)
 
     def finished(name: str) -> TriplePart:
         heads, relations, tails = parts[name]
-        generator = Generator().manual_seed(derive(seed, dataset.digest, "published", f"{name} tails"))
+        generator = Generator().manual_seed(derive(seed, basis, "published", f"{name} tails"))
         false = corrupt_tails(heads, relations, known=known, n_nodes=dataset.n_nodes, generator=generator)
         return TriplePart(torch.stack([heads, tails]), relations, torch.stack([heads, false]))
 

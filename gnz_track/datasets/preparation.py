@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gnz_track.datasets.card import Card
+from gnz_track.datasets.card import Card, digest_loader
 from gnz_track.datasets.catalogue import (
     BENCHMARK_TASKS,
     DATASETS,
@@ -23,6 +23,7 @@ from gnz_track.datasets.collation import collate, collate_loaded
 from gnz_track.datasets.frozen import FrozenDataset, freeze_collated, open_frozen
 from gnz_track.datasets.homes import data_home, folder_name, frozen_folder
 from gnz_track.datasets.mapped import digest_of
+from gnz_track.datasets.own.own_checks import check_own, without_empty_features
 from gnz_track.datasets.own.own_tasks import GivenDataset, is_seed_aware, load_graphs, own_row, takes, task_from_dataset
 from gnz_track.datasets.parted import PartedGraphs
 from gnz_track.datasets.portions import freeze_stream
@@ -41,6 +42,7 @@ __all__ = [
     "find_prepared",
     "find_raw",
     "folder_name",
+    "forget_loaded",
     "freeze_row",
     "iter_benchmark_tasks",
     "prepare",
@@ -50,9 +52,14 @@ __all__ = [
     "unregister_task",
 ]
 
-# Loaders of users that ran in this process, so that ten seeds load a dataset once. The loader itself is kept, since a
+# Loaders of users that ran for one plan, so that ten seeds load a dataset once. The loader itself is kept, since a
 # number of an object means nothing once the object is gone.
 _LOADED: dict[tuple[int, str, str, int | None], tuple[Any, Path]] = {}
+
+
+def forget_loaded() -> None:
+    """Call loaders of users again from now on: what they read, and what they refer to, may have changed."""
+    _LOADED.clear()
 
 
 def find_mirror(mirror: str | Path | None = None) -> Path | None:
@@ -129,12 +136,18 @@ def freeze_row(row: DatasetRow, *, seed: int, home: Path, mirror: str | Path | N
 
 
 def find_frozen(
-    task: Task, *, digest: str, seed: int, home: Path | None = None, mirror: str | Path | None = None
+    task: Task,
+    *,
+    digest: str,
+    seed: int,
+    home: Path | None = None,
+    mirror: str | Path | None = None,
+    may_load: bool = True,
 ) -> FrozenDataset:
     """Return the frozen dataset of a task of the past, every byte checked.
 
-    An own dataset is found by its digest, or loaded again where its loader has a name; one of the catalogue is
-    prepared, and may by now be another one.
+    An own dataset is found by its digest, or loaded again where its loader has a name and ``may_load``; one of the
+    catalogue is prepared, and may by now be another one.
     """
     folder = (Path(home).absolute() if home else data_home()) / "custom" / folder_name(task.name)
     for frozen in (folder / digest, folder / f"{digest}-seed-{seed}"):
@@ -144,6 +157,9 @@ def find_frozen(
         command = f"the script that made the task {task.name!r}"
         reason = f"no own dataset of digest {digest} is frozen, and the catalogue has none of this name"
         raise DataMissing(task.dataset, [folder], command=command, reason=reason)
+    if task.loader is not None and not may_load:
+        command = f"the script that made the task {task.name!r}"
+        raise DataMissing(task.name, [folder], command=command, reason="its loader is not to be called")
     return open_frozen(prepare(task, seed=seed, home=home, mirror=mirror).folder, verify=True)
 
 
@@ -176,7 +192,8 @@ def _prepare_own(task: Task, *, seed: int, home: Path) -> FrozenDataset:
             return existing
     folder = home / "custom" / folder_name(task.name)
     graphs, split = load_graphs(task, loader, root=folder / "root", seed=seed)
-    collated = collate(graphs, split=split)
+    collated = collate(without_empty_features(graphs), split=split)
+    check_own(task.name, collated)
     # Named by content: another dataset under the same name must never be taken for this one.
     suffix = "" if own_seed is None else f"-seed-{own_seed}"
     frozen = folder / f"{digest_of(collated.tensors)}{suffix}"
@@ -196,6 +213,10 @@ def _existing(folder: Path, row: DatasetRow, seed: int | None) -> FrozenDataset 
     then = [card.name, card.category, list(card.task_types), dict(card.options), card.source, card.licence]
     if row.checksum and card.digest != row.checksum:
         # The reader has been mended since.
+        return None
+    loader = digest_loader(row)
+    if loader and card.loader != loader:
+        # A loader of somebody's own, which has been edited since.
         return None
     is_same = json.dumps(now, sort_keys=True) == json.dumps([*then, card.citation, card.seed], sort_keys=True)
     return dataset if is_same else None

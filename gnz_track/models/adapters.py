@@ -63,7 +63,9 @@ class GraphHead(nn.Module):
 
     def forward(self, data: Data) -> Tensor:
         """Score the graphs of a batch."""
-        return self.head(global_mean_pool(self.encoder(data), data.batch, size=data.num_graphs))
+        # A copy: what an encoder writes into its input is its own affair, and not what is pooled.
+        graphs, size = data.batch.clone(), data.num_graphs
+        return self.head(global_mean_pool(self.encoder(data), graphs, size=size))
 
 
 class TwoLevelHead(nn.Module):
@@ -79,8 +81,9 @@ class TwoLevelHead(nn.Module):
 
     def forward(self, data: Data) -> tuple[Tensor, Tensor]:
         """Score the nodes and the graphs of a batch."""
+        graphs, size = data.batch.clone(), data.num_graphs
         codes = self.encoder(data)
-        return self.nodes(codes), self.graphs(global_mean_pool(codes, data.batch, size=data.num_graphs))
+        return self.nodes(codes), self.graphs(global_mean_pool(codes, graphs, size=size))
 
 
 class LinkHead(nn.Module):
@@ -100,7 +103,8 @@ class LinkHead(nn.Module):
 
     def forward(self, data: Data) -> Tensor:
         """Return the logits of ``data.edge_label_index``."""
-        return self.decode(self.encode(data), data.edge_label_index)
+        pairs = data.edge_label_index.clone()
+        return self.decode(self.encode(data), pairs)
 
 
 class EdgeHead(nn.Module):
@@ -127,11 +131,13 @@ class EdgeHead(nn.Module):
 
     def forward(self, data: Data) -> Tensor:
         """Score the edges of ``data.edge_label_index``, with ``data.edge_label_attr`` where there is one."""
+        pairs = data.edge_label_index.clone()
+        features = data.edge_label_attr.clone() if self.has_features else None
         codes = self.encoder(data)
-        source, target = (codes.index_select(0, end) for end in data.edge_label_index)
+        source, target = (codes.index_select(0, end) for end in pairs)
         parts = [source, target] if self.is_directed else [source * target, (source - target).abs()]
-        if self.has_features:
-            parts.append(data.edge_label_attr)
+        if features is not None:
+            parts.append(features)
         return self.second(self.first(torch.cat(parts, dim=1)).relu())
 
 
@@ -166,7 +172,8 @@ class TripleHead(nn.Module):
 
     def forward(self, data: Data) -> Tensor:
         """Return the logits of ``data.edge_label_index`` with ``data.edge_type``."""
-        return self.decode(self.encode(data), data.edge_label_index, data.edge_type)
+        pairs, relations = data.edge_label_index.clone(), data.edge_type.clone()
+        return self.decode(self.encode(data), pairs, relations)
 
 
 class CategoricalInput(nn.Module):

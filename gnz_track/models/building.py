@@ -17,7 +17,7 @@ from gnz_track.models.sizes import Sizes
 from gnz_track.registry import import_target
 from gnz_track.types import ModelRow, TaskType
 
-__all__ = ["Options", "Sizes", "build", "count_parameters", "options_of"]
+__all__ = ["Options", "Sizes", "build", "count_parameters", "load_parts", "options_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ def count_parameters(model: nn.Module) -> int:
 
 def options_of(row: ModelRow) -> Options:
     """Return what the constructor of a row takes; it is looked at, and not called."""
-    cls, _ = _parts(row)
+    cls, _ = load_parts(row)
     found = _parameters(_constructor(row))
     return Options(
         names=_names_of(found),
@@ -77,7 +77,7 @@ def options_of(row: ModelRow) -> Options:
 _NONE = inspect.Parameter.empty
 
 
-def _parts(row: ModelRow) -> tuple[Any, Any]:
+def load_parts(row: ModelRow) -> tuple[Any, Any]:
     """Return the class and the factory of a row, None where it has none."""
     if row.payload:
         # By value, and only from the process that made the row.
@@ -90,7 +90,7 @@ def _parts(row: ModelRow) -> tuple[Any, Any]:
 
 
 def _constructor(row: ModelRow) -> Callable[..., Any]:
-    cls, factory = _parts(row)
+    cls, factory = load_parts(row)
     if row.is_encoder:
         return EncoderFactory(cls)
     construct: Callable[..., Any] = factory or cls

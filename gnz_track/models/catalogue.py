@@ -12,15 +12,18 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar, overload
 
-from gnz_track.errors import ModelInvalid
-from gnz_track.models.source_digest import digest_source, target_of
+from gnz_track.errors import ModelInvalid, TargetMissing
 from gnz_track.models.space_rows import SPACE_ROWS
 from gnz_track.registry import Registry, import_target, is_target
 from gnz_track.types import ModelRow, TaskType
+from gnz_track.user_code.digests import describe_own, target_of
+from gnz_track.user_code.packages import is_ours
 
-__all__ = ["MODELS", "describe", "describe_all", "register_model", "usual_models"]
+__all__ = ["MODELS", "describe", "describe_all", "register_model", "renew_code", "usual_models"]
 
-MODELS: Registry[ModelRow] = Registry("model", command="gnz models", entry_point_group="gnz_track.models")
+MODELS: Registry[ModelRow] = Registry(
+    "model", command="gnz models", entry_point_group="gnz_track.models", row_type=ModelRow
+)
 
 _ENCODER_TASKS = tuple(TaskType)
 _GRAPH_TASKS = (TaskType.graph_cls, TaskType.graph_reg)
@@ -135,21 +138,36 @@ def register_model(
         if row.name in MODELS and _is_redefinition(MODELS.get(row.name), row):
             MODELS.remove(row.name)
         MODELS.add(row.name, row)
-        _REGISTERED[target] = row
+        _REGISTERED[target] = (row, factory)
         return target
 
     return register if cls is None else register(cls)
 
 
-# Classes registered in this process, so that a class itself can be handed over afterwards.
-_REGISTERED: dict[type, ModelRow] = {}
+# Classes registered in this process and their factories, so that a class itself can be handed over afterwards.
+_REGISTERED: dict[type, tuple[ModelRow, Callable[..., Any] | None]] = {}
 
 
 def usual_models(*, has_budget: bool = False) -> list[ModelRow]:
     """Return the models of a sweep that names none: all but those by name only; under a budget, the deep ones."""
     if has_budget:
         return [row for row in MODELS.rows() if row.name in _DEEP_ROWS and not row.options]
-    return [row for row in MODELS.rows() if row.name not in _BY_NAME_ONLY]
+    return [_as_of_now(row) for row in MODELS.rows() if row.name not in _BY_NAME_ONLY]
+
+
+def renew_code(row: ModelRow) -> ModelRow:
+    """Return a row with the digest of its code as that is by now; rows of other packages bring none.
+
+    A row of ours needs none, and what travels by value is what it was. What cannot be imported says so in its cells.
+    """
+    targets = [target for target in (row.target, row.factory) if target]
+    if row.payload or all(map(is_ours, targets)):
+        return row
+    try:
+        code = describe_own(*map(import_target, targets))
+    except (TargetMissing, ImportError):
+        return row
+    return replace(row, source_digest=code.digest, parts=code.parts, unseen=code.unseen)
 
 
 def describe(model: object, *, name: str = "") -> ModelRow:
@@ -177,7 +195,7 @@ def _is_inline(models: tuple[Any, ...]) -> bool:
 
 def _describe_name(text: str) -> ModelRow:
     if not is_target(text) or text in MODELS:
-        return MODELS.get(text)
+        return _as_of_now(MODELS.get(text))
     found = import_target(text)
     if isinstance(found, tuple):
         return _describe_tuple(found)
@@ -188,7 +206,7 @@ def _describe_name(text: str) -> ModelRow:
 
 def _describe_class(cls: type) -> ModelRow:
     if cls in _REGISTERED:
-        return _REGISTERED[cls]
+        return _as_of_now(_REGISTERED[cls][0])
     target = target_of(cls)
     for row in MODELS.rows():
         # Classes that travel by value have no target, and are not each other.
@@ -198,6 +216,15 @@ def _describe_class(cls: type) -> ModelRow:
     if declared is None:
         raise ModelInvalid(cls.__qualname__, "it does not say which task types it serves", remedy=_REMEDY)
     return _row_of_class(cls, _read_task_types(cls, declared), None)
+
+
+def _as_of_now(row: ModelRow) -> ModelRow:
+    """Return a row anew whose class travels by value: what the class refers to may have changed since it was given."""
+    for cls, (known, factory) in _REGISTERED.items():
+        if known is row and row.payload:
+            now = _row_of_class(cls, row.task_types, factory, name=row.name)
+            return row if now.source_digest == row.source_digest else now
+    return row
 
 
 def _describe_tuple(model: tuple[Any, ...]) -> ModelRow:
@@ -235,13 +262,16 @@ def _row_of_class(
     factory = None if is_encoder else factory
     target, factory_target = target_of(cls), "" if factory is None else target_of(factory)
     by_value = not target or (factory is not None and not factory_target)
+    code = describe_own(*(item for item in (cls, factory) if item is not None))
     return ModelRow(
         name=name or cls.__name__,
         task_types=task_types,
         target="" if by_value else target,
         factory="" if by_value else factory_target,
         payload=_pickle((cls, factory)) if by_value else b"",
-        source_digest=digest_source(*(item for item in (cls, factory) if item is not None)),
+        source_digest=code.digest,
+        parts=code.parts,
+        unseen=code.unseen,
         is_encoder=is_encoder,
         description=(inspect.getdoc(cls) or "").partition("\n")[0] if "__doc__" in vars(cls) else "",
     )

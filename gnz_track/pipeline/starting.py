@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -86,13 +87,15 @@ def start_project(
     lines = {OWN_TASK: OWN_EPOCHS, **{task.name: task.epochs for task in tasks}}
     if n_trials < 0:
         raise BadValue("the trials of a search", n_trials, "a whole number from 1", command="gnz init NAME --tune 30")
+    # Unlike Path.resolve, this leaves a link that leads to itself to whoever opens it.
+    called = os.path.basename(os.path.realpath(folder))  # noqa: PTH119
     words = {
         **{word: text if n_trials else "" for word, text in _TUNING.items()},
         **{word: text if audits else "" for word, text in _AUDITING.items()},
         "@QUALITY@": "true" if audits else "false",
         "@TUNE@": f"{{trials: {n_trials}, kind: per-task, sampler: tpe}}" if n_trials else "null",
-        "@NAME@": folder.resolve().name,
-        "@SUITE@": _as_yaml(folder.resolve().name),
+        "@NAME@": called,
+        "@SUITE@": _as_yaml(called),
         "@TASKS@": "".join(f"  {name}: {{epochs: {epochs}}}\n" for name, epochs in lines.items()),
     }
     written = []

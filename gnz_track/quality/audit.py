@@ -16,6 +16,7 @@ from torch_geometric.utils import degree
 
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.perturbations import perturb
+from gnz_track.datasets.steady import hold_steady
 from gnz_track.errors import DataUnusable
 from gnz_track.quality.agreement import agree
 from gnz_track.quality.complementarity import Complementarity, measure_complementarity
@@ -69,7 +70,8 @@ class _Sample:
 def audit_dataset(dataset: FrozenDataset, task: Task, depth: Depth | None = None) -> AuditRecord:
     """Return the audit of the dataset of a task, without any training."""
     facts = {"task": task.name, "task_type": str(task.task_type), "dataset": dataset.name}
-    return audit_graphs(dataset, depth, dataset_digest=dataset.digest, **facts)
+    with hold_steady(dataset.folder, digest=dataset.digest):
+        return audit_graphs(dataset, depth, dataset_digest=dataset.digest, **facts)
 
 
 def audit_graphs(

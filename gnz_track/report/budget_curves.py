@@ -62,6 +62,7 @@ def draw_budget_ranks(found: BudgetRanks) -> HouseFigure:
         said = "no task has searches of two models" if len(found.models) < 2 else "no task has searches of all models"
         return draw_words(f"No ranks by budget to draw: {said}.", names=found.models)
     marks = model_marks(found.models)
+    left_out = f" Without a score in any search: {', '.join(found.left_out)}." if found.left_out else ""
     sheet = open_sheet(
         [(ALONE_WIDTH, ALONE_HEIGHT)],
         margins=Margins(left=34.0, inner=34.0, right=12.0, top=8.0, bottom=30.0),
@@ -69,7 +70,7 @@ def draw_budget_ranks(found: BudgetRanks) -> HouseFigure:
         caption=(
             f"Mean rank of {count(len(found.models), 'model')} over {count(found.n_tasks, 'task')} by the expected "
             "best validation score of so many trials; 1 is best. Where lines cross, the better model depends on the "
-            "budget."
+            f"budget.{left_out}"
         ),
         key=line_key(found.models, marks, has_lines=True),
         names=found.models,

@@ -205,15 +205,15 @@ def _score(task: GridTask, model: str, grid: ScoreGrid, look: LatexLook) -> str:
         return "--"
     if cell.mean is None:
         return f"none ({cell.lack})"
-    text = _number(cell, task.decimals, grid, look)
+    text = _number(cell, task, grid, look)
     counts = "" if cell.is_complete else rf"\,\textsuperscript{{{cell.n_finished}/{cell.n_planned}}}"
     return text + counts
 
 
-def _number(cell: GridCell, decimals: int, grid: ScoreGrid, look: LatexLook) -> str:
+def _number(cell: GridCell, task: GridTask, grid: ScoreGrid, look: LatexLook) -> str:
     is_best, is_tied = cell.is_best and look.bold_best, cell.is_tied_with_best and look.bold_best
-    mean = f"{cell.mean:.{decimals}f}"
-    below, above = ("", "") if cell.ends is None else (f"{end:.{decimals}f}" for end in cell.ends)
+    mean = "" if cell.mean is None else task.write(cell.mean)
+    below, above = ("", "") if cell.ends is None else map(task.write, cell.ends)
     weight = ", mode=text, reset-text-series=false" if is_best else ""
     if look.siunitx and (grid.has_even_ends or not above):
         number = rf"\num[separate-uncertainty=true{weight}]{{{mean}{f' +- {above}' if above else ''}}}"
@@ -240,10 +240,10 @@ def _verdicts(task: GridTask, pairs: Sequence[PairComparison], look: LatexLook) 
     yield tex_lines(task.task, longest=60), rf"\multicolumn{{5}}{{l}}{{{title}}} \\"
     for pair in pairs:
         mean = pair.effects.mean
-        advantage = "n.a." if mean.mean is None else f"${mean.mean:+.{task.decimals}f}$"
+        advantage = "n.a." if mean.mean is None else f"${task.write(mean.mean, '+')}$"
         if mean.mean is not None and mean.high is not None:
             # Student's interval reaches as far down as up.
-            advantage = f"${mean.mean:+.{task.decimals}f} \\pm {mean.high - mean.mean:.{task.decimals}f}$"
+            advantage = f"${task.write(mean.mean, '+')} \\pm {task.write(mean.high - mean.mean)}$"
         verdict = rf"\textbf{{{pair.verdict}}}" if pair.is_rejected and pair.can_reject else str(pair.verdict)
         models = " vs.\\ ".join(tex_name(model, longest=IN_PAIR) for model in (pair.first, pair.second))
         lines = max(tex_lines(model, longest=IN_PAIR) for model in (pair.first, pair.second))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gnz_track.stats.choices import Choices
 from gnz_track.stats.comparison import Comparison
+from gnz_track.stats.verdicts import Verdict
 
 __all__ = ["REFERENCES", "Methods", "write_methods"]
 
@@ -131,7 +132,14 @@ def _within(comparison: Comparison, cite: Cite) -> Iterator[str]:
             f"Models are called equivalent where {tost}, adjusted in the same way, place the mean difference within "
             f"the margin of {_margin(choices)} that was declared."
         )
-    yield "Pairs that are neither different nor equivalent are undetermined, which is no evidence of equality."
+    if comparison.count(Verdict.identical):
+        yield "Models with the same score on every seed are called identical, which is no statistical equivalence."
+    if any(task.at_chance for task in comparison.tasks):
+        yield (
+            "Models are called equivalent or identical only where one of them was shown to be better than a constant "
+            "answer, the commonest class or the mean (median) of training; otherwise both learnt nothing."
+        )
+    yield "All other pairs are undetermined, which is no evidence of equality."
 
 
 def _across(comparison: Comparison, cite: Cite) -> Iterator[str]:

@@ -17,7 +17,12 @@ from gnz_track.stats.verdicts import Verdict
 __all__ = ["embed_json", "make_page_data"]
 
 # One letter for each verdict; a pair that differs says which model is better.
-LETTERS = {Verdict.equivalent: "e", Verdict.undetermined: "u"}
+LETTERS = {
+    Verdict.equivalent: "e",
+    Verdict.undetermined: "u",
+    Verdict.identical: "i",
+    Verdict.nothing: "n",
+}
 FIRST, SECOND = {Verdict.different: "A", Verdict.trivial: "a"}, {Verdict.different: "B", Verdict.trivial: "b"}
 # Within a script, these end it, or a line of it, whatever stands around them.
 ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
@@ -101,7 +106,7 @@ def _pairs(pairs: Iterable[PairComparison], places: Mapping[str, int]) -> dict[s
 def _remark(pair: PairComparison) -> str:
     seeds = pair.seeds_for_observed
     plan = f"{seeds} seeds to find it" if seeds is not None and pair.verdict is Verdict.undetermined else ""
-    return "; ".join(filter(None, [pair.note, *pair.flags.words, plan]))
+    return "; ".join(filter(None, [*pair.remarks, plan]))
 
 
 def _across(comparison: Comparison, places: Mapping[str, int]) -> dict[str, Any]:

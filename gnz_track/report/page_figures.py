@@ -197,7 +197,7 @@ OF_ALL = (
     FigureKind(
         name="time",
         title="Score against training time",
-        draw=lambda comparison, table, _: draw_trade_off(comparison, table, cost="seconds"),
+        draw=lambda comparison, table, _: draw_trade_off(comparison, table),
         most_models=30,
         needs=_has("seconds"),
     ),

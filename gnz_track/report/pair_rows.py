@@ -26,12 +26,16 @@ LOOKS: dict[Verdict, dict[str, Any]] = {
     Verdict.trivial: {"marker": "D", "color": "#D55E00", "fillstyle": "left", "markerfacecoloralt": "white"},
     Verdict.equivalent: {"marker": "s", "color": "#009E73", "fillstyle": "full"},
     Verdict.undetermined: {"marker": "o", "color": "0.35", "fillstyle": "full", "markerfacecolor": "white"},
+    Verdict.identical: {"marker": "s", "color": "0.35", "fillstyle": "full", "markerfacecolor": "white"},
+    Verdict.nothing: {"marker": "X", "color": "0.35", "fillstyle": "full"},
 }
 WORDS = {
     Verdict.different: "different",
     Verdict.trivial: "different, but within the margin",
     Verdict.equivalent: "equivalent",
     Verdict.undetermined: "undetermined",
+    Verdict.identical: "the same score on every seed",
+    Verdict.nothing: "both learnt nothing",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,8 +13,11 @@ import pandas as pd
 
 from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.models.catalogue import MODELS
+from gnz_track.registry import is_target
 from gnz_track.seeds import format_seeds
 from gnz_track.stats.choices import Choices
+from gnz_track.training.protocols import PROTOCOLS
+from gnz_track.user_code.packages import is_ours
 
 __all__ = ["Fact", "collect_facts", "datasets_of", "write_commands"]
 
@@ -26,6 +30,7 @@ TOLD = {
     "git_commit": "git commit",
     "environment": "environments (digests)",
     "device": "devices",
+    "instructions": "instructions of the processor",
 }
 # What cuts a sweep down, as a report is told of it -> the flag that does.
 PARTS = {"task": "--task", "experiment": "--experiment", "condition": "--where"}
@@ -39,7 +44,7 @@ FLAGS: dict[str, tuple[str, Callable[[Any], str]]] = {
 }
 USUAL = Choices()
 MOST_VALUES, MOST_OWN = 12, 20
-OURS = __name__.partition(".")[0]
+WIDTH = "hidden_channels"
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ def collect_facts(table: pd.DataFrame, config: Mapping[str, Any]) -> list[Fact]:
         first, last = table["start_time"].min(), table["start_time"].max()
         facts.append(Fact("trained", (f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC",)))
     if "seconds" in table.columns and table["seconds"].notna().any():
-        facts.append(Fact("training time", (f"{float(table['seconds'].sum()) / 3600:.3g} hours in all cells",)))
+        facts.append(Fact("training time", (f"{float(table['seconds'].sum()) / 3600:.3g} wall hours in all cells",)))
     return facts
 
 
@@ -82,18 +87,21 @@ def datasets_of(table: pd.DataFrame) -> list[tuple[str, str, tuple[str, ...]]]:
 def write_commands(table: pd.DataFrame, config: Mapping[str, Any], choices: Choices) -> list[str]:
     """Return the commands that make the cells, one for each suite and protocol, and the report of them as it was asked.
 
-    What was made in Python has no name that a command knows: one of its runs is trained again from its record.
+    Models of somebody's own are named by the path that imports them. What has neither a name nor a path that a command
+    knows (made in Python, or with hyperparameters that no flag gives) is trained again from the record of one of its
+    runs.
     """
     if "protocol" not in table.columns or "sweep" not in table.columns:
         return []
     store = str(config.get("store", ""))
     at = ["--store", store] if store else []
-    is_named = table["task"].isin(_named_tasks()) & table["model"].isin(_named_models())
+    table = table.assign(called=_called(table))
+    is_named = table["task"].isin(_named_tasks()) & (table["called"] != "")
     commands = [
         shlex.join(["gnz", "run", *_what(rows), *at])
         for _, rows in table[is_named].groupby(["suite", "protocol"], sort=True)
     ]
-    own = table[~is_named & (table["run_id"] != "")].drop_duplicates(["task", "model"])
+    own = table[~is_named & (table["run_id"] != "")].drop_duplicates(["task", "model", "hyperparameters"])
     commands += [shlex.join(["gnz", "reproduce", row.run_id, *at]) for row in own.itertuples()][:MOST_OWN]
     sweep = _sweep(table, config)
     if sweep:
@@ -139,8 +147,34 @@ def _named_tasks() -> set[str]:
     return {task.name for task in TASKS.rows() if task.loader is None and task.dataset in DATASETS}
 
 
-def _named_models() -> set[str]:
-    return {model.name for model in MODELS.rows() if model.target.startswith(f"{OURS}.")}
+def _called(table: pd.DataFrame) -> list[str]:
+    """Return how ``--models`` calls the model of each row; nothing where no flag makes that very cell."""
+    named = {model.name for model in MODELS.rows() if is_ours(model.target)}
+    blank = [""] * len(table)
+    sources, values = (table[name] if name in table.columns else blank for name in ("model_source", "hyperparameters"))
+    rows = zip(table["model"], sources, values, table["protocol"], strict=True)
+    return [
+        "" if _is_changed(changed, protocol) else model if model in named else _path_of(model, source)
+        for model, source, changed, protocol in rows
+    ]
+
+
+def _path_of(model: str, source: str) -> str:
+    """Return the import path by which a class of somebody's own gets the name that it has; nothing where none does."""
+    is_of_class = is_target(source) and source.rpartition(":")[2] == model
+    return source if is_of_class else ""
+
+
+def _is_changed(hyperparameters: str, protocol: str) -> bool:
+    """Tell whether a cell has hyperparameters that its protocol does not give it by itself, as it does widths."""
+    if hyperparameters in ("", "{}"):
+        return False
+    known = {row.label: row for row in PROTOCOLS.rows()}.get(protocol)
+    given = {WIDTH} if known is not None and known.budget > 0 else set()
+    try:
+        return not set(json.loads(hyperparameters)) <= given
+    except (ValueError, TypeError):
+        return True
 
 
 def distinct(table: pd.DataFrame, column: str) -> list[str]:
@@ -151,7 +185,7 @@ def distinct(table: pd.DataFrame, column: str) -> list[str]:
 
 
 def _what(rows: pd.DataFrame) -> Iterator[str]:
-    tasks, models = distinct(rows, "task"), distinct(rows, "model")
+    tasks, models = distinct(rows, "task"), distinct(rows, "called")
     yield from ("--task", ",".join(tasks), "--models", ",".join(models))
     yield from ("--seeds", format_seeds(sorted({int(seed) for seed in rows["seed"].dropna()})))
     yield from ("--protocol", str(rows["protocol"].iloc[0]).partition("@")[0])

@@ -115,7 +115,7 @@ def _pairwise(pair: PairComparison, sign: float) -> tuple[Any, ...]:
         pair.n_pairs,
         *map(_number, (mean.mean, mean.low, mean.high)),
         str(pair.verdict),
-        "; ".join(filter(None, (pair.note, *pair.flags.words))),
+        "; ".join(pair.remarks),
     )
 
 

@@ -109,8 +109,8 @@ class ReportFigures(abc.ABC):
 
         return draw_profiles(self.compare(**choices))
 
-    def plot_trade_off(self, cost: str = "seconds") -> HouseFigure:
-        """Draw scores against ``seconds`` or ``n_parameters``, with the Pareto front."""
+    def plot_trade_off(self, cost: str = "") -> HouseFigure:
+        """Draw scores against ``cpu_seconds``, ``seconds`` (of the wall) or ``n_parameters``, with the Pareto front."""
         from gnz_track.report.trade_offs import draw_trade_off
 
         return draw_trade_off(self.compare(), self.table, cost=cost)

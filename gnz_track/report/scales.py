@@ -28,6 +28,7 @@ __all__ = [
 TICK_SIZE = 6.5
 # Panels of one metric have one scale, unless the largest is so many times as wide as the smallest.
 MOST_UNEQUAL = 4.0
+SMALLEST_PLAIN = 1e-6
 MINUS = "\u2212"
 
 Limits = tuple[float, float]
@@ -58,12 +59,17 @@ def signed(value: float, decimals: int) -> str:
 
 
 def decimals_for(largest: float) -> int:
-    """Return how many decimals give a number three digits.
+    """Return how many decimals give a number three digits, or as many of them as six decimals show.
 
-    >>> decimals_for(0.0123), decimals_for(123.4), decimals_for(0.0)
-    (4, 0, 1)
+    Of a number that six decimals do not show at all, more are returned, so that it is written by its power of ten.
+
+    >>> decimals_for(0.0123), decimals_for(123.4), decimals_for(0.0), decimals_for(1e-160)
+    (4, 0, 1, 162)
     """
-    return min(6, max(0, 2 - math.floor(math.log10(largest)))) if largest > 0.0 else 1
+    if largest <= 0.0:
+        return 1
+    decimals = max(0, 2 - math.floor(math.log10(largest)))
+    return decimals if largest < SMALLEST_PLAIN else min(6, decimals)
 
 
 def widen(low: float, high: float, *, by: float = 0.05) -> Limits:

@@ -6,6 +6,7 @@ intervals overlap is never looked at: intervals of single models say nothing abo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ __all__ = ["GridCell", "GridTask", "ScoreGrid", "lay_out_scores"]
 
 # What is printed where a task needs more decimals than this would not be read.
 MOST_DECIMALS = 6
+LARGEST_PLAIN = 1e9
 # Half-widths: (below the mean, above it).
 Ends = tuple[float, float]
 
@@ -53,13 +55,21 @@ class GridCell:
 
 @dataclass(frozen=True, kw_only=True)
 class GridTask:
-    """A task and its cells by model; a model that was not run on it has none. Scores are printed with ``decimals``."""
+    """A task and its cells by model; a model that was not run on it has none. Scores are printed with ``decimals``.
+
+    Scores of which so many decimals would show nothing, or too much, are printed by their power of ten.
+    """
 
     task: str
     metric: str
     direction: Direction
     decimals: int
     cells: dict[str, GridCell]
+    has_powers: bool = False
+
+    def write(self, value: float, sign: str = "") -> str:
+        """Return a score of the task, or a difference of two, as text; the sign is that of a format."""
+        return f"{value:{sign}.{self.decimals}{'e' if self.has_powers else 'f'}}"
 
     @property
     def arrow(self) -> str:
@@ -87,8 +97,10 @@ def lay_out_scores(comparison: Comparison) -> ScoreGrid:
     """Return the grid: models and tasks in the order of the record."""
     tasks, notes = [], []
     for task in comparison.tasks:
-        decimals, is_enough = _decimals(task, comparison.choices.decimals)
-        tasks.append(_task(task, decimals))
+        means = [cell.mean for cell in task.cells if cell.mean is not None]
+        power = _power(means, comparison.choices.decimals)
+        decimals, is_enough = _decimals([mean / 10.0**power for mean in means], task, comparison.choices.decimals)
+        tasks.append(_task(task, decimals, has_powers=power != 0))
         if not is_enough:
             notes.append(f"the ranks on {task.task} do not follow from {decimals} decimals")
     return ScoreGrid(
@@ -96,13 +108,19 @@ def lay_out_scores(comparison: Comparison) -> ScoreGrid:
         tasks=tuple(tasks),
         level=1 - comparison.choices.alpha,
         interval=comparison.choices.interval,
-        notes=(*_legend(comparison), *notes, *_say_powerless(comparison), *_say_lacks(tasks)),
+        notes=(*_legend(comparison), *notes, *_say_chance(comparison), *_say_powerless(comparison), *_say_lacks(tasks)),
     )
 
 
-def _task(task: TaskComparison, decimals: int) -> GridTask:
-    cells = {cell.model: _cell(cell, task) for cell in task.cells}
-    return GridTask(task=task.task, metric=task.metric, direction=task.direction, decimals=decimals, cells=cells)
+def _task(task: TaskComparison, decimals: int, *, has_powers: bool) -> GridTask:
+    return GridTask(
+        task=task.task,
+        metric=task.metric,
+        direction=task.direction,
+        decimals=decimals,
+        cells={cell.model: _cell(cell, task) for cell in task.cells},
+        has_powers=has_powers,
+    )
 
 
 def _cell(cell: CellSummary, task: TaskComparison) -> GridCell:
@@ -122,9 +140,15 @@ def _cell(cell: CellSummary, task: TaskComparison) -> GridCell:
     )
 
 
-def _decimals(task: TaskComparison, fewest: int) -> tuple[int, bool]:
+def _power(means: Sequence[float], decimals: int) -> int:
+    """Return the power of ten of the largest mean where decimals do not show it; 0 where they do."""
+    largest = max(map(abs, means), default=0.0)
+    is_plain = 10.0**-decimals <= largest < LARGEST_PLAIN or not largest
+    return 0 if is_plain else math.floor(math.log10(largest))
+
+
+def _decimals(means: Sequence[float], task: TaskComparison, fewest: int) -> tuple[int, bool]:
     """Return with how many decimals the ranks on a task can be recomputed, and whether any allowed number does."""
-    means = [cell.mean for cell in task.cells if cell.mean is not None]
     if len(means) < 2:
         return fewest, True
     found = check_printed_ranks([means], task.direction, decimals=fewest, most=max(fewest, MOST_DECIMALS))
@@ -139,6 +163,16 @@ def _legend(comparison: Comparison) -> Iterator[str]:
         f"not distinguishable from the best: {TESTS[choices.test]}, {choices.adjustment} over {family}, "
         f"alpha {choices.alpha:g}"
     )
+
+
+def _say_chance(comparison: Comparison) -> Iterator[str]:
+    """Name the models that have not been shown to be better than whoever answers the same to everything."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for task in comparison.tasks:
+        if task.at_chance:
+            found.setdefault(task.at_chance, []).append(task.task)
+    for models, tasks in found.items():
+        yield f"no better than a constant answer on {_name(tasks)}: {_name(models)}"
 
 
 def _say_powerless(comparison: Comparison) -> Iterator[str]:

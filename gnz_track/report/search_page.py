@@ -92,7 +92,7 @@ def describe_search(facts: SearchFacts) -> Iterator[str]:
     cost = search.cost
     yield (
         f"{cost['trials']:g} trials, {cost['failed_trials']:g} failed, {cost['epochs']:g} epochs, "
-        f"{write_seconds(cost['seconds'])} of training"
+        f"{write_seconds(cost['seconds'])} of wall time"
     )
     if facts.curve.budgets:
         order = "" if facts.is_random else " (in random order, which the sampler did not try them in)"

@@ -47,7 +47,7 @@ class SearchSummary:
         n_alike, n_kept = len(tested) - n_up - n_down, sum(one.note == DEFAULT_WON for one in self.models)
         rest = f"; {count(n_alike, 'pair')} {'is' if n_alike == 1 else 'are'} not told apart" if n_alike else ""
         kept = f"; for {count(n_kept, 'model')} {DEFAULT_WON}" if n_kept else ""
-        return f"{said}{rest}{kept}; the searches took {write_seconds(seconds)} of training"
+        return f"{said}{rest}{kept}; the searches took {write_seconds(seconds)} of wall time"
 
 
 def summarise_searches(

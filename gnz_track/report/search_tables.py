@@ -40,7 +40,7 @@ SEARCH_COLUMNS = (
     "on validation",
     "trials",
     "failed",
-    "search took",
+    "search took (wall)",
     "of reporting",
 )
 ARROWS = {Direction.up: "\u2191", Direction.down: "\u2193"}

@@ -16,7 +16,7 @@ from gnz_track.stats.compare import compare
 from gnz_track.stats.comparison import PairComparison
 from gnz_track.stats.verdicts import Verdict
 
-__all__ = ["ComparedCell", "Difference", "SweepComparison", "compare_sweeps"]
+__all__ = ["ComparedCell", "Difference", "SweepComparison", "compare_sweeps", "shared_rows"]
 
 # What must be the same for two scores of one seed to be set against one another, and what a reader is told of.
 REQUIRED = {
@@ -31,8 +31,18 @@ TOLD = {
     "version": "gnz_track",
     "git_commit": "git commit",
     "environment": "environment",
-    "dataset_digest": "digest of the data",
+    "git_dirty": "changes that no commit holds",
+    "device": "device",
+    "instructions": "instructions of the processor",
 }
+TOLD_BY_TASK = {"dataset_digest": "digest of the data"}
+# What belongs to a model: where sweeps differ in it, that model is named.
+TOLD_BY_MODEL = {
+    "model_digest": "source of the model",
+    "model_source": "import path of the model",
+    "hyperparameters": "hyperparameters of",
+}
+UNTOLD = "something that neither sweep tells, such as code of the model (fingerprints of cells)"
 Key = tuple[str, str, int]
 
 
@@ -127,12 +137,27 @@ def compare_sweeps(
         first=names[0],
         second=names[1],
         cells=tuple(_compared(pairs, found.get(task), names) for task, pairs in by_task.items()),
-        differences=tuple(_differences(*cells)),
+        differences=tuple(_differences(*shared_rows(first, second))),
         left_out=tuple(left_out),
         n_compared=len(common),
         n_identical=sum(one.score == two.score for one, two in common),
         choices=str(chosen),
     )
+
+
+def shared_rows(first: pd.DataFrame, second: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the rows of the cells that both tables have: what is in one alone explains no difference of scores."""
+    cells = (_cells_of(first), _cells_of(second))
+    keys = cells[0].keys() & cells[1].keys()
+    kept = []
+    for table, found in zip((first, second), cells, strict=True):
+        runs = {found[key].run_id for key in keys} - {""}
+        places = {(found[key].task, found[key].model, found[key].seed) for key in keys}
+        names = zip(table["task"], table["model"], table["seed"], strict=True)
+        is_shared = [(task, model, int(seed)) in places for task, model, seed in names]
+        by_run = table["run_id"].isin(runs) if "run_id" in table.columns else is_shared
+        kept.append(table[by_run if runs else is_shared])
+    return kept[0], kept[1]
 
 
 def _cells_of(table: pd.DataFrame) -> dict[Key, Cell]:
@@ -203,25 +228,56 @@ def _compared(cells: Iterable[tuple[Cell, Cell]], pair: PairComparison | None, n
 
 
 def _notes(pair: PairComparison) -> Iterator[str]:
-    yield from filter(None, [pair.note, *pair.flags.words])
+    yield from pair.remarks
 
 
-def _differences(first: Mapping[Key, Cell], second: Mapping[Key, Cell]) -> Iterator[Difference]:
-    """Yield what the two sweeps tell differently: data by task, everything else over all cells."""
+def _differences(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Difference]:
+    """Yield what the rows of shared cells tell differently: data by task, code by model, everything else over all."""
     for column, what in TOLD.items():
-        values = [_values(cells.values(), column) for cells in (first, second)]
-        if column != "dataset_digest":
-            if values[0] != values[1]:
-                yield Difference(what=what, first=", ".join(sorted(values[0])), second=", ".join(sorted(values[1])))
-            continue
-        for task in sorted({key[0] for key in first} & {key[0] for key in second}):
-            digests = [
-                _values((cell for key, cell in cells.items() if key[0] == task), column) for cells in (first, second)
-            ]
-            if digests[0] != digests[1]:
-                one, two = (", ".join(sorted(found)) for found in digests)
-                yield Difference(what=what, first=one, second=two, tasks=(task,))
+        yield from _difference(what, column, first, second)
+    for column, what in TOLD_BY_TASK.items():
+        for task in sorted(set(first["task"])):
+            yield from _difference(what, column, *(rows[rows["task"] == task] for rows in (first, second)), task=task)
+    for column, what in TOLD_BY_MODEL.items():
+        for model in sorted(set(first["model"])):
+            rows = [table[table["model"] == model] for table in (first, second)]
+            # What a sweep of before did not tell is not known to differ.
+            if all(_values(part, column) for part in rows):
+                yield from _difference(f"{what} {model}", column, rows[0], rows[1])
+    yield from _untold(first, second)
 
 
-def _values(cells: Iterable[Cell], column: str) -> set[str]:
-    return {cell.facts[column] for cell in cells if column in cell.facts}
+def _difference(
+    what: str, column: str, first: pd.DataFrame, second: pd.DataFrame, *, task: str = ""
+) -> Iterator[Difference]:
+    one, two = _values(first, column), _values(second, column)
+    if one != two:
+        yield Difference(
+            what=what, first=", ".join(sorted(one)), second=", ".join(sorted(two)), tasks=(task,) if task else ()
+        )
+
+
+def _untold(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Difference]:
+    """Yield that cells are others though all that is told of them is the same."""
+    decisive = ("dataset_digest", "protocol", "epochs", "hyperparameters", "model_digest", "model_source", "metric")
+    keys = ["task", "model", "seed"]
+    if not {"fingerprint", *keys} <= {*first.columns} & {*second.columns}:
+        return
+    columns = [name for name in decisive if name in first.columns and name in second.columns]
+    both = first.merge(second, on=keys, suffixes=("_a", "_b"))
+    is_told = pd.Series(data=False, index=both.index)
+    for name in columns:
+        a, b = both[f"{name}_a"].astype(str), both[f"{name}_b"].astype(str)
+        is_told |= (a != b) & (a != "") & (b != "")
+    is_other = (both["fingerprint_a"] != both["fingerprint_b"]) & (both["fingerprint_a"] != "")
+    found = both[is_other & (both["fingerprint_b"] != "") & ~is_told]
+    if len(found):
+        tasks = tuple(sorted(set(found["task"])))
+        models = ", ".join(sorted(set(found["model"])))
+        yield Difference(what=UNTOLD, first=models, second=models, tasks=tasks)
+
+
+def _values(rows: pd.DataFrame, column: str) -> set[str]:
+    if column not in rows.columns:
+        return set()
+    return {str(value) for value in rows[column].dropna()} - {""}

@@ -185,17 +185,17 @@ def _score(task: GridTask, model: str, grid: ScoreGrid, marks: Marks) -> str:
         return f"none ({cell.lack})"
     best, tied, plain = marks
     counts = "" if cell.is_complete else f" ({cell.n_finished}/{cell.n_planned})"
-    text = f"{cell.mean:.{task.decimals}f}{_ends(cell, task.decimals, grid)}{counts}"
+    text = f"{task.write(cell.mean)}{_ends(cell, task, grid)}{counts}"
     return (best if cell.is_best else tied if cell.is_tied_with_best else plain).format(text)
 
 
-def _ends(cell: GridCell, decimals: int, grid: ScoreGrid) -> str:
+def _ends(cell: GridCell, task: GridTask, grid: ScoreGrid) -> str:
     if cell.ends is None:
         return ""
     below, above = cell.ends
     if grid.has_even_ends:
-        return f" \u00b1 {above:.{decimals}f}"
-    return f" -{below:.{decimals}f} +{above:.{decimals}f}"
+        return f" \u00b1 {task.write(above)}"
+    return f" -{task.write(below)} +{task.write(above)}"
 
 
 def _verdicts(comparison: Comparison, write: Callable[[str], str]) -> Rows:
@@ -217,7 +217,7 @@ def _verdicts(comparison: Comparison, write: Callable[[str], str]) -> Rows:
 
 
 def _remarks(pair: PairComparison) -> str:
-    return "; ".join(filter(None, (pair.note, *pair.flags.words)))
+    return "; ".join(pair.remarks)
 
 
 def _number(value: float | None, form: str) -> str:

@@ -15,11 +15,16 @@ from gnz_track.report.scales import log_ticks, set_ticks, spread_ticks, widen
 from gnz_track.report.sheet import Key, Margins, Panel, columns_for, draw_words, open_sheet
 from gnz_track.stats.cells import Frame
 from gnz_track.stats.comparison import CellSummary, Comparison, TaskComparison
+from gnz_track.stats.costs import CPU_TIME, WALL_TIME, cost_doubts, time_column
 from gnz_track.stats.pareto import mean_costs, pareto_front
 
 __all__ = ["COSTS", "draw_trade_off"]
 
-COSTS = {"seconds": "seconds of training", "n_parameters": "parameters"}
+COSTS = {
+    CPU_TIME: "CPU seconds of training",
+    WALL_TIME: "wall seconds of training",
+    "n_parameters": "parameters",
+}
 WIDTH, HEIGHT = 114.0, 92.0
 ALONE_WIDTH, ALONE_HEIGHT = 260.0, 160.0
 # From the least to the largest cost; a longer way is drawn on a logarithmic axis.
@@ -28,8 +33,12 @@ MOST_LINEAR = 5.0
 Point = tuple[CellSummary, float]
 
 
-def draw_trade_off(comparison: Comparison, table: Frame, *, cost: str = "seconds") -> HouseFigure:
-    """Draw a panel per task: mean score against mean cost of the runs in the table, joined where none is better."""
+def draw_trade_off(comparison: Comparison, table: Frame, *, cost: str = "") -> HouseFigure:
+    """Draw a panel per task: mean score against mean cost of the runs in the table, joined where none is better.
+
+    Without a ``cost`` it is time: CPU seconds where all cells were computed by processors, otherwise wall seconds.
+    """
+    cost = cost or time_column(table)
     if cost not in COSTS:
         raise UnknownName("cost", cost, COSTS)
     names = [*comparison.models, *(task.task for task in comparison.tasks)]
@@ -49,7 +58,7 @@ def draw_trade_off(comparison: Comparison, table: Frame, *, cost: str = "seconds
         [size] * len(tasks),
         margins=margins,
         n_columns=columns_for(len(tasks), size[0], margins),
-        caption=_caption(comparison, tasks, cost),
+        caption=_caption(comparison, tasks, cost, doubts=() if cost == "n_parameters" else cost_doubts(table)),
         key=[*line_key(models, marks, has_lines=False), front],
         names=names,
     )
@@ -119,7 +128,7 @@ def _set_scales(panel: Panel, points: Sequence[Point]) -> None:
     set_ticks(axes, "y", spread_ticks(down, box.top - box.bottom, is_upright=True))
 
 
-def _caption(comparison: Comparison, tasks: Sequence[TaskComparison], cost: str) -> str:
+def _caption(comparison: Comparison, tasks: Sequence[TaskComparison], cost: str, *, doubts: Sequence[str]) -> str:
     left_out = len(comparison.tasks) - len(tasks)
     said = [
         f"Mean score (with {say_interval(comparison)}) against mean {COSTS[cost]} of the same runs,",
@@ -128,5 +137,6 @@ def _caption(comparison: Comparison, tasks: Sequence[TaskComparison], cost: str)
         "An arrow at the metric says which way is better.",
         say_counts(comparison),
         f"Left out: {count(left_out, 'task')} without costs or scores." if left_out else "",
+        *(f"{doubt[0].upper()}{doubt[1:]}." for doubt in doubts),
     ]
     return " ".join(part for part in said if part)

@@ -11,21 +11,27 @@ import pandas as pd
 
 from gnz_track.stats.cells import Frame
 from gnz_track.stats.comparison import CellSummary, Comparison, TaskComparison
+from gnz_track.stats.costs import cost_doubts
 from gnz_track.stats.pareto import costs_by_seed
 
 __all__ = ["PLACES", "TrainingFacts", "training_facts", "training_frame"]
 
-# Column of the results table -> column here, its mean over the seeds of a model, and whether its spread is told too.
+# Column of the results table -> column here, of the seeds of a model, and whether its spread is told too.
 TOLD = {
     "n_parameters": ("n_parameters", False),
     "score_on_training": ("train_mean", True),
     "score_at_best_validation": ("best_validation_mean", True),
     "n_epochs": ("n_epochs", False),
+    "cpu_seconds": ("cpu_seconds", False),
     "seconds_per_epoch": ("seconds_per_epoch", False),
     "seconds": ("seconds", False),
 }
-# What memory is the peak of -> the column that holds it, the first one that a model has is told.
-MEMORY = {"the GPU": "peak_device_mib", "the process": "peak_rss_mib"}
+# The first cell of a process pays for its start, so a mean would be that of the order of cells.
+BY_MEDIAN = frozenset({"cpu_seconds", "seconds_per_epoch", "seconds"})
+# Whose memory it is -> the column that holds it, the first one that a model has is told. What a whole process held is
+# another thing, and stands apart: it was recorded before the memory of a cell was.
+MEMORY = {"the GPU": "peak_device_mib", "the cell": "memory_mib"}
+OF_PROCESS = "peak_rss_mib"
 PLACES = {1: "first", 2: "second", 3: "third"}
 ALWAYS = ("task", "model", "metric", "direction", "n_seeds", "mean", "sd", "place")
 
@@ -44,7 +50,7 @@ def training_facts(comparison: Comparison, table: Frame) -> TrainingFacts | None
     if set(frame.columns) <= set(ALWAYS):
         return None
     sizes = (str(found) for found in comparison.findings if found.column == "n_parameters")
-    return TrainingFacts(frame=frame, notes=(*_notes(frame), *sizes))
+    return TrainingFacts(frame=frame, notes=(*_notes(frame), *cost_doubts(table), *sizes))
 
 
 def training_frame(comparison: Comparison, table: Frame) -> pd.DataFrame:
@@ -77,7 +83,8 @@ def _costs(comparison: Comparison, table: Frame) -> dict[str, Mapping[tuple[str,
         if column not in known:
             continue
         by_seed = costs_by_seed(comparison, table, column)
-        found[name] = {key: statistics.fmean(values) for key, values in by_seed.items()}
+        usual = statistics.median if column in BY_MEDIAN else statistics.fmean
+        found[name] = {key: usual(values) for key, values in by_seed.items()}
         if has_spread:
             spread = {key: statistics.stdev(values) for key, values in by_seed.items() if len(values) > 1}
             found[name.replace("_mean", "_sd")] = spread
@@ -85,20 +92,30 @@ def _costs(comparison: Comparison, table: Frame) -> dict[str, Mapping[tuple[str,
     for of, column in MEMORY.items():
         if column in known:
             by_seed = costs_by_seed(comparison, table, column)
-            memory = {key: (statistics.fmean(values), of) for key, values in by_seed.items()} | memory
+            memory = {key: (statistics.median(values), of) for key, values in by_seed.items()} | memory
     found["memory_mib"] = {key: mib for key, (mib, _) in memory.items()}
     found["memory_of"] = {key: of for key, (_, of) in memory.items()}
+    if OF_PROCESS in known:
+        by_seed = costs_by_seed(comparison, table, OF_PROCESS)
+        found["process_mib"] = {key: statistics.median(each) for key, each in by_seed.items() if key not in memory}
     return found
 
 
 def _notes(frame: pd.DataFrame) -> Iterator[str]:
-    yield "scores: mean \u00b1 standard deviation over seeds; epochs, times and memory: means over seeds"
+    yield "scores: mean \u00b1 standard deviation over seeds; epochs: means, times and memory: medians over seeds"
+    if "cpu_seconds" in frame or "seconds" in frame:
+        yield "CPU s: what a cell computed; wall: by the clock, with all that ran beside it"
     if "train_mean" in frame:
         yield "train: the score on the training part at the selected epoch"
     if "best_validation_mean" in frame:
         yield "at best val.: the test score at the epoch that validation would have chosen, beside the one reported"
     if "memory_of" in frame:
         yield f"MiB: the most memory at once, of {' or of '.join(sorted(set(frame['memory_of'].dropna())))}"
+    if "process_mib" in frame:
+        yield (
+            "process MiB: the most that the whole process ever held, with libraries and earlier cells; what the cell "
+            "held itself is not known, and the two are no comparison"
+        )
     if (frame["place"] != "").any():
         yield (
             "place: one for every model that the adjusted paired test tells to be better, and one more, so that models "

@@ -52,9 +52,11 @@ NUMBERS = {
     "train_mean": Column("train", _write_score, "train_sd"),
     "best_validation_mean": Column("at best val.", _write_score, "best_validation_sd"),
     "n_epochs": Column("epochs", "{:.5g}".format),
-    "seconds_per_epoch": Column("s / epoch", "{:.3g}".format),
-    "seconds": Column("in all", write_seconds),
+    "cpu_seconds": Column("CPU s", "{:.3g}".format),
+    "seconds_per_epoch": Column("wall s / epoch", "{:.3g}".format),
+    "seconds": Column("wall, in all", write_seconds),
     "memory_mib": Column("MiB", "{:,.0f}".format),
+    "process_mib": Column("process MiB", "{:,.0f}".format),
 }
 
 

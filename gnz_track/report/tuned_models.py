@@ -161,14 +161,13 @@ def _verdict(group: SearchGroup, pair: PairComparison | None) -> dict[str, Any]:
     mean, sign = pair.effects.mean, 1.0 if pair.first == TUNED else -1.0
     ends = [None if end is None else sign * end + 0.0 for end in (mean.low, mean.high)]
     low, high = ends if sign > 0 else ends[::-1]
-    notes = filter(None, [pair.note, *pair.flags.words])
     return {
         "advantage": None if mean.mean is None else sign * mean.mean + 0.0,
         "low": low,
         "high": high,
         "p_adjusted": pair.p_adjusted,
         "verdict": str(pair.verdict),
-        "note": "; ".join(notes),
+        "note": "; ".join(pair.remarks),
     }
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gnz_track.records import to_json
+from gnz_track.runs.cell_code import changed_parts, tell_unseen
 from gnz_track.runs.fingerprint import NUMBERS, fingerprint
 from gnz_track.runs.rebuilding import Rebuilt
 from gnz_track.store import layout, schema
@@ -31,6 +32,7 @@ _TAGS = {
     "env.gpu": "GPU",
     "env.cuda": "CUDA",
     "env.driver": "driver of the GPU",
+    schema.INSTRUCTIONS: "instructions of the processor",
     schema.GIT_COMMIT: "git commit of the working folder",
     schema.GIT_DIRTY: "working folder has changes that no commit holds",
 }
@@ -38,6 +40,8 @@ _TAGS = {
 _MACHINE = {"os": "operating system", "cpu": "processor", "cores": "cores", "memory_mib": "memory in MiB"}
 # Packages that tags name already.
 _NAMED = frozenset({"torch", "torch-geometric", "gnz-track"})
+# Tags of later versions: a run without one says nothing of it, and nothing is known to have changed.
+_LATER = {schema.INSTRUCTIONS: "with which instructions of the processor it was computed is not recorded"}
 _DIRTY = "the working folder had changes that no commit holds: what they were is not recorded"
 
 
@@ -59,11 +63,13 @@ def find_changes(
     """
     cell = rebuilt.cell
     pairs = list(_by_tag(run.tags, layout.tags_of(record)))
-    pairs.append((f"source of the model {cell.model.name}", cell.model.source_digest, rebuilt.source_digest))
+    code, notes = _by_code(rebuilt)
+    pairs += code
     pairs.append(("way in which gnz_track makes numbers (NUMBERS)", str(rebuilt.numbers), str(NUMBERS)))
     if rebuilt.numbers == NUMBERS:
         pairs.append(("fingerprint of the cell", run.tags[schema.FINGERPRINT], fingerprint(cell)))
-    notes = [_DIRTY] if run.tags.get(schema.GIT_DIRTY) == "true" else []
+    notes += [_DIRTY] if run.tags.get(schema.GIT_DIRTY) == "true" else []
+    notes += [sentence for tag, sentence in _LATER.items() if tag not in run.tags]
     if run.tags.get(schema.ENVIRONMENT, "") != record.environment:
         facts = _read_environment(run, address)
         pairs += _by_file(facts)
@@ -72,9 +78,27 @@ def find_changes(
     return tuple(changes), tuple(notes)
 
 
+def _by_code(rebuilt: Rebuilt) -> tuple[list[tuple[str, str, str]], list[str]]:
+    """Return then and now of all code of the user's, and sentences about what is not known of it."""
+    model, now = rebuilt.cell.model, rebuilt.code
+    then_beside, now_beside = dict(rebuilt.cell.code), dict(rebuilt.cell_now.code)
+    beside = [(what, then_beside.get(what, ""), now_beside.get(what, "")) for what in {**then_beside, **now_beside}]
+    if model.source_digest and not model.parts:
+        return beside, [
+            f"an earlier version recorded the model {model.name}: whether its code has changed is not known"
+        ]
+    parts = [
+        (f"code {name}", model.parts.get(name, ""), now.parts.get(name, ""))
+        for name in changed_parts(model.parts, now.parts)
+    ]
+    source = (f"source of the model {model.name}", model.source_digest, now.digest)
+    return [source, *parts, *beside], tell_unseen([replace(model, unseen=now.unseen)])
+
+
 def _by_tag(then: Mapping[str, str], now: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     for tag, what in _TAGS.items():
-        yield what, then.get(tag, ""), now.get(tag, "")
+        if tag in then or tag not in _LATER:
+            yield what, then.get(tag, ""), now.get(tag, "")
 
 
 def _by_file(then: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

@@ -19,6 +19,7 @@ from typing import Any
 from gnz_track.errors import BadValue, GnzError
 from gnz_track.runs.native_words import hold_back
 from gnz_track.store.address import mask
+from gnz_track.waking_time import WakingTime
 
 __all__ = [
     "LOCAL",
@@ -60,6 +61,8 @@ class Post:
     def __init__(self, name: str, address: str, *, patience: float) -> None:
         self.name, self.address, self.patience = name, address, patience
         self._looked, self._silent_since, self._fault = -math.inf, 0.0, ""
+        # Who was stopped for a while has not waited for it.
+        self._time = WakingTime()
 
     def is_silent(self, *, at_once: bool = False) -> bool:
         """Tell whether it did not answer when it was asked last, a few seconds ago, or ``at_once`` where that matters.
@@ -68,7 +71,7 @@ class Post:
         """
         if (at_once and not self._fault) or time.monotonic() - self._looked >= SECONDS_BETWEEN_LOOKS:
             # That one does not answer takes seconds to find out, in which it is silent already.
-            asked = time.monotonic()
+            asked = self._time.seconds()
             was_silent, self._fault = bool(self._fault), greet(self.address)
             self._looked = time.monotonic()
             if not was_silent:
@@ -77,7 +80,7 @@ class Post:
 
     def check_patience(self, *, n_ended: int, n_cells: int) -> None:
         """Refuse to go on where it was silent for too long; ``n_ended`` of the cells are done."""
-        if not self._fault or time.monotonic() - self._silent_since < self.patience:
+        if not self._fault or self._time.seconds() - self._silent_since < self.patience:
             return
         raise self.loss(self._fault, n_ended=n_ended, n_cells=n_cells)
 

@@ -20,6 +20,7 @@ from gnz_track.errors import GnzError
 from gnz_track.runs.cluster_head import LOCAL, Post, greet, head_at
 from gnz_track.runs.demands import Footprints
 from gnz_track.runs.events import Done, Event
+from gnz_track.streams import inherited
 from gnz_track.types import Cell
 
 __all__ = ["ENDED", "FAILED", "HEAD", "JOINED", "SAID", "Errand", "needs_envoy", "run_by_envoy"]
@@ -147,4 +148,6 @@ def _start(pipe: Connection) -> subprocess.Popen[bytes]:
         [sys.executable, *(f"-W{option}" for option in sys.warnoptions), "-m", PROGRAM, str(pipe.fileno())],
         pass_fds=[pipe.fileno()],
         stdin=subprocess.DEVNULL,
+        stdout=inherited(sys.__stdout__),
+        stderr=inherited(sys.__stderr__),
     )

@@ -7,11 +7,14 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from multiprocessing.connection import Connection
 
 from gnz_track.errors import GnzError
+from gnz_track.plugins import PluginWarning
 from gnz_track.runs.envoy import ENDED, FAILED, HEAD, JOINED, SAID, Errand
 from gnz_track.runs.worker import die_with
+from gnz_track.streams import guard_streams
 
 __all__ = ["serve"]
 
@@ -62,6 +65,8 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     signal.signal(RECALL, signal.default_int_handler)
     die_with(os.getppid())
+    guard_streams()
+    warnings.simplefilter("ignore", PluginWarning)
     code = 0
     try:
         serve(Connection(int(sys.argv[1])))

@@ -1,4 +1,7 @@
-"""What an executor reports while it works, in this order for each cell: started, any number of points, done."""
+"""What an executor reports while it works, in this order for each cell: started, any number of points, done.
+
+Before a cell is started it may be said that a process was not fit for it any more, and that another trains it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from dataclasses import dataclass
 
 from gnz_track.types import Cell, CellResult
 
-__all__ = ["Done", "Event", "Points", "Started", "Tell", "gather", "ignore"]
+__all__ = ["Done", "Event", "Leaked", "Points", "Started", "Tell", "gather", "ignore"]
 
 # Cells shorter than this are reported once, when they end.
 STREAM_INTERVAL = 10.0
@@ -41,7 +44,18 @@ class Done:
         return self.result.cell
 
 
-Event = Started | Points | Done
+@dataclass(frozen=True, kw_only=True)
+class Leaked:
+    """The cell was not begun where it waited: what ran there before has changed the process, as ``reason`` says."""
+
+    cell: Cell
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.reason}; {self.cell.label} was trained in a new process instead"
+
+
+Event = Started | Points | Done | Leaked
 Tell = Callable[[Event], None]
 
 

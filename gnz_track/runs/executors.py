@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
 from gnz_track.errors import BadValue, UnknownName
+from gnz_track.runs.canary import find_leak
 from gnz_track.runs.cluster_head import check_address, hide_password
 from gnz_track.runs.demands import Footprints, check_share, check_share_is_taken
 from gnz_track.runs.envoy import Errand, needs_envoy, run_by_envoy
@@ -19,6 +20,8 @@ from gnz_track.runs.events import Done, Event, Tell
 from gnz_track.runs.nursery import Nursery
 from gnz_track.runs.on_inline import run_inline
 from gnz_track.runs.on_processes import run_on_processes
+from gnz_track.runs.originals import originals
+from gnz_track.runs.own_code import is_ours
 from gnz_track.types import Cell, CellResult
 
 __all__ = ["AUTO", "RAY", "Crew", "Executor", "check_crew", "choose_executor"]
@@ -95,6 +98,8 @@ def choose_executor(
 ) -> Executor:
     """Return what trains cells: by default this process, or workers where there are several or a time limit.
 
+    Where the model of any cell is not of this package, workers too: one process for each such model.
+
     The keywords are those of :class:`Crew`; ``nursery`` saves worker processes their start, and ``footprints`` tell a
     cluster how much memory cells need.
     """
@@ -106,8 +111,16 @@ def choose_executor(
 
 
 def _auto(means: _Means) -> Executor:
-    needs_none = means.crew.jobs == 1 and means.crew.timeout is None
-    return run_inline if needs_none else _on_processes(means)
+    if means.crew.jobs != 1 or means.crew.timeout is not None:
+        return _on_processes(means)
+    in_workers = _on_processes(means)
+
+    def execute(cells: Sequence[Cell], tell: Tell) -> Generator[CellResult, None, None]:
+        # Code of others may do what it likes to a process; and some of it may have been imported here before ours.
+        is_safe = all(map(is_ours, cells)) and not (originals.strangers() or find_leak())
+        return (run_inline if is_safe else in_workers)(cells, tell)
+
+    return execute
 
 
 def _inline(_: _Means) -> Executor:

@@ -7,7 +7,7 @@ import hashlib
 import json
 
 from gnz_track.records import to_json
-from gnz_track.types import Cell, ModelRow, Protocol
+from gnz_track.types import Cell, ModelRow, Protocol, TaskType
 
 __all__ = ["NUMBERS", "fingerprint"]
 
@@ -15,6 +15,9 @@ __all__ = ["NUMBERS", "fingerprint"]
 # as the same cell. Versions of Torch and PyG are recorded with each run and compared in reports, not here.
 # 2: accuracy is a float64.
 NUMBERS = 2
+# The same for blind cells of some task types; a mere True of all others.
+# link_pred 2: what is drawn beside the links knows no test link.
+_BLIND: dict[TaskType, int] = {TaskType.link_pred: 2}
 
 
 def fingerprint(cell: Cell) -> str:
@@ -22,7 +25,7 @@ def fingerprint(cell: Cell) -> str:
 
     In: the names of task and model, task type and metric, where the model's code comes from and a digest of it, its
     options, the protocol's settings, epochs, hyperparameters, seed, the digest of the data, whether test labels are
-    erased, the perturbation.
+    erased, the perturbation, digests of metrics, losses and perturbations that are the user's.
     Out: where the data lie, the device, descriptions, categories, and the usual number of epochs of the task.
     """
     task = cell.task
@@ -34,8 +37,9 @@ def fingerprint(cell: Cell) -> str:
         "seed": cell.seed,
         "data": cell.dataset_digest,
         # A word only where it is true: cells of before keep their fingerprints.
-        **({"blind": True} if cell.is_blind else {}),
+        **({"blind": _BLIND.get(cell.task.task_type, True)} if cell.is_blind else {}),
         **({"perturbation": cell.perturbation} if cell.perturbation else {}),
+        **({"code": cell.code} if cell.code else {}),
     }
     texts = {name: _write(value) for name, value in parts.items()}
     texts |= {"model": _text_of_model(cell.model), "protocol": _text_of_protocol(cell.protocol)}

@@ -70,7 +70,7 @@ def whole_graph_of(dataset: FrozenDataset, message_edges: Tensor, terms: Terms, 
         for name, value in _fields(dataset, "edge"):
             data[name] = value
     if terms.perturbation:
-        data.x, changed, _ = _perturb(dataset, data.x, message_edges, terms)
+        data.x, changed, _ = _perturb(dataset, data.x, message_edges, terms, split_digest=split_digest)
         if changed is not message_edges:
             message_edges = changed
             for name, _ in _fields(dataset, "edge"):
@@ -117,12 +117,16 @@ def collection_of(
     )
 
 
-def _perturb(dataset: FrozenDataset, x: Tensor, edges: Tensor, terms: Terms) -> tuple[Tensor, Tensor, Tensor]:
+def _perturb(
+    dataset: FrozenDataset, x: Tensor, edges: Tensor, terms: Terms, *, split_digest: str = ""
+) -> tuple[Tensor, Tensor, Tensor]:
     """Return features, edges and their pointer as the perturbation leaves them; the features are those of before.
 
     What the protocol derives from edges is derived first: a mode that loses its edges keeps what was its features.
     """
-    seed = derive(terms.seed, dataset.digest, terms.perturbation)
+    # Links that a blind problem does not know decide nothing in it, not even what is drawn.
+    basis = split_digest if terms.is_blind and split_digest else dataset.digest
+    seed = derive(terms.seed, basis, terms.perturbation)
     return perturb_together(x, edges, dataset.node_ptr, terms.perturbation, seed=seed)
 
 
@@ -130,8 +134,9 @@ def _perturb(dataset: FrozenDataset, x: Tensor, edges: Tensor, terms: Terms) -> 
 # Labelled edges and links are as many as there are nodes or edges in some graphs, and so would pass for their fields.
 _MASKS = tuple(f"{part}_{kind}" for part in ("train", "val", "test") for kind in ("mask", "edge_mask"))
 _LINKS = tuple(f"{part}_{kind}_index" for part in ("train", "val", "test") for kind in ("link", "non_link"))
+_TRIPLES = tuple(f"{part}_edge_{kind}" for part in ("train", "valid", "test") for kind in ("index", "type"))
 _EDGES = ("edge_index", "edge_label", "edge_label_index", "edge_label_attr")
-_SET_APART = ("x", "y", "graph_y", *_EDGES, *_MASKS, *_LINKS)
+_SET_APART = ("x", "y", "graph_y", *_EDGES, *_MASKS, *_LINKS, *_TRIPLES)
 
 
 def _fields(dataset: FrozenDataset, along: str) -> list[tuple[str, Tensor]]:

@@ -29,4 +29,6 @@ def hold_back(is_explained: Callable[[BaseException], bool]) -> Iterator[None]:
             sys.stderr.flush()
             os.dup2(shown.fileno(), STANDARD_ERROR)
             held.seek(0)
-            shown.write(held.read() if wanted else b"")
+            # Where nobody reads any more, what happened is told by the error itself.
+            with contextlib.suppress(OSError):
+                shown.write(held.read() if wanted else b"")

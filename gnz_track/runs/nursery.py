@@ -21,6 +21,8 @@ from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Protocol, Self
 
+from gnz_track.streams import inherited
+
 __all__ = ["ANSWER", "FORK", "MESSAGE", "Child", "Nursery", "open_nursery", "open_nursery_for"]
 
 # What the nursery is asked, with a process id; it answers with a number: the new process id, or how one ended.
@@ -62,9 +64,30 @@ def open_nursery() -> Nursery:
 def open_nursery_for(
     *, jobs: int, timeout: float | None, executor: str = "auto"
 ) -> contextlib.AbstractContextManager[Nursery | None]:
-    """Return a nursery where workers of this machine will be needed, and an empty context elsewhere."""
-    needed = {"auto": jobs != 1 or timeout is not None, "processes": True}
-    return open_nursery() if needed.get(executor) else contextlib.nullcontext()
+    """Return a nursery where workers of this machine will or may be needed, and an empty context elsewhere."""
+    if executor == "processes" or (executor == "auto" and (jobs != 1 or timeout is not None)):
+        return open_nursery()
+    # Models of the user's own have workers of their own, and whether there are any is not known yet.
+    return _Late() if executor == "auto" else contextlib.nullcontext()
+
+
+class _Late:
+    """A nursery that begins when the first worker is asked for."""
+
+    def __init__(self) -> None:
+        self._stack = contextlib.ExitStack()
+        self._nursery: Nursery | None = None
+
+    def bear(self, pipe: Connection) -> Child:
+        if self._nursery is None:
+            self._nursery = self._stack.enter_context(open_nursery())
+        return self._nursery.bear(pipe)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
 
 
 class _Spawning:
@@ -185,4 +208,6 @@ def _start(mode: str, file: int) -> subprocess.Popen[bytes]:
         pass_fds=[file],
         env={**os.environ, **_ONE_THREAD},
         stdin=subprocess.DEVNULL,
+        stdout=inherited(sys.__stdout__),
+        stderr=inherited(sys.__stderr__),
     )

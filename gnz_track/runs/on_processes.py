@@ -1,7 +1,9 @@
 """Cells on worker processes of this machine.
 
-Workers live as long as the sweep. Each holds one cell and one to follow, so that it never waits for the parent. A
-worker that dies or exceeds the time limit costs the cell that it was at, and nothing else: another takes its place.
+Workers of our own models live as long as the sweep. Code of others may change a process for good, so a worker that has
+run the model of somebody else trains that model alone, and is replaced where other cells are left. Each holds one cell
+and one to follow, so that it never waits for the parent. A worker that dies or exceeds the time limit costs the cell
+that it was at, and nothing else: another takes its place.
 """
 
 from __future__ import annotations
@@ -9,17 +11,18 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
-import time
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import cast
 
-from gnz_track.runs.events import Done, Event, Started
+from gnz_track.runs.events import Done, Event, Leaked, Started
 from gnz_track.runs.nursery import Child, Nursery, open_nursery
 from gnz_track.runs.one import lost_result
+from gnz_track.runs.waiting import Waiting
 from gnz_track.types import Cell
+from gnz_track.waking_time import WakingTime
 
 __all__ = ["run_on_processes"]
 
@@ -44,11 +47,12 @@ def run_on_processes(
 def _run(
     cells: Sequence[Cell], *, jobs: int, timeout: float | None, nursery: Nursery | None
 ) -> Generator[Event | None, None, None]:
-    waiting = deque(cells)
+    waiting = Waiting(cells)
     with contextlib.ExitStack() as stack:
         if cells:
             nursery = nursery or stack.enter_context(open_nursery())
-        workers = [_Worker(cast("Nursery", nursery)) for _ in range(min(jobs, len(cells)))]
+        time = WakingTime()
+        workers = [_Worker(cast("Nursery", nursery), time) for _ in range(min(jobs, len(cells)))]
         for worker in workers:
             stack.callback(worker.kill)
         _hand_out(waiting, workers)
@@ -58,10 +62,14 @@ def _run(
             yield from _listen(workers, waiting, timeout)
 
 
-def _hand_out(waiting: deque[Cell], workers: Sequence[_Worker]) -> None:
-    for worker in workers:
-        while waiting and len(worker.cells) < QUEUE:
-            worker.give(waiting.popleft())
+def _hand_out(waiting: Waiting, workers: Sequence[_Worker]) -> None:
+    for n_cells in range(1, QUEUE + 1):
+        for worker in workers:
+            while waiting and len(worker.cells) < n_cells:
+                owner = worker.choose_owner(waiting, workers)
+                if owner is None:
+                    break
+                worker.give(waiting.take(owner))
 
 
 @dataclass
@@ -69,9 +77,13 @@ class _Worker:
     """A child process and the cells that it has: the first is the one it is at."""
 
     nursery: Nursery
+    # Of this process: one that is stopped hears of no cell that ends, and its workers may be stopped with it.
+    time: WakingTime = field(default_factory=WakingTime)
     cells: deque[Cell] = field(default_factory=deque)
     # When it took up its current cell; None while it starts, or has nothing to do.
     since: float | None = None
+    # Whose code it runs, see `owner_of`; None while it has run nothing.
+    owner: str | None = None
 
     def __post_init__(self) -> None:
         self.start()
@@ -82,7 +94,20 @@ class _Worker:
         with theirs:
             self.process: Child = self.nursery.bear(theirs)
         self.pipe.send(sys.path)
-        self.since = None
+        self.since, self.owner = None, None
+
+    def choose_owner(self, waiting: Waiting, workers: Sequence[_Worker]) -> str | None:
+        """Return whose cells to take next, in this process or one in its place; None where it has to end others first.
+
+        Where only our own code has run, that of anybody may; where that of somebody else has, no other.
+        """
+        if self.owner is None or not waiting.has(self.owner):
+            if self.owner and self.cells:
+                return None
+            if self.owner:
+                self.start_anew(waiting)
+            self.owner = waiting.next_owner({worker.owner for worker in workers if worker.cells})
+        return self.owner
 
     def give(self, cell: Cell) -> None:
         """Queue a cell; a process that died meanwhile is noticed when it is listened to."""
@@ -92,13 +117,20 @@ class _Worker:
         except (BrokenPipeError, ConnectionResetError):
             return
 
+    def start_anew(self, waiting: Waiting) -> None:
+        """Put another process in place of this one; its cells go back."""
+        waiting.put_back(self.cells)
+        self.cells.clear()
+        self.kill()
+        self.start()
+
     def kill(self) -> None:
         """End the process, whatever it does."""
         self.process.kill()
         self.pipe.close()
 
 
-def _listen(workers: Sequence[_Worker], waiting: deque[Cell], timeout: float | None) -> Iterator[Event]:
+def _listen(workers: Sequence[_Worker], waiting: Waiting, timeout: float | None) -> Iterator[Event]:
     """Yield what workers have to say within a moment, and replace those that died or hang."""
     busy = {worker.pipe: worker for worker in workers if worker.cells}
     for pipe in wait(list(busy), timeout=1.0 if timeout is None else min(1.0, timeout / 4)):
@@ -109,29 +141,34 @@ def _listen(workers: Sequence[_Worker], waiting: deque[Cell], timeout: float | N
             yield _replace(worker, waiting, "WorkerDied", _describe_death(worker.process.wait()))
             continue
         if isinstance(event, Started):
-            worker.since = time.monotonic()
+            worker.since = worker.time.seconds()
         if isinstance(event, Done):
             worker.since = None
             worker.cells.popleft()
+        if isinstance(event, Leaked):
+            worker.start_anew(waiting)
         yield event
     for worker in workers:
-        if timeout is not None and worker.since is not None and time.monotonic() - worker.since > timeout:
+        if timeout is not None and worker.since is not None and worker.time.seconds() - worker.since > timeout:
             yield _replace(worker, waiting, "TimeLimit", f"the cell ran longer than {timeout:g} s; see --timeout")
 
 
-def _replace(worker: _Worker, waiting: deque[Cell], kind: str, message: str) -> Done:
+def _replace(worker: _Worker, waiting: Waiting, kind: str, message: str) -> Done:
     """Start a worker's process anew; its queued cells go back, the one it was at has failed."""
     lost = worker.cells.popleft()
-    waiting.extendleft(reversed(worker.cells))
-    worker.cells.clear()
-    worker.kill()
-    worker.start()
+    worker.start_anew(waiting)
     return Done(result=lost_result(lost, kind, message))
 
 
 def _describe_death(code: int) -> str:
+    if code == 0:
+        return (
+            "the worker process ended with exit code 0 in the middle of the cell, as if all were well: "
+            "something that the model calls ended it, as os._exit(0) does"
+        )
     if code >= 0:
         return f"the worker process ended with exit code {code}; its last words are above"
     name = signal.Signals(-code).name
-    memory = ": most often the system was out of memory" if name == "SIGKILL" else ""
-    return f"the worker process was ended by {name}{memory}"
+    usual = {"SIGKILL": "the system was out of memory", "SIGBUS": "a file that it had mapped was cut off"}
+    reason = f": most often {usual[name]}" if name in usual else ""
+    return f"the worker process was ended by {name}{reason}"

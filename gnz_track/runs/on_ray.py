@@ -31,6 +31,7 @@ from gnz_track.runs.one import lost_result
 from gnz_track.runs.placing import find_data, pack, place
 from gnz_track.runs.streaming import stream_one
 from gnz_track.types import Cell
+from gnz_track.waking_time import WakingTime
 
 __all__ = ["find_head", "run_on_ray"]
 
@@ -113,7 +114,7 @@ class _Dispatcher:
 
     def __post_init__(self) -> None:
         self.waiting = deque(_Flight(cell) for cell in self.cells)
-        self._paths = ray.put(list(sys.path))
+        self._paths, self._time = ray.put(list(sys.path)), WakingTime()
         self._train = ray.remote(_train)
         self._counted, self._room, self._largest = -SECONDS_BETWEEN_COUNTS, 0, 0
         self._posts = posts_of(*_own_addresses(), typed=self.terms.address)
@@ -152,7 +153,7 @@ class _Dispatcher:
         for stream in ready:
             yield from self._hear(stream, self.flying[stream])
         for stream, flight in list(self.flying.items()):
-            if timeout is not None and flight.since is not None and time.monotonic() - flight.since > timeout:
+            if timeout is not None and flight.since is not None and self._time.seconds() - flight.since > timeout:
                 self._cancel(stream)
                 said = f"the cell ran longer than {timeout:g} s; see --timeout"
                 yield Done(result=lost_result(flight.cell, "TimeLimit", said))
@@ -181,7 +182,7 @@ class _Dispatcher:
             self._attach(flight)
             return
         if isinstance(said, Started):
-            flight.since = time.monotonic()
+            flight.since = self._time.seconds()
             is_new, flight.was_told = not flight.was_told, True
             if not is_new:
                 return

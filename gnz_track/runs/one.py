@@ -3,46 +3,81 @@
 from __future__ import annotations
 
 import contextlib
-import random
+import os
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
-import numpy as np
 import torch
 
-from gnz_track.datasets.frozen import FrozenDataset, open_frozen
-from gnz_track.errors import BadValue, DataCorrupted
-from gnz_track.models.building import build, count_parameters
+from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.datasets.steady import hold_steady, open_steady
+from gnz_track.errors import BadValue
+from gnz_track.models.building import build, count_parameters, load_parts
+from gnz_track.runs.cell_code import check_code
+from gnz_track.runs.instructions import name_instructions
+from gnz_track.runs.originals import originals
+from gnz_track.runs.own_code import is_ours
 from gnz_track.runs.problems import Problem, Terms, pose
+from gnz_track.runs.process_state import known_state
 from gnz_track.seeds import derive, seed_everything
 from gnz_track.store.address import mask
 from gnz_track.training.acceleration import accelerate, release
+from gnz_track.training.baselines import score_constant
 from gnz_track.training.gauge import Gauge
+from gnz_track.training.lent import LentInputs
 from gnz_track.training.loop import Observer, Settings, Trained, train
 from gnz_track.training.metrics import DEFAULT_METRICS, METRICS, MULTI_LABEL_METRIC
 from gnz_track.types import Cell, CellResult, Direction, Failure, Metric, Optimiser, Status, Task, TaskType
 
-__all__ = ["lost_result", "metric_of", "presumed_metric", "run_one"]
+__all__ = ["lost_result", "make_ready", "metric_of", "presumed_metric", "run_one"]
 
 
 def run_one(cell: Cell, *, observe: Observer | None = None) -> CellResult:
-    """Train and score one cell; nothing is stored, and no generator or setting of the process is left changed.
+    """Train and score one cell; nothing is stored, and no setting of the process and no function is left changed.
 
     An error in the model or in training is a result too: failed, with its traceback. The same cell gives the same
     series bit by bit on one software stack: alone or in any company, in any process, in any order. ``observe`` is told
     of every epoch and has no say.
     """
-    facts = _Facts()
-    with _own_process_state(), Gauge(cell.device) as gauge:
-        try:
-            _run(cell, facts, observe)
-        except (Exception, SystemExit) as error:  # noqa: BLE001  (a failed cell is reported, with everything it said)
-            # What is raised may quote an address with its password, and is kept and shown.
-            told = mask(traceback.format_exc())
-            facts.failure = Failure(kind=type(error).__name__, message=mask(str(error)), traceback=told)
+    facts = _Facts(instructions=name_instructions())
+    with _ends_in_children():
+        _import_model(cell)
+        with known_state(), _functions_for(cell), Gauge(cell.device) as gauge:
+            try:
+                check_code(cell)
+                _run(cell, facts, observe and _in_this_process(observe))
+            except (Exception, SystemExit) as error:  # noqa: BLE001  (a failed cell is reported, with all it said)
+                # What is raised may quote an address with its password, and is kept and shown.
+                told = mask(traceback.format_exc())
+                facts.failure = Failure(kind=type(error).__name__, message=mask(str(error)), traceback=told)
     return _result(cell, facts, gauge)
+
+
+def _in_this_process(observe: Observer) -> Observer:
+    me = os.getpid()
+    return lambda epoch, row: observe(epoch, row) if os.getpid() == me else None
+
+
+@contextlib.contextmanager
+def _ends_in_children() -> Iterator[None]:
+    """End here what a model has forked and let go on: a cell has one result, and whoever waits for it has one voice."""
+    me = os.getpid()
+    try:
+        yield
+    finally:
+        if os.getpid() != me:
+            os._exit(0)
+
+
+def make_ready(cell: Cell) -> None:
+    """Do once what all cells of a model on the same data would do: import it, compare its code, and read the data."""
+    _import_model(cell)
+    with contextlib.suppress(Exception, SystemExit):
+        # What is wrong is said by the cell.
+        check_code(cell)
+        open_steady(cell.data)
 
 
 def metric_of(task: Task, *, is_multi_label: bool) -> Metric:
@@ -63,73 +98,81 @@ class _Facts:
     split_digest: str = ""
     n_train: int | None = None
     n_test: int | None = None
+    baseline: float | None = None
+    instructions: str = ""
     failure: Failure | None = None
 
 
 def _run(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
-    dataset, given = _open(cell), _read_hyperparameters(cell)
-    optimiser = given.optimiser
-    facts.metric = metric_of(cell.task, is_multi_label=dataset.is_multi_label)
-    problem = pose(
+    given = _read_hyperparameters(cell)
+    # Data are mapped: whoever writes into their files changes what is trained on.
+    with hold_steady(cell.data, digest=cell.dataset_digest, name=cell.task.dataset) as dataset:
+        facts.metric = metric_of(cell.task, is_multi_label=dataset.is_multi_label)
+        problem = _pose(cell, dataset, given)
+        # Of the data, training has what the problem holds, and nothing else.
+        del dataset
+        _train(cell, given, problem, facts, observe)
+
+
+def _pose(cell: Cell, dataset: FrozenDataset, given: _Given) -> Problem:
+    return pose(
         dataset,
         Terms(
             task_type=cell.task.task_type,
             protocol=cell.protocol,
             seed=cell.seed,
             hidden_channels=given.hidden_channels,
-            batch_size=optimiser.batch_size,
+            batch_size=given.optimiser.batch_size,
             device=cell.device,
             is_blind=cell.is_blind,
             perturbation=cell.perturbation,
-            loss=optimiser.loss,
+            loss=given.optimiser.loss,
             encoding=given.encoding,
         ),
     )
-    # Of the data, training has what the problem holds, and nothing else.
-    del dataset
+
+
+def _train(cell: Cell, given: _Given, problem: Problem, facts: _Facts, observe: Observer | None) -> None:
     facts.split_digest = problem.split_digest
     facts.n_train, facts.n_test = problem.part_sizes
+    if not cell.is_blind:
+        facts.baseline = score_constant(problem.scorers["test"], problem.constant(facts.metric.name), facts.metric.name)
     # Parameters and dropout come from the global generators, reset here as the published protocol does; what else is
     # random (splits, batches, negatives) has a derived seed of its own.
     seed_everything(cell.seed)
     model = build(cell.model, cell.task.task_type, problem.sizes, options=given.options).to(cell.device)
-    _materialise(model, problem)
+    asked = _materialise(model if is_ours(cell) else LentInputs(model), problem)
     facts.n_parameters = count_parameters(model)
     settings = Settings(
         epochs=cell.epochs,
-        optimiser=optimiser,
+        optimiser=given.optimiser,
         selection=cell.protocol.selection,
         patience=cell.protocol.patience,
-        metric=facts.metric,
-        batch_seed=derive(cell.seed, cell.dataset_digest, "batches"),
+        metric=cast("Metric", facts.metric),
+        batch_seed=derive(cell.seed, _basis_of_batches(cell, problem), "batches"),
         hours=cell.protocol.hours,
         also=cell.protocol.also,
     )
     try:
-        fast = accelerate(model) if cell.device == "cpu" else model
-        train(fast, problem.objective, problem.scorers, settings, trained=facts.trained, observe=observe)
+        if cell.device == "cpu":
+            accelerate(model)
+        train(asked, problem.objective, problem.scorers, settings, trained=facts.trained, observe=observe)
     finally:
         release(model)
 
 
-def _materialise(model: torch.nn.Module, problem: Problem) -> None:
+def _basis_of_batches(cell: Cell, problem: Problem) -> str:
+    """Return what the order of batches is derived from beside the seed: the data, or a blind problem's links alone."""
+    is_without_test = cell.is_blind and cell.task.task_type is TaskType.link_pred
+    return problem.split_digest if is_without_test else cell.dataset_digest
+
+
+def _materialise(model: torch.nn.Module, problem: Problem) -> torch.nn.Module:
     """Show the graph to a model some of whose parameters have no shape yet: the optimiser has to know them."""
     if any(isinstance(parameter, torch.nn.UninitializedParameter) for parameter in model.parameters()):
         with torch.no_grad():
             problem.objective.predict(model.eval())
-
-
-def _open(cell: Cell) -> FrozenDataset:
-    dataset = open_frozen(cell.data)
-    if cell.dataset_digest != dataset.digest:
-        raise DataCorrupted(
-            cell.task.dataset,
-            cell.data,
-            expected=cell.dataset_digest,
-            found=dataset.digest,
-            command=f"gnz data get {cell.task.dataset}",
-        )
-    return dataset
+    return model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,22 +202,17 @@ def _read_hyperparameters(cell: Cell) -> _Given:
     )
 
 
-@contextlib.contextmanager
-def _own_process_state() -> Iterator[None]:
-    """Train on one thread, with generators of one's own, and put the caller's back afterwards.
+def _import_model(cell: Cell) -> None:
+    """Import the model of somebody else before anything is set, so that its first cell is trained as any other."""
+    if not is_ours(cell):
+        with contextlib.suppress(Exception, SystemExit):
+            # What is wrong with it is said where it is built.
+            load_parts(cell.model)
 
-    Sums over several threads are added in another order, so a result would depend on the number of cores.
-    """
-    threads = torch.get_num_threads()
-    python_state, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002  (users' code may draw from it)
-    with torch.random.fork_rng():
-        torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(threads)
-            random.setstate(python_state)
-            np.random.set_state(numpy_state)  # noqa: NPY002
+
+def _functions_for(cell: Cell) -> contextlib.AbstractContextManager[None]:
+    """Train our models with the functions that we know, and others with those that their import has left."""
+    return originals.in_force() if is_ours(cell) else originals.as_found()
 
 
 def presumed_metric(task: Task) -> Metric:
@@ -210,9 +248,12 @@ def _result(cell: Cell, facts: _Facts, gauge: Gauge) -> CellResult:
         cpu_seconds=gauge.cpu_seconds,
         peak_rss_mib=gauge.peak_rss_mib,
         peak_device_mib=gauge.peak_device_mib,
+        memory_mib=gauge.memory_mib,
+        instructions=facts.instructions,
         dataset_digest=cell.dataset_digest,
         split_digest=facts.split_digest,
         n_train=facts.n_train,
         n_test=facts.n_test,
+        baseline=facts.baseline,
         failure=facts.failure,
     )

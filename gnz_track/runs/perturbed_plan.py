@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from gnz_track.datasets.perturbations import ORIGINAL, PERTURBATIONS
+from gnz_track.runs.cell_code import code_of
 from gnz_track.runs.plan import Plan
 
 __all__ = ["perturb_plan"]
@@ -18,5 +19,6 @@ def perturb_plan(plan: Plan, names: Iterable[str]) -> Plan:
     """
     known = [PERTURBATIONS.get(name).name for name in names]
     perturbations = ["" if name == ORIGINAL else name for name in known]
-    cells = tuple(replace(cell, perturbation=name) for name in perturbations for cell in plan.cells)
+    code = {name: code_of(name) for name in perturbations}
+    cells = tuple(replace(cell, perturbation=name, code=code[name]) for name in perturbations for cell in plan.cells)
     return replace(plan, cells=cells)

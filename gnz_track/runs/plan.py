@@ -14,11 +14,14 @@ import torch
 from torch import Tensor
 
 from gnz_track.datasets.encodings import describe_limits, parse_encoding
-from gnz_track.datasets.frozen import FrozenDataset, open_frozen
-from gnz_track.datasets.preparation import prepare
+from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.datasets.preparation import forget_loaded, prepare
 from gnz_track.datasets.splits import split_links, split_triples
+from gnz_track.datasets.steady import open_steady
 from gnz_track.errors import BadValue, DataMissing, NothingToRun, SeveralMissing, SplitImpossible
+from gnz_track.models.catalogue import renew_code
 from gnz_track.runs.amendments import amend, find_amendment
+from gnz_track.runs.cell_code import code_of, tell_unseen
 from gnz_track.runs.compatibility import Skipped, list_skipped, reason_against
 from gnz_track.runs.widths import hyperparameters_of
 from gnz_track.training.metrics import METRICS
@@ -61,6 +64,9 @@ def make_plan(
     """
     _check(tasks, models, seeds=seeds, epochs=epochs)
     place, device = place or Place(), resolve_device(device)
+    models = [renew_code(model) for model in models]
+    code = code_of("")
+    forget_loaded()
     cells: list[Cell] = []
     skipped = list_skipped(tasks, models, protocol)
     missing: dict[str, DataMissing] = {}
@@ -76,8 +82,8 @@ def make_plan(
             missing[task.name] = error
             continue
         for folder in {dataset.folder for dataset in datasets.values()}:
-            # Every byte is read once before a sweep: a cell opens its dataset by the header alone.
-            open_frozen(folder, verify=True)
+            # Every byte is read before a sweep: data that are not what their card says are told before any training.
+            open_steady(folder)
         shell = _Shell(task, amend(protocol, task), epochs or usual_epochs(protocol, task), device)
         notices += _limits(shell, datasets[seeds[0]], seeds[0])
         for model in compatible:
@@ -86,12 +92,14 @@ def make_plan(
             except (BadValue, SplitImpossible) as error:
                 skipped.append(Skipped(task=task.name, model=model.name, reason=str(error)))
                 continue
-            cells += [_cell(shell, model, seed, datasets[seed], given) for seed in seeds]
+            cells += [replace(_cell(shell, model, seed, datasets[seed], given), code=code) for seed in seeds]
     _refuse_missing(missing, tasks)
     if not cells:
         impossible = [f"{item.task} x {item.model}: {item.reason}" for item in skipped]
         raise NothingToRun(impossible or ["no task, no model or no seed was chosen"])
-    return Plan(cells=tuple(cells), skipped=tuple(skipped), notices=(*notices, *_borrowed_label(protocol)))
+    return Plan(
+        cells=tuple(cells), skipped=tuple(skipped), notices=(*notices, *_borrowed_label(protocol), *tell_unseen(models))
+    )
 
 
 def resolve_device(device: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,13 +36,17 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """A task made concrete for one seed; ``part_sizes`` count the examples in training and in test."""
+    """A task made concrete for one seed; ``part_sizes`` count the examples in training and in test.
+
+    ``constant`` returns what whoever has learnt nothing answers to every example, given a metric.
+    """
 
     objective: Objective
     scorers: Mapping[str, Scorer]
     sizes: Sizes
     split_digest: str
     part_sizes: tuple[int, int]
+    constant: Callable[[str], Any] = lambda _: None
 
 
 def graph_labels(dataset: FrozenDataset, terms: Terms) -> tuple[str, Tensor]:

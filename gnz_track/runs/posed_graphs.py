@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -12,6 +13,7 @@ from gnz_track.datasets.splits import split_graphs
 from gnz_track.runs.model_inputs import Terms, collection_of
 from gnz_track.runs.posed import Problem, batches_of, graph_labels, held_out_parts, seen, two_level_targets
 from gnz_track.runs.sizes import sizes_of
+from gnz_track.training.baselines import constant_answer
 from gnz_track.training.graphs import expand
 from gnz_track.training.levels import TwoLevelObjective, TwoLevelScorer
 from gnz_track.training.loop import TRAINING
@@ -54,6 +56,7 @@ def pose_graphs(dataset: FrozenDataset, terms: Terms) -> Problem:
         sizes=sizes,
         split_digest=parts.digest,
         part_sizes=parts.sizes,
+        constant=partial(constant_answer, labels[parts.train], kind, sizes.out_channels),
     )
 
 
@@ -74,6 +77,7 @@ def pose_two_levels(dataset: FrozenDataset, terms: Terms) -> Problem:
         device=terms.device,
     )
     places = {"val": held_out, "test": held_out, TRAINING: parts.train}
+    shown_targets = (nodes[on_nodes], graphs[parts.train])
 
     def scorer(name: str, part: Tensor) -> TwoLevelScorer:
         ranks = torch.empty(len(dataset), dtype=torch.int64)
@@ -89,4 +93,5 @@ def pose_two_levels(dataset: FrozenDataset, terms: Terms) -> Problem:
         sizes=sizes_of(dataset, terms),
         split_digest=parts.digest,
         part_sizes=parts.sizes,
+        constant=lambda metric: tuple(constant_answer(found, "numbers", 0, metric) for found in shown_targets),
     )

@@ -21,7 +21,7 @@ __all__ = ["pose_links", "pose_triples"]
 
 def pose_links(dataset: FrozenDataset, terms: Terms) -> Problem:
     """Pose the links that a split hides."""
-    split = split_links(dataset, policy=terms.protocol.splits, seed=terms.seed)
+    split = split_links(dataset, policy=terms.protocol.splits, seed=terms.seed, is_blind=terms.is_blind)
     data = whole_graph_of(dataset, split.message_edges, terms, split_digest=split.digest)
     objective, scorers = (_pose_published if split.is_published else _pose_drawn)(split, terms, data)
     return Problem(
@@ -63,7 +63,7 @@ def _links_of(part: LinkPart) -> tuple[Tensor, Tensor]:
 
 def pose_triples(dataset: FrozenDataset, terms: Terms) -> Problem:
     """Pose the tails and heads of triples that a split hides."""
-    split = split_triples(dataset, seed=terms.seed)
+    split = split_triples(dataset, seed=terms.seed, is_blind=terms.is_blind)
     data = whole_graph_of(dataset, split.train.edge_index, terms, split_digest=split.digest)
     data.edge_type = split.train.edge_type.to(terms.device)
     # Ranks are filtered by what is known: in a blind problem that is no test triple.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -13,6 +14,7 @@ from gnz_track.datasets.splits import Parts, label_pointer, split_edges, split_n
 from gnz_track.runs.model_inputs import Terms, collection_of, whole_graph_of
 from gnz_track.runs.posed import Problem, batches_of, classes_of, held_out_parts, seen, visible, with_labels
 from gnz_track.runs.sizes import sizes_of
+from gnz_track.training.baselines import constant_answer
 from gnz_track.training.graphs import GraphCollection, Pairs
 from gnz_track.training.loop import TRAINING
 from gnz_track.training.objectives import ClassObjective
@@ -82,6 +84,7 @@ def _pose_whole(dataset: FrozenDataset, terms: Terms, labelled: _Labelled, data:
         sizes=sizes,
         split_digest=parts.digest,
         part_sizes=parts.sizes,
+        constant=partial(constant_answer, labels[parts.train], "classes", sizes.out_channels),
     )
 
 
@@ -110,4 +113,5 @@ def _pose_parts(dataset: FrozenDataset, terms: Terms, labelled: _Labelled, graph
         sizes=sizes,
         split_digest=parts.digest,
         part_sizes=parts.sizes,
+        constant=partial(constant_answer, labels[parts.train], "classes", sizes.out_channels),
     )

@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self
 from gnz_track.runs.agenda import Agenda
 from gnz_track.runs.events import Done, Event
 from gnz_track.runs.fingerprint import fingerprint
+from gnz_track.streams import tell
 from gnz_track.types import CellResult
 from gnz_track.wording import format_seconds, visible
 
@@ -61,8 +62,7 @@ class Progress:
     @staticmethod
     def say(sentence: str) -> None:
         """Write a sentence where progress is shown."""
-        sys.stderr.write(visible(sentence, keeps_lines=True) + "\n")
-        sys.stderr.flush()
+        tell(visible(sentence, keeps_lines=True) + "\n")
 
     def seconds_left(self) -> float | None:
         """Return how long the cells that are left may take; None where nothing is known of them."""
@@ -106,7 +106,7 @@ class Line(Protocol):
 
 def open_line(total: int) -> Line:
     """Return a live line on a terminal, and one that is written now and then elsewhere."""
-    return _Live(total) if sys.stderr.isatty() else _Plain()
+    return _Live(total) if sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty() else _Plain()
 
 
 class _Plain:
@@ -126,8 +126,7 @@ class _Plain:
         now = time.monotonic()
         if is_last or now - self._shown >= PLAIN_INTERVAL:
             self._shown = now
-            sys.stderr.write(visible(text) + "\n")
-            sys.stderr.flush()
+            tell(visible(text) + "\n")
 
 
 class _Live:

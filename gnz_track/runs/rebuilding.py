@@ -5,21 +5,25 @@ from __future__ import annotations
 import pickle
 import platform
 import re
+import shlex
 from dataclasses import dataclass, field, replace
 
 from gnz_track.datasets.catalogue import DATASETS
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.preparation import find_frozen
-from gnz_track.errors import BadValue, NotReproducible
-from gnz_track.models.source_digest import digest_source
+from gnz_track.errors import BadValue, DataMissing, NotReproducible
 from gnz_track.registry import import_target
+from gnz_track.runs.cell_code import changed_parts, code_of
 from gnz_track.runs.plan import Place, resolve_device
+from gnz_track.runs.trust import check_model, is_known_loader, refuse_loader
 from gnz_track.store import schema
 from gnz_track.store.address import Address
 from gnz_track.store.artifacts import read_artifact
 from gnz_track.store.cell_book import CellBook, digest_of_book, read_book
 from gnz_track.store.past_run import PastRun, read_sweep_run
+from gnz_track.store.places import find_place
 from gnz_track.types import Cell, ModelRow
+from gnz_track.user_code.digests import ITSELF, Code, describe_own
 
 __all__ = ["Conditions", "Rebuilt", "rebuild"]
 
@@ -30,48 +34,57 @@ ENDED_FROM_OUTSIDE = frozenset({"WorkerDied", "TimeLimit"})
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """How a run is to be trained again: where its data are, on which device, and whether code out of the store may run.
+    """How a run is to be trained again: where its data are, on which device, and whether code of the store may run.
 
-    No device means the one that the run was trained on.
+    That is code which lies in the store, and code which the store names and nothing here has registered. No device
+    means the one that the run was trained on.
     """
 
     place: Place = field(default_factory=Place)
     device: str = ""
-    trusts_payloads: bool = False
+    trusts_code: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rebuilt:
-    """A cell, ready to be trained; what its fingerprint was made with, and the digest of its model's source now."""
+    """A cell as it was planned, what its fingerprint was made with, and the code of its model as it is now."""
 
     cell: Cell
     numbers: int
-    source_digest: str
+    code: Code
+
+    @property
+    def cell_now(self) -> Cell:
+        """The cell to train: with the code of now, which is not held against that of then."""
+        model = replace(self.cell.model, parts={}, unseen=())
+        return replace(self.cell, model=model, code=code_of(self.cell.perturbation))
 
 
 def rebuild(run: PastRun, address: Address, conditions: Conditions) -> Rebuilt:
     """Return the cell of a run from what the store says of it; nothing else is known of the past.
 
-    Models and loaders that have a name are imported from this machine. The data are those of the same digest, to the
-    byte.
+    Models and loaders that are registered here are imported; other code runs only where ``conditions`` trust it. The
+    data are those of the same digest, to the byte.
     """
     _refuse_what_has_no_end(run)
     book = _fetch_book(run, address)
     cell = book.cells.get(run.tags.get(schema.FINGERPRINT, ""))
     if cell is None:
         raise _lost(run, "the cells that its sweep describes do not contain it")
-    source_digest = _digest_source_now(run, cell.model, conditions)
+    if not conditions.trusts_code:
+        check_model(run.run_id, cell.model, address)
+    code = _describe_code_now(run, cell.model)
     device = _choose_device(run, conditions)
-    dataset = _find_data(run, cell, conditions.place)
+    dataset = _find_data(run, cell, address, conditions)
     cell = replace(cell, device=device, data=str(dataset.folder))
-    return Rebuilt(cell=cell, numbers=book.numbers, source_digest=source_digest)
+    return Rebuilt(cell=cell, numbers=book.numbers, code=code)
 
 
 def _refuse_what_has_no_end(run: PastRun) -> None:
     if run.tags.get(schema.KIND) != schema.CELL:
         sweep = run.tags.get(schema.SWEEP, "")
         reason = f"it trained nothing, it stands for the whole sweep {sweep!r}"
-        raise NotReproducible(run.run_id, reason, remedy=f"name one of its cells: gnz ls --sweep {sweep}")
+        raise NotReproducible(run.run_id, reason, remedy=f"name one of its cells: gnz ls --sweep {shlex.quote(sweep)}")
     error = run.tags.get(schema.ERROR, "")
     if run.status == "KILLED":
         raise NotReproducible(run.run_id, f"it was killed before it ended ({error})", remedy=TRAIN_ANEW)
@@ -89,9 +102,11 @@ def _fetch_book(run: PastRun, address: Address) -> CellBook:
     if of_sweep is None:
         raise _lost(run, f"the run of its sweep {sweep!r}, which describes its cells, is gone")
     name = schema.book_file(digest)
+    # Says in its own words where this machine does not look, and why.
+    find_place(address, of_sweep.artifacts)
     text = read_artifact(address, of_sweep.artifacts, name)
     if text is None:
-        raise _lost(run, f"{name} of its sweep is gone, or lies where this machine cannot look: {of_sweep.artifacts}")
+        raise _lost(run, f"{name} of its sweep is gone from {of_sweep.artifacts}")
     if digest_of_book(text) != digest:
         raise _lost(run, f"{name} of its sweep was changed: its digest is {digest_of_book(text)}")
     return read_book(text)
@@ -101,26 +116,23 @@ def _lost(run: PastRun, reason: str) -> NotReproducible:
     return NotReproducible(run.run_id, reason, remedy=TRAIN_ANEW)
 
 
-def _digest_source_now(run: PastRun, model: ModelRow, conditions: Conditions) -> str:
-    """Return the digest of the model's source as it is now; none where the record has none, as for our own models."""
+def _describe_code_now(run: PastRun, model: ModelRow) -> Code:
+    """Return the code of the model as it is now; none where the record has none, as for our own models."""
     if not model.payload:
         found = [import_target(target) for target in (model.target, model.factory) if target]
-        return digest_source(*found) if model.source_digest else ""
-    if not conditions.trusts_payloads:
-        reason = f"its model {model.name!r} lies in the store as code, which would run here"
-        raise NotReproducible(
-            run.run_id, reason, remedy=f"if you trust whoever wrote it: gnz reproduce {run.run_id} --trust"
-        )
+        return describe_own(*found) if model.source_digest else Code()
     python = run.tags.get("env.python", "")
     if _minor(python) != _minor(platform.python_version()):
         reason = f"its model {model.name!r} lies in the store as code of Python {_minor(python)}"
         remedy = f"call that Python; this is {_minor(platform.python_version())}"
         raise NotReproducible(run.run_id, reason, remedy=remedy)
-    found = pickle.loads(model.payload)  # noqa: S301  (asked for above, in words)
-    digest = digest_source(*(item for item in found if item is not None))
-    if digest != model.source_digest:
-        raise _lost(run, f"the code of its model {model.name!r} has the digest {digest}, not {model.source_digest}")
-    return digest
+    found = pickle.loads(model.payload)  # noqa: S301  (known here, or trusted; its bytes are those recorded)
+    code = describe_own(*(item for item in found if item is not None))
+    # What it refers to and lies in files may have changed; the model itself is in the record.
+    if model.parts and any(name.endswith(ITSELF) for name in changed_parts(model.parts, code.parts)):
+        digests = f"{code.digest}, not {model.source_digest}"
+        raise _lost(run, f"the code of its model {model.name!r} has the digest {digests}")
+    return code
 
 
 def _minor(version: str) -> str:
@@ -138,11 +150,19 @@ def _choose_device(run: PastRun, conditions: Conditions) -> str:
         raise NotReproducible(run.run_id, reason, remedy="train it elsewhere: --device cpu") from error
 
 
-def _find_data(run: PastRun, cell: Cell, place: Place) -> FrozenDataset:
-    digest = cell.dataset_digest
+def _find_data(run: PastRun, cell: Cell, address: Address, conditions: Conditions) -> FrozenDataset:
+    digest, task, place = cell.dataset_digest, cell.source_task, conditions.place
     if not re.fullmatch("[0-9a-f]+", digest):
         raise _lost(run, f"the digest of its data is {digest!r}")
-    dataset = find_frozen(cell.source_task, digest=digest, seed=cell.seed, home=place.home, mirror=place.mirror)
+    may_load = conditions.trusts_code or is_known_loader(task)
+    try:
+        dataset = find_frozen(
+            task, digest=digest, seed=cell.seed, home=place.home, mirror=place.mirror, may_load=may_load
+        )
+    except DataMissing as error:
+        if may_load:
+            raise
+        raise refuse_loader(run.run_id, task, digest, address) from error
     if dataset.digest != digest:
         name, found = cell.task.dataset, f"{dataset.digest} in {dataset.folder}"
         reason = f"it was trained on {name!r} of digest {digest}, and here it is {found}"

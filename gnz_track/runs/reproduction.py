@@ -6,7 +6,6 @@ import enum
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from gnz_track.errors import BadValue
 from gnz_track.runs.changes import Change, find_changes
@@ -27,7 +26,8 @@ __all__ = ["TOLERANCE", "NumberDifference", "Reproduction", "SeriesDifference", 
 # What rounding in another order does to a score of a short training; a model that is another one differs by more.
 TOLERANCE = 1e-4
 # How long a cell took is no part of what is to come out again.
-_COSTS = frozenset({schema.SECONDS, schema.CPU_SECONDS, schema.SECONDS_PER_EPOCH, schema.PEAK_RSS, schema.PEAK_DEVICE})
+_TIMES = frozenset({schema.SECONDS, schema.CPU_SECONDS, schema.SECONDS_PER_EPOCH})
+_COSTS = _TIMES | {schema.PEAK_RSS, schema.PEAK_DEVICE, schema.MEMORY}
 
 
 class Verdict(enum.StrEnum):
@@ -104,7 +104,7 @@ def reproduce(
         raise BadValue("tolerance", tolerance, "a number from 0 upwards", command=f"--tolerance {TOLERANCE}")
     run = read_run(address, start)
     rebuilt = rebuild(run, address, conditions)
-    [result] = run_inline([rebuilt.cell])
+    [result] = run_inline([rebuilt.cell_now])
     record = _record_now(result, run, version)
     then, now = _numbers(run.metrics), _numbers(layout.final_metrics(record))
     curves = read_curves(address, [run.run_id])[run.run_id]
@@ -131,7 +131,7 @@ def _record_now(result: CellResult, run: PastRun, version: str) -> RunRecord:
         sweep=run.tags[schema.SWEEP],
         suite=run.tags[schema.SUITE],
         environment=collect_environment(),
-        git=read_git(Path.cwd()),
+        git=read_git(),
         version=version,
     )
     return record_of(result, context, fingerprint=fingerprint(result.cell), ended_at=0)

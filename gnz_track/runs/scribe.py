@@ -7,7 +7,6 @@ import math
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import pandas as pd
@@ -31,6 +30,7 @@ from gnz_track.store.replays import replay
 from gnz_track.store.run_record import RunRecord, SweepContext, record_of, record_of_start
 from gnz_track.store.schema import PLAN_FILE
 from gnz_track.store.spool import Spool, deliver, make_spool_folder, spool_folder, spool_unwritable
+from gnz_track.store.sqlite_files import change_of, identity_of
 from gnz_track.store.writer import FAILED, FINISHED, Store, now, open_store
 from gnz_track.types import Cell, CellResult
 from gnz_track.wording import sync_command
@@ -63,7 +63,7 @@ class Scribe:
             sweep=tracking.sweep,
             suite=tracking.suite,
             environment=collect_environment(),
-            git=read_git(Path.cwd()),
+            git=read_git(),
             owner=str(this_owner()),
             version=tracking.version,
             source_name=tracking.source,
@@ -196,7 +196,8 @@ class Scribe:
 
     def _open_store(self) -> None:
         self._store = open_store(self._tracking.address)
-        self._file = _identity(self._tracking.address)
+        is_file = self._tracking.address.kind == SQLITE
+        self._file = identity_of(self._tracking.address.file) if is_file else None
         # What an earlier call could not write comes first; then nobody's run is taken for a dead one.
         for sentence in replay(self._folder, self._store).complaints:
             self._note(sentence)
@@ -249,7 +250,8 @@ class Scribe:
             for sentence in done.complaints:
                 self._note(sentence)
             known = self._store.runs_of_sweep(self._tracking.suite, self._tracking.sweep)
-            self._written = [(run_id or known.get(record.key, ("",))[0], record) for run_id, record in self._written]
+            # A store that took the place of another one has other runs.
+            self._written = [(known.get(record.key, (run_id,))[0], record) for run_id, record in self._written]
             if done.written or done.ended:
                 what = (
                     f"{len(done.written)} results that waited are" if done.written else "the sweep's plan and table are"
@@ -270,11 +272,15 @@ class Scribe:
     def _see_that_file_is_there(self) -> None:
         """Leave a store whose file was removed or replaced: who has it open still writes, and nobody will read it."""
         address = self._tracking.address
-        if self._store is not None and _identity(address) != self._file:
-            self._lose(StoreUnreachable(address, "its file was removed or replaced", remedy="put it back"))
+        change = change_of(address.file, self._file) if self._file else ""
+        if self._store is not None and change:
+            self._lose(StoreUnreachable(address, change, remedy="put it back"))
 
     def _lose(self, error: StoreUnreachable) -> None:
         self._note(f"{error}. Training goes on; results wait on this disk.")
+        if self._file and identity_of(self._tracking.address.file) != self._file:
+            # What that file had is nowhere else than on this disk now.
+            self._spool.forget_marks()
         self._close_store()
 
     def _close_store(self) -> None:
@@ -289,12 +295,3 @@ class Scribe:
     def _note(self, sentence: str) -> None:
         if sentence not in self.notices:
             self.notices.append(sentence)
-
-
-def _identity(address: Address) -> tuple[int, int] | None:
-    """Return what tells the file of an sqlite store from any other; None where there is none."""
-    try:
-        found = address.file.stat() if address.kind == SQLITE else None
-    except FileNotFoundError:
-        return None
-    return (found.st_dev, found.st_ino) if found else None

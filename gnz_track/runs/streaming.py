@@ -9,19 +9,28 @@ from queue import SimpleQueue
 
 import torch
 
+from gnz_track.runs.canary import Watch
 from gnz_track.runs.events import Done, Event, gather
-from gnz_track.runs.one import run_one
+from gnz_track.runs.one import lost_result, run_one
 from gnz_track.types import Cell
 
 __all__ = ["stream_one"]
+
+# Workers of a cluster live as long as it does, and take cells of any model.
+_WATCH = Watch()
 
 
 def stream_one(cell: Cell, here: Cell) -> Iterator[tuple[Event, float]]:
     """Yield what is told of a cell up to its end, with the memory of the whole GPU in MiB; 0 without one.
 
     ``here`` is the cell with the folder of its data on this machine. It is trained in a thread, so that epochs of long
-    cells are told while it trains.
+    cells are told while it trains. Where the model of an earlier cell has changed this process, it is not begun.
     """
+    reason = _WATCH.find_leak()
+    if reason:
+        yield Done(result=lost_result(cell, "ProcessChanged", f"{reason}; the same command trains it again")), 0.0
+        return
+    _WATCH.begin(cell)
     said: SimpleQueue[Event | BaseException] = SimpleQueue()
 
     def work() -> None:

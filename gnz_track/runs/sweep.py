@@ -14,15 +14,18 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from gnz_track.datasets.steady import read_again
 from gnz_track.errors import StoreUnreachable
 from gnz_track.runs.agenda import Agenda
 from gnz_track.runs.compatibility import Skipped
-from gnz_track.runs.events import Done, Event, Tell, ignore
+from gnz_track.runs.events import Done, Event, Leaked, Tell, ignore
 from gnz_track.runs.executors import Executor
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.plan import Plan
 from gnz_track.runs.scribe import Scribe, Tracking
 from gnz_track.store.results import empty_table, one_row_per_cell
+from gnz_track.store.storable import check_cells
+from gnz_track.training.metrics import METRICS
 from gnz_track.types import Cell, CellResult
 
 __all__ = ["Sweep", "in_order", "name_sweep", "run_sweep", "say_once"]
@@ -51,10 +54,15 @@ def run_sweep(agenda: Agenda, tracking: Tracking, *, execute: Executor, tell: Te
 
     An interrupt ends the workers: what was done is kept, and what was running is marked as killed.
     """
-    results = []
+    # What no store would take is told before anything is trained for it.
+    check_cells(agenda.cells, suite=tracking.suite, sweep=tracking.sweep, metrics=METRICS.names())
+    results, leaks = [], []
 
     def hear(event: Event) -> None:
-        scribe.take(event)
+        if isinstance(event, Leaked):
+            leaks.append(str(event))
+        else:
+            scribe.take(event)
         tell(event)
 
     # Workers begin while the store is opened. They are ended first, so that what still ran can be marked.
@@ -65,10 +73,20 @@ def run_sweep(agenda: Agenda, tracking: Tracking, *, execute: Executor, tell: Te
         for result in executing:
             results.append(result)
             hear(Done(result=result))
+    changed = _read_data_again(agenda, results)
     rows = [table for table in (finished, scribe.table()) if not table.empty]
     table = one_row_per_cell(pd.concat(rows, ignore_index=True)) if rows else finished
-    notices = say_once((*agenda.notices, *unread, *scribe.notices))
+    notices = say_once((*agenda.notices, *unread, *scribe.notices, *leaks, *changed))
     return Sweep(tracking.sweep, in_order(table, agenda.plan), tuple(results), agenda.plan.skipped, notices)
+
+
+def _read_data_again(agenda: Agenda, results: Iterable[CellResult]) -> list[str]:
+    """Return a sentence for each dataset of finished cells that is another one by now."""
+    trained = {result.cell.dataset_digest for result in results if result.is_finished}
+    cells = [cell for cell in agenda.cells if cell.dataset_digest in trained]
+    data = {(cell.data, cell.dataset_digest, cell.task.dataset) for cell in cells}
+    found = (read_again(folder, digest=digest, name=name) for folder, digest, name in sorted(data))
+    return [f"{sentence}. Cells that had ended before it changed are not concerned" for sentence in found if sentence]
 
 
 def _read_finished(agenda: Agenda) -> tuple[pd.DataFrame, tuple[str, ...]]:

@@ -12,10 +12,15 @@ import os
 import signal
 import socket
 import sys
+import warnings
+from collections.abc import Callable
 from multiprocessing.connection import Connection
+from pathlib import Path
 
-from gnz_track.runs.events import Done, Started, gather
+from gnz_track.plugins import PluginWarning
+from gnz_track.runs.events import Done, Leaked, Started, gather
 from gnz_track.runs.nursery import ANSWER, FORK, MESSAGE
+from gnz_track.streams import guard_streams
 
 __all__ = ["die_with", "fork_workers", "serve", "work"]
 
@@ -23,18 +28,67 @@ _DIE_WITH_PARENT = 1
 
 
 def serve(pipe: Connection) -> None:
-    """Answer each cell that comes down the pipe with its events, until the other end is closed."""
+    """Answer each cell that comes down the pipe with its events, until the other end is closed.
+
+    A cell of somebody else's model is trained in a fork of this process, which has imported the model and nothing else:
+    whatever a cell keeps in modules and classes of its own (counters, caches), the next one begins as if it were alone.
+    Where that cannot be, it is begun only where the process still computes as it did.
+    """
+    from gnz_track.runs.canary import Watch
     from gnz_track.runs.on_inline import keep_freed_memory
-    from gnz_track.runs.one import run_one
+    from gnz_track.runs.one import make_ready, run_one
+    from gnz_track.runs.own_code import is_ours
 
     keep_freed_memory()
+    watch = Watch()
     while True:
         try:
             cell = pipe.recv()
         except EOFError:
             return
+        reason = watch.find_leak()
+        if reason:
+            pipe.send(Leaked(cell=cell, reason=reason))
+            return
         pipe.send(Started(cell=cell))
+        if not is_ours(cell):
+            make_ready(cell)
+            if _may_fork():
+                _in_a_fork(lambda cell=cell: pipe.send(Done(result=run_one(cell, observe=gather(cell, pipe.send)))))
+                continue
+        watch.begin(cell)
         pipe.send(Done(result=run_one(cell, observe=gather(cell, pipe.send))))
+
+
+def _may_fork() -> bool:
+    """Tell whether a fork of this process would be as it is: threads are not in it, and devices do not work there."""
+    import torch
+
+    tasks = Path("/proc/self/task")
+    return tasks.is_dir() and len(list(tasks.iterdir())) == 1 and not torch.cuda.is_initialized()
+
+
+def _in_a_fork(do: Callable[[], object]) -> None:
+    """Do it in a fork of this process; where that ends before it is done, end as it did, for all to see."""
+    me, (theirs, ours) = os.getpid(), os.pipe()
+    os.set_blocking(theirs, False)
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            die_with(me)
+            code = _say_how(lambda: (do(), os.write(ours, b".")))
+        finally:
+            # Not by way of what stands around the loop of cells: it is that of the first process.
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    os.close(ours)
+    with os.fdopen(theirs, "rb", buffering=0) as told:
+        is_done = bool(told.read(1))
+    if not is_done:
+        if os.WIFSIGNALED(status):
+            os.kill(me, os.WTERMSIG(status))
+        os._exit(os.waitstatus_to_exitcode(status))
 
 
 def work(file: int) -> None:
@@ -75,9 +129,13 @@ def fork_workers(file: int) -> None:
 
 
 def _work_and_say(file: int) -> int:
-    """Work, and return an exit code; what went wrong is said where a worker of its own would say it."""
+    return _say_how(lambda: work(file))
+
+
+def _say_how(do: Callable[[], object]) -> int:
+    """Do it, and return an exit code; what went wrong is said where a process of its own would say it."""
     try:
-        work(file)
+        do()
     except BaseException:  # noqa: BLE001  (a process ends here; there is nobody to raise to)
         sys.excepthook(*sys.exc_info())
         return 1
@@ -101,6 +159,9 @@ def main() -> None:
     # An interrupt is for the parent: it decides what is kept and ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     die_with(os.getppid())
+    guard_streams()
+    # Whoever started this process has said what is missing.
+    warnings.simplefilter("ignore", PluginWarning)
     mode, file = sys.argv[1:]
     {"--pipe": work, "--nursery": fork_workers}[mode](int(file))
 

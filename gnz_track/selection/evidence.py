@@ -137,8 +137,13 @@ def gather_evidence(
 
 
 def _usual_seconds(matrix: PerformanceMatrix, rows: pd.DataFrame) -> NDArray[np.float64]:
-    """Return the median seconds of the runs of each cell: the first one of a process takes many times as long."""
-    of_runs = rows.drop_duplicates("run_id").set_index("run_id")["seconds"]
+    """Return the median seconds of the runs of each cell: the first one of a process takes many times as long.
+
+    What processors computed counts in seconds of theirs: those of the clock hold what ran beside.
+    """
+    known = rows.drop_duplicates("run_id").set_index("run_id")
+    computed = known["cpu_seconds"].where(known["device"].isin(["", "cpu"]))
+    of_runs = computed.fillna(known["seconds"])
     runs = [(*place, run_id) for place, ids in np.ndenumerate(matrix.run_ids) for run_id in ids]
     placed = pd.DataFrame(runs, columns=["row", "column", "run_id"])
     medians = placed.assign(seconds=placed["run_id"].map(of_runs)).groupby(["row", "column"])["seconds"].median()

@@ -21,10 +21,11 @@ from torch_geometric.data.data import BaseData
 from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.datasets.collation import collate
 from gnz_track.datasets.facts import describe
-from gnz_track.datasets.frozen import FrozenDataset, freeze, open_frozen
+from gnz_track.datasets.frozen import FrozenDataset, freeze
 from gnz_track.datasets.homes import data_home
 from gnz_track.datasets.own.own_tasks import own_row, task_from_dataset
 from gnz_track.datasets.preparation import prepare, prepare_dataset
+from gnz_track.datasets.steady import open_steady
 from gnz_track.errors import BadValue
 from gnz_track.selection.features.contents import Contents
 from gnz_track.selection.features.feature_sets import Parts
@@ -103,10 +104,12 @@ def _data_of(graph: object, where: str) -> list[Data]:
 
 def _open_known(source: Cell | Task | DatasetRow, *, home: Path, mirror: str | Path | None) -> OpenedGraph:
     if isinstance(source, Cell):
-        return _posed(source.task, open_frozen(source.data), sight_of(source))
+        return _posed(source.task, open_steady(source.data), sight_of(source))
     if isinstance(source, Task):
-        return _posed(source, prepare(source, seed=0, home=home, mirror=mirror), Sight(task_type=source.task_type))
-    return describe_frozen(source.name, prepare_dataset(source, seed=0, home=home, mirror=mirror))
+        dataset = prepare(source, seed=0, home=home, mirror=mirror)
+        return _posed(source, open_steady(dataset.folder), Sight(task_type=source.task_type))
+    dataset = prepare_dataset(source, seed=0, home=home, mirror=mirror)
+    return describe_frozen(source.name, open_steady(dataset.folder))
 
 
 def _open_named(name: str, *, home: Path, mirror: str | Path | None, label: str) -> OpenedGraph:

@@ -14,18 +14,21 @@ from torch_geometric.data import Data
 from gnz_track.datasets.card import CARD, read_card
 from gnz_track.datasets.catalogue import TASKS
 from gnz_track.datasets.collation import collate
-from gnz_track.datasets.frozen import FrozenDataset, open_frozen
+from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.mapped import digest_of
+from gnz_track.datasets.steady import hold_steady
 from gnz_track.selection.features.feature_sets import FEATURE_SETS
 from gnz_track.selection.graph_sources import describe_frozen
 from gnz_track.selection.sights import Sight
 from gnz_track.types import TaskType
+from gnz_track.user_code.digests import describe_own
 
 __all__ = ["digest_of_graphs", "features_of_tasks", "name_apart"]
 
 Real = NDArray[np.float64]
 # Not a name that a dataset may have.
 KEPT, _WHOLE = ".features", "whole"
+_OF_CODE = 12
 
 
 def features_of_tasks(
@@ -78,8 +81,9 @@ def _compute(files: Mapping[str, Path], folders: Mapping[str, Path], *, name: st
     digest = next((digest for digest in files if digest in folders), None)
     if digest is None:
         return None
-    opened = describe_frozen(digest, open_frozen(folders[digest]), sight)
-    found = FEATURE_SETS.get(name).compute(opened.parts)
+    # What is kept bears the digest of the data, for ever: they must be those while it is computed.
+    with hold_steady(folders[digest], digest=digest) as dataset:
+        found = FEATURE_SETS.get(name).compute(describe_frozen(digest, dataset, sight).parts)
     _write(files[digest], name, found)
     return found
 
@@ -97,7 +101,10 @@ def _folders_by_digest(home: Path) -> dict[str, Path]:
 
 def _file(home: Path, digest: str, name: str, sight: Sight | None) -> Path:
     # Files without a split in their name are of before, when labels of test examples were in them.
-    return home / KEPT / f"{digest}-{FEATURE_SETS.get(name).label}-{sight.label if sight else _WHOLE}.json"
+    wanted = FEATURE_SETS.get(name)
+    # A set of somebody's own has its code in the name; of ours the version says all.
+    own = describe_own(wanted.compute).digest[:_OF_CODE]
+    return home / KEPT / f"{digest}-{wanted.label}-{f'{own}-' if own else ''}{sight.label if sight else _WHOLE}.json"
 
 
 def _read(file: Path, name: str) -> Real | None:

@@ -7,27 +7,25 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from gnz_track.kinds import Direction
 from gnz_track.stats.attainability import Attainability, attainability
 from gnz_track.stats.bayes import BayesianSignedRank, signed_rank_posterior
-from gnz_track.stats.cells import ModelCells, TaskCells
+from gnz_track.stats.cells import TaskCells
 from gnz_track.stats.choices import Choices
 from gnz_track.stats.comparison import AcrossTasks, ModelPair
-from gnz_track.stats.designs import largest_block
 from gnz_track.stats.friedman import run_friedman
 from gnz_track.stats.groups import NemenyiGroups, PairwiseGroups, group_by_nemenyi, group_by_p
-from gnz_track.stats.inputs import Floats
 from gnz_track.stats.joins import SeedPairs, join_all
 from gnz_track.stats.multiple import adjust
 from gnz_track.stats.paired import Outcome, PairedTest
 from gnz_track.stats.ranks import PrintedRanks, RankTable, check_printed_ranks, rank_table
 from gnz_track.stats.signed_rank import wilcoxon_rows
 from gnz_track.stats.stability import leave_one_task_out
+from gnz_track.stats.task_means import Means, describe_design, leave_out_lost, means_of, take, take_design
 from gnz_track.stats.verdicts import Verdict, judge
 
 __all__ = ["compare_across"]
@@ -44,28 +42,16 @@ GUARD = 1e-12
 TOO_FEW = "fewer than 2 tasks in common"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Means:
-    """Mean scores [tasks, models], NaN where there is none, and the same with larger is better."""
-
-    tasks: tuple[str, ...]
-    models: tuple[str, ...]
-    directions: tuple[Direction, ...]
-    scores: Floats
-    signed: Floats
-
-
 def compare_across(layout: Sequence[TaskCells], choices: Choices) -> AcrossTasks:
     """Rank the models over tasks, and test all of them and every pair."""
     policy, needs_all, ranked_only = POLICIES[choices.missing]
-    every = _means(layout, needs_all=needs_all)
-    means, unranked = _by_design(layout, every) if policy == "drop_task" else (every, {})
+    every = means_of(layout, needs_all=needs_all)
+    means, unranked = take_design(layout, every) if policy == "drop_task" else (every, {})
+    means, lost = leave_out_lost(means, drops_models=policy == "drop_task")
     metrics = tuple(sorted({task.metric for task in layout}))
-    table = rank_table(
-        means.scores, models=means.models, tasks=means.tasks, directions=means.directions, missing=policy
-    )
-    table = dataclasses.replace(table, dropped_models=(*table.dropped_models, *unranked))
-    notes = [*_metric_notes(metrics), *_seed_notes(layout, needs_all=needs_all), *_design_notes(unranked)]
+    table = _rank(means, policy, without=((*unranked, *lost.models), lost.tasks))
+    notes = [*_metric_notes(metrics), *_seed_notes(layout, needs_all=needs_all), *describe_design(unranked)]
+    notes += lost.notes
     if not table.tasks or not table.models:
         notes.append(f"no task has all models ({choices.missing}): {table.note or 'nothing is left to rank'}")
         return AcrossTasks(
@@ -95,63 +81,25 @@ def compare_across(layout: Sequence[TaskCells], choices: Choices) -> AcrossTasks
     )
 
 
+def _rank(means: Means, policy: str, *, without: tuple[Sequence[str], Sequence[str]]) -> RankTable:
+    """Rank the models; ``without`` are those models and tasks that were left out before."""
+    table = rank_table(
+        means.scores, models=means.models, tasks=means.tasks, directions=means.directions, missing=policy
+    )
+    return dataclasses.replace(
+        table,
+        dropped_models=(*table.dropped_models, *without[0]),
+        dropped_tasks=(*table.dropped_tasks, *without[1]),
+    )
+
+
 _PARTS = ("ranks", "friedman", "wilcoxon_holm", "nemenyi", "stability", "attainability", "printed")
-
-
-def _means(layout: Sequence[TaskCells], *, needs_all: bool) -> Means:
-    scores = np.array([[_mean(model, needs_all=needs_all) for model in task.models] for task in layout])
-    signs = np.array([1.0 if task.direction is Direction.up else -1.0 for task in layout])
-    return Means(
-        tasks=tuple(task.task for task in layout),
-        models=tuple(model.label for model in layout[0].models),
-        directions=tuple(task.direction for task in layout),
-        scores=scores,
-        signed=scores * signs[:, None],
-    )
-
-
-def _mean(model: ModelCells, *, needs_all: bool) -> float:
-    if not model.cells or (needs_all and not model.is_complete):
-        return float("nan")
-    return float(np.mean([cell.score for cell in model.cells if cell.score is not None]))
-
-
-def _by_design(layout: Sequence[TaskCells], means: Means) -> tuple[Means, dict[str, str]]:
-    """Leave out the models that were planned on few tasks; return the rest, and those with what they were planned on.
-
-    A ranking needs all of its models on each of its tasks.
-    """
-    planned = np.array([[model.was_run for model in task.models] for task in layout], dtype=np.bool_)
-    _, columns = largest_block(planned)
-    counts = planned.sum(axis=0).tolist()
-    unranked = {
-        model: f"{counts[place]} of {len(layout)}" for place, model in enumerate(means.models) if place not in columns
-    }
-    kept = dataclasses.replace(
-        means,
-        models=tuple(means.models[place] for place in columns.tolist()),
-        scores=means.scores[:, columns],
-        signed=means.signed[:, columns],
-    )
-    return kept, unranked
-
-
-def _design_notes(unranked: Mapping[str, str]) -> list[str]:
-    told = ", ".join(f"{model} ({tasks} tasks)" for model, tasks in unranked.items())
-    return [f"not ranked, because planned on too few tasks: {told}"] if unranked else []
 
 
 def _keep(means: Means, table: RankTable, *, ranked_only: bool) -> Means:
     """Return the means of the ranked models, on the ranked tasks or on all."""
     rows = [row for row, task in enumerate(means.tasks) if not ranked_only or task in table.tasks]
-    at = np.ix_(rows, [means.models.index(model) for model in table.models])
-    return Means(
-        tasks=tuple(means.tasks[row] for row in rows),
-        models=table.models,
-        directions=tuple(means.directions[row] for row in rows),
-        scores=means.scores[at],
-        signed=means.signed[at],
-    )
+    return take(means, rows, [means.models.index(model) for model in table.models])
 
 
 def _join(means: Means) -> tuple[SeedPairs, ...]:

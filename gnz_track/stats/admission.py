@@ -19,7 +19,13 @@ __all__ = ["Finding", "check_admission"]
 
 REFUSED_BY_SEED = ("dataset_digest", "split_digest")
 REFUSED_BY_TASK = ("epochs",)
-WARNED = ("version", "git_commit", "environment")
+# Column -> what is said where compared cells differ in it.
+WARNED = {
+    "version": "compared cells differ in version",
+    "git_commit": "compared cells differ in git_commit",
+    "environment": "compared cells differ in environment",
+    "instructions": "compared cells were computed with other instructions of the processor, and differ by rounding too",
+}
 # The largest of the compared models may have so many times the parameters of the smallest.
 LARGEST_RATIO = 1.1
 WIDTH = "hidden_channels"
@@ -92,13 +98,12 @@ def _has_several_protocols(task: TaskCells) -> bool:
 
 
 def _differences(layout: Sequence[TaskCells]) -> Iterable[Finding]:
-    for column in WARNED:
+    for column, said in WARNED.items():
         tasks = [task for task in layout if len(_kinds(column, _scored(task))) > 1]
         if tasks:
             kinds = _kinds(column, [cell for task in tasks for cell in _scored(task)])
             examples = tuple(f"{value!r} ({_name(cells)})" for value, cells in kinds.items())
-            text = f"compared cells differ in {column}"
-            yield Finding(column=column, tasks=tuple(task.task for task in tasks), text=text, examples=examples)
+            yield Finding(column=column, tasks=tuple(task.task for task in tasks), text=said, examples=examples)
 
 
 def _hyperparameters(layout: Sequence[TaskCells]) -> Iterable[Finding]:

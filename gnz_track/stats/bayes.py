@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from gnz_track.errors import BadValue
 from gnz_track.seeds import derive
-from gnz_track.stats.inputs import Floats, check_whole, read_finite
+from gnz_track.stats.inputs import Floats, check_whole, number, read_finite
+from gnz_track.stats.magnitude import centre_and_spread, put_back, take_out
 
 __all__ = ["BayesianSignedRank", "CorrelatedT", "correlated_t", "signed_rank_posterior"]
 
@@ -73,22 +74,23 @@ def correlated_t(advantages: npt.ArrayLike, *, rope: float = 0.0, rho: float = 0
     if not 0.0 <= rho < 1.0:
         raise BadValue("rho", rho, "a number from 0 (independent seeds) to below 1; n_test / n for overlapping splits")
     n = d.size
-    mean = float(d.mean()) if n else None
-    sd = float(d.std(ddof=1)) if n > 1 else 0.0
+    d, exponents = take_out(d)
+    mean, sd = (float(part[0]) for part in centre_and_spread(d[None, :])) if n > 1 else (float(d.sum()), 0.0)
     is_constant = n > 1 and sd <= 1e-12 * float(np.abs(d).max(initial=0.0))
     scale = sd * float(np.sqrt(1.0 / n + rho / (1.0 - rho))) if n > 1 and not is_constant else None
     below = above = None
-    if mean is not None and scale is not None:
-        below = float(special.stdtr(n - 1, (-rope - mean) / scale))
-        above = float(special.stdtr(n - 1, (mean - rope) / scale))
+    if scale is not None:
+        limit = float(put_back(rope, -exponents[0]))
+        below = float(special.stdtr(n - 1, (-limit - mean) / scale))
+        above = float(special.stdtr(n - 1, (mean - limit) / scale))
     note = "fewer than two pairs" if n < 2 else "degenerate: all differences are the same" if is_constant else ""
     return CorrelatedT(
         n_pairs=n,
         rope=float(rope),
         rho=float(rho),
         nu=max(0, n - 1),
-        mean=mean,
-        scale=scale,
+        mean=number(put_back(mean, exponents[0])) if n else None,
+        scale=None if scale is None else number(put_back(scale, exponents[0])),
         p_better=above,
         p_equal=None if above is None or below is None else max(0.0, 1.0 - above - below),
         p_worse=below,

@@ -36,11 +36,12 @@ COMPARED = (
     "version",
     "git_commit",
     "environment",
+    "instructions",
 )
 # Optional columns that tell what a seed stands for, where runs of one seed differ in it.
 FACTORS = ("split_seed", "init_seed")
-# Optional columns that tell how large a model is, and both parts of the split.
-MEASURED = ("n_parameters", "n_train", "n_test")
+# Optional columns that tell how large a model is, both parts of the split, and the score of whoever learnt nothing.
+MEASURED = ("n_parameters", "n_train", "n_test", "baseline")
 FACTS = (*COMPARED, *FACTORS, *MEASURED)
 OPTIONAL = ("run_id", "status", *FACTS)
 
@@ -83,6 +84,7 @@ class ModelCells:
     """The scored cells of one model on one task, seeds rising, and the seeds without a score.
 
     ``was_run`` is False where the table has no row at all: the pair of this model and task was not planned.
+    ``lost_seeds`` have a score of no model: they tell nothing of this one.
     """
 
     label: str
@@ -90,6 +92,7 @@ class ModelCells:
     was_run: bool
     failed_seeds: tuple[int, ...] = ()
     missing_seeds: tuple[int, ...] = ()
+    lost_seeds: tuple[int, ...] = ()
 
     @property
     def scores(self) -> dict[int, float | None]:
@@ -98,8 +101,8 @@ class ModelCells:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every seed that the task was run with has a score."""
-        return not self.failed_seeds and not self.missing_seeds
+        """Whether every seed of which any model has a score has one of this model."""
+        return {*self.failed_seeds, *self.missing_seeds} <= set(self.lost_seeds)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,17 +168,25 @@ def lay_out(cells: Sequence[Cell]) -> tuple[TaskCells, ...]:
         seeds = tuple(sorted({cell.seed for cell in rows}))
         metric, direction = _metric(task, rows)
         by_label = {label: [cell for cell in rows if cell.label == label] for label in labels}
-        models = tuple(_model(label, by_label[label], seeds) for label in labels)
+        lost = tuple(sorted(set(seeds) - {cell.seed for cell in rows if cell.score is not None}))
+        models = tuple(_model(label, by_label[label], seeds, lost) for label in labels)
         found.append(TaskCells(task=task, metric=metric, direction=direction, seeds=seeds, models=models))
     return tuple(found)
 
 
-def _model(label: str, rows: Sequence[Cell], seeds: Sequence[int]) -> ModelCells:
+def _model(label: str, rows: Sequence[Cell], seeds: Sequence[int], lost: tuple[int, ...]) -> ModelCells:
     failed = tuple(cell.seed for cell in rows if cell.has_failed)
     scored = tuple(cell for cell in rows if cell.score is not None)
     known = {cell.seed for cell in scored} | set(failed)
     missing = tuple(seed for seed in seeds if seed not in known)
-    return ModelCells(label=label, cells=scored, was_run=bool(rows), failed_seeds=failed, missing_seeds=missing)
+    return ModelCells(
+        label=label,
+        cells=scored,
+        was_run=bool(rows),
+        failed_seeds=failed,
+        missing_seeds=missing,
+        lost_seeds=lost,
+    )
 
 
 def _metric(task: str, rows: Sequence[Cell]) -> tuple[str, Direction]:

@@ -18,6 +18,7 @@ from gnz_track.stats.across_tasks import compare_across
 from gnz_track.stats.admission import Finding, check_admission
 from gnz_track.stats.attainability import Attainability, attainability
 from gnz_track.stats.cells import Frame, ModelCells, TaskCells, lay_out, read_cells
+from gnz_track.stats.chance import find_at_chance
 from gnz_track.stats.choices import MISSING_POLICIES, Choices, choose, value_for
 from gnz_track.stats.comparison import (
     CellSummary,
@@ -55,7 +56,8 @@ def _compare(table: Frame, chosen: Choices) -> Comparison:
     layout = lay_out(cells)
     findings = check_admission(layout)
     entrants = [(task, _entrants(task, chosen)) for task in layout]
-    pairs, families = compare_pairs(entrants, chosen)
+    at_chance = find_at_chance(entrants, chosen)
+    pairs, families = compare_pairs(entrants, chosen, at_chance)
     findings += _overlap(entrants, pairs, chosen)
     by_task = {task: tuple(group) for task, group in itertools.groupby(pairs, key=lambda pair: pair.task)}
     summaries = _summarise(layout, chosen)
@@ -63,7 +65,7 @@ def _compare(table: Frame, chosen: Choices) -> Comparison:
     for task, models in entrants:
         scope = task.task if chosen.family == "task" else ""
         found = (by_task.get(task.task, ()), families.get(scope, ()))
-        tasks.append(_task(task, models, summaries[task.task], found, chosen))
+        tasks.append(_task(task, models, summaries[task.task], found, at_chance[task.task], chosen))
     every = [cell for task in tasks for cell in task.cells]
     across = compare_across(layout, chosen)
     ranks = across.ranks
@@ -182,6 +184,7 @@ def _task(
     entrants: Sequence[ModelCells],
     cells: tuple[CellSummary, ...],
     found: tuple[tuple[PairComparison, ...], tuple[FamilySummary, ...]],
+    at_chance: frozenset[str],
     choices: Choices,
 ) -> TaskComparison:
     pairs, families = found
@@ -194,6 +197,7 @@ def _task(
         direction=task.direction,
         seeds=task.seeds,
         models=names,
+        at_chance=tuple(sorted(at_chance)),
         not_planned=tuple(model.label for model in task.models if not model.was_run),
         dropped=tuple(model.label for model in task.models if model.was_run and model.label not in names),
         cells=cells,

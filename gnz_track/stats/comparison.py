@@ -128,6 +128,11 @@ class PairComparison:
         """Whether the verdict tells which of the two is better, be it by more than the margin or not."""
         return self.verdict in {Verdict.different, Verdict.trivial}
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What its test and its flags say of the differences, each once."""
+        return tuple(dict.fromkeys(word for word in (self.note, *self.flags.words) if word))
+
     def __str__(self) -> str:
         p = "no p" if self.p_adjusted is None else f"adjusted p = {self.p_adjusted:.4g}"
         flags = f"; {', '.join(self.flags.words)}" if self.flags.words else ""
@@ -139,6 +144,8 @@ class PairComparison:
 class TaskComparison:
     """All models on one task; ``not_distinguishable`` are those whose pair with ``best`` is not rejected.
 
+    Models ``at_chance`` have not been shown to be better than whoever has learnt nothing; where the runs do not tell
+    such a baseline, nothing is claimed of them.
     The pairs with the best are read from the family of all pairs, because which model is best is known only afterwards.
     """
 
@@ -147,6 +154,7 @@ class TaskComparison:
     direction: Direction
     seeds: tuple[int, ...]
     models: tuple[str, ...]
+    at_chance: tuple[str, ...]
     not_planned: tuple[str, ...]
     dropped: tuple[str, ...]
     cells: tuple[CellSummary, ...]

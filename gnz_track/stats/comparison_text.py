@@ -53,6 +53,8 @@ def write_sentence(comparison: Comparison) -> str:
             (Verdict.trivial, "trivial"),
             (Verdict.equivalent, "equivalent"),
             (Verdict.undetermined, "undetermined"),
+            (Verdict.identical, "identical"),
+            (Verdict.nothing, "in which both learnt nothing"),
         ):
             count = sum(pair.verdict is verdict for pair in compared)
             found += [f"{count} {word}"] if count else []
@@ -90,6 +92,7 @@ def write_task(task: TaskComparison) -> str:
         counts = ", ".join(f"{task.count(verdict)} {verdict}" for verdict in Verdict if task.count(verdict))
         parts.append(f"{counts} ({_many(task.families[0].m, 'test')} corrected together)")
         parts += _flagged(task)
+    parts += [f"no better than a constant answer: {_names(task.at_chance)}"] if task.at_chance else []
     parts += [f"dropped {_names(task.dropped)}"] if task.dropped else []
     parts += [task.note] if task.note else []
     return f"{title}: {'; '.join(parts)}"

@@ -1,13 +1,50 @@
-"""Which models can be ranked together: decided by what was planned, and never by how it came out."""
+"""Which models can be ranked together: decided by what was planned, and by outcomes only where nothing came out."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["largest_block"]
+__all__ = ["FEWEST_TASKS", "LeftOut", "find_lost", "largest_block"]
 
 Places = npt.NDArray[np.intp]
+# Fewer tasks in common than these test nothing.
+FEWEST_TASKS = 2
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LeftOut:
+    """The places of tasks and models that stay, and of those that go: ``lost`` have no score, ``sparse`` few."""
+
+    rows: Places
+    columns: Places
+    lost_rows: Places
+    lost_columns: Places
+    sparse_columns: Places
+
+
+def find_lost(has_score: npt.NDArray[np.bool_]) -> LeftOut:
+    """Find tasks that no model finished, models that finished no task, and those that leave no tasks in common.
+
+    has_score [N, k]. The last are models with few tasks, and go only where fewer than two tasks have all models and
+    without them two or more do: :func:`largest_block` then says which.
+    """
+    rows, columns = np.flatnonzero(has_score.any(axis=1)), np.flatnonzero(has_score.any(axis=0))
+    lost = (np.flatnonzero(~has_score.any(axis=1)), np.flatnonzero(~has_score.any(axis=0)))
+    left = has_score[np.ix_(rows, columns)]
+    kept = np.arange(len(columns))
+    if left.all(axis=1).sum() < FEWEST_TASKS:
+        tasks, models = largest_block(left)
+        kept = models if min(len(tasks), len(models)) >= FEWEST_TASKS else kept
+    return LeftOut(
+        rows=rows,
+        columns=columns[kept],
+        lost_rows=lost[0],
+        lost_columns=lost[1],
+        sparse_columns=np.delete(columns, kept),
+    )
 
 
 def largest_block(planned: npt.NDArray[np.bool_]) -> tuple[Places, Places]:

@@ -13,6 +13,7 @@ from gnz_track.errors import BadValue
 from gnz_track.records import make_records
 from gnz_track.stats.inputs import check_level
 from gnz_track.stats.joins import PairRows, SeedPairs, stack
+from gnz_track.stats.magnitude import put_back
 from gnz_track.stats.noncentral import FloatArray, noncentrality_at
 from gnz_track.stats.paired import NO_SPREAD, TOO_FEW, moments
 from gnz_track.stats.signed_rank import signed_ranks
@@ -199,6 +200,7 @@ def _means(rows: PairRows, alpha: float) -> list[MeanAdvantage]:
     half = stdtrit(np.maximum(n - 1, 1), 1 - alpha / 2) * sd / np.sqrt(np.maximum(n, 1))
     # A constant difference would get an interval of no width, which is certainty that nobody has.
     low, high = (np.where(is_degenerate, np.nan, end) for end in (mean - half, mean + half))
+    mean, sd, low, high = (put_back(x, rows.exponents) for x in (mean, sd, low, high))
     notes = np.where(n < 2, TOO_FEW, np.where(is_degenerate, NO_SPREAD, "")).tolist()
     known = {name: _plain(x) for name, x in (("mean", mean), ("sd", sd), ("low", low), ("high", high))}
     return make_records(MeanAdvantage, {"n_pairs": n.tolist(), "alpha": [alpha] * len(n), **known, "note": notes})
@@ -272,7 +274,7 @@ def _hodges_lehmann(rows: PairRows) -> FloatArray:
             part = chosen[start : start + step]
             d = rows.quantised[part, :n]
             found[part] = np.median((d[:, one] + d[:, other]) / 2, axis=1)
-    return found
+    return put_back(found, rows.exponents)
 
 
 def _plain(values: FloatArray) -> list[float | None]:

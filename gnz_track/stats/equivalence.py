@@ -12,6 +12,7 @@ from scipy.special import stdtr, stdtrit
 from gnz_track.errors import BadValue
 from gnz_track.stats.inputs import check_level
 from gnz_track.stats.joins import SeedPairs, stack
+from gnz_track.stats.magnitude import put_back
 from gnz_track.stats.paired import ALL_ZERO, NO_SPREAD, TOO_FEW, Outcome, moments
 
 __all__ = ["Equivalence", "tost", "tost_rows"]
@@ -62,10 +63,12 @@ def _tests(pairs: Sequence[SeedPairs], margin: float, alpha: float) -> Iterator[
     mean, sd = moments(rows)
     n, df = rows.n_pairs, np.maximum(rows.n_pairs - 1, 1).astype(np.float64)
     sem = sd / np.sqrt(np.maximum(n, 1))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        lower, upper = stdtr(df, -(mean + margin) / sem), stdtr(df, (mean - margin) / sem)
+    limit = put_back(margin, -rows.exponents)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        lower, upper = stdtr(df, -(mean + limit) / sem), stdtr(df, (mean - limit) / sem)
     half = stdtrit(df, 1 - alpha) * sem
-    columns = (x.tolist() for x in (n, lower, upper, mean - half, mean + half, rows.is_all_zero, rows.is_degenerate))
+    ends = (put_back(end, rows.exponents) for end in (mean - half, mean + half))
+    columns = (x.tolist() for x in (n, lower, upper, *ends, rows.is_all_zero, rows.is_degenerate))
     for n_pairs, *values, is_zero, is_degenerate in zip(*columns, strict=True):
         outcome = Outcome.not_run if n_pairs < 2 else Outcome.degenerate if is_degenerate else Outcome.run
         p_lower, p_upper, low, high = values if outcome is Outcome.run else (None,) * 4

@@ -51,13 +51,15 @@ class ExpectedBest:
 class BudgetRanks:
     """Mean ranks of models over tasks by what their searches are expected to find with each budget; 1 is best.
 
-    ``ranks`` maps a model to one mean rank per budget; ``n_tasks`` of the tasks have a search of every model.
+    ``ranks`` maps a model to one mean rank per budget; ``n_tasks`` of the tasks have a search of every model. Models
+    ``left_out`` have no search with a score.
     """
 
     models: tuple[str, ...]
     n_tasks: int
     budgets: tuple[int, ...]
     ranks: Mapping[str, tuple[float, ...]]
+    left_out: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         freeze_mappings(self, "ranks")
@@ -109,17 +111,22 @@ def rank_by_budget(
     """Return mean ranks over tasks of the expected best of n trials: ``scores[task][model]`` are those of its trials.
 
     Budgets go up to the least number of trials of any search. Tasks that lack a model, or on which all trials of one
-    failed, are left out.
+    failed, are left out; before them models all of whose trials failed on every task.
     """
     arrays = {
         task: {model: read_scores("scores", values, ndim=1) for model, values in found.items()}
         for task, found in scores.items()
     }
-    models = tuple(sorted({model for found in arrays.values() for model in found}))
+    every = sorted({model for found in arrays.values() for model in found})
+    lost = {name for name in every if all(np.isnan(found.get(name, np.nan)).all() for found in arrays.values())}
+    models = tuple(name for name in every if name not in lost)
+    scored = {
+        task: {model: values for model, values in found.items() if model not in lost} for task, found in arrays.items()
+    }
     whole = {
         task: found
-        for task, found in arrays.items()
-        if set(found) == set(models) and not any(np.isnan(values).all() for values in found.values())
+        for task, found in scored.items()
+        if found and set(found) == set(models) and not any(np.isnan(values).all() for values in found.values())
     }
     budgets = spread_budgets(min((values.size for found in whole.values() for values in found.values()), default=0))
     tables: list[Floats] = []
@@ -132,6 +139,7 @@ def rank_by_budget(
         n_tasks=len(whole),
         budgets=budgets,
         ranks={model: tuple(means[:, place].tolist()) for place, model in enumerate(models)},
+        left_out=tuple(sorted(lost)),
     )
 
 

@@ -22,6 +22,7 @@ from scipy.special import stdtr
 from gnz_track.records import make_records
 from gnz_track.stats.inputs import check_level
 from gnz_track.stats.joins import PairRows, SeedPairs, stack
+from gnz_track.stats.magnitude import take_out
 from gnz_track.stats.noncentral import FloatArray
 from gnz_track.stats.paired import paired_t_rows
 
@@ -223,6 +224,8 @@ def _p_of_rests(rest: FloatArray, quantised: FloatArray) -> FloatArray:
     n = rest.shape[2]
     is_flat = (quantised == quantised[:, :, :1]).all(axis=2)
     is_zero = is_flat & (quantised[:, :, 0] == 0)
+    # What is left may be far smaller than what was left out.
+    rest, _ = take_out(rest)
     sd = np.where(is_flat, 1.0, rest.std(axis=2, ddof=1))
     p = 2 * stdtr(n - 1, -np.abs(rest.mean(axis=2)) / sd * np.sqrt(n))
     return np.where(is_zero, 1.0, np.where(is_flat, np.nan, p))

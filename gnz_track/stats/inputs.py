@@ -44,6 +44,6 @@ def read_scores(name: str, values: npt.ArrayLike, *, ndim: int) -> Floats:
     return array
 
 
-def number(value: float | np.floating) -> float | None:
+def number(value: float | np.floating | Floats) -> float | None:
     """Return a plain float, or None where the value is undefined (NaN or infinite): a NaN must not travel."""
     return float(value) if np.isfinite(value) else None

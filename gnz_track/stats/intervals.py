@@ -18,6 +18,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 from gnz_track.errors import BadValue
 from gnz_track.seeds import derive
 from gnz_track.stats.inputs import check_level
+from gnz_track.stats.magnitude import centre_and_spread, put_back, take_out
 from gnz_track.stats.noncentral import FloatArray
 
 __all__ = [
@@ -185,11 +186,13 @@ def _bounds(
     if n < 2:
         return [(mean, None, None, None) for mean in (scores[:, 0].tolist() if n else [None] * n_cells)]
     is_constant = scores.max(axis=1) == scores.min(axis=1)
-    mean = np.where(is_constant, scores[:, 0], scores.mean(axis=1))
-    sd = np.where(is_constant, 0.0, scores.std(axis=1, ddof=1))
+    scores, exponents = take_out(scores)
+    mean, sd = centre_and_spread(scores)
+    mean, sd = np.where(is_constant, scores[:, 0], mean), np.where(is_constant, 0.0, sd)
     centred = (scores - mean[:, None]) / np.where(sd > 0, sd, 1.0)[:, None]
     low, high = INTERVALS[method](centred, alpha, n_resamples, seed)
     low, high = (np.where(is_constant, mean, mean + bound * sd) for bound in (low, high))
+    mean, sd, low, high = (put_back(part, exponents[:, 0]) for part in (mean, sd, low, high))
     is_known = np.isfinite(low) & np.isfinite(high)
     return [
         (m, s, bottom if known else None, top if known else None)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from gnz_track.errors import BadValue
 from gnz_track.kinds import Direction
+from gnz_track.stats.magnitude import put_back, take_out
 from gnz_track.stats.noncentral import FloatArray
 
 __all__ = ["ManyPairs", "PairRows", "SeedPairs", "join", "join_all", "quantise", "stack"]
@@ -20,6 +21,8 @@ __all__ = ["ManyPairs", "PairRows", "SeedPairs", "join", "join_all", "quantise",
 DECIMALS = 10
 # Rounding here first keeps float noise from deciding cases that lie half-way between two quanta.
 NOISE_DECIMALS = 14
+MOST_STEPS = 2.0**52
+LARGEST = np.finfo(np.float64).max
 
 Scores = Mapping[int, float | None]
 
@@ -63,11 +66,16 @@ class SeedPairs:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairRows:
-    """Many :class:`SeedPairs` as arrays: [pairs, most seeds] with NaN beyond the seeds of a pair; n_pairs [pairs]."""
+    """Many :class:`SeedPairs` as arrays: [pairs, most seeds] with NaN beyond the seeds of a pair; n_pairs [pairs].
+
+    A power of two is taken out of each pair (see ``magnitude``), so that its advantages can be squared whatever their
+    size: what has the unit of the metric is put back by the exponents [pairs].
+    """
 
     advantages: FloatArray
     quantised: FloatArray
     quantum: FloatArray
+    exponents: npt.NDArray[np.int32]
     n_pairs: npt.NDArray[np.int64]
 
     @property
@@ -114,8 +122,10 @@ def quantise(
     d = np.asarray(differences, dtype=np.float64)
     if resolution is not None:
         unit = np.asarray(resolution, dtype=np.float64)
-        # Adding zero turns -0.0 into 0.0.
-        return np.asarray(np.round(np.round(d / unit, 4)) * unit + 0.0, dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            steps = d / unit
+            # Adding zero turns -0.0 into 0.0. Of so many steps a float knows each, and there is nothing to round.
+            return np.where(np.abs(steps) < MOST_STEPS, np.round(np.round(steps, 4)) * unit, d) + 0.0
     size = np.asarray(magnitude, dtype=np.float64)
     safe = np.where(size > 0, size, 1.0)
     return np.asarray(np.round(np.round(d / safe, NOISE_DECIMALS), DECIMALS) * safe + 0.0, dtype=np.float64)
@@ -145,9 +155,12 @@ def join_all(
     for row, (couple, found) in enumerate(zip(couples, seeds, strict=True)):
         for side, one in enumerate(couple):
             scores[side, row, : len(found)] = [one[seed] for seed in found]
-    raw = scores[0] - scores[1] if direction is Direction.up else scores[1] - scores[0]
+    better, worse = scores if direction is Direction.up else scores[::-1]
     magnitude = np.nan_to_num(np.abs(scores)).max(axis=(0, 2), initial=0.0)
-    rounded = quantise(raw, magnitude[:, None], resolution=resolution)
+    # Two scores near both ends of the floats are further apart than any float; no score has such a size.
+    with np.errstate(over="ignore"):
+        raw = np.clip(better - worse, -LARGEST, LARGEST)
+        rounded = np.clip(quantise(raw, magnitude[:, None], resolution=resolution), -LARGEST, LARGEST)
     quantum = magnitude * 10.0**-DECIMALS if resolution is None else np.full(len(couples), resolution)
     return tuple(
         SeedPairs(
@@ -179,7 +192,14 @@ def _stack(pairs: Sequence[SeedPairs]) -> PairRows:
         raw[row, : pair.n_pairs] = pair.advantages
         rounded[row, : pair.n_pairs] = pair.quantised
     quantum = np.array([pair.quantum for pair in pairs], dtype=np.float64)
-    return PairRows(advantages=raw, quantised=rounded, quantum=quantum, n_pairs=n_pairs)
+    scaled, exponents = take_out(raw)
+    return PairRows(
+        advantages=scaled,
+        quantised=put_back(rounded, -exponents),
+        quantum=put_back(quantum, -exponents[:, 0]),
+        exponents=exponents[:, 0],
+        n_pairs=n_pairs,
+    )
 
 
 def _direction(direction: Direction | str) -> Direction:

@@ -17,6 +17,7 @@ from scipy.special import stdtr
 from gnz_track.errors import BadValue
 from gnz_track.records import FrozenMapping, freeze_mappings
 from gnz_track.stats.joins import PairRows, SeedPairs, stack
+from gnz_track.stats.magnitude import centre_and_spread
 from gnz_track.stats.noncentral import FloatArray
 
 __all__ = [
@@ -31,7 +32,7 @@ __all__ = [
 ]
 
 TOO_FEW = "fewer than 2 seeds in common"
-ALL_ZERO = "all differences are zero"
+ALL_ZERO = "all differences zero"
 NO_SPREAD = "the difference is the same on every seed: no spread to test against"
 
 
@@ -89,7 +90,7 @@ def unrunnable(test: str, rows: PairRows, row: int, choices: Mapping[str, str | 
 
 
 def moments(rows: PairRows) -> tuple[FloatArray, FloatArray]:
-    """Return mean [pairs] and standard deviation (n - 1) [pairs] of the advantages.
+    """Return mean [pairs] and standard deviation (n - 1) [pairs] of the advantages, both without ``rows.exponents``.
 
     Pairs of all-zero and of constant differences have standard deviation 0, whatever float noise says; undefined
     entries are NaN.
@@ -99,9 +100,7 @@ def moments(rows: PairRows) -> tuple[FloatArray, FloatArray]:
     for n in np.unique(rows.n_pairs[rows.n_pairs > 0]).tolist():
         chosen = np.flatnonzero(rows.n_pairs == n)
         d = np.ascontiguousarray(rows.advantages[chosen, :n])
-        mean[chosen] = d.mean(axis=1)
-        if n > 1:
-            sd[chosen] = d.std(axis=1, ddof=1)
+        mean[chosen], sd[chosen] = centre_and_spread(d) if n > 1 else (d[:, 0], np.nan)
     is_flat = rows.is_all_zero | rows.is_degenerate
     return np.where(rows.is_all_zero, 0.0, mean), np.where(is_flat & (rows.n_pairs > 1), 0.0, sd)
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.special import ndtr, stdtrit
 
 from gnz_track.errors import BadValue
-from gnz_track.stats.inputs import check_level
+from gnz_track.stats.inputs import check_level, number
 from gnz_track.stats.noncentral import (
     FloatArray,
     nodes_between,
@@ -181,8 +181,8 @@ def design_power(
         effect=alone,
         effect_in_family=in_family,
         sd=sd,
-        advantage=None if sd is None or alone is None else alone * sd,
-        advantage_in_family=None if sd is None or in_family is None else in_family * sd,
+        advantage=None if sd is None or alone is None else number(alone * sd),
+        advantage_in_family=None if sd is None or in_family is None else number(in_family * sd),
         note="" if n_pairs >= 2 else "at least 2 seeds in common are needed",
     )
 

@@ -25,6 +25,7 @@ __all__ = [
 
 # Digits, relative to the largest score of a row, in which two scores must differ to count as different.
 DIGITS = 10
+MOST_STEPS = 2.0**52
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +82,10 @@ def quantise_rows(scores: npt.ArrayLike, *, resolution: float | None = None) -> 
     if resolution is not None:
         if not resolution > 0.0 or not np.isfinite(resolution):
             raise BadValue("resolution", resolution, "a finite number above 0, such as 1 / number of test items")
-        return np.round(array / resolution) * resolution
+        with np.errstate(over="ignore", invalid="ignore"):
+            steps = array / resolution
+            # Of so many steps a float knows each, and there is nothing to round.
+            return np.where(np.abs(steps) < MOST_STEPS, np.round(steps) * resolution, array)
     largest = np.max(np.abs(np.where(np.isnan(array), 0.0, array)), axis=1, keepdims=True, initial=0.0)
     scale = np.where(largest > 0.0, largest, 1.0)
     return np.round(array / scale, DIGITS) * scale

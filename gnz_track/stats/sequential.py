@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from gnz_track.errors import BadValue
 from gnz_track.stats.inputs import Floats, check_level, check_whole, read_finite
+from gnz_track.stats.magnitude import take_out
 
 __all__ = [
     "LOOKS",
@@ -107,7 +108,7 @@ def paired_t_log_e(advantages: npt.ArrayLike, *, g: float = 1.0) -> Floats:
             "advantages", f"{d.ndim} dimensions or not finite", "finite differences, the pairs along the last axis"
         )
     n = np.arange(1, d.shape[-1] + 1, dtype=np.float64)
-    squares, between = _sums(d, n)
+    squares, between = _sums(take_out(d)[0], n)
     has_spread = squares > 0.0
     # t^2 / nu is between / squares; so written it needs no division.
     whole = np.where(has_spread, squares + between, 1.0)
@@ -134,7 +135,7 @@ def t_at_looks(advantages: npt.ArrayLike, looks: Sequence[int] = LOOKS) -> Float
     d: Floats = np.asarray(advantages, dtype=np.float64)
     sizes = np.array([look for look in looks if look <= d.shape[-1]], dtype=np.intp)
     n = np.arange(1, d.shape[-1] + 1, dtype=np.float64)
-    squares, between = (item[..., sizes - 1] for item in _sums(d, n))
+    squares, between = (item[..., sizes - 1] for item in _sums(take_out(d)[0], n))
     has_spread = squares > 0.0
     t = np.sqrt(between * (sizes - 1) / np.where(has_spread, squares, 1.0))
     without_spread = np.where(between > 0.0, np.nan, 1.0)

@@ -8,7 +8,9 @@ import numpy as np
 
 from gnz_track.errors import BadValue
 from gnz_track.seeds import derive
+from gnz_track.stats.inputs import number
 from gnz_track.stats.joins import SeedPairs, stack
+from gnz_track.stats.magnitude import put_back
 from gnz_track.stats.noncentral import FloatArray
 from gnz_track.stats.paired import ALL_ZERO, Outcome, PairedTest, unrunnable
 
@@ -51,7 +53,7 @@ def sign_flip_rows(pairs: Sequence[SeedPairs], *, n_resamples: int = 99_999, see
                 test=TEST,
                 outcome=Outcome.run,
                 p=p,
-                statistic=float(d.sum()) / n,
+                statistic=number(put_back(float(d.sum()) / n, rows.exponents[row])),
                 n_pairs=n,
                 n_effective=len(d),
                 choices=choices,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gnz_track.stats.attainability import attainability, smallest_seeds
@@ -22,7 +22,7 @@ from gnz_track.stats.paired import Outcome, PairedTest, paired_t_rows
 from gnz_track.stats.planned import FURTHER_TESTS, PlannedPair, compute_by
 from gnz_track.stats.power import design_power, seeds_needed_rows
 from gnz_track.stats.signed_rank import wilcoxon_rows
-from gnz_track.stats.verdicts import EXACT_TESTS, judge
+from gnz_track.stats.verdicts import EXACT_TESTS, judge, judge_sameness
 
 __all__ = ["compare_pairs", "count_lasting"]
 
@@ -41,16 +41,20 @@ class Columns:
     flags: tuple[PairFlags, ...]
     for_observed: list[int | None]
     for_margin: list[int | None]
+    are_at_chance: list[bool]
 
 
 def compare_pairs(
-    layout: Sequence[tuple[TaskCells, Sequence[ModelCells]]], choices: Choices
+    layout: Sequence[tuple[TaskCells, Sequence[ModelCells]]], choices: Choices, at_chance: Mapping[str, frozenset[str]]
 ) -> tuple[tuple[PairComparison, ...], dict[str, tuple[FamilySummary, ...]]]:
-    """Compare all pairs of the models that are given with each task; return pairs, and the families by scope."""
+    """Compare all pairs of the models that are given with each task; return pairs, and the families by scope.
+
+    ``at_chance`` are the labels of models, by task.
+    """
     planned = [pair for task, models in layout for pair in _plan(task, models, choices)]
     if not planned:
         return (), {}
-    columns = _compute(planned, choices)
+    columns = _compute(planned, choices, at_chance)
     adjusted = [*columns.adjusted.values()]
     families = {scope: tuple(one.families[scope] for one in adjusted) for scope in adjusted[0].families}
     return tuple(_pair(row, pair, columns, choices) for row, pair in enumerate(planned)), families
@@ -91,7 +95,7 @@ def _plan(task: TaskCells, models: Sequence[ModelCells], choices: Choices) -> li
     ]
 
 
-def _compute(planned: Sequence[PlannedPair], choices: Choices) -> Columns:
+def _compute(planned: Sequence[PlannedPair], choices: Choices, at_chance: Mapping[str, frozenset[str]]) -> Columns:
     pairs = ManyPairs(pair.joined for pair in planned)
     scopes = _scopes(planned, choices)
     tests = {"t": paired_t_rows(pairs), "wilcoxon": wilcoxon_rows(pairs, zero_method=choices.zero_method)}
@@ -120,6 +124,7 @@ def _compute(planned: Sequence[PlannedPair], choices: Choices) -> Columns:
         within=adjust_by_scope("t", outcomes, scopes, choices),
         flags=flag_rows(pairs, alpha=adjusted["t"].levels, p=[test.p for test in tests["t"]]),
         for_observed=_seeds(m, [_observed(item) for item in found], choices),
+        are_at_chance=[{pair.first.label, pair.second.label} <= at_chance[pair.task.task] for pair in planned],
         for_margin=_seeds(m, [_in_sd(item, pair, choices) for item, pair in zip(found, planned, strict=True)], choices),
     )
 
@@ -166,7 +171,11 @@ def _pair(row: int, pair: PlannedPair, columns: Columns, choices: Choices) -> Pa
         design=design_power(n_pairs, m, alpha=choices.alpha, power=choices.power, sd=found.mean.sd),
         seeds_for_observed=None if is_rejected else columns.for_observed[row],
         seeds_for_margin=columns.for_margin[row],
-        verdict=judge(is_rejected=is_rejected, is_within_margin=columns.within.rejected[row], can_reject=can_reject),
+        verdict=judge_sameness(
+            judge(is_rejected=is_rejected, is_within_margin=columns.within.rejected[row], can_reject=can_reject),
+            is_identical=n_pairs > 1 and pair.joined.is_all_zero,
+            are_at_chance=columns.are_at_chance[row],
+        ),
         note=chosen.note or reason,
     )
 

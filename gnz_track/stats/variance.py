@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gnz_track.errors import BadValue
-from gnz_track.stats.inputs import Floats, read_finite
+from gnz_track.stats.inputs import Floats, number, read_finite
+from gnz_track.stats.magnitude import put_back, take_out
 
 __all__ = ["REST", "Component", "Decomposition", "decompose_variance"]
 
@@ -21,19 +22,21 @@ REST = "rest"
 class Component:
     """The variance that one factor adds to a score; ``gain_per_run`` is what one more level of it takes off.
 
-    ``gain_per_run`` is the fall of the variance of the overall mean, over the runs that one more level costs.
+    ``gain_per_run`` is the fall of the variance of the overall mean, over the runs that one more level costs. ``sd`` is
+    in the unit of the scores; what has the unit of their squares is None where no float is as large.
     """
 
     factor: str
     n_levels: int
-    variance: float
-    moment: float
+    sd: float | None
+    variance: float | None
+    moment: float | None
     share: float | None
-    gain_per_run: float
+    gain_per_run: float | None
 
     def __str__(self) -> str:
         share = "" if self.share is None else f" ({self.share:.0%})"
-        return f"{self.factor}: sd {self.variance**0.5:.4g}{share}"
+        return f"{self.factor}: sd {'unknown' if self.sd is None else format(self.sd, '.4g')}{share}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +70,9 @@ def decompose_variance(scores: npt.ArrayLike, ids: Mapping[str, Sequence[Hashabl
     moments stay unbiased, but the rest drowns in the noise of the factors.
     C. R. Henderson, Biometrics 9 (1953) 226-252.
     """
-    y = read_finite("scores", scores, ndim=1)
+    given = read_finite("scores", scores, ndim=1)
+    y, exponents = take_out(given)
+    exponent = int(exponents[0])
     codes = _read_ids(ids, y.size)
     varying = {name: column for name, column in codes.items() if y.size and column.max() > 0}
     fixed = [name for name in codes if name not in varying]
@@ -75,20 +80,20 @@ def decompose_variance(scores: npt.ArrayLike, ids: Mapping[str, Sequence[Hashabl
     matrix, sums = _moments(y, list(varying.values()))
     reason = _why_not(y, matrix, varying)
     if reason:
-        return _nothing(y, "; ".join([reason, *notes]))
+        return _nothing(given, "; ".join([reason, *notes]))
     moments: Floats = np.linalg.solve(matrix, sums).astype(np.float64)
     noise = 1e-12 * max(float(sums[-1]), 0.0)
     negative = [name for name, value in zip((*varying, REST), moments, strict=True) if value < -noise]
     notes += [f"negative estimate reported as 0: {', '.join(negative)}"] if negative else []
     variances: Floats = np.where(moments > noise, moments, 0.0).astype(np.float64)
-    components = _components(varying, moments, variances)
-    best = max(components, key=lambda item: item.gain_per_run)
+    gains = [_gain(list(varying.values()), variances, place) for place in range(len(variances))]
+    most = int(np.argmax(gains))
     return Decomposition(
         n_runs=y.size,
-        mean=float(y.mean()),
-        variance_of_mean=_variance_of_mean(list(varying.values()), variances),
-        components=components,
-        next_run_buys_most=best.factor if best.gain_per_run > 0.0 else None,
+        mean=float(given.mean()),
+        variance_of_mean=_square(_variance_of_mean(list(varying.values()), variances), exponent),
+        components=_components(varying, (moments, variances, gains), exponent),
+        next_run_buys_most=(*varying, REST)[most] if gains[most] > 0.0 else None,
         method=METHOD,
         note="; ".join(notes),
     )
@@ -174,24 +179,31 @@ def _find_unbalanced(factors: Mapping[str, Codes]) -> tuple[str, ...]:
     return ()
 
 
-def _components(factors: Mapping[str, Codes], moments: Floats, variances: Floats) -> tuple[Component, ...]:
+def _components(
+    factors: Mapping[str, Codes], found: tuple[Floats, Floats, Sequence[float]], exponent: int
+) -> tuple[Component, ...]:
+    """Return the components from moments, variances and gains [f + 1] of scores whose exponent was taken out."""
+    moments, variances, gains = found
     total = float(variances.sum())
-    names, codes = (*factors, REST), list(factors.values())
-    n_runs = codes[0].size
-    n_levels = [int(column.max()) + 1 for column in codes]
-    levels = [*n_levels, n_runs]
-    gains = [_gain(codes, variances, place) for place in range(len(names))]
+    codes = list(factors.values())
+    levels = [*(int(column.max()) + 1 for column in codes), codes[0].size]
     return tuple(
         Component(
             factor=name,
             n_levels=levels[place],
-            variance=float(variances[place]),
-            moment=float(moments[place]),
+            sd=number(put_back(np.sqrt(variances[place]), exponent)),
+            variance=_square(variances[place], exponent),
+            moment=_square(moments[place], exponent),
             share=float(variances[place]) / total if total > 0.0 else None,
-            gain_per_run=gains[place],
+            gain_per_run=_square(gains[place], exponent),
         )
-        for place, name in enumerate(names)
+        for place, name in enumerate((*factors, REST))
     )
+
+
+def _square(value: float | np.floating, exponent: int) -> float | None:
+    """Return a square of scores with the exponent put back, None where no float is as large."""
+    return number(put_back(value, exponent, power=2))
 
 
 def _gain(factors: list[Codes], variances: Floats, place: int) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 
 from gnz_track.errors import StoreUnusable
 from gnz_track.store.mounts import NETWORK_FILE_SYSTEMS, file_system_of
+from gnz_track.store.sqlite_files import START, file_of, remains_of, set_aside, unusable, uri_of
 
 __all__ = ["Address", "mask", "parse_address", "store_home"]
 
@@ -28,6 +30,8 @@ SCHEMES = {
     "http": (SERVER, "http"),
     "https": (SERVER, "https"),
 }
+# What begins so is a path, whatever else stands in it.
+PATHS = ("/", "./", "../", "~/")
 ALLOWED = "give a file (runs/gnz.db), sqlite:///FILE, postgresql://USER@HOST/DATABASE or http(s)://HOST:PORT"
 
 
@@ -47,8 +51,8 @@ class Address:
 
     @property
     def masked(self) -> str:
-        """The URI without its password, to be shown."""
-        return mask(self.uri)
+        """The URI without its password, to be shown; a file has none, whatever its name looks like."""
+        return self.uri if self.kind == SQLITE else mask(self.uri)
 
     @property
     def is_database(self) -> bool:
@@ -58,7 +62,7 @@ class Address:
     @property
     def file(self) -> Path:
         """The file of an sqlite store."""
-        return Path(self.uri.removeprefix("sqlite:///"))
+        return file_of(self.uri)
 
 
 def store_home() -> Path:
@@ -70,21 +74,26 @@ def store_home() -> Path:
 def parse_address(text: str = "", *, home: Path | None = None) -> Address:
     """Read a store's address; nothing means ``GNZ_STORE``, and without that ``sqlite:///<home>/gnz.db``.
 
-    A path without scheme is an sqlite file. Artifacts of databases lie beside the file, or below ``home``.
+    A path without scheme is an sqlite file, to the letter; in ``sqlite:///`` addresses ``%25`` stands for a percent
+    sign, as it does for SQLAlchemy and MLflow. Artifacts of databases lie beside the file, or below ``home``.
     """
     home = (home or store_home()).expanduser().absolute()
-    given = (text or os.environ.get(STORE_VARIABLE, "")).strip() or str(home / FILE_NAME)
+    given = text if text.strip() else os.environ.get(STORE_VARIABLE, "")
+    given = given if given.strip() else str(home / FILE_NAME)
+    if given.startswith(PATHS):
+        return _sqlite(given, given)
     scheme, colon, rest = given.partition("://")
     if not colon:
         if _looks_like_address(given):
             shown = re.sub(r"\S*@", "***@", given)
             raise StoreUnusable(shown, "it looks like an address, and has no ://", remedy=ALLOWED)
         return _sqlite(given, given)
-    kind, used = SCHEMES.get(scheme.lower(), ("", ""))
+    kind, used = SCHEMES.get(scheme.strip().lower(), ("", ""))
     if not kind:
         raise StoreUnusable(mask(given), f"nothing is known of the scheme {scheme!r}", remedy=ALLOWED)
     if kind == SQLITE:
-        return _sqlite(rest, given)
+        return _sqlite(_path_in(rest, given), given)
+    rest = rest.strip()
     if kind == POSTGRESQL and find_spec("psycopg") is None:
         remedy = "install it with: pip install 'gnz-track[postgres]'"
         raise StoreUnusable(mask(given), "the driver psycopg is not installed", remedy=remedy)
@@ -111,7 +120,7 @@ def mask(text: str) -> str:
 
 
 def check_place(address: Address) -> None:
-    """Refuse an sqlite file where it cannot live: on a network, or in the place of a folder."""
+    """Refuse an sqlite file where it cannot live: on a network, in the place of a folder, beside what another left."""
     if address.kind != SQLITE:
         return
     nearest = next(place for place in (address.file, *address.file.parents) if place.exists())
@@ -126,21 +135,37 @@ def check_place(address: Address) -> None:
         raise StoreUnusable(address, "it is a folder", remedy=f"name a file in it: {address.file / FILE_NAME}")
     if nearest != address.file and not nearest.is_dir():
         raise StoreUnusable(address, f"{nearest} is no folder", remedy="choose another path")
+    if remains := remains_of(address.file):
+        named = ", ".join(path.name for path in remains)
+        reason = f"its file is gone or empty, and {named} beside it may hold results, or be in use still"
+        remedy = f"put the file back; or set them aside to begin anew: {set_aside(remains)}"
+        raise StoreUnusable(address, reason, remedy=remedy)
+
+
+def _path_in(rest: str, given: str) -> str:
+    """Return the path in an ``sqlite:///`` address: three slashes, then the path; a fourth one makes it absolute."""
+    if not rest.startswith("/") or rest in {"/", "/:memory:"}:
+        raise StoreUnusable(given, "it names no file", remedy="give sqlite:///FILE")
+    if "?" in rest:
+        remedy = "give sqlite:///FILE; where the name itself holds a question mark, write %3F"
+        raise StoreUnusable(given, "options behind a ? are not taken", remedy=remedy)
+    return str(file_of(START + rest[1:]))
 
 
 def _sqlite(path: str, given: str) -> Address:
-    if given.lower().startswith("sqlite://"):
-        # Three slashes, then the path; a fourth one makes it absolute.
-        if not path.startswith("/") or path in {"/", "/:memory:"}:
-            raise StoreUnusable(mask(given), "it names no file", remedy="give sqlite:///FILE")
-        path = path[1:]
-    if "?" in path:
-        raise StoreUnusable(mask(given), "options behind a ? are not taken", remedy="give sqlite:///FILE")
-    file = Path(path).expanduser().absolute()
+    with contextlib.suppress(RuntimeError):
+        # The home of a user that is not known: as in a shell, the name stays as it is.
+        path = str(Path(path).expanduser())
+    if reason := unusable(os.path.abspath(path)):  # noqa: PTH100  (a path that Path could not ask the system about)
+        raise StoreUnusable(given, reason, remedy="choose another path with --store")
+    file = Path(path).absolute()
     if file.is_symlink():
         # A store that is made is moved to its name, which would take the place of the link.
-        file = file.resolve()
-    return Address(f"sqlite:///{file}", SQLITE, file.parent / ARTIFACT_FOLDER)
+        file = Path(os.path.realpath(file))
+        if file.is_symlink():
+            reason = "it is a symbolic link that leads back to itself"
+            raise StoreUnusable(given, reason, remedy="remove the link, or choose another path with --store")
+    return Address(uri_of(file), SQLITE, file.parent / ARTIFACT_FOLDER)
 
 
 def _looks_like_address(text: str) -> bool:

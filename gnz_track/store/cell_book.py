@@ -21,6 +21,7 @@ from gnz_track.types import Cell, ModelRow, Optimiser, Protocol, Selection, Task
 __all__ = ["CellBook", "digest_of_book", "read_book", "write_book"]
 
 FORMAT = 1
+PAYLOAD_DIGEST = "payload_digest"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,7 @@ def write_book(cells: Mapping[str, Cell], *, numbers: int) -> str:
             "data": cell.dataset_digest,
             "hyperparameters": cell.hyperparameters,
             **({"perturbation": cell.perturbation} if cell.perturbation else {}),
+            **({"code": cell.code} if cell.code else {}),
         }
         for key, cell in cells.items()
     }
@@ -57,21 +59,11 @@ def read_book(text: str) -> CellBook:
         found = json.loads(text)
         if found["format"] != FORMAT:
             raise BadValue("the format of a book of cells", found["format"], str(FORMAT))
-        tasks = {key: Task(**fields) for key, fields in found["tasks"].items()}
+        tasks = {key: _task(fields) for key, fields in found["tasks"].items()}
         models = {key: _model(fields) for key, fields in found["models"].items()}
         protocols = {key: _protocol(fields) for key, fields in found["protocols"].items()}
         cells = {
-            key: Cell(
-                task=tasks[row["task"]],
-                model=models[row["model"]],
-                protocol=protocols[row["protocol"]],
-                seed=row["seed"],
-                epochs=row["epochs"],
-                dataset_digest=row["data"],
-                data="",
-                hyperparameters=tuple((name, value) for name, value in row["hyperparameters"]),
-                perturbation=row.get("perturbation", ""),
-            )
+            key: _cell(row, tasks[row["task"]], models[row["model"]], protocols[row["protocol"]])
             for key, row in found["cells"].items()
         }
         return CellBook(numbers=int(found["numbers"]), cells=cells)
@@ -113,14 +105,62 @@ def _plain_task(task: Task) -> dict[str, Any]:
 
 
 def _plain_model(model: ModelRow) -> dict[str, Any]:
-    payload = base64.b64encode(model.payload).decode()
-    return {**_plain(replace(model, payload=b"")), "payload": payload}
+    fields = {**_plain(replace(model, payload=b"")), "payload": base64.b64encode(model.payload).decode()}
+    # Of the bytes, so that it is compared before anything in them runs; source_digest is one of the code in them.
+    return {**fields, PAYLOAD_DIGEST: _digest(model.payload)} if model.payload else fields
+
+
+def _digest(payload: bytes) -> str:
+    return hashlib.sha256(payload).hexdigest()
 
 
 def _model(fields: Mapping[str, Any]) -> ModelRow:
     task_types = tuple(map(TaskType, fields["task_types"]))
     payload = base64.b64decode(fields["payload"], validate=True)
-    return ModelRow(**{**fields, "task_types": task_types, "payload": payload})
+    # Books of earlier versions have none: there the digest of the whole book speaks for these bytes too.
+    recorded = fields.get(PAYLOAD_DIGEST, _digest(payload))
+    if recorded != _digest(payload):
+        raise BadValue(f"code of the model {fields['name']!r}", f"digest {_digest(payload)}", f"digest {recorded}")
+    known = {name: value for name, value in fields.items() if name != PAYLOAD_DIGEST}
+    _check_texts(known, "name", "target", "factory", "source_digest", "description")
+    parts = {str(name): str(digest) for name, digest in known.get("parts", {}).items()}
+    unseen = tuple(map(str, known.get("unseen", ())))
+    return ModelRow(**{**known, "task_types": task_types, "payload": payload, "parts": parts, "unseen": unseen})
+
+
+def _task(fields: Mapping[str, Any]) -> Task:
+    _check_texts(fields, "name", "dataset", "metric")
+    if not isinstance(fields["loader"], str | None):
+        raise BadValue("loader in a book of cells", fields["loader"], "a text, or nothing")
+    return Task(**fields)
+
+
+def _cell(row: Mapping[str, Any], task: Task, model: ModelRow, protocol: Protocol) -> Cell:
+    _check_texts(row, "data", "perturbation")
+    numbers = {name: row[name] for name in ("seed", "epochs")}
+    values = tuple((name, value) for name, value in row["hyperparameters"])
+    wrong = [name for name, number in numbers.items() if type(number) is not int]
+    wrong += [name for name, value in values if not (isinstance(name, str) and isinstance(value, int | float | str))]
+    if wrong:
+        raise BadValue("a cell in a book", ", ".join(map(str, wrong)), "whole numbers, and names with plain values")
+    return Cell(
+        task=task,
+        model=model,
+        protocol=protocol,
+        **numbers,
+        dataset_digest=row["data"],
+        data="",
+        hyperparameters=values,
+        perturbation=row.get("perturbation", ""),
+        code=tuple((str(what), str(digest)) for what, digest in row.get("code", ())),
+    )
+
+
+def _check_texts(fields: Mapping[str, Any], *names: str) -> None:
+    """Refuse what is no text: names become parts of paths and of commands."""
+    wrong = [name for name in names if not isinstance(fields.get(name, ""), str)]
+    if wrong:
+        raise BadValue("a book of cells", ", ".join(wrong), "texts")
 
 
 def _protocol(fields: Mapping[str, Any]) -> Protocol:

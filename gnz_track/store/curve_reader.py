@@ -9,8 +9,9 @@ from gnz_track.store import schema
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.connection import connect, disconnect, says_in_one_line
 from gnz_track.store.curves import Curve
+from gnz_track.store.legible import is_real
 from gnz_track.store.reading import can_read_by_sql
-from gnz_track.store.sql_reader import rows_of
+from gnz_track.store.sql_reader import METRIC, rows_of
 
 __all__ = ["read_curves"]
 
@@ -30,11 +31,13 @@ def read_curves(uri: str | Address, run_ids: Iterable[str]) -> dict[str, dict[st
         return {}
     rows = _by_sql(address, wanted) if can_read_by_sql(address) else _by_rest(address, wanted)
     found: dict[str, dict[str, dict[int, float]]] = {run_id: {} for run_id in wanted}
-    for run_id, key, step, value in sorted(rows):
+    # What is no number was written by somebody else, and is no point of a curve.
+    points = (row for row in rows if isinstance(row[2], int) and is_real(row[3]))
+    for run_id, key, step, value in sorted(points):
         # A point that was streamed, and written again by a replay, is one point.
         found[run_id].setdefault(schema.series_of(key), {})[step] = value
     return {
-        run_id: {name: tuple(points.items()) for name, points in series.items()} for run_id, series in found.items()
+        run_id: {name: tuple(of_one.items()) for name, of_one in series.items()} for run_id, series in found.items()
     }
 
 
@@ -43,7 +46,8 @@ def _by_sql(address: Address, run_ids: Sequence[str]) -> Iterator[Row]:
         names = {f"r{n}": run_id for n, run_id in enumerate(run_ids[start : start + RUNS_PER_QUERY])}
         marks = ", ".join(f":{name}" for name in names)
         # Only names of this file's own making are in the text; what users give travels as values.
-        text = f"SELECT run_uuid, key, step, value FROM metrics WHERE run_uuid IN ({marks}) AND key LIKE :curves"  # noqa: S608
+        where = f"run_uuid IN ({marks}) AND key LIKE :curves"
+        text = f"SELECT run_uuid, key, step, {METRIC.format('m')} FROM metrics m WHERE {where}"  # noqa: S608
         yield from rows_of(address, text, {**names, "curves": schema.CURVE_PREFIX + "%"})
 
 

@@ -125,8 +125,8 @@ def cuda_of(torch: str) -> str:
     return NONE if "+" in torch else _first_version("nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12")
 
 
-def read_git(folder: Path) -> GitState:
-    """Return commit, branch and whether tracked files differ from the commit."""
+def read_git(folder: Path | None = None) -> GitState:
+    """Return commit, branch and whether tracked files differ from the commit, in the working folder unless told."""
     commit = _ask("git", "rev-parse", "HEAD", folder=folder)
     if not commit:
         return GitState()

@@ -9,6 +9,7 @@ from gnz_track.store import schema
 from gnz_track.store.curves import fill_up
 from gnz_track.store.owners import parse_owner
 from gnz_track.store.run_record import RunRecord, SweepContext
+from gnz_track.store.storable import written_out
 
 __all__ = ["Point", "checked", "curve_points", "final_metrics", "owner_tags", "params_of", "sweep_tags", "tags_of"]
 
@@ -17,7 +18,7 @@ Point = tuple[str, float, int, int]
 
 
 def tags_of(record: RunRecord) -> dict[str, str]:
-    """Return all tags of a cell's run."""
+    """Return all tags of a cell's run, be they such that a store takes them or not; who writes checks them."""
     tags = {
         schema.KIND: schema.CELL,
         schema.RECORD: record.key,
@@ -29,8 +30,10 @@ def tags_of(record: RunRecord) -> dict[str, str]:
         schema.DATASET: record.dataset,
         schema.MODEL: record.model,
         schema.MODEL_SOURCE: record.model_source,
+        schema.MODEL_DIGEST: record.model_digest,
         schema.SEED: str(record.seed),
         schema.METRIC: record.metric,
+        schema.BASELINE: "" if record.baseline is None else repr(record.baseline),
         schema.SCORE_KEY: schema.score_key(record.metric) if record.metric else "",
         schema.DIRECTION: str(record.direction),
         schema.PROTOCOL: record.protocol,
@@ -42,6 +45,7 @@ def tags_of(record: RunRecord) -> dict[str, str]:
         schema.N_TRAIN: "" if record.n_train is None else str(record.n_train),
         schema.N_TEST: "" if record.n_test is None else str(record.n_test),
         schema.ENV_DEVICE: record.device,
+        schema.INSTRUCTIONS: record.instructions,
         schema.ERROR: error_text(record),
         schema.NOT_FINITE: ", ".join(record.not_finite)[: schema.MOST_ERROR_CHARACTERS],
         **record.environment_tags,
@@ -51,7 +55,7 @@ def tags_of(record: RunRecord) -> dict[str, str]:
         schema.ENVIRONMENT: record.environment,
         schema.BOOK: record.book,
     }
-    return checked({key: value for key, value in tags.items() if value})
+    return {key: value for key, value in tags.items() if value}
 
 
 def sweep_tags(context: SweepContext, *, at: int) -> dict[str, str]:
@@ -84,6 +88,7 @@ def final_metrics(record: RunRecord) -> dict[str, float]:
         schema.SECONDS_PER_EPOCH: record.seconds_per_epoch,
         schema.PEAK_RSS: record.peak_rss_mib,
         schema.PEAK_DEVICE: record.peak_device_mib,
+        schema.MEMORY: record.memory_mib,
         schema.N_PARAMETERS: record.n_parameters,
     }
     return {**scores, **validation, **{key: float(value) for key, value in rest.items() if value is not None}}
@@ -107,7 +112,7 @@ def error_text(record: RunRecord) -> str:
     """Return the class of a failure and the start of its message, nothing where there is none."""
     if record.failure is None:
         return ""
-    return f"{record.failure.kind}: {record.failure.message[: schema.MOST_ERROR_CHARACTERS]}"
+    return written_out(f"{record.failure.kind}: {record.failure.message[: schema.MOST_ERROR_CHARACTERS]}")
 
 
 def checked(tags: dict[str, str]) -> dict[str, str]:

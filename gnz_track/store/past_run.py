@@ -13,9 +13,10 @@ from gnz_track.records import freeze_mappings
 from gnz_track.store import schema
 from gnz_track.store.address import Address
 from gnz_track.store.connection import connect, disconnect, says_in_one_line
+from gnz_track.store.legible import is_real
 from gnz_track.store.reading import can_read_by_sql
 from gnz_track.store.rest_reader import experiments_named, pages
-from gnz_track.store.sql_reader import ACTIVE, RUNS, rows_of
+from gnz_track.store.sql_reader import ACTIVE, METRIC, RUNS, rows_of
 from gnz_track.store.sweeps import has_tables
 
 __all__ = ["PastRun", "read_run", "read_sweep_run"]
@@ -78,9 +79,10 @@ def _find_by_sql(address: Address, tags: Mapping[str, str], start: str) -> list[
 
 
 def _whole(address: Address, run_id: str, status: str, artifacts: str) -> PastRun:
+    run = {"run": run_id}
     tags, metrics = (
-        {key: value for key, value in rows_of(address, f"SELECT key, value FROM {table} WHERE run_uuid = :run", run)}  # noqa: C416, S608
-        for table, run in (("tags", {"run": run_id}), ("latest_metrics", {"run": run_id}))
+        {key: value for key, value in rows_of(address, f"SELECT key, {what} FROM {table} t WHERE run_uuid = :run", run)}  # noqa: C416, S608
+        for table, what in (("tags", "value"), ("latest_metrics", METRIC.format("t")))
     )
     return PastRun(run_id=run_id, status=status, artifacts=artifacts, tags=tags, metrics=_final(metrics))
 
@@ -106,4 +108,8 @@ def _of_mlflow(run: Any) -> PastRun:
 
 
 def _final(metrics: Mapping[str, float]) -> dict[str, float]:
-    return {key: float(value) for key, value in metrics.items() if not key.startswith(schema.CURVE_PREFIX)}
+    return {
+        key: float(value)
+        for key, value in metrics.items()
+        if not key.startswith(schema.CURVE_PREFIX) and is_real(value)
+    }

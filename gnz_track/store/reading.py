@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 
 from gnz_track.store import schema
-from gnz_track.store.address import Address, parse_address
+from gnz_track.store.address import Address, check_place, parse_address
 from gnz_track.store.published import digest_of, read_published
-from gnz_track.store.rest_reader import finished_by_rest, read_by_rest
+from gnz_track.store.rest_reader import read_by_rest
 from gnz_track.store.results import COLUMNS, one_row_per_cell, write_table
 from gnz_track.store.run_filter import RunFilter
 from gnz_track.store.score_tensor import ResultsTensor, tensor_of
-from gnz_track.store.sql_reader import KNOWN_REVISIONS, finished_by_sql, read_by_sql, revision_of, state_of_sweep
+from gnz_track.store.sql_reader import KNOWN_REVISIONS, read_by_sql, revision_of, state_of_sweep
 from gnz_track.store.wanted_rows import (
     NAMES,
     Names,
@@ -120,9 +120,12 @@ def check_known(address: Address, asked: Names, rows: pd.DataFrame) -> None:
 def finished_fingerprints(uri: str | Address = "") -> set[str]:
     """Return the fingerprints of all cells that are finished; a store that does not exist yet has none."""
     address = uri if isinstance(uri, Address) else parse_address(uri)
+    check_place(address)
     if address.kind == "sqlite" and not address.file.exists():
         return set()
-    return finished_by_sql(address) if can_read_by_sql(address) else finished_by_rest(address)
+    reader = read_by_sql if can_read_by_sql(address) else read_by_rest
+    found = reader(address, RunFilter(), columns=("fingerprint", "status"))
+    return set(found["fingerprint"][found["status"] == "finished"])
 
 
 def publish_table(store: Store, suite: str, sweep: str, *, run_id: str) -> pd.DataFrame:

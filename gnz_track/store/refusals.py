@@ -25,6 +25,7 @@ _SAID: tuple[tuple[str, str, str], ...] = (
     (r"error code 401\b|\b401 Client Error", "", ACCOUNT),
     (r"Invalid Host header", "it does not serve under this name", f"try another name, or {KEEPER}: GNZ_SERVER_HOSTS"),
     (r"error code 403\b|\b403 Client Error|PERMISSION_DENIED", "it does not allow this account to do that", KEEPER),
+    (r"error code 30\d\b", "it sends one on to another address, which nobody here has named", "name that one"),
     ("Unable to locate credentials", "its artifacts want a key", "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
     (
         "No module named 'boto3'|import of boto3",

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 from gnz_track.errors import GnzError, SpoolCorrupted, StoreUnreachable
 from gnz_track.store import schema
-from gnz_track.store.connection import file_lock
+from gnz_track.store.locks import file_lock
 from gnz_track.store.reading import publish_table
+from gnz_track.store.refused import is_of_record, is_set_aside, remove_empty, remove_reasons, set_aside_refused
 from gnz_track.store.run_record import RunRecord, SweepContext
 from gnz_track.store.search_record import SearchRecord
 from gnz_track.store.search_writer import write_search
-from gnz_track.store.spool import ASIDE, DONE, LINES, LOCK, append_line, marks_of, remove_files
-from gnz_track.store.spool_lines import SweepEnd, read_lines
+from gnz_track.store.spool import ASIDE, DONE, LOCK, append_line, marks_of, remove_files, spools_in
+from gnz_track.store.spool_lines import Lines, SweepEnd, read_lines
 from gnz_track.store.writer import FAILED, FINISHED, Store
 
 __all__ = ["Replay", "replay", "replay_each"]
@@ -46,7 +48,12 @@ class Replay:
     def complaints(self) -> tuple[str, ...]:
         """Sentences about what could not be written; sweeps of other processes are no reason to complain."""
         bad = (str(SpoolCorrupted(self.corrupted, ", ".join(self.aside))),) if self.corrupted else ()
-        return (*bad, *(f"the store refused {what}" for what in self.refused))
+        again = "It is kept on this disk; try it again with: gnz sync"
+        return (*bad, *(f"the store refused {what} {again}" for what in self.refused))
+
+    def joined(self, other: Replay) -> Replay:
+        """Return what this replay and another one did."""
+        return Replay(**{item.name: (*getattr(self, item.name), *getattr(other, item.name)) for item in fields(Replay)})
 
     def check(self) -> None:
         """Raise where lines could not be read; everything else has been replayed."""
@@ -60,52 +67,108 @@ def replay(folder: Path, store: Store) -> Replay:
     The store itself is asked what it has, since a crash may fall between writing and marking. A run that was begun
     and not ended is completed. Spools whose records are all in the store are removed, unless lines were corrupted.
     """
-    parts = [part for _, part in replay_each(folder, store)]
-    names = [item.name for item in fields(Replay)]
-    return Replay(**{name: tuple(item for part in parts for item in getattr(part, name)) for name in names})
+    return functools.reduce(Replay.joined, (part for _, part in replay_each(folder, store)), Replay())
 
 
-def replay_each(folder: Path, store: Store) -> Iterator[tuple[str, Replay]]:
-    """Replay sweep by sweep; yield the name of its files, and what was done."""
-    for path in sorted(folder.glob("*" + LINES)):
+def replay_each(folder: Path, store: Store, *, with_refused: bool = False) -> Iterator[tuple[str, Replay]]:
+    """Replay sweep by sweep; yield the name of its files, and what was done.
+
+    What the store has refused is tried again where that is asked for: nobody else is to wait for it.
+    """
+    for path in spools_in(folder, with_refused=with_refused):
         with file_lock(path.with_suffix(LOCK), waits=False) as is_ours:
             if not is_ours:
                 yield path.stem, Replay(busy=(path.stem,))
             elif path.exists():  # another replay may just have ended
                 yield path.stem, _replay_sweep(path, store)
+        if is_set_aside(path):
+            remove_empty(path.parent)
 
 
 def _replay_sweep(path: Path, store: Store) -> Replay:
     lines, marked = read_lines(path), marks_of(path)
     left = [record for key, record in lines.records.items() if key not in marked]
     ends = [end for key, end in lines.ends.items() if key not in marked]
-    done: dict[str, list[str]] = {"written": [], "present": sorted(marked & {*lines.records, *lines.searches})}
-    done |= {"refused": [], "ended": []}
+    tried = Tried(path)
+    if left or ends:
+        _replay_cells(left, ends, lines, store, tried)
+    _replay_searches({key: search for key, search in lines.searches.items() if key not in marked}, store, tried)
+    _set_aside(path, lines, tried)
+    corrupted, aside = _keep_aside(path, lines.bad)
+    if not lines.bad and not tried.waits:
+        remove_files(path)
+        if is_set_aside(path):
+            remove_reasons(path)
+    present = sorted(marked & {*lines.records, *lines.searches})
+    done = {name: tuple(items) for name, items in tried.done.items()}
+    return Replay(**{**done, "present": (*present, *done["present"])}, corrupted=corrupted, aside=aside)
+
+
+def _replay_cells(
+    left: Sequence[RunRecord], ends: Sequence[SweepEnd], lines: Lines, store: Store, tried: Tried
+) -> None:
+    """Write records into the run of their sweep, and end that."""
     # Whichever line was not corrupted says which sweep it is.
     named: list[RunRecord | SweepContext] = [*left, *lines.contexts.values()]
-    about = next(iter(named), None)
-    if about is not None and (left or ends):
+    if not named:
+        return
+    about = named[0]
+    try:
         runs = {store.open_sweep(context) for context in lines.contexts.values()}
         known = store.runs_of_sweep(about.suite, about.sweep)
-        for record in left:
-            what, said = _replay_record(record, store, *known.get(record.key, ("", "")))
-            done[what].append(said)
-            if what != "refused":
-                append_line(path.with_suffix(DONE), record.key)
-        for run_id in runs:
-            _end_sweep(store, run_id, about, ends[-1] if ends else None)
-        for end in ends:
-            append_line(path.with_suffix(DONE), end.key)
-            done["ended"].append(end.key)
-    waiting = {key: search for key, search in lines.searches.items() if key not in marked}
-    for key, (what, said) in _replay_searches(waiting, store).items():
-        done[what].append(said)
-        if what != "refused":
-            append_line(path.with_suffix(DONE), key)
-    corrupted, aside = _keep_aside(path, lines.bad)
-    if not lines.bad and not done["refused"]:
-        remove_files(path)
-    return Replay(corrupted=corrupted, aside=aside, **{name: tuple(items) for name, items in done.items()})
+    except GnzError as error:
+        if not is_of_record(error):
+            raise
+        # A sweep that is refused has no run for its records either.
+        for key in (*(record.key for record in left), *(end.key for end in ends)):
+            tried.refuse(key, f"sweep {about.sweep}: {error}", error)
+        return
+    for record in left:
+        _replay_record(record, store, tried, *known.get(record.key, ("", "")))
+    for run_id in runs:
+        _end_sweep(store, run_id, about, ends[-1] if ends else None)
+    for end in ends:
+        tried.note("ended", end.key)
+
+
+class Tried:
+    """What became of the lines of a spool; each that the store has is marked at once."""
+
+    def __init__(self, path: Path) -> None:
+        self._marks = path.with_suffix(DONE)
+        self.done: dict[str, list[str]] = {name: [] for name in ("written", "present", "refused", "ended")}
+        # Key -> reason of what is refused for its own sake; whatever else was refused waits where it is.
+        self.reasons: dict[str, str] = {}
+        self.waits = False
+
+    def note(self, what: str, key: str) -> None:
+        """Note that the store has a line, or was told of it."""
+        self.mark(key)
+        self.done[what].append(key)
+
+    def mark(self, key: str) -> None:
+        """Note that a line does not wait here any more."""
+        append_line(self._marks, key)
+
+    def refuse(self, key: str, said: str, error: GnzError) -> None:
+        """Note that the store did not take a line, and whether that is the line's own fault."""
+        self.done["refused"].append(said)
+        if is_of_record(error):
+            self.reasons[key] = said
+        else:
+            self.waits = True
+
+
+def _set_aside(path: Path, lines: Lines, tried: Tried) -> None:
+    """Move what is refused for its own sake out of the way of all that follows."""
+    if not tried.reasons:
+        return
+    if is_set_aside(path):
+        tried.waits = True
+        return
+    set_aside_refused(path, lines.sealed_again(tried.reasons), tried.reasons)
+    for key in tried.reasons:
+        tried.mark(key)
 
 
 def _end_sweep(store: Store, run_id: str, about: RunRecord | SweepContext, end: SweepEnd | None) -> None:
@@ -119,26 +182,27 @@ def _end_sweep(store: Store, run_id: str, about: RunRecord | SweepContext, end: 
         store.close_sweep(run_id)
 
 
-def _replay_record(record: RunRecord, store: Store, run_id: str, status: str) -> tuple[str, str]:
-    """Return what became of a record: written, present or refused; a store that is away raises."""
+def _replay_record(record: RunRecord, store: Store, tried: Tried, run_id: str, status: str) -> None:
+    """Write a record that is not in the store yet; a store that is away raises."""
     if status in {FINISHED, FAILED}:
-        return "present", record.key
+        tried.note("present", record.key)
+        return
     try:
         store.finish(record, run_id)
     except StoreUnreachable:
         raise
     except GnzError as error:
         # One record that cannot be stored must not keep all behind it from the store.
-        return "refused", f"{record.task} {record.name}: {error}"
-    return "written", record.key
+        tried.refuse(record.key, f"{record.task} {record.name}: {error}", error)
+    else:
+        tried.note("written", record.key)
 
 
-def _replay_searches(searches: Mapping[str, SearchRecord], store: Store) -> dict[str, tuple[str, str]]:
-    """Return what became of each state of a search; of several states of one, the last is written for all of them."""
+def _replay_searches(searches: Mapping[str, SearchRecord], store: Store, tried: Tried) -> None:
+    """Write each search; of several states of one, the last is written for all of them."""
     states: dict[str, list[str]] = {}
     for key, search in searches.items():
         states.setdefault(search.key, []).append(key)
-    done: dict[str, tuple[str, str]] = {}
     for keys in states.values():
         last = searches[keys[-1]]
         try:
@@ -146,10 +210,13 @@ def _replay_searches(searches: Mapping[str, SearchRecord], store: Store) -> dict
         except StoreUnreachable:
             raise
         except GnzError as error:
-            done[keys[-1]] = ("refused", f"search {last.title}: {error}")
+            tried.refuse(keys[-1], f"search {last.title}: {error}", error)
+            if keys[-1] in tried.reasons:
+                # No state of it is given up: all of them are set aside.
+                tried.reasons |= dict.fromkeys(keys, tried.reasons[keys[-1]])
         else:
-            done |= {key: ("present", key) for key in keys} | {keys[-1]: ("written", keys[-1])}
-    return done
+            for key in keys:
+                tried.note("written" if key == keys[-1] else "present", key)
 
 
 def _keep_aside(path: Path, bad: dict[int, bytes]) -> tuple[tuple[str, ...], tuple[str, ...]]:

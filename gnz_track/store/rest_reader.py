@@ -10,10 +10,11 @@ import pandas as pd
 from gnz_track.store import schema
 from gnz_track.store.address import Address
 from gnz_track.store.connection import connect, disconnect, says_in_one_line
-from gnz_track.store.results import COLUMNS, make_table, row_of
+from gnz_track.store.legible import finite, legible_table, read_with
+from gnz_track.store.results import COLUMNS, row_of
 from gnz_track.store.run_filter import RunFilter
 
-__all__ = ["experiments_named", "finished_by_rest", "has_deleted_runs", "pages", "read_by_rest", "sweep_run_by_rest"]
+__all__ = ["experiments_named", "has_deleted_runs", "pages", "read_by_rest", "sweep_run_by_rest"]
 
 # Pages of a thousand hold memory at a sixth of pages of fifty thousand, for half more time (benchmarks/store.py).
 RUNS_PER_PAGE = 1000
@@ -27,21 +28,10 @@ def read_by_rest(address: Address, wanted: RunFilter, *, columns: Collection[str
         # MLflow's search knows no alternatives: each task is asked for by itself.
         asked = [{schema.TASK: task} for task in wanted.tasks] or [{}]
         found = (pages(tracking, experiments, {**wanted.tags, **more}) for more in asked)
-        states = wanted.statuses
-        rows = [_row(run, states) for page in found for run in page if run.info.status in states]
+        rows = [_row(run) for page in found for run in page if run.info.status in wanted.statuses]
         disconnect(tracking)
-    return make_table({name: [row[name] for row in rows] for name in columns}, names=columns)
-
-
-def finished_by_rest(address: Address) -> set[str]:
-    """Return the fingerprints of all finished cells."""
-    with says_in_one_line(address):
-        tracking = connect(address, creates=False)
-        experiments = experiments_named(tracking, f"{schema.PREFIX}/")
-        found = pages(tracking, experiments, {schema.KIND: schema.CELL}, "attributes.status = 'FINISHED'")
-        fingerprints = {run.data.tags.get(schema.FINGERPRINT, "") for run in found}
-        disconnect(tracking)
-    return fingerprints - {""}
+    read = {name: [row[name] for row in rows] for name in read_with(columns, wanted)}
+    return legible_table(address, read, wanted=wanted, columns=columns)
 
 
 def sweep_run_by_rest(address: Address, sweep: str) -> tuple[str, Mapping[str, str]] | None:
@@ -116,12 +106,12 @@ def _experiments(tracking: Any, wanted: RunFilter) -> list[str]:
     return experiments_named(tracking, f"{schema.PREFIX}/{suite}/" if suite else f"{schema.PREFIX}/")
 
 
-def _row(run: Any, states: Mapping[str, str]) -> dict[str, Any]:
+def _row(run: Any) -> dict[str, Any]:
     return row_of(
-        {"run_id": run.info.run_id, "status": states[run.info.status], "start_time": run.info.start_time},
+        {"run_id": run.info.run_id, "status": run.info.status, "start_time": run.info.start_time},
         tags=run.data.tags,
-        metrics=run.data.metrics,
+        metrics={key: finite(value) for key, value in run.data.metrics.items()},
         params=run.data.params,
-        # The steps of metrics have no other public way out of a run.
-        last_epochs={metric.key: metric.step for metric in run.data.to_proto().metrics},
+        # The public way out is a message of the server, which takes no value that is none.
+        last_epochs={metric.key: metric.step for metric in run.data._metric_objs},  # noqa: SLF001
     )

@@ -11,7 +11,13 @@ score              the value of ``metric`` at ``selected_epoch``, better in ``di
                    them, ``score_at_best_validation`` is that of the epoch which validation would have chosen, and
                    ``score_on_training`` that of the training part
 n_train, n_test    examples in both parts of the split
+baseline           the score of whoever has learnt nothing, by the same metric on the same part
+model_source       where the class comes from, ``package.module:Class``; ``model_digest`` tells versions of its code
 epochs             how many were allowed; ``n_epochs`` is how many were trained, whichever of them was selected
+seconds            of the clock, and with it of all that ran beside; ``cpu_seconds`` are those that the cell computed
+memory_mib         the most that the cell itself held; ``peak_rss_mib`` is that of its whole process, with what earlier
+                   cells had left where the kernel does not forget it, and ``peak_device_mib`` that of a GPU
+instructions       the vector level of the processor that Torch computed with, and settings that change such
 start_time         in UTC, to the millisecond
 =================  ==========================================================================================
 
@@ -28,8 +34,9 @@ import pandas as pd
 
 from gnz_track.errors import BadValue
 from gnz_track.store import schema
+from gnz_track.store.parquet_files import read_parquet_table
 
-__all__ = ["COLUMNS", "empty_table", "load_table", "make_table", "row_of", "write_table"]
+__all__ = ["COLUMNS", "count_to", "empty_table", "load_table", "make_table", "row_of", "write_table"]
 
 TEXT, REAL, WHOLE, TIME = "str", "float64", "Int64", "datetime64[ms, UTC]"
 
@@ -56,6 +63,9 @@ COLUMNS: dict[str, tuple[str, str, str]] = {
     "split_digest": (TAG, schema.SPLIT_DIGEST, TEXT),
     "n_train": (TAG, schema.N_TRAIN, WHOLE),
     "n_test": (TAG, schema.N_TEST, WHOLE),
+    "baseline": (TAG, schema.BASELINE, REAL),
+    "model_source": (TAG, schema.MODEL_SOURCE, TEXT),
+    "model_digest": (TAG, schema.MODEL_DIGEST, TEXT),
     "hyperparameters": (TAG, schema.HYPERPARAMETERS, TEXT),
     "search": (TAG, schema.SEARCH, TEXT),
     "epochs": (PARAM, "epochs", WHOLE),
@@ -69,18 +79,25 @@ COLUMNS: dict[str, tuple[str, str, str]] = {
     "seconds_per_epoch": (FINAL, schema.SECONDS_PER_EPOCH, REAL),
     "peak_rss_mib": (FINAL, schema.PEAK_RSS, REAL),
     "peak_device_mib": (FINAL, schema.PEAK_DEVICE, REAL),
+    "memory_mib": (FINAL, schema.MEMORY, REAL),
     "version": (TAG, schema.VERSION, TEXT),
     "git_commit": (TAG, schema.GIT_COMMIT, TEXT),
     "git_dirty": (TAG, schema.GIT_DIRTY, TEXT),
     "environment": (TAG, schema.ENVIRONMENT, TEXT),
     "device": (TAG, schema.ENV_DEVICE, TEXT),
+    "instructions": (TAG, schema.INSTRUCTIONS, TEXT),
     "error": (TAG, schema.ERROR, TEXT),
     "start_time": (RUN, "start_time", TIME),
 }
 TAG_COLUMNS = {key: column for column, (place, key, _) in COLUMNS.items() if place == TAG}
 METRIC_COLUMNS = {key: column for column, (place, key, _) in COLUMNS.items() if place == FINAL}
 # Columns that tables of earlier versions do not have.
-LATER = frozenset({"search", "n_train", "n_test", "n_epochs", "score_at_best_validation", "score_on_training"})
+LATER = frozenset(
+    {
+        *("search", "n_train", "n_test", "n_epochs", "score_at_best_validation", "score_on_training"),
+        *("memory_mib", "instructions", "baseline", "model_source", "model_digest"),
+    }
+)
 ORDER = ["suite", "task", "model", "hyperparameters", "protocol", "seed", "fingerprint", "run_id"]
 # MLflow's word for how a run ended -> ours. Runs in any other state are no results.
 STATUSES = {"FINISHED": "finished", "FAILED": "failed"}
@@ -115,9 +132,14 @@ def row_of(
         FINAL: metrics,
         PARAM: params,
         BESIDE: {ending: metrics.get(key + ending) for ending in (schema.ON_TRAINING, schema.AT_BEST_VALIDATION)},
-        COUNT: {name: epoch + 1 for name, epoch in last_epochs.items()},
+        COUNT: {name: count_to(epoch) for name, epoch in last_epochs.items()},
     }
     return {name: places[place].get(key) for name, (place, key, _) in COLUMNS.items()}
+
+
+def count_to(epoch: Any) -> Any:
+    """Return how many epochs there are up to one; what is no epoch stays what it is."""
+    return epoch + 1 if isinstance(epoch, int) else epoch
 
 
 def empty_table(names: Collection[str] = COLUMNS) -> pd.DataFrame:
@@ -160,10 +182,7 @@ def load_table(path: Path, *, is_of_now: bool = False) -> pd.DataFrame:
     What a table of an earlier version does not have is missing everywhere, or refused where it has to be one
     ``is_of_now``.
     """
-    import pyarrow.parquet as pq
-
-    # One thread: small tables gain nothing by more, and cells may be training beside.
-    found = pq.read_table(path, use_threads=False)
+    found = read_parquet_table(path)
     later = frozenset[str]() if is_of_now else LATER
     missing = [name for name in COLUMNS if name not in found.column_names and name not in later]
     if missing:

@@ -51,10 +51,8 @@ class SweepContext:
 class RunRecord:
     """One attempt at one cell; times in milliseconds since 1970, memory in MiB, epochs from 0.
 
-    ``params`` are all hyperparameters, the protocol's included, as the store shows them; values that it cannot hold
-    are in ``long_params``. ``hyperparameters`` is the JSON of what this cell changed; ``book`` the digest of the book
-    that holds the cell itself, ``search`` the name of the search that chose what it changed. ``n_train`` and ``n_test``
-    are the examples in both parts of the split.
+    ``params`` are all hyperparameters, the protocol's included, as shown; those too long are in ``long_params``.
+    ``hyperparameters`` is the JSON of what this cell changed, ``search`` names the search that chose that.
     """
 
     sweep: str
@@ -104,6 +102,10 @@ class RunRecord:
     search: str = ""
     n_train: int | None = later(None)
     n_test: int | None = later(None)
+    model_digest: str = later("")
+    baseline: float | None = later(None)
+    memory_mib: float | None = later(None)
+    instructions: str = later("")
 
     def __post_init__(self) -> None:
         freeze_mappings(self, "params", "long_params", "scores", "validation", "curves", "environment_tags")
@@ -121,13 +123,7 @@ class RunRecord:
 
 
 def record_of(
-    result: CellResult,
-    context: SweepContext,
-    *,
-    fingerprint: str,
-    ended_at: int,
-    attempt: str = "1",
-    search: str = "",
+    result: CellResult, context: SweepContext, *, fingerprint: str, ended_at: int, attempt: str = "1", search: str = ""
 ) -> RunRecord:
     """Return the record of a result; no clock is read and nothing is looked up.
 
@@ -159,8 +155,7 @@ def record_of(
         selected_epoch=None if failure else result.selected_epoch,
         dataset_digest=result.dataset_digest or cell.dataset_digest,
         split_digest=result.split_digest,
-        n_train=result.n_train,
-        n_test=result.n_test,
+        **{name: getattr(result, name) for name in _OF_TEST},
         failure=failure,
         cell=to_json(cell) if failure else "",
         search=search,
@@ -217,6 +212,7 @@ def record_from_json(text: str) -> RunRecord:
 
 
 _KINDS = {"task_type": TaskType, "category": Category, "direction": Direction, "status": Status}
+_OF_TEST = ("n_train", "n_test", "baseline")
 _OF_PROTOCOL = frozenset({"lr", "weight_decay", "batch_size", "hidden_channels", "epochs"})
 
 
@@ -228,6 +224,7 @@ def _names(cell: Cell) -> dict[str, Any]:
         "category": cell.task.category,
         "model": cell.model.name,
         "model_source": cell.model.reference,
+        "model_digest": cell.model.source_digest,
         "seed": cell.seed,
         "protocol": cell.protocol.label,
         "device": cell.device,
@@ -250,7 +247,7 @@ def _context_fields(context: SweepContext) -> dict[str, Any]:
 
 def _cost(result: CellResult) -> dict[str, Any]:
     names = ("n_parameters", "seconds", "seconds_per_epoch", "cpu_seconds", "peak_rss_mib", "peak_device_mib")
-    return {name: getattr(result, name) for name in names}
+    return {name: getattr(result, name) for name in (*names, "memory_mib", "instructions")}
 
 
 def _params(cell: Cell) -> tuple[dict[str, str], dict[str, str]]:

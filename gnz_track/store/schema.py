@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from collections.abc import Sequence
 
 from gnz_track.errors import BadValue
@@ -41,10 +42,12 @@ CATEGORY = "gnz.category"
 TASK_TYPE = "gnz.task_type"
 DATASET = "gnz.dataset"
 MODEL = "gnz.model"
-MODEL_SOURCE = "gnz.model.source"
+MODEL_SOURCE, MODEL_DIGEST = "gnz.model.source", "gnz.model.digest"
 SEED = "gnz.seed"
 METRIC = "gnz.metric"
 SCORE_KEY = "gnz.metric.key"
+# What the metric gives to whoever has learnt nothing; a tag, so that a repetition of an older run lacks no number.
+BASELINE = "gnz.metric.baseline"
 DIRECTION = "gnz.direction"
 PROTOCOL = "gnz.protocol"
 HYPERPARAMETERS = "gnz.hyperparameters"
@@ -71,6 +74,7 @@ SOURCE_TYPE = "mlflow.source.type"
 SOURCE_TYPE_LOCAL = "LOCAL"
 ENV_PREFIX = "env."
 ENV_DEVICE = "env.device"
+INSTRUCTIONS = "env.instructions"
 
 # Tags of a sweep's run: the digest of its published table, and what the store held when it was written.
 TABLE = "gnz.table"
@@ -108,6 +112,7 @@ CPU_SECONDS = "usage/cpu_seconds"
 SECONDS_PER_EPOCH = "usage/seconds_per_epoch"
 PEAK_RSS = "usage/peak_rss_mib"
 PEAK_DEVICE = "usage/peak_device_mib"
+MEMORY = "usage/memory_mib"
 N_PARAMETERS = "usage/parameters"
 N_TRIALS = "usage/trials"
 N_FAILED_TRIALS = "usage/failed_trials"
@@ -125,6 +130,9 @@ ENVIRONMENT_FOLDER, BOOK_FOLDER, REPORT_FOLDER = "environments", "cells", "repor
 # What MLflow takes; it cuts longer values off without a word, so nothing longer is ever handed over.
 MOST_PARAM_CHARACTERS, MOST_TAG_CHARACTERS, MOST_KEY_CHARACTERS = 6000, 8000, 250
 MOST_DIGEST_CHARACTERS, MOST_EXPERIMENT_CHARACTERS = 36, 256
+MOST_DATASET_CHARACTERS = 500
+# What a file of ours, or a request to a server, takes at most of a text that is in no tag.
+MOST_TEXT = 500_000
 MOST_PARAMS, MOST_CURVE_POINTS, MOST_ERROR_CHARACTERS = 30, 100, 300
 # One request to MLflow holds at most a thousand metrics, params and tags; final metrics and params need the rest.
 MOST_POINTS = 900
@@ -158,7 +166,13 @@ def original_key(key: str) -> str:
     >>> original_key("f1_x28_macro_x29_")
     'f1(macro)'
     """
-    return _ESCAPED.sub(lambda match: chr(int(match.group(1), 16)), key)
+    return _ESCAPED.sub(_unescaped, key)
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    code = int(found.group(1), 16)
+    # What is no character was written by somebody else, and means itself.
+    return chr(code) if code <= sys.maxunicode else found.group()
 
 
 def is_path(key: str) -> bool:

@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterator
 
 from gnz_track.store import schema
 from gnz_track.store.address import Address
+from gnz_track.store.legible import is_real
 from gnz_track.store.past_run import read_run
 from gnz_track.store.reading import can_read_by_sql
-from gnz_track.store.sql_reader import rows_of
+from gnz_track.store.sql_reader import METRIC, rows_of
 
 __all__ = ["read_scores"]
 
@@ -30,9 +31,10 @@ def _by_sql(address: Address, run_ids: list[str]) -> Iterator[tuple[str, str, fl
     for start in range(0, len(run_ids), RUNS_PER_QUERY):
         values = {f"r{n}": run_id for n, run_id in enumerate(run_ids[start : start + RUNS_PER_QUERY])}
         marks = ", ".join(f":{name}" for name in values)
-        text = f"SELECT run_uuid, key, value FROM latest_metrics WHERE key LIKE :test AND run_uuid IN ({marks})"  # noqa: S608
+        where = f"key LIKE :test AND run_uuid IN ({marks})"
+        text = f"SELECT run_uuid, key, {METRIC.format('m')} FROM latest_metrics m WHERE {where}"  # noqa: S608
         rows = rows_of(address, text, {**values, "test": f"{schema.TEST_PREFIX}%"})
-        yield from ((str(run_id), str(key), float(value)) for run_id, key, value in rows)
+        yield from ((str(run_id), str(key), float(value)) for run_id, key, value in rows if is_real(value))
 
 
 def _by_rest(address: Address, run_ids: list[str]) -> Iterator[tuple[str, str, float]]:

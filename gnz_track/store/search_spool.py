@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gnz_track.errors import GnzError
 from gnz_track.store.address import Address
-from gnz_track.store.connection import file_lock
+from gnz_track.store.locks import file_lock
 from gnz_track.store.search_record import SearchRecord, search_to_json
 from gnz_track.store.search_writer import write_search
 from gnz_track.store.spool import (

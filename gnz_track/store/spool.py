@@ -2,7 +2,7 @@
 
 One folder, and per sweep ``<sweep>.jsonl``: a line per environment, per record, and for an end that the store was not
 told, each with a digest of itself; ``<sweep>.done``: the keys of what the store has; ``<sweep>.corrupted``: lines that
-could not be read.
+could not be read. What the store refuses for its own sake lies in ``refused``, in the same files, with the reasons.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import hashlib
 import os
 import re
 import uuid
+from collections import Counter
 from pathlib import Path
 from typing import Self
 
 from gnz_track.errors import BadValue, SpoolBusy, StoreUnreachable
 from gnz_track.records import to_json
 from gnz_track.store.address import Address, store_home
-from gnz_track.store.connection import file_lock
+from gnz_track.store.locks import file_lock
 from gnz_track.store.run_record import RunRecord, SweepContext
 from gnz_track.store.spool_lines import CONTEXT, END, RECORD, SweepEnd, read_lines, sealed
 from gnz_track.store.writer import Store
@@ -32,11 +33,14 @@ __all__ = [
     "spool_home",
     "spool_unwritable",
     "spooled",
+    "spools_in",
     "waiting_records",
 ]
 
 LINES, DONE, ASIDE, LOCK = ".jsonl", ".done", ".corrupted", ".lock"
 STORE_FILE = "store.txt"
+# A folder within that of a store, for what the store refuses.
+REFUSED = "refused"
 
 
 class Spool:
@@ -85,6 +89,10 @@ class Spool:
     def mark(self, record: RunRecord) -> None:
         """Note that the store has a record."""
         append_line(self.path.with_suffix(DONE), record.key)
+
+    def forget_marks(self) -> None:
+        """Take nothing for written any more: the store that had it is gone, and whichever comes is asked."""
+        self.path.with_suffix(DONE).unlink(missing_ok=True)
 
     def append_end(self, plan: str, *, killed: str = "") -> None:
         """Write how the sweep ended, where the store could not be told: its plan and its table are still to come."""
@@ -140,13 +148,20 @@ def spool_unwritable(folder: Path, error: OSError, *, kept: str = "nothing was t
 
 def spooled(folder: Path) -> dict[str, int]:
     """Return how many records of which sweep the store is not known to have."""
-    found = {path.stem: count_lines(path)[0] for path in sorted(folder.glob("*" + LINES))}
+    found = Counter[str]()
+    for path in spools_in(folder):
+        found[path.stem] += count_lines(path)[0]
     return {sweep: n for sweep, n in found.items() if n}
+
+
+def spools_in(folder: Path, *, with_refused: bool = True) -> list[Path]:
+    """Return the files of records in the folder of a store, with those that it refused."""
+    return [*sorted(folder.glob("*" + LINES)), *(sorted(folder.glob(f"{REFUSED}/*{LINES}")) if with_refused else ())]
 
 
 def holds_sweeps(folder: Path) -> bool:
     """Tell whether a folder holds any sweep's records, waiting or not."""
-    return next(folder.glob("*" + LINES), None) is not None
+    return bool(spools_in(folder))
 
 
 def count_lines(path: Path) -> tuple[int, int, int]:
@@ -158,7 +173,7 @@ def count_lines(path: Path) -> tuple[int, int, int]:
 
 def waiting_records(folder: Path) -> list[RunRecord]:
     """Return the records that the store is not known to have, of all sweeps."""
-    found = ((path, read_lines(path)) for path in sorted(folder.glob("*" + LINES)))
+    found = ((path, read_lines(path)) for path in spools_in(folder))
     return [record for path, lines in found for key, record in lines.records.items() if key not in marks_of(path)]
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from gnz_track.errors import GnzError
+from gnz_track.records import to_json
 from gnz_track.store.environment import Environment, GitState
 from gnz_track.store.run_record import RunRecord, SweepContext, record_from_json
-from gnz_track.store.search_record import SearchRecord, search_from_json
+from gnz_track.store.search_record import SearchRecord, search_from_json, search_to_json
 
 __all__ = ["CONTEXT", "END", "RECORD", "SEARCH", "Lines", "SweepEnd", "read_lines", "sealed"]
 
@@ -44,6 +46,14 @@ class Lines:
     def keys(self) -> set[str]:
         """The keys of all that the store is to have."""
         return {*self.records, *self.searches, *self.ends}
+
+    def sealed_again(self, keys: Collection[str]) -> list[str]:
+        """Return the lines of these keys, and of the contexts that belong to them, to be written elsewhere."""
+        contexts = [sealed(CONTEXT, to_json(context)) for context in self.contexts.values()]
+        records = [sealed(RECORD, to_json(record)) for key, record in self.records.items() if key in keys]
+        searches = [sealed(SEARCH, search_to_json(search)) for key, search in self.searches.items() if key in keys]
+        ends = [sealed(END, to_json(end)) for key, end in self.ends.items() if key in keys]
+        return [*contexts, *records, *searches, *ends]
 
 
 def read_lines(path: Path) -> Lines:

@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Collection, Iterator, Mapping
+import sqlite3
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
-from urllib.parse import quote
 
 import pandas as pd
 
-from gnz_track.errors import StoreUnusable
 from gnz_track.store import schema
 from gnz_track.store.address import SQLITE, Address, check_place
-from gnz_track.store.connection import SECONDS_TO_ANSWER, says_in_one_line
-from gnz_track.store.results import BESIDE, COLUMNS, COUNT, FINAL, PARAM, TAG, make_table
+from gnz_track.store.connection import says_in_one_line
+from gnz_track.store.legible import legible_table, read_with
+from gnz_track.store.local_stores import SECONDS_TO_ANSWER, no_file
+from gnz_track.store.results import BESIDE, COLUMNS, COUNT, FINAL, PARAM, TAG, count_to
 from gnz_track.store.run_filter import RunFilter
+from gnz_track.store.sqlite_files import open_file
+from gnz_track.store.strange_schemas import STRANGE, refuse_strange
 
 __all__ = [
     "KNOWN_REVISIONS",
-    "finished_by_sql",
+    "METRIC",
     "read_by_sql",
     "revision_of",
     "rows_of",
@@ -40,24 +43,16 @@ RUNS = "FROM runs r JOIN experiments e ON e.experiment_id = r.experiment_id"
 
 def read_by_sql(address: Address, wanted: RunFilter, *, columns: Collection[str] = COLUMNS) -> pd.DataFrame:
     """Return every run that is wanted, in no particular order, and of it the columns asked for."""
-    text, values = _table_query(wanted, columns)
+    names = read_with(columns, wanted)
+    text, values = _table_query(wanted, names)
     with _reading(address) as (connection, sql):
         rows = connection.execute(sql(text), values).all()
-    read = list(zip(*rows, strict=True)) or [()] * len(columns)
-    found: dict[str, Any] = dict(zip(columns, read, strict=True))
-    if "status" in found:
-        found["status"] = [wanted.statuses[status] for status in found["status"]]
-    return make_table(found, names=columns)
-
-
-def finished_by_sql(address: Address) -> set[str]:
-    """Return the fingerprints of all finished cells."""
-    text = (
-        f"SELECT t.value {RUNS} JOIN tags t ON t.run_uuid = r.run_uuid "
-        f"WHERE t.key = :key AND r.status = 'FINISHED' AND {ACTIVE}"
-    )
-    with _reading(address) as (connection, sql):
-        return set(connection.execute(sql(text), {"key": schema.FINGERPRINT}).scalars())
+    read = list(zip(*rows, strict=True)) or [()] * len(names)
+    found = {
+        name: list(map(count_to, values)) if COLUMNS[name][0] == COUNT else values
+        for name, values in zip(names, read, strict=True)
+    }
+    return legible_table(address, found, wanted=wanted, columns=columns)
 
 
 def state_of_sweep(address: Address, sweep: str) -> str:
@@ -138,22 +133,24 @@ def _table_query(wanted: RunFilter, columns: Collection[str]) -> tuple[str, dict
         joins.append(
             f"LEFT JOIN {table} c{n} ON c{n}.run_uuid = r.run_uuid AND c{n}.key = {wanted_key.format(f':c{n}_key')}"
         )
-        chosen.append(f"c{n}.{value}")
+        chosen.append(value.format(f"c{n}"))
     conditions.append(f"r.status IN ({', '.join(repr(status) for status in wanted.statuses)})")
     what, tables = ", ".join(chosen), " ".join([RUNS, *joins])
     # Only names of this file's own making are in the text; what users give travels as values.
     return f"SELECT {what} {tables} WHERE {' AND '.join(conditions)}", values
 
 
+# MLflow keeps what is not a number as zero, with a mark.
+METRIC = "CASE WHEN {0}.is_nan THEN NULL ELSE {0}.value END"
 # Place of a column -> the table, the key that is looked up in it, and what is taken of its row.
 _TABLES = {
-    TAG: ("tags", "{}", "value"),
-    FINAL: ("latest_metrics", "{}", "value"),
-    PARAM: ("params", "{}", "value"),
-    BESIDE: ("latest_metrics", "s.value || {}", "value"),
-    COUNT: ("latest_metrics", "{}", "step + 1"),
+    TAG: ("tags", "{}", "{}.value"),
+    FINAL: ("latest_metrics", "{}", METRIC),
+    PARAM: ("params", "{}", "{}.value"),
+    BESIDE: ("latest_metrics", "s.value || {}", METRIC),
+    COUNT: ("latest_metrics", "{}", "{}.step"),
 }
-_OF_RUN = {"run_id": "r.run_uuid", "status": "r.status", "start_time": "r.start_time", "score": "score.value"}
+_OF_RUN = {"run_id": "r.run_uuid", "status": "r.status", "start_time": "r.start_time", "score": METRIC.format("score")}
 _SCORE_JOINS = [
     "LEFT JOIN tags s ON s.run_uuid = r.run_uuid AND s.key = :score_key",
     "LEFT JOIN latest_metrics score ON score.run_uuid = r.run_uuid AND score.key = s.value",
@@ -166,20 +163,21 @@ def _reading(address: Address) -> Iterator[tuple[Any, Any]]:
     import sqlalchemy
 
     check_place(address)
-    if address.kind == SQLITE and not address.file.exists():
-        raise StoreUnusable(address, "there is no such file", remedy="train something first: gnz run")
     if address.kind == SQLITE:
-        engine = sqlalchemy.create_engine(_read_only_uri(address), poolclass=sqlalchemy.pool.NullPool)
+        if not address.file.exists():
+            raise no_file(address)
+        engine = sqlalchemy.create_engine("sqlite://", creator=_reader_of(address), poolclass=sqlalchemy.pool.NullPool)
     else:
         options = {"connect_timeout": SECONDS_TO_ANSWER, "options": "-c default_transaction_read_only=on"}
         engine = sqlalchemy.create_engine(address.uri, connect_args=options, poolclass=sqlalchemy.pool.NullPool)
     with says_in_one_line(address), engine.connect() as connection:
+        if address.kind == SQLITE:
+            refuse_strange(((kind, name, table) for kind, name, table in connection.exec_driver_sql(STRANGE)), address)
         yield connection, sqlalchemy.text
 
 
-def _read_only_uri(address: Address) -> str:
+def _reader_of(address: Address) -> Callable[[], sqlite3.Connection]:
     # On a read-only place, such as an archive, sqlite cannot keep the file in which its readers find each other.
-    is_archive = (
-        not os.access(address.file.parent, os.W_OK) and not address.file.with_name(address.file.name + "-wal").exists()
-    )
-    return f"sqlite:///file:{quote(str(address.file))}?mode=ro&uri=true" + ("&immutable=1" if is_archive else "")
+    file = address.file
+    is_archive = not os.access(file.parent, os.W_OK) and not file.with_name(file.name + "-wal").exists()
+    return lambda: open_file(file, is_archive=is_archive)

@@ -82,6 +82,7 @@ def has_tables(address: Address) -> bool:
     """Tell whether there is anything to read; nothing is made by asking."""
     if not address.is_database:
         return True
+    check_place(address)
     if address.kind == SQLITE and not address.file.exists():
         return False
     return revision_of(address) != ""
@@ -89,7 +90,6 @@ def has_tables(address: Address) -> bool:
 
 def holds_sweeps(address: Address) -> bool:
     """Tell whether any sweep was written; a place that is no store, and a store that cannot be read, raises."""
-    check_place(address)
     return has_tables(address) and not _sweep_runs(address).empty
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gnz_track.errors import BadValue
+from gnz_track.store.parquet_files import read_parquet_table
 from gnz_track.store.search_record import TrialRecord
 
 __all__ = ["VALUE_PREFIX", "load_trials", "value_columns", "write_trials"]
@@ -38,9 +39,7 @@ def write_trials(trials: Iterable[TrialRecord], path: Path) -> None:
 
 def load_trials(path: Path) -> tuple[TrialRecord, ...]:
     """Return what :func:`write_trials` wrote."""
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(path, use_threads=False)
+    table = read_parquet_table(path)
     wanted = (*PLAIN, *AS_JSON)
     if not set(wanted) <= set(table.column_names):
         raise BadValue(f"columns of {path.name}", ", ".join(table.column_names), ", ".join(wanted))

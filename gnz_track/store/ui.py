@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from gnz_track.errors import StoreUnusable
-from gnz_track.store.address import Address, mask
-from gnz_track.store.connection import connect, disconnect, set_up
+from gnz_track.store.address import SQLITE, Address, mask
+from gnz_track.store.connection import connect, disconnect
+from gnz_track.store.mlflow_import import set_up
+from gnz_track.store.sqlite_files import START, uri_of
 from gnz_track.store.sweeps import has_tables
 
 __all__ = ["UserInterface", "choose_port", "serve"]
@@ -83,7 +85,7 @@ def serve(address: Address, *, port: int) -> Iterator[UserInterface]:
             # A session of its own: Ctrl-C reaches this process alone, which then ends the others in order.
             process = subprocess.Popen(  # noqa: S603  (nothing in the command is the user's)
                 _command(port),
-                env={**os.environ, **_settings(address)},
+                env={**_without_accounts(), **_settings(address, _uri_within(folder, address))},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -104,13 +106,31 @@ def _command(port: int) -> list[str]:
     return [*command, "--workers", "1", "--no-serve-artifacts"]
 
 
-def _settings(address: Address) -> dict[str, str]:
+def _uri_within(folder: str, address: Address) -> str:
+    """Return a URI for the server, by a link in its own folder where characters of the file's folder are coded.
+
+    MLflow would make a folder that is named as the URI is written.
+    """
+    if address.kind != SQLITE or uri_of(address.file.parent) == f"{START}{address.file.parent}":
+        return address.uri
+    link = Path(folder) / "store"
+    link.symlink_to(address.file.parent)
+    return uri_of(link / address.file.name)
+
+
+def _without_accounts() -> dict[str, str]:
+    """Return the environment without what a client tells a server: this one reads files where any store says so."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW_TRACKING_")}
+    return {**kept, "NETRC": os.devnull}
+
+
+def _settings(address: Address, uri: str) -> dict[str, str]:
     """Return what the server reads from its environment: a URI may hold a password, and commands are seen by all."""
     set_up()
     artifacts = {"MLFLOW_DEFAULT_ARTIFACT_ROOT": address.artifacts.as_uri()} if address.artifacts else {}
     return {
-        "MLFLOW_BACKEND_STORE_URI": address.uri,
-        "MLFLOW_REGISTRY_STORE_URI": address.uri,
+        "MLFLOW_BACKEND_STORE_URI": uri,
+        "MLFLOW_REGISTRY_STORE_URI": uri,
         # Eight more processes and two gigabytes, for jobs that nobody here starts.
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
         "MLFLOW_DISABLE_TELEMETRY": "true",

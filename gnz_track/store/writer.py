@@ -14,10 +14,12 @@ from gnz_track.errors import StoreUnusable
 from gnz_track.records import to_json
 from gnz_track.store import layout, schema
 from gnz_track.store.address import Address, parse_address
+from gnz_track.store.artifacts import keep_artifact
 from gnz_track.store.connection import connect, disconnect, says_in_one_line
 from gnz_track.store.curves import is_streamed
 from gnz_track.store.rest_reader import experiments_named, pages
 from gnz_track.store.run_record import RunRecord, SweepContext
+from gnz_track.store.storable import written_out
 from gnz_track.types import Status
 
 __all__ = ["Store", "now", "open_store"]
@@ -100,7 +102,7 @@ class Store:
             self._log_dataset(record, run_id)
             self._write_artifacts(run_id, _artifacts_of(record))
             # A run that was started knew less: its tags are written again, with what came out.
-            self._log_batch(record, run_id, tags=layout.tags_of(record) if was_started else {})
+            self._log_batch(record, run_id, tags=layout.checked(layout.tags_of(record)) if was_started else {})
             self._end(run_id, ENDED[record.status], at=record.ended_at)
             self._streamed.pop(run_id, None)
             self._n_streamed.pop(run_id, None)
@@ -147,11 +149,8 @@ class Store:
 
     def write_artifact(self, run_id: str, name: str, source: Path) -> None:
         """Copy a file into a run under a name, which may hold folders."""
-        with says_in_one_line(self.address), tempfile.TemporaryDirectory() as temporary:
-            copy = Path(temporary) / Path(name).name
-            copy.write_bytes(source.read_bytes())
-            folder = str(Path(name).parent)
-            self._repository(run_id).log_artifact(str(copy), None if folder == "." else folder)
+        with says_in_one_line(self.address):
+            keep_artifact(self.address, self._place(run_id), name, source)
 
     def write_text(self, run_id: str, name: str, text: str) -> None:
         """Write a text into a run under a name, which may hold folders."""
@@ -217,7 +216,7 @@ class Store:
 
         about = schema.experiment_tags(record.task, record.metric, record.direction)
         experiment = self.experiment(schema.experiment_name(record.suite, record.task), about)
-        tags = [RunTag(key, value) for key, value in layout.tags_of(record).items()]
+        tags = [RunTag(key, value) for key, value in layout.checked(layout.tags_of(record)).items()]
         run = self.tracking.create_run(experiment, "", record.started_at, tags, record.name)
         self._artifacts[run.info.run_id] = run.info.artifact_uri
         return str(run.info.run_id)
@@ -256,19 +255,17 @@ class Store:
         self.tracking.update_run_info(run_id, RunStatus.from_string(status), at, None)
 
     def _write_artifacts(self, run_id: str, texts: Mapping[str, str]) -> None:
-        for name, text in texts.items():
-            with tempfile.TemporaryDirectory() as temporary:
+        with tempfile.TemporaryDirectory() as temporary:
+            for name, text in texts.items():
                 file = Path(temporary) / Path(name).name
-                file.write_text(text, encoding="utf-8")
-                folder = str(Path(name).parent)
-                self._repository(run_id).log_artifact(str(file), None if folder == "." else folder)
+                file.write_text(written_out(text), encoding="utf-8")
+                keep_artifact(self.address, self._place(run_id), name, file)
 
-    def _repository(self, run_id: str) -> Any:
-        from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
-
+    def _place(self, run_id: str) -> str:
+        """Return where the artifacts of a run lie, as the store says."""
         if run_id not in self._artifacts:
             self._artifacts[run_id] = self.tracking.get_run(run_id).info.artifact_uri
-        return get_artifact_repository(self._artifacts[run_id], tracking_uri=self.address.uri)
+        return self._artifacts[run_id]
 
 
 def _artifacts_of(record: RunRecord) -> dict[str, str]:

@@ -9,6 +9,7 @@ import torch
 from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue, Diverged
+from gnz_track.training.lent import lend
 
 __all__ = ["train_dgi"]
 
@@ -28,7 +29,8 @@ def train_dgi(
     model.train()
     for epoch in range(epochs):
         optimiser.zero_grad()
-        loss = model.loss(*model(data))
+        # The caller's graph, which an encoder of anybody's may write into.
+        loss = model.loss(*model(lend(data)))
         loss.backward()
         optimiser.step()
         losses.append(loss.item())

@@ -8,7 +8,9 @@ from gnz_track.types import Optimiser, Protocol, Selection, TaskType
 
 __all__ = ["PROTOCOLS"]
 
-PROTOCOLS: Registry[Protocol] = Registry("protocol", command="gnz protocols", entry_point_group="gnz_track.protocols")
+PROTOCOLS: Registry[Protocol] = Registry(
+    "protocol", command="gnz protocols", entry_point_group="gnz_track.protocols", row_type=Protocol
+)
 
 # The published settings of the GraphNetz benchmark (graph regression: batches of 64).
 _PUBLISHED = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from typing import Literal, Protocol
 
@@ -11,6 +10,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from gnz_track.errors import BadValue
 from gnz_track.types import Direction, Metric, Optimiser
+from gnz_track.waking_time import WakingTime
 
 __all__ = ["Clock", "Schedule", "make_schedule", "watches_loss"]
 
@@ -85,11 +85,11 @@ def watches_loss(settings: Optimiser) -> bool:
 
 
 class Clock:
-    """Says when the longest time that training may take is over; 0 hours is never."""
+    """Says when the longest time that training may take is over; 0 hours is never, and one that is stopped waits."""
 
     def __init__(self, hours: float) -> None:
-        self._hours, self._started = hours, time.perf_counter()
+        self._seconds, self._time = hours * SECONDS_PER_HOUR, WakingTime() if hours else None
 
     def is_over(self) -> bool:
         """Tell whether the time is up."""
-        return 0 < self._hours * SECONDS_PER_HOUR <= time.perf_counter() - self._started
+        return self._time is not None and self._time.seconds() >= self._seconds

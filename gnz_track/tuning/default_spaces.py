@@ -15,6 +15,7 @@ from gnz_track.errors import BadValue
 from gnz_track.models.building import Options
 from gnz_track.tuning.spaces import Space, Value, make_space
 from gnz_track.types import ModelRow, Protocol, TaskType
+from gnz_track.user_code.packages import is_ours
 
 __all__ = ["ALL", "borders_of", "defaults_of", "space_of"]
 
@@ -133,7 +134,7 @@ def _own_of(row: ModelRow) -> dict[str, Any]:
 def _class_of(row: ModelRow) -> str:
     """Return the class of a model of this package, under whatever name it goes; nothing of one's own."""
     room, _, name = row.target.rpartition(":")
-    return name if room.startswith("gnz_track.") else ""
+    return name if is_ours(room) else ""
 
 
 def _unused_by(row: ModelRow, protocol: Protocol, task_type: TaskType) -> frozenset[str]:

@@ -17,7 +17,7 @@ from optuna.storages.journal._file import BaseJournalFileLock
 
 from gnz_track.errors import BadValue, StoreUnreachable, StoreUnusable
 from gnz_track.store.address import POSTGRESQL, SERVER, Address, mask, parse_address, store_home
-from gnz_track.store.connection import file_lock
+from gnz_track.store.locks import file_lock
 
 __all__ = ["Studies", "StudyPlace", "open_studies", "parse_place"]
 
@@ -103,10 +103,7 @@ class Studies:
                 allowed = "one process at a time in a journal; PostgreSQL lets several share it"
                 command = "--study-store postgresql://USER@HOST/DATABASE"
                 raise BadValue(f"the study {name}", "open in another process", allowed, command=command)
-            try:
-                yield
-            finally:
-                path.unlink(missing_ok=True)
+            yield
 
 
 @contextlib.contextmanager

@@ -31,14 +31,17 @@ LINES: tuple[frozenset[str], ...] = (
     frozenset({"tuning", "quality", "selection", "report"}),
     frozenset({"runs"}),
     frozenset({"datasets", "models", "training", "store", "stats"}),
+    # What the rooms above ask of a user's class or function.
+    frozenset({"user_code"}),
     frozenset({"registry", "variants"}),
+    frozenset({"plugins"}),
     frozenset({"types", "seeds"}),
     # The types are written with these.
     frozenset({"settings"}),
     frozenset({"kinds", "origins"}),
     frozenset({"records"}),
     frozenset({"errors"}),
-    frozenset({"near_names", "wording"}),
+    frozenset({"near_names", "streams", "waking_time", "wording"}),
 )
 LINE_OF = {room: n for n, line in enumerate(LINES) for room in line}
 
@@ -62,6 +65,8 @@ WITHOUT_TORCH = frozenset(
         "records",
         "errors",
         "registry",
+        "user_code",
+        "plugins",
         "variants",
         "seeds",
     }
@@ -69,7 +74,21 @@ WITHOUT_TORCH = frozenset(
 # What these import when they are imported must be cheap: `import gnz_track` and `gnz --help` wait for it.
 QUICK = frozenset({"__init__", "cli"})
 CHEAP = frozenset(
-    {"cli", "registry", "types", "settings", "kinds", "origins", "records", "seeds", "errors", "near_names", "wording"}
+    {
+        "cli",
+        "registry",
+        "plugins",
+        "types",
+        "settings",
+        "kinds",
+        "origins",
+        "records",
+        "seeds",
+        "errors",
+        "near_names",
+        "streams",
+        "wording",
+    }
 )
 
 NO_NAMES = re.compile(r"(utils?|helpers?|base|managers?|common|misc|_[a-z].*)")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from cells import ENVIRONMENT, REGRESSION, TASK, cell_of, context_of, finished, result_of
+from score_tables import table_of
 
+from gnz_track.report.sweep_comparison import UNTOLD, compare_sweeps
 from gnz_track.store.environment import Environment, GitState
 from gnz_track.store.run_record import SweepContext
 from gnz_track.store.writer import open_store
@@ -70,7 +74,7 @@ def test_what_changed_and_what_did_not_is_told(gnz: Gnz) -> None:
     cells = {(cell["task"], cell["model"]): cell for cell in found["cells"]}
     assert set(cells) == {(TASK.name, "GAT"), (TASK.name, "GCN")}
     same, better = cells[TASK.name, "GAT"], cells[TASK.name, "GCN"]
-    assert (same["n_identical"], same["advantage"], same["verdict"]) == (6, 0.0, "undetermined")
+    assert (same["n_identical"], same["advantage"], same["verdict"]) == (6, 0.0, "identical")
     assert same["note"] == "bit-identical"
     assert (better["n_identical"], better["verdict"]) == (0, "different")
     assert better["advantage"] == pytest.approx(sum(BETTER) / len(BETTER))
@@ -97,7 +101,7 @@ def test_what_may_have_caused_it_is_named(gnz: Gnz) -> None:
     assert (answer.code, answer.err) == (0, "left out: 6 cells have other data in the second sweep\n")
     words = [" ".join(line.split()) for line in answer.out.splitlines()]
     assert words[0] == (
-        "before against after: 6 of 12 cells bit-identical; of 2 pairs of task and model 1 different, 1 undetermined"
+        "before against after: 6 of 12 cells bit-identical; of 2 pairs of task and model 1 different, 1 identical"
     )
     assert any(line.startswith(f"git commit {'c' * 40} {'e' * 40}") for line in words)
     assert "package torch 2.13.0+cpu 2.14.0+cpu" in words
@@ -130,3 +134,41 @@ def test_sweeps_without_a_cell_in_common_are_a_sentence(gnz: Gnz, upgraded: Path
     answer = gnz("compare", "before", "elsewhere")
     assert answer.code == 2
     assert "share no finished cell" in answer.err
+
+
+def test_what_is_in_one_sweep_alone_explains_nothing_and_changed_code_is_named(gnz: Gnz, upgraded: Path) -> None:
+    other_net, late_net = (
+        dataclasses.replace(cell_of("GCN", 0).model, source_digest=digest) for digest in ("1" * 32, "2" * 32)
+    )
+    alone = dataclasses.replace(cell_of("MLP", 0), device="cuda")
+    with open_store(str(upgraded)) as store:
+        for name, net, version in (("old", other_net, "0.1"), ("new", late_net, "0.2")):
+            context = dataclasses.replace(context_of(name), version=version if name == "old" else "0.1")
+            cells = [dataclasses.replace(cell_of("GCN", seed), model=net) for seed in SEEDS]
+            # Of the second sweep alone, and under another version.
+            only = [dataclasses.replace(alone, seed=7)] if name == "new" else []
+            store.open_sweep(context)
+            for cell in cells:
+                store.finish(finished(result_of(cell), context=context))
+            elsewhere = dataclasses.replace(context, version="9.9")
+            for cell in only:
+                store.finish(finished(result_of(cell), context=elsewhere))
+    found = json.loads(gnz("compare", "old", "new", "--json").out)
+    told = {item["what"]: (item["first"], item["second"]) for item in found["differences"]}
+    assert told == {"source of the model GCN": ("1" * 32, "2" * 32)}
+    assert found["left_out"] == ["1 cells are in the second sweep alone"]
+
+
+def test_other_hyperparameters_and_code_that_is_not_recorded_are_told() -> None:
+    columns = {"protocol": "graphnetz@1", "epochs": 30, "version": "0.1"}
+    first, second = (table_of(np.full((1, 2, 3), 0.5), **columns) for _ in range(2))
+    second["hyperparameters"] = np.where(second["model"] == "m00", '{"lr": 0.1}', "{}")
+    first["hyperparameters"] = "{}"
+    for table, mark in ((first, "a"), (second, "b")):
+        table["fingerprint"] = [f"{mark}{row}" for row in range(len(table))]
+    found = compare_sweeps(first, second, names=("one", "two"))
+    told = {item.what: (item.first, item.second) for item in found.differences}
+    assert told["hyperparameters of m00"] == ("{}", '{"lr": 0.1}')
+    assert told[UNTOLD] == ("m01", "m01")
+    second["fingerprint"] = first["fingerprint"]
+    assert UNTOLD not in {item.what for item in compare_sweeps(first, second, names=("one", "two")).differences}

@@ -62,6 +62,7 @@ def past(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("GNZ_DATA", str(shutil.copytree(folder / "home", tmp_path / "home")))
     for file in folder.glob("gnz.db*"):
         shutil.copy(file, tmp_path)
+    shutil.copytree(folder / "artifacts", tmp_path / "artifacts")
     return tmp_path / "gnz.db"
 
 
@@ -108,7 +109,7 @@ def test_json_holds_everything(reproduce: Gnz, past: Path) -> None:
 
 
 def test_failed_run_fails_again(reproduce: Gnz, past: Path) -> None:
-    answer = reproduce(run_of(past, "les_miserables", "FailsForward"))
+    answer = reproduce(run_of(past, "les_miserables", "FailsForward"), "--trust")
     assert answer.code == 0
     assert answer.out.splitlines()[0].endswith(": bit-identical")
     for when in ("then", "now "):
@@ -150,7 +151,7 @@ def test_model_of_a_script_is_trained_where_it_is_trusted(reproduce: Gnz, past: 
     run_id = run_of(past, "planted_partition", "Mine")
     refused = reproduce(run_id)
     assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
-    assert "--trust" in refused.err
+    assert refused.err.endswith(f"gnz reproduce {run_id} --store sqlite:///{past} --trust\n"), "the run is there"
     trusted = reproduce(run_id, "--trust")
     assert (trusted.code, trusted.err) == (0, "")
     assert trusted.out.splitlines()[0].endswith(": bit-identical")

@@ -49,11 +49,17 @@ def test_tasks_may_be_repeated_or_separated_by_commas(gnz: Gnz) -> None:
     assert [row[0] for row in shown[0]] == ["les_miserables", "ising_lattice"]
 
 
-def test_suite_and_tasks_add_up(gnz: Gnz) -> None:
-    from gnz_track.datasets.catalogue import SUITES
-
+def test_a_task_beside_a_suite_is_the_part_of_it_that_is_meant(gnz: Gnz) -> None:
     answer = gnz("run", "--suite", "quick", "--task", "ising_lattice", "--models", "MLP", *SHORT)
-    assert [row[0] for row in rows(answer.out)] == list(SUITES.get("quick").tasks)
+    assert [row[0] for row in rows(answer.out)] == ["ising_lattice"]
+    words = ("--models", "MLP", *SHORT, "--dry-run")
+    of_area = gnz("run", "--suite", "quick", "--category", "physics", *words)
+    assert {line.split()[0] for line in of_area.out.splitlines()[2:] if "MLP" in line} == {"ising_lattice"}
+    for command in ("run", "tune"):
+        other = gnz(command, "--suite", "quick", "--task", "cora", *words)
+        assert other.code == 2
+        assert other.err.startswith("error: task of the suite quick is 'cora'; allowed: a task of the suite quick (")
+        assert "--task cora alone" in other.err
 
 
 def test_seeds_epochs_and_protocol_are_obeyed(gnz: Gnz) -> None:
@@ -210,7 +216,7 @@ def test_second_interrupt_ends_at_once_and_costs_nothing_that_was_done(
 ) -> None:
     told = {**environment, "ANNOUNCE": str(tmp_path / "announced")}
     words = ("run", "--task", "planted_partition", "--seeds", "0", "--epochs", "1")
-    stubborn = (*words, "--models", "MLP,own_nets:ClingsOn")
+    stubborn = (*words, "--executor", "inline", "--models", "MLP,own_nets:ClingsOn")
     code, out, err = interrupt(stubborn, told, tmp_path / "announced", tmp_path / "announced1")
     # A slow machine has a line every few seconds.
     *earlier, said = err.splitlines()

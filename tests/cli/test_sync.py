@@ -68,6 +68,9 @@ def test_refused_record_and_busy_sweep_are_told_with_code_1(gnz: Gnz, folder: Pa
     assert told_busy.startswith("busy: another process is writing it")
     assert "tag gnz.split.digest" in told_refused
     assert gnz("sync").code == 1, "what was refused still waits"
+    listed = gnz("sync", "--list")
+    assert listed.out.splitlines()[-1].split()[1:4] == ["refused", "1", "1"]
+    assert [path.name for path in (folder / "refused").iterdir()] == ["refused.jsonl", "refused.reasons"]
 
 
 def test_line_that_cannot_be_read_is_told_with_code_1(gnz: Gnz, folder: Path) -> None:
@@ -103,3 +106,19 @@ def test_store_that_is_away_is_one_line_and_code_2(gnz: Gnz) -> None:
     assert f"the store '{uri}' does not answer" in line
     assert "gnz sync" in line
     assert gnz("sync", "--list").out.splitlines()[2].split()[:3] == [uri, "away", "10"]
+
+
+def test_refused_record_is_written_once_the_store_takes_it(
+    gnz: Gnz, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Spool(folder, context_of("refused")) as spool:
+        spool.append(replace(record(0, context=context_of("refused")), split_digest="s" * 9000))
+    assert gnz("sync").code == 1
+    # As a later version may take more.
+    monkeypatch.setattr("gnz_track.store.schema.MOST_TAG_CHARACTERS", 10_000)
+    monkeypatch.setenv("MLFLOW_TRUNCATE_LONG_VALUES", "true")
+    answer = gnz("sync")
+    assert (answer.code, answer.err) == (0, "")
+    assert len(read_table(sweep="refused")) == 1
+    assert {path.name for path in folder.iterdir()} == {"store.txt"}
+    assert gnz("sync").out.startswith("nothing waits for ")

@@ -17,7 +17,7 @@ from gnz_track.types import Cell, CellResult, ModelRow
 
 MakeCell = Callable[..., Cell]
 # Measured anew in every run.
-MEASURED = {"seconds": 0.0, "seconds_per_epoch": None, "cpu_seconds": 0.0, "peak_rss_mib": None}
+MEASURED = {"seconds": 0.0, "seconds_per_epoch": None, "cpu_seconds": 0.0, "peak_rss_mib": None, "memory_mib": None}
 
 
 def numbers_of(result: CellResult) -> CellResult:

@@ -20,6 +20,7 @@ COMPOSE = (DOCKER / "compose.yaml").read_text("utf-8")
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE)["services"]
 DOCKERFILES = sorted(DOCKER.glob("Dockerfile*"))
 SCRIPTS = sorted(DOCKER.glob("*.sh"))
+PINNED = re.compile(r"[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}")
 GOOD = "Rk7wQz2vXn9bTf4mHs8cLd3g"
 SERVER = {
     "MLFLOW_AUTH_ADMIN_USERNAME": "captain",
@@ -52,8 +53,64 @@ def test_service_is_checked_restarted_and_pinned(name: str) -> None:
     service = SERVICES[name]
     assert service["healthcheck"]["test"][0] in {"CMD", "CMD-SHELL"}
     assert service["restart"] in {"unless-stopped", "on-failure:3"}
-    tag = service["image"].rpartition(":")[2]
+    tag = service["image"].partition("@")[0].rpartition(":")[2]
     assert re.fullmatch(r"\d+(\.\d+)+", tag), "pinned to a version"
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_image_is_built_here_or_taken_by_digest(name: str) -> None:
+    service = SERVICES[name]
+    assert "build" in service or PINNED.fullmatch(service["image"]), service["image"]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_service_is_confined(name: str) -> None:
+    service = SERVICES[name]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["read_only"] is True
+    assert service.get("privileged") is None
+    # Only PostgreSQL's start, which makes the volume its own and leaves root.
+    least = {"CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"}
+    assert set(service.get("cap_add", ())) == (least if name == "database" else set())
+    assert service["tmpfs"][0] == "/tmp"  # noqa: S108  (a folder of the container)
+    for limit in ("mem_limit", "cpus", "pids_limit"):
+        assert service[limit]
+    assert not any("docker.sock" in volume for volume in service.get("volumes", ()))
+
+
+def test_script_refuses_an_image_without_a_digest(tmp_path: Path) -> None:
+    assert call("pin_images.sh", "check").returncode == 0
+    for file in ("compose.yaml", "Dockerfile", "Dockerfile.server", "pin_images.sh"):
+        (tmp_path / file).write_text((DOCKER / file).read_text("utf-8"))
+    for file, digest in (("compose.yaml", r"(rclone:[\d.]+)@sha256:\w+"), ("Dockerfile", r"(slim)@sha256:\w+")):
+        whole = (tmp_path / file).read_text()
+        for kept in (r"\1", r"\1@sha256:abc", r"\1@sha256:" + "X" * 64):
+            (tmp_path / file).write_text(re.sub(digest, kept, whole))
+            command = ["sh", str(tmp_path / "pin_images.sh"), "check"]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+            assert "bears no digest" in done.stderr
+        (tmp_path / file).write_text(whole)
+
+
+def test_script_writes_what_the_registry_answers(tmp_path: Path) -> None:
+    for file in ("compose.yaml", "Dockerfile", "Dockerfile.server", "pin_images.sh"):
+        text = (DOCKER / file).read_text("utf-8")
+        (tmp_path / file).write_text(re.sub(r"@sha256:\w+", "", text) if file != "pin_images.sh" else text)
+    engine = tmp_path / "docker"
+    engine.write_text('#!/bin/sh\necho "sha256:$(printf %s "$4" | sha256sum | cut -c1-64)"\n')
+    engine.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    script = ["sh", str(tmp_path / "pin_images.sh")]
+    assert subprocess.run([*script, "check"], env=environment, capture_output=True, check=False).returncode == 2
+    assert subprocess.run(script, env=environment, capture_output=True, check=False).returncode == 0
+    assert subprocess.run([*script, "check"], env=environment, capture_output=True, check=False).returncode == 0
+    images = re.findall(r"(?m)^(?: +image: |FROM )(\S+@\S+)$", (tmp_path / "compose.yaml").read_text())
+    assert len(images) == 2
+    assert all(PINNED.fullmatch(image) for image in images)
+    engine.write_text("#!/bin/sh\nexit 1\n")
+    assert subprocess.run(script, env=environment, capture_output=True, check=False).returncode != 0
 
 
 def test_services_are_all_there_and_wait_for_each_other() -> None:
@@ -121,7 +178,8 @@ def test_dockerfile_takes_files_that_are_there_and_no_root(file: Path, root: Pat
     users = [line.split()[1] for line in lines if line.startswith("USER ")]
     assert users == ["gnz"]
     (base,) = [line.split()[1] for line in lines if line.startswith("FROM ")]
-    assert base == "python:3.11-slim"
+    assert base.startswith("python:3.11.")
+    assert PINNED.fullmatch(base)
     wanted = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["requires-python"]
     assert "3.11" in SpecifierSet(wanted)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,11 @@ from torch_geometric.data import Data
 import gnz_track as gnz
 from gnz_track import errors
 from gnz_track.cli import main
+from gnz_track.cli.missing_folder import FolderGone
 from gnz_track.datasets.sources import fetch_errors
 from gnz_track.errors import GnzError
+from gnz_track.plugins import PluginBroken
+from gnz_track.store.address import parse_address
 
 FAQ = DOCS / "faq.md"
 TEXT = FAQ.read_text(encoding="utf-8")
@@ -71,6 +75,14 @@ def spoil() -> str:
     return train("MLP", tasks=("les_miserables",))
 
 
+def remove_store() -> None:
+    """Leave of a store what sqlite keeps beside it."""
+    file = parse_address().file
+    file.parent.mkdir()
+    file.with_name(f"{file.name}-wal").write_bytes(b"results")
+    gnz.read_table()
+
+
 def register_twice() -> None:
     gnz.register_model(type("GCN", (Net,), {}), task_type="node_cls")
 
@@ -103,6 +115,7 @@ PROVOKED: dict[str, tuple[str, tuple[str, ...] | Callable[[], Any]]] = {
     "cannot be split": ("SplitImpossible", train_a_pair),
     "is retired": ("DataRetired", ("data", "get", "shapenet")),
     "the store cannot be used": ("StoreUnusable", ("ls", "--store", "mysql://x/y")),
+    "its file is gone or empty": ("StoreUnusable", remove_store),
     "the store does not answer": ("StoreUnreachable", ("ls", "--store", "http://127.0.0.1:9")),
     "nothing to compare": ("NothingToCompare", ("report",)),
     "in the table more than once": ("DuplicateCells", lambda: compare({})),
@@ -122,6 +135,12 @@ BUILT: dict[str, GnzError] = {
     "which is not installed": fetch_errors.ExtraMissing("ogbg_molhiv", "ogb", "ogb"),
     "ended with code": fetch_errors.ProgramFailed("dvc push", 1, "no remote"),
     "is being written by another process": errors.SpoolBusy("quick-f9ca854a"),
+    "has been removed": FolderGone("torch"),
+    "is missing: the installed package": PluginBroken(
+        "model",
+        EntryPoint("Net", "nets:Row", "gnz_track.models"),
+        "ModuleNotFoundError: No module named 'torchnets'",
+    ),
     "no record can be read": errors.SpoolCorrupted(["a.jsonl:3"], "a.jsonl.bad"),
 }
 # Provoked by a test of its own, because it needs a run first.

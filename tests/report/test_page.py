@@ -316,6 +316,21 @@ def test_where_it_comes_from_and_how_to_get_it_again_is_told() -> None:
     assert "S. Holm. A simple sequentially rejective" in page.words
 
 
+def test_own_models_are_called_by_their_import_path_and_what_no_flag_makes_by_its_run() -> None:
+    table = table_of(scores(1, 4, 2), suite="quick", sweep="quick-1", protocol="graphnetz@1", epochs=80)
+    table["task"], table["hyperparameters"] = "cora", "{}"
+    names = dict(zip(sorted(set(table["model"])), ("GCN", "MyNet", "Renamed", "GAT"), strict=True))
+    table["model"] = table["model"].map(names)
+    paths = {"GCN": "gnz_track.models.gcn:GCN", "MyNet": "mine.nets:MyNet", "Renamed": "mine.nets:MyNet"}
+    table["model_source"] = table["model"].map(paths).fillna("gnz_track.models.gat:GAT")
+    table.loc[table["model"] == "GAT", "hyperparameters"] = '{"heads": 2}'
+    table["run_id"] = [f"{number:032x}" for number in range(len(table))]
+    commands = html.unescape(render_page(report_of(table), figures=NO_FIGURES).partition('<pre id="commands">')[2])
+    first, *others = commands.partition("</pre>")[0].splitlines()
+    assert first == "gnz run --task cora --models GCN,mine.nets:MyNet --seeds 0-1 --protocol graphnetz --epochs 80"
+    assert sum(line.startswith("gnz reproduce") for line in others) == 2
+
+
 @pytest.mark.parametrize(
     ("config", "choices", "line"),
     [

@@ -132,7 +132,7 @@ class Stops(torch.nn.Module):
 
 def test_cells_that_an_interrupt_left_undone_are_shown_as_missing(train: Any) -> None:
     with pytest.raises(KeyboardInterrupt):
-        train(models=[Stops], seeds=range(4))
+        train(models=[Stops], seeds=range(4), executor="inline")
     [sweep] = {row.sweep for row in list_sweeps(parse_address(""))}
     found = BenchmarkReport.from_store(sweep=sweep)
     [cell] = found.comparison.tasks[0].cells

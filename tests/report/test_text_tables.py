@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from score_tables import table_of, with_values
 from gnz_track.errors import BadValue
 from gnz_track.kinds import Direction
 from gnz_track.report.benchmark_report import BenchmarkReport
+from gnz_track.report.latex_tables import write_scores_latex
 from gnz_track.report.score_grid import lay_out_scores
 from gnz_track.report.text_tables import (
     save_scores,
@@ -89,6 +91,16 @@ def test_ranks_follow_from_the_print_or_a_note_says_so(seed: int, direction: Dir
                 == rank_rows([[float(f"{mean:.{task.decimals - 1}f}") for mean in means]], direction)
             ).all()
         ), "no more decimals than it needs"
+
+
+@pytest.mark.parametrize("factor", [1e-160, 1e12, 1e300])
+def test_scores_that_decimals_do_not_show_are_written_by_their_power_of_ten(factor: float) -> None:
+    found = comparison_of(table_of(scores() * factor))
+    text, latex = write_scores_text(found), write_scores_latex(found)
+    assert f"e{math.floor(math.log10(0.7 * factor)):+03}" in text
+    assert max(map(len, text.split())) < 40
+    assert f"e{math.floor(math.log10(0.7 * factor)):+03}" in latex
+    assert "e+0" not in write_scores_text(comparison_of(table_of(scores())))
 
 
 def test_a_mark_that_means_nothing_is_explained() -> None:

@@ -88,6 +88,21 @@ def test_caption_says_what_is_drawn() -> None:
         assert words in said
 
 
+def test_time_is_that_of_processors_where_they_computed_all() -> None:
+    table = costed(3, 1).assign(device="cpu")
+    table["cpu_seconds"] = table["seconds"]
+    # As where another process ran beside the first model.
+    table["seconds"] = table["seconds"].where(table["model"] != table["model"].iloc[0], 10 * table["seconds"])
+    figure = draw_trade_off(compare(table), table)
+    means = table.groupby("model")["cpu_seconds"].mean().sort_values()
+    drawn = points_of(line for line in figure.axes[0].lines if line.get_gid() == "gnz-point")
+    assert np.allclose([x for x, _ in drawn], means.to_numpy())
+    assert "CPU seconds of training" in figure.alt_text
+    assert "Wall times are up to 10 times what cells computed" in figure.alt_text
+    on_gpu = table.assign(device="cuda")
+    assert "wall seconds of training" in draw_trade_off(compare(on_gpu), on_gpu).alt_text
+
+
 def test_bytes_are_stable_and_hostile_names_are_text() -> None:
     table = costed(len(HOSTILE), 1, 3, names=HOSTILE)
     comparison = compare(table)

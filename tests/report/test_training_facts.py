@@ -37,8 +37,9 @@ def test_numbers_are_means_over_seeds() -> None:
     assert row["sd"] == row["best_validation_sd"] == pytest.approx(scores.std(ddof=1))
     assert row["best_validation_mean"] == pytest.approx(scores.mean() - 0.01)
     assert (row["train_mean"], row["train_sd"]) == pytest.approx((0.935, np.std(np.arange(8), ddof=1) / 100))
-    told = {"n_parameters": 100_000, "seconds": 13.5, "seconds_per_epoch": 0.5, "memory_mib": 512.0}
+    told = {"n_parameters": 100_000, "cpu_seconds": 12.5, "seconds": 13.5, "seconds_per_epoch": 0.5, "memory_mib": 64.0}
     assert {name: row[name] for name in told} == told
+    assert "process_mib" not in row, "what the process held is no memory of a cell"
     assert row["n_epochs"] == 63.5, "all that were trained, and not those up to the selected one"
 
 
@@ -47,12 +48,53 @@ def test_memory_is_that_of_the_gpu_where_one_was_used() -> None:
     table["peak_device_mib"] = np.where(table["model"] == "A", 100.0, np.nan)
     facts = training_facts(compare(table), table)
     assert facts is not None
-    assert facts.frame.set_index("model")["memory_mib"].to_dict() == {"A": 100.0, "B": 512.0, "C": 512.0, "D": 512.0}
-    assert "MiB: the most memory at once, of the GPU or of the process" in facts.notes
-    only = trained_table().drop(columns="peak_rss_mib").assign(peak_device_mib=100.0)
+    assert facts.frame.set_index("model")["memory_mib"].to_dict() == {"A": 100.0, "B": 64.0, "C": 64.0, "D": 64.0}
+    assert "MiB: the most memory at once, of the GPU or of the cell" in facts.notes
+    only = trained_table().drop(columns=["peak_rss_mib", "memory_mib"]).assign(peak_device_mib=100.0)
     facts = training_facts(compare(only), only)
     assert facts is not None
     assert "MiB: the most memory at once, of the GPU" in facts.notes
+
+
+def test_memory_of_a_process_stands_apart_from_that_of_cells() -> None:
+    """Stores of before hold the high-water mark of the process, which is the same for every model."""
+    table = trained_table()
+    table["memory_mib"] = table["memory_mib"].where(table["model"] != "A")
+    facts = training_facts(compare(table), table)
+    assert facts is not None
+    rows = facts.frame.set_index("model")
+    assert rows["memory_mib"].dropna().to_dict() == {"B": 64.0, "C": 64.0, "D": 64.0}
+    assert rows["process_mib"].dropna().to_dict() == {"A": 512.0}
+    assert any(note.startswith("process MiB") and "no comparison" in note for note in facts.notes)
+    old = table.drop(columns="memory_mib")
+    facts = training_facts(compare(old), old)
+    assert facts is not None
+    assert "memory_mib" not in facts.frame
+    assert set(facts.frame["process_mib"]) == {512.0}
+
+
+def test_the_first_cell_of_a_process_is_not_the_cost_of_its_model() -> None:
+    table = trained_table()
+    table["cpu_seconds"] = np.where((table["model"] == "A") & (table["seed"] == 0), 100.0, 1.0)
+    assert set(training_frame(compare(table), table)["cpu_seconds"]) == {1.0}
+
+
+def test_notes_say_where_costs_are_of_several_sweeps_or_a_busy_machine() -> None:
+    table = trained_table().assign(sweep="a", environment="e", device="cpu")
+
+    def said(changed: pd.DataFrame) -> str:
+        facts = training_facts(compare(changed), changed)
+        assert facts is not None
+        return "\n".join(facts.notes)
+
+    assert "costs are of" not in said(table)
+    assert "wall times are" not in said(table)
+    first = table["model"] == "A"
+    for column, what in (("sweep", "sweeps"), ("environment", "machines"), ("device", "devices")):
+        mixed = table.assign(**{column: np.where(first, "cuda" if column == "device" else "b", table[column])})
+        assert f"costs are of several {what}" in said(mixed)
+    busy = table.assign(seconds=np.where(first, 3 * table["cpu_seconds"], table["seconds"]))
+    assert "wall times are up to 3 times what cells computed (A on t00)" in said(busy)
 
 
 def test_notes_say_what_places_rest_on_and_who_is_larger() -> None:

@@ -27,7 +27,8 @@ from gnz_track.report.training_tables import (
 from gnz_track.stats.compare import compare
 
 NEEDS_TEX = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex: apt-get install texlive-pictures")
-HEADER = ["task", "model", "#Param", "test", "seeds", "train", "at best val.", "epochs", "s / epoch", "in all", "MiB"]
+COSTS = ["CPU s", "wall s / epoch", "wall, in all", "MiB"]
+HEADER = ["task", "model", "#Param", "test", "seeds", "train", "at best val.", "epochs", *COSTS]
 HOSTILE = "</td>|$x_1$ \\input{a} `b`"
 
 
@@ -43,7 +44,7 @@ def test_text_has_a_line_for_each_model_and_says_what_it_is() -> None:
     third = re.split(r"\s{2,}", lines[3])
     assert (third[0], third[1], third[2], third[-1]) == ("t00 (accuracy \u2191)", "C", "100,000", "third")
     assert third[5] == "0.935 \u00b1 0.024"
-    assert third[7:11] == ["63.5", "0.5", "14 s", "512"]
+    assert third[7:12] == ["63.5", "12.5", "0.5", "14 s", "64"]
     assert lines[5].startswith("scores: mean \u00b1 standard deviation over seeds")
     assert any(line.startswith("place: ") and "adjusted paired test" in line for line in lines)
     assert lines[-1].startswith("models differ by more than 10% in parameters")
@@ -90,7 +91,7 @@ def test_files_hold_the_table_and_all_numbers(tmp_path: Path) -> None:
     assert {"training.csv", "training.md", "training.tex"} <= names
     found = pd.read_csv(tmp_path / "tables" / "training.csv", keep_default_na=False)
     assert found["train_sd"].tolist() == pytest.approx(report.training()["train_sd"].tolist())
-    assert found["memory_of"].tolist() == ["the process"] * 4
+    assert found["memory_of"].tolist() == ["the cell"] * 4
     parquet = save_training(facts_of(trained_table()), tmp_path / "training.parquet")
     assert pd.read_parquet(parquet)["place"].tolist() == ["first", "first", "third", ""]
 
@@ -111,7 +112,7 @@ def test_counts_are_written_as_whole_numbers_where_they_are(tmp_path: Path) -> N
     assert [rows[name][places["n_parameters"]] for name in "ACD"] == ["100000", "", "120000"]
     assert {row[places["n_seeds"]] for row in rows.values()} == {"8"}
     assert rows["A"][places["seconds_per_epoch"]] == "0.5"
-    assert rows["A"][places["memory_mib"]] == "512.0", "what is measured stays a real number"
+    assert rows["A"][places["memory_mib"]] == "64.0", "what is measured stays a real number"
 
 
 def test_page_has_a_section_with_numbers_to_sort_by() -> None:

@@ -32,9 +32,12 @@ def test_training_and_validation_are_the_same_and_the_test_is_not_there(any_worl
     assert blind.is_finished, blind.failure
     assert {name for name in seen.series if name.startswith("test/")}
     expected = {name: values for name, values in seen.series.items() if not name.startswith("test/")}
-    assert dict(blind.series) == expected
     assert blind.score == blind.series[f"val/{blind.metric}"][blind.selected_epoch or 0]
-    assert blind.split_digest == seen.split_digest
+    # Where links are predicted, what is drawn beside them avoids those of the test part only where it is known.
+    is_same = any_world.task_type is not TaskType.link_pred
+    assert (dict(blind.series) == expected) is is_same
+    assert (blind.split_digest == seen.split_digest) is is_same
+    assert blind.series.keys() == expected.keys()
 
 
 def test_blind_cell_is_another_cell(world: Worlds, cell_on: Cells) -> None:

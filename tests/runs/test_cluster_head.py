@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -198,6 +199,8 @@ def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Return what sets the clock of posts."""
     clock = [1000.0]
     monkeypatch.setattr(cluster_head.time, "monotonic", lambda: clock[0])
+    # This process runs all the while: nothing of a leap is left out.
+    monkeypatch.setattr(cluster_head, "WakingTime", lambda: SimpleNamespace(seconds=lambda: clock[0]))
 
     def put(seconds: float) -> None:
         clock[0] = 1000.0 + seconds

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import own_nets
@@ -12,7 +14,6 @@ import pytest
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.runs.events import Event, Started, Tell, ignore
 from gnz_track.runs.executors import Crew, check_crew, choose_executor
-from gnz_track.runs.on_inline import run_inline
 from gnz_track.runs.one import run_one
 from gnz_track.types import Cell, CellResult
 
@@ -29,10 +30,34 @@ def test_timeouts_that_cannot_be_are_refused(timeout: float) -> None:
         choose_executor(timeout=timeout)
 
 
-def test_one_job_without_a_time_limit_needs_no_worker() -> None:
-    assert choose_executor() is run_inline
-    assert choose_executor(jobs=2) is not run_inline
-    assert choose_executor(timeout=60) is not run_inline
+@pytest.mark.parametrize(
+    ("crew", "model", "is_here"),
+    [
+        ({}, "GCN", True),
+        ({}, own_nets.Plain, False),
+        ({"executor": "inline"}, own_nets.Plain, True),
+        ({"timeout": 60}, "GCN", False),
+    ],
+)
+def test_one_job_of_our_own_models_without_a_time_limit_needs_no_worker(
+    crew: dict[str, Any],
+    model: object,
+    is_here: bool,  # noqa: FBT001
+    cell_on: Callable[..., Cell],
+    world: Callable[[str], Any],
+) -> None:
+    cells = [cell_on(world("nodes"), model, epochs=1)]
+    n_before = _count_children()
+    results = choose_executor(**crew)(cells, ignore)
+    result = next(results)
+    assert result.is_finished
+    # Whoever has workers keeps them until nobody wants more.
+    assert (_count_children() == n_before) is is_here
+    results.close()
+
+
+def _count_children() -> int:
+    return len(list(Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()))
 
 
 def test_workers_give_results_and_tell_what_else_goes_on(
@@ -41,9 +66,12 @@ def test_workers_give_results_and_tell_what_else_goes_on(
     cells = [cell_on(world("nodes"), model, epochs=1) for model in ("GCN", own_nets.FailsForward, "MLP")]
     heard: list[Event] = []
     results = list(choose_executor(jobs=1, timeout=120)(cells, heard.append))
-    assert [result.cell for result in results] == cells
-    assert [result.is_finished for result in results] == [True, False, True]
-    assert heard == [Started(cell=cell) for cell in cells], "results are given, and not told as well"
+    found = {result.cell: result.is_finished for result in results}
+    assert [found[cell] for cell in cells] == [True, False, True]
+    assert len(results) == len(cells)
+    # Those of our own models come before the one that makes the process its own.
+    expected = [Started(cell=cells[number]) for number in (0, 2, 1)]
+    assert heard == expected, "results are given, and not told as well"
 
 
 def test_no_cells_are_no_results() -> None:

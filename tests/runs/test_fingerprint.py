@@ -51,6 +51,7 @@ MATTERS: dict[str, dict[str, Any]] = {
     "metric": {"task": replace(CELL.task, metric="auc")},
     "what is hidden": {"is_blind": True},
     "what is done to the graphs": {"perturbation": "empty-graph"},
+    "code of one's own beside the model": {"code": (("metric accuracy", "d" * 32),)},
 }
 DOES_NOT_MATTER: dict[str, dict[str, Any]] = {
     "folder": {"data": "elsewhere"},
@@ -58,6 +59,7 @@ DOES_NOT_MATTER: dict[str, dict[str, Any]] = {
     "category": {"task": replace(CELL.task, category=Category.social)},
     "usual epochs": {"task": replace(CELL.task, epochs=7)},
     "dataset's name": {"task": replace(CELL.task, dataset="cora_again")},
+    "parts of the model's code, which its digest sums up": {"model": replace(MODELS.get("GCN"), parts={"a:b": "c"})},
     "description of the model": {"model": replace(MODELS.get("GCN"), description="the best")},
     "task types of the model": {"model": replace(MODELS.get("GCN"), task_types=(TaskType.node_cls,))},
     "description of the protocol": {"protocol": replace(PROTOCOLS.get("graphnetz"), description="the best")},

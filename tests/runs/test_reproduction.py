@@ -110,6 +110,7 @@ def past(tracked: Past, tmp_path: Path) -> Past:
     for log in ("-wal", "-shm"):
         with contextlib.suppress(FileNotFoundError):
             shutil.copy(f"{tracked.address.file}{log}", f"{file}{log}")
+    shutil.copytree(str(tracked.address.artifacts), tmp_path / "artifacts")
     return replace(
         tracked, address=parse_address(str(file)), home=Path(shutil.copytree(tracked.home, tmp_path / "home"))
     )
@@ -154,7 +155,7 @@ def test_data_are_made_again_where_they_are_gone(tracked: Past, tmp_path: Path) 
 
 @pytest.mark.parametrize("model", ["FailsForward", "FailsLate"])
 def test_failure_is_reproduced(model: str, tracked: Past) -> None:
-    found = tracked.again(tracked.runs["planted_partition", model])
+    found = tracked.again(tracked.runs["planted_partition", model], trusts_code=True)
     assert found.verdict is Verdict.bit_identical
     assert found.error_then == found.error_now != ""
     assert (found.status_then, found.status_now, found.score_now) == (Status.failed, Status.failed, None)
@@ -268,6 +269,18 @@ def test_changed_environment_is_named(past: Past) -> None:
         "package gone": ("7", "none"),
     }
     assert found.notes == ("the working folder had changes that no commit holds: what they were is not recorded",)
+
+
+def test_other_instructions_are_named_and_unknown_ones_are_no_change(past: Past) -> None:
+    run_id = past.runs["planted_partition", "GCN"]
+    set_tags(past, run_id, **{schema.INSTRUCTIONS: "AVX1024; MKL_CBWR=COMPATIBLE"})
+    [change] = past.again(run_id).changes
+    assert (change.what, change.then) == ("instructions of the processor", "AVX1024; MKL_CBWR=COMPATIBLE")
+    with sqlite3.connect(past.address.file) as connection:
+        connection.execute("delete from tags where run_uuid = ? and key = ?", (run_id, schema.INSTRUCTIONS))
+    found = past.again(run_id)
+    assert found.changes == ()
+    assert found.notes == ("with which instructions of the processor it was computed is not recorded",)
 
 
 def test_environment_whose_file_is_gone_is_noted(past: Past) -> None:
@@ -392,12 +405,13 @@ def test_changed_source_of_an_own_model_is_named(
     write_net(NET)
     past = track(address, tmp_path / "home", [TASKS.get("planted_partition")], ["nets_of_a_user:Net"])
     [run_id] = past.runs.values()
-    assert past.again(run_id).changes == ()
+    assert past.again(run_id, trusts_code=True).changes == ()
     write_net(NET.replace(old, new))
-    found = past.again(run_id)
+    found = past.again(run_id, trusts_code=True)
     assert found.verdict == verdict
-    [change] = [change for change in found.changes if "model" in change.what]
-    assert (change.what, change.then != change.now) == ("source of the model Net", True)
+    # A comment is no change of the code.
+    expected = [] if "#" in new else ["source of the model Net", "code nets_of_a_user:Net"]
+    assert [change.what for change in found.changes] == expected
     assert (found.error_now != "") == (new == "/ None")
 
 
@@ -406,7 +420,7 @@ def test_own_model_that_is_gone_is_said(address: Address, write_net: Callable[[s
     past = track(address, tmp_path / "home", [TASKS.get("planted_partition")], ["nets_of_a_user:Net"])
     write_net("")
     with pytest.raises(TargetMissing, match="nets_of_a_user:Net"):
-        past.again(*past.runs.values())
+        past.again(*past.runs.values(), trusts_code=True)
 
 
 def local_net(width: int) -> ModelRow:
@@ -431,10 +445,10 @@ def test_model_by_value_runs_only_where_it_is_trusted(address: Address, tmp_path
     [run_id] = past.runs.values()
     with pytest.raises(NotReproducible, match=r"'Local' lies in the store as code.*--trust"):
         past.again(run_id)
-    assert past.again(run_id, trusts_payloads=True).verdict is Verdict.bit_identical
+    assert past.again(run_id, trusts_code=True).verdict is Verdict.bit_identical
     set_tags(past, run_id, env__python="3.4.0")
     with pytest.raises(NotReproducible, match=r"code of Python 3\.4"):
-        past.again(run_id, trusts_payloads=True)
+        past.again(run_id, trusts_code=True)
 
 
 def test_payload_of_another_model_is_refused(address: Address, tmp_path: Path) -> None:
@@ -442,7 +456,7 @@ def test_payload_of_another_model_is_refused(address: Address, tmp_path: Path) -
     swapped = replace(row, payload=other.payload)
     past = track(address, tmp_path / "home", [TASKS.get("planted_partition")], [swapped])
     with pytest.raises(NotReproducible, match=f"has the digest {other.source_digest}, not {row.source_digest}"):
-        past.again(*past.runs.values(), trusts_payloads=True)
+        past.again(*past.runs.values(), trusts_code=True)
 
 
 # What cannot be reproduced -------------------------------------------------------------------------------------------
@@ -494,18 +508,15 @@ def test_record_without_its_book_is_refused(past: Past, tmp_path: Path) -> None:
     digest = read_run(past.address, run_id).tags[schema.BOOK]
     sweep = read_sweep_run(past.address, suite="quick", sweep="past")
     assert sweep is not None
-    place = sweep.artifacts.removeprefix("file://")
-    with contextlib.closing(sqlite3.connect(past.address.file)) as connection, connection:
-        moved = (str(shutil.copytree(place, tmp_path / "artifacts-of-the-sweep")), sweep.run_id)
-        connection.execute("UPDATE runs SET artifact_uri = ? WHERE run_uuid = ?", moved)
-    file = tmp_path / "artifacts-of-the-sweep" / schema.book_file(digest)
+    # The copy's own, wherever the record says that they were.
+    file = tmp_path.joinpath("artifacts", *Path(sweep.artifacts).parts[-3:]) / schema.book_file(digest)
     content = json.loads(file.read_text())
     content["cells"] = {}
     file.write_text(json.dumps(content))
     with pytest.raises(NotReproducible, match="was changed: its digest is"):
         past.again(run_id)
     file.unlink()
-    with pytest.raises(NotReproducible, match="is gone, or lies where this machine cannot look"):
+    with pytest.raises(NotReproducible, match="of its sweep is gone from"):
         past.again(run_id)
     for tag in ("", "../../../secret"):
         set_tags(past, run_id, gnz__cells=tag)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import resource
+import shutil
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +42,7 @@ from gnz_track.store.reading import finished_fingerprints, read_table
 from gnz_track.store.replays import replay
 from gnz_track.store.spool import file_stem, spool_folder, spooled
 from gnz_track.store.writer import Store, now, open_store
-from gnz_track.types import Cell
+from gnz_track.types import Cell, CellResult, Direction, Failure, Status
 
 Cells = Callable[..., list[Cell]]
 # As the specification of the store asks.
@@ -336,7 +340,7 @@ def test_store_that_goes_and_comes_back_has_all(address: Address, cells: Cells) 
     check_whole(result, chosen)
     assert sorted(result.table["run_id"]) == sorted(read_table(address)["run_id"]), "those that waited have runs too"
     said = " ".join(result.notices)
-    assert f"{address}' does not answer: its file was removed or replaced" in said
+    assert f"{address}' does not answer: its file was removed; put it back" in said
     assert "3 results that waited are written" in said
     assert spooled(spool_folder(address)) == {}
     assert statuses(address) == {"FINISHED": 5}
@@ -354,13 +358,71 @@ def test_file_that_is_overwritten_is_named_and_what_follows_waits(address: Addre
     check_whole(result, chosen)
     assert str(address) in " ".join(result.notices)
     assert "gnz sync" in " ".join(result.notices)
-    assert spooled(spool_folder(address)) == {result.name: 2}
+    assert spooled(spool_folder(address)) == {result.name: 4}, "what the file had that is gone is nowhere else"
     with pytest.raises(StoreUnusable, match=r"disk image is malformed|file is not a database"):
         sweep(chosen, address)
     address.file.unlink()
+    set_aside(address, chosen)
     again = sweep(chosen, address)
-    assert not {2, 3} & set(seeds(again)), "what waits on the disk was trained again"
+    assert again.results == (), "what waits on the disk was trained again"
     check_whole(again, chosen)
+
+
+def set_aside(address: Address, chosen: list[Cell]) -> None:
+    """Type the command that a call names which finds what sqlite left of a file that is gone."""
+    with pytest.raises(StoreUnusable, match=r"gnz\.db-wal") as caught:
+        sweep(chosen, address)
+    assert not address.file.exists()
+    subprocess.run(["sh", "-c", str(caught.value).partition("begin anew: ")[2]], check=True)  # noqa: S607
+
+
+@pytest.mark.parametrize("endings", [("",), ("", "-wal", "-shm")])
+def test_store_removed_under_a_sweep_costs_no_result(endings: tuple[str, ...], address: Address, cells: Cells) -> None:
+    chosen = cells(5)
+    result = sweep(chosen, address, tell=after(Done, 2, lambda: _remove(address.file, endings)))
+    assert result.table["status"].tolist() == ["finished"] * 5
+    assert "its file was removed" in " ".join(result.notices)
+    if endings == ("",):
+        assert spooled(spool_folder(address)) == {result.name: 5}
+        assert not address.file.exists(), "a store began beside what another left"
+        set_aside(address, chosen)
+        result = sweep(chosen, address)
+        assert result.results == ()
+    check_whole(result, chosen)
+    assert statuses(address) == {"FINISHED": 5}
+    assert integrity(address.file) == "ok"
+
+
+def test_store_replaced_under_a_sweep_is_named_and_gets_all_of_it(
+    address: Address, cells: Cells, tmp_path: Path
+) -> None:
+    backup, chosen = tmp_path / "backup.db", cells(6)
+    sweep(chosen[:2], address)
+    shutil.copy(address.file, backup)
+    sweep(chosen[2:3], address)
+
+    def restore() -> None:
+        _remove(address.file, ("", "-wal", "-shm"))
+        shutil.copy(backup, address.file)
+
+    result = sweep(chosen, address, tell=after(Done, 1, restore))
+    assert "its file was replaced by another one" in " ".join(result.notices)
+    assert integrity(address.file) == "ok"
+    # What an earlier call wrote after the backup went with the file; the same call trains it again, and no other.
+    again = sweep(chosen, address)
+    assert seeds(again) == [2]
+    check_whole(again, chosen)
+    assert statuses(address) == {"FINISHED": 6}
+
+
+def _remove(file: Path, endings: tuple[str, ...]) -> None:
+    for ending in endings:
+        file.with_name(file.name + ending).unlink(missing_ok=True)
+
+
+def integrity(file: Path) -> str:
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        return str(connection.execute("PRAGMA integrity_check").fetchone()[0])
 
 
 def _overwrite(file: Path) -> None:
@@ -391,18 +453,92 @@ def _delete(address: Address, name: str) -> None:
         store.tracking.delete_experiment(store.tracking.get_experiment_by_name(name).experiment_id)
 
 
-def test_record_that_the_store_refuses_costs_no_other(
-    address: Address, cells: Cells, cell_on: Callable[..., Cell], world: Callable[[str], Any]
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"task": "t" * 300}, "name of a task is 'ttt.*allowed: at most 242 characters"),
+        ({"model": "m" * 10_000}, "name of a model is 'mmm.*allowed: at most 8000 characters"),
+        ({"model": "\ud800"}, "name of a model is .*no half characters"),
+        ({"model": "a\0b"}, "name of a model is .*no zero bytes"),
+        ({"values": (("h" * 251, 1),)}, "name of a metric or hyperparameter is 'hhh.*1 to 250 characters"),
+        ({"values": (("lr", float("inf")),)}, "hyperparameter 'lr' is inf"),
+        ({"suite": "s" * 300}, "name of a suite is 'sss.*at most 256 characters"),
+    ],
+)
+def test_what_no_store_takes_is_told_before_the_first_cell(
+    changed: dict[str, Any], said: str, address: Address, cells: Cells
 ) -> None:
-    from gnz_track.types import Task
+    (cell,) = cells(1)
+    cell = replace(
+        cell,
+        task=replace(cell.task, name=changed.get("task", cell.task.name)),
+        model=replace(cell.model, name=changed.get("model", cell.model.name)),
+        hyperparameters=changed.get("values", cell.hyperparameters),
+    )
+    told: list[Event] = []
+    with pytest.raises(BadValue, match=said):
+        sweep([cell], address, tell=told.append, suite=changed.get("suite", "quick"))
+    assert not told
+    assert read_table(address).empty
+    assert not spool_folder(address).exists()
 
-    odd = cell_on(world("nodes"), epochs=2, task=Task("t" * 300, "node_cls"))  # type: ignore[arg-type]
-    chosen = [odd, *cells(2)]
-    result = sweep(chosen, address)
+
+def test_longest_names_that_are_let_through_are_stored(address: Address, cells: Cells) -> None:
+    (cell,) = cells(1)
+    cell = replace(
+        cell,
+        task=replace(cell.task, name="t" * 242),
+        model=replace(cell.model, name="m" * 8000),
+    )
+    result = sweep([cell], address)
+    check_whole(result, [cell])
+    assert spooled(spool_folder(address)) == {}
+    assert read_table(address)["model"].tolist() == ["m" * 8000]
+
+
+def test_refused_record_is_set_aside_and_no_later_sweep_waits_for_it(address: Address, cells: Cells) -> None:
+    chosen = cells(3)
+    with refusing(chosen[0]):
+        result = sweep(chosen, address)
     check_whole(result, chosen)
-    assert any("experiment is 'gnz/quick/ttt" in notice for notice in result.notices)
-    assert spooled(spool_folder(address)) == {result.name: 1}
-    assert sorted(read_table(address)["seed"]) == [0, 1]
+    (told,) = (notice for notice in result.notices if "gnz sync" in notice and "the store refused" in notice)
+    assert chosen[0].task.name in told
+    folder = spool_folder(address)
+    assert [path.name for path in folder.glob("*.jsonl")] == []
+    (reasons,) = folder.glob("refused/*.reasons")
+    assert "at most 8000 characters" in reasons.read_text()
+    assert sorted(read_table(address)["seed"]) == [1, 2]
+    later = sweep(cells(5), address)
+    assert seeds(later) == [3, 4], "what is kept on this disk was trained again"
+    assert not any("refused" in notice for notice in later.notices)
+
+
+@contextlib.contextmanager
+def refusing(cell: Cell) -> Iterator[None]:
+    """Let the digest of one cell's split be one that no store takes; nothing of that was known before."""
+    whole = scribe.record_of
+
+    def record_of(result: CellResult, *arguments: Any, **facts: Any) -> Any:
+        made = whole(result, *arguments, **facts)
+        return replace(made, split_digest="s" * 9000) if result.cell == cell else made
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scribe, "record_of", record_of)
+        yield
+
+
+def test_failure_in_bytes_that_are_no_text_is_stored(address: Address, cells: Cells) -> None:
+    def fail(cells: Sequence[Cell], _: Tell) -> Iterator[CellResult]:
+        failure = Failure(kind="OSError", message="no \udcff\0", traceback="no \udcff\0")
+        for cell in cells:
+            yield CellResult(
+                cell=cell, status=Status.failed, metric="accuracy", direction=Direction.up, failure=failure
+            )
+
+    agenda = make_agenda(Plan(cells=tuple(cells(1)), skipped=()), address)
+    result = run_sweep(agenda, Tracking(address=address, sweep="odd"), execute=fail)
+    assert read_table(address)["error"].tolist() == ["OSError: no \\udcff\\x00"]
+    assert result.notices == ()
 
 
 # Disks and locks ----------------------------------------------------------------------------------------------------

@@ -185,7 +185,7 @@ def test_a_graph_without_edges_has_features() -> None:
         (Data(edge_index=torch.tensor([[0], [10**12]])), "number of nodes is 1000000000001; allowed: at most"),
         (Data(edge_index=torch.tensor([[0], [1]]), num_nodes=10**12), "number of nodes is 1000000000000"),
         (HeteroData(), "the graph is 'HeteroData'"),
-        (Data(edge_index=torch.tensor([[0], [1]]), x=torch.ones(5, 2), num_nodes=2), r"shape of x is \(5, 2\)"),
+        (Data(edge_index=torch.tensor([[0], [1]]), x=torch.ones(5, 2), num_nodes=2), r"shape of x of graph 0 is"),
         (Data(edge_index=torch.tensor([[0], [-1]]), num_nodes=3), r"edge_index is \[0, -1\]"),
     ],
 )

@@ -79,7 +79,7 @@ def test_budgets_must_agree_where_the_table_tells_them() -> None:
         compare(table)
 
 
-@pytest.mark.parametrize("column", ["version", "git_commit", "environment"])
+@pytest.mark.parametrize("column", ["version", "git_commit", "environment", "instructions"])
 def test_code_that_differs_is_warned_of(column: str) -> None:
     table = with_values(TABLE.assign(**{column: "1"}), column, {("t01", "m01", 2): "2"}, "task", "model", "seed")
     (finding,) = compare(table).findings

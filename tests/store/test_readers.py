@@ -114,6 +114,8 @@ def test_table_says_what_the_records_said(store: Store) -> None:
             assert (row["score"], row["selected_epoch"], row["n_parameters"]) == (said.score, 150, 1433)
             assert (row["score_on_training"], row["score_at_best_validation"]) == (0.96875, 0.75)
             assert (row["n_train"], row["n_test"], row["n_epochs"]) == (1080, 540, 200), "all epochs that were trained"
+            assert (row["baseline"], row["model_source"]) == (0.3125, said.model_source)
+            assert row["model_digest"] == said.model_digest
         else:
             assert pd.isna(row["score"])
             assert pd.isna(row["selected_epoch"])

@@ -10,7 +10,7 @@ import pytest
 from cells import context_of, record
 
 from gnz_track.store.address import parse_address
-from gnz_track.store.connection import file_lock
+from gnz_track.store.locks import file_lock
 from gnz_track.store.spool import Spool, deliver, make_spool_folder, spool_folder
 from gnz_track.store.spools import clear_spool, describe_spools
 from gnz_track.store.writer import Store
@@ -76,13 +76,13 @@ def test_only_what_is_empty_is_cleared(store: Store) -> None:
     with Spool(folder, context_of("unended")) as unended:
         unended.append_end("{}")
     (folder / "aside.corrupted").write_text("line 3: garbage\n")
-    waiting = {"waits.jsonl", "waits.lock", "unended.jsonl", "unended.lock", "aside.corrupted", "store.txt"}
+    waiting = {"waits.jsonl", "unended.jsonl", "aside.corrupted", "store.txt"}
     with Spool(folder, context_of("busy")):
         before = files_in(folder)
         listed = clear_spool(folder, removes=False)
         assert files_in(folder) == before
         assert clear_spool(folder) == listed
-        assert {path.name for path in listed} == {"crashed.jsonl", "crashed.done", "crashed.lock"}
+        assert {path.name for path in listed} == {"crashed.jsonl", "crashed.done"}
         assert files_in(folder) == {*waiting, "busy.jsonl", "busy.lock"}
     clear_spool(folder)
     assert files_in(folder) == waiting

@@ -315,22 +315,22 @@ def _pid_of_the_dead() -> int:
 
 
 def test_store_is_created_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gnz_track.store import connection
+    from gnz_track.store import local_stores
 
     file = tmp_path / "gnz.db"
-    make = connection._store_of_mlflow  # noqa: SLF001
+    make = local_stores.store_in_file
 
-    def make_half(uri: str, _: object) -> None:
+    def make_half(unfinished: Path, _: object) -> None:
         # As a process ends that is killed half-way through the tables.
-        with contextlib.closing(sqlite3.connect(uri.removeprefix("sqlite:///"))) as half:
+        with contextlib.closing(sqlite3.connect(unfinished)) as half:
             half.execute("CREATE TABLE scorers (name)")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(connection, "_store_of_mlflow", make_half)
+    monkeypatch.setattr(local_stores, "store_in_file", make_half)
     with pytest.raises(KeyboardInterrupt):
         open_store(str(file))
     assert not file.exists()
-    monkeypatch.setattr(connection, "_store_of_mlflow", make)
+    monkeypatch.setattr(local_stores, "store_in_file", make)
     with open_store(str(file)) as store:
         assert store.experiments() == []
     assert not list(tmp_path.glob("*.new*"))

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
+from torch_geometric.data.data import BaseData
 
 from gnz_track.datasets.own.own_cards import check_facts
 from gnz_track.errors import BadValue, DataMissing
@@ -63,7 +64,8 @@ def own_row(task: Task) -> DatasetRow:
         name=task.name,
         category=task.category,
         task_types=(task.task_type,),
-        loader=task.loader if isinstance(task.loader, str) else "",
+        # It is called each time, and its data are known by their bytes.
+        loader="",
         **(task.loader.facts if isinstance(task.loader, GivenDataset) else check_facts(None)),
     )
 
@@ -100,7 +102,8 @@ _ALLOWED = "a Data, a sequence of Data, a PyG dataset, or a tuple (train, val, t
 def _graphs(task: Task, found: Any) -> list[Data]:
     if isinstance(found, Data):
         return [found]
-    if not hasattr(found, "__getitem__") or isinstance(found, str | dict | Tensor):
+    # Other kinds of PyG's graphs have no order of graphs either.
+    if not hasattr(found, "__getitem__") or isinstance(found, str | dict | Tensor | BaseData):
         raise BadValue(f"what the loader of task {task.name!r} returned", type(found).__name__, _ALLOWED)
     graphs = list(found) if isinstance(found, Sequence) else [found[place] for place in range(_length(found))]
     odd = next((graph for graph in graphs if not isinstance(graph, Data)), None)

@@ -4,9 +4,10 @@
   const WORDS = {
     A: "first is better", B: "second is better", a: "first is better, by less than the margin",
     b: "second is better, by less than the margin", e: "equivalent", u: "undetermined",
+    i: "the same score on every seed", n: "both learnt nothing: no better than a constant answer",
   };
-  const SIGNS = { A: "\u25b2", B: "\u25bc", a: "\u25b3", b: "\u25bd", e: "=", u: "?" };
-  const TURNED = { A: "B", B: "A", a: "b", b: "a", e: "e", u: "u" };
+  const SIGNS = { A: "\u25b2", B: "\u25bc", a: "\u25b3", b: "\u25bd", e: "=", u: "?", i: "\u2261", n: "\u2205" };
+  const TURNED = { A: "B", B: "A", a: "b", b: "a", e: "e", u: "u", i: "i", n: "n" };
   const MOST_IN_MATRIX = 40, ROWS_AT_ONCE = 200;
   const byId = (id) => document.getElementById(id);
   // An element with its text; text is always text, whatever it holds.

@@ -31,7 +31,7 @@ from gnz_track.selection.selectors.lessons import Arrays, Lesson, Real, Selector
 __all__ = ["SELECTORS", "Fitted", "fit_selector", "load_fitted"]
 
 # No command lists selectors; where no name is near, the error lists them itself.
-SELECTORS = Registry[Selector]("selector", entry_point_group="gnz_track.selectors")
+SELECTORS = Registry[Selector]("selector", entry_point_group="gnz_track.selectors", row_type=Selector)
 for _module in (
     constants,
     similar_graphs,

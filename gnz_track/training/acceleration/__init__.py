@@ -7,6 +7,16 @@ PyG's own path for what it does not know, so a model that none of them serves is
 from gnz_track.training.acceleration.dropout import drop
 from gnz_track.training.acceleration.features import SparseFeatures, sparsify
 from gnz_track.training.acceleration.layers import accelerate, release
-from gnz_track.training.acceleration.structure import Structure, attach, structure_of
+from gnz_track.training.acceleration.structure import Structure, attach, lend_edges, structure_of
 
-__all__ = ["SparseFeatures", "Structure", "accelerate", "attach", "drop", "release", "sparsify", "structure_of"]
+__all__ = [
+    "SparseFeatures",
+    "Structure",
+    "accelerate",
+    "attach",
+    "drop",
+    "lend_edges",
+    "release",
+    "sparsify",
+    "structure_of",
+]

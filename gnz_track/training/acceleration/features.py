@@ -52,6 +52,8 @@ class SparseFeatures(Tensor):
     _n_writes: int
     _averages: dict[int, tuple[Structure, SparseFeatures]]
     _products: dict[int, _Product]
+    _lender: SparseFeatures | None
+    may_be_written: bool
 
     @staticmethod
     def __new__(cls: type[Self], pattern: Pattern, values: Tensor, dense: Tensor | None = None) -> Self:
@@ -62,6 +64,7 @@ class SparseFeatures(Tensor):
     def __init__(self, pattern: Pattern, values: Tensor, dense: Tensor | None = None) -> None:
         super().__init__()
         self.pattern, self.values, self._averages, self._products = pattern, values, {}, {}
+        self._lender, self.may_be_written = None, False
         self._keep(dense)
 
     def _keep(self, dense: Tensor | None) -> None:
@@ -70,16 +73,32 @@ class SparseFeatures(Tensor):
     def dense(self) -> Tensor:
         """Return the ordinary tensor ``[n_nodes, width]``."""
         if self._dense is None:
-            self._keep(self.pattern.matrix(self.values).to_dense())
+            lender = self._lender
+            self._keep(self.pattern.matrix(self.values).to_dense() if lender is None else lender.dense().clone())
         return self._dense  # type: ignore[return-value]
+
+    def lend(self) -> SparseFeatures:
+        """Return a copy; what is computed of it once is computed here, and copied."""
+        lent = SparseFeatures(self.pattern.copy(), self.values.clone())
+        lent._lender = self
+        return lent
+
+    @property
+    def lender(self) -> SparseFeatures:
+        """The features that these were copied from; any other are their own."""
+        return self if self._lender is None else self._lender
 
     @property
     def is_sparse_still(self) -> bool:
         """Whether the entries say it all: they know nothing of what was written into the dense form in place."""
+        if self.may_be_written:
+            return False
         return self._dense is None or count_writes(self._dense) == self._n_writes
 
     def average(self, structure: Structure) -> SparseFeatures:
         """Return the mean of the features of each node's sources; the same at every step, so computed once."""
+        if self._lender is not None:
+            return self._lender.average(structure.lender).lend()
         key = id(structure)
         if key not in self._averages:
             edges = structure.plain
@@ -96,6 +115,8 @@ class SparseFeatures(Tensor):
         Scoring at the end of an epoch and the first step of the next multiply by the same weight: the second time the
         product is there. Weights are compared by value, since optimisers change them without leaving a trace.
         """
+        if self._lender is not None:
+            return self._lender.multiply(weight).clone()
         key = weight.data_ptr()
         known = self._products.get(key)
         if known is None or not known.holds_for(weight):
@@ -113,6 +134,10 @@ class SparseFeatures(Tensor):
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
+        if func in _MEMORY:
+            # What is written there is counted by nobody.
+            for features in filter(_is_features, args):
+                features.may_be_written = True
         if func in _UNCHANGED:
             with torch._C.DisableTorchFunctionSubclass():  # noqa: SLF001  (the documented way out)
                 return func(*args, **kwargs)
@@ -128,6 +153,10 @@ class SparseFeatures(Tensor):
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         return func(*map(_densify, args), **{name: _densify(value) for name, value in (kwargs or {}).items()})
+
+
+def _is_features(value: object) -> bool:
+    return isinstance(value, SparseFeatures)
 
 
 def _densify(value: Any) -> Any:
@@ -150,7 +179,7 @@ class _Multiply(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: _Held, weight: Tensor) -> Tensor:
-        ctx.x = x.features.pattern, x.features.values
+        ctx.x = x.features.lender.pattern, x.features.lender.values
         return x.features.multiply(weight.detach())
 
     @staticmethod
@@ -200,6 +229,17 @@ _SHORTCUTS: dict[Any, Callable[..., Any]] = {
     Tensor.matmul: _matmul,
     Tensor.__matmul__: _matmul,
     Tensor.mm: _matmul,
+}
+
+# Ways to the memory of the dense form.
+_MEMORY = {
+    Tensor.numpy,
+    Tensor.__array__,
+    Tensor.data.__get__,  # type: ignore[attr-defined]
+    Tensor.data_ptr,
+    Tensor.storage,
+    Tensor.untyped_storage,
+    Tensor.__dlpack__,
 }
 
 # Questions that need no values.

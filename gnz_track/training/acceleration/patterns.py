@@ -157,6 +157,21 @@ class Pattern:
             transposed=transposed,
         )
 
+    def copy(self) -> Pattern:
+        """Return the same positions in memory of their own; what was sorted once is copied, and not sorted again."""
+
+        def transposed() -> Transposed:
+            pointers, columns, order = self.transposed
+            return pointers.clone(), columns.clone(), order.clone()
+
+        return Pattern(
+            self.pointers.clone(),
+            self.columns.clone(),
+            self.n_columns,
+            order=lambda: self.order.clone(),  # noqa: PLW0108  (made at first need)
+            transposed=transposed,
+        )
+
     def _transpose(self) -> Transposed:
         order = torch.argsort(self.columns, stable=True)
         return _pointers(self.columns, self.n_columns), self.rows[order], order.int()

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from gnz_track.training.acceleration.patterns import Pattern
 
-__all__ = ["Structure", "attach", "count_writes", "structure_of"]
+__all__ = ["Structure", "attach", "count_writes", "lend_edges", "structure_of"]
 
 ATTRIBUTE = "gnz_structure"
 
@@ -31,6 +31,7 @@ class Structure:
         self.edge_index, self.n_nodes = edge_index.detach(), n_nodes
         self.n_writes = count_writes(edge_index)
         self._whole: tuple[Structure, int, int] | None = None
+        self._lender: Structure | None = None
         self._patterns: dict[str, Pattern] = {}
         self._blocks: dict[tuple[str, int], Pattern] = {}
         self._degrees: Tensor | None = None
@@ -45,6 +46,23 @@ class Structure:
         part = Structure(edge_index, end - first)
         part._whole = (self, first, end)
         return part
+
+    def lend(self, edge_index: Tensor) -> Structure:
+        """Return the structure of a copy of the same edges; what is known of them is copied when it is asked for."""
+        lent = Structure(edge_index, self.n_nodes)
+        lent._lender = self
+        return lent
+
+    @property
+    def lender(self) -> Structure:
+        """The structure that this one was copied from; any other is its own."""
+        return self._lender or self
+
+    def holds_for(self, edge_index: Tensor) -> bool:
+        """Tell whether these are its edges still; of a copy it is seen whatever was written, and by whatever name."""
+        if self.n_writes != count_writes(edge_index):
+            return False
+        return self._lender is None or torch.equal(edge_index, self._lender.edge_index)
 
     @property
     def plain(self) -> Pattern:
@@ -61,12 +79,16 @@ class Structure:
         return self._patterns["looped"]
 
     def _make_plain(self) -> Pattern:
+        if self._lender is not None:
+            return self._lender.plain.copy()
         if self._whole is not None:
             whole, first, end = self._whole
             return whole.plain.window(first, end)
         return Pattern.from_entries(self.edge_index[1], self.edge_index[0], self.n_nodes, self.n_nodes)
 
     def _make_looped(self) -> Pattern:
+        if self._lender is not None:
+            return self._lender.looped.copy()
         if self._whole is not None:
             whole, first, end = self._whole
             return whole.looped.window(first, end)
@@ -87,19 +109,24 @@ class Structure:
         if heads == 1:
             return single
         if (kind, heads) not in self._blocks:
-            self._blocks[kind, heads] = single.repeat(heads)
+            lender = self._lender
+            self._blocks[kind, heads] = single.repeat(heads) if lender is None else lender.blocks(kind, heads).copy()
         return self._blocks[kind, heads]
 
     @property
     def degrees(self) -> Tensor:
         """Number of incoming edges of each node, at least 1 ``[n_nodes, 1]`` (float)."""
         if self._degrees is None:
-            self._degrees = self.plain.offsets.diff().clamp_(min=1).float().unsqueeze(1)
+            lender = self._lender
+            degrees = self.plain.offsets.diff().clamp_(min=1).float() if lender is None else lender.degrees.clone()
+            self._degrees = degrees.view(-1, 1)
         return self._degrees
 
     def normalised_weights(self, dtype: torch.dtype) -> Tensor:
         """Values ``[n_entries]`` of :attr:`looped` under symmetric normalisation (Kipf and Welling, 2017)."""
-        if dtype not in self._weights and self._whole is not None:
+        if dtype not in self._weights and self._lender is not None:
+            self._weights[dtype] = self._lender.normalised_weights(dtype).clone()
+        elif dtype not in self._weights and self._whole is not None:
             whole, first, end = self._whole
             self._weights[dtype] = whole.normalised_weights(dtype)[whole.looped.entries(first, end)]
         elif dtype not in self._weights:
@@ -120,7 +147,15 @@ def structure_of(edge_index: object, n_nodes: int) -> Structure | None:
     structure = getattr(edge_index, ATTRIBUTE, None)
     if structure is None or structure.n_nodes != n_nodes:
         return None
-    return structure if structure.n_writes == count_writes(edge_index) else None  # type: ignore[arg-type]
+    return structure if structure.holds_for(edge_index) else None
+
+
+def lend_edges(tensor: Tensor) -> Tensor:
+    """Return a copy of a tensor, with a copy of the structure that hangs on it, where one does."""
+    copied, structure = tensor.clone(), getattr(tensor, ATTRIBUTE, None)
+    if isinstance(structure, Structure) and structure.holds_for(tensor):
+        attach(copied, structure.n_nodes, structure=structure.lend(copied))
+    return copied
 
 
 def count_writes(tensor: Tensor) -> int:

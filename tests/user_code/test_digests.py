@@ -7,12 +7,12 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import pytest
+from user_projects import Project
 
-from gnz_track.models.source_digest import digest_source, target_of
+from gnz_track.user_code.digests import digest_source, target_of
 
 # A notebook: a class, what it needs, and what it does not.
 NOTEBOOK = """
@@ -63,6 +63,9 @@ SAME = {
     "further down": lambda s: "\n\n\n" + s,
     "with comments": lambda s: s.replace("    return Net", "    # the end\n    return Net"),
     "unused names": lambda s: s.replace("UNUSED = 1", "UNUSED = 2"),
+    "with docstrings": lambda s: s.replace("def scale(x, by=2):", "def scale(x, by=2):\n    'Scale.'").replace(
+        "def size(self):", "def size(self):\n            'How large.'"
+    ),
     "spaces": lambda s: s.replace("x * by", "x  *  by"),
 }
 DIFFERENT = {
@@ -95,7 +98,7 @@ def test_what_changes_the_behaviour_changes_the_digest(old: str, new: str) -> No
 
 
 def test_a_digest_is_the_same_in_every_process() -> None:
-    code = NOTEBOOK + "\nfrom gnz_track.models.source_digest import digest_source\nprint(digest_source(Net))"
+    code = NOTEBOOK + "\nfrom gnz_track.user_code.digests import digest_source\nprint(digest_source(Net))"
     digests = {
         subprocess.run(
             [sys.executable, "-c", code],
@@ -136,19 +139,32 @@ def test_a_cell_that_is_not_set_yet_is_no_error() -> None:
     assert len(define().digest) == 32  # type: ignore[attr-defined]
 
 
-def test_the_source_of_what_can_be_imported_counts(users: ModuleType) -> None:
+NETS = """
+class Net:
+    def forward(self): return 1
+class Silent:
+    pass
+def make(): return Net()
+"""
+
+
+def test_the_source_of_what_can_be_imported_counts(project: Project) -> None:
+    project.write({"project_nets.py": NETS})
+    users = project.load("project_nets")
     assert digest_source(users.Net) == digest_source(users.Net)
     others = [digest_source(users.Silent), digest_source(users.Net, users.make), digest_source(users.make, users.Net)]
     assert len({digest_source(users.Net), *others}) == 4
 
 
-def test_targets_are_what_another_process_can_import(users: ModuleType) -> None:
-    assert target_of(users.Net) == "users_nets:Net"
-    assert target_of(users.Net.forward) == "users_nets:Net.forward"
-    assert target_of(users.Net(1, 2, 3)) == ""
+def test_targets_are_what_another_process_can_import(project: Project) -> None:
+    project.write({"project_nets.py": NETS})
+    users = project.load("project_nets")
+    assert target_of(users.Net) == "project_nets:Net"
+    assert target_of(users.Net.forward) == "project_nets:Net.forward"
+    assert target_of(users.Net()) == ""
     assert target_of(len) == "builtins:len"
-    renamed = type("Net", (), {"__module__": "users_nets"})
+    renamed = type("Net", (), {"__module__": "project_nets"})
     assert target_of(renamed) == ""
-    assert target_of(type("Gone", (), {"__module__": "users_nets"})) == ""
+    assert target_of(type("Gone", (), {"__module__": "project_nets"})) == ""
     assert target_of(type("Main", (), {"__module__": "__main__"})) == ""
     assert target_of(type("Main", (), {"__module__": "no_such_module"})) == ""

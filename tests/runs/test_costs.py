@@ -1,0 +1,65 @@
+"""What cells cost is theirs alone, on every executor; and which instructions computed them is on record."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import own_nets
+import pytest
+import torch
+
+from gnz_track.runs.events import ignore
+from gnz_track.runs.executors import choose_executor
+from gnz_track.runs.instructions import SETTINGS, name_instructions
+from gnz_track.runs.on_inline import run_inline
+from gnz_track.runs.one import run_one
+from gnz_track.types import Cell
+
+Cells = Callable[..., Cell]
+Worlds = Callable[[str], Any]
+CAN_RESET = Path("/proc/self/clear_refs").exists()
+
+
+@pytest.mark.skipif(not CAN_RESET, reason="only Linux lets a process forget its peak")
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_memory_of_a_cell_is_its_own_whatever_was_trained_before(jobs: int, world: Worlds, cell_on: Cells) -> None:
+    models = [(own_nets.Greedy, 300), ("MLP", 0), (own_nets.Greedy, 200), ("GCN", 0), (own_nets.Greedy, 200)]
+    cells = [
+        cell_on(world("nodes"), model, epochs=1, seed=seed, hyperparameters=(("mib", mib),) if mib else ())
+        for seed, (model, mib) in enumerate(models)
+    ]
+    execute = run_inline if jobs == 1 else choose_executor(jobs=jobs)
+    # The first cell pays for what a process does once.
+    run_one(cell_on(world("nodes"), "GCN", epochs=1))
+    found = {result.cell.seed: result for result in execute(cells, ignore)}
+    for seed, (_, mib) in enumerate(models):
+        assert found[seed].failure is None
+        assert found[seed].memory_mib == pytest.approx(mib, abs=40)
+        assert found[seed].peak_rss_mib > found[seed].memory_mib + 50, "its process holds more"
+
+
+def test_a_cell_names_what_computed_it(world: Worlds, cell_on: Cells) -> None:
+    result = run_one(cell_on(world("nodes"), epochs=1))
+    assert result.instructions == name_instructions()
+    assert result.instructions.partition(";")[0] == torch.backends.cpu.get_cpu_capability()
+
+
+def test_settings_that_change_bits_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in SETTINGS:
+        monkeypatch.delenv(name, raising=False)
+    alone = name_instructions()
+    monkeypatch.setenv("MKL_CBWR", "COMPATIBLE")
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
+    assert name_instructions() == f"{alone}; ONEDNN_MAX_CPU_ISA=AVX2; MKL_CBWR=COMPATIBLE"
+
+
+def test_the_vector_level_of_a_process_is_named(root: Path) -> None:
+    said = "from gnz_track.runs.instructions import name_instructions; print(name_instructions())"
+    environment = {**os.environ, "PYTHONPATH": str(root), "ATEN_CPU_CAPABILITY": "default"}
+    done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.startswith(("DEFAULT", "NO AVX"))
