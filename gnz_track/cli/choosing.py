@@ -1,4 +1,4 @@
-"""What the commands that train share: which tasks are meant, and training with a line of progress."""
+"""The tasks that a training command names, and training with a line of progress."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ __all__ = ["Training", "make_request", "make_training", "train"]
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """What the stage of one task is to train, and what of it is left; ``found`` are searches whose winners it has."""
+    """Cells of one task's stage, and those that are left to train; ``found`` are the searches whose winners it has."""
 
     name: str
     request: Request

@@ -31,7 +31,7 @@ _ELSEWHERE = frozenset({"place", "is_fresh", "spaces", "recommend"})
 
 @dataclass(frozen=True, kw_only=True)
 class Tuning:
-    """What the stage of one task is to search."""
+    """Searches of one task's stage."""
 
     name: str
     request: Request

@@ -1,4 +1,4 @@
-"""What a benchmark found: a thin facade over a results table and its comparison."""
+"""The report of a benchmark: a thin facade over a results table and its comparison."""
 
 from __future__ import annotations
 
@@ -140,11 +140,11 @@ class BenchmarkReport(ReportStatistics, ReportFigures, ReportSearches, Mapping[s
 
     @property
     def comparison(self) -> Comparison:
-        """What the table says under the report's own choices."""
+        """The comparison under the report's own choices."""
         return self.compare()
 
     def compare(self, **choices: Any) -> Comparison:
-        """Return what the table says; ``choices`` are fields of :class:`Choices`, and None means the report's own."""
+        """Compare the models; ``choices`` are fields of :class:`Choices`, and None means the report's own."""
         chosen = choose(self.choices, translate(choices))
         key = to_json(chosen)
         if key not in self._compared:

@@ -23,7 +23,7 @@ NAME = re.compile(r"[^\s_\-/.,;:]*[\s_\-/.,;:]*")
 
 @dataclass(frozen=True)
 class Extent:
-    """How far a line of text reaches, in points: to the right of its start, above and below its baseline."""
+    """Size of a line of text in points: to the right of its start, above and below its baseline."""
 
     width: float
     ascent: float

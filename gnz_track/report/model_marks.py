@@ -20,7 +20,7 @@ KEY_SIZE = 7.0
 
 @dataclass(frozen=True, kw_only=True)
 class ModelMark:
-    """How a model is drawn; ``place`` is that of its name among all names, so that figures of one sweep agree."""
+    """Look of a model; ``place`` is that of its name among all names, so that figures of one sweep agree."""
 
     place: int
     mark: Mark

@@ -1,4 +1,4 @@
-"""What more seeds would settle, and the whole comparison in one sentence."""
+"""Pairs that more seeds would settle, and the whole comparison in one sentence."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ MOST_MISSING, MOST_REASONS, MOST_TITLE = 500, 50, 160
 
 
 class Reported(Protocol):
-    """What the page needs of a report: a BenchmarkReport has it."""
+    """A report as the page needs it: a BenchmarkReport is one."""
 
     @property
     def table(self) -> pd.DataFrame:
@@ -47,12 +47,12 @@ class Reported(Protocol):
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """Where it comes from."""
+        """Its origin."""
         ...
 
     @property
     def not_merged(self) -> tuple[NotMerged, ...]:
-        """What could not be part of it."""
+        """Rows that could not be part of it."""
         ...
 
     @property
@@ -62,7 +62,7 @@ class Reported(Protocol):
 
     @property
     def search_summary(self) -> SearchSummary | None:
-        """What was searched, None where nothing was."""
+        """The searches, None where there were none."""
         ...
 
 

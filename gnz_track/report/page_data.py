@@ -1,4 +1,4 @@
-"""What the page's script shows on demand, runs and pairs, as compact JSON."""
+"""Runs and pairs that the page's script shows on demand, as compact JSON."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class ShownFigure:
 
     @property
     def alt(self) -> str:
-        """What the figure shows, for those who cannot see it."""
+        """Text for those who cannot see the figure."""
         return str(getattr(self.figure, "alt_text", "")) or self.title
 
     @property

@@ -38,7 +38,7 @@ class SearchSummary:
 
     @property
     def sentence(self) -> str:
-        """How often tuning helped, and what all searches cost."""
+        """Count of the models that tuning helped, and the cost of all searches."""
         n_up = sum(one.verdict == "different" and (one.advantage or 0.0) > 0 for one in self.models)
         n_down = sum(one.verdict == "different" and (one.advantage or 0.0) < 0 for one in self.models)
         tested = [one for one in self.models if one.verdict]

@@ -242,7 +242,7 @@ def _differences(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Differen
         for model in sorted(set(first["model"])):
             rows = [table[table["model"] == model] for table in (first, second)]
             # What a sweep of before did not tell is not known to differ.
-            if all(_values(part, column) for part in rows):
+            if all(_values_of(part, column) for part in rows):
                 yield from _difference(f"{what} {model}", column, rows[0], rows[1])
     yield from _untold(first, second)
 
@@ -250,7 +250,7 @@ def _differences(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Differen
 def _difference(
     what: str, column: str, first: pd.DataFrame, second: pd.DataFrame, *, task: str = ""
 ) -> Iterator[Difference]:
-    one, two = _values(first, column), _values(second, column)
+    one, two = _values_of(first, column), _values_of(second, column)
     if one != two:
         yield Difference(
             what=what, first=", ".join(sorted(one)), second=", ".join(sorted(two)), tasks=(task,) if task else ()
@@ -277,7 +277,7 @@ def _untold(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Difference]:
         yield Difference(what=UNTOLD, first=models, second=models, tasks=tasks)
 
 
-def _values(rows: pd.DataFrame, column: str) -> set[str]:
+def _values_of(rows: pd.DataFrame, column: str) -> set[str]:
     if column not in rows.columns:
         return set()
     return {str(value) for value in rows[column].dropna()} - {""}

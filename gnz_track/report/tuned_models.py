@@ -66,7 +66,7 @@ class TunedModel:
 
     @property
     def cost_ratio(self) -> float | None:
-        """How many times as long the search took as the cells that report its winner."""
+        """Time of the search in multiples of that of the cells that report its winner."""
         return self.seconds / self.reporting_seconds if self.reporting_seconds > 0 else None
 
 
