@@ -24,7 +24,17 @@ FAILED = 1
 
 
 def search_and_print(request: Request, plan: SearchPlan, nursery: Nursery | None) -> list[SearchRecord]:
-    """Do the searches of a plan with a line of progress, and print what they found on validation."""
+    """Do the searches of a plan with a line of progress, and print what they found on validation.
+
+    Parameters
+    ----------
+    request
+        The benchmark that was asked for.
+    plan
+        Its searches.
+    nursery
+        Workers that are getting ready.
+    """
     from gnz_track.request import search_all
     from gnz_track.tuning.progress import SearchProgress
 
@@ -67,7 +77,17 @@ def print_plan(request: Request, plan: SearchPlan) -> None:
 
 
 def print_gains(request: Request, sweep: Sweep, found: Sequence[SearchRecord]) -> None:
-    """Print default against tuned on the test parts of the seeds that are reported, and what else came of a sweep."""
+    """Print default against tuned on the test parts of the seeds that are reported, and what else came of a sweep.
+
+    Parameters
+    ----------
+    request
+        The benchmark that was asked for.
+    sweep
+        Its cells.
+    found
+        Its searches.
+    """
     from gnz_track.cli.tables import print_failures, print_rows
     from gnz_track.report.tuned_models import compare_tuned
 

@@ -84,7 +84,14 @@ class BenchmarkReport(ReportStatistics, ReportFigures, ReportSearches, Mapping[s
     ) -> Self:
         """Return the report of past runs: all cells that a sweep wanted, or the comparable ones of a selection.
 
-        ``where`` maps columns of the results table to a value, or to a collection of values.
+        Parameters
+        ----------
+        store
+            Address of the store; empty for the usual one.
+        sweep, experiment, suite, task
+            Names to select by; an empty one selects all.
+        where
+            Column of the results table -> its value, or a collection of values.
         """
         return cls._of(read_store(store, sweep=sweep, experiment=experiment, suite=suite, task=task, where=where))
 

@@ -34,7 +34,17 @@ def write_cd_tikz(facts: CdFacts, *, look: CdLook | None = None) -> str:
 
 
 def save_cd_tikz(facts: CdFacts, path: str | Path, *, look: CdLook | None = None) -> Path:
-    """Write the tikzpicture to a file."""
+    """Write the tikzpicture to a file.
+
+    Parameters
+    ----------
+    facts
+        Content of the diagram.
+    path
+        File to write.
+    look
+        Choices of taste.
+    """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(write_cd_tikz(facts, look=look), encoding="utf-8")

@@ -20,7 +20,15 @@ FACTS = {"python": "Python", "os": "operating system", "cpu": "processor", "gpu"
 
 
 def compare_environments(address: Address, first: pd.DataFrame, second: pd.DataFrame) -> list[Difference]:
-    """Return the differences between the environments of two results tables; none where they are the same one."""
+    """Return the differences between the environments of two results tables; none where they are the same one.
+
+    Parameters
+    ----------
+    address
+        Store of both tables.
+    first, second
+        Results tables.
+    """
     digests = [set(table["environment"]) - {""} for table in (first, second)]
     if digests[0] == digests[1]:
         return []

@@ -122,7 +122,19 @@ def write_document(
     *,
     runs: Iterable[tuple[str, Sequence[str]]] = (),
 ) -> str:
-    """Return tabulars with what they need, as floats where they have a caption; comments name the runs behind them."""
+    """Return tabulars with what they need, as floats where they have a caption; comments name the runs behind them.
+
+    Parameters
+    ----------
+    tabulars
+        Tables to set.
+    notes
+        Sentences below them.
+    look
+        Look of the table.
+    runs
+        (what a number is of, ids of the runs behind it).
+    """
     parts = [part for tabular in tabulars for part in tabular.parts]
     below = " ".join(f"{note[:1].upper()}{note[1:].rstrip('.')}." for note in notes)
     packages = "booktabs and siunitx" if look.siunitx else "booktabs"

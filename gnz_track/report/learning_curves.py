@@ -46,9 +46,16 @@ class TaskCurves:
 def draw_learning_curves(
     histories: Histories, *, directions: Mapping[str, Direction | str] | None = None, max_cols: int | None = None
 ) -> HouseFigure:
-    """Draw mean curves with their bands; ``histories[task][model]`` lists a mapping of series for each seed.
+    """Draw mean curves with their bands, a panel per task.
 
-    ``directions`` says for each task whether higher or lower is better; ``max_cols`` panels stand side by side.
+    Parameters
+    ----------
+    histories
+        ``[task][model]`` -> a mapping of series for each seed.
+    directions
+        Task -> whether higher or lower is better.
+    max_cols
+        Most panels side by side.
     """
     towards = {task: _direction(task, given) for task, given in (directions or {}).items()}
     found = [curves for task, models in histories.items() if (curves := _choose_curves(task, models)) is not None]

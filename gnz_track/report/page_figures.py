@@ -94,7 +94,19 @@ def draw_figures(
     histories: Mapping[str, Any] | None = None,
     searches: SearchSummary | None = None,
 ) -> FigureSet:
-    """Draw every figure that the comparison is neither too large nor too small for."""
+    """Draw every figure that the comparison is neither too large nor too small for.
+
+    Parameters
+    ----------
+    comparison
+        Comparison of the models.
+    table
+        Results table behind it.
+    histories
+        ``[task][model]`` -> series by seed, for learning curves.
+    searches
+        Searches of the report.
+    """
     drawn: list[ShownFigure] = []
     left_out: list[str] = []
     for kind in OF_ALL:

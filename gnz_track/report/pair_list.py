@@ -20,7 +20,17 @@ HEADS = ("advantage", "interval", "p", "verdict")
 
 
 def draw_pair_list(comparison: Comparison, tasks: Sequence[TaskComparison], max_cols: int | None) -> HouseFigure:
-    """Draw a list for each task that has pairs, largest advantage first."""
+    """Draw a list for each task that has pairs, largest advantage first.
+
+    Parameters
+    ----------
+    comparison
+        Comparison of the models.
+    tasks
+        Tasks to draw.
+    max_cols
+        Most panels side by side.
+    """
     rows = choose_rows(tasks, sort_within=True)
     labels = name_pairs(rows)
     cells = [[_write_cells(row.task, pair) for pair in row.pairs] for row in rows]

@@ -57,9 +57,18 @@ class MatrixLayout:
 def draw_pairs(
     comparison: Comparison, *, task: str | None = None, layout: str = "matrix", max_cols: int | None = None
 ) -> HouseFigure:
-    """Draw what the tests say of each pair of models, a panel per task, models in one order: by their mean rank.
+    """Draw the tests of each pair of models, a panel per task, models in one order: by their mean rank.
 
-    ``layout`` is ``matrix``, or ``list`` with a row per pair; ``max_cols`` panels stand side by side.
+    Parameters
+    ----------
+    comparison
+        Comparison of the models.
+    task
+        Task to draw; all of them without one.
+    layout
+        ``matrix``, or ``list`` with a row per pair.
+    max_cols
+        Most panels side by side.
     """
     if layout not in LAYOUTS:
         raise UnknownName("layout of the pairs", layout, LAYOUTS)

@@ -90,6 +90,15 @@ def write_commands(table: pd.DataFrame, config: Mapping[str, Any], choices: Choi
     Models of somebody's own are named by the path that imports them. What has neither a name nor a path that a command
     knows (made in Python, or with hyperparameters that no flag gives) is trained again from the record of one of its
     runs.
+
+    Parameters
+    ----------
+    table
+        Results table.
+    config
+        Origin of the table.
+    choices
+        Choices of the comparison.
     """
     if "protocol" not in table.columns or "sweep" not in table.columns:
         return []

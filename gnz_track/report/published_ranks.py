@@ -57,8 +57,17 @@ def weigh_ranks(
 ) -> pd.Series:
     """Return mean ranks, best first, with tasks weighted; only uniform ones may be held against a test of ranks.
 
-    ``reliability`` weighs a task by the inverse of the mean width of its intervals, ``hierarchical`` gives all
-    ``groups`` (task -> group) the same weight, ``custom`` takes ``weights`` (task -> weight).
+    Parameters
+    ----------
+    comparison
+        Comparison of the models.
+    aggregation
+        ``uniform``; ``reliability`` weighs a task by the inverse of the mean width of its intervals, ``hierarchical``
+        gives all groups the same weight, ``custom`` takes weights.
+    weights
+        Task -> weight.
+    groups
+        Task -> group.
     """
     if aggregation not in AGGREGATIONS:
         raise UnknownName("aggregation", aggregation, AGGREGATIONS)
@@ -74,7 +83,17 @@ def weigh_ranks(
 
 
 def describe_stability(comparison: Comparison, *, n_boot: int = 10_000, seed: int = 0) -> dict[str, Any]:
-    """Return how mean ranks and their order change with the tasks: drawn anew, and each left out once."""
+    """Return how mean ranks and their order change with the tasks: drawn anew, and each left out once.
+
+    Parameters
+    ----------
+    comparison
+        Comparison of the models.
+    n_boot
+        Number of resamples of the tasks.
+    seed
+        Seed of the bootstrap.
+    """
     across = comparison.across
     ranks = across.ranks
     if ranks is None or ranks.n_tasks < 2:

@@ -53,7 +53,17 @@ class SearchSummary:
 def summarise_searches(
     table: pd.DataFrame, searches: Iterable[SearchRecord], choices: Choices | None = None
 ) -> SearchSummary:
-    """Return the summary of searches, against the reporting cells of a results table."""
+    """Return the summary of searches, against the reporting cells of a results table.
+
+    Parameters
+    ----------
+    table
+        Results table with the reporting cells.
+    searches
+        The searches.
+    choices
+        Choices of the comparison.
+    """
     found = tuple(searches)
     facts = tuple(read_facts(search) for search in found)
     return SearchSummary(

@@ -11,7 +11,7 @@ import pandas as pd
 
 from gnz_track.errors import BadValue, NothingToCompare
 from gnz_track.stats.cells import Cell, read_cells
-from gnz_track.stats.choices import Choices, choose
+from gnz_track.stats.choices import choose
 from gnz_track.stats.compare import compare
 from gnz_track.stats.comparison import PairComparison
 from gnz_track.stats.verdicts import Verdict
@@ -105,14 +105,22 @@ class SweepComparison:
 
 
 def compare_sweeps(
-    first: pd.DataFrame, second: pd.DataFrame, *, names: tuple[str, str], choices: Choices | None = None, **given: Any
+    first: pd.DataFrame, second: pd.DataFrame, *, names: tuple[str, str], **choices: Any
 ) -> SweepComparison:
     """Compare the scores of two results tables, paired by seed within each (task, model).
 
     The verdicts are those of one family over all of them. Cells whose data, split or metric differ are left out.
-    ``given`` are fields of :class:`Choices`.
+
+    Parameters
+    ----------
+    first, second
+        Results tables.
+    names
+        Names of the two sweeps.
+    **choices
+        Fields of :class:`Choices`.
     """
-    chosen = dataclasses.replace(choose(choices, given), family="all")
+    chosen = dataclasses.replace(choose(None, choices), family="all")
     if names[0] == names[1]:
         raise BadValue("the second sweep", names[1], "another sweep than the first", command="gnz ls")
     cells = (_cells_of(first), _cells_of(second))

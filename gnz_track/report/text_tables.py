@@ -155,7 +155,7 @@ def _verdict(pair: PairComparison) -> dict[str, Any]:
         *(pair.task, pair.first, pair.second, pair.n_pairs, mean.mean, mean.low, mean.high),
         *(pair.simultaneous.low, pair.simultaneous.high, size.d_z, size.hedges, pair.p, pair.p_adjusted),
         *(pair.t_adjusted, pair.wilcoxon_adjusted, pair.equivalence_adjusted),
-        *(pair.can_reject, str(pair.verdict), _remarks(pair)),
+        *(pair.can_reject, str(pair.verdict), "; ".join(pair.remarks)),
     )
     return dict(zip(_COLUMNS, values, strict=True))
 
@@ -212,14 +212,10 @@ def _verdicts(comparison: Comparison, write: Callable[[str], str]) -> Rows:
             _write_number(pair.p_adjusted, ".3g"),
             str(pair.n_pairs),
             str(pair.verdict),
-            write(_remarks(pair)) if _remarks(pair) else "",
+            write("; ".join(pair.remarks)) if pair.remarks else "",
         )
         for pair in comparison.pairs
     ]
-
-
-def _remarks(pair: PairComparison) -> str:
-    return "; ".join(pair.remarks)
 
 
 def _write_number(value: float | None, form: str) -> str:
@@ -250,7 +246,19 @@ def save_table(
     writers: Mapping[str, Callable[[Source], str]],
     frame: Callable[[Source], pd.DataFrame],
 ) -> Path:
-    """Write what has a table to a file, as its suffix says: a text by its writer, and else all numbers of the frame."""
+    """Write a table to a file: as text, or as all numbers of its frame.
+
+    Parameters
+    ----------
+    path
+        File to write; its suffix names the form.
+    source
+        Record that has a table.
+    writers
+        Suffix -> writer of a text.
+    frame
+        Maker of the frame, for CSV and parquet.
+    """
     kind = path.suffix.lower()
     if kind not in SUFFIXES:
         raise BadValue("the suffix of the table", path.suffix, ", ".join(SUFFIXES))

@@ -76,6 +76,15 @@ def compare_tuned(
     """Compare default and tuned cells of each search, paired by seed; the verdicts are those of one family.
 
     Only cells of the table count: those that a search trained blind, on seeds of its own, are never among them.
+
+    Parameters
+    ----------
+    table
+        Results table.
+    searches
+        The searches.
+    choices
+        Choices of the comparison.
     """
     groups = group_searches(searches)
     found = [(group, _cells_of(group, table)) for group in groups]
