@@ -91,7 +91,7 @@ class FrozenDataset(Sequence[Data]):
 
     @property
     def split(self) -> Tensor | None:
-        """Published part of each graph: 0 (train), 1 (validation) or 2 (test); ``[n_graphs]`` or several columns, or None."""
+        """Published part of each graph ``[n_graphs]``, or several columns: 0 train, 1 validation, 2 test; or None."""
         return self.tensors.get(SPLIT)
 
     @cached_property
