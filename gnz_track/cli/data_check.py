@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from gnz_track.datasets.screens.checks import Finding
     from gnz_track.types import DatasetRow
 
-__all__ = ["add_to", "check"]
+__all__ = ["add_to"]
 
 FAULTY = 1
 
 
 def add_to(group: typer.Typer) -> None:
     """Add this command."""
-    group.command(epilog="[bold]Example[/bold]  gnz data check cora mutag --deep")(check)
+    group.command("check", epilog="[bold]Example[/bold]  gnz data check cora mutag --deep")(_check)
 
 
-def check(
+def _check(
     names: Annotated[list[str] | None, typer.Argument(help="Datasets by name.", show_default=False)] = None,
     *,
     suite: Annotated[str, typer.Option(help="The datasets of a named selection of tasks; see gnz tasks.")] = "",
