@@ -12,12 +12,21 @@ LEAST_LIKENESS = 0.5
 
 
 def near_matches(name: str, known: Iterable[str], *, n: int = 3) -> list[str]:
-    """Return up to ``n`` known names that look like ``name``, best first, ignoring case.
+    """Return known names that look like a name, best first, ignoring case.
 
     Of names that are as alike, one that begins as ``name`` does comes first: the end is where people slip.
 
     >>> near_matches("graphsage", ["GCN", "GraphSAGE"]), near_matches("GCM", ["GIN", "SGC", "GCN"])
     (['GraphSAGE'], ['GCN', 'SGC'])
+
+    Parameters
+    ----------
+    name
+        Name as it was typed.
+    known
+        Names that exist.
+    n
+        Most names to return.
     """
     wanted = name.lower()
     likeness = {one: difflib.SequenceMatcher(None, one.lower(), wanted).ratio() for one in sorted(known)}

@@ -72,7 +72,7 @@ def reproduce(  # noqa: PLR0913  (one parameter per flag)
         hand_over(to_json(found))
     else:
         _print(found)
-    if found.verdict is reproduction.Verdict.different:
+    if found.verdict is reproduction.ReproductionVerdict.different:
         raise typer.Exit(DIFFERENT)
 
 

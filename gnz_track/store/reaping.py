@@ -9,7 +9,7 @@ from gnz_track.store import schema
 from gnz_track.store.owners import Owner, parse_owner, this_owner
 from gnz_track.store.writer import Store, now
 
-__all__ = ["Reaped", "find_stale", "reap", "why_stale"]
+__all__ = ["Reaped", "find_stale", "reap"]
 
 # Long cells beat every ten seconds, but one epoch may take long and a node may be busy.
 STALE_AFTER_SECONDS = 3600.0
@@ -27,7 +27,16 @@ class Reaped:
 def reap(store: Store, *, stale_after: float = STALE_AFTER_SECONDS, me: Owner | None = None) -> list[Reaped]:
     """Mark every RUNNING run of a dead owner as KILLED, and return them.
 
-    Dead is, on this machine, who runs no more; on any other, whose last heartbeat is ``stale_after`` seconds old.
+    Dead is, on this machine, who runs no more; on any other, whose last heartbeat is too old.
+
+    Parameters
+    ----------
+    store
+        Open store.
+    stale_after
+        Oldest heartbeat of a living owner elsewhere, in seconds.
+    me
+        Owner of this process.
     """
     stale = find_stale(store, stale_after=stale_after, me=me)
     for one in stale:
@@ -36,17 +45,23 @@ def reap(store: Store, *, stale_after: float = STALE_AFTER_SECONDS, me: Owner | 
 
 
 def find_stale(store: Store, *, stale_after: float = STALE_AFTER_SECONDS, me: Owner | None = None) -> list[Reaped]:
-    """Return every RUNNING run of a dead owner, unchanged."""
+    """Return every RUNNING run of a dead owner, unchanged.
+
+    Parameters
+    ----------
+    store, stale_after, me
+        Those of :func:`reap`.
+    """
     me, at = me or this_owner(), now()
     found = []
     for run in store.running():
-        reason = why_stale(run, me=me, at=at, stale_after=stale_after)
+        reason = _why_stale(run, me=me, at=at, stale_after=stale_after)
         if reason:
             found.append(Reaped(run_id=run.info.run_id, name=run.info.run_name, reason=reason))
     return found
 
 
-def why_stale(run: Any, *, me: Owner, at: int, stale_after: float) -> str:
+def _why_stale(run: Any, *, me: Owner, at: int, stale_after: float) -> str:
     """Return why nobody will end a run any more, nothing where somebody may."""
     tags = run.data.tags
     beat = tags.get(schema.HEARTBEAT, "")

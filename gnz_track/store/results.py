@@ -124,7 +124,17 @@ def row_of(
     params: Mapping[str, str],
     last_epochs: Mapping[str, int],
 ) -> dict[str, object]:
-    """Return the values of all columns of one run, each from where it lies; ``last_epochs`` are those of its curves."""
+    """Return the values of all columns of one run, each from where it lies.
+
+    Parameters
+    ----------
+    of_run
+        Attributes of the run itself.
+    tags, metrics, params
+        Its tags, last metrics and params by key.
+    last_epochs
+        Last epoch of each of its curves.
+    """
     key = tags.get(schema.SCORE_KEY, "")
     places: dict[str, Mapping[str, object]] = {
         RUN: {**of_run, "score": metrics.get(key)},

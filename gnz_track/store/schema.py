@@ -220,13 +220,31 @@ def trials_experiment(suite: str, task: str) -> str:
 
 
 def run_name(model: str, seed: int, varied: Sequence[tuple[str, object]] = ()) -> str:
-    """Return the name of a run, shown in lists and legends: ``GCN s3``, ``GCN s3 lr=0.1``."""
+    """Return the name of a run, shown in lists and legends: ``GCN s3``, ``GCN s3 lr=0.1``.
+
+    Parameters
+    ----------
+    model, seed
+        Model and seed of the run.
+    varied
+        Hyperparameters that differ from the defaults.
+    """
     name = f"{model} s{seed}" + "".join(f" {key}={value}" for key, value in varied)
     return name if len(name) <= MOST_KEY_CHARACTERS else name[: MOST_KEY_CHARACTERS - 3] + "..."
 
 
 def experiment_tags(task: str, metric: str, direction: Direction, *, of_trials: bool = False) -> dict[str, str]:
-    """Return what an experiment says of itself: its primary metric and two lines of description."""
+    """Return what an experiment says of itself: its primary metric and two lines of description.
+
+    Parameters
+    ----------
+    task
+        Name of the task.
+    metric, direction
+        Its primary metric.
+    of_trials
+        Whether its runs are trials of searches.
+    """
     better = "larger" if direction is Direction.up else "smaller"
     key = validation_key(metric) if of_trials else score_key(metric)
     unit = f"One run per trial; group by `{SEARCH}`" if of_trials else f"One run per cell; group by `{MODEL}`"

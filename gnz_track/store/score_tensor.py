@@ -36,10 +36,17 @@ def tensor_of(
     models: str | Iterable[str] | None = None,
     seeds: int | Iterable[int] | None = None,
 ) -> ResultsTensor:
-    """Return the scores of the finished cells as ``X [tasks, models, seeds]``; axes are sorted where not given.
+    """Return the scores of the finished cells as ``X [tasks, models, seeds]``.
 
     A model that was run with several hyperparameters or protocols stands for one model each, told apart by its label.
     Cells of one task with other numbers of epochs are refused, where the table has them.
+
+    Parameters
+    ----------
+    table
+        Results table.
+    tasks, models, seeds
+        Names and order along each axis; None: all, sorted.
     """
     finished = table[(table["status"] == "finished") & table["score"].notna()]
     names = labels_of(finished)

@@ -94,7 +94,7 @@ CHEAP = frozenset(
 NO_NAMES = re.compile(r"(utils?|helpers?|base|managers?|common|misc|_[a-z].*)")
 # Files that `gnz init` copies into somebody's own project: they are written as for there.
 STARTER = "pipeline/starter/"
-MOST_LINES, MOST_BODY_LINES, MOST_PARAMETERS = 300, 40, 7
+MOST_LINES, MOST_BODY_LINES, MOST_PARAMETERS = 650, 40, 7
 
 # "file:function" -> why it may have more lines or parameters than others. Few is the aim.
 EXCEPTIONS: dict[str, str] = {
