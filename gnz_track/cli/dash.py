@@ -12,7 +12,7 @@ from gnz_track.cli.runs import Store
 from gnz_track.cli.saying import say
 from gnz_track.errors import BadValue
 
-__all__ = ["add_to", "dash"]
+__all__ = ["add_to"]
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -27,10 +27,10 @@ PLACE = "File or postgresql:// of trials; default beside the store."
 
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
-    app.command(epilog=EXAMPLES)(dash)
+    app.command("dash", epilog=EXAMPLES)(_dash)
 
 
-def dash(
+def _dash(
     *,
     store: Store = "",
     study_store: Annotated[str, typer.Option(help=PLACE)] = "",
