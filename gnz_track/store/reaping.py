@@ -24,35 +24,20 @@ class Reaped:
     reason: str
 
 
-def reap(store: Store, *, stale_after: float = STALE_AFTER_SECONDS, me: Owner | None = None) -> list[Reaped]:
+def reap(store: Store, *, stale_after: float = STALE_AFTER_SECONDS) -> list[Reaped]:
     """Mark every RUNNING run of a dead owner as KILLED, and return them.
 
-    Dead is, on this machine, who runs no more; on any other, whose last heartbeat is too old.
-
-    Parameters
-    ----------
-    store
-        Open store.
-    stale_after
-        Oldest heartbeat of a living owner elsewhere, in seconds.
-    me
-        Owner of this process.
+    Dead is, on this machine, who runs no more; on any other, whose last heartbeat is ``stale_after`` seconds old.
     """
-    stale = find_stale(store, stale_after=stale_after, me=me)
+    stale = find_stale(store, stale_after=stale_after)
     for one in stale:
         store.kill(one.run_id, f"Killed: {one.reason}")
     return stale
 
 
-def find_stale(store: Store, *, stale_after: float = STALE_AFTER_SECONDS, me: Owner | None = None) -> list[Reaped]:
-    """Return every RUNNING run of a dead owner, unchanged.
-
-    Parameters
-    ----------
-    store, stale_after, me
-        Those of :func:`reap`.
-    """
-    me, at = me or this_owner(), now()
+def find_stale(store: Store, *, stale_after: float = STALE_AFTER_SECONDS) -> list[Reaped]:
+    """Return every RUNNING run of a dead owner, unchanged."""
+    me, at = this_owner(), now()
     found = []
     for run in store.running():
         reason = _why_stale(run, me=me, at=at, stale_after=stale_after)

@@ -89,8 +89,6 @@ COLUMNS: dict[str, tuple[str, str, str]] = {
     "error": (TAG, schema.ERROR, TEXT),
     "start_time": (RUN, "start_time", TIME),
 }
-TAG_COLUMNS = {key: column for column, (place, key, _) in COLUMNS.items() if place == TAG}
-METRIC_COLUMNS = {key: column for column, (place, key, _) in COLUMNS.items() if place == FINAL}
 # Columns that tables of earlier versions do not have.
 LATER = frozenset(
     {
