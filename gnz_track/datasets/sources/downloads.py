@@ -26,7 +26,7 @@ _PACKED = (".gz", ".tgz", ".bz2", ".xz", ".zip", ".whl")
 
 @dataclass(frozen=True, kw_only=True)
 class Patience:
-    """How long to wait for servers, and how much to take from them.
+    """Waiting times for servers, and how much to take from them.
 
     ``attempts`` counts those in a row that brought nothing new. ``most_bytes`` holds where no size is declared.
     """
