@@ -36,6 +36,10 @@ def fold_of(dataset: FrozenDataset, *, policy: str, seed: int) -> Fold | None:
     >>> from gnz_track.datasets.preparation import prepare
     >>> fold_of(prepare("csl_generated", seed=0), policy="published", seed=13)
     Fold(number=3, n_folds=5, repetition=2)
+
+    Parameters
+    ----------
+    dataset, policy, seed
     """
     check_policy(policy)
     n_folds = FOLDS.get(policy, 0)

@@ -59,15 +59,6 @@ def test_csv_without_nodes_and_with_other_columns_first(tmp_path: Path) -> None:
     assert "layer" not in graph
 
 
-def test_parallel_edges_and_layers_are_kept_on_request(tmp_path: Path) -> None:
-    folder = _write(tmp_path, edges='# source, target, layer\n0, 1, "tube"\n0, 1, "bus"\n2, 2, "bus"\n1, 0, "tube"\n')
-    graph = read_netzschleuder(folder, keep_parallel=True)
-    assert _links(graph.edge_index) == [(0, 1), (0, 1), (2, 2), (1, 0), (1, 0), (1, 0), (0, 1)]
-    assert graph.layer.tolist() == [1, 0, 0, 1, 1, 0, 1]
-    directed = read_netzschleuder(folder, keep_parallel=True, is_directed=True)
-    assert _links(directed.edge_index) == [(0, 1), (0, 1), (2, 2), (1, 0)]
-
-
 def test_csv_without_one_edge_has_its_nodes(tmp_path: Path) -> None:
     graph = read_netzschleuder(_write(tmp_path, edges="# source, target\n", nodes="# index\n0\n1\n"))
     assert (graph.num_nodes, graph.num_edges) == (2, 0)
@@ -92,12 +83,6 @@ def test_edge_list_with_comments_gaps_and_further_columns(tmp_path: Path) -> Non
     graph = read_edge_list(tmp_path, file="a.txt")
     assert graph.num_nodes == 4
     assert _links(graph.edge_index) == [(0, 2), (0, 3), (1, 1), (2, 0), (3, 0)]
-    assert _links(read_edge_list(tmp_path, file="a.txt", is_directed=True).edge_index) == [
-        (0, 2),
-        (0, 3),
-        (1, 1),
-        (2, 0),
-    ]
 
 
 @pytest.mark.filterwarnings("ignore:loadtxt:UserWarning")
@@ -130,7 +115,6 @@ def test_gml_without_labels_with_nesting_and_repeats(tmp_path: Path) -> None:
     graph = read_gml(tmp_path, file="a.gml")
     assert graph.num_nodes == 3
     assert _links(graph.edge_index) == [(1, 0), (2, 2)]
-    assert _links(read_gml(tmp_path, file="a.gml", is_directed=False).edge_index) == [(0, 1), (1, 0), (2, 2)]
 
 
 @settings(max_examples=25, deadline=None)

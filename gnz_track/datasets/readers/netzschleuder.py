@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,29 +18,20 @@ __all__ = ["read_netzschleuder"]
 _PIECE = 1_000_000
 
 
-def read_netzschleuder(folder: Path, *, is_directed: bool = False, keep_parallel: bool = False) -> Data:
+def read_netzschleuder(folder: Path, *, is_directed: bool = False) -> Data:
     """Read ``edges.csv`` and, for isolated nodes, ``nodes.csv``: edge_index ``[2, m]`` and num_nodes, no features.
 
-    Undirected edges count both ways. Parallel edges are merged, or kept on request, and then ``layer [m]`` numbers the
-    layers of a multiplex network. Peixoto: The Netzschleuder network catalogue and repository, 2020.
+    Undirected edges count both ways, parallel ones once. Peixoto: The Netzschleuder network catalogue, 2020.
     """
-    edges, layers = _read_edges(folder / "edges.csv")
+    edges = _read_edges(folder / "edges.csv")
     n_nodes = max(_count_nodes(folder / "nodes.csv"), int(edges.max()) + 1 if edges.numel() else 0)
-    if not keep_parallel:
-        merged = distinct(edges, n_nodes) if is_directed else both_ways(edges, n_nodes)
-        return Data(edge_index=merged, num_nodes=n_nodes)
-    if not is_directed:
-        is_link = edges[0] != edges[1]
-        edges = torch.cat([edges, edges[:, is_link].flip(0)], dim=1)
-        layers = None if layers is None else torch.cat([layers, layers[is_link]])
-    found = {"edge_index": edges} if layers is None else {"edge_index": edges, "layer": layers}
-    return Data(**found, num_nodes=n_nodes)
+    return Data(edge_index=distinct(edges, n_nodes) if is_directed else both_ways(edges, n_nodes), num_nodes=n_nodes)
 
 
-def _read_edges(path: Path) -> tuple[Tensor, Tensor | None]:
-    """Return edges ``[2, m]`` and, where there is such a column, the number of each edge's layer ``[m]``."""
-    names = _header(path)
-    places = [names.index(name) for name in ("source", "target", *(["layer"] if "layer" in names else []))]
+def _read_edges(path: Path) -> Tensor:
+    """Return edges ``[2, m]``."""
+    names = _read_header(path)
+    places = [names.index(name) for name in ("source", "target")]
     pieces = pd.read_csv(
         path,
         names=range(len(names)),
@@ -50,13 +40,8 @@ def _read_edges(path: Path) -> tuple[Tensor, Tensor | None]:
         skipinitialspace=True,
         chunksize=_PIECE,
     )
-    ends: list[Any] = []
-    layers: list[Any] = []
-    for piece in pieces:
-        ends.append(piece[places[:2]].to_numpy(dtype=np.int64))
-        layers.extend([] if len(places) < 3 else [piece[places[2]].astype(str)])
-    edges = torch.from_numpy(np.concatenate([np.empty((0, 2), np.int64), *ends]).T.copy())
-    return edges, torch.from_numpy(pd.factorize(pd.concat(layers), sort=True)[0]) if layers else None
+    ends = [piece[places].to_numpy(dtype=np.int64) for piece in pieces]
+    return torch.from_numpy(np.concatenate([np.empty((0, 2), np.int64), *ends]).T.copy())
 
 
 def _header_line(path: Path) -> int:
@@ -65,7 +50,7 @@ def _header_line(path: Path) -> int:
         return next((place for place, line in enumerate(file, start=1) if line.strip()), 0)
 
 
-def _header(path: Path) -> list[str]:
+def _read_header(path: Path) -> list[str]:
     """Return the names of the columns; the header may start with ``#``."""
     with path.open(encoding="utf-8") as file:
         line = next((line for line in file if line.strip()), "")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from gnz_track.datasets.sources.connections import Answer, Dropped, open_address, without_credentials
+from gnz_track.datasets.sources.connections import Dropped, Response, open_address, without_credentials
 from gnz_track.datasets.sources.fetch_errors import DownloadFailed
 
 __all__ = ["PATIENCE", "Patience", "Tell", "download", "part_of"]
@@ -55,11 +55,19 @@ def download(
     tell: Tell | None = None,
     patience: Patience = PATIENCE,
 ) -> None:
-    """Stream an http, https or file address to ``target``, which appears when it is complete and right.
+    """Stream an http, https or file address to a file, which appears when it is complete and right.
 
     An interrupted download leaves a ``.part`` beside the target, and the next call goes on from there. Raises
-    :class:`DownloadFailed`. ``tell`` is called with bytes that are here and bytes in all; what it raises ends the
-    download and keeps the part.
+    :class:`DownloadFailed`.
+
+    Parameters
+    ----------
+    address, target
+    sha256, n_bytes
+        The file must have these, where they are given.
+    tell
+        Is called with bytes that are here and bytes in all; what it raises ends the download and keeps the part.
+    patience
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     _Transfer(address, target, _Wanted(sha256.lower(), n_bytes), tell or _ignore, patience).run()
@@ -122,14 +130,14 @@ class _Transfer:
         headers, offset = self._ask_for_rest()
         with open_address(self.address, headers=headers, timeout=self.patience.timeout) as answer:
             offset = self._place_of(answer, offset)
-            total = self._total(answer, offset)
+            total = self._check_total(answer, offset)
             if not offset:
-                self._note(answer)
+                self._write_note(answer)
             with self.part.open("r+b" if offset else "wb") as file:
                 file.seek(offset)
-                for piece in _pieces(answer):
+                for piece in _read_pieces(answer):
                     offset += len(piece)
-                    self._limit(offset)
+                    self._check_limit(offset)
                     file.write(piece)
                     self.tell(offset, total)
         if total is not None and offset < total:
@@ -137,7 +145,7 @@ class _Transfer:
 
     def _ask_for_rest(self) -> tuple[Mapping[str, str], int]:
         """Return the headers that ask for what is missing, and the bytes that are here."""
-        size, notes = self._size(), self._notes()
+        size, notes = self._size(), self._read_notes()
         if not size or self.address.startswith("file:"):
             return {}, 0
         if notes.get("address") == self.shown and notes.get("validator"):
@@ -145,18 +153,18 @@ class _Transfer:
         # Without a word of the server on the version, only a checksum can tell that the halves belong together.
         return ({"Range": f"bytes={size}-"}, size) if self.wanted.sha256 else ({}, 0)
 
-    def _place_of(self, answer: Answer, offset: int) -> int:
+    def _place_of(self, answer: Response, offset: int) -> int:
         """Return where the bytes of an answer begin; a server that ignores ranges begins anew."""
         if answer.status != http.client.PARTIAL_CONTENT:
             return 0
         begin = answer.headers.get("content-range", "").removeprefix("bytes ").partition("-")[0]
-        validator = self._notes().get("validator")
+        validator = self._read_notes().get("validator")
         if begin != str(offset) or (validator and _validator(answer) not in {"", validator}):
             self._discard()
             raise Dropped("the server sent another part than the one asked for")
         return offset
 
-    def _total(self, answer: Answer, offset: int) -> int | None:
+    def _check_total(self, answer: Response, offset: int) -> int | None:
         """Return the size of the whole file as the server says, or as declared; refuse what cannot be right."""
         packing = answer.headers.get("content-encoding", "identity")
         if packing != "identity" and not urlsplit(self.address).path.endswith(_PACKED):
@@ -167,10 +175,10 @@ class _Transfer:
             self._discard()
             reason = f"the server says that it has {total} bytes, expected are {self.wanted.n_bytes}"
             raise DownloadFailed(self.shown, reason)
-        self._limit(total or 0)
+        self._check_limit(total or 0)
         return total if total is not None else self.wanted.n_bytes or None
 
-    def _limit(self, n_bytes: int) -> None:
+    def _check_limit(self, n_bytes: int) -> None:
         most = self.wanted.n_bytes or self.patience.most_bytes
         if n_bytes > most:
             self._discard()
@@ -193,11 +201,11 @@ class _Transfer:
             self._discard()
             raise
 
-    def _note(self, answer: Answer) -> None:
+    def _write_note(self, answer: Response) -> None:
         """Keep what the server says of the version, for a later call that goes on from here."""
         self.notes.write_text(json.dumps({"address": self.shown, "validator": _validator(answer)}))
 
-    def _notes(self) -> dict[str, Any]:
+    def _read_notes(self) -> dict[str, Any]:
         with contextlib.suppress(FileNotFoundError, ValueError):
             found = json.loads(self.notes.read_text())
             return found if isinstance(found, dict) else {}
@@ -211,13 +219,13 @@ class _Transfer:
         self.notes.unlink(missing_ok=True)
 
 
-def _validator(answer: Answer) -> str:
+def _validator(answer: Response) -> str:
     """Return what names the version in an ``If-Range``: a strong ETag, else the date of the last change."""
     tag = answer.headers.get("etag", "")
     return tag if tag and not tag.startswith("W/") else answer.headers.get("last-modified", "")
 
 
-def _pieces(answer: Answer) -> Iterator[bytes]:
+def _read_pieces(answer: Response) -> Iterator[bytes]:
     while True:
         try:
             piece = answer.body.read(_PIECE)
