@@ -12,9 +12,9 @@ from gnz_track.cli.runs import Store
 from gnz_track.cli.saying import say
 from gnz_track.errors import BadValue
 
-__all__ = ["add_to"]
+__all__ = ["add_dash"]
 
-EXAMPLES = """
+DASH_EXAMPLES = """
 [bold]Examples[/bold]
 
   gnz dash
@@ -25,9 +25,9 @@ PORT = "Port on this machine; where it is taken, another one is chosen."
 PLACE = "File or postgresql:// of trials; default beside the store."
 
 
-def add_to(app: typer.Typer) -> None:
+def add_dash(app: typer.Typer) -> None:
     """Add this command."""
-    app.command("dash", epilog=EXAMPLES)(_dash)
+    app.command("dash", epilog=DASH_EXAMPLES)(_dash)
 
 
 def _dash(

@@ -12,7 +12,7 @@ import typer
 from gnz_track.cli.home import choose_home
 from gnz_track.cli.saying import hand_over
 
-__all__ = ["add_to"]
+__all__ = ["add_card"]
 
 
 class CardFormat(enum.StrEnum):
@@ -22,7 +22,7 @@ class CardFormat(enum.StrEnum):
     json = "json"
 
 
-def add_to(group: typer.Typer) -> None:
+def add_card(group: typer.Typer) -> None:
     """Add this command."""
     group.command("card", epilog="[bold]Example[/bold]  gnz data card cora > cora.md")(_card)
 

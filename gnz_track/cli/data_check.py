@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from gnz_track.datasets.screens.checks import CheckFinding
     from gnz_track.types import DatasetRow
 
-__all__ = ["add_to"]
+__all__ = ["add_check"]
 
 FAULTY = 1
 
 
-def add_to(group: typer.Typer) -> None:
+def add_check(group: typer.Typer) -> None:
     """Add this command."""
     group.command("check", epilog="[bold]Example[/bold]  gnz data check cora mutag --deep")(_check)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gnz_track.datasets.sources.fetching import Fetched
     from gnz_track.types import DatasetRow
 
-__all__ = ["add_to"]
+__all__ = ["add_get"]
 
 FAILED = 1
 EXAMPLES = """
@@ -37,7 +37,7 @@ Interrupted, it goes on where it was with the same command. What there is: gnz d
 """
 
 
-def add_to(group: typer.Typer) -> None:
+def add_get(group: typer.Typer) -> None:
     """Add this command."""
     group.command("get", epilog=EXAMPLES)(_get)
 

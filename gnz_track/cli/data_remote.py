@@ -9,14 +9,14 @@ import typer
 
 from gnz_track.cli.home import choose_home
 
-__all__ = ["add_to"]
+__all__ = ["add_remote"]
 
 Names = Annotated[list[str] | None, typer.Argument(help="Datasets by name; all without.", show_default=False)]
 Remote = Annotated[str, typer.Option(help="A remote of DVC by name; its default without.")]
 Home = Annotated[Path | None, typer.Option(help="Folder of frozen data, in a DVC repository.")]
 
 
-def add_to(group: typer.Typer) -> None:
+def add_remote(group: typer.Typer) -> None:
     """Add these commands."""
     group.command("push", epilog="[bold]Example[/bold]  gnz data push cora --home data")(_push)
     group.command("pull", epilog="[bold]Example[/bold]  gnz data pull cora --home data")(_pull)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from gnz_track.cli.dash import add_dash
 from gnz_track.cli.runs import Store
 from gnz_track.cli.saying import say
 
@@ -24,6 +25,7 @@ PORT = "Port on this machine; where it is taken, another one is chosen."
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
     app.command("ui", epilog=EXAMPLES)(_ui)
+    add_dash(app)
 
 
 def _ui(*, store: Store = "", port: Annotated[int, typer.Option(help=PORT, min=1, max=65535)] = 5000) -> None:
