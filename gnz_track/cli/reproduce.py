@@ -72,7 +72,7 @@ def _reproduce(  # noqa: PLR0913  (one parameter per flag)
         hand_over(to_json(found))
     else:
         _print_reproduction(found)
-    if found.verdict is reproduction.Verdict.different:
+    if found.verdict is reproduction.ReproductionVerdict.different:
         raise typer.Exit(DIFFERENT)
 
 

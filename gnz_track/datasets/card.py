@@ -34,11 +34,11 @@ CARD = "card.json"
 
 @dataclass(frozen=True)
 class Field:
-    """How one field of the graphs is stored.
+    """Storage of one field of the graphs.
 
-    ``kind`` is ``tensor`` or the Python type (``int``, ``float``, ``bool``, ``str``) that it was.
-    ``along`` says what cuts it along dimension ``dim``: ``node`` and ``edge`` the common pointers, ``own`` the pointer
-    ``cut/<key>``, ``fixed`` a constant ``stride`` per graph, ``each`` one index of a stacked dimension per graph.
+    ``kind`` is ``tensor`` or the Python type (``int``, ``float``, ``bool``, ``str``) that it was. ``along`` says what
+    cuts it along dimension ``dim``: ``node`` and ``edge`` the common pointers, ``own`` the pointer ``cut/<key>``,
+    ``fixed`` a constant ``stride`` per graph, ``each`` one index of a stacked dimension per graph.
     """
 
     kind: str

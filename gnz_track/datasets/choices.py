@@ -1,4 +1,4 @@
-"""From what a script names to tasks."""
+"""Tasks from what a script names."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _TRAIN, _VAL, _TEST = range(3)
 
 @dataclass(frozen=True)
 class Fold:
-    """What a seed stands for: a fold, the number of all folds, and how often the fold was trained before."""
+    """A fold that a seed stands for: its number, that of all folds, and how often it was trained before."""
 
     number: int
     n_folds: int

@@ -1,4 +1,4 @@
-"""Where frozen datasets lie on this machine. No torch here."""
+"""Folders of frozen datasets on this machine. No torch here."""
 
 from __future__ import annotations
 

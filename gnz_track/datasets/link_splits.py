@@ -1,4 +1,4 @@
-"""Which edges and which triples are for training, validation and test."""
+"""Edges and triples for training, validation and test."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class LinkSplit:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """How many pairs are in training and in test."""
+        """Numbers of pairs in training and in test."""
         return self.train.labels.numel(), self.test.labels.numel()
 
     def without_test(self) -> LinkSplit:
@@ -87,7 +87,7 @@ class TripleSplit:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """How many triples are in training and in test."""
+        """Numbers of triples in training and in test."""
         return self.train.edge_type.numel(), self.test.edge_type.numel()
 
 

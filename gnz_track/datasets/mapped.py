@@ -40,7 +40,7 @@ _ORDER = ("I64", "F64", "F32", "I32", "BF16", "F16", "I16", "I8", "U8", "BOOL")
 
 @dataclass(frozen=True)
 class Entry:
-    """Where one tensor lies: its type code, its shape, and its first and one-past-last byte in the file."""
+    """Place of one tensor: its type code, its shape, and its first and one-past-last byte in the file."""
 
     dtype: str
     shape: tuple[int, ...]

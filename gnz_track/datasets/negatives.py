@@ -39,7 +39,7 @@ def decode_pairs(codes: Tensor, n_nodes: int, *, is_directed: bool) -> Tensor:
     codes, n_nodes, is_directed
     """
     if is_directed:
-        first, second = codes // (n_nodes - 1), codes % (n_nodes - 1)
+        first, second = codes // max(n_nodes - 1, 1), codes % max(n_nodes - 1, 1)
         return torch.stack([first, second + (second >= first).long()])
     second = ((1 + (1 + 8 * codes.double()).sqrt()) / 2).long()
     second -= (second * (second - 1) // 2 > codes).long()  # the root may be rounded past a whole number

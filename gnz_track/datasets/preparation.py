@@ -1,4 +1,4 @@
-"""From a task to its frozen dataset on this machine. Nothing is fetched from a network here."""
+"""Frozen datasets of tasks on this machine. Nothing is fetched from a network here."""
 
 from __future__ import annotations
 

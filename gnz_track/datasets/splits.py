@@ -59,7 +59,7 @@ class Parts:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """How many are in training and in test, as the test for overlapping splits asks."""
+        """Numbers in training and in test, as the test for overlapping splits asks."""
         return self.train.numel(), self.test.numel()
 
 

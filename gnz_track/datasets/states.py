@@ -1,4 +1,4 @@
-"""Whether a row of the catalogue can be used on this machine, told without any network. No torch here."""
+"""State of a catalogue row on this machine: whether it can be used, told without any network. No torch here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["RowState", "State", "state_of"]
 
 
 class State(enum.StrEnum):
-    """What stands between a row and its use."""
+    """Obstacle between a row and its use."""
 
     ok = "ok"
     to_fetch = "to fetch"

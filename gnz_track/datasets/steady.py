@@ -27,7 +27,7 @@ NANOSECONDS_TO_SETTLE = 2_000_000_000
 
 @dataclass(frozen=True)
 class _Look:
-    """What a file's directory entry says of it; all 0 where there is none."""
+    """A file as its directory entry describes it; all 0 where there is none."""
 
     device: int = 0
     inode: int = 0

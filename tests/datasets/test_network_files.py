@@ -59,6 +59,15 @@ def test_csv_without_nodes_and_with_other_columns_first(tmp_path: Path) -> None:
     assert "layer" not in graph
 
 
+def test_parallel_edges_and_layers_are_kept_on_request(tmp_path: Path) -> None:
+    folder = _write(tmp_path, edges='# source, target, layer\n0, 1, "tube"\n0, 1, "bus"\n2, 2, "bus"\n1, 0, "tube"\n')
+    graph = read_netzschleuder(folder, keep_parallel=True)
+    assert _links(graph.edge_index) == [(0, 1), (0, 1), (2, 2), (1, 0), (1, 0), (1, 0), (0, 1)]
+    assert graph.layer.tolist() == [1, 0, 0, 1, 1, 0, 1]
+    directed = read_netzschleuder(folder, keep_parallel=True, is_directed=True)
+    assert _links(directed.edge_index) == [(0, 1), (0, 1), (2, 2), (1, 0)]
+
+
 def test_csv_without_one_edge_has_its_nodes(tmp_path: Path) -> None:
     graph = read_netzschleuder(_write(tmp_path, edges="# source, target\n", nodes="# index\n0\n1\n"))
     assert (graph.num_nodes, graph.num_edges) == (2, 0)

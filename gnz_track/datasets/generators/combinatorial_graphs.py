@@ -6,7 +6,7 @@ import torch
 from torch import Generator, Tensor
 from torch_geometric.data import Data
 
-from gnz_track.datasets.readers.edge_arrays import both_ways
+from gnz_track.datasets.generators.geometric_graphs import nearest_edges
 
 __all__ = ["random_bipartite_matching", "random_maxcut", "random_maxflow", "random_vrp"]
 
@@ -30,10 +30,8 @@ def random_vrp(*, n_customers: int, n_depots: int, k: int, seed: int) -> Data:
     pos = torch.rand((n_nodes, 2), generator=generator)
     demand = torch.rand((n_nodes, 1), generator=generator)
     is_depot = (torch.arange(n_nodes) < n_depots).float()[:, None]
-    nearest = torch.cdist(pos, pos).topk(k + 1, largest=False).indices[:, 1:].reshape(-1)
-    source = torch.arange(n_nodes).repeat_interleave(k)
     x = torch.cat([pos, demand * (1 - is_depot), is_depot], dim=1)
-    return Data(x=x, pos=pos, edge_index=both_ways(torch.stack([source, nearest]), n_nodes))
+    return Data(x=x, pos=pos, edge_index=nearest_edges(pos, k))
 
 
 def random_bipartite_matching(*, size: int, p: float, seed: int) -> Data:

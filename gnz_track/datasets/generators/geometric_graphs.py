@@ -11,7 +11,9 @@ import torch
 from torch import Generator, Tensor
 from torch_geometric.data import Data
 
-__all__ = ["ising_lattice", "lattice_edges", "random_coloring", "random_tsp"]
+from gnz_track.datasets.readers.edge_arrays import both_ways
+
+__all__ = ["ising_lattice", "lattice_edges", "nearest_edges", "random_coloring", "random_tsp"]
 
 
 def random_tsp(*, n_nodes: int, k: int, seed: int) -> Data:
@@ -25,9 +27,7 @@ def random_tsp(*, n_nodes: int, k: int, seed: int) -> Data:
     seed
     """
     pos = torch.rand((n_nodes, 2), generator=Generator().manual_seed(seed))
-    nearest = torch.cdist(pos, pos).topk(k + 1, largest=False).indices[:, 1:].reshape(-1)
-    source = torch.arange(n_nodes).repeat_interleave(k)
-    return Data(x=pos, pos=pos, edge_index=_both_ways(torch.stack([source, nearest]), n_nodes))
+    return Data(x=pos, pos=pos, edge_index=nearest_edges(pos, k))
 
 
 def random_coloring(*, n_nodes: int, p: float, seed: int) -> Data:
@@ -42,7 +42,7 @@ def random_coloring(*, n_nodes: int, p: float, seed: int) -> Data:
     """
     pairs = torch.combinations(torch.arange(n_nodes)).t()
     chosen = torch.rand(pairs.size(1), generator=Generator().manual_seed(seed)) < p
-    return Data(x=torch.ones(n_nodes, 1), edge_index=_both_ways(pairs[:, chosen], n_nodes))
+    return Data(x=torch.ones(n_nodes, 1), edge_index=both_ways(pairs[:, chosen], n_nodes))
 
 
 def ising_lattice(*, side: int, temperature: float, seed: int) -> Data:
@@ -73,7 +73,7 @@ def lattice_edges(side: int) -> Tensor:
     return torch.stack([source[keep], target[keep]])
 
 
-def _both_ways(edges: Tensor, n_nodes: int) -> Tensor:
-    both = torch.cat([edges, edges.flip(0)], dim=1)
-    codes = torch.unique(both[0] * n_nodes + both[1])
-    return torch.stack([codes // n_nodes, codes % n_nodes])
+def nearest_edges(pos: Tensor, k: int) -> Tensor:
+    """Return the edges ``[2, m]``, both ways, of points ``[n, 2]`` joined to their ``k`` nearest."""
+    nearest = torch.cdist(pos, pos).topk(k + 1, largest=False).indices[:, 1:].reshape(-1)
+    return both_ways(torch.stack([torch.arange(len(pos)).repeat_interleave(k), nearest]), len(pos))

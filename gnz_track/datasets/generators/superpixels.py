@@ -142,7 +142,7 @@ _JOINERS: dict[str, Callable[[Array, Array, int], tuple[Array, Array | None]]] =
 
 @dataclass(frozen=True, eq=False)
 class _Board:
-    """What images of one size share: where pixels lie in units of a cell ``[p, 2]``, their cell and the nine around it.
+    """Layout of images of one size: where pixels lie in units of a cell ``[p, 2]``, their cell and the nine around it.
 
     ``candidates [p, 9]`` has ``n_cells`` where the grid ends.
     """

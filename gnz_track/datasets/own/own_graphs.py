@@ -31,6 +31,7 @@ __all__ = ["from_networkx", "read_network", "read_tables"]
 
 Source = str | Path | pd.DataFrame
 _PARTS = ("train", "val", "test")
+_ONCE = "each id once; this one stands in {first} too"
 
 
 def read_tables(edges: Source, nodes: Source | None = None, graphs: Source | None = None, **options: Any) -> Any:
@@ -150,13 +151,12 @@ def _index_nodes(edges: Table, nodes: Table | None, graphs: Table | None) -> _No
     return _Nodes({key: number for number, key in enumerate(keys)}, np.array([place[name] for name in of_node]), names)
 
 
-def _refuse_repeated(table: Table, keys: list[Any], column: str) -> None:
-    """Raise at the second row of a key."""
+def _refuse_repeated(table: Table, keys: list[Any], column: str, allowed: str = _ONCE) -> None:
+    """Raise at the second row of a key; ``allowed`` says what is, given the place of the first row."""
     is_repeated = pd.Series(pd.factorize(pd.Series(keys, dtype=object))[0]).duplicated().to_numpy()
     if is_repeated.any():
-        second = int(is_repeated.argmax())
-        first = table.place(keys.index(keys[second]))
-        table.refuse(is_repeated, column, f"each id once; this one stands in {first} too")
+        first = table.place(keys.index(keys[int(is_repeated.argmax())]))
+        table.refuse(is_repeated, column, allowed.format(first=first))
 
 
 def _find_ends(edges: Table, index: _Nodes) -> np.ndarray[Any, Any]:
@@ -217,16 +217,9 @@ def _distinct_rows(edges: Table, ends: np.ndarray[Any, Any], *, is_plain: bool) 
     low, high = np.sort(ends, axis=0)
     codes = low.astype(np.int64) * (int(high.max(initial=0)) + 1) + high
     if not is_plain:
-        _refuse_repeated_edges(edges, codes)
+        allowed = "each undirected edge once; {first} has it too (or is_directed=True)"
+        _refuse_repeated(edges, codes.tolist(), "source", allowed)
     return torch.from_numpy(np.sort(np.unique(codes, return_index=True)[1]))
-
-
-def _refuse_repeated_edges(edges: Table, codes: np.ndarray[Any, Any]) -> None:
-    is_repeated = pd.Series(codes).duplicated().to_numpy()
-    if is_repeated.any():
-        second = int(is_repeated.argmax())
-        first = edges.place(int(np.flatnonzero(codes == codes[second])[0]))
-        edges.refuse(is_repeated, "source", f"each undirected edge once; {first} has it too (or is_directed=True)")
 
 
 def _cut_graph(whole: Data, index: _Nodes, number: int) -> Data:

@@ -26,7 +26,7 @@ SPLITS = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How tables are read: the column (or columns) of labels, those to leave out, and what is allowed."""
+    """Options for reading tables: the column (or columns) of labels, those to leave out, and what is allowed."""
 
     label: str | tuple[str, ...] = "label"
     ignore: tuple[str, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,20 +19,34 @@ __all__ = ["read_netzschleuder"]
 _PIECE = 1_000_000
 
 
-def read_netzschleuder(folder: Path, *, is_directed: bool = False) -> Data:
+def read_netzschleuder(folder: Path, *, is_directed: bool = False, keep_parallel: bool = False) -> Data:
     """Read ``edges.csv`` and, for isolated nodes, ``nodes.csv``: edge_index ``[2, m]`` and num_nodes, no features.
 
-    Undirected edges count both ways, parallel ones once. Peixoto: The Netzschleuder network catalogue, 2020.
+    Undirected edges count both ways. Peixoto: The Netzschleuder network catalogue and repository, 2020.
+
+    Parameters
+    ----------
+    folder, is_directed
+    keep_parallel
+        Keep parallel edges, which are merged else, and number the layers of a multiplex network as ``layer [m]``.
     """
-    edges = _read_edges(folder / "edges.csv")
+    edges, layers = _read_edges(folder / "edges.csv")
     n_nodes = max(_count_nodes(folder / "nodes.csv"), int(edges.max()) + 1 if edges.numel() else 0)
-    return Data(edge_index=distinct(edges, n_nodes) if is_directed else both_ways(edges, n_nodes), num_nodes=n_nodes)
+    if not keep_parallel:
+        merged = distinct(edges, n_nodes) if is_directed else both_ways(edges, n_nodes)
+        return Data(edge_index=merged, num_nodes=n_nodes)
+    if not is_directed:
+        is_link = edges[0] != edges[1]
+        edges = torch.cat([edges, edges[:, is_link].flip(0)], dim=1)
+        layers = None if layers is None else torch.cat([layers, layers[is_link]])
+    found = {"edge_index": edges} if layers is None else {"edge_index": edges, "layer": layers}
+    return Data(**found, num_nodes=n_nodes)
 
 
-def _read_edges(path: Path) -> Tensor:
-    """Return edges ``[2, m]``."""
+def _read_edges(path: Path) -> tuple[Tensor, Tensor | None]:
+    """Return edges ``[2, m]`` and, where there is such a column, the number of each edge's layer ``[m]``."""
     names = _read_header(path)
-    places = [names.index(name) for name in ("source", "target")]
+    places = [names.index(name) for name in ("source", "target", *(["layer"] if "layer" in names else []))]
     pieces = pd.read_csv(
         path,
         names=range(len(names)),
@@ -40,8 +55,13 @@ def _read_edges(path: Path) -> Tensor:
         skipinitialspace=True,
         chunksize=_PIECE,
     )
-    ends = [piece[places].to_numpy(dtype=np.int64) for piece in pieces]
-    return torch.from_numpy(np.concatenate([np.empty((0, 2), np.int64), *ends]).T.copy())
+    ends: list[Any] = []
+    layers: list[Any] = []
+    for piece in pieces:
+        ends.append(piece[places[:2]].to_numpy(dtype=np.int64))
+        layers.extend([] if len(places) < 3 else [piece[places[2]].astype(str)])
+    edges = torch.from_numpy(np.concatenate([np.empty((0, 2), np.int64), *ends]).T.copy())
+    return edges, torch.from_numpy(pd.factorize(pd.concat(layers), sort=True)[0]) if layers else None
 
 
 def _header_line(path: Path) -> int:

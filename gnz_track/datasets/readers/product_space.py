@@ -1,4 +1,4 @@
-"""Which goods countries export together, from the tables of the Atlas of Economic Complexity."""
+"""Goods that countries export together, from the tables of the Atlas of Economic Complexity."""
 
 from __future__ import annotations
 

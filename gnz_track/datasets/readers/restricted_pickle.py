@@ -97,7 +97,7 @@ def _require_tensors(found: object) -> None:
 
 
 class SparseParts:
-    """What a pickled CSR or COO matrix holds, as plain attributes."""
+    """Parts of a pickled CSR or COO matrix, as plain attributes."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._state = dict(state)

@@ -1,7 +1,7 @@
-"""What a frozen dataset is checked for: that it is whole, that its parts are apart, and what gives labels away.
+"""Checks of a frozen dataset: that it is whole, that its parts are apart, and what gives labels away.
 
 A check is a function of a :class:`Subject`; to add one, add it to :data:`CHECKS`. A fault is something wrong with the
-frozen data or their parts; a note is a property of the dataset that whoever reads its scores should know.
+frozen data or their parts; a note is a property of the dataset that readers of its scores should know.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["CHECKS", "CheckFinding", "Level", "Subject", "check"]
 
 
 class Level(enum.StrEnum):
-    """How bad a finding is."""
+    """Severity of a finding."""
 
     ok = "ok"
     note = "note"
@@ -36,7 +36,7 @@ class Level(enum.StrEnum):
 
 @dataclass(frozen=True)
 class CheckFinding:
-    """What one check found, in a sentence."""
+    """Result of one check, in a sentence."""
 
     check: str
     level: Level

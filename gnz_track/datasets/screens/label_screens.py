@@ -1,4 +1,4 @@
-"""What gives a label away by itself: one column of features, the place in the file, the size of a graph.
+"""Single things that give a label away: one column of features, the place in the file, the size of a graph.
 
 Each screen trains a tree of few leaves on the training part and scores it on the test part. Trees are those of Breiman,
 Friedman, Olshen, Stone, Classification and regression trees, 1984.
@@ -29,7 +29,7 @@ _LEAVES_PER_CLASS = 4
 
 @dataclass(frozen=True)
 class Screen:
-    """What was looked at, its accuracy on the test part, and that of the most frequent class of training."""
+    """The thing looked at, its accuracy on the test part, and that of the most frequent class of training."""
 
     what: str
     accuracy: float

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gnz_track.datasets.frozen import CARD, TENSORS, FrozenDataset
 from gnz_track.datasets.preparation import freeze_row
+from gnz_track.datasets.publishing import have_same_bytes
 from gnz_track.datasets.screens.checks import CheckFinding, Level
 from gnz_track.errors import DataMissing
 from gnz_track.types import DatasetRow
@@ -32,17 +33,9 @@ def compare_with_raw(dataset: FrozenDataset, row: DatasetRow, *, home: Path, mir
         if again.digest != dataset.digest:
             told = f"the raw files freeze to {again.digest}, the frozen data have {dataset.digest}"
             return CheckFinding("raw files", Level.fault, told)
-        differing = [name for name in (CARD, TENSORS) if not _are_equal(again.folder / name, dataset.folder / name)]
+        differing = [
+            name for name in (CARD, TENSORS) if not have_same_bytes(again.folder / name, dataset.folder / name)
+        ]
     if differing:
         return CheckFinding("raw files", Level.fault, f"frozen again, other bytes in {', '.join(differing)}")
     return CheckFinding("raw files", Level.ok, "frozen again from the raw files, the same bytes")
-
-
-def _are_equal(one: Path, other: Path) -> bool:
-    if one.stat().st_size != other.stat().st_size:
-        return False
-    with one.open("rb") as first, other.open("rb") as second:
-        while piece := first.read(1 << 20):
-            if piece != second.read(1 << 20):
-                return False
-    return True

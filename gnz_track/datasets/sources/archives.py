@@ -33,7 +33,7 @@ _TAR_BLOCK = 512
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """How much an archive may unpack to: ``most_bytes``, and ``most_ratio`` times its size beyond the first bytes.
+    """Bounds on what an archive unpacks to: ``most_bytes``, and ``most_ratio`` times its size beyond the first bytes.
 
     ``most_members`` counts all that it lists, whether they are wanted or not, nested archives included.
     """
@@ -136,7 +136,7 @@ def _make_folder(folder: Path) -> Path:
 
 
 class _Selection:
-    """Which members are wanted, where they go, and which were found."""
+    """Members that are wanted, where they go, and which were found."""
 
     def __init__(self, source: _Archive, folder: Path) -> None:
         self.source, self.folder = source, folder

@@ -43,7 +43,7 @@ class Dropped(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Response:
-    """What an address gave: a stream of bytes, its status (200 for files), its headers, and where it came from."""
+    """Content of an address: a stream of bytes, its status (200 for files), its headers, and where it came from."""
 
     body: IO[bytes] | http.client.HTTPResponse
     status: int = 200

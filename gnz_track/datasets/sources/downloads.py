@@ -26,7 +26,7 @@ _PACKED = (".gz", ".tgz", ".bz2", ".xz", ".zip", ".whl")
 
 @dataclass(frozen=True, kw_only=True)
 class Patience:
-    """How long to wait for servers, and how much to take from them.
+    """Waiting times for servers, and how much to take from them.
 
     ``attempts`` counts those in a row that brought nothing new. ``most_bytes`` holds where no size is declared.
     """
@@ -70,31 +70,25 @@ def download(
     patience
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    _Transfer(address, target, _Wanted(sha256.lower(), n_bytes), tell or _ignore, patience).run()
+    _Transfer(address, target, sha256.lower(), n_bytes, tell or _ignore, patience).run()
 
 
 def _ignore(n_bytes: int, n_total: int | None) -> None:
     del n_bytes, n_total
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    sha256: str
-    n_bytes: int
-
-
 class _Transfer:
     """One download over as many attempts as it takes."""
 
-    def __init__(self, address: str, target: Path, wanted: _Wanted, tell: Tell, patience: Patience) -> None:
+    def __init__(self, address: str, target: Path, sha256: str, n_bytes: int, tell: Tell, patience: Patience) -> None:
         self.address, self.shown, self.target = address, without_credentials(address), target
-        self.wanted, self.tell, self.patience = wanted, tell, patience
+        self.sha256, self.n_bytes, self.tell, self.patience = sha256, n_bytes, tell, patience
         self.part = part_of(target)
         self.notes = self.part.with_name(self.part.name + ".json")
 
     def run(self) -> None:
         is_resumed = self._size() > 0
-        if not is_resumed or self._size() != self.wanted.n_bytes:
+        if not is_resumed or self._size() != self.n_bytes:
             self._receive_all()
         try:
             self._check()
@@ -151,7 +145,7 @@ class _Transfer:
         if notes.get("address") == self.shown and notes.get("validator"):
             return {"Range": f"bytes={size}-", "If-Range": notes["validator"]}, size
         # Without a word of the server on the version, only a checksum can tell that the halves belong together.
-        return ({"Range": f"bytes={size}-"}, size) if self.wanted.sha256 else ({}, 0)
+        return ({"Range": f"bytes={size}-"}, size) if self.sha256 else ({}, 0)
 
     def _place_of(self, answer: Response, offset: int) -> int:
         """Return where the bytes of an answer begin; a server that ignores ranges begins anew."""
@@ -171,28 +165,28 @@ class _Transfer:
             raise DownloadFailed(self.shown, f"the server packs it with {packing!r}, although asked not to")
         length = answer.headers.get("content-length", "")
         total = offset + int(length) if length.isdecimal() else None
-        if total is not None and self.wanted.n_bytes and total != self.wanted.n_bytes:
+        if total is not None and self.n_bytes and total != self.n_bytes:
             self._discard()
-            reason = f"the server says that it has {total} bytes, expected are {self.wanted.n_bytes}"
+            reason = f"the server says that it has {total} bytes, expected are {self.n_bytes}"
             raise DownloadFailed(self.shown, reason)
         self._check_limit(total or 0)
-        return total if total is not None else self.wanted.n_bytes or None
+        return total if total is not None else self.n_bytes or None
 
     def _check_limit(self, n_bytes: int) -> None:
-        most = self.wanted.n_bytes or self.patience.most_bytes
+        most = self.n_bytes or self.patience.most_bytes
         if n_bytes > most:
             self._discard()
             raise DownloadFailed(self.shown, f"it has more than {most} bytes, which is the most that is taken")
 
     def _check(self) -> None:
-        if self.wanted.n_bytes and self._size() != self.wanted.n_bytes:
-            reason = f"it has {self._size()} bytes, expected are {self.wanted.n_bytes}"
+        if self.n_bytes and self._size() != self.n_bytes:
+            reason = f"it has {self._size()} bytes, expected are {self.n_bytes}"
             raise DownloadFailed(self.shown, reason)
-        if self.wanted.sha256:
+        if self.sha256:
             with self.part.open("rb") as file:
                 found = hashlib.file_digest(file, "sha256").hexdigest()
-            if found != self.wanted.sha256:
-                raise DownloadFailed(self.shown, f"its sha256 is {found}, expected is {self.wanted.sha256}")
+            if found != self.sha256:
+                raise DownloadFailed(self.shown, f"its sha256 is {found}, expected is {self.sha256}")
 
     def _check_last(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""What goes wrong between an origin of raw files and the raw folder, and on the way to a remote."""
+"""Errors between an origin of raw files and the raw folder, and on the way to a remote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a catalogue row to its raw folder: from a mirror, what is here already, or the origins of the row.
+"""Raw folders of catalogue rows: from a mirror, what is here already, or the origins of the row.
 
 Only ``gnz data get`` fetches; preparing and training read what is on the disk.
 """

@@ -1,4 +1,4 @@
-"""Where a file of a release lies: on the package indexes and in the folders of links that pip is configured with.
+"""Places of a release's file: on the package indexes and in the folders of links that pip is configured with.
 
 Only pages are read, never a package: nothing is built, installed or run. JSON pages are those of PEP 691, HTML pages
 those of PEP 503.
@@ -32,7 +32,7 @@ _TIMEOUT = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class PipPlaces:
-    """Where pip looks: ``links`` are folders and pages with files of all projects, ``indexes`` have a page for each."""
+    """Places where pip looks: ``links`` have files of all projects, ``indexes`` a page for each project."""
 
     indexes: tuple[str, ...] = (PUBLIC_INDEX,)
     links: tuple[str, ...] = ()

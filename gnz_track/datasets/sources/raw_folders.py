@@ -1,4 +1,4 @@
-"""Which files the raw folder of a dataset holds, and what of them a folder lacks. Nothing is fetched here."""
+"""Files that the raw folder of a dataset holds, and what of them a folder lacks. Nothing is fetched here."""
 
 from __future__ import annotations
 

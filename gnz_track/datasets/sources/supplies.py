@@ -22,7 +22,7 @@ __all__ = ["Mirror", "Nowhere", "Received", "Supply", "Tell", "archive_folder", 
 
 @dataclass(frozen=True, kw_only=True)
 class Received:
-    """How far one file of a dataset is; ``n_total`` is None where nobody has said."""
+    """Progress of one file of a dataset; ``n_total`` is None where nobody has said."""
 
     dataset: str
     file: str
