@@ -7,7 +7,6 @@ import enum
 from gnz_track.errors import BadValue
 
 __all__ = [
-    "CATEGORIES",
     "Category",
     "Direction",
     "Selection",
@@ -53,9 +52,6 @@ class Category(enum.StrEnum):
     @classmethod
     def _missing_(cls, value: object) -> Category:
         raise BadValue("category", value, ", ".join(cls), command="gnz tasks")
-
-
-CATEGORIES: tuple[Category, ...] = tuple(Category)
 
 
 class Direction(enum.StrEnum):

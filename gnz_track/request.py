@@ -112,12 +112,24 @@ def plan_request_searches(request: Request) -> SearchPlan:
 def search_all(
     request: Request, plan: SearchPlan, *, listener: Listener | None = None, nursery: Nursery | None = None
 ) -> list[SearchRecord]:
-    """Do what is left of the searches of a request, and return what all of them found; an interrupt keeps it."""
+    """Do what is left of the searches of a request, and return what all of them found; an interrupt keeps it.
+
+    Parameters
+    ----------
+    request
+        Benchmark that was asked for.
+    plan
+        Its searches.
+    listener
+        Hears of searches and trials as they go.
+    nursery
+        Workers of :func:`open_nursery_for` that are ready already.
+    """
     from gnz_track import __version__
-    from gnz_track.tuning.searching import Setting, Silence, run_searches
+    from gnz_track.tuning.searching import SearchContext, Silence, run_searches
     from gnz_track.tuning.settings import SearchSettings
 
-    setting = Setting(
+    context = SearchContext(
         address=request.address,
         suite=request.suite,
         version=__version__,
@@ -126,7 +138,7 @@ def search_all(
         nursery=nursery,
         listener=listener or Silence(),
     )
-    return run_searches(plan, request.search or SearchSettings(), setting)
+    return run_searches(plan, request.search or SearchSettings(), context)
 
 
 def carry_out(
@@ -139,8 +151,18 @@ def carry_out(
 ) -> Sweep:
     """Train what is left of a request and write it; an interrupt keeps what was done.
 
-    ``found`` are the searches that the agenda was made with: they are written too, and their cells bear their names.
-    ``nursery`` is one of :func:`open_nursery_for`, to save the time in which workers get ready.
+    Parameters
+    ----------
+    request
+        Benchmark that was asked for.
+    agenda
+        Its cells, finished or to be trained.
+    found
+        Searches that the agenda was made with: they are written too, and their cells bear their names.
+    tell
+        Hears of every event once it is written.
+    nursery
+        Workers of :func:`open_nursery_for` that are ready already.
     """
     from gnz_track import __version__
 
@@ -167,7 +189,17 @@ def keep_searches(request: Request, found: Sequence[SearchRecord]) -> tuple[str,
 
 
 def report_of(request: Request, sweep: Sweep, found: Sequence[SearchRecord] = ()) -> BenchmarkReport:
-    """Return the report of a sweep, and of the searches that it was made with."""
+    """Return the report of a sweep.
+
+    Parameters
+    ----------
+    request
+        Benchmark that was asked for.
+    sweep
+        Its sweep, carried out.
+    found
+        Searches that the sweep was made with.
+    """
     config = {
         "suite": request.suite,
         "sweep": sweep.name,

@@ -23,7 +23,6 @@ from typing import Any
 
 from gnz_track.errors import BadValue
 from gnz_track.kinds import (
-    CATEGORIES,
     Category,
     Direction,
     Selection,
@@ -39,7 +38,6 @@ from gnz_track.records import freeze_mappings, later
 from gnz_track.settings import Amendment, Optimiser, Protocol, Value
 
 __all__ = [
-    "CATEGORIES",
     "Amendment",
     "Category",
     "Cell",

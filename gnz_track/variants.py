@@ -19,12 +19,21 @@ def label_variants(
 ) -> list[str]:
     """Return the label of each row: its model, and what tells that from its variants in the same table.
 
-    ``hyperparameters`` are JSON. They make variants where a task was run with several under one protocol: what differs
-    from task to task alone, as widths do under a budget of parameters, and what a search has found, makes none.
-    Protocols make variants wherever a model was run under several. What is empty is not known, and tells nothing apart.
+    Hyperparameters make variants where a task was run with several under one protocol: what differs from task to task
+    alone, as widths do under a budget of parameters, and what a search has found, makes none. Protocols make variants
+    wherever a model was run under several. What is empty is not known, and tells nothing apart.
 
     >>> label_variants(["GCN", "GCN", "MLP"], tasks=["cora"] * 3, hyperparameters=['{"lr": 0.1}', "{}", "{}"])
     ['GCN lr=0.1', 'GCN', 'MLP']
+
+    Parameters
+    ----------
+    models
+        Model of each row.
+    tasks, protocols
+        Task and protocol of each row.
+    hyperparameters
+        Hyperparameters of each row, as JSON.
     """
     labels = list(models)
     within = [column for column in (tasks, protocols) if column]

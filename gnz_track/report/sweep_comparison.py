@@ -11,7 +11,7 @@ import pandas as pd
 
 from gnz_track.errors import BadValue, NothingToCompare
 from gnz_track.stats.cells import ScoredCell, read_cells
-from gnz_track.stats.choices import Choices, choose
+from gnz_track.stats.choices import choose
 from gnz_track.stats.compare import compare
 from gnz_track.stats.comparison import PairComparison
 from gnz_track.stats.verdicts import Verdict
@@ -105,14 +105,22 @@ class SweepComparison:
 
 
 def compare_sweeps(
-    first: pd.DataFrame, second: pd.DataFrame, *, names: tuple[str, str], choices: Choices | None = None, **given: Any
+    first: pd.DataFrame, second: pd.DataFrame, *, names: tuple[str, str], **choices: Any
 ) -> SweepComparison:
     """Compare the scores of two results tables, paired by seed within each (task, model).
 
     The verdicts are those of one family over all of them. Cells whose data, split or metric differ are left out.
-    ``given`` are fields of :class:`Choices`.
+
+    Parameters
+    ----------
+    first, second
+        Results tables.
+    names
+        Names of the two sweeps.
+    **choices
+        Fields of :class:`Choices`.
     """
-    chosen = dataclasses.replace(choose(choices, given), family="all")
+    chosen = dataclasses.replace(choose(None, choices), family="all")
     if names[0] == names[1]:
         raise BadValue("the second sweep", names[1], "another sweep than the first", command="gnz ls")
     cells = (_cells_of(first), _cells_of(second))
@@ -246,7 +254,7 @@ def _differences(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Differen
         for model in sorted(set(first["model"])):
             rows = [table[table["model"] == model] for table in (first, second)]
             # What a sweep of before did not tell is not known to differ.
-            if all(_values(part, column) for part in rows):
+            if all(_values_of(part, column) for part in rows):
                 yield from _difference(f"{what} {model}", column, rows[0], rows[1])
     yield from _untold(first, second)
 
@@ -254,7 +262,7 @@ def _differences(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Differen
 def _difference(
     what: str, column: str, first: pd.DataFrame, second: pd.DataFrame, *, task: str = ""
 ) -> Iterator[Difference]:
-    one, two = _values(first, column), _values(second, column)
+    one, two = _values_of(first, column), _values_of(second, column)
     if one != two:
         yield Difference(
             what=what, first=", ".join(sorted(one)), second=", ".join(sorted(two)), tasks=(task,) if task else ()
@@ -281,7 +289,7 @@ def _untold(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Difference]:
         yield Difference(what=UNTOLD, first=models, second=models, tasks=tasks)
 
 
-def _values(rows: pd.DataFrame, column: str) -> set[str]:
+def _values_of(rows: pd.DataFrame, column: str) -> set[str]:
     if column not in rows.columns:
         return set()
     return {str(value) for value in rows[column].dropna()} - {""}

@@ -36,7 +36,14 @@ Point = tuple[CellSummary, float]
 def draw_trade_off(comparison: Comparison, table: ScoreFrame, *, cost: str = "") -> HouseFigure:
     """Draw a panel per task: mean score against mean cost of the runs in the table, joined where none is better.
 
-    Without a ``cost`` it is time: CPU seconds where all cells were computed by processors, otherwise wall seconds.
+    Parameters
+    ----------
+    comparison
+        Comparison of the models.
+    table
+        Results table behind it.
+    cost
+        Column of the cost; without it CPU seconds where all cells were computed by processors, else wall seconds.
     """
     cost = cost or time_column(table)
     if cost not in COSTS:

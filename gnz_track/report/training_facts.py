@@ -1,4 +1,4 @@
-"""What was trained, as numbers: size, scores of both parts, effort, and a place that the paired verdicts back."""
+"""Facts of training as numbers: size, scores of both parts, effort, and a place that the paired verdicts back."""
 
 from __future__ import annotations
 

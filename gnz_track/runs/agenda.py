@@ -80,9 +80,18 @@ class Agenda:
 
 
 def make_agenda(plan: Plan, address: Address, *, is_fresh: bool = False) -> Agenda:
-    """Look up what of a plan is finished; nothing is written. ``is_fresh`` trains everything again.
+    """Look up what of a plan is finished; nothing is written.
 
     Records that wait on this disk count as well as runs in the store.
+
+    Parameters
+    ----------
+    plan
+        Cells that are wanted.
+    address
+        Store that may have some of them.
+    is_fresh
+        Whether everything is trained again.
     """
     wanted = {fingerprint(cell): cell for cell in plan.cells}
     tasks = tuple(dict.fromkeys(cell.task.name for cell in plan.cells))

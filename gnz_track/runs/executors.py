@@ -100,8 +100,14 @@ def choose_executor(
 
     Where the model of any cell is not of this package, workers too: one process for each such model.
 
-    The keywords are those of :class:`Crew`; ``nursery`` saves worker processes their start, and ``footprints`` tell a
-    cluster how much memory cells need.
+    Parameters
+    ----------
+    jobs, timeout, executor, address, gpu_share
+        Those of :class:`Crew`.
+    nursery
+        Worker processes that are ready already.
+    footprints
+        Memory that cells need, for a cluster.
     """
     crew = Crew(executor=executor, address=address, jobs=jobs, timeout=timeout, gpu_share=gpu_share)
     check_crew(crew)

@@ -64,7 +64,13 @@ def open_nursery() -> Nursery:
 def open_nursery_for(
     *, jobs: int, timeout: float | None, executor: str = "auto"
 ) -> contextlib.AbstractContextManager[Nursery | None]:
-    """Return a nursery where workers of this machine will or may be needed, and an empty context elsewhere."""
+    """Return a nursery where workers of this machine will or may be needed, and an empty context elsewhere.
+
+    Parameters
+    ----------
+    jobs, timeout, executor
+        Those of :class:`~gnz_track.runs.executors.Crew`.
+    """
     if executor == "processes" or (executor == "auto" and (jobs != 1 or timeout is not None)):
         return open_nursery()
     # Models of the user's own have workers of their own, and whether there are any is not known yet.
@@ -119,7 +125,7 @@ class _Forking:
     """Every worker is a fork of one process that has imported everything; should that die, of another."""
 
     def __init__(self) -> None:
-        self._source = _Source()
+        self._source = _ForkServer()
 
     def bear(self, pipe: Connection) -> _Forked:
         try:
@@ -127,7 +133,7 @@ class _Forking:
         except OSError:
             # It is gone, and with it all its workers.
             self._source.close()
-            self._source = _Source()
+            self._source = _ForkServer()
             return self._source.bear(pipe)
 
     def __enter__(self) -> Self:
@@ -137,7 +143,7 @@ class _Forking:
         self._source.close()
 
 
-class _Source:
+class _ForkServer:
     """The process that forks, and the socket on which it is asked to."""
 
     def __init__(self) -> None:
@@ -179,7 +185,7 @@ class _Source:
 class _Forked:
     """A fork; its process id is known once it is born. Whoever outlives its source is none: it has died with it."""
 
-    def __init__(self, source: _Source) -> None:
+    def __init__(self, source: _ForkServer) -> None:
         self.pid = 0
         self._source = source
         self._code: int | None = None

@@ -71,10 +71,24 @@ def run_on_ray(
 ) -> Generator[Event, None, None]:
     """Yield events as they come; cells are handed out in the given order, and end in any.
 
-    ``address`` is ``HOST:PORT`` of a cluster's head, ``local`` to start one on this machine, or ``auto`` (the default)
-    for the one that this machine belongs to. ``jobs`` above 1 is the most cells at once. Closing the iterator ends what
-    runs. A cluster that was started here ends with it. After an error of ours this process does not leave the cluster
-    where it ``is_last``, the last that this process does: that may take long, and its end does the same.
+    Closing the iterator ends what runs. A cluster that was started here ends with it.
+
+    Parameters
+    ----------
+    cells
+        Cells to train.
+    address
+        ``HOST:PORT`` of a cluster's head, ``local`` to start one on this machine, or ``auto`` (the default) for the one
+        that this machine belongs to.
+    jobs
+        Above 1, the most cells at once.
+    timeout
+        Longest time of one cell, in seconds.
+    footprints
+        Memory that cells need.
+    is_last
+        Whether this is the last that this process does. After an error of ours it then does not leave the cluster: that
+        may take long, and its end does the same.
     """
     events = _run(cells, _Terms(address, jobs, timeout, footprints or Footprints(), is_last))
     next(events)

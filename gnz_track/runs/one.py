@@ -19,7 +19,7 @@ from gnz_track.runs.cell_code import check_code
 from gnz_track.runs.instructions import name_instructions
 from gnz_track.runs.originals import originals
 from gnz_track.runs.own_code import is_ours
-from gnz_track.runs.problems import Problem, Terms, pose
+from gnz_track.runs.problems import Problem, ProblemTerms, pose
 from gnz_track.runs.process_state import known_state
 from gnz_track.seeds import derive, seed_everything
 from gnz_track.store.address import mask
@@ -27,7 +27,7 @@ from gnz_track.training.acceleration import accelerate, release
 from gnz_track.training.baselines import score_constant
 from gnz_track.training.gauge import Gauge
 from gnz_track.training.lent import LentInputs
-from gnz_track.training.loop import Observer, Settings, Trained, train
+from gnz_track.training.loop import Observer, Trained, TrainingSettings, train
 from gnz_track.training.metrics import DEFAULT_METRICS, METRICS, MULTI_LABEL_METRIC
 from gnz_track.types import Cell, CellResult, Direction, Failure, Metric, Optimiser, Status, Task, TaskType
 
@@ -117,7 +117,7 @@ def _run(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
 def _pose(cell: Cell, dataset: FrozenDataset, given: _Given) -> Problem:
     return pose(
         dataset,
-        Terms(
+        ProblemTerms(
             task_type=cell.task.task_type,
             protocol=cell.protocol,
             seed=cell.seed,
@@ -143,7 +143,7 @@ def _train(cell: Cell, given: _Given, problem: Problem, facts: _Facts, observe: 
     model = build(cell.model, cell.task.task_type, problem.sizes, options=given.options).to(cell.device)
     asked = _materialise(model if is_ours(cell) else LentInputs(model), problem)
     facts.n_parameters = count_parameters(model)
-    settings = Settings(
+    settings = TrainingSettings(
         epochs=cell.epochs,
         optimiser=given.optimiser,
         selection=cell.protocol.selection,
@@ -222,7 +222,15 @@ def presumed_metric(task: Task) -> Metric:
 
 
 def lost_result(cell: Cell, kind: str, message: str) -> CellResult:
-    """Return the result of a cell whose worker did not live to give one: failed, for the reason given."""
+    """Return the result of a cell whose worker did not live to give one: failed, for the reason given.
+
+    Parameters
+    ----------
+    cell
+        Cell that was lost.
+    kind, message
+        Name of the failure, and what happened.
+    """
     message = mask(message)
     facts = _Facts(failure=Failure(kind=kind, message=message, traceback=f"{kind}: {message}\n"))
     return _result(cell, facts, Gauge(cell.device))

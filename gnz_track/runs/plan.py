@@ -61,6 +61,19 @@ def make_plan(
     """Return every compatible (task, model, seed) as a cell; data that are not frozen yet are frozen here.
 
     Under a budget every model gets its width here, one for all seeds; a model that has none is left out.
+
+    Parameters
+    ----------
+    tasks, models, seeds
+        Tasks, models and seeds, of which every combination is wanted.
+    protocol
+        Protocol of all of them.
+    epochs
+        Length of training; None: the protocol's.
+    device
+        ``cpu``, ``cuda``, ``cuda:N`` or ``auto``.
+    place
+        Where frozen data lie, and where they may be downloaded from.
     """
     _check(tasks, models, seeds=seeds, epochs=epochs)
     place, device = place or Place(), resolve_device(device)

@@ -101,7 +101,17 @@ class Line(Protocol):
         """Leave it as it is."""
 
     def show(self, text: str, n_done: int, *, is_last: bool) -> None:
-        """Say something else in it."""
+        """Say something else in it.
+
+        Parameters
+        ----------
+        text
+            Line to show.
+        n_done
+            Cells that have ended.
+        is_last
+            Whether no other follows.
+        """
 
 
 def open_line(total: int) -> Line:

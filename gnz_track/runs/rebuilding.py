@@ -63,8 +63,16 @@ class Rebuilt:
 def rebuild(run: PastRun, address: Address, conditions: Conditions) -> Rebuilt:
     """Return the cell of a run from what the store says of it; nothing else is known of the past.
 
-    Models and loaders that are registered here are imported; other code runs only where ``conditions`` trust it. The
-    data are those of the same digest, to the byte.
+    The data are those of the same digest, to the byte.
+
+    Parameters
+    ----------
+    run
+        Run as the store has it.
+    address
+        Its store.
+    conditions
+        Device and data of the repetition, and whether code is trusted that is not registered here.
     """
     _refuse_what_has_no_end(run)
     book = _fetch_book(run, address)

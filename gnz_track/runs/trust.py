@@ -24,7 +24,15 @@ __all__ = ["check_model", "is_known_loader", "refuse_loader"]
 
 
 def check_model(run_id: str, model: ModelRow, address: Address) -> None:
-    """Refuse a model that is not known here; nothing is imported and nothing is read to find that out."""
+    """Refuse a model that is not known here; nothing is imported and nothing is read to find that out.
+
+    Parameters
+    ----------
+    run_id, address
+        Run and store that name the model.
+    model
+        Model as the store describes it.
+    """
     if _is_known(model):
         return
     if model.payload:
@@ -43,7 +51,17 @@ def is_known_loader(task: Task) -> bool:
 
 
 def refuse_loader(run_id: str, task: Task, digest: str, address: Address) -> NotReproducible:
-    """Return the error for data that are not here, and that only code which the store names could make."""
+    """Return the error for data that are not here, and that only code which the store names could make.
+
+    Parameters
+    ----------
+    run_id, address
+        Run and store that name the loader.
+    task
+        Task with the loader.
+    digest
+        Digest of the data.
+    """
     where = _where(str(task.loader))
     reason = f"its data of digest {digest!r} are not here, and their loader is code that the store names: {where}"
     return NotReproducible(run_id, reason, remedy=_remedy(run_id, address))

@@ -13,7 +13,15 @@ __all__ = ["wanted_by"]
 
 
 def wanted_by(plan: Plan, *, suite: str, sweep: str) -> SweepPlan:
-    """Return the cells of a plan as rows of the results table, as far as they are known before training."""
+    """Return the cells of a plan as rows of the results table, as far as they are known before training.
+
+    Parameters
+    ----------
+    plan
+        Plan of a sweep.
+    suite, sweep
+        Names of the sweep's suite and of itself.
+    """
     cells = tuple({"suite": suite, "sweep": sweep, **_row(cell)} for cell in plan.cells)
     return SweepPlan(cells=cells, left_out=tuple((item.task, item.model, item.reason) for item in plan.skipped))
 

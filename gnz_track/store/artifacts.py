@@ -28,8 +28,18 @@ _TOLD: set[str] = set()
 def fetch_artifact(address: Address, place: str, name: str, folder: Path) -> Path | None:
     """Return an artifact as a file on this machine, fetched into a folder where it lies elsewhere; None: it is gone.
 
-    ``place`` is where the artifacts of the run lie, as its store says. What :func:`find_place` refuses is not there
-    either, and a warning says so.
+    What :func:`find_place` refuses is not there either, and a warning says so.
+
+    Parameters
+    ----------
+    address
+        Store of the run.
+    place
+        Where the artifacts of the run lie, as its store says.
+    name
+        Name of the artifact.
+    folder
+        Where a fetched file goes.
     """
     try:
         found = find_place(address, place)
@@ -50,7 +60,13 @@ def fetch_artifact(address: Address, place: str, name: str, folder: Path) -> Pat
 
 
 def read_artifact(address: Address, place: str, name: str) -> str | None:
-    """Return an artifact as text; None where it is gone, or is no text."""
+    """Return an artifact as text; None where it is gone, or is no text.
+
+    Parameters
+    ----------
+    address, place, name
+        Those of :func:`fetch_artifact`.
+    """
     with tempfile.TemporaryDirectory() as temporary:
         file = fetch_artifact(address, place, name, Path(temporary))
         try:
@@ -60,7 +76,17 @@ def read_artifact(address: Address, place: str, name: str) -> str | None:
 
 
 def keep_artifact(address: Address, place: str, name: str, source: Path) -> None:
-    """Copy a file to the artifacts of a run under a name, which may hold folders."""
+    """Copy a file to the artifacts of a run.
+
+    Parameters
+    ----------
+    address, place
+        Those of :func:`fetch_artifact`.
+    name
+        Name of the artifact, which may hold folders.
+    source
+        File to copy.
+    """
     found = find_place(address, place, is_read=False)
     if isinstance(found, str):
         folder = str(Path(name).parent)

@@ -64,7 +64,16 @@ def legible_table(address: Address, found: Found, *, wanted: RunFilter, columns:
 
     What a run took, and whatever else is neither its name nor its score, is missing where it cannot be read.
 
-    ``found`` are the values of :func:`read_with` as they stand in the store, but for the status: that is MLflow's word.
+    Parameters
+    ----------
+    address
+        Store, for warnings.
+    found
+        Values of :func:`read_with` as they stand in the store; the status is MLflow's word.
+    wanted
+        Kind and states of the runs.
+    columns
+        Columns of the table.
     """
     broken: dict[int, tuple[str, Any]] = {}
     spoilt: dict[int, tuple[str, Any]] = {}

@@ -52,7 +52,15 @@ def read_run(address: Address, start: str) -> PastRun:
 
 
 def read_sweep_run(address: Address, *, suite: str, sweep: str) -> PastRun | None:
-    """Return the run that stands for a sweep; None where there is none."""
+    """Return the run that stands for a sweep; None where there is none.
+
+    Parameters
+    ----------
+    address
+        Store of the sweep.
+    suite, sweep
+        Names of the sweep's suite and of itself.
+    """
     tags = {schema.KIND: schema.SWEEP_RUN, schema.SUITE: suite, schema.SWEEP: sweep}
     found = _find(address, tags, "")
     return found[0] if found else None

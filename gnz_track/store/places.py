@@ -54,9 +54,18 @@ class _Said:
 
 
 def find_place(address: Address, said: str, *, is_read: bool = True) -> Path | str:
-    """Return where the files of a run are, given what its store says: a folder of this machine, or an address.
+    """Return where the files of a run are: a folder of this machine, or an address.
 
     Raises :class:`StoreUnusable` where that is a place which nobody but the store has named; nothing is asked there.
+
+    Parameters
+    ----------
+    address
+        Store of the run.
+    said
+        Place that the store names.
+    is_read
+        Whether files are read there, and not written.
     """
     place = _read(said)
     if any(place.is_below(named) for named in _named()):
@@ -72,7 +81,17 @@ def find_place(address: Address, said: str, *, is_read: bool = True) -> Path | s
 
 
 def file_in(address: Address, folder: Path, name: str) -> Path:
-    """Return a file of a run below its folder; what is reached through links is refused, whoever made them."""
+    """Return a file of a run below its folder; what is reached through links is refused, whoever made them.
+
+    Parameters
+    ----------
+    address
+        Store of the run, for errors.
+    folder
+        Folder of the run's files.
+    name
+        Name of the file, which may hold folders.
+    """
     check_name(address, name)
     _refuse_links(address, folder / name)
     return folder / name

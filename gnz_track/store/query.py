@@ -36,7 +36,6 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-EXAMPLE = "task = 'cora' and model in ('GCN', 'GAT')"
 MOST_DEEP = 50
 # Kind of column -> the kind of word that its values are compared with, and how an error calls it.
 VALUES = {TEXT: ("text", "a text in quotes"), TIME: ("text", "a time in quotes, such as '2026-11-18'")}

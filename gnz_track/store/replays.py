@@ -73,7 +73,14 @@ def replay(folder: Path, store: Store) -> Replay:
 def replay_each(folder: Path, store: Store, *, with_refused: bool = False) -> Iterator[tuple[str, Replay]]:
     """Replay sweep by sweep; yield the name of its files, and what was done.
 
-    What the store has refused is tried again where that is asked for: nobody else is to wait for it.
+    Parameters
+    ----------
+    folder
+        Folder of the records that wait for this store.
+    store
+        Open store.
+    with_refused
+        Whether what the store has refused is tried again: nobody else is to wait for it.
     """
     for path in spools_in(folder, with_refused=with_refused):
         with file_lock(path.with_suffix(LOCK), waits=False) as is_ours:
@@ -151,7 +158,15 @@ class Tried:
         append_line(self._marks, key)
 
     def refuse(self, key: str, said: str, error: GnzError) -> None:
-        """Note that the store did not take a line, and whether that is the line's own fault."""
+        """Note that the store did not take a line, and whether that is the line's own fault.
+
+        Parameters
+        ----------
+        key, said
+            Key of the record, and what is said of it.
+        error
+            Why the store did not take it.
+        """
         self.done["refused"].append(said)
         if is_of_record(error):
             self.reasons[key] = said

@@ -21,7 +21,17 @@ RUNS_PER_PAGE = 1000
 
 
 def read_by_rest(address: Address, wanted: RunFilter, *, columns: Collection[str] = COLUMNS) -> pd.DataFrame:
-    """Return every run that is wanted, in no particular order, and of it the columns asked for."""
+    """Return every run that is wanted, in no particular order, and of it the columns asked for.
+
+    Parameters
+    ----------
+    address
+        The store.
+    wanted
+        Names, kind and states of the runs.
+    columns
+        Columns of the table.
+    """
     with says_in_one_line(address):
         tracking = connect(address, creates=False)
         experiments = _experiments(tracking, wanted)
@@ -61,6 +71,19 @@ def pages(
     """Yield the runs that bear all tags, page by page, oldest first.
 
     A run that is added meanwhile comes last, and shifts no page.
+
+    Parameters
+    ----------
+    tracking
+        MLflow's client or store.
+    experiments
+        Ids of the experiments to search.
+    tags
+        Tags and values that runs must bear.
+    more
+        Further condition in MLflow's words.
+    view
+        MLflow's name for runs that are deleted, are not, or either.
     """
     from mlflow.entities import ViewType
 

@@ -89,8 +89,6 @@ COLUMNS: dict[str, tuple[str, str, str]] = {
     "error": (TAG, schema.ERROR, TEXT),
     "start_time": (RUN, "start_time", TIME),
 }
-TAG_COLUMNS = {key: column for column, (place, key, _) in COLUMNS.items() if place == TAG}
-METRIC_COLUMNS = {key: column for column, (place, key, _) in COLUMNS.items() if place == FINAL}
 # Columns that tables of earlier versions do not have.
 LATER = frozenset(
     {
@@ -124,7 +122,17 @@ def row_of(
     params: Mapping[str, str],
     last_epochs: Mapping[str, int],
 ) -> dict[str, object]:
-    """Return the values of all columns of one run, each from where it lies; ``last_epochs`` are those of its curves."""
+    """Return the values of all columns of one run, each from where it lies.
+
+    Parameters
+    ----------
+    of_run
+        Attributes of the run itself.
+    tags, metrics, params
+        Its tags, last metrics and params by key.
+    last_epochs
+        Last epoch of each of its curves.
+    """
     key = tags.get(schema.SCORE_KEY, "")
     places: dict[str, Mapping[str, object]] = {
         RUN: {**of_run, "score": metrics.get(key)},

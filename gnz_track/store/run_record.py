@@ -128,6 +128,21 @@ def record_of(
     """Return the record of a result; no clock is read and nothing is looked up.
 
     A finished cell whose score is no finite number is recorded as failed: it must not enter any mean.
+
+    Parameters
+    ----------
+    result
+        Result of a cell.
+    context
+        Sweep that it belongs to, and where it ran.
+    fingerprint
+        Fingerprint of the cell.
+    ended_at
+        Time of its end, in milliseconds since 1970.
+    attempt
+        Number of the attempt.
+    search
+        Name of the search that found its hyperparameters.
     """
     cell, failure = result.cell, result.failure or _failure_of(result)
     finite = {name: value for name, value in result.scores.items() if math.isfinite(value)}
@@ -165,7 +180,17 @@ def record_of(
 def record_of_start(
     cell: Cell, context: SweepContext, *, fingerprint: str, metric: Metric, started_at: int, attempt: str = "1"
 ) -> RunRecord:
-    """Return the record of a cell that has just begun, for a run to be created from; it has no end and no score."""
+    """Return the record of a cell that has just begun, for a run to be created from; it has no end and no score.
+
+    Parameters
+    ----------
+    cell, context, fingerprint, attempt
+        Those of :func:`record_of`, which takes the cell's result.
+    metric
+        Primary metric of the task.
+    started_at
+        Time of its begin, in milliseconds since 1970.
+    """
     begun = CellResult(cell=cell, status=Status.failed, metric=metric.name, direction=metric.direction)
     record = record_of(begun, context, fingerprint=fingerprint, ended_at=started_at, attempt=attempt)
     return dataclasses.replace(record, failure=None, cell="")

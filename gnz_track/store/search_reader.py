@@ -35,6 +35,13 @@ def read_searches(
 
     A search that is being written just now is not there yet; one whose files are gone is left out, and a warning says
     so.
+
+    Parameters
+    ----------
+    uri
+        Address of the store; empty: the default store.
+    suite, sweep, task, model
+        Names that searches must bear.
     """
     address = uri if isinstance(uri, Address) else parse_address(uri)
     if not has_tables(address):

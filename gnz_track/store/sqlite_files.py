@@ -65,9 +65,18 @@ def unusable(path: str) -> str:
 
 
 def open_file(file: Path, *, mode: str = "ro", is_archive: bool = False, **settings: Any) -> sqlite3.Connection:
-    """Connect to a file, whatever its name holds; only the mode ``rwc`` makes one where there is none.
+    """Connect to a file, whatever its name holds.
 
-    An archive lies where nothing can be written: sqlite is told that nobody changes it.
+    Parameters
+    ----------
+    file
+        File of the database.
+    mode
+        ``ro``, ``rw`` or ``rwc``; only the last makes a file where there is none.
+    is_archive
+        Whether it lies where nothing can be written: sqlite is told that nobody changes it.
+    settings
+        Further settings of :func:`sqlite3.connect`.
     """
     options = f"mode={mode}" + ("&immutable=1" if is_archive else "")
     connection: sqlite3.Connection = sqlite3.connect(f"file:{quote(str(file))}?{options}", uri=True, **settings)

@@ -98,6 +98,13 @@ def list_cells(address: Address, *, sweep: str = "", suite: str = "", task: str 
 
     Of several runs of one cell the finished one counts, and else the latest, in whatever state. A name that nothing in
     the store bears raises :class:`UnknownName`.
+
+    Parameters
+    ----------
+    address
+        The store.
+    sweep, suite, task, model
+        Names that cells must have; empty: any.
     """
     found = _read(address, RunFilter(sweep=sweep, suite=suite, in_any_state=True), CELL_COLUMNS)
     if found.empty and (sweep or suite):
@@ -115,7 +122,17 @@ def list_cells(address: Address, *, sweep: str = "", suite: str = "", task: str 
 
 
 def list_sweeps(address: Address, *, suite: str = "", task: str = "", model: str = "") -> list[SweepRow]:
-    """Return the sweeps, oldest first, counting the cells of one task or model only where one is named."""
+    """Return the sweeps, oldest first, with counts of their cells.
+
+    Parameters
+    ----------
+    address
+        The store.
+    suite
+        Suite of the sweeps; empty: any.
+    task, model
+        Task and model whose cells alone are counted.
+    """
     cells = list_cells(address, suite=suite, task=task, model=model)
     runs = _sweep_runs(address, suite)
     cells_of = dict(iter(cells.groupby(["suite", "sweep"])))

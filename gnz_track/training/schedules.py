@@ -73,7 +73,17 @@ _WATCHFUL = frozenset({"plateau"})
 
 
 def make_schedule(optimiser: torch.optim.Optimizer, settings: Optimiser, *, metric: Metric | None = None) -> Schedule:
-    """Return the schedule that the settings of an optimiser name; ``metric`` is that of the task."""
+    """Return the schedule that the settings of an optimiser name.
+
+    Parameters
+    ----------
+    optimiser
+        Optimiser whose learning rate changes.
+    settings
+        Name and numbers of the schedule.
+    metric
+        Metric of the task.
+    """
     if settings.schedule not in _SCHEDULES:
         raise BadValue("schedule", settings.schedule, ", ".join(_SCHEDULES))
     return _SCHEDULES[settings.schedule](optimiser, settings, metric)

@@ -20,14 +20,24 @@ from gnz_track.errors import BadValue
 from gnz_track.training.losses import choose_loss, mean_over_batches
 from gnz_track.training.metrics import FUNCTIONS, rank_metrics
 
-__all__ = ["HITS", "ClassScorer", "GraphScorer", "LinkScorer", "Scorer", "TripleScorer"]
+__all__ = ["HITS", "ClassScorer", "GraphScorer", "LinkPredictionScorer", "Scorer", "TripleScorer"]
 
 
 class Scorer(Protocol):
     """Scores one held-out part."""
 
     def score(self, model: nn.Module, prediction: Tensor, metric: str) -> float:
-        """Return one metric of what the objective predicted."""
+        """Return one metric of a prediction.
+
+        Parameters
+        ----------
+        model
+            Model that made it, for scorers that decode.
+        prediction
+            What the objective predicted.
+        metric
+            Name of the metric.
+        """
         ...
 
     def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
@@ -61,7 +71,13 @@ class ClassScorer:
     batches: Tensor | None = None
 
     def score(self, model: nn.Module, prediction: Tensor, metric: str) -> float:
-        """Return one metric; ``auc`` for two classes uses the margin between them."""
+        """Return one metric; ``auc`` for two classes uses the margin between them.
+
+        Parameters
+        ----------
+        model, prediction, metric
+            Those of :class:`Scorer`.
+        """
         del model
         _check(metric, (*_class_metrics(prediction), *_more_class_metrics(prediction)))
         score = functools.partial(_score_classes, metric=metric)
@@ -124,7 +140,13 @@ class GraphScorer:
     batches: Tensor | None = None
 
     def score(self, model: nn.Module, prediction: Tensor, metric: str) -> float:
-        """Return one metric of classes, labels or numbers."""
+        """Return one metric of classes, labels or numbers.
+
+        Parameters
+        ----------
+        model, prediction, metric
+            Those of :class:`Scorer`.
+        """
         del model
         is_class = self.kind == "classes"
         _check(metric, (*self._metrics(prediction), *(_more_class_metrics(prediction) if is_class else ())))
@@ -153,7 +175,7 @@ _METRICS_OF_KIND = {"labels": ("average_precision", "auc"), "numbers": ("mae", "
 
 
 @dataclass(frozen=True, eq=False)
-class LinkScorer:
+class LinkPredictionScorer:
     """Held-out pairs ``[2, n]`` with labels ``[n]``, from node codes."""
 
     pairs: Tensor
@@ -161,7 +183,13 @@ class LinkScorer:
     usual: ClassVar[tuple[str, ...]] = _PAIR_METRICS
 
     def score(self, model: Any, prediction: Tensor, metric: str) -> float:
-        """Return AUC, average precision, or the share of links among the first."""
+        """Return AUC, average precision, or the share of links among the first.
+
+        Parameters
+        ----------
+        model, prediction, metric
+            Those of :class:`Scorer`.
+        """
         _check(metric, (*_PAIR_METRICS, *HITS))
         return FUNCTIONS[metric](*_arrays(self.labels, self.decode(model, prediction)))
 
@@ -193,7 +221,13 @@ class TripleScorer:
     known: Tensor
 
     def score(self, model: Any, prediction: Tensor, metric: str) -> float:
-        """Return AUC or average precision of true against false triples, or (costly) a rank metric."""
+        """Return AUC or average precision of true against false triples, or (costly) a rank metric.
+
+        Parameters
+        ----------
+        model, prediction, metric
+            Those of :class:`Scorer`.
+        """
         _check(metric, _PAIR_METRICS + _RANK_METRICS)
         if metric in _RANK_METRICS:
             return self._score_ranks(model, prediction)[metric]

@@ -90,10 +90,19 @@ _FROM_THE_START = frozenset({"weight_decay", "n_layers", "dropout", "heads", "n_
 def space_of(
     row: ModelRow, options: Options, protocol: Protocol, task_type: TaskType, given: Mapping[str, Space]
 ) -> Space:
-    """Return what is searched of a model: what is ``given`` for it, what it declares, or the usual ranges.
+    """Return what is searched of a model: what is given for it, what it declares, or the usual ranges.
 
     A name that neither its constructor nor its training knows is refused; of a space for all models, what changes
     nothing of this one is left out. An empty space is that of a model which no hyperparameter changes.
+
+    Parameters
+    ----------
+    row, options
+        Model, and what its constructor takes.
+    protocol, task_type
+        How it is trained.
+    given
+        Spaces by model; one may be for all models.
     """
     unused = _unused_by(row, protocol, task_type)
     has_batches = protocol.optimisers[task_type].batch_size
@@ -113,7 +122,15 @@ def space_of(
 
 
 def defaults_of(options: Options, protocol: Protocol, task_type: TaskType) -> dict[str, Value]:
-    """Return what a model takes where no search says otherwise: of the protocol, and of its constructor."""
+    """Return what a model takes where no search says otherwise: of the protocol, and of its constructor.
+
+    Parameters
+    ----------
+    options
+        What the constructor takes.
+    protocol, task_type
+        How the model is trained.
+    """
     optimiser = protocol.optimisers[task_type]
     usual = {name: getattr(optimiser, name) for name in _OPTIMISER}
     own = {name: value for name, value in options.defaults.items() if isinstance(value, int | float | str | bool)}

@@ -13,7 +13,7 @@ from gnz_track.tuning.pruners import PRUNERS
 from gnz_track.tuning.samplers import check_sampler
 from gnz_track.tuning.spaces import Space, Value, digest_of_space
 
-__all__ = ["ROUND_SIZE", "Budget", "Terms"]
+__all__ = ["ROUND_SIZE", "Budget", "StudyTerms"]
 
 # Trials that are proposed together, from what all before them have told. It is the same for any number of workers, so
 # that they change nothing but the time that a search takes.
@@ -46,7 +46,7 @@ class Budget:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Terms:
+class StudyTerms:
     """What a study is.
 
     ``default`` is trial 0, whether the space holds its values or not, so that what is found is never worse on

@@ -26,7 +26,7 @@ def read_air_routes(folder: Path, *, file: str) -> Data:
     left out: they would tell the continent. Airports are numbered by their number in the file.
     """
     text = (folder / file).read_text(encoding="utf-8")
-    airports = {name: _properties(content) for name, content in _AIRPORT.findall(text)}
+    airports = {name: _parse_properties(content) for name, content in _AIRPORT.findall(text)}
     place = {name: at for at, name in enumerate(sorted(airports, key=lambda name: int(name[1:])))}
     continents = sorted({airport["continent"] for airport in airports.values()})
     edges, _ = count_edges((place[one], place[other]) for one, other in _ROUTE.findall(text))
@@ -38,5 +38,5 @@ def read_air_routes(folder: Path, *, file: str) -> Data:
     )
 
 
-def _properties(content: str) -> dict[str, str]:
+def _parse_properties(content: str) -> dict[str, str]:
     return {key: text or number for key, text, number in _PROPERTY.findall(content)}

@@ -13,7 +13,14 @@ Members = Iterator[tuple[PurePosixPath, bytes]]
 
 
 def read_bundle(folder: Path, *, archive: str, suffix: str) -> Members:
-    """Give path and content of each file of a suffix: of the archive where it is there, else of the folder."""
+    """Give path and content of each file of a suffix.
+
+    Parameters
+    ----------
+    folder, suffix
+    archive
+        Is read where it is there, else the folder.
+    """
     path = folder / archive
     if path.exists():
         reader = next(reader for ending, reader in _READERS.items() if archive.endswith(ending))

@@ -12,11 +12,10 @@ from gnz_track.datasets.readers.edge_counts import count_edges
 __all__ = ["read_contacts"]
 
 
-def read_contacts(folder: Path, *, file: str, least: int = 1) -> Data:
+def read_contacts(folder: Path, *, file: str) -> Data:
     """Read who met whom: x ``[n, n]`` the identity, y ``[n]`` the group, edge_attr ``[m, 1]`` the number of contacts.
 
-    A line is one contact of one interval. Pairs with fewer than ``least`` contacts are no edge; everybody stays a
-    node. People are numbered by their number in the file, groups by name.
+    A line is one contact of one interval. People are numbered by their number in the file, groups by name.
     """
     group_of: dict[int, str] = {}
     met: list[tuple[int, int]] = []
@@ -32,10 +31,9 @@ def read_contacts(folder: Path, *, file: str, least: int = 1) -> Data:
     place = {person: number for number, person in enumerate(sorted(group_of))}
     groups = sorted(set(group_of.values()))
     edges, counts = count_edges((place[one], place[other]) for one, other in met)
-    is_kept = counts >= least
     return Data(
         x=torch.eye(len(place)),
-        edge_index=edges[:, is_kept],
-        edge_attr=counts[is_kept].float().unsqueeze(1),
+        edge_index=edges,
+        edge_attr=counts.float().unsqueeze(1),
         y=torch.tensor([groups.index(group_of[person]) for person in sorted(place)]),
     )

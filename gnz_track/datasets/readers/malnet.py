@@ -30,12 +30,12 @@ def read_malnet(folder: Path) -> GraphParts:
     graphs: dict[str, Data] = {}
     for path, content in read_bundle(folder, archive=f"{_ROOT}.tar.gz", suffix=".edgelist"):
         name = path.with_suffix("").as_posix().removeprefix(f"{_ROOT}/")
-        graphs[name] = _graph(content, kinds.get(name.split("/")[0], -1))
+        graphs[name] = _call_graph(content, kinds.get(name.split("/")[0], -1))
     train, val, test = ([graphs[name] for name in part] for part in lists)
     return train, val, test
 
 
-def _graph(content: bytes, kind: int) -> Data:
+def _call_graph(content: bytes, kind: int) -> Data:
     edges = np.loadtxt(io.BytesIO(content), dtype=np.int64, comments="#", ndmin=2).reshape(-1, 2)
     n_nodes = int(edges.max()) + 1 if edges.size else 0
     return Data(edge_index=torch.from_numpy(edges.T.copy()), y=torch.tensor([kind]), num_nodes=n_nodes)

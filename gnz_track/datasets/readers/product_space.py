@@ -1,4 +1,4 @@
-"""Which goods countries export together, from the tables of the Atlas of Economic Complexity."""
+"""Goods that countries export together, from the tables of the Atlas of Economic Complexity."""
 
 from __future__ import annotations
 
@@ -18,10 +18,16 @@ def read_product_space(folder: Path, *, edges: str, products: str) -> Data:
 
     Sections are numbered in the order of their number in the table, products likewise. The table's clusters and places
     are made from the edges, and are not read.
+
+    Parameters
+    ----------
+    folder
+    edges, products
+        Names of files.
     """
-    linked = [(int(row["source"]), int(row["target"])) for row in _rows(folder / edges)]
+    linked = [(int(row["source"]), int(row["target"])) for row in _read_rows(folder / edges)]
     names = sorted({product for pair in linked for product in pair})
-    section_of = {int(row["product_id"]): int(row["top_parent_id"]) for row in _rows(folder / products)}
+    section_of = {int(row["product_id"]): int(row["top_parent_id"]) for row in _read_rows(folder / products)}
     place = {product: at for at, product in enumerate(names)}
     sections = sorted({section_of[product] for product in names})
     edges, _ = count_edges((place[one], place[other]) for one, other in linked)
@@ -32,6 +38,6 @@ def read_product_space(folder: Path, *, edges: str, products: str) -> Data:
     )
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
+def _read_rows(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))

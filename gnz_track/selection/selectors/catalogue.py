@@ -32,17 +32,17 @@ __all__ = ["SELECTORS", "Fitted", "fit_selector", "load_fitted"]
 
 # No command lists selectors; where no name is near, the error lists them itself.
 SELECTORS = Registry[Selector]("selector", entry_point_group="gnz_track.selectors", row_type=Selector)
-for _module in (
-    constants,
-    similar_graphs,
-    supervised_surrogate,
-    alors,
-    collaborative,
-    meta_od,
-    meta_gl,
-    forest_neighbours,
+for _rows in (
+    constants.ROWS,
+    similar_graphs.ROWS,
+    supervised_surrogate.ROWS,
+    alors.ROWS,
+    collaborative.ROWS,
+    meta_od.ROWS,
+    meta_gl.ROWS,
+    forest_neighbours.ROWS,
 ):
-    for _row in _module.ROWS:
+    for _row in _rows:
         SELECTORS.add(_row.name, _row)
 
 _HEADER, _FORMAT, _SETTINGS = "header", 2, "settings"
