@@ -135,9 +135,9 @@ class Ours(Side):
 
     def run(self) -> dict[str, Any]:
         """Train one cell, set-up included."""
-        from gnz_track.runs.on_inline import keep_freed_memory
         from gnz_track.seeds import derive
         from gnz_track.training.acceleration import accelerate
+        from gnz_track.training.allocator import keep_freed_memory
         from gnz_track.training.loop import TrainingSettings, train
         from gnz_track.training.metrics import DEFAULT_METRICS, METRICS
         from gnz_track.types import Selection

@@ -26,10 +26,10 @@ from gnz_track.runs.cluster_head import LOCAL, alone, check_address, few_words, 
 from gnz_track.runs.demands import Footprints
 from gnz_track.runs.events import Done, Event, Started
 from gnz_track.runs.late_interrupts import put_off_interrupts
-from gnz_track.runs.on_inline import keep_freed_memory
 from gnz_track.runs.one import lost_result
 from gnz_track.runs.placing import find_data, pack, place
 from gnz_track.runs.streaming import stream_one
+from gnz_track.training.allocator import keep_freed_memory
 from gnz_track.types import Cell
 from gnz_track.waking_time import WakingTime
 

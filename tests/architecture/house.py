@@ -7,6 +7,7 @@ imported and nothing is run: the rules read the syntax tree.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -116,7 +117,7 @@ class Source:
         """The room: the first folder, or the name of a file that lies at the top."""
         return self.path.split("/")[0].removesuffix(".py")
 
-    @property
+    @functools.cached_property
     def imports(self) -> list[Import]:
         """All imports, wherever they stand."""
         return imports_of(self.tree, f"{PACKAGE}/{self.path}")
