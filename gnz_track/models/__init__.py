@@ -18,4 +18,26 @@ GCN and GraphSAGE take ``act`` (relu) too, and GraphSAGE ``aggr`` (mean); no sea
 
 To add a model: write `models/<name>.py` with a class ``(in_channels, hidden_channels, out_channels)`` and add its row
 to `catalogue.py`.
+
+The room offers the class of every model under its name: ``from gnz_track.models import GPS``. Stores name models so.
 """
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    module = None if name.startswith("_") else _modules().get(name)
+    if module is None:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+
+
+def _modules() -> Mapping[str, str]:
+    from gnz_track.models.catalogue import MODULES
+
+    return MODULES

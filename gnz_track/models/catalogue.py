@@ -13,13 +13,22 @@ from dataclasses import replace
 from typing import Any, TypeVar, overload
 
 from gnz_track.errors import ModelInvalid, TargetMissing
-from gnz_track.models.space_rows import SPACE_ROWS
+from gnz_track.models.space_rows import CLASSES_OF_SPACE, ROOM, SPACE_ROWS
 from gnz_track.registry import Registry, import_target, is_target
 from gnz_track.types import ModelRow, TaskType
 from gnz_track.user_code.digests import describe_own, target_of
 from gnz_track.user_code.packages import is_ours
 
-__all__ = ["MODELS", "describe", "describe_all", "register_model", "renew_code", "usual_models"]
+__all__ = [
+    "MODELS",
+    "MODULES",
+    "describe",
+    "describe_all",
+    "readdress",
+    "register_model",
+    "renew_code",
+    "usual_models",
+]
 
 MODELS: Registry[ModelRow] = Registry(
     "model", command="gnz models", entry_point_group="gnz_track.models", row_type=ModelRow
@@ -31,6 +40,15 @@ _REMEDY = (
     "give the class an attribute task_types = {'node_cls', ...}, decorate it with @register_model(task_type=...), "
     "or pass (class, task_types, factory)"
 )
+
+# Class -> its module below this room. Rows, and with them all stores, name the room alone, so that modules may move.
+MODULES: dict[str, str] = dict(CLASSES_OF_SPACE)
+
+
+def _offer(name: str, module: str) -> str:
+    MODULES[name] = module
+    return f"{ROOM}:{name}"
+
 
 _BUILT_IN: tuple[tuple[str, str, bool, str], ...] = (
     ("GCN", "gcn", True, "graph convolution, 2 layers (Kipf and Welling, 2017)"),
@@ -45,7 +63,7 @@ for _name, _module, _is_encoder, _text in _BUILT_IN:
         _name,
         ModelRow(
             name=_name,
-            target=f"gnz_track.models.{_module}:{_name}",
+            target=_offer(_name, _module),
             task_types=_ENCODER_TASKS if _is_encoder else _GRAPH_TASKS,
             is_encoder=_is_encoder,
             description=_text,
@@ -83,13 +101,13 @@ _VARIANTS: tuple[tuple[str, str, Mapping[str, Any], str], ...] = (
 )
 _DEEP_ROWS: dict[str, ModelRow] = {}
 for _name, _module, _task_types, _text in _DEEP:
-    _target = f"gnz_track.models.deep.{_module}:{_name}"
+    _target = _offer(_name, f"deep.{_module}")
     _DEEP_ROWS[_name] = ModelRow(name=_name, target=_target, task_types=_task_types, description=_text)
 for _name, _model, _options, _text in _VARIANTS:
     _DEEP_ROWS[_name] = replace(_DEEP_ROWS[_model], name=_name, options=_options, description=f"{_model} {_text}")
 _RULE = ModelRow(
     name="NearestNeighbours",
-    target="gnz_track.models.neighbourhood.nearest_neighbours:NearestNeighbours",
+    target=_offer("NearestNeighbours", "neighbourhood.nearest_neighbours"),
     task_types=(TaskType.edge_cls,),
     description="links to the two nearest points: the sanity row of round trips (Dwivedi et al., 2023)",
 )
@@ -170,6 +188,17 @@ def renew_code(row: ModelRow) -> ModelRow:
     return replace(row, source_digest=code.digest, parts=code.parts, unseen=code.unseen)
 
 
+def readdress(row: ModelRow) -> ModelRow:
+    """Return a row of an earlier version with the targets that it has by now: they named modules of this package."""
+    return replace(row, target=_lasting(row.target), factory=_lasting(row.factory))
+
+
+def _lasting(target: str) -> str:
+    """Return the target of a class of this room without its module."""
+    name = target.rpartition(":")[2]
+    return f"{ROOM}:{name}" if is_ours(target) and name in MODULES else target
+
+
 def describe(model: object, *, name: str = "") -> ModelRow:
     """Return the row of whatever a user handed over as a model; ``name`` renames it."""
     for kind, read in _READERS.items():
@@ -207,7 +236,7 @@ def _describe_name(text: str) -> ModelRow:
 def _describe_class(cls: type) -> ModelRow:
     if cls in _REGISTERED:
         return _as_of_now(_REGISTERED[cls][0])
-    target = target_of(cls)
+    target = _lasting(target_of(cls))
     for row in MODELS.rows():
         # Classes that travel by value have no target, and are not each other.
         if target and row.target == target:
@@ -260,7 +289,7 @@ def _row_of_class(
     # An encoder factory of the same class is what a flag says better: it stays a name.
     is_encoder = factory is not None and getattr(factory, "encoder", None) is cls
     factory = None if is_encoder else factory
-    target, factory_target = target_of(cls), "" if factory is None else target_of(factory)
+    target, factory_target = _lasting(target_of(cls)), "" if factory is None else target_of(factory)
     by_value = not target or (factory is not None and not factory_target)
     code = describe_own(*(item for item in (cls, factory) if item is not None))
     return ModelRow(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from gnz_track.types import ModelRow, TaskType
 
-__all__ = ["SPACE_ROWS"]
+__all__ = ["CLASSES_OF_SPACE", "ROOM", "SPACE_ROWS"]
+
+ROOM = "gnz_track.models"
 
 _NODES, _LINKS, _EDGES = (TaskType.node_cls,), (TaskType.link_pred,), (TaskType.edge_cls,)
 # Name, target below this package, kinds of problem, whether heads carry it there, what it is.
@@ -88,10 +90,11 @@ _ROWS: tuple[tuple[str, str, tuple[TaskType, ...], bool, str], ...] = (
 SPACE_ROWS: dict[str, ModelRow] = {
     name: ModelRow(
         name=name,
-        target=f"gnz_track.models.{module}:{name}",
+        target=f"{ROOM}:{name}",
         task_types=task_types,
         is_encoder=is_encoder,
         description=text,
     )
-    for name, module, task_types, is_encoder, text in _ROWS
+    for name, _, task_types, is_encoder, text in _ROWS
 }
+CLASSES_OF_SPACE = {name: module for name, module, *_ in _ROWS}

@@ -15,6 +15,7 @@ from gnz_track.stats.choices import choose
 from gnz_track.stats.compare import compare
 from gnz_track.stats.comparison import PairComparison
 from gnz_track.stats.verdicts import Verdict
+from gnz_track.user_code.packages import lasting_name
 
 __all__ = ["ComparedCell", "Difference", "SweepComparison", "compare_sweeps", "shared_rows"]
 
@@ -280,6 +281,8 @@ def _untold(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Difference]:
     is_told = pd.Series(data=False, index=both.index)
     for name in columns:
         a, b = both[f"{name}_a"].astype(str), both[f"{name}_b"].astype(str)
+        if name == "model_source":
+            a, b = a.map(lasting_name), b.map(lasting_name)
         is_told |= (a != b) & (a != "") & (b != "")
     is_other = (both["fingerprint_a"] != both["fingerprint_b"]) & (both["fingerprint_a"] != "")
     found = both[is_other & (both["fingerprint_b"] != "") & ~is_told]
@@ -292,4 +295,5 @@ def _untold(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Difference]:
 def _values_of(rows: pd.DataFrame, column: str) -> set[str]:
     if column not in rows.columns:
         return set()
-    return {str(value) for value in rows[column].dropna()} - {""}
+    found = {str(value) for value in rows[column].dropna()} - {""}
+    return set(map(lasting_name, found)) if column == "model_source" else found

@@ -92,7 +92,7 @@ def _by_code(rebuilt: Rebuilt) -> tuple[list[tuple[str, str, str]], list[str]]:
     model, now = rebuilt.cell.model, rebuilt.code
     then_beside, now_beside = dict(rebuilt.cell.code), dict(rebuilt.cell_now.code)
     beside = [(what, then_beside.get(what, ""), now_beside.get(what, "")) for what in {**then_beside, **now_beside}]
-    if model.source_digest and not model.parts:
+    if model.source_digest and (not model.parts or (model.payload and rebuilt.numbers != NUMBERS)):
         return beside, [
             f"an earlier version recorded the model {model.name}: whether its code has changed is not known"
         ]
