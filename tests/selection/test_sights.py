@@ -32,7 +32,7 @@ from gnz_track.store.reading import read_table
 from gnz_track.store.search_record import SearchRecord
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.tuning.searches import plan_searches
-from gnz_track.tuning.searching import Setting, run_searches
+from gnz_track.tuning.searching import SearchContext, run_searches
 from gnz_track.tuning.settings import SearchSettings, seeds_to_tune
 from gnz_track.tuning.storages import StudyPlace
 from gnz_track.types import Task
@@ -304,7 +304,7 @@ def test_a_nested_search_is_decided_by_the_parts_of_its_seed(past: tuple[Path, P
             place=Place(home=home),
         )
         wanted = plan_searches(plan, settings, seeds_to_tune(settings, (0, 1)))
-        decided[name] = run_searches(wanted, settings, Setting(address=parse_address(str(store))))
+        decided[name] = run_searches(wanted, settings, SearchContext(address=parse_address(str(store))))
 
     def trials(name: str, seed: int) -> list[tuple[Any, ...]]:
         found = decided[name][seed].trials
