@@ -55,7 +55,7 @@ class Category(enum.StrEnum):
 
 
 class Direction(enum.StrEnum):
-    """Whether a larger (up) or a smaller (down) score is better."""
+    """Sense of a metric: whether a larger (up) or a smaller (down) score is better."""
 
     up = "up"
     down = "down"
@@ -66,7 +66,7 @@ class Direction(enum.StrEnum):
 
 
 class Status(enum.StrEnum):
-    """How a cell ended."""
+    """End of a cell."""
 
     finished = "finished"
     failed = "failed"

@@ -155,7 +155,7 @@ class Suite:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRow:
-    """How to construct one architecture.
+    """Row of one architecture: how to construct it.
 
     ``target`` is ``"package.module:Class"`` where the class can be imported; otherwise the class travels by value in
     ``payload`` (a cloudpickle), and ``source_digest`` tells two versions of it apart. ``is_encoder`` says that the
@@ -184,7 +184,7 @@ class ModelRow:
 
     @property
     def reference(self) -> str:
-        """What a record says of where the class comes from."""
+        """Name of the class in records."""
         return self.factory or self.target or f"by value ({self.source_digest[:12]})"
 
 
@@ -238,7 +238,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """Why a cell failed: the class of the error, its message and the whole traceback."""
+    """Failure of a cell: the class of the error, its message and the whole traceback."""
 
     kind: str
     message: str
@@ -247,7 +247,7 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True)
 class CellResult:
-    """What one trained cell leaves behind.
+    """Result of one trained cell.
 
     ``series`` maps ``train/loss``, ``val/<metric>`` and ``test/<metric>`` to one value per epoch; ``scores`` holds
     all test metrics at the selected epoch, ``score`` the one of the task. Epochs count from 0. Memory in MiB.

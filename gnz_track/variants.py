@@ -37,10 +37,10 @@ def label_variants(
     """
     labels = list(models)
     within = [column for column in (tasks, protocols) if column]
-    by_changes = {model for model in _several(models, within, hyperparameters) if not is_tuned(model)}
+    by_changes = {model for model in _models_with_several(models, within, hyperparameters) if not is_tuned(model)}
     columns: tuple[tuple[set[str], Sequence[str], Callable[[str], str]], ...] = (
         (by_changes, hyperparameters, _write_changes),
-        (_several(models, [], protocols), protocols, str),
+        (_models_with_several(models, [], protocols), protocols, str),
     )
     for apart, values, write in columns:
         if apart:
@@ -53,7 +53,7 @@ def label_variants(
     return labels
 
 
-def _several(models: Sequence[str], within: Iterable[Sequence[str]], values: Sequence[str]) -> set[str]:
+def _models_with_several(models: Sequence[str], within: Iterable[Sequence[str]], values: Sequence[str]) -> set[str]:
     """Return the models that have several values somewhere: in a group of rows that agree in ``within``."""
     if not values:
         return set()

@@ -18,7 +18,7 @@ from gnz_track.cli.saying import hand_over, say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gnz_track.quality.separability import Settings
+    from gnz_track.quality.separability import SeparabilitySettings
     from gnz_track.request import Request
     from gnz_track.runs.nursery import Nursery
     from gnz_track.runs.sweep import Sweep
@@ -85,7 +85,7 @@ def _audit(  # noqa: PLR0913  (one parameter per flag)
     needed = open_nursery_for(jobs=jobs, timeout=timeout) if full else contextlib.nullcontext()
     with needed as nursery:
         from gnz_track.models.catalogue import describe
-        from gnz_track.quality.separability import Settings
+        from gnz_track.quality.separability import SeparabilitySettings
         from gnz_track.request import Request
         from gnz_track.runs.plan import Place
         from gnz_track.seeds import parse_seeds
@@ -108,7 +108,7 @@ def _audit(  # noqa: PLR0913  (one parameter per flag)
             source="gnz audit",
         )
         # A slip in these is told before anything is measured.
-        settings = Settings(test=test or "ks", alpha=alpha, compat=compat)
+        settings = SeparabilitySettings(test=test or "ks", alpha=alpha, compat=compat)
         records = _measure_tasks(request, distance)
         sweep = _train_perturbed(request, nursery) if full else None
     if sweep is not None:
@@ -160,7 +160,9 @@ def _train_perturbed(request: Request, nursery: Nursery | None) -> Sweep:
     return sweep
 
 
-def _judge(record: AuditRecord, sweep: Sweep, address: Address, settings: Settings, test: str) -> AuditRecord:
+def _judge(
+    record: AuditRecord, sweep: Sweep, address: Address, settings: SeparabilitySettings, test: str
+) -> AuditRecord:
     from dataclasses import replace
 
     from gnz_track.quality.judgement import gather_scores, judge, usual_test

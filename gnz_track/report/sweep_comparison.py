@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from gnz_track.errors import BadValue, NothingToCompare
-from gnz_track.stats.cells import Cell, read_cells
+from gnz_track.stats.cells import ScoredCell, read_cells
 from gnz_track.stats.choices import choose
 from gnz_track.stats.compare import compare
 from gnz_track.stats.comparison import PairComparison
@@ -138,7 +138,7 @@ def compare_sweeps(
         ]
     )
     found = {pair.task: pair for pair in compare(table, chosen).pairs}
-    by_task: dict[str, list[tuple[Cell, Cell]]] = {}
+    by_task: dict[str, list[tuple[ScoredCell, ScoredCell]]] = {}
     for task, one, two in places:
         by_task.setdefault(task, []).append((one, two))
     return SweepComparison(
@@ -168,11 +168,13 @@ def shared_rows(first: pd.DataFrame, second: pd.DataFrame) -> tuple[pd.DataFrame
     return kept[0], kept[1]
 
 
-def _cells_of(table: pd.DataFrame) -> dict[Key, Cell]:
+def _cells_of(table: pd.DataFrame) -> dict[Key, ScoredCell]:
     return {(cell.task, cell.label, cell.seed): cell for cell in read_cells(table)}
 
 
-def _pair_up(first: Mapping[Key, Cell], second: Mapping[Key, Cell]) -> tuple[list[tuple[Cell, Cell]], list[str]]:
+def _pair_up(
+    first: Mapping[Key, ScoredCell], second: Mapping[Key, ScoredCell]
+) -> tuple[list[tuple[ScoredCell, ScoredCell]], list[str]]:
     """Return the scored cells that both have and that may be compared, and sentences about those that are left out."""
     common, differing = [], dict.fromkeys(REQUIRED.values(), 0)
     n_failed = 0
@@ -192,13 +194,15 @@ def _pair_up(first: Mapping[Key, Cell], second: Mapping[Key, Cell]) -> tuple[lis
     return common, said
 
 
-def _differ(one: Cell, two: Cell, column: str) -> bool:
+def _differ(one: ScoredCell, two: ScoredCell, column: str) -> bool:
     """Tell whether two cells differ in a column; what one of them does not tell is not known to differ."""
     a, b = (cell.facts.get(column, "") or getattr(cell, column, "") for cell in (one, two))
     return bool(a and b and a != b)
 
 
-def _compared(cells: Iterable[tuple[Cell, Cell]], pair: PairComparison | None, names: tuple[str, str]) -> ComparedCell:
+def _compared(
+    cells: Iterable[tuple[ScoredCell, ScoredCell]], pair: PairComparison | None, names: tuple[str, str]
+) -> ComparedCell:
     pairs = list(cells)
     one, n_identical = pairs[0][0], sum(a.score == b.score for a, b in pairs)
     means = [sum(cell.score or 0.0 for cell in column) / len(pairs) for column in zip(*pairs, strict=True)]

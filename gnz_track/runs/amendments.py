@@ -1,4 +1,4 @@
-"""What a protocol means for one task and one model. A cell carries the result."""
+"""A protocol applied to one task and one model. A cell carries the result."""
 
 from __future__ import annotations
 

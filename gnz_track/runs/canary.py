@@ -56,7 +56,7 @@ def sing() -> tuple[str, ...]:
         scorer = ClassScorer(torch.arange(5), labels)
         objective = ClassObjective(data, torch.arange(5), labels, 5)
         try:
-            found = train(model, objective, {"test": scorer}, _settings())
+            found = train(model, objective, {"test": scorer}, _settings_of_canary())
             with torch.no_grad():
                 answers = objective.predict(model.eval())
         finally:
@@ -66,7 +66,7 @@ def sing() -> tuple[str, ...]:
         return tuple(value.hex() for value in numbers)
 
 
-def _settings() -> TrainingSettings:
+def _settings_of_canary() -> TrainingSettings:
     metric, optimiser = METRICS.get("accuracy"), Optimiser(lr=0.01, weight_decay=0.001)
     return TrainingSettings(
         epochs=EPOCHS, optimiser=optimiser, selection=Selection.last_epoch, patience=0, metric=metric, batch_seed=1

@@ -1,4 +1,4 @@
-"""What has changed between a past run and its repetition: data, code, packages, machine."""
+"""Changes between a past run and its repetition: data, code, packages, machine."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, _SETTINGS, 0, 0
 
 
 class Post:
-    """What a sweep cannot do without, such as the head of its cluster, looked at every few seconds.
+    """A part that a sweep cannot do without, such as the head of its cluster, looked at every few seconds.
 
     ``name`` is for the user, ``address`` is its ``HOST:PORT``, and it may be silent for ``patience`` seconds.
     """

@@ -1,4 +1,4 @@
-"""What a model is given of a frozen dataset: features, message edges, other fields, sizes."""
+"""Inputs of a model from a frozen dataset: features, message edges, other fields, sizes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ProblemTerms:
 
     @property
     def batch_of_scores(self) -> int:
-        """How many graphs are scored together; 0 where all of a part are."""
+        """Number of graphs that are scored together; 0 where all of a part are."""
         return self.batch_size if SCORINGS[self._scoring] else 0
 
     @property

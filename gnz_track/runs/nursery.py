@@ -1,4 +1,4 @@
-"""Where worker processes come from. Nothing heavy is imported here.
+"""Sources of worker processes. Nothing heavy is imported here.
 
 Importing Torch and PyG takes seconds. On Linux one process does it once, and each worker is a fork of it, ready at
 once, with all that was imported shared in memory; so a worker that died is replaced in a moment. That process trains
@@ -100,7 +100,7 @@ class _Spawning:
     """Every worker is a fresh process."""
 
     def bear(self, pipe: Connection) -> _Spawned:
-        return _Spawned(_start("--pipe", pipe.fileno()))
+        return _Spawned(_start_process("--pipe", pipe.fileno()))
 
     def __enter__(self) -> Self:
         return self
@@ -150,7 +150,7 @@ class _ForkServer:
         self._unborn: deque[_Forked] = deque()
         self._socket, theirs = socket.socketpair()
         with theirs:
-            self._process = _Spawned(_start("--nursery", theirs.fileno()))
+            self._process = _Spawned(_start_process("--nursery", theirs.fileno()))
 
     def bear(self, pipe: Connection) -> _Forked:
         """Ask for a worker; it begins as soon as everything is imported, and nobody waits for that here."""
@@ -208,7 +208,7 @@ class _Forked:
         return self._code
 
 
-def _start(mode: str, file: int) -> subprocess.Popen[bytes]:
+def _start_process(mode: str, file: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603  (our own interpreter and module)
         [sys.executable, "-m", WORKER, mode, str(file)],
         pass_fds=[file],

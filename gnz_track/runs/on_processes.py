@@ -48,13 +48,13 @@ def run_on_processes(
     nursery
         One that was opened before, to save time; it stays open.
     """
-    events = _run(cells, jobs=jobs, timeout=timeout, nursery=nursery)
+    events = _run_on_workers(cells, jobs=jobs, timeout=timeout, nursery=nursery)
     # Up to where workers have their first cells.
     next(events)
     return cast("Generator[Event, None, None]", events)
 
 
-def _run(
+def _run_on_workers(
     cells: Sequence[Cell], *, jobs: int, timeout: float | None, nursery: Nursery | None
 ) -> Generator[Event | None, None, None]:
     waiting = CellQueue(cells)

@@ -90,7 +90,7 @@ def run_on_ray(
         Whether this is the last that this process does. After an error of ours it then does not leave the cluster: that
         may take long, and its end does the same.
     """
-    events = _run(cells, _Terms(address, jobs, timeout, footprints or Footprints(), is_last))
+    events = _run_on_cluster(cells, _Terms(address, jobs, timeout, footprints or Footprints(), is_last))
     next(events)
     return cast("Generator[Event, None, None]", events)
 
@@ -104,7 +104,7 @@ class _Terms:
     is_last: bool = False
 
 
-def _run(cells: Sequence[Cell], terms: _Terms) -> Generator[Event | None, None, None]:
+def _run_on_cluster(cells: Sequence[Cell], terms: _Terms) -> Generator[Event | None, None, None]:
     if not cells:
         yield None
         return

@@ -47,12 +47,12 @@ def run_one(cell: Cell, *, observe: Observer | None = None) -> CellResult:
         with known_state(), _functions_for(cell), Gauge(cell.device) as gauge:
             try:
                 check_code(cell)
-                _run(cell, facts, observe and _in_this_process(observe))
+                _run_cell(cell, facts, observe and _in_this_process(observe))
             except (Exception, SystemExit) as error:  # noqa: BLE001  (a failed cell is reported, with all it said)
                 # What is raised may quote an address with its password, and is kept and shown.
                 told = mask(traceback.format_exc())
                 facts.failure = Failure(kind=type(error).__name__, message=mask(str(error)), traceback=told)
-    return _result(cell, facts, gauge)
+    return _result_of(cell, facts, gauge)
 
 
 def _in_this_process(observe: Observer) -> Observer:
@@ -90,7 +90,7 @@ def metric_of(task: Task, *, is_multi_label: bool) -> Metric:
 
 @dataclass
 class _Facts:
-    """What is known of a cell so far, finished or not."""
+    """Facts known of a cell so far, finished or not."""
 
     metric: Metric | None = None
     trained: Trained = field(default_factory=Trained)
@@ -103,7 +103,7 @@ class _Facts:
     failure: Failure | None = None
 
 
-def _run(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
+def _run_cell(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
     given = _read_hyperparameters(cell)
     # Data are mapped: whoever writes into their files changes what is trained on.
     with hold_steady(cell.data, digest=cell.dataset_digest, name=cell.task.dataset) as dataset:
@@ -177,7 +177,7 @@ def _materialise(model: torch.nn.Module, problem: Problem) -> torch.nn.Module:
 
 @dataclass(frozen=True, kw_only=True)
 class _Given:
-    """What the hyperparameters of a cell say: optimiser, width, encoding, and keywords of the model's constructor."""
+    """Hyperparameters of a cell by use: optimiser, width, encoding, and keywords of the model's constructor."""
 
     optimiser: Optimiser
     hidden_channels: int
@@ -233,10 +233,10 @@ def lost_result(cell: Cell, kind: str, message: str) -> CellResult:
     """
     message = mask(message)
     facts = _Facts(failure=Failure(kind=kind, message=message, traceback=f"{kind}: {message}\n"))
-    return _result(cell, facts, Gauge(cell.device))
+    return _result_of(cell, facts, Gauge(cell.device))
 
 
-def _result(cell: Cell, facts: _Facts, gauge: Gauge) -> CellResult:
+def _result_of(cell: Cell, facts: _Facts, gauge: Gauge) -> CellResult:
     is_finished = facts.failure is None
     metric = facts.metric or presumed_metric(cell.task)
     trained = facts.trained

@@ -76,7 +76,7 @@ class Replacement:
 
     @property
     def place(self) -> tuple[int, str]:
-        """What tells it from changes elsewhere."""
+        """Key that tells it from changes elsewhere."""
         return id(self.owner), self.name
 
     def __str__(self) -> str:
@@ -94,7 +94,7 @@ class Replacement:
 
 
 class Originals:
-    """What stood in the namespaces when this was made."""
+    """Values that stood in the namespaces when this was made."""
 
     def __init__(self) -> None:
         modules = [module for name, module in sorted(sys.modules.items()) if _is_held(name) and _is_module(module)]

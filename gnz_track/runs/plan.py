@@ -42,7 +42,7 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where data are kept and looked for; None takes the defaults of the datasets room."""
+    """Place where data are kept and looked for; None takes the defaults of the datasets room."""
 
     home: Path | None = None
     mirror: Path | None = None
@@ -75,7 +75,7 @@ def make_plan(
     place
         Where frozen data lie, and where they may be downloaded from.
     """
-    _check(tasks, models, seeds=seeds, epochs=epochs)
+    _check_wanted(tasks, models, seeds=seeds, epochs=epochs)
     place, device = place or Place(), resolve_device(device)
     models = [renew_code(model) for model in models]
     code = code_of("")
@@ -105,7 +105,7 @@ def make_plan(
             except (BadValue, SplitImpossible) as error:
                 skipped.append(Skipped(task=task.name, model=model.name, reason=str(error)))
                 continue
-            cells += [replace(_cell(shell, model, seed, datasets[seed], given), code=code) for seed in seeds]
+            cells += [replace(_make_cell(shell, model, seed, datasets[seed], given), code=code) for seed in seeds]
     _refuse_missing(missing, tasks)
     if not cells:
         impossible = [f"{item.task} x {item.model}: {item.reason}" for item in skipped]
@@ -130,7 +130,7 @@ def resolve_device(device: str) -> str:
 
 @dataclass(frozen=True)
 class _Shell:
-    """What all cells of a task share; the protocol is that of the task."""
+    """Settings that all cells of a task share; the protocol is that of the task."""
 
     task: Task
     protocol: Protocol
@@ -186,7 +186,7 @@ def _encoded_edges(shell: _Shell, dataset: FrozenDataset, seed: int) -> tuple[st
     return "" if split.is_published else f"seed {seed}, ", split.message_edges
 
 
-def _cell(
+def _make_cell(
     shell: _Shell, model: ModelRow, seed: int, dataset: FrozenDataset, given: tuple[tuple[str, Value], ...]
 ) -> Cell:
     task = shell.task
@@ -211,7 +211,9 @@ def _refuse_missing(missing: Mapping[str, DataMissing], tasks: Sequence[Task]) -
         raise SeveralMissing(missing.values(), [task.name for task in tasks if task.name not in missing])
 
 
-def _check(tasks: Sequence[Task], models: Sequence[ModelRow], *, seeds: Sequence[int], epochs: int | None) -> None:
+def _check_wanted(
+    tasks: Sequence[Task], models: Sequence[ModelRow], *, seeds: Sequence[int], epochs: int | None
+) -> None:
     _refuse_repeated("task", [task.name for task in tasks])
     _refuse_repeated("model", [model.name for model in models])
     _refuse_repeated("seed", seeds)

@@ -1,4 +1,4 @@
-"""How far a sweep is: a live line on a terminal, plain lines elsewhere."""
+"""Progress of a sweep: a live line on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 

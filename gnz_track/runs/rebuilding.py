@@ -34,7 +34,7 @@ ENDED_FROM_OUTSIDE = frozenset({"WorkerDied", "TimeLimit"})
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """How a run is to be trained again: where its data are, on which device, and whether code of the store may run.
+    """Conditions under which a run is trained again: where its data are, on which device, and whether its code may run.
 
     That is code which lies in the store, and code which the store names and nothing here has registered. No device
     means the one that the run was trained on.

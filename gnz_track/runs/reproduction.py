@@ -31,7 +31,7 @@ _COSTS = _TIMES | {schema.PEAK_RSS, schema.PEAK_DEVICE, schema.MEMORY}
 
 
 class ReproductionVerdict(enum.StrEnum):
-    """How close a run came to itself."""
+    """Closeness of a run to its repetition."""
 
     bit_identical = "bit_identical"
     within_tolerance = "within_tolerance"
@@ -125,7 +125,7 @@ def reproduce(
     numbers = tuple(_compare_numbers(then, now))
     changes, notes = find_changes(run, record, address, rebuilt=rebuilt)
     return Reproduction(
-        **_facts(run, record, rebuilt),
+        **_facts_of(run, record, rebuilt),
         verdict=_judge(run, record, is_equal=not series and not numbers, tolerance=tolerance),
         tolerance=tolerance,
         n_points=sum(map(len, curves.values())),
@@ -150,14 +150,14 @@ def _record_now(result: CellResult, run: PastRun, version: str) -> RunRecord:
     return record_of(result, context, fingerprint=fingerprint(result.cell), ended_at=0)
 
 
-def _facts(run: PastRun, record: RunRecord, rebuilt: Rebuilt) -> dict[str, object]:
+def _facts_of(run: PastRun, record: RunRecord, rebuilt: Rebuilt) -> dict[str, object]:
     return {
         "run_id": run.run_id,
         "sweep": record.sweep,
         "task": record.task,
         "cell": rebuilt.cell.label,
         "metric": record.metric,
-        "score_then": _score(run),
+        "score_then": _score_of(run),
         "score_now": record.score,
         "status_then": _STATUS[run.status],
         "status_now": record.status,
@@ -171,7 +171,7 @@ def _facts(run: PastRun, record: RunRecord, rebuilt: Rebuilt) -> dict[str, objec
 _STATUS = {"FINISHED": Status.finished, "FAILED": Status.failed}
 
 
-def _score(run: PastRun) -> float | None:
+def _score_of(run: PastRun) -> float | None:
     return run.metrics.get(run.tags.get(schema.SCORE_KEY, "")) if run.status == "FINISHED" else None
 
 
@@ -179,7 +179,7 @@ def _judge(run: PastRun, record: RunRecord, *, is_equal: bool, tolerance: float)
     has_ended_alike = _STATUS[run.status] is record.status
     if has_ended_alike and is_equal and run.tags.get(schema.ERROR, "") == layout.error_text(record):
         return ReproductionVerdict.bit_identical
-    then, now = _score(run), record.score
+    then, now = _score_of(run), record.score
     is_same_split = run.tags.get(schema.SPLIT_DIGEST, "") == record.split_digest
     if then is None or now is None or not is_same_split:
         return ReproductionVerdict.different

@@ -1,4 +1,4 @@
-"""What a model has to know of a dataset under some terms, told without making a single tensor of it.
+"""Sizes that a model has to know of a dataset, told without making a single tensor of it.
 
 A plan asks for it before anything is posed, to find the width of a budget; a problem carries the same.
 """

@@ -36,7 +36,7 @@ REPLAYED = "Records that were spooled are replayed with:"
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """What came of a sweep: a row per cell of its plan, the results of this call, and words for the user."""
+    """A sweep that was carried out: a row per cell of its plan, the results of this call, and words for the user."""
 
     name: str
     table: pd.DataFrame

@@ -40,9 +40,9 @@ def check_model(run_id: str, model: ModelRow, address: Address) -> None:
         what = f"a pickle of {len(model.payload)} bytes, sha256 {digest}"
         reason = f"its model {model.name!r} lies in the store as code ({what}), which would run here"
     else:
-        named = " and ".join(_where(target) for target in (model.target, model.factory) if target)
+        named = " and ".join(_describe_target(target) for target in (model.target, model.factory) if target)
         reason = f"its model {model.name!r} is code that the store names and nothing here has registered: {named}"
-    raise NotReproducible(run_id, reason, remedy=_remedy(run_id, address))
+    raise NotReproducible(run_id, reason, remedy=_remedy_of_code(run_id, address))
 
 
 def is_known_loader(task: Task) -> bool:
@@ -62,9 +62,9 @@ def refuse_loader(run_id: str, task: Task, digest: str, address: Address) -> Not
     digest
         Digest of the data.
     """
-    where = _where(str(task.loader))
+    where = _describe_target(str(task.loader))
     reason = f"its data of digest {digest!r} are not here, and their loader is code that the store names: {where}"
-    return NotReproducible(run_id, reason, remedy=_remedy(run_id, address))
+    return NotReproducible(run_id, reason, remedy=_remedy_of_code(run_id, address))
 
 
 def _is_known(model: ModelRow) -> bool:
@@ -73,12 +73,12 @@ def _is_known(model: ModelRow) -> bool:
     return any(code == (row.target, row.factory, row.is_encoder, row.payload) for row in MODELS.rows())
 
 
-def _remedy(run_id: str, address: Address) -> str:
+def _remedy_of_code(run_id: str, address: Address) -> str:
     # With the store: a run that was asked for there is in no other.
     return f"if you trust whoever wrote it: gnz reproduce {run_id} --store {shlex.quote(str(address))} --trust"
 
 
-def _where(target: str) -> str:
+def _describe_target(target: str) -> str:
     """Say which file a target would be imported from, with its digest, as far as that is known without importing."""
     file = _find_file(target.partition(":")[0])
     if file is None:

@@ -1,4 +1,4 @@
-"""What a plan leaves for reports to come: its cells before any of them is trained, and the pairs left out."""
+"""Plan of a sweep as reports find it: its cells before any of them is trained, and the pairs left out."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def wanted_by(plan: Plan, *, suite: str, sweep: str) -> SweepPlan:
     suite, sweep
         Names of the sweep's suite and of itself.
     """
-    cells = tuple({"suite": suite, "sweep": sweep, **_row(cell)} for cell in plan.cells)
+    cells = tuple({"suite": suite, "sweep": sweep, **_row_of_cell(cell)} for cell in plan.cells)
     return SweepPlan(cells=cells, left_out=tuple((item.task, item.model, item.reason) for item in plan.skipped))
 
 
-def _row(cell: Cell) -> dict[str, str | int]:
+def _row_of_cell(cell: Cell) -> dict[str, str | int]:
     metric = presumed_metric(cell.task)
     return {
         "fingerprint": fingerprint(cell),

@@ -47,7 +47,7 @@ def fetch_artifact(address: Address, place: str, name: str, folder: Path) -> Pat
             return _existing(file_in(address, found, name))
         check_name(address, name)
     except StoreUnusable as error:
-        _tell(address, place, error)
+        _warn_of_refused(address, place, error)
         return None
     from mlflow.exceptions import MlflowException
 
@@ -121,7 +121,7 @@ def _repository(address: Address, uri: str) -> Any:
     return get_artifact_repository(uri, tracking_uri=address.uri)
 
 
-def _tell(address: Address, place: str, error: StoreUnusable) -> None:
+def _warn_of_refused(address: Address, place: str, error: StoreUnusable) -> None:
     if is_behind_server(address, place) or str(error) in _TOLD:
         return
     _TOLD.add(str(error))

@@ -82,7 +82,7 @@ def read_table(
         reader = read_by_sql if by_sql else read_by_rest
         table = reader(address, wanted, columns=needed)
     elif experiment or suite or tasks:
-        table = _select(table, wanted)
+        table = _select_rows(table, wanted)
     return rows_where(one_row_per_cell(table), values)[names]
 
 
@@ -196,7 +196,7 @@ def can_read_by_sql(address: Address) -> bool:
     return revision in KNOWN_REVISIONS
 
 
-def _select(table: pd.DataFrame, wanted: RunFilter) -> pd.DataFrame:
+def _select_rows(table: pd.DataFrame, wanted: RunFilter) -> pd.DataFrame:
     pairs = ((experiments_of(table), wanted.experiment), (table["suite"], wanted.suite))
     bears_all = [values == name for values, name in pairs if name]
     bears_all += [table["task"].isin(wanted.tasks)] if wanted.tasks else []

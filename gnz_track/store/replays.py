@@ -1,4 +1,4 @@
-"""What waits on the disk, written into the store: once, whatever happened when and how often."""
+"""Replay of records that wait on the disk into the store: once, whatever happened when and how often."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Replay", "replay", "replay_each"]
 
 @dataclass(frozen=True, kw_only=True)
 class Replay:
-    """What a replay did.
+    """Outcome of a replay.
 
     Keys of records (of cells and searches) written and of those that the store had; lines that hold none, as
     ``file:line``, and the files that keep them; sweeps that another process is writing; what the store refused, with
@@ -139,7 +139,7 @@ def _replay_cells(
 
 
 class Tried:
-    """What became of the lines of a spool; each that the store has is marked at once."""
+    """Outcome of the lines of a spool; each that the store has is marked at once."""
 
     def __init__(self, path: Path) -> None:
         self._marks = path.with_suffix(DONE)

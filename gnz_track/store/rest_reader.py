@@ -38,7 +38,7 @@ def read_by_rest(address: Address, wanted: RunFilter, *, columns: Collection[str
         # MLflow's search knows no alternatives: each task is asked for by itself.
         asked = [{schema.TASK: task} for task in wanted.tasks] or [{}]
         found = (pages(tracking, experiments, {**wanted.tags, **more}) for more in asked)
-        rows = [_row(run) for page in found for run in page if run.info.status in wanted.statuses]
+        rows = [_row_of_run(run) for page in found for run in page if run.info.status in wanted.statuses]
         disconnect(tracking)
     read = {name: [row[name] for row in rows] for name in read_with(columns, wanted)}
     return legible_table(address, read, wanted=wanted, columns=columns)
@@ -129,7 +129,7 @@ def _experiments(tracking: Any, wanted: RunFilter) -> list[str]:
     return experiments_named(tracking, f"{schema.PREFIX}/{suite}/" if suite else f"{schema.PREFIX}/")
 
 
-def _row(run: Any) -> dict[str, Any]:
+def _row_of_run(run: Any) -> dict[str, Any]:
     return row_of(
         {"run_id": run.info.run_id, "status": run.info.status, "start_time": run.info.start_time},
         tags=run.data.tags,

@@ -110,7 +110,7 @@ def make_table(columns: Mapping[str, Any], *, names: Collection[str] = COLUMNS) 
     made = {}
     for name in names:
         values, kind = columns.get(name), COLUMNS[name][2]
-        made[name] = _column(pd.Series([None] * n, dtype=object) if values is None else pd.Series(values), kind)
+        made[name] = _column_of_kind(pd.Series([None] * n, dtype=object) if values is None else pd.Series(values), kind)
     return pd.DataFrame(made)
 
 
@@ -197,7 +197,7 @@ def load_table(path: Path, *, is_of_now: bool = False) -> pd.DataFrame:
         allowed = f"a table that has {', '.join(missing)}"
         raise BadValue("columns of a results table", ", ".join(found.column_names), allowed)
     known = {name: kind for name, (_, _, kind) in COLUMNS.items() if name in found.column_names}
-    return make_table({name: _plain(found[name], kind) for name, kind in known.items()})
+    return make_table({name: _plain_values(found[name], kind) for name, kind in known.items()})
 
 
 def _arrow(values: pd.Series, kind: str) -> Any:
@@ -209,13 +209,13 @@ def _arrow(values: pd.Series, kind: str) -> Any:
     return pa.array(values.astype(object).where(values.notna(), None), kinds[kind], from_pandas=True)
 
 
-def _plain(values: Any, kind: str) -> Any:
+def _plain_values(values: Any, kind: str) -> Any:
     import pyarrow as pa
 
     return (values.cast(pa.int64()) if kind == TIME else values).to_pandas(integer_object_nulls=True)
 
 
-def _column(values: pd.Series, kind: str) -> pd.Series:
+def _column_of_kind(values: pd.Series, kind: str) -> pd.Series:
     if kind == TEXT:
         return values.astype(object).where(values.notna(), "").astype("str")
     if kind == WHOLE:

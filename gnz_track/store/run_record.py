@@ -1,4 +1,4 @@
-"""What one cell leaves in the store, as one record that can wait on disk."""
+"""Record of one cell in the store, one that can wait on disk."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_SHOWN_CHARACTERS = 200
 
 @dataclass(frozen=True, kw_only=True)
 class SweepContext:
-    """What all cells of one sweep share: its name, who writes, on what, from which code.
+    """Facts that all cells of one sweep share: its name, who writes, on what, from which code.
 
     ``book`` is the text of :func:`gnz_track.store.cell_book.write_book`, from which the cells can be rebuilt.
     """
@@ -112,7 +112,7 @@ class RunRecord:
 
     @property
     def key(self) -> str:
-        """What tells this attempt from all others, 32 characters; a record is written once per key."""
+        """Key that tells this attempt from all others, 32 characters; a record is written once per key."""
         text = json.dumps([self.sweep, self.fingerprint, self.attempt])
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -149,7 +149,7 @@ def record_of(
     _refuse_collisions(result.scores)
     params, long_params = _params(cell)
     return RunRecord(
-        **_names(cell),
+        **_names_of_cell(cell),
         **_context_fields(context),
         **_cost(result),
         fingerprint=fingerprint,
@@ -241,7 +241,7 @@ _OF_TEST = ("n_train", "n_test", "baseline")
 _OF_PROTOCOL = frozenset({"lr", "weight_decay", "batch_size", "hidden_channels", "epochs"})
 
 
-def _names(cell: Cell) -> dict[str, Any]:
+def _names_of_cell(cell: Cell) -> dict[str, Any]:
     return {
         "task": cell.task.name,
         "dataset": cell.task.dataset,

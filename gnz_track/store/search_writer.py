@@ -42,7 +42,7 @@ def write_search(store: Store, record: SearchRecord) -> str:
         run = _find_run(store, experiment, record)
         if run is None:
             given = [RunTag(*tag) for tag in tags.items()]
-            run = store.tracking.create_run(experiment, "", now(), given, _name(record))
+            run = store.tracking.create_run(experiment, "", now(), given, _name_of_run(record))
         else:
             # What went wrong before goes wrong no more, unless it is said again.
             given = [RunTag(*tag) for tag in {schema.ERROR: "", **tags}.items()]
@@ -50,7 +50,7 @@ def write_search(store: Store, record: SearchRecord) -> str:
             _set_status(store, run.info.run_id, RUNNING, at=None)
         _write_files(store, str(run.info.run_id), record)
         # All points have the time at which the run began: written again, they are the same points.
-        store.tracking.log_batch(run.info.run_id, list(_metrics(record, at=run.info.start_time)), [], [])
+        store.tracking.log_batch(run.info.run_id, list(_metrics_of(record, at=run.info.start_time)), [], [])
         _set_status(store, run.info.run_id, FAILED if record.best_number is None else FINISHED, at=now())
     return str(run.info.run_id)
 
@@ -101,19 +101,19 @@ def search_tags(record: SearchRecord) -> dict[str, str]:
         schema.VERSION: record.versions.get("gnz_track", ""),
         schema.SEARCH_KIND: record.kind,
         schema.SPACE_DIGEST: record.space_digest,
-        schema.HYPERPARAMETERS: _shown(record.best),
+        schema.HYPERPARAMETERS: _write_values(record.best),
         schema.BEST_TRIAL: "" if record.best_number is None else str(record.best_number),
         schema.ERROR: _why_failed(record),
     }
     return layout.checked({key: value for key, value in tags.items() if value})
 
 
-def _name(record: SearchRecord) -> str:
+def _name_of_run(record: SearchRecord) -> str:
     seed = "" if record.seed is None else f" s{record.seed}"
     return f"{record.model}{seed} search"[: schema.MOST_KEY_CHARACTERS]
 
 
-def _shown(values: Mapping[str, Any]) -> str:
+def _write_values(values: Mapping[str, Any]) -> str:
     shown = {name: shorten(value) if isinstance(value, str) else value for name, value in values.items()}
     return json.dumps(shown, sort_keys=True, ensure_ascii=False, allow_nan=False) if shown else ""
 
@@ -133,7 +133,7 @@ def _write_files(store: Store, run_id: str, record: SearchRecord) -> None:
     store.write_text(run_id, schema.SEARCH_FILE, agreed_to_json(record))
 
 
-def _metrics(record: SearchRecord, *, at: int) -> Iterator[Any]:
+def _metrics_of(record: SearchRecord, *, at: int) -> Iterator[Any]:
     """Yield the best score and the cost, at as many steps as there were trials, and how the best score rose."""
     from mlflow.entities import Metric
 

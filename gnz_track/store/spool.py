@@ -77,7 +77,7 @@ class Spool:
 
     @property
     def waiting(self) -> str:
-        """What the store is not known to have, in words."""
+        """Records that the store is not known to have, in words."""
         n_records, n_ends, _ = count_lines(self.path)
         parts = [f"{n_records} result" + "s" * (n_records != 1)] if n_records else []
         return " and ".join([*parts, *(["the sweep's plan and table"] if n_ends else [])]) or "lines"

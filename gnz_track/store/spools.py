@@ -14,7 +14,7 @@ __all__ = ["WaitingSweep", "clear_spool", "describe_spools"]
 
 @dataclass(frozen=True, kw_only=True)
 class WaitingSweep:
-    """What of one sweep waits for which store; ``store`` is empty where nobody noted it.
+    """Records of one sweep that wait for a store; ``store`` is empty where nobody noted it.
 
     ``n_refused`` are records that the store has refused. ``is_unended`` says that the store does not know yet how the
     sweep ended: its plan and its table wait.

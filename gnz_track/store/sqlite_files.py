@@ -97,7 +97,7 @@ def remains_of(file: Path) -> tuple[Path, ...]:
     """Return what sqlite left beside a file that is gone; a new file of that name would be damaged by it."""
     if not is_missing(file):
         return ()
-    return tuple(path for path in _beside(file) if os.path.lexists(path))
+    return tuple(path for path in _files_beside(file) if os.path.lexists(path))
 
 
 def set_aside(paths: tuple[Path, ...]) -> str:
@@ -145,5 +145,5 @@ def change_of(file: Path, before: tuple[int, int] | None) -> str:
     return "its file was removed" if found is None else "its file was replaced by another one"
 
 
-def _beside(file: Path) -> tuple[Path, ...]:
+def _files_beside(file: Path) -> tuple[Path, ...]:
     return tuple(file.with_name(file.name + ending) for ending in BESIDE)

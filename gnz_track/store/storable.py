@@ -1,4 +1,4 @@
-"""What a store takes of names that users choose: asked before any training, in words that name the limit."""
+"""Limits of a store on names that users choose: asked before any training, in words that name the limit."""
 
 from __future__ import annotations
 

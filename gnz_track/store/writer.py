@@ -112,7 +112,7 @@ class Store:
             self._write_artifacts(run_id, _artifacts_of(record))
             # A run that was started knew less: its tags are written again, with what came out.
             self._log_batch(record, run_id, tags=layout.checked(layout.tags_of(record)) if was_started else {})
-            self._end(run_id, ENDED[record.status], at=record.ended_at)
+            self._end_run(run_id, ENDED[record.status], at=record.ended_at)
             self._streamed.pop(run_id, None)
             self._n_streamed.pop(run_id, None)
         return run_id
@@ -133,7 +133,7 @@ class Store:
 
         with says_in_one_line(self.address):
             self.tracking.set_tag(run_id, RunTag(schema.ERROR, reason))
-            self._end(run_id, KILLED, at=now() if at is None else at)
+            self._end_run(run_id, KILLED, at=now() if at is None else at)
 
     def open_sweep(self, context: SweepContext) -> str:
         """Return the run that stands for a sweep, created where there is none; it keeps its environment and its cells.
@@ -164,7 +164,7 @@ class Store:
     def close_sweep(self, run_id: str) -> None:
         """End the run that stands for a sweep."""
         with says_in_one_line(self.address):
-            self._end(run_id, FINISHED, at=now())
+            self._end_run(run_id, FINISHED, at=now())
 
     def write_artifact(self, run_id: str, name: str, source: Path) -> None:
         """Copy a file into a run.
@@ -179,7 +179,7 @@ class Store:
             File to copy.
         """
         with says_in_one_line(self.address):
-            keep_artifact(self.address, self._place(run_id), name, source)
+            keep_artifact(self.address, self._place_of(run_id), name, source)
 
     def write_text(self, run_id: str, name: str, text: str) -> None:
         """Write a text into a run.
@@ -306,7 +306,7 @@ class Store:
         params = [Param(key, value) for key, value in layout.params_of(record).items()]
         self.tracking.log_batch(run_id, metrics + curves, params, [RunTag(*tag) for tag in tags.items()])
 
-    def _end(self, run_id: str, status: str, *, at: int) -> None:
+    def _end_run(self, run_id: str, status: str, *, at: int) -> None:
         from mlflow.entities import RunStatus
 
         self.tracking.update_run_info(run_id, RunStatus.from_string(status), at, None)
@@ -316,9 +316,9 @@ class Store:
             for name, text in texts.items():
                 file = Path(temporary) / Path(name).name
                 file.write_text(written_out(text), encoding="utf-8")
-                keep_artifact(self.address, self._place(run_id), name, file)
+                keep_artifact(self.address, self._place_of(run_id), name, file)
 
-    def _place(self, run_id: str) -> str:
+    def _place_of(self, run_id: str) -> str:
         """Return where the artifacts of a run lie, as the store says."""
         if run_id not in self._artifacts:
             self._artifacts[run_id] = self.tracking.get_run(run_id).info.artifact_uri

@@ -1,4 +1,4 @@
-"""What a metric gives to whoever has learnt nothing of the features: one answer for all, the best that labels allow.
+"""Score of a model that has learnt nothing of the features: one answer for all, the best that labels allow.
 
 Of classes the commonest one of training, of labels and links one score for all, of numbers the mean of training, and
 the median where errors are absolute: whoever answers so has the smallest such error, and needs no features for it. The

@@ -1,4 +1,4 @@
-"""What a cell cost: seconds of the clock and of the processor, and the most memory that it held itself."""
+"""Cost of a cell: seconds of the clock and of the processor, and the most memory that it held itself."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ Observer = Callable[[int, Mapping[str, float]], None]
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSettings:
-    """How to train: optimiser, number of epochs, which epoch to select, and by which metric.
+    """Settings of training: optimiser, number of epochs, which epoch to select, and by which metric.
 
     ``batch_seed`` alone decides the order of batches and the sampled negatives. ``hours`` is the longest training.
     ``also`` names what is scored at the end beside the selected epoch, see :data:`ALSO`.
@@ -49,7 +49,7 @@ class TrainingSettings:
 
 @dataclass(kw_only=True)
 class Trained:
-    """What training leaves: one value per epoch and series, and the scores of the selected epoch by part."""
+    """Outcome of training: one value per epoch and series, and the scores of the selected epoch by part."""
 
     series: dict[str, list[float]] = field(default_factory=dict)
     scores: dict[str, Mapping[str, float]] = field(default_factory=dict)

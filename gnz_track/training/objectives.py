@@ -1,4 +1,4 @@
-"""What is minimised, and what is predicted, for each task type.
+"""Objectives: the loss and the prediction of each task type.
 
 An objective holds what training may see: features, message edges, and training labels. Held-out labels live in a
 :class:`~gnz_track.training.scorers.Scorer`. The model is given graphs whose ``y`` shows training labels only: others

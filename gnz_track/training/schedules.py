@@ -1,4 +1,4 @@
-"""When the learning rate falls and when training is over: small objects, chosen by name."""
+"""Schedules: when the learning rate falls and when training is over; small objects, chosen by name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECONDS_PER_HOUR = 3600.0
 
 
 class Schedule(Protocol):
-    """What is told of every epoch, may change the learning rate, and says whether training is over."""
+    """A schedule is told of every epoch, may change the learning rate, and says whether training is over."""
 
     def end_epoch(self, row: Mapping[str, float]) -> bool:
         """Take note of the values of an epoch by series; return whether it was the last one."""

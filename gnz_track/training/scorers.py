@@ -49,7 +49,7 @@ class Scorer(Protocol):
         ...
 
 
-def _check(metric: str, allowed: tuple[str, ...]) -> None:
+def _check_metric(metric: str, allowed: tuple[str, ...]) -> None:
     if metric not in allowed:
         raise BadValue("metric of the task", metric, ", ".join(allowed))
 
@@ -79,7 +79,7 @@ class ClassScorer:
             Those of :class:`Scorer`.
         """
         del model
-        _check(metric, (*_class_metrics(prediction), *_more_class_metrics(prediction)))
+        _check_metric(metric, (*_class_metrics(prediction), *_more_class_metrics(prediction)))
         score = functools.partial(_score_classes, metric=metric)
         return _mean_of_batches(score, self.labels, prediction.index_select(0, self.rows), self.batches)
 
@@ -149,7 +149,7 @@ class GraphScorer:
         """
         del model
         is_class = self.kind == "classes"
-        _check(metric, (*self._metrics(prediction), *(_more_class_metrics(prediction) if is_class else ())))
+        _check_metric(metric, (*self._metrics(prediction), *(_more_class_metrics(prediction) if is_class else ())))
         score = functools.partial(_score_classes if is_class else _score_numbers, metric=metric)
         return _mean_of_batches(score, self.labels, prediction.index_select(0, self.rows), self.batches)
 
@@ -190,7 +190,7 @@ class LinkPredictionScorer:
         model, prediction, metric
             Those of :class:`Scorer`.
         """
-        _check(metric, (*_PAIR_METRICS, *HITS))
+        _check_metric(metric, (*_PAIR_METRICS, *HITS))
         return FUNCTIONS[metric](*_arrays(self.labels, self.decode(model, prediction)))
 
     def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
@@ -228,7 +228,7 @@ class TripleScorer:
         model, prediction, metric
             Those of :class:`Scorer`.
         """
-        _check(metric, _PAIR_METRICS + _RANK_METRICS)
+        _check_metric(metric, _PAIR_METRICS + _RANK_METRICS)
         if metric in _RANK_METRICS:
             return self._score_ranks(model, prediction)[metric]
         return FUNCTIONS[metric](*_arrays(*self._decode(model, prediction)))

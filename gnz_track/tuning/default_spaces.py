@@ -1,4 +1,4 @@
-"""What is searched where nobody says otherwise: one range per hyperparameter, and the models that need another one.
+"""Search spaces where nobody names one: one range per hyperparameter, and the models that need another one.
 
 A model is searched over what its constructor takes of the names below, and over the optimiser's settings. Its class may
 declare more, or other ranges: ``search_space = {"lr": {"low": 1e-4, "high": 0.1, "log": True}, "depth": [2, 4, 8]}``.
@@ -111,7 +111,7 @@ def space_of(
     if space is None and ALL in given:
         space = {name: dimension for name, dimension in given[ALL].items() if name not in unused}
     if space is None:
-        usual = _usual(row, options, trained, task_type) if options.search_space is None else options.search_space
+        usual = _usual_space(row, options, trained, task_type) if options.search_space is None else options.search_space
         # What is declared to be empty is meant to be.
         space = make_space(row.name, usual) if usual != {} else {}
     allowed = trained + list(options.names)
@@ -161,7 +161,7 @@ def _unused_by(row: ModelRow, protocol: Protocol, task_type: TaskType) -> frozen
     return frozenset(width | {name for name, values in _own_of(row).items() if values is None})
 
 
-def _usual(row: ModelRow, options: Options, trained: Sequence[str], task_type: TaskType) -> dict[str, Any]:
+def _usual_space(row: ModelRow, options: Options, trained: Sequence[str], task_type: TaskType) -> dict[str, Any]:
     own = _own_of(row)
     ranges = {**_RANGES, **_OF_TASK_TYPE.get(task_type, {}), **own}
     return {

@@ -1,4 +1,4 @@
-"""What a trial is to try: a function of the terms of its study, its number, and the trials of earlier rounds."""
+"""Values that a trial is to try: a function of the terms of its study, its number, and the trials of earlier rounds."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ def propose(
         name: together[name] if name in together else sampler.sample_independent(past, bare, name, distribution)
         for name, distribution in open_ones.items()
     }
-    return {name: _tidy(terms.space[name], drawn.get(name)) for name in distributions}
+    return {name: _tidy_value(terms.space[name], drawn.get(name)) for name in distributions}
 
 
-def _tidy(dimension: Dimension, value: Any) -> Value:
+def _tidy_value(dimension: Dimension, value: Any) -> Value:
     """Return a value with no more digits than anybody writes down; that of one choice is the choice."""
     if value is None:
         return dimension.choices[0]

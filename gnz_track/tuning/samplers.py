@@ -29,7 +29,7 @@ N_STARTUP = 10
 
 @dataclass(frozen=True, kw_only=True)
 class SamplerInputs:
-    """What a sampler is made from: ``seed`` is the study's, ``trial_seed`` that of the trial alone.
+    """Inputs of a sampler: ``seed`` is the study's, ``trial_seed`` that of the trial alone.
 
     ``first`` are the values of the trials that no sampler has proposed: those with the lowest numbers.
     """

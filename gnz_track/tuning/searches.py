@@ -60,7 +60,7 @@ class Search:
 
     @property
     def label(self) -> str:
-        """Whose search it is, in words; its proposals are derived from it."""
+        """Name of its task and model, in words; its proposals are derived from it."""
         return f"{self.task.name} {self.model.name} {self.kind}" + ("" if self.seed is None else f" s{self.seed}")
 
     @property

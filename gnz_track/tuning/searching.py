@@ -29,7 +29,7 @@ __all__ = ["Listener", "SearchContext", "Silence", "run_searches"]
 
 
 class Listener(Protocol):
-    """Who hears how searches go."""
+    """Listener that hears how searches go."""
 
     def begin(self, search: Search, study: Study) -> None:
         """Hear that a search begins, or goes on."""
@@ -78,7 +78,7 @@ def _run_search(search: Search, settings: SearchSettings, studies: Studies, cont
         # No more trials than the workers can be at, where other processes want some too.
         most = -(-context.jobs // len(search.cells)) if studies.are_shared else None
         rows = run_study(study, evaluate, most=most)
-        return _record(search, study, rows, context, settings)
+        return _record_of(search, study, rows, context, settings)
 
 
 def run_searches(plan: SearchPlan, settings: SearchSettings, context: SearchContext) -> list[SearchRecord]:
@@ -121,7 +121,7 @@ def _choose_first(search: Search, settings: SearchSettings, studies: Studies, te
     return find_first(studies, terms, most=settings.warm_start, recommended=known)
 
 
-def _record(
+def _record_of(
     search: Search, study: Study, rows: list[TrialRow], context: SearchContext, settings: SearchSettings
 ) -> SearchRecord:
     best, cell = study.best(), search.cells[0]
@@ -144,7 +144,7 @@ def _record(
         space=plain_space(search.space),
         space_digest=digest_of_space(search.space),
         budget=settings.budget.to_mapping(),
-        trials=tuple(_trial(row) for row in rows),
+        trials=tuple(_trial_of(row) for row in rows),
         default=search.default,
         best=best.values if best else {},
         best_number=best.number if best else None,
@@ -157,7 +157,7 @@ def _record(
     )
 
 
-def _trial(row: TrialRow) -> TrialRecord:
+def _trial_of(row: TrialRow) -> TrialRecord:
     scores = scores_of(row.notes)
     # A trial that was given up has the mean of the seeds that it had.
     mean = sum(scores.values()) / len(scores) if row.state == "pruned" and scores else row.score

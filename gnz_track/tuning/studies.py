@@ -53,7 +53,7 @@ SECONDS_BETWEEN_LOOKS = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class TrialOutcome:
-    """What an evaluation found; without a score it failed, unless it was given up on purpose."""
+    """Outcome of a trial; without a score it failed, unless it was given up on purpose."""
 
     score: float | None
     is_pruned: bool = False
@@ -99,7 +99,7 @@ class Study:
         with self._studies.alone(self.name):
             trials = self._fill(self._trials())
             free = [trial for trial in trials if self._is_free(trial)]
-            return [self._take(trial) for trial in free[:most]]
+            return [self._take_up(trial) for trial in free[:most]]
 
     def is_over(self) -> bool:
         """Tell whether no trial is under way; after :meth:`ask` found none, this is the end."""
@@ -174,7 +174,7 @@ class Study:
         # Who has a study alone knows that no other process is at any trial.
         return is_running and (not self._studies.are_shared or is_left_behind(trial))
 
-    def _take(self, trial: FrozenTrial) -> Trial:
+    def _take_up(self, trial: FrozenTrial) -> Trial:
         self._asked.add(trial.number)
         self._storage.set_trial_user_attr(trial._trial_id, OWNER, write_owner())  # noqa: SLF001
         if trial.state is TrialState.WAITING:

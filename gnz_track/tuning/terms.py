@@ -1,4 +1,4 @@
-"""What a study is agreed to be: two studies that differ in any of it but the budget are two studies."""
+"""Terms of a study: two studies that differ in any of it but the budget are two studies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROUND_SIZE = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """What a search may cost: trials, those that fail included, and where they are given epochs or seconds in all.
+    """Limits of a search: trials, those that fail included, and where they are given epochs or seconds in all.
 
     No trial begins that might exceed the epochs, and none once the seconds are used up.
     """
@@ -47,7 +47,7 @@ class Budget:
 
 @dataclass(frozen=True, kw_only=True)
 class StudyTerms:
-    """What a study is.
+    """Terms of a study.
 
     ``default`` is trial 0, whether the space holds its values or not, so that what is found is never worse on
     validation than what one would have taken anyway. ``label`` says whose search it is: with the seed, it decides all

@@ -1,4 +1,4 @@
-"""What past searches of a model found on other tasks of a type, to be tried before a sampler knows anything."""
+"""Values that past searches of a model found on other tasks of a type, tried before a sampler knows anything."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def find_first(
         values = terms.complete(inside)
         if values not in tried and len(found) < most:
             tried.append(values)
-            found.append(First(values=values, source=source + _without(wanted, inside)))
+            found.append(First(values=values, source=source + _say_without(wanted, inside)))
     return found
 
 
@@ -59,7 +59,7 @@ def _is_inside(terms: StudyTerms, name: str, value: Any) -> bool:
     return name in terms.space and terms.space[name].holds(value)
 
 
-def _without(wanted: Mapping[str, Any], inside: Mapping[str, Any]) -> str:
+def _say_without(wanted: Mapping[str, Any], inside: Mapping[str, Any]) -> str:
     left = [f"{name}={value}" for name, value in sorted(wanted.items()) if name not in inside]
     return f" without {', '.join(left)}" if left else ""
 
@@ -71,7 +71,7 @@ def _numbered(recommended: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, M
 
 def _in_turn(studies: Studies, terms: StudyTerms) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the trials of past searches of use: the best of each, then the next best of each."""
-    rankings = [(name, _rank(studies, name)) for name, facts in _past(studies) if _is_of_use(facts, terms)]
+    rankings = [(name, _rank_trials(studies, name)) for name, facts in _past(studies) if _is_of_use(facts, terms)]
     for place in range(max((len(ranked) for _, ranked in rankings), default=0)):
         for name, ranked in rankings:
             if place < len(ranked):
@@ -89,7 +89,7 @@ def _is_of_use(facts: Mapping[str, Any], terms: StudyTerms) -> bool:
     return facts.get(_OTHER) != terms.facts[_OTHER] and all(facts.get(key) == terms.facts[key] for key in _SAME)
 
 
-def _rank(studies: Studies, name: str) -> list[FrozenTrial]:
+def _rank_trials(studies: Studies, name: str) -> list[FrozenTrial]:
     """Return the trials of a study that have a score, best first."""
     study = optuna.load_study(storage=studies.storage, study_name=name)
     trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))

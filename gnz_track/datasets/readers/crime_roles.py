@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 from torch_geometric.data import Data
 
+from gnz_track.datasets.readers.bundles import read_lines
 from gnz_track.datasets.readers.edge_arrays import both_ways
 
 __all__ = ["read_crime_roles"]
@@ -27,10 +28,10 @@ def read_crime_roles(folder: Path, *, edges: str, roles: str, sexes: str, labell
         Roles in the order of their numbers; edges with any other pass messages and have no label.
     """
     pairs = [
-        [int(word) for word in line.split()[:2]] for line in _read_lines(folder / edges) if not line.startswith("%")
+        [int(word) for word in line.split()[:2]] for line in read_lines(folder / edges) if not line.startswith("%")
     ]
-    role_of = [line.strip() for line in _read_lines(folder / roles)]
-    sex = torch.tensor([float(line) for line in _read_lines(folder / sexes)])
+    role_of = [line.strip() for line in read_lines(folder / roles)]
+    sex = torch.tensor([float(line) for line in read_lines(folder / sexes)])
     if len(pairs) != len(role_of) or max(person for person, _ in pairs) > len(sex):
         message = f"{len(pairs)} edges, {len(role_of)} roles and {len(sex)} people do not belong together"
         raise ValueError(message)
@@ -46,7 +47,3 @@ def read_crime_roles(folder: Path, *, edges: str, roles: str, sexes: str, labell
         edge_label_index=ends[:, kept],
         edge_label=torch.tensor([labelled.index(role_of[at]) for at in kept]),
     )
-
-
-def _read_lines(path: Path) -> list[str]:
-    return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]

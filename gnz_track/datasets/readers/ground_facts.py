@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 from torch.nn.functional import one_hot
 from torch_geometric.data import Data
+
+from gnz_track.datasets.readers.bundles import read_lines
+from gnz_track.datasets.readers.edge_arrays import rank
 
 __all__ = ["read_ground_facts"]
 
@@ -24,13 +27,13 @@ def read_ground_facts(folder: Path) -> list[Data]:
     ``bond(i, j, k)`` joins two atoms by bond k, ``atom_t(i)`` and ``b_t(k)`` type an atom and a bond; types are
     numbered by rank, atoms by their own number. The first word of a line of ``queries.txt`` is the answer.
     """
-    molecules = [_parse_molecule(line, number) for number, line in enumerate(_read_lines(folder / _FACTS), start=1)]
-    answers = [int(float(line.split()[0])) for line in _read_lines(folder / _LABELS)]
+    molecules = [_parse_molecule(line, number) for number, line in enumerate(read_lines(folder / _FACTS), start=1)]
+    answers = [int(float(line.split()[0])) for line in read_lines(folder / _LABELS)]
     if len(molecules) != len(answers):
         message = f"{len(molecules)} molecules in {_FACTS}, {len(answers)} answers in {_LABELS}"
         raise ValueError(message)
-    atom_types = _rank(kind for molecule in molecules for kind in molecule.atoms.values())
-    bond_types = _rank(kind for molecule in molecules for kind in molecule.bond_types.values())
+    atom_types = rank(kind for molecule in molecules for kind in molecule.atoms.values())
+    bond_types = rank(kind for molecule in molecules for kind in molecule.bond_types.values())
     pairs = zip(molecules, answers, strict=True)
     return [_molecule_graph(molecule, answer, atom_types, bond_types) for molecule, answer in pairs]
 
@@ -40,10 +43,6 @@ class _Molecule:
     atoms: dict[int, int] = field(default_factory=dict)
     bond_types: dict[int, int] = field(default_factory=dict)
     bonds: dict[tuple[int, int], int] = field(default_factory=dict)
-
-
-def _read_lines(path: Path) -> list[str]:
-    return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 def _parse_molecule(line: str, number: int) -> _Molecule:
@@ -78,12 +77,8 @@ def _add_fact(molecule: _Molecule, name: str, terms: Sequence[int], number: int)
         raise ValueError(message)
 
 
-def _rank(values: Iterable[int]) -> dict[int, int]:
-    return {value: rank for rank, value in enumerate(sorted(set(values)))}
-
-
 def _molecule_graph(molecule: _Molecule, answer: int, atom_types: dict[int, int], bond_types: dict[int, int]) -> Data:
-    place = _rank(molecule.atoms)
+    place = rank(molecule.atoms)
     bonds = sorted((place[one], place[other], bond) for (one, other), bond in molecule.bonds.items())
     atoms = torch.tensor([atom_types[molecule.atoms[atom]] for atom in sorted(place)])
     kinds = torch.tensor([bond_types[molecule.bond_types[bond]] for _, _, bond in bonds], dtype=torch.int64)

@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 from torch_geometric.data import Data
 
+from gnz_track.datasets.readers.edge_arrays import rank
 from gnz_track.datasets.readers.edge_counts import count_edges
 
 __all__ = ["read_product_space"]
@@ -26,15 +27,14 @@ def read_product_space(folder: Path, *, edges: str, products: str) -> Data:
         Names of files.
     """
     linked = [(int(row["source"]), int(row["target"])) for row in _read_rows(folder / edges)]
-    names = sorted({product for pair in linked for product in pair})
+    place = rank(product for pair in linked for product in pair)
     section_of = {int(row["product_id"]): int(row["top_parent_id"]) for row in _read_rows(folder / products)}
-    place = {product: at for at, product in enumerate(names)}
-    sections = sorted({section_of[product] for product in names})
+    sections = rank(section_of[product] for product in place)
     edges, _ = count_edges((place[one], place[other]) for one, other in linked)
     return Data(
-        x=torch.eye(len(names)),
+        x=torch.eye(len(place)),
         edge_index=edges,
-        y=torch.tensor([sections.index(section_of[product]) for product in names]),
+        y=torch.tensor([sections[section_of[product]] for product in place]),
     )
 
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from gnz_track.datasets.readers.edge_arrays import rank
 from gnz_track.errors import BadValue
 
 __all__ = ["number_triples", "read_named_triples", "read_triples"]
@@ -42,11 +43,7 @@ def read_named_triples(folder: Path, *, order: str = "hrt") -> Data:
 def number_triples(parts: Mapping[str, Sequence[Sequence[str]]]) -> Data:
     """Return a graph of (head, relation, tail), names numbered alphabetically; fields as :func:`read_triples`."""
     rows = [row for part in parts.values() for row in part]
-    entities = sorted({row[place] for row in rows for place in (0, 2)})
-    relations = sorted({row[1] for row in rows})
-    return _triple_graph(
-        parts, *({name: number for number, name in enumerate(names)} for names in (entities, relations))
-    )
+    return _triple_graph(parts, rank(row[place] for row in rows for place in (0, 2)), rank(row[1] for row in rows))
 
 
 def _triple_graph(

@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
+from gnz_track.datasets.readers.bundles import read_lines
+
 __all__ = ["read_xyz_energies"]
 
 Array = np.ndarray[Any, Any]
@@ -35,7 +37,7 @@ def read_xyz_energies(folder: Path, *, energies: str, structures: str, centre: f
     every
         Of the molecules by name, the first and each ``every``-th after it are read.
     """
-    table = [line.split() for line in (folder / energies).read_text(encoding="utf-8").splitlines() if line.strip()]
+    table = [line.split() for line in read_lines(folder / energies)]
     paths = sorted((folder / structures).glob("*.xyz"))[::every]
     energy_of = {name: float(energy) for name, energy, *_ in table}
     return [_bonded_graph(*_read_atoms(path), energy_of[path.name], centre) for path in paths]

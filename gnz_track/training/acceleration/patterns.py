@@ -91,7 +91,7 @@ class Pattern:
 
     @property
     def order(self) -> Tensor:
-        """Where each entry stood in the given list ``[n_entries]``."""
+        """Place of each entry in the given list ``[n_entries]``."""
         if self._order is None:
             self._order = self._make_order()
         return self._order

@@ -1,4 +1,4 @@
-"""What can be computed once from the edges of a graph, and is needed at every step.
+"""Structure of a graph: computed once from its edges, and needed at every step.
 
 A :class:`Structure` belongs to one ``edge_index`` tensor and hangs on it as an attribute. Layers look for it there
 (:func:`structure_of`); where there is none, because a model made its own edges, they take their ordinary path.
