@@ -23,12 +23,12 @@ class Diversity:
     features: Numbers
 
 
-def diversity_of(found: Complementarity, *, time: int | None = None) -> Diversity:
+def diversity_of(found: Complementarity) -> Diversity:
     """Return Delta = 1 - |1 - 2 gamma|, with the complementarity that is left once the other mode is empty.
 
-    The structure is what is left without features, and the other way round. ``time`` is the first one by default.
+    The structure is what is left without features, and the other way round. Both are at the first time.
     """
-    moment = found.times[0] if time is None else time
+    moment = found.times[0]
     return Diversity(
         structure=1.0 - np.abs(1.0 - 2.0 * found.at(EMPTY_FEATURES, moment)),
         features=1.0 - np.abs(1.0 - 2.0 * found.at(EMPTY_GRAPH, moment)),

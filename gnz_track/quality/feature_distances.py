@@ -50,11 +50,11 @@ def euclidean(x: Numbers, y: Numbers) -> Numbers:
         mode = "donot_use_mm_for_euclid_dist"
         found: Numbers = torch.cdist(torch.from_numpy(y), torch.from_numpy(x), compute_mode=mode).numpy()
         return found
-    squares = _squares(x, y)
+    squares = _squared_distances(x, y)
     return np.sqrt(squares, out=squares)
 
 
-def _squares(x: Numbers, y: Numbers) -> Numbers:
+def _squared_distances(x: Numbers, y: Numbers) -> Numbers:
     is_exact = _is_whole(x) and (x is y or _is_whole(y))
     if not is_exact:
         # Where all rows share a large part, products would hold nothing else.
@@ -93,7 +93,7 @@ def cosine(x: Numbers, y: Numbers) -> Numbers:
 
     It is half the square of the distance between unit vectors: equal directions are at distance zero.
     """
-    first, second = _unit(x), _unit(y)
+    first, second = _unit_rows(x), _unit_rows(y)
     found = euclidean(first, second) ** 2 / 2
     is_zero, other_is_zero = (np.abs(unit).max(axis=-1, initial=0.0) == 0 for unit in (first, second))
     found[is_zero[..., None, :] != other_is_zero[..., :, None]] = 1.0
@@ -106,7 +106,7 @@ def discrete(x: Numbers, y: Numbers) -> Numbers:
     return found
 
 
-def _unit(x: Numbers) -> Numbers:
+def _unit_rows(x: Numbers) -> Numbers:
     lengths = np.sqrt((x * x).sum(axis=-1, keepdims=True))
     found: Numbers = np.divide(x, lengths, out=np.zeros_like(x), where=lengths > 0)
     return found

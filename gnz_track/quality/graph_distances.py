@@ -15,7 +15,7 @@ from scipy.sparse import csgraph, csr_array
 
 from gnz_track.registry import Registry
 
-__all__ = ["GRAPH_METRICS", "GraphMetric", "Powers", "laplacian_powers", "walk_powers"]
+__all__ = ["GRAPH_METRICS", "GraphMetric", "Powers"]
 
 Numbers = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -26,13 +26,11 @@ Times = Sequence[int]
 class Powers:
     """Distances of embeddings that are powers of a symmetric matrix: ``K = base^(2t)``, scaled by ``outer`` if given.
 
-    d(i, j)^2 = K_ii + K_jj - 2 K_ij, so that no eigenvector is needed. ``removed`` is a unit eigenvector that is the
-    same in all rows of the embedding, and so in no distance.
+    d(i, j)^2 = K_ii + K_jj - 2 K_ij, so that no eigenvector is needed.
     """
 
     base: Numbers
     outer: Numbers | None = None
-    removed: Numbers | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +50,7 @@ class GraphMetric:
 GRAPH_METRICS: Registry[GraphMetric] = Registry("distance between nodes")
 
 
-def laplacian_powers(adjacency: Numbers) -> Powers:
+def _laplacian_powers(adjacency: Numbers) -> Powers:
     """Return the powers of the normalised Laplacian I - D^(-1/2) A D^(-1/2); padding stays zero."""
     degrees = adjacency.sum(axis=-1)
     roots = _inverse_roots(degrees)
@@ -63,7 +61,7 @@ def laplacian_powers(adjacency: Numbers) -> Powers:
     return Powers(base)
 
 
-def walk_powers(adjacency: Numbers) -> Powers:
+def _walk_powers(adjacency: Numbers) -> Powers:
     """Return the powers of the walk D^(-1) A, made symmetric; distances are scaled back by the stationary weights."""
     degrees = adjacency.sum(axis=-1)
     roots = _inverse_roots(degrees)
@@ -112,7 +110,7 @@ def _laplacian(adjacency: Numbers) -> Numbers:
 
 
 def _heat(adjacency: Numbers, _: Whole, times: Times) -> Iterator[Numbers]:
-    values, vectors = np.linalg.eigh(laplacian_powers(adjacency).base)
+    values, vectors = np.linalg.eigh(_laplacian_powers(adjacency).base)
     for time in times:
         embedding = vectors * np.exp(-time * values)[..., None, :]
         yield _embedded(embedding @ np.swapaxes(embedding, -1, -2))
@@ -159,13 +157,13 @@ def _outer(vectors: Numbers) -> Numbers:
 for _metric in (
     GraphMetric(
         name="diffusion",
-        distances=_from_powers(laplacian_powers),
+        distances=_from_powers(_laplacian_powers),
         description="powers of the normalised Laplacian, as published: a longer time amplifies what is near",
         powers="laplacian",
     ),
     GraphMetric(
         name="walk",
-        distances=_from_powers(walk_powers),
+        distances=_from_powers(_walk_powers),
         description="where walks of a length end (R. Coifman, S. Lafon, Diffusion maps, 2006)",
         powers="walk",
     ),

@@ -50,14 +50,16 @@ def sample_neighbourhoods(
     centres = stream.permutation(n)[:n_centres]
     found = []
     for centre in centres.tolist():
-        nodes = _reach(graph, centre, n_hops, most_nodes, stream)
+        nodes = _reachable_nodes(graph, centre, n_hops, most_nodes, stream)
         part = graph[nodes][:, nodes].tocoo()
         edges = torch.from_numpy(np.stack([part.row, part.col]).astype(np.int64))
         found.append(Data(x=x[torch.from_numpy(nodes)], edge_index=edges, num_nodes=len(nodes)))
     return found
 
 
-def _reach(graph: sparse.csr_array, centre: int, n_hops: int, most_nodes: int, stream: np.random.Generator) -> Whole:
+def _reachable_nodes(
+    graph: sparse.csr_array, centre: int, n_hops: int, most_nodes: int, stream: np.random.Generator
+) -> Whole:
     nodes = np.array([centre])
     last = nodes
     for _ in range(n_hops):

@@ -129,7 +129,9 @@ def gather_evidence(
     missing = [name for name in matrix.graphs if name not in described]
     kept = matrix.take([name for name in matrix.graphs if name in described]) if described else matrix
     n_useful = int((np.isfinite(kept.scores).sum(axis=1) >= FEWEST_SETTINGS).sum()) if described else 0
-    others = "; ".join(words for words in (_left_out(kind, rows), _of_other_protocols(past, protocol)) if words)
+    others = "; ".join(
+        words for words in (_note_other_epochs(kind, rows), _note_other_protocols(past, protocol)) if words
+    )
     if n_useful < FEWEST_GRAPHS:
         raise _too_little(task_type, address, n_useful, left_out=left_out, missing=missing, others=others)
     kept = replace(kept, seconds=_usual_seconds(kept, rows))
@@ -138,14 +140,17 @@ def gather_evidence(
         task_type=task_type,
         matrix=kept,
         features=of_graphs,
-        sizes=_sizes(of_graphs, features),
-        notes=(*_notes(kind, kept, missing), *(words for words in (others, _tiny_tests(rows)) if words)),
+        sizes=_graph_sizes(of_graphs, features),
+        notes=(
+            *_notes_on_evidence(kind, kept, missing),
+            *(words for words in (others, _note_tiny_tests(rows)) if words),
+        ),
         epochs={
             (str(task), str(protocol)): int(n)
             for task, protocol, n in zip(rows["task"], rows["protocol"], rows["epochs"], strict=True)
             if task in kept.graphs
         },
-        most_edges=_sizes(of_graphs, features, "n_edges.log").max(),
+        most_edges=_graph_sizes(of_graphs, features, "n_edges.log").max(),
         whole=features_of_tasks(rows, kept.graphs, name=features, home=home, is_whole=True),
     )
 
@@ -172,7 +177,7 @@ def _usual_protocol(past: pd.DataFrame) -> str:
     return str(cells.groupby("protocol").size().sort_values(kind="stable").index[-1])
 
 
-def _of_other_protocols(past: pd.DataFrame, protocol: str) -> str:
+def _note_other_protocols(past: pd.DataFrame, protocol: str) -> str:
     """Say what is left out because it was split and trained otherwise; nothing where all is under one protocol."""
     others = past[past["protocol"] != protocol]
     if others.empty:
@@ -208,7 +213,7 @@ def _too_little(
     )
     # Whoever named a store means that one.
     flag = "" if address == parse_address("") else f" --store {address}"
-    command = f"{_sweep(task_type)}{flag}"
+    command = f"{_sweep_command(task_type)}{flag}"
     return BadValue(f"number of {task_type} tasks to learn from in {address}", n, allowed, command=command)
 
 
@@ -222,7 +227,7 @@ def _say_missing(tasks: Sequence[str]) -> str:
     return "; ".join(parts)
 
 
-def _sweep(task_type: TaskType) -> str:
+def _sweep_command(task_type: TaskType) -> str:
     """Return a command that leaves enough tasks of a kind, one more for whoever leaves one out."""
     sizes = {name: [TASKS.get(task).task_type for task in SUITES.get(name).tasks].count(task_type) for name in SUITES}
     enough = [name for name, n in sizes.items() if n > FEWEST_GRAPHS]
@@ -233,7 +238,7 @@ def _sweep(task_type: TaskType) -> str:
     return f"gnz run --task A,B,C,D --seeds 0-2 (names: gnz tasks --task-type {task_type})"
 
 
-def _tiny_tests(rows: pd.DataFrame) -> str:
+def _note_tiny_tests(rows: pd.DataFrame) -> str:
     """Name the tasks whose scores rest on a handful of examples; nothing where there are none."""
     # Runs of before do not say how many there were.
     sizes = rows.groupby("task")["n_test"].median().dropna()
@@ -241,7 +246,7 @@ def _tiny_tests(rows: pd.DataFrame) -> str:
     return f"scores rest on fewer than {FEWEST_EXAMPLES} test examples on {', '.join(few)}: mostly luck" if few else ""
 
 
-def _left_out(kind: pd.DataFrame, rows: pd.DataFrame) -> str:
+def _note_other_epochs(kind: pd.DataFrame, rows: pd.DataFrame) -> str:
     """Say which cells of the metric may not be set against the others, and why; nothing where all may."""
     of_metric = kind[(kind["metric"] == rows["metric"].iloc[0]) & kind["score"].notna()]
     others = of_metric.drop(rows.index)
@@ -254,14 +259,14 @@ def _left_out(kind: pd.DataFrame, rows: pd.DataFrame) -> str:
     )
 
 
-def _sizes(rows: NDArray[np.float64], features: str, *parts: str) -> NDArray[np.float64]:
+def _graph_sizes(rows: NDArray[np.float64], features: str, *parts: str) -> NDArray[np.float64]:
     """Return the sums over some logarithms among the features; of nodes and edges where none is named."""
     names = FEATURE_SETS.get(features).names
     columns = [names.index(name) for name in parts or ("n_nodes.log", "n_edges.log")]
     return np.asarray(np.expm1(rows[:, columns]).sum(axis=1))
 
 
-def _notes(kind: pd.DataFrame, matrix: PerformanceMatrix, missing: list[str]) -> tuple[str, ...]:
+def _notes_on_evidence(kind: pd.DataFrame, matrix: PerformanceMatrix, missing: list[str]) -> tuple[str, ...]:
     notes = []
     others = sorted(set(kind["metric"]) - {matrix.metric})
     if others:

@@ -10,7 +10,7 @@ import networkx as nx
 from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue
-from gnz_track.selection.graph_files import read_graph_file, without_words
+from gnz_track.selection.graph_files import graph_of_networkx, read_graph_file
 from gnz_track.selection.graph_names import form_of
 
 __all__ = ["LABELLED_FORMS", "read_labelled_file"]
@@ -21,17 +21,17 @@ def read_labelled_file(path: Path, label: str) -> Data:
     if form_of(path) not in _NETWORKS:
         allowed = f"nothing for a file of this form: {', '.join(_NETWORKS)} have attributes by name"
         raise BadValue(f"label of {path.name}", label, allowed)
-    return read_graph_file(path, {form: partial(_read, read, label) for form, read in _NETWORKS.items()})
+    return read_graph_file(path, {form: partial(_read_with_label, read, label) for form, read in _NETWORKS.items()})
 
 
-def _read(read: Callable[[Path], nx.Graph], label: str, path: Path) -> Data:
+def _read_with_label(read: Callable[[Path], nx.Graph], label: str, path: Path) -> Data:
     graph = read(path)
     described = [of for _, of in graph.nodes(data=True)] + [of for *_, of in graph.edges(data=True)]
     known = sorted({str(name) for of in described for name in of})
     if label not in known:
         allowed = f"an attribute of nodes or edges that the file has ({', '.join(known) or 'it has none'})"
         raise BadValue(f"label of {path.name}", label, allowed)
-    return without_words(graph, label=label)
+    return graph_of_networkx(graph, label=label)
 
 
 # What GML calls a label is the name of a node.

@@ -8,15 +8,15 @@ import numpy as np
 
 from gnz_track.selection.evidence import Evidence
 from gnz_track.selection.features.feature_sets import FEATURE_SETS
-from gnz_track.selection.graph_sources import OpenedGraph, whole_of
+from gnz_track.selection.graph_sources import OpenedGraph, view_whole
 
-__all__ = ["find_alike", "note_on_alike"]
+__all__ = ["find_duplicate_graphs", "note_on_duplicates"]
 
 # One reader keeps the weights of edges, and another one drops them.
 _OF_FORM = frozenset({"n_edge_attributes.log"})
 
 
-def find_alike(opened: OpenedGraph, evidence: Evidence, features: str, name: str) -> tuple[str, ...]:
+def find_duplicate_graphs(opened: OpenedGraph, evidence: Evidence, features: str, name: str) -> tuple[str, ...]:
     """Return the past graphs that have the same features as this one; how many numbers an edge has does not count.
 
     Parameters
@@ -30,7 +30,7 @@ def find_alike(opened: OpenedGraph, evidence: Evidence, features: str, name: str
     """
     kept = FEATURE_SETS.get(features)
     compared = [column for column, feature in enumerate(kept.names) if feature not in _OF_FORM]
-    whole = whole_of(opened).parts
+    whole = view_whole(opened).parts
     n_nodes, n_edges = (kept.names.index(f"n_{part}.log") for part in ("nodes", "edges"))
     sizes = np.log1p([whole.network.n_nodes, whole.network.n_edges])
     of_size = {graph: row for graph, row in evidence.whole.items() if np.allclose(row[[n_nodes, n_edges]], sizes)}
@@ -45,7 +45,7 @@ def find_alike(opened: OpenedGraph, evidence: Evidence, features: str, name: str
     return tuple(graph for graph, is_close in are_close.items() if is_close and graph != name)
 
 
-def note_on_alike(alike: Sequence[str], *, is_unseen: bool) -> list[str]:
+def note_on_duplicates(alike: Sequence[str], *, is_unseen: bool) -> list[str]:
     """Say which past graphs are this one by all that is compared, and whether their scores count."""
     if not alike:
         return []

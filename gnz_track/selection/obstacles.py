@@ -13,7 +13,7 @@ from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.errors import BadValue
 from gnz_track.kinds import TaskType
 from gnz_track.selection.graph_names import form_of
-from gnz_track.selection.graph_sources import OpenedGraph, posed_as, whole_of
+from gnz_track.selection.graph_sources import OpenedGraph, view_as, view_whole
 from gnz_track.selection.labelled_files import LABELLED_FORMS
 
 __all__ = ["check_labels", "note_on_labels", "reason_against"]
@@ -29,8 +29,8 @@ def reason_against(opened: OpenedGraph, task_type: TaskType) -> str:
     # A task of the catalogue is known to fit, in a form of its own.
     if opened.task is not None and opened.task.task_type is task_type and opened.task.name in TASKS:
         return ""
-    reason = _REASONS.get(task_type, _reason_against_labels)(whole_of(opened), task_type)
-    return reason or posed_as(opened, task_type).obstacle
+    reason = _REASONS.get(task_type, _reason_against_labels)(view_whole(opened), task_type)
+    return reason or view_as(opened, task_type).split_problem
 
 
 def check_labels(opened: OpenedGraph, task_type: TaskType) -> None:
@@ -103,7 +103,7 @@ _REASONS: dict[TaskType, Callable[[OpenedGraph, TaskType], str]] = {
 
 def note_on_labels(opened: OpenedGraph, task_type: TaskType) -> str:
     """Say where all labels are one class; nothing where they are not."""
-    contents = whole_of(opened).parts.contents
+    contents = view_whole(opened).parts.contents
     if contents.labels is None or task_type not in _CLASSES or not contents.are_classes:
         return ""
     n_classes = len(np.unique(contents.labels[np.isfinite(contents.labels)]))

@@ -54,16 +54,18 @@ def features_of_tasks(
     """
     digests = {task: sorted(set(found)) for task, found in table.groupby("task")["dataset_digest"]}
     kinds = table.groupby("task")["task_type"].first()
-    sights = {task: None if is_whole else VisiblePart(task_type=TaskType(kind)) for task, kind in kinds.items()}
+    parts = {task: None if is_whole else VisiblePart(task_type=TaskType(kind)) for task, kind in kinds.items()}
     folders: dict[str, Path] | None = None
     described: dict[str, Real] = {}
     for task in tasks:
-        files = [_file(home, digest, name, sights[task]) for digest in digests[task]]
-        found = next((kept for file in files if (kept := _read(file, name)) is not None), None)
+        files = [_feature_file(home, digest, name, parts[task]) for digest in digests[task]]
+        found = next((kept for file in files if (kept := _read_features(file, name)) is not None), None)
         if found is None:
             # Cards are read where something is missing, and once.
             folders = _folders_by_digest(home) if folders is None else folders
-            found = _compute(dict(zip(digests[task], files, strict=True)), folders, name=name, sight=sights[task])
+            found = _compute_features(
+                dict(zip(digests[task], files, strict=True)), folders, name=name, visible=parts[task]
+            )
         if found is not None:
             described[task] = found
     return described
@@ -93,8 +95,8 @@ def name_apart(name: str, digest: str, table: pd.DataFrame) -> str:
     return f"{name}-{digest[:8]}" if (table["task"] == name).any() else name
 
 
-def _compute(
-    files: Mapping[str, Path], folders: Mapping[str, Path], *, name: str, sight: VisiblePart | None
+def _compute_features(
+    files: Mapping[str, Path], folders: Mapping[str, Path], *, name: str, visible: VisiblePart | None
 ) -> Real | None:
     """Return the features of the first digest of ``files`` that is in a folder, and keep them in its file."""
     digest = next((digest for digest in files if digest in folders), None)
@@ -102,8 +104,8 @@ def _compute(
         return None
     # What is kept bears the digest of the data, for ever: they must be those while it is computed.
     with hold_steady(folders[digest], digest=digest) as dataset:
-        found = FEATURE_SETS.get(name).compute(describe_frozen(digest, dataset, sight).parts)
-    _write(files[digest], name, found)
+        found = FEATURE_SETS.get(name).compute(describe_frozen(digest, dataset, visible).parts)
+    _write_features(files[digest], name, found)
     return found
 
 
@@ -118,15 +120,17 @@ def _folders_by_digest(home: Path) -> dict[str, Path]:
     return found
 
 
-def _file(home: Path, digest: str, name: str, sight: VisiblePart | None) -> Path:
+def _feature_file(home: Path, digest: str, name: str, visible: VisiblePart | None) -> Path:
     # Files without a split in their name are of before, when labels of test examples were in them.
     wanted = FEATURE_SETS.get(name)
     # A set of somebody's own has its code in the name; of ours the version says all.
     own = describe_own(wanted.compute).digest[:_OF_CODE]
-    return home / KEPT / f"{digest}-{wanted.label}-{f'{own}-' if own else ''}{sight.label if sight else _WHOLE}.json"
+    return (
+        home / KEPT / f"{digest}-{wanted.label}-{f'{own}-' if own else ''}{visible.label if visible else _WHOLE}.json"
+    )
 
 
-def _read(file: Path, name: str) -> Real | None:
+def _read_features(file: Path, name: str) -> Real | None:
     try:
         kept = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError):
@@ -136,7 +140,7 @@ def _read(file: Path, name: str) -> Real | None:
     return np.array(list(kept.values()), dtype=np.float64) if is_whole else None
 
 
-def _write(file: Path, name: str, found: Real) -> None:
+def _write_features(file: Path, name: str, found: Real) -> None:
     values = dict(zip(FEATURE_SETS.get(name).names, found.tolist(), strict=True))
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -71,14 +71,14 @@ def _nadeau_bengios(planned: Sequence[PlannedPair], choices: Choices) -> tuple[P
 
 
 def _at_every_seed(planned: Sequence[PlannedPair], choices: Choices) -> tuple[PairedTest, ...]:
-    return _looks("anytime-valid t", planned, {"looks": "every seed", "g": 1.0}, choices, look_at_every_seed)
+    return _look_at_pairs("anytime-valid t", planned, {"looks": "every seed", "g": 1.0}, choices, look_at_every_seed)
 
 
 def _at_fixed_seeds(planned: Sequence[PlannedPair], choices: Choices) -> tuple[PairedTest, ...]:
-    return _looks("t at fixed looks", planned, {"looks": "3, 5, 10, 20, 30"}, choices, look_at_fixed_seeds)
+    return _look_at_pairs("t at fixed looks", planned, {"looks": "3, 5, 10, 20, 30"}, choices, look_at_fixed_seeds)
 
 
-def _looks(
+def _look_at_pairs(
     test: str,
     planned: Sequence[PlannedPair],
     how: Mapping[str, str | float],
