@@ -206,7 +206,7 @@ for _name, _model, _options, _text in _VARIANTS:
     _DEEP_ROWS[_name] = replace(_DEEP_ROWS[_model], name=_name, options=_options, description=f"{_model} {_text}")
 _RULE = ModelRow(
     name="NearestNeighbours",
-    target=_offer("NearestNeighbours", "neighbourhood.nearest_neighbours"),
+    target=_offer("NearestNeighbours", "neighbourhood"),
     task_types=(TaskType.edge_cls,),
     description="links to the two nearest points: the sanity row of round trips (Dwivedi et al., 2023)",
 )
