@@ -14,9 +14,10 @@ from gnz_track.errors import UnknownName
 from gnz_track.pipeline.choosing import SEARCHES, require
 from gnz_track.pipeline.params import PARAMS_FILE, Params
 from gnz_track.pipeline.training import make_request
+from gnz_track.records import from_json, to_json
 from gnz_track.request import Request, plan_request_searches, search_all
 from gnz_track.runs.nursery import Nursery
-from gnz_track.store.search_record import SearchRecord, search_from_json, search_to_json
+from gnz_track.store.search_record import SearchRecord
 
 if TYPE_CHECKING:
     from gnz_track.tuning.searches import SearchPlan
@@ -92,7 +93,7 @@ def tune_task(
     found = search_all(tuning.request, tuning.plan, listener=listener, nursery=nursery)
     file = SEARCHES / f"{tuning.name}.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("".join(search_to_json(record) + "\n" for record in found), encoding="utf-8")
+    file.write_text("".join(to_json(record) + "\n" for record in found), encoding="utf-8")
     return found
 
 
@@ -101,4 +102,4 @@ def load_searches(params: Params, name: str) -> list[SearchRecord]:
     if params.tune is None:
         return []
     lines = require(SEARCHES / f"{name}.jsonl", f"tune@{name}").read_text("utf-8").splitlines()
-    return [search_from_json(line) for line in lines]
+    return [from_json(SearchRecord, line) for line in lines]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gnz_track.records import to_json
 from gnz_track.report.latex_tables import write_scores_latex, write_verdicts_latex
 from gnz_track.report.page import Reported, write_page
 from gnz_track.report.page_figures import FigureSet, draw_figures
@@ -18,7 +19,6 @@ from gnz_track.report.training_tables import save_training, write_training_latex
 from gnz_track.stats.comparison import Comparison
 from gnz_track.store import schema
 from gnz_track.store.results import write_table
-from gnz_track.store.search_record import search_to_json
 
 __all__ = ["PAGE", "Bundle", "write_bundle"]
 
@@ -103,7 +103,7 @@ def _write_searches(summary: SearchSummary, folder: Path) -> list[Path]:
     files = [save_searches(summary, folder / f"searches.{kind}") for kind in TABLE_FORMATS]
     texts = {
         "searches.tex": write_searches_latex(summary),
-        "searches.jsonl": "".join(f"{search_to_json(facts.search)}\n" for facts in summary.facts),
+        "searches.jsonl": "".join(f"{to_json(facts.search)}\n" for facts in summary.facts),
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8", errors="replace")

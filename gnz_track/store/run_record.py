@@ -18,7 +18,7 @@ from gnz_track.store.curves import Curve, thin_all
 from gnz_track.store.environment import Environment, GitState
 from gnz_track.types import Category, Cell, CellResult, Direction, Failure, Metric, Status, TaskType
 
-__all__ = ["RunRecord", "SweepContext", "check_hyperparameters", "record_from_json", "record_of", "record_of_start"]
+__all__ = ["RunRecord", "SweepContext", "check_hyperparameters", "record_of", "record_of_start"]
 
 Value = int | float | str | bool
 # Longer values are shown by their digest; what a tag can hold is shared by at most 30 hyperparameters.
@@ -219,24 +219,6 @@ def shorten(value: str, limit: int = MOST_SHOWN_CHARACTERS) -> str:
     return f"<{len(value)} characters, sha256 {digest}, see {schema.LONG_PARAMS_FILE}>"
 
 
-def record_from_json(text: str) -> RunRecord:
-    """Read what :func:`gnz_track.records.to_json` wrote of a record."""
-    fields: dict[str, Any] = json.loads(text)
-    known = {item.name for item in dataclasses.fields(RunRecord)}
-    if set(fields) - known:
-        raise BadValue("record", ", ".join(sorted(set(fields) - known)), "the fields of this version's records")
-    for name, kind in _KINDS.items():
-        fields[name] = kind(fields[name])
-    fields["curves"] = {
-        name: tuple((int(epoch), float(value)) for epoch, value in points) for name, points in fields["curves"].items()
-    }
-    fields["not_finite"] = tuple(fields["not_finite"])
-    fields["failure"] = Failure(**fields["failure"]) if fields["failure"] else None
-    fields["git"] = GitState(**fields["git"])
-    return RunRecord(**fields)
-
-
-_KINDS = {"task_type": TaskType, "category": Category, "direction": Direction, "status": Status}
 _OF_TEST = ("n_train", "n_test", "baseline")
 _OF_PROTOCOL = frozenset({"lr", "weight_decay", "batch_size", "hidden_channels", "epochs"})
 

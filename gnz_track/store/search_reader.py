@@ -15,7 +15,7 @@ from gnz_track.store.artifacts import fetch_artifact
 from gnz_track.store.connection import connect, disconnect, says_in_one_line
 from gnz_track.store.reading import can_read_by_sql
 from gnz_track.store.rest_reader import experiments_named, pages
-from gnz_track.store.search_record import SearchRecord, search_from_json
+from gnz_track.store.search_record import SearchRecord, agreed_from_json
 from gnz_track.store.sql_reader import ACTIVE, RUNS, rows_of
 from gnz_track.store.sweeps import has_tables
 from gnz_track.store.trial_table import load_trials
@@ -89,7 +89,7 @@ def _read_record(address: Address, place: Place) -> SearchRecord | None:
             LOG.warning("the search of run %s in %s is left out: its files are gone", run_id, address)
             return None
         try:
-            return search_from_json(agreed.read_text("utf-8"), trials=load_trials(trials))
+            return agreed_from_json(agreed.read_text("utf-8"), load_trials(trials))
         except (OSError, ValueError, KeyError, TypeError, GnzError) as error:
             LOG.warning("the search of run %s in %s is left out: %s", run_id, address, error)
             return None

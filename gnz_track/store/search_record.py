@@ -7,10 +7,8 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from gnz_track.errors import BadValue
-from gnz_track.records import freeze_mappings, to_json
+from gnz_track.records import freeze_mappings, from_plain, to_json
 from gnz_track.types import Direction, TaskType
 
 __all__ = [
@@ -19,10 +17,9 @@ __all__ = [
     "PRUNED",
     "SearchRecord",
     "TrialRecord",
+    "agreed_from_json",
     "agreed_to_json",
     "rising_best",
-    "search_from_json",
-    "search_to_json",
 ]
 
 Value = int | float | str | bool
@@ -136,11 +133,6 @@ def rising_best(record: SearchRecord) -> Iterator[tuple[int, float]]:
             yield trial.number, trial.score
 
 
-def search_to_json(record: SearchRecord) -> str:
-    """Write a search, trials included, as one line."""
-    return to_json(record)
-
-
 def agreed_to_json(record: SearchRecord) -> str:
     """Write all of a search but its trials, with what they cost, for people to read."""
     fields = json.loads(to_json(dataclasses.replace(record, trials=())))
@@ -148,24 +140,8 @@ def agreed_to_json(record: SearchRecord) -> str:
     return json.dumps({**fields, "cost": record.cost}, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
 
-def search_from_json(text: str, *, trials: tuple[TrialRecord, ...] = ()) -> SearchRecord:
-    """Read what :func:`search_to_json` wrote, or :func:`agreed_to_json` and its ``trials``."""
-    fields: dict[str, Any] = json.loads(text)
-    fields.pop("cost", None)
-    _refuse_unknown("search", fields, SearchRecord)
-    fields["task_type"], fields["direction"] = TaskType(fields["task_type"]), Direction(fields["direction"])
-    fields["trials"] = tuple(_read_trial(trial) for trial in fields.get("trials", ())) or trials
-    fields |= {name: tuple(fields.get(name, ())) for name in ("tuning_seeds", "borders")}
-    return SearchRecord(**fields)
-
-
-def _read_trial(fields: dict[str, Any]) -> TrialRecord:
-    _refuse_unknown("trial", fields, TrialRecord)
-    seed_scores = {int(seed): score for seed, score in fields["seed_scores"].items()}
-    return TrialRecord(**{**fields, "seed_scores": seed_scores, "fingerprints": tuple(fields["fingerprints"])})
-
-
-def _refuse_unknown(what: str, fields: Mapping[str, Any], kind: type[SearchRecord | TrialRecord]) -> None:
-    unknown = set(fields) - {item.name for item in dataclasses.fields(kind)}
-    if unknown:
-        raise BadValue(f"record of a {what}", ", ".join(sorted(unknown)), "the fields of this version's records")
+def agreed_from_json(text: str, trials: tuple[TrialRecord, ...]) -> SearchRecord:
+    """Read what :func:`agreed_to_json` wrote of a search, and give it its trials."""
+    fields = json.loads(text)
+    del fields["cost"]
+    return dataclasses.replace(from_plain(SearchRecord, {**fields, "trials": ()}), trials=trials)

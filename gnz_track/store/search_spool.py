@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from gnz_track.errors import GnzError
+from gnz_track.records import to_json
 from gnz_track.store.address import Address
 from gnz_track.store.locks import file_lock
-from gnz_track.store.search_record import SearchRecord, search_to_json
+from gnz_track.store.search_record import SearchRecord
 from gnz_track.store.search_writer import write_search
 from gnz_track.store.spool import (
     DONE,
@@ -49,7 +50,7 @@ def _path(address: Address, record: SearchRecord) -> Path:
 
 def _append(path: Path, record: SearchRecord) -> None:
     end_torn_line(path)
-    append_line(path, sealed(SEARCH, search_to_json(record)))
+    append_line(path, sealed(SEARCH, to_json(record)))
 
 
 def _deliver(path: Path, store: Store, record: SearchRecord) -> str:

@@ -7,13 +7,11 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from gnz_track.errors import GnzError
-from gnz_track.records import to_json
-from gnz_track.store.environment import Environment, GitState
-from gnz_track.store.run_record import RunRecord, SweepContext, record_from_json
-from gnz_track.store.search_record import SearchRecord, search_from_json, search_to_json
+from gnz_track.records import from_json, to_json
+from gnz_track.store.run_record import RunRecord, SweepContext
+from gnz_track.store.search_record import SearchRecord
 
 __all__ = ["CONTEXT", "END", "RECORD", "SEARCH", "Lines", "SweepEnd", "read_lines", "sealed"]
 
@@ -51,7 +49,7 @@ class Lines:
         """Return the lines of these keys, and of the contexts that belong to them, to be written elsewhere."""
         contexts = [sealed(CONTEXT, to_json(context)) for context in self.contexts.values()]
         records = [sealed(RECORD, to_json(record)) for key, record in self.records.items() if key in keys]
-        searches = [sealed(SEARCH, search_to_json(search)) for key, search in self.searches.items() if key in keys]
+        searches = [sealed(SEARCH, to_json(search)) for key, search in self.searches.items() if key in keys]
         ends = [sealed(END, to_json(end)) for key, end in self.ends.items() if key in keys]
         return [*contexts, *records, *searches, *ends]
 
@@ -71,15 +69,12 @@ def read_lines(path: Path) -> Lines:
 
 
 def _take_context(found: Lines, text: str) -> None:
-    facts: dict[str, Any] = json.loads(text)
-    facts["environment"] = Environment(**facts["environment"])
-    facts["git"] = GitState(**facts["git"])
-    context = SweepContext(**facts)
+    context = from_json(SweepContext, text)
     found.contexts[f"{context.environment.digest} {context.book_digest}"] = context
 
 
 def _take_record(found: Lines, text: str) -> None:
-    record = record_from_json(text)
+    record = from_json(RunRecord, text)
     found.records.setdefault(record.key, record)
 
 
@@ -87,11 +82,11 @@ def _take_search(found: Lines, text: str) -> None:
     key = f"search {_digest_of_line(SEARCH, text)}"
     # What was said last comes last, were it said before.
     found.searches.pop(key, None)
-    found.searches[key] = search_from_json(text)
+    found.searches[key] = from_json(SearchRecord, text)
 
 
 def _take_end(found: Lines, text: str) -> None:
-    end = SweepEnd(**json.loads(text))
+    end = from_json(SweepEnd, text)
     found.ends[end.key] = end
 
 

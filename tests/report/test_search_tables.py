@@ -15,7 +15,7 @@ from real_searches import nested, report, searches
 from servers import free_port
 
 from gnz_track.errors import NothingToCompare, UnknownName
-from gnz_track.records import to_json
+from gnz_track.records import from_json, to_json
 from gnz_track.report import page_figures, search_page
 from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.report.bundle import write_bundle
@@ -31,7 +31,7 @@ from gnz_track.report.search_tables import (
     write_searches_text,
 )
 from gnz_track.store.address import parse_address
-from gnz_track.store.search_record import search_from_json
+from gnz_track.store.search_record import SearchRecord
 from gnz_track.store.search_writer import write_search
 from gnz_track.store.writer import open_store
 
@@ -181,7 +181,7 @@ def test_bundle_holds_tables_figures_and_every_trial(tmp_path: Path) -> None:
     names = {file.relative_to(tmp_path).as_posix() for file in bundle.files}
     assert {f"tables/searches.{kind}" for kind in ("csv", "md", "tex", "jsonl")} <= names
     lines = (tmp_path / "tables" / "searches.jsonl").read_text("utf-8").splitlines()
-    assert tuple(search_from_json(line) for line in lines) == whole.searches
+    assert tuple(from_json(SearchRecord, line) for line in lines) == whole.searches
     whole.searches = ()
     write_bundle(whole, tmp_path, figures=NO_FIGURES)
     assert not (tmp_path / "tables" / "searches.csv").exists()

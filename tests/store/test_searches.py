@@ -12,6 +12,7 @@ from conftest import free_port
 from searches import SCORES, search_of, trial_of
 
 from gnz_track.errors import BadValue, StoreUnreachable
+from gnz_track.records import from_json, to_json
 from gnz_track.runs.scribe import Tracking
 from gnz_track.store import schema, search_reader
 from gnz_track.store.address import Address, parse_address
@@ -20,7 +21,7 @@ from gnz_track.store.reading import finished_fingerprints, read_table
 from gnz_track.store.reaping import reap
 from gnz_track.store.replays import replay
 from gnz_track.store.search_reader import read_searches
-from gnz_track.store.search_record import SearchRecord, rising_best, search_from_json, search_to_json
+from gnz_track.store.search_record import SearchRecord, rising_best
 from gnz_track.store.search_spool import keep_search
 from gnz_track.store.search_writer import write_search
 from gnz_track.store.spool import spool_folder, spooled
@@ -42,9 +43,9 @@ def files_of(run: PastRun) -> dict[str, bytes]:
 
 def test_record_comes_back_from_json() -> None:
     one = search_of(seed=3, kind="nested", direction=Direction.down)
-    assert search_from_json(search_to_json(one)) == one
+    assert from_json(SearchRecord, to_json(one)) == one
     with pytest.raises(BadValue, match="colour"):
-        search_from_json(json.dumps({**json.loads(search_to_json(one)), "colour": "red"}))
+        from_json(SearchRecord, json.dumps({**json.loads(to_json(one)), "colour": "red"}))
 
 
 def test_search_is_one_run_that_can_be_grouped_with_its_cells(store: Store) -> None:
