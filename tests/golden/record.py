@@ -8,13 +8,16 @@ the processor and the versions in ``made_with.json``. Module paths of the packag
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import re
 import sqlite3
 import subprocess
 import sys
+import tarfile
 import tempfile
+import uuid
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -42,6 +45,22 @@ for words in json.loads(sys.argv[1]):
             raise
     print("\\0", end="")
 """
+AS_JSON = """
+import sys
+from gnz_track import BenchmarkReport
+print(BenchmarkReport.from_store(sweep=sys.argv[1]).to_json())
+"""
+# A store that was written before modules of the package moved: two sweeps of built-in models, one with a class of the
+# user's by import path and one that fails, one with a class by value, a search, and a record that waits for a store.
+OLD = ("custom-536dd706", "custom-0c4471ba")
+QUESTIONS = (
+    ("ls",),
+    ("ls", "--failed"),
+    ("ls", "--searches", "--json"),
+    ("ls", "--trials", "--csv"),
+    ("compare", *OLD),
+    ("query", "--columns", "task,model,seed,metric,score,status,model_source,fingerprint"),
+)
 # What differs from run to run: who, when, where, how long, from which commit.
 VARYING = re.compile(
     r"gnz\.(record|attempt|owner|heartbeat|host|env|cells|version|git\..*|table.*)|env\..*|mlflow\.(source|user).*"
@@ -52,7 +71,7 @@ VARYING_FIELDS = {
     *("started_at", "ended_at", "seconds", "seconds_per_epoch", "cpu_seconds", "peak_rss_mib", "peak_device_mib"),
     *("memory_mib", "storage", "versions", "book"),
 }
-TERMINAL = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+TERMINAL = {"TZ": "UTC", "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 MODULE = re.compile(r"\bgnz_track(\.\w+)+:")
 END_KEY = re.compile(r"\bend [0-9a-f]{12}\b")
@@ -81,6 +100,15 @@ class Workshop:
     def gnz(self, calls: Iterable[Iterable[str]]) -> list[str]:
         """Return what each call of the command line prints."""
         return self.python("-c", ONE_PROCESS, json.dumps([list(words) for words in calls])).split("\0")[:-1]
+
+    def old(self) -> Workshop:
+        """Return a workshop with the store of an earlier version; frozen data are shared."""
+        found = Workshop(self.folder / uuid.uuid4().hex)
+        with tarfile.open(Path(__file__).with_name("old_store.tar.xz")) as packed:
+            packed.extractall(found.folder, filter="data")
+        found.environment["GNZ_DATA"] = self.environment["GNZ_DATA"]
+        found.environment["PYTHONPATH"] += os.pathsep + str(found.folder / "project")
+        return found
 
     def train(self) -> None:
         """Do all that needs training; done once."""
@@ -156,6 +184,33 @@ def search(shop: Workshop) -> Any:
     return {"search": steady(load(file)), "trials": steady(json.loads(trials))}
 
 
+def report(shop: Workshop) -> Any:
+    """Return the tables of a report on the old store, in each form, and what is printed of it."""
+    old = shop.old()
+    (printed,) = old.gnz([["report", "--sweep", OLD[0], "--out", "report", "--training"]])
+    files = sorted((old.folder / "report" / "tables").iterdir())
+    said = old.python("-c", AS_JSON, OLD[0])
+    texts = {"printed": printed, "json": said, **{file.name: file.read_text("utf-8") for file in files}}
+    return {name: without_places(text, old).splitlines() for name, text in texts.items()}
+
+
+def old_store(shop: Workshop) -> Any:
+    """Return what commands say of the old store, before and after the record that waits for it is written."""
+    old = shop.old()
+    before = dict(zip(map(" ".join, QUESTIONS), old.gnz(QUESTIONS), strict=True))
+    # The record waited for a store that was away; here it waits for this one.
+    here = hashlib.sha256(f"sqlite:///{old.folder / 'gnz.db'}".encode()).hexdigest()[:12]
+    spool = old.folder / "own" / "gnz_track" / "spool"
+    (spool / hashlib.sha256(AWAY.encode()).hexdigest()[:12]).rename(spool / here)
+    after = zip(("sync", "ls after sync", "query after sync"), old.gnz([["sync"], *QUESTIONS[::5]]), strict=True)
+    return {words: without_places(text, old).splitlines() for words, text in {**before, **dict(after)}.items()}
+
+
+def without_places(text: str, shop: Workshop) -> str:
+    """Return a text without the folder in which it was made, and without versions."""
+    return re.sub(r"\d+\.\d+\.\d+(\.dev\d+)?(\+\w+)?", "VERSION", text.replace(str(shop.folder), "FOLDER"))
+
+
 def rows(shop: Workshop, question: str) -> list[tuple[Any, ...]]:
     """Return what the store answers."""
     with sqlite3.connect(shop.folder / "gnz.db") as store:
@@ -183,6 +238,8 @@ PARTS: dict[str, Callable[[Workshop], Any]] = {
     "waiting": waiting,
     "manifest": manifest,
     "search": search,
+    "report": report,
+    "old_store": old_store,
 }
 
 

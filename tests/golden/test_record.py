@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ sys.path.append(str(Path(__file__).parent))
 from record import PARTS, Workshop, made_with, read
 
 # Parts in which nothing was computed by Torch.
-WORDS = ("help",)
+WORDS = ("help", "report", "old_store")
 
 
 @pytest.fixture(scope="module")
@@ -41,3 +42,15 @@ def differences(found: Any, recorded: Any, place: str = "") -> Any:
             yield from differences(new, old, f"{place}/{at}")
     elif (type(found), repr(found)) != (type(recorded), repr(recorded)):
         yield f"{place}: {found!r}, recorded {recorded!r}"
+
+
+# A model of the package, one of the user's by import path, and one by value.
+OLD_RUNS = ("0f61116fc1f8", "6779321e822b", "3075cc4e962a")
+
+
+def test_cells_of_an_old_store_are_reproduced(shop: Workshop) -> None:
+    for said in shop.old().gnz(
+        ["reproduce", run_id, "--json", *["--trust"] * (run_id != OLD_RUNS[0])] for run_id in OLD_RUNS
+    ):
+        found = json.loads(said)
+        assert (found["status_now"], found["verdict"] in {"bit_identical", "within_tolerance"}) == ("finished", True)
