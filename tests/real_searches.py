@@ -10,7 +10,7 @@ from typing import Any
 
 from gnz_track.records import from_plain
 from gnz_track.report.benchmark_report import BenchmarkReport
-from gnz_track.store.search_record import SearchRecord
+from gnz_track.store.searches import SearchRecord
 from gnz_track.types import tuned_name
 
 GOLDEN = Path(__file__).with_name("golden") / "searches.json"

@@ -15,9 +15,9 @@ import pandas as pd
 from gnz_track.errors import BadValue
 from gnz_track.records import from_plain, to_json
 from gnz_track.report.joining import NotMerged
-from gnz_track.stats.choices import Choices, choose
-from gnz_track.store.results import COLUMNS, REAL, TIME, WHOLE, make_table
-from gnz_track.store.search_record import SearchRecord
+from gnz_track.stats.comparison.choices import Choices, choose
+from gnz_track.store.results_table import COLUMNS, REAL, TIME, WHOLE, make_table
+from gnz_track.store.searches import SearchRecord
 
 __all__ = ["SCHEMA", "ReportParts", "read_report", "write_report"]
 
