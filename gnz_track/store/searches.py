@@ -28,13 +28,12 @@ from gnz_track.store import run_record as layout
 from gnz_track.store import schema
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.artifacts import fetch_artifact
-from gnz_track.store.connection import connect, disconnect, says_in_one_line
+from gnz_track.store.connection import says_in_one_line
 from gnz_track.store.environment import this_owner
 from gnz_track.store.files.parquet import read_parquet_table
 from gnz_track.store.listings import has_tables
-from gnz_track.store.read_rest import experiments_named, pages
-from gnz_track.store.read_sql import ACTIVE, RUNS, rows_of
-from gnz_track.store.reader import can_read_by_sql
+from gnz_track.store.reader import open_reader
+from gnz_track.store.row_filters import PastRun
 from gnz_track.store.run_record import shorten
 from gnz_track.store.writer import FAILED, FINISHED, RUNNING, Store, now
 from gnz_track.types import Direction, TaskType
@@ -247,8 +246,6 @@ def _read_trial(row: dict[str, Any]) -> TrialRecord:
 
 
 LOG = logging.getLogger(__name__)
-# (run id, where its artifacts lie).
-Place = tuple[str, str]
 
 
 def read_searches(
@@ -271,8 +268,8 @@ def read_searches(
         return ()
     wanted = {schema.SUITE: suite, schema.SWEEP: sweep, schema.TASK: task, schema.MODEL: model}
     tags = {schema.KIND: schema.SEARCH_RUN, **{key: value for key, value in wanted.items() if value}}
-    places = _by_sql(address, tags) if can_read_by_sql(address) else _by_rest(address, tags)
-    found = [record for place in places if (record := _read_record(address, place)) is not None]
+    runs = (run for run in open_reader(address).runs(tags) if run.status in {FINISHED, FAILED})
+    found = [record for run in runs if (record := _read_record(address, run)) is not None]
     return tuple(sorted(found, key=_order))
 
 
@@ -281,40 +278,17 @@ def _order(record: SearchRecord) -> tuple[str, str, str, str, int, str]:
     return record.suite, record.sweep, record.task, record.model, seed, record.name
 
 
-def _by_sql(address: Address, tags: Mapping[str, str]) -> list[Place]:
-    values, joins = {"finished": FINISHED, "failed": FAILED}, []
-    for n, (key, value) in enumerate(tags.items()):
-        values |= {f"f{n}_key": key, f"f{n}": value}
-        joins.append(f"JOIN tags f{n} ON f{n}.run_uuid = r.run_uuid AND f{n}.key = :f{n}_key AND f{n}.value = :f{n}")
-    # Only names of this file's own making are in the text; what users give travels as values.
-    text = (
-        f"SELECT r.run_uuid, r.artifact_uri {RUNS} {' '.join(joins)} "
-        f"WHERE {ACTIVE} AND r.status IN (:finished, :failed) ORDER BY r.start_time, r.run_uuid"
-    )
-    return [(run_id, place) for run_id, place in rows_of(address, text, values)]
-
-
-def _by_rest(address: Address, tags: Mapping[str, str]) -> list[Place]:
-    with says_in_one_line(address):
-        tracking = connect(address, creates=False)
-        runs: Any = pages(tracking, experiments_named(tracking, f"{schema.PREFIX}/"), tags)
-        found = [(run.info.run_id, run.info.artifact_uri) for run in runs if run.info.status in {FINISHED, FAILED}]
-        disconnect(tracking)
-    return found
-
-
-def _read_record(address: Address, place: Place) -> SearchRecord | None:
-    run_id, artifacts = place
+def _read_record(address: Address, run: PastRun) -> SearchRecord | None:
     with tempfile.TemporaryDirectory() as temporary:
         names = (schema.SEARCH_FILE, schema.TRIALS_FILE)
-        agreed, trials = (fetch_artifact(address, artifacts, name, Path(temporary)) for name in names)
+        agreed, trials = (fetch_artifact(address, run.artifacts, name, Path(temporary)) for name in names)
         if agreed is None or trials is None:
-            LOG.warning("the search of run %s in %s is left out: its files are gone", run_id, address)
+            LOG.warning("the search of run %s in %s is left out: its files are gone", run.run_id, address)
             return None
         try:
             return agreed_from_json(agreed.read_text("utf-8"), load_trials(trials))
         except (OSError, ValueError, KeyError, TypeError, GnzError) as error:
-            LOG.warning("the search of run %s in %s is left out: %s", run_id, address, error)
+            LOG.warning("the search of run %s in %s is left out: %s", run.run_id, address, error)
             return None
 
 

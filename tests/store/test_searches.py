@@ -15,11 +15,12 @@ from gnz_track.errors import BadValue, StoreUnreachable
 from gnz_track.records import from_json, to_json
 from gnz_track.runs.sweep_writer import Tracking
 from gnz_track.store import schema
-from gnz_track.store import searches as search_reader
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.listings import list_cells
 from gnz_track.store.outbox import keep_search, spool_folder, spooled
 from gnz_track.store.past_runs import PastRun, read_run
+from gnz_track.store.read_rest import RestReader
+from gnz_track.store.read_sql import SqlReader
 from gnz_track.store.reader import finished_fingerprints, read_table
 from gnz_track.store.replay import replay
 from gnz_track.store.searches import SearchRecord, load_trials, read_searches, rising_best, write_search, write_trials
@@ -186,7 +187,7 @@ def check_readers(store: Store) -> None:
         ({"suite": "other"}, ()),
     ):
         tags = {schema.KIND: schema.SEARCH_RUN, **{f"gnz.{name}": value for name, value in names.items()}}
-        by_sql, by_rest = (read(store.address, tags) for read in (search_reader._by_sql, search_reader._by_rest))  # noqa: SLF001
+        by_sql, by_rest = (reader(store.address).runs(tags) for reader in (SqlReader, RestReader))
         assert by_sql == by_rest
         assert len(by_sql) == len(expected)
         assert read_searches(store.address, **names) == expected
