@@ -1,7 +1,4 @@
-"""Locks that all processes of one machine respect; their files are gone once nobody holds them.
-
-Folders that appear whole or not at all, also when two processes write the same one at once.
-"""
+"""Locks that all processes of a machine respect, and files and folders that appear whole or not at all."""
 
 from __future__ import annotations
 

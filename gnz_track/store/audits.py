@@ -1,7 +1,4 @@
-"""Audits among the runs of a store: a run for each, in one experiment, with the whole record as an artifact.
-
-Audit of one dataset as the store keeps it: measurements, tests, the verdict and its rule.
-"""
+"""Audits of datasets in the store: a run for each, in one experiment, with the whole record as an artifact."""
 
 from __future__ import annotations
 

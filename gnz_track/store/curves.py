@@ -1,7 +1,4 @@
-"""Curves over epochs, thinned to what a chart can show.
-
-Curves of cells as one parquet file: a row per cell, series and epoch; equal curves give equal bytes.
-"""
+"""Curves over epochs: thinned to what a chart can show, and as a parquet file with a row per cell, series and epoch."""
 
 from __future__ import annotations
 

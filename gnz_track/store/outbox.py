@@ -1,16 +1,9 @@
-"""The spools of all stores on this machine: what waits in them, and what is left over of them.
+"""Records on disk before they are in the store: a store that is away costs no result.
 
-The lines of a spool's file: environments, records, searches and the sweep's end, each with a digest of itself.
-
-Records on disk before they are in the store: a store that is away costs no result.
-
-One folder, and per sweep ``<sweep>.jsonl``: a line per environment, per record, and for an end that the store was not
-told, each with a digest of itself; ``<sweep>.done``: the keys of what the store has; ``<sweep>.corrupted``: lines that
-could not be read. What the store refuses for its own sake lies in ``refused``, in the same files, with the reasons.
-
-Records that a store refuses for their own sake: set aside with the reason, so that they hold up no other.
-
-A search on disk before it is in the store: a store that is away costs no search.
+One folder a store, and per sweep ``<sweep>.jsonl``: a line per environment, per record, and for an end that the store
+was not told, each with a digest of itself; ``<sweep>.done``: the keys of what the store has; ``<sweep>.corrupted``:
+lines that could not be read. What the store refuses for its own sake lies in ``refused``, in the same files, with the
+reasons, so that it holds up no other record. A search has a file of its own.
 """
 
 from __future__ import annotations

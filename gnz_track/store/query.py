@@ -8,8 +8,6 @@
 Comparisons are ``=``, ``!=``, ``<``, ``<=``, ``>``, ``>=``, ``in (...)``, ``not in (...)``, ``like`` and ``not like``;
 ``not`` binds closer than ``and``, and ``and`` closer than ``or``. ``%`` stands for any characters and ``_`` for one. A
 value that is missing matches no comparison. Times are texts such as ``'2026-11-18'``, in UTC.
-
-A condition on rows, cut into words, each with its place in the text.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Record of one cell in the store, one that can wait on disk.
-
-Limits of a store on names that users choose: asked before any training, in words that name the limit.
-
-Layout of a record in the store: its tags and final metrics, and its curves.
-"""
+"""Record of one cell, which can wait on disk: its fields, its layout in the store, and a store's limits on names."""
 
 from __future__ import annotations
 

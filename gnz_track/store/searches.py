@@ -1,13 +1,8 @@
-"""Searches in the store: one run for each, and where it is asked for, one for each of its trials.
+"""Searches in the store: one run for each.
 
 The run of a search lies beside the cells of its task. It holds what was agreed (``search.json``) and all trials
-(``trials.parquet``); its metrics are the best validation score and what the search cost.
-
-Record of one search in the store: its terms, every trial that ended, and the winner.
-
-The trials of one search as a parquet file: a row per trial, sorted; equal trials give equal bytes.
-
-Searches out of a store: found by SQL where the store is a database, by MLflow's search otherwise.
+(``trials.parquet``: a row per trial, sorted; equal trials give equal bytes); its metrics are the best validation score
+and what the search cost.
 """
 
 from __future__ import annotations

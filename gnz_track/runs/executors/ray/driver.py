@@ -2,8 +2,6 @@
 
 Workers send what they have to say as a stream; the driver alone writes. A worker or a node that dies costs time and
 nothing else: its cells, which give the same numbers again, go to others. Errors of models are results and not repeated.
-
-A cell trained where its events can only be asked for, one after another: on a worker of a cluster.
 """
 
 from __future__ import annotations
