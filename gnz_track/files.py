@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gnz_track.errors import BadValue
 
-__all__ = ["file_lock", "have_same_bytes", "publish", "refuse_foreign", "temporary_beside"]
+__all__ = ["file_lock", "have_same_bytes", "publish", "refuse_foreign", "temporary_beside", "write_whole"]
 
 
 _PREFIX = ".freezing-"
@@ -35,6 +35,15 @@ def temporary_beside(folder: Path) -> Iterator[Path]:
         yield temporary
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def write_whole(path: Path) -> Iterator[Path]:
+    """Give a file beside another to write, and rename it at the end: readers see the former one, or all of the new."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(path.name + ".part")
+    yield unfinished
+    unfinished.replace(path)
 
 
 def refuse_foreign(folder: Path, names: Collection[str]) -> None:

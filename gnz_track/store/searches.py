@@ -25,7 +25,7 @@ from gnz_track.store.address import Address, parse_address
 from gnz_track.store.artifacts import fetch_artifact
 from gnz_track.store.connection import says_in_one_line
 from gnz_track.store.environment import this_owner
-from gnz_track.store.files.parquet import read_parquet_table
+from gnz_track.store.files.parquet import read_parquet_table, write_parquet_table
 from gnz_track.store.listings import has_tables
 from gnz_track.store.reader import open_reader
 from gnz_track.store.row_filters import PastRun
@@ -186,7 +186,6 @@ VALUE_PREFIX = "value/"
 def write_trials(trials: Iterable[TrialRecord], path: Path) -> None:
     """Write trials, by number."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     rows = sorted(trials, key=lambda trial: trial.number)
     whole, real, text = pa.int64(), pa.float64(), pa.string()
@@ -194,10 +193,7 @@ def write_trials(trials: Iterable[TrialRecord], path: Path) -> None:
     columns = {name: pa.array([getattr(row, name) for row in rows], kind) for name, kind in kinds.items()}
     columns |= {name: pa.array([_as_json(getattr(row, name)) for row in rows], text) for name in AS_JSON}
     columns |= {name: pa.array(values) for name, values in value_columns(rows).items()}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".part")
-    pq.write_table(pa.table(columns), unfinished, compression="zstd", version="2.6", store_schema=False)
-    unfinished.replace(path)
+    write_parquet_table(pa.table(columns), path)
 
 
 def load_trials(path: Path) -> tuple[TrialRecord, ...]:

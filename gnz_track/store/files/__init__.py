@@ -2,5 +2,5 @@
 
 - `local_stores`: stores in files of sqlite, made whole or not at all; files with views or triggers are refused
 - `sqlite`: connections that open the file that an address means and no other, and what lies beside it
-- `parquet`: tables of parquet files that others wrote, read where they are no larger than any of ours
+- `parquet`: tables of ours written whole, and tables of others read where they are no larger than any of ours
 """
