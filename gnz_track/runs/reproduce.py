@@ -40,7 +40,8 @@ from gnz_track.store.artifacts import find_place, read_artifact
 from gnz_track.store.cell_book import CellBook, digest_of_book, read_book
 from gnz_track.store.curves import Curve
 from gnz_track.store.environment import NONE, Environment, collect_environment, read_git
-from gnz_track.store.past_runs import PastRun, read_curves, read_run, read_sweep_run
+from gnz_track.store.past_runs import read_curves, read_run, read_sweep_run
+from gnz_track.store.row_filters import PastRun
 from gnz_track.store.run_record import RunRecord, SweepContext, record_of
 from gnz_track.types import Cell, CellResult, ModelRow, Status, Task
 from gnz_track.user_code.digests import ITSELF, Code, describe_own

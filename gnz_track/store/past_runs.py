@@ -13,7 +13,7 @@ from gnz_track.store.listings import has_tables
 from gnz_track.store.reader import open_reader
 from gnz_track.store.row_filters import PastRun, is_real
 
-__all__ = ["PastRun", "read_curves", "read_run", "read_scores", "read_sweep_run"]
+__all__ = ["read_curves", "read_run", "read_scores", "read_sweep_run"]
 
 FEWEST_DIGITS, ALL_DIGITS = 6, 32
 

@@ -106,14 +106,14 @@ def select_rows(table: pd.DataFrame, text: str) -> pd.DataFrame:
 
 def parse_condition(text: str) -> Condition:
     """Read a condition; what cannot be read raises :class:`BadExpression`, which says where."""
-    reader = Reader(text, cut_words(text))
+    reader = ConditionReader(text, cut_words(text))
     found = reader.either(depth=0)
     reader.expect("end", "and, or, or the end")
     return found
 
 
 @dataclass
-class Reader:
+class ConditionReader:
     """The words of a condition, and how far they are read."""
 
     text: str

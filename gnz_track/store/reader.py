@@ -39,7 +39,6 @@ from gnz_track.store.writer import Store
 
 __all__ = [
     "Reader",
-    "Where",
     "check_known",
     "digest_of",
     "find_sweep_run",

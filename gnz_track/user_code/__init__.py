@@ -18,7 +18,7 @@ from gnz_track.public_names import find_public
 # File -> the names that it gives to other rooms and to users.
 _PUBLIC = {
     "digests": ("Code", "ITSELF", "describe_own"),
-    "modules": ("is_ours",),
+    "modules": ("is_ours", "lasting_name"),
     "values": ("target_of",),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)  # noqa: PLE0605  (names come from the table)

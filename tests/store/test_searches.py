@@ -18,11 +18,12 @@ from gnz_track.store import schema
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.listings import list_cells
 from gnz_track.store.outbox import keep_search, spool_folder, spooled
-from gnz_track.store.past_runs import PastRun, read_run
+from gnz_track.store.past_runs import read_run
 from gnz_track.store.read_rest import RestReader
 from gnz_track.store.read_sql import SqlReader
 from gnz_track.store.reader import finished_fingerprints, read_table
 from gnz_track.store.replay import replay
+from gnz_track.store.row_filters import PastRun
 from gnz_track.store.searches import SearchRecord, load_trials, read_searches, rising_best, write_search, write_trials
 from gnz_track.store.writer import Store, open_store, reap
 from gnz_track.types import Direction
