@@ -20,8 +20,7 @@ from typing import Any
 
 from gnz_track.errors import TargetMissing
 from gnz_track.registry import import_target, is_target
-from gnz_track.user_code.modules import find_module
-from gnz_track.user_code.packages import OURS, is_ours, lasting_name
+from gnz_track.user_code.modules import OURS, find_module, is_ours, lasting_name
 
 __all__ = ["Outline", "target_of"]
 
