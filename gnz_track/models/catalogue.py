@@ -40,26 +40,26 @@ ROOM = "gnz_track.models"
 _NODES, _LINKS, _EDGES = (TaskType.node_cls,), (TaskType.link_pred,), (TaskType.edge_cls,)
 # Name, target below this package, kinds of problem, whether heads carry it there, what it is.
 _ROWS: tuple[tuple[str, str, tuple[TaskType, ...], bool, str], ...] = (
-    ("SGC", "polynomial.sgc", tuple(TaskType), True, "hops, then one linear map (Wu et al., 2019)"),
+    ("SGC", "sgc", tuple(TaskType), True, "hops, then one linear map (Wu et al., 2019)"),
     (
         "ChebNet",
-        "polynomial.cheb_net",
+        "cheb_net",
         tuple(TaskType),
         True,
         "Chebyshev polynomials, 2 layers (Defferrard et al., 2016)",
     ),
     (
         "AveragedGAT",
-        "convolutions.averaged_gat",
+        "averaged_gat",
         tuple(TaskType),
         True,
         "attention, 2 layers, heads averaged last (Velickovic et al., 2018)",
     ),
-    ("NodeGIN", "convolutions.node_gin", tuple(TaskType), True, "isomorphism layers of nodes (Xu et al., 2019)"),
-    ("EGC", "convolutions.egc", tuple(TaskType), True, "bases combined by every node, 2 layers (Tailor et al., 2022)"),
+    ("NodeGIN", "node_gin", tuple(TaskType), True, "isomorphism layers of nodes (Xu et al., 2019)"),
+    ("EGC", "egc", tuple(TaskType), True, "bases combined by every node, 2 layers (Tailor et al., 2022)"),
     (
         "PNA",
-        "convolutions.pna",
+        "pna",
         _NODES + _LINKS + _EDGES,
         True,
         "aggregation scaled by degrees, 2 layers (Corso et al., 2020)",
@@ -99,18 +99,18 @@ _ROWS: tuple[tuple[str, str, tuple[TaskType, ...], bool, str], ...] = (
         False,
         "training labels passed along edges, no weights (Huang et al., 2021)",
     ),
-    ("SEAL", "enclosing.seal", _LINKS, False, "a network of the graph around each pair (Zhang and Chen, 2018)"),
-    ("Jaccard", "neighbourhood.jaccard", _LINKS, False, "share of neighbours in common (Jaccard, 1901)"),
+    ("SEAL", "seal", _LINKS, False, "a network of the graph around each pair (Zhang and Chen, 2018)"),
+    ("Jaccard", "neighbourhood", _LINKS, False, "share of neighbours in common (Jaccard, 1901)"),
     (
         "AdamicAdar",
-        "neighbourhood.adamic_adar",
+        "neighbourhood",
         _LINKS,
         False,
         "neighbours in common, rare ones more (Adamic and Adar, 2003)",
     ),
     (
         "ResourceAllocation",
-        "neighbourhood.resource_allocation",
+        "neighbourhood",
         _LINKS,
         False,
         "neighbours in common over their degrees (Zhou et al., 2009)",
@@ -206,7 +206,7 @@ for _name, _model, _options, _text in _VARIANTS:
     _DEEP_ROWS[_name] = replace(_DEEP_ROWS[_model], name=_name, options=_options, description=f"{_model} {_text}")
 _RULE = ModelRow(
     name="NearestNeighbours",
-    target=_offer("NearestNeighbours", "neighbourhood.nearest_neighbours"),
+    target=_offer("NearestNeighbours", "neighbourhood"),
     task_types=(TaskType.edge_cls,),
     description="links to the two nearest points: the sanity row of round trips (Dwivedi et al., 2023)",
 )

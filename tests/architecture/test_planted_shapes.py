@@ -123,7 +123,7 @@ PLANTED: dict[str, tuple[shape.Law, dict[str, str], str, str]] = {
         shape.check_classes,
         {"report/page.py": "class Page: ...\ndef f():\n    class Page: ...\n"},
         "Page",
-        "gnz_track/report/page/page.py:3: Page is a class of report/page.py too",
+        "gnz_track/report/page.py:3: Page is a class of report/page.py too",
     ),
     "function that asks": (
         shape.check_openings,
