@@ -16,7 +16,7 @@ from torch_geometric.utils import to_dense_adj
 
 from gnz_track.errors import BadValue
 from gnz_track.models.building import build
-from gnz_track.models.catalogue import MODELS, usual_models
+from gnz_track.models.catalogue import MODELS, MODULES, usual_models
 from gnz_track.models.deep.dense import DenseNetwork
 from gnz_track.models.deep.network import DeepNetwork, softmax_to
 from gnz_track.models.deep.ring_gnn import equivariant_basis
@@ -35,7 +35,7 @@ SIZES = Sizes(
     n_graph_targets=2,
     n_nodes=15,
 )
-DEEP = [name for name in MODELS if MODELS.get(name).target.startswith("gnz_track.models.deep.")]
+DEEP = [name for name in MODELS if MODULES.get(name, "").startswith("deep.")]
 ON_GRAPHS = [name for name in DEEP if GRAPHS in MODELS.get(name).task_types]
 BLIND = {"DeepMLP", "MatrixFactorisation"}
 DENSE = ("RingGNN", "ThreeWLGNN")
