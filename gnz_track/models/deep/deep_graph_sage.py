@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.data import Data
 
-from gnz_track.models.deep.edge_kinds import choose_convolution, make_edge_frame
+from gnz_track.models.deep.edge_kinds import EDGE_CODES, EDGE_FEAT, ISOTROPIC, edge_options
 from gnz_track.models.deep.messages import largest_to
-from gnz_track.models.deep.network import DeepNetwork, Layer
-from gnz_track.models.sizes import Sizes
-from gnz_track.types import TaskType
+from gnz_track.models.deep.network import Convolution, DeepNetwork, Frame, Layer
 
 __all__ = ["DeepGraphSAGE"]
 
@@ -22,36 +22,15 @@ class DeepGraphSAGE(DeepNetwork):
     The ReLU comes before the norm of a layer, and none after it, as published.
     """
 
-    def __init__(  # noqa: PLR0913  (each option is one that a search may tune)
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        task_type: TaskType,
-        sizes: Sizes,
-        n_layers: int = 4,
-        dropout: float = 0.0,
-        readout: str = "mean",
-        edge_repr: str = "isotropic",
-        edge_features: bool = False,
-    ) -> None:
-        del in_channels, out_channels
-        frame = make_edge_frame(
-            edge_repr,
-            task_type=task_type,
-            sizes=sizes,
-            width=hidden_channels,
-            n_layers=n_layers,
-            dropout=dropout,
-            readout=readout,
-            edge_features=edge_features,
-        )
-        make = choose_convolution(edge_repr, _MaxPool, _GatedMaxPool, _EdgeMaxPool)
-        super().__init__(frame, lambda _: Layer(make(hidden_channels), frame, bends_nodes=False))
+    defaults = DeepNetwork.defaults.but(**edge_options(ISOTROPIC))
+
+    def make_layer(self, frame: Frame, place: int) -> Convolution:
+        """Return a layer whose gates know of edges what ``edge_repr`` says."""
+        del place
+        return Layer(_CONVOLUTIONS[self.options.edge_repr](frame.width), frame, bends_nodes=False)
 
 
-class _MaxPool(nn.Module):
+class _MaxPool(Convolution):
     """The largest ``relu(V h_j)``."""
 
     def __init__(self, width: int) -> None:
@@ -98,3 +77,10 @@ class _EdgeMaxPool(_GatedMaxPool):
     def score(self, h: Tensor, e: Tensor | None, data: Data) -> Tensor:
         """Return what the gates of every edge are the sigmoid of ``[n_edges, width]``."""
         return self.gate_of_edge(e) + super().score(h, e, data)
+
+
+_CONVOLUTIONS: dict[str, Callable[[int], Convolution]] = {
+    ISOTROPIC: _MaxPool,
+    EDGE_FEAT: _GatedMaxPool,
+    EDGE_CODES: _EdgeMaxPool,
+}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from gnz_track.models.deep.edge_kinds import choose_convolution, make_edge_frame
+from gnz_track.models.deep.edge_kinds import EDGE_CODES, EDGE_FEAT, ISOTROPIC, edge_options
 from gnz_track.models.deep.messages import sum_to
-from gnz_track.models.deep.network import DeepNetwork, Layer
-from gnz_track.models.sizes import Sizes
-from gnz_track.types import TaskType
+from gnz_track.models.deep.network import Convolution, DeepNetwork, Frame, Layer
 
 __all__ = ["GatedConvolution", "GatedGCN"]
 
@@ -20,36 +20,15 @@ EPSILON = 1e-6
 class GatedGCN(DeepNetwork):
     """Every message is weighted, number by number, by gates that its edge computes and that sum to 1 at a node."""
 
-    def __init__(  # noqa: PLR0913  (each option is one that a search may tune)
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        task_type: TaskType,
-        sizes: Sizes,
-        n_layers: int = 4,
-        dropout: float = 0.0,
-        readout: str = "mean",
-        edge_repr: str = "edge_repr",
-        edge_features: bool = False,
-    ) -> None:
-        del in_channels, out_channels
-        frame = make_edge_frame(
-            edge_repr,
-            task_type=task_type,
-            sizes=sizes,
-            width=hidden_channels,
-            n_layers=n_layers,
-            dropout=dropout,
-            readout=readout,
-            edge_features=edge_features,
-        )
-        make = choose_convolution(edge_repr, _Ungated, _GatedByEnds, GatedConvolution)
-        super().__init__(frame, lambda _: Layer(make(hidden_channels), frame))
+    defaults = DeepNetwork.defaults.but(**edge_options(EDGE_CODES))
+
+    def make_layer(self, frame: Frame, place: int) -> Convolution:
+        """Return a layer whose gates know of edges what ``edge_repr`` says."""
+        del place
+        return Layer(_CONVOLUTIONS[self.options.edge_repr](frame.width), frame)
 
 
-class _Ungated(nn.Module):
+class _Ungated(Convolution):
     """The sum of all messages."""
 
     def __init__(self, width: int) -> None:
@@ -94,3 +73,10 @@ class GatedConvolution(_GatedByEnds):
     def score(self, h: Tensor, e: Tensor | None, data: Data) -> Tensor:
         """Return what the gates of every edge are the sigmoid of ``[n_edges, width]``."""
         return self.gate_of_edge(e) + super().score(h, e, data)
+
+
+_CONVOLUTIONS: dict[str, Callable[[int], Convolution]] = {
+    ISOTROPIC: _Ungated,
+    EDGE_FEAT: _GatedByEnds,
+    EDGE_CODES: GatedConvolution,
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,13 +13,14 @@ from torch.nn import functional
 from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue
+from gnz_track.models.deep.edge_kinds import EDGE_CODES, ISOTROPIC
 from gnz_track.models.deep.inputs import EdgeInput, NodeInput
 from gnz_track.models.deep.readouts import POOLS, make_readout
+from gnz_track.models.options import Defaults, Model, choice, count, fixed, probability
 from gnz_track.models.sizes import Sizes
-from gnz_track.models.stack import check_choice, check_count, check_probability
 from gnz_track.types import TaskType
 
-__all__ = ["DeepNetwork", "Frame", "Layer", "OnEdges"]
+__all__ = ["Convolution", "DeepNetwork", "Frame", "Layer", "OnEdges"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,22 +35,37 @@ class Frame:
     sizes: Sizes
     width: int
     n_layers: int
-    dropout: float = 0.0
-    readout: str = "mean"
-    edge_codes: bool = False
-    edge_features: bool = False
+    dropout: float
+    readout: str
+    edge_codes: bool
+    edge_features: bool
 
     def __post_init__(self) -> None:
-        check_count("n_layers", self.n_layers)
-        check_probability("dropout", self.dropout)
-        check_choice("readout", self.readout, POOLS)
         if self.width < 4:
             raise BadValue("the width of a deep network", self.width, "4 and more: its read-out ends in a quarter")
         if self.edge_features and not self.edge_codes:
             raise BadValue("edge_features", value=True, allowed="False, or edge_repr='edge_repr', which keeps them")
 
 
-class OnEdges(nn.Module):
+class Convolution(nn.Module):
+    """What a layer does with the codes of nodes and of edges."""
+
+    @abstractmethod
+    def forward(self, h: Tensor, e: Tensor | None, data: Data) -> tuple[Tensor, Tensor | None]:
+        """Return the new codes of nodes and of edges.
+
+        Parameters
+        ----------
+        h
+            codes of nodes ``[n_nodes, width]``
+        e
+            codes of message edges ``[n_edges, width]``, None where there are none
+        data
+            the graph, whose ``edge_index [2, n_edges]`` messages go along
+        """
+
+
+class OnEdges(Convolution):
     """A convolution of nodes alone, such as PyG's, that leaves the codes of edges as they are."""
 
     def __init__(self, convolution: nn.Module) -> None:
@@ -56,11 +73,17 @@ class OnEdges(nn.Module):
         self.convolution = convolution
 
     def forward(self, h: Tensor, e: Tensor | None, data: Data) -> tuple[Tensor, Tensor | None]:
-        """Convolve the codes of nodes ``[n_nodes, width]``."""
+        """Convolve the codes of nodes.
+
+        Parameters
+        ----------
+        h, e, data
+            those of :class:`Convolution`
+        """
         return self.convolution(h, data.edge_index), e
 
 
-class Layer(nn.Module):
+class Layer(Convolution):
     """One convolution, then normalise, bend, add what entered, and drop; for the codes of edges too where there are.
 
     ``convolution(h, e, data)`` returns the new codes of both. ``bends_nodes`` is False where it has bent those of nodes
@@ -82,7 +105,13 @@ class Layer(nn.Module):
         self.edge_norm = nn.BatchNorm1d(frame.width) if frame.edge_codes else None
 
     def forward(self, h: Tensor, e: Tensor | None, data: Data) -> tuple[Tensor, Tensor | None]:
-        """Renew the codes of nodes ``[n_nodes, width]`` and of edges ``[n_edges, width]``."""
+        """Renew the codes of nodes and of edges.
+
+        Parameters
+        ----------
+        h, e, data
+            those of :class:`Convolution`
+        """
         new_h, new_e = self.convolution(h, e, data)
         if self.edge_norm is not None and e is not None:
             e = self._drop(e + self.bend(self.edge_norm(new_e)))
@@ -93,21 +122,60 @@ class Layer(nn.Module):
         return functional.dropout(h, self.dropout, self.training) if self.dropout else h
 
 
-class DeepNetwork(nn.Module):
+class DeepNetwork(Model):
     """Layers between an embedding and a read-out; serves every task type.
 
     ``forward(data)`` returns what the task type asks for; where links are predicted, ``encode`` and ``decode`` do.
-    ``make_layer(place)`` makes the layers, counted from 0.
+    A member of the family says what ``make_layer`` makes, and which of the options it has otherwise. Layers are
+    ``heads * hidden_channels`` wide.
     """
 
-    def __init__(self, frame: Frame, make_layer: Callable[[int], nn.Module]) -> None:
-        super().__init__()
+    defaults = Defaults(
+        n_layers=count(4),
+        heads=fixed(1),
+        dropout=probability(0.0),
+        readout=choice("mean", POOLS),
+        edge_repr=fixed(ISOTROPIC),
+        edge_features=fixed(value=False),
+    )
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        task_type: TaskType,
+        sizes: Sizes,
+        **options: Any,
+    ) -> None:
+        del in_channels, out_channels
+        super().__init__(options)
+        chosen = self.options
+        frame = Frame(
+            task_type=task_type,
+            sizes=sizes,
+            width=chosen.heads * hidden_channels,
+            n_layers=chosen.n_layers,
+            dropout=chosen.dropout,
+            readout=chosen.readout,
+            edge_codes=self.has_edge_codes(),
+            edge_features=chosen.edge_features,
+        )
         self.width = self.code_width(frame)
-        self.nodes = NodeInput(frame.sizes, frame.width)
+        self.nodes = NodeInput(sizes, frame.width)
         has_features = frame.edge_features
-        self.edges = EdgeInput(frame.sizes, frame.width, has_features=has_features) if frame.edge_codes else None
-        self.layers = nn.ModuleList(make_layer(place) for place in range(frame.n_layers))
+        self.edges = EdgeInput(sizes, frame.width, has_features=has_features) if frame.edge_codes else None
+        self.layers = nn.ModuleList(self.make_layer(frame, place) for place in range(frame.n_layers))
         self.readout = self.make_readout(frame)
+
+    def has_edge_codes(self) -> bool:
+        """Tell whether layers are given a code of every edge."""
+        return bool(self.options.edge_repr == EDGE_CODES)
+
+    @abstractmethod
+    def make_layer(self, frame: Frame, place: int) -> Convolution:
+        """Return one of the layers, which are counted from 0."""
 
     def code_width(self, frame: Frame) -> int:
         """Return how wide the codes are that :meth:`encode` returns."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-
 from torch import Generator, Tensor
 from torch_geometric.data import Data
 
 from gnz_track.models.embeddings.fitted import FittedEmbedding
 from gnz_track.models.embeddings.infomax import ENCODERS, SUMMARIES, Infomax, fit_infomax
-from gnz_track.models.stack import check_choice
+from gnz_track.models.options import choice
 
 __all__ = ["DGILinear"]
 
@@ -20,22 +18,9 @@ class DGILinear(FittedEmbedding):
     ``encoder_act`` bends the codes: prelu, relu or tanh; ``summary`` of all codes is mean, max, min or var.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        encoder_act: str = "prelu",
-        summary: str = "mean",
-        is_scaled: bool = True,
-    ) -> None:
-        del in_channels
-        check_choice("encoder_act", encoder_act, ENCODERS)
-        check_choice("summary", summary, SUMMARIES)
-        embed = functools.partial(_embed, Infomax(hidden_channels, encoder_act, summary))
-        super().__init__(hidden_channels, out_channels, embed, is_scaled=is_scaled)
+    defaults = FittedEmbedding.defaults.but(encoder_act=choice("prelu", ENCODERS), summary=choice("mean", SUMMARIES))
 
-
-def _embed(how: Infomax, data: Data, generator: Generator) -> Tensor:
-    return fit_infomax(how, data.x, data.edge_index, generator)
+    def embed(self, data: Data, generator: Generator) -> Tensor:
+        """Return codes ``[n_nodes, width]``."""
+        how = Infomax(self.linear.in_features, self.options.encoder_act, self.options.summary)
+        return fit_infomax(how, data.x, data.edge_index, generator)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
+from typing import Any
 
 import numpy as np
 import torch
 from scipy import sparse
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 from torch_geometric.data import Data
@@ -17,7 +18,7 @@ from gnz_track.errors import BadValue
 from gnz_track.models.adjacency import undirected_links
 from gnz_track.models.enclosing.sorted_pooling import CONVOLUTIONS, SortedPooling
 from gnz_track.models.enclosing.subgraphs import MOST_NEIGHBOURS, Subgraphs, enclose, thin
-from gnz_track.models.stack import check_choice, check_count
+from gnz_track.models.options import Defaults, Model, Option, choice, count
 from gnz_track.types import TaskType
 
 __all__ = ["SEAL"]
@@ -26,7 +27,7 @@ __all__ = ["SEAL"]
 CHUNK, SAMPLE, N_LABELS, MOST_KEPT = 256, 2000, 32, 1 << 24
 
 
-class SEAL(nn.Module):
+class SEAL(Model):
     """A link model: nodes within ``num_hops`` of a pair, labelled by distances, and a network of that graph.
 
     ``gnn_conv`` is GCN, SAGE or GAT, ``gnn_hidden_channels`` its width, ``mlp_hidden_channels`` that of the perceptron.
@@ -36,32 +37,24 @@ class SEAL(nn.Module):
     """
 
     task_types = (TaskType.link_pred,)
+    defaults = Defaults(
+        num_hops=count(1),
+        k=Option(0.6, lambda value: value > 0, "a share of graphs below 1, or a number of nodes"),
+        gnn_conv=choice("GCN", CONVOLUTIONS),
+        gnn_hidden_channels=Option(32),
+        mlp_hidden_channels=Option(128),
+    )
 
-    def __init__(  # noqa: PLR0913  (each is an option that a search tunes)
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        num_hops: int = 1,
-        k: float = 0.6,
-        gnn_conv: str = "GCN",
-        gnn_hidden_channels: int = 32,
-        mlp_hidden_channels: int = 128,
-    ) -> None:
-        super().__init__()
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
         del hidden_channels, out_channels
-        check_count("num_hops", num_hops)
-        check_choice("gnn_conv", gnn_conv, CONVOLUTIONS)
-        if not k > 0:
-            raise BadValue("k", k, "a share of graphs below 1, or a number of nodes")
-        self.n_hops, self._k = num_hops, k
+        super().__init__(options)
+        chosen = self.options
         self.network = SortedPooling(
             in_channels + N_LABELS,
-            gnn_conv,
-            n_hidden=num_hops,
-            hidden=gnn_hidden_channels,
-            mlp_hidden=mlp_hidden_channels,
+            chosen.gnn_conv,
+            n_hidden=chosen.num_hops,
+            hidden=chosen.gnn_hidden_channels,
+            mlp_hidden=chosen.mlp_hidden_channels,
         )
         self._seed = int(torch.randint(2**62, (), device="cpu"))
         self._edges: Tensor | None = None
@@ -83,8 +76,8 @@ class SEAL(nn.Module):
 
     def _count_read(self, data: Data) -> int:
         """Return how many nodes of each graph are read."""
-        if self._k >= 1:
-            return int(self._k)
+        if self.options.k >= 1:
+            return int(self.options.k)
         random = np.random.default_rng(self._seed)
         edges = data.edge_index.cpu().numpy()
         chosen = edges[:, random.permutation(edges.shape[1])[:SAMPLE]]
@@ -94,7 +87,7 @@ class SEAL(nn.Module):
         chunks = (pairs[:, start : start + CHUNK] for start in range(0, pairs.shape[1], CHUNK))
         sizes = [np.bincount(self._cut(chunk).pair, minlength=chunk.shape[1]) for chunk in chunks]
         ordered = np.sort(np.concatenate(sizes)) if sizes else np.zeros(1, dtype=np.int64)
-        return int(ordered[math.ceil(self._k * ordered.size) - 1])
+        return int(ordered[math.ceil(self.options.k * ordered.size) - 1])
 
     def decode(self, codes: Tensor, pairs: Tensor) -> Tensor:
         """Return one logit per pair ``[n_pairs]`` of pairs ``[2, n_pairs]``, holding what one chunk of them needs."""
@@ -117,7 +110,7 @@ class SEAL(nn.Module):
     def _cut(self, pairs: np.ndarray) -> Subgraphs:
         if self._links is None:
             raise BadValue("what pairs are scored on", None, "a graph that was encoded before")
-        return enclose(self._links, pairs, n_hops=self.n_hops)
+        return enclose(self._links, pairs, n_hops=self.options.num_hops)
 
     def _look_up(self, pairs: np.ndarray) -> Subgraphs:
         """Cut out what is around pairs, once: held-out ones are asked for after every epoch."""

@@ -12,11 +12,6 @@ __all__ = ["AdamicAdar"]
 class AdamicAdar(CommonNeighbours):
     """The sum over common neighbours of one over the logarithm of their degree."""
 
-    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int) -> None:
-        del in_channels, hidden_channels, out_channels
-        super().__init__(_one_over_logarithm)
-
-
-def _one_over_logarithm(degrees: Real) -> Real:
-    # A common neighbour has at least two links.
-    return 1 / np.log(np.maximum(degrees, 2))
+    def weigh(self, degrees: Real) -> Real:
+        """Return what neighbours of some degrees weigh; a common one has at least two links."""
+        return 1 / np.log(np.maximum(degrees, 2))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -25,20 +23,34 @@ CHUNK = 1 << 16
 class CommonNeighbours(nn.Module):
     """A link model whose score is a sum of weights over common neighbours, divided where a score asks for it.
 
-    ``weigh(degrees [n]) -> [n]`` weighs a neighbour; ``divide(sums [p], degrees [p], degrees [p]) -> [p]`` finishes.
     The logit is a positive multiple plus an offset, both fitted: they make a loss of it, and change no ranking.
     """
 
     task_types = (TaskType.link_pred,)
 
-    def __init__(
-        self, weigh: Callable[[Real], Real], divide: Callable[[Real, Real, Real], Real] = lambda sums, *_: sums
-    ) -> None:
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int) -> None:
         super().__init__()
-        self._weigh, self._divide = weigh, divide
+        del in_channels, hidden_channels, out_channels
         self.log_scale, self.offset = nn.Parameter(torch.zeros(())), nn.Parameter(torch.zeros(()))
         self._links: sparse.csr_matrix | None = None
         self._weighted: sparse.csr_matrix | None = None
+
+    def weigh(self, degrees: Real) -> Real:
+        """Return what neighbours of degrees ``[n]`` weigh ``[n]``: all the same, unless a score says otherwise."""
+        return np.ones_like(degrees)
+
+    def finish(self, sums: Real, first: Real, second: Real) -> Real:
+        """Return the scores of pairs: the sums, unless a score divides them.
+
+        Parameters
+        ----------
+        sums
+            sum of the weights of the common neighbours of each pair ``[n_pairs]``
+        first, second
+            degrees of its two nodes ``[n_pairs]``
+        """
+        del first, second
+        return sums
 
     def encode(self, data: Data) -> Tensor:
         """Take the message edges of a graph; return degrees ``[n_nodes, 1]``."""
@@ -46,7 +58,7 @@ class CommonNeighbours(nn.Module):
             raise BadValue("the graph", "one with kinds of edges", "a graph whose edges are all of one kind")
         links = undirected_links(data)
         degrees = np.asarray(links.sum(axis=1)).ravel()
-        self._links, self._weighted = links, (links @ sparse.diags(self._weigh(degrees))).tocsr()
+        self._links, self._weighted = links, (links @ sparse.diags(self.weigh(degrees))).tocsr()
         return torch.from_numpy(degrees).float().unsqueeze(1).to(data.edge_index.device)
 
     def decode(self, codes: Tensor, pairs: Tensor) -> Tensor:
@@ -57,6 +69,6 @@ class CommonNeighbours(nn.Module):
         found = []
         for a, b in (chunk.cpu().numpy() for chunk in pairs.split(CHUNK, dim=1)):
             sums = np.asarray(self._links[a].multiply(self._weighted[b]).sum(axis=1)).ravel()
-            found.append(self._divide(sums, degrees[a], degrees[b]))
+            found.append(self.finish(sums, degrees[a], degrees[b]))
         scores = torch.from_numpy(np.concatenate(found) if found else np.zeros(0)).float().to(codes.device)
         return scores * self.log_scale.exp() + self.offset

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue
+from gnz_track.models.options import Defaults, Model, count
 from gnz_track.models.sizes import Sizes
-from gnz_track.models.stack import check_count
 from gnz_track.types import TaskType
 
 __all__ = ["NearestNeighbours"]
 
 
-class NearestNeighbours(nn.Module):
+class NearestNeighbours(Model):
     """Says that the links of a point to its ``k`` nearest neighbours, and no others, are of the second class.
 
     Features are coordinates; the nearest are chosen among those that message edges lead to. An undirected link is one
@@ -23,15 +25,17 @@ class NearestNeighbours(nn.Module):
     """
 
     task_types = (TaskType.edge_cls,)
+    defaults = Defaults(k=count(2))
 
-    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, *, sizes: Sizes, k: int = 2) -> None:
-        super().__init__()
+    def __init__(
+        self, in_channels: int, hidden_channels: int, out_channels: int, *, sizes: Sizes, **options: Any
+    ) -> None:
         del in_channels, hidden_channels
-        check_count("k", k)
+        super().__init__(options)
         if sizes.vocabulary or out_channels != 2:
             found = "categories" if sizes.vocabulary else f"edges of {out_channels} classes"
             raise BadValue("the task of NearestNeighbours", found, "coordinates of nodes, and edges of two classes")
-        self.k, self.is_directed = k, sizes.is_directed
+        self.k, self.is_directed = self.options.k, sizes.is_directed
         self.log_scale = nn.Parameter(torch.zeros(()))
 
     def forward(self, data: Data) -> Tensor:

@@ -12,10 +12,6 @@ __all__ = ["ResourceAllocation"]
 class ResourceAllocation(CommonNeighbours):
     """The sum over common neighbours of one over their degree."""
 
-    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int) -> None:
-        del in_channels, hidden_channels, out_channels
-        super().__init__(_one_over_degree)
-
-
-def _one_over_degree(degrees: Real) -> Real:
-    return 1 / np.maximum(degrees, 1)
+    def weigh(self, degrees: Real) -> Real:
+        """Return what neighbours of some degrees weigh."""
+        return 1 / np.maximum(degrees, 1)
