@@ -116,8 +116,18 @@ def register_model(
 ) -> Any:
     """Register a model class, as a decorator or as a call.
 
-    ``task_type`` (or its alias ``task_types``) is one task type or several; ``factory(in, hidden, out, task_type=...)``
-    builds the model in place of the class. A class defined again, as in a notebook, replaces its former self.
+    A class defined again, as in a notebook, replaces its former self.
+
+    Parameters
+    ----------
+    cls
+        the class; left out by a decorator with arguments
+    task_type, task_types
+        one kind of problem that the model serves, or several; one of both names is given
+    factory
+        called ``factory(in_channels, hidden_channels, out_channels, task_type=...)`` in place of the class
+    name
+        the name of the model; that of the class where none is given
 
     Examples
     --------

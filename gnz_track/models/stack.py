@@ -44,7 +44,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu, "tanh"
 
 
 class Join(NamedTuple):
-    """How the codes of several layers become one, whether this one is as wide as all of them, and whether all count."""
+    """A way to make one code of those of several layers; it may be as wide as all of them, or read but the last."""
 
     join: Callable[[list[Tensor]], Tensor]
     adds_widths: bool = False

@@ -37,12 +37,12 @@ class _MaxPool(Convolution):
         super().__init__()
         self.pool, self.join = nn.Linear(width, width), nn.Linear(2 * width, width)
 
-    def send(self, h: Tensor, e: Tensor | None, data: Data) -> tuple[Tensor, Tensor | None]:
+    def _send(self, h: Tensor, e: Tensor | None, data: Data) -> tuple[Tensor, Tensor | None]:
         """Return what every edge carries ``[n_edges, width]``, and the new code of edges."""
         return self.pool(h).relu().index_select(0, data.edge_index[0]), e
 
     def forward(self, h: Tensor, e: Tensor | None, data: Data) -> tuple[Tensor, Tensor | None]:
-        messages, e = self.send(h, e, data)
+        messages, e = self._send(h, e, data)
         largest = largest_to(messages, data.edge_index[1], h.size(0))
         return functional.normalize(self.join(torch.cat([h, largest], dim=1)), dim=1).relu(), e
 
@@ -54,16 +54,16 @@ class _GatedMaxPool(_MaxPool):
         super().__init__(width)
         self.gate = nn.Linear(width, width)
 
-    def score(self, h: Tensor, e: Tensor | None, data: Data) -> Tensor:
+    def _score(self, h: Tensor, e: Tensor | None, data: Data) -> Tensor:
         """Return what the gates of every edge are the sigmoid of ``[n_edges, width]``."""
         del e
         source, target = data.edge_index
         gate = self.gate(h)
         return gate.index_select(0, source) + gate.index_select(0, target)
 
-    def send(self, h: Tensor, e: Tensor | None, data: Data) -> tuple[Tensor, Tensor | None]:
+    def _send(self, h: Tensor, e: Tensor | None, data: Data) -> tuple[Tensor, Tensor | None]:
         """Return what every edge carries ``[n_edges, width]``, and what its gate was made from."""
-        scores = self.score(h, e, data)
+        scores = self._score(h, e, data)
         return (scores.sigmoid() * self.pool(h).index_select(0, data.edge_index[0])).relu(), scores
 
 
@@ -74,9 +74,9 @@ class _EdgeMaxPool(_GatedMaxPool):
         super().__init__(width)
         self.gate_of_edge = nn.Linear(width, width)
 
-    def score(self, h: Tensor, e: Tensor | None, data: Data) -> Tensor:
+    def _score(self, h: Tensor, e: Tensor | None, data: Data) -> Tensor:
         """Return what the gates of every edge are the sigmoid of ``[n_edges, width]``."""
-        return self.gate_of_edge(e) + super().score(h, e, data)
+        return self.gate_of_edge(e) + super()._score(h, e, data)
 
 
 _CONVOLUTIONS: dict[str, Callable[[int], Convolution]] = {

@@ -1,4 +1,4 @@
-"""What a layer knows of an edge: the words of ``edge_repr``, and the options of models that have a choice."""
+"""Words for what a layer knows of an edge (``edge_repr``), and the options of models that have a choice."""
 
 from __future__ import annotations
 

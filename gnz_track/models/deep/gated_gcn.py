@@ -11,7 +11,7 @@ from gnz_track.models.deep.edge_kinds import EDGE_CODES, EDGE_FEAT, ISOTROPIC, e
 from gnz_track.models.deep.messages import sum_to
 from gnz_track.models.deep.network import Convolution, DeepNetwork, Frame, Layer
 
-__all__ = ["GatedConvolution", "GatedGCN"]
+__all__ = ["GatedGCN"]
 
 # Added to the sum of gates that messages are divided by.
 EPSILON = 1e-6
@@ -48,7 +48,7 @@ class _GatedByEnds(_Ungated):
         super().__init__(width)
         self.gate_of_source, self.gate_of_target = nn.Linear(width, width), nn.Linear(width, width)
 
-    def score(self, h: Tensor, e: Tensor | None, data: Data) -> Tensor:
+    def _score(self, h: Tensor, e: Tensor | None, data: Data) -> Tensor:
         """Return what the gates of every edge are the sigmoid of ``[n_edges, width]``."""
         del e
         source, target = data.edge_index
@@ -56,27 +56,27 @@ class _GatedByEnds(_Ungated):
 
     def forward(self, h: Tensor, e: Tensor | None, data: Data) -> tuple[Tensor, Tensor | None]:
         source, target = data.edge_index
-        scores = self.score(h, e, data)
+        scores = self._score(h, e, data)
         gates = scores.sigmoid()
         messages = self.of_neighbours(h).index_select(0, source) * gates
         total = sum_to(messages, target, h.size(0)) / (sum_to(gates, target, h.size(0)) + EPSILON)
         return self.of_itself(h) + total, scores
 
 
-class GatedConvolution(_GatedByEnds):
+class _GatedByCodes(_GatedByEnds):
     """Gates from the code of the edge too, which becomes what the gates were made from."""
 
     def __init__(self, width: int) -> None:
         super().__init__(width)
         self.gate_of_edge = nn.Linear(width, width)
 
-    def score(self, h: Tensor, e: Tensor | None, data: Data) -> Tensor:
+    def _score(self, h: Tensor, e: Tensor | None, data: Data) -> Tensor:
         """Return what the gates of every edge are the sigmoid of ``[n_edges, width]``."""
-        return self.gate_of_edge(e) + super().score(h, e, data)
+        return self.gate_of_edge(e) + super()._score(h, e, data)
 
 
 _CONVOLUTIONS: dict[str, Callable[[int], Convolution]] = {
     ISOTROPIC: _Ungated,
     EDGE_FEAT: _GatedByEnds,
-    EDGE_CODES: GatedConvolution,
+    EDGE_CODES: _GatedByCodes,
 }

@@ -1,4 +1,4 @@
-"""How features, positions and edge features enter a network."""
+"""The way of features, positions and edge features into a network."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ class EdgeInput(nn.Module):
         if has_features:
             is_categorical = bool(sizes.edge_vocabulary)
             self.features = (
-                _Tables(sizes.edge_vocabulary, width) if is_categorical else nn.Linear(sizes.edge_channels, width)
+                _CategoryTables(sizes.edge_vocabulary, width)
+                if is_categorical
+                else nn.Linear(sizes.edge_channels, width)
             )
 
     def forward(self, data: Data) -> Tensor:
@@ -60,7 +62,7 @@ class EdgeInput(nn.Module):
         return self.features(weight.new_ones(data.edge_index.size(1), 1))  # type: ignore[no-any-return]
 
 
-class _Tables(nn.Module):
+class _CategoryTables(nn.Module):
     """The sum of one embedding per column of categories ``[n, n_columns]``."""
 
     def __init__(self, vocabulary: tuple[int, ...], width: int) -> None:
@@ -74,4 +76,4 @@ class _Tables(nn.Module):
 
 
 def _features(sizes: Sizes, width: int) -> nn.Module:
-    return _Tables(sizes.vocabulary, width) if sizes.vocabulary else nn.Linear(sizes.in_channels, width)
+    return _CategoryTables(sizes.vocabulary, width) if sizes.vocabulary else nn.Linear(sizes.in_channels, width)

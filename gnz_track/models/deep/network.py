@@ -25,7 +25,7 @@ __all__ = ["Convolution", "DeepNetwork", "Frame", "Layer", "OnEdges"]
 
 @dataclass(frozen=True, kw_only=True)
 class Frame:
-    """What all layers of a network share, checked.
+    """Facts that all layers of a network share, checked.
 
     ``edge_codes`` says whether layers are given a code of every edge, ``edge_features`` that it begins with the
     features of the edge.
@@ -48,7 +48,7 @@ class Frame:
 
 
 class Convolution(nn.Module):
-    """What a layer does with the codes of nodes and of edges."""
+    """A map of the codes of nodes and of edges, by which layers differ."""
 
     @abstractmethod
     def forward(self, h: Tensor, e: Tensor | None, data: Data) -> tuple[Tensor, Tensor | None]:

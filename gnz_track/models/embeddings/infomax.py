@@ -33,7 +33,7 @@ SUMMARIES: Mapping[str, Callable[[Tensor], Tensor]] = {
 
 @dataclass(frozen=True)
 class Infomax:
-    """How wide codes are, what bends them, and how a graph is summarised."""
+    """The width of codes, what bends them, and what summarises a graph."""
 
     width: int
     encoder_act: str
@@ -41,12 +41,21 @@ class Infomax:
 
 
 def fit_infomax(how: Infomax, x: Tensor, edge_index: Tensor, generator: Generator) -> Tensor:
-    """Return codes ``[n_nodes, width]`` of features ``[n_nodes, in]``; those that are learnt elsewhere are learnt here.
+    """Return codes ``[n_nodes, width]``.
 
-    Features that ask for a gradient are taken as a first guess.
+    Parameters
+    ----------
+    how
+        width, activation and summary
+    x
+        features ``[n_nodes, in]``; those that ask for a gradient are a first guess, and learnt
+    edge_index
+        edges that messages go along ``[2, n_edges]``
+    generator
+        draws first weights and shuffles
     """
     features = [x.detach().clone().requires_grad_()] if x.requires_grad else []
-    net = _Net(how, x.size(1), _adjacency(edge_index, x.size(0)), generator).to(edge_index.device)
+    net = _InfomaxNet(how, x.size(1), _adjacency(edge_index, x.size(0)), generator).to(edge_index.device)
     optimiser = torch.optim.Adam([*net.parameters(), *features], lr=LR)
     given = features[0] if features else x
     with torch.enable_grad():
@@ -64,7 +73,7 @@ def _adjacency(edge_index: Tensor, n_nodes: int) -> Tensor:
     return torch.sparse_coo_tensor(ends.flip(0), weights, (n_nodes, n_nodes), check_invariants=False).coalesce()
 
 
-class _Net(nn.Module):
+class _InfomaxNet(nn.Module):
     def __init__(self, how: Infomax, in_channels: int, adjacency: Tensor, generator: Generator) -> None:
         super().__init__()
         self.how, self.adjacency = how, adjacency

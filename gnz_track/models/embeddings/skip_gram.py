@@ -22,7 +22,18 @@ def fit_skip_gram(
 ) -> Tensor:
     """Return codes ``[n_nodes, width]`` by which a node foretells those that are near it on walks.
 
-    ``walks`` are rounds of walks ``[n_walks, length]``, ``counts [n_nodes]`` how often nodes are met, up to a factor.
+    Parameters
+    ----------
+    walks
+        rounds of walks, each ``[n_walks, length]``
+    n_nodes, width
+        shape of the codes
+    window
+        how many steps a context reaches at most
+    counts
+        how often nodes are met, up to a factor ``[n_nodes]``
+    generator
+        draws first codes, windows, the order of pairs, and negatives
     """
     centres = (torch.rand(n_nodes, width, generator=generator) - 0.5) / width
     contexts = torch.zeros(n_nodes, width)
@@ -43,7 +54,17 @@ def fit_skip_gram(
 
 
 def pairs_of(walks: Tensor, window: int, generator: Generator) -> Tensor:
-    """Return pairs of centre and context ``[2, n]``; each centre looks both ways, up to 1 .. ``window`` steps."""
+    """Return pairs of centre and context ``[2, n]``; each centre looks both ways.
+
+    Parameters
+    ----------
+    walks
+        walks ``[n_walks, length]``
+    window
+        how many steps a centre looks at most; the number is drawn from 1 to this
+    generator
+        draws it
+    """
     reach = torch.randint(1, window + 1, walks.shape, generator=generator)
     found = []
     for distance in range(1, min(window, walks.size(1) - 1) + 1):

@@ -17,7 +17,7 @@ __all__ = ["Walker"]
 
 @dataclass(frozen=True, eq=False)
 class Walker:
-    """Who walks on links ``[n, n]``: going back weighs ``1 / p``, near the last node 1, away from it ``1 / q``."""
+    """Walks on links ``[n, n]``: going back weighs ``1 / p``, near the last node 1, away from it ``1 / q``."""
 
     links: sparse.csr_matrix
     p: float
@@ -32,7 +32,17 @@ class Walker:
         object.__setattr__(self, "_codes", sources * self.links.shape[0] + targets)
 
     def walk(self, first: Tensor, length: int, generator: Generator) -> Tensor:
-        """Return walks ``[n_walks, length]`` from nodes ``[n_walks]``, all of which have a neighbour."""
+        """Return walks ``[n_walks, length]``.
+
+        Parameters
+        ----------
+        first
+            where walks begin ``[n_walks]``; all of these nodes have a neighbour
+        length
+            how many nodes a walk has
+        generator
+            draws the steps
+        """
         walks = [first]
         for _ in range(length - 1):
             walks.append(self._step(walks[-1], walks[-2] if len(walks) > 1 else None, generator))

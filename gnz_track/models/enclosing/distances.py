@@ -15,7 +15,16 @@ def label_by_distances(edges: Whole, first: Whole, second: Whole, n_nodes: int) 
 
     With distances ``a`` to the first and ``b`` to the second node, each without the other one in the way, and
     ``d = a + b``: ``1 + min(a, b) + d // 2 (d // 2 + d % 2 - 1)``. The two nodes have label 1, those that cannot reach
-    both have 0. ``edges [2, n_edges]`` go both ways.
+    both have 0.
+
+    Parameters
+    ----------
+    edges
+        edges of all graphs, both ways ``[2, n_edges]``
+    first, second
+        the two nodes of each graph ``[n_graphs]``
+    n_nodes
+        how many nodes all graphs have together
     """
     to_first = _distances(edges, first, second, n_nodes)
     to_second = _distances(edges, second, first, n_nodes)

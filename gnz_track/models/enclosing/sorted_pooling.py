@@ -47,7 +47,19 @@ class SortedPooling(nn.Module):
             self.first(torch.zeros(1, (self.k // 2 - _KERNEL + 1) * _SECOND, device=self.second.weight.device))
 
     def forward(self, x: Tensor, edge_index: Tensor, graph: Tensor, n_graphs: int) -> Tensor:
-        """Return one logit per graph ``[n_graphs]`` of features ``[n, in]``, edges, and the graph of each node."""
+        """Return one logit per graph ``[n_graphs]``.
+
+        Parameters
+        ----------
+        x
+            features of the nodes of all graphs ``[n, in]``
+        edge_index
+            edges of all graphs ``[2, n_edges]``
+        graph
+            the graph of each node ``[n]``
+        n_graphs
+            how many graphs there are
+        """
         codes = [x]
         for layer in self.layers:
             codes.append(layer(codes[-1], edge_index).tanh())

@@ -31,12 +31,22 @@ class Subgraphs:
 
     @property
     def size(self) -> int:
-        """How many numbers this is, nearly."""
+        """The count of numbers held, nearly."""
         return 3 * self.nodes.size + self.edges.size
 
 
 def thin(links: sparse.csr_matrix, most: int, seed: int) -> sparse.csr_matrix:
-    """Return links where each row keeps at most ``most`` random entries."""
+    """Return links where each row keeps some random entries.
+
+    Parameters
+    ----------
+    links
+        matrix of zeros and ones ``[n, n]``
+    most
+        how many entries a row keeps at most
+    seed
+        decides which ones
+    """
     degrees = np.diff(links.indptr)
     rows = np.repeat(np.arange(links.shape[0]), degrees)
     order = np.lexsort((np.random.default_rng(seed).random(rows.size), rows))
@@ -46,9 +56,18 @@ def thin(links: sparse.csr_matrix, most: int, seed: int) -> sparse.csr_matrix:
 
 
 def enclose(links: sparse.csr_matrix, pairs: Whole, *, n_hops: int) -> Subgraphs:
-    """Return the parts of thinned links ``[n, n]`` within ``n_hops`` of either node of each pair ``[2, n_pairs]``.
+    """Return the part of a graph around each pair of nodes.
 
     An edge within a part is there where either of its nodes kept it; that between the two nodes of the pair never is.
+
+    Parameters
+    ----------
+    links
+        thinned matrix of zeros and ones ``[n, n]``
+    pairs
+        pairs of nodes ``[2, n_pairs]``
+    n_hops
+        how many hops from either node a part reaches
     """
     n, n_pairs = links.shape[0], pairs.shape[1]
     rows = np.tile(np.arange(n_pairs), 2)

@@ -39,17 +39,9 @@ class CommonNeighbours(nn.Module):
         """Return what neighbours of degrees ``[n]`` weigh ``[n]``: all the same, unless a score says otherwise."""
         return np.ones_like(degrees)
 
-    def finish(self, sums: Real, first: Real, second: Real) -> Real:
-        """Return the scores of pairs: the sums, unless a score divides them.
-
-        Parameters
-        ----------
-        sums
-            sum of the weights of the common neighbours of each pair ``[n_pairs]``
-        first, second
-            degrees of its two nodes ``[n_pairs]``
-        """
-        del first, second
+    def finish(self, sums: Real, degrees: Real) -> Real:
+        """Return scores of sums ``[n_pairs]`` and of the degrees of both nodes ``[2, n_pairs]``: the sums alone."""
+        del degrees
         return sums
 
     def encode(self, data: Data) -> Tensor:
@@ -67,8 +59,8 @@ class CommonNeighbours(nn.Module):
             raise BadValue("what pairs are scored on", None, "a graph that was encoded before")
         degrees = codes[:, 0].detach().cpu().double().numpy()
         found = []
-        for a, b in (chunk.cpu().numpy() for chunk in pairs.split(CHUNK, dim=1)):
-            sums = np.asarray(self._links[a].multiply(self._weighted[b]).sum(axis=1)).ravel()
-            found.append(self.finish(sums, degrees[a], degrees[b]))
+        for ends in (chunk.cpu().numpy() for chunk in pairs.split(CHUNK, dim=1)):
+            sums = np.asarray(self._links[ends[0]].multiply(self._weighted[ends[1]]).sum(axis=1)).ravel()
+            found.append(self.finish(sums, degrees[ends]))
         scores = torch.from_numpy(np.concatenate(found) if found else np.zeros(0)).float().to(codes.device)
         return scores * self.log_scale.exp() + self.offset

@@ -12,7 +12,7 @@ __all__ = ["Jaccard"]
 class Jaccard(CommonNeighbours):
     """The share of the neighbours of two nodes that both have."""
 
-    def finish(self, sums: Real, first: Real, second: Real) -> Real:
-        """Return common neighbours over all neighbours."""
-        union = first + second - sums
+    def finish(self, sums: Real, degrees: Real) -> Real:
+        """Return common neighbours over all neighbours ``[n_pairs]``."""
+        union = degrees[0] + degrees[1] - sums
         return np.divide(sums, union, out=np.zeros_like(sums), where=union > 0)
