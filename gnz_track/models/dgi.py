@@ -58,10 +58,8 @@ class DGI(nn.Module):
 
         Parameters
         ----------
-        codes, shuffled
-            codes of the graph and of the shuffled one ``[n_nodes, hidden]``
-        summary
-            summary of the graph ``[hidden]``
+        codes, shuffled, summary
+            what ``forward`` returns
         """
         return self.wrapper.loss(codes, shuffled, summary)
 

@@ -26,9 +26,15 @@ class DeepGAT(DeepNetwork):
 
     defaults = DeepNetwork.defaults.but(heads=count(8), **edge_options(EDGE_FEAT))
 
-    def make_layer(self, frame: Frame, place: int) -> Convolution:
+    def make_layer(self, frame: Frame) -> Convolution:
         """Return a layer whose attention knows of edges what ``edge_repr`` says."""
-        heads = 1 if place == frame.n_layers - 1 else self.options.heads
+        return self._attend(frame, self.options.heads)
+
+    def make_last(self, frame: Frame) -> Convolution:
+        """Return the last layer, of one head."""
+        return self._attend(frame, 1)
+
+    def _attend(self, frame: Frame, heads: int) -> Convolution:
         convolution = _CONVOLUTIONS[self.options.edge_repr](frame.width, heads)
         return Layer(convolution, frame, bend=functional.elu)
 

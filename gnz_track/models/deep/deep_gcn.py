@@ -14,18 +14,16 @@ __all__ = ["DeepGCN", "DeepMeanGCN"]
 class DeepGCN(DeepNetwork):
     """Sums under symmetric normalisation. A node has no loop: it sees itself by what is added after a layer."""
 
-    def make_layer(self, frame: Frame, place: int) -> Convolution:
+    def make_layer(self, frame: Frame) -> Convolution:
         """Return a layer of normalised sums."""
-        del place
         return Layer(_NormalisedSum(frame.width), frame)
 
 
 class DeepMeanGCN(DeepNetwork):
     """The mean over neighbours, then a linear map: the plainest of all convolutions."""
 
-    def make_layer(self, frame: Frame, place: int) -> Convolution:
+    def make_layer(self, frame: Frame) -> Convolution:
         """Return a layer of means."""
-        del place
         return Layer(_MeanConvolution(frame.width), frame)
 
 

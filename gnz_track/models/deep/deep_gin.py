@@ -18,9 +18,8 @@ class DeepGIN(DeepNetwork):
 
     defaults = DeepNetwork.defaults.but(readout="sum")
 
-    def make_layer(self, frame: Frame, place: int) -> Convolution:
+    def make_layer(self, frame: Frame) -> Convolution:
         """Return a layer whose convolution is a perceptron of the sum over neighbours."""
-        del place
         width = frame.width
         perceptron = nn.Sequential(nn.Linear(width, width), nn.BatchNorm1d(width), nn.ReLU(), nn.Linear(width, width))
         return Layer(OnEdges(GINConv(perceptron, train_eps=True)), frame)

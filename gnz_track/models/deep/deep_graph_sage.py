@@ -24,9 +24,8 @@ class DeepGraphSAGE(DeepNetwork):
 
     defaults = DeepNetwork.defaults.but(**edge_options(ISOTROPIC))
 
-    def make_layer(self, frame: Frame, place: int) -> Convolution:
+    def make_layer(self, frame: Frame) -> Convolution:
         """Return a layer whose gates know of edges what ``edge_repr`` says."""
-        del place
         return Layer(_CONVOLUTIONS[self.options.edge_repr](frame.width), frame, bends_nodes=False)
 
 

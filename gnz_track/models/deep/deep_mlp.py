@@ -13,9 +13,8 @@ __all__ = ["DeepMLP"]
 class DeepMLP(DeepNetwork):
     """Linear layers with a ReLU, on every node alone: no norm, and what enters a layer is not added."""
 
-    def make_layer(self, frame: Frame, place: int) -> Convolution:
+    def make_layer(self, frame: Frame) -> Convolution:
         """Return a linear layer."""
-        del place
         return _LinearLayer(frame)
 
 

@@ -24,9 +24,8 @@ class GPS(DeepNetwork):
         """Tell whether layers are given a code of every edge: where it has features."""
         return bool(self.options.edge_features)
 
-    def make_layer(self, frame: Frame, place: int) -> Convolution:
+    def make_layer(self, frame: Frame) -> Convolution:
         """Return a layer of both."""
-        del place
         return _LocalAndGlobal(frame, self.options.heads)
 
 

@@ -18,9 +18,8 @@ class MoNet(DeepNetwork):
 
     defaults = DeepNetwork.defaults.but(kernels=count(3))
 
-    def make_layer(self, frame: Frame, place: int) -> Convolution:
+    def make_layer(self, frame: Frame) -> Convolution:
         """Return a layer of kernels."""
-        del place
         return _BiasedLayer(_GaussianKernels(frame.width, self.options.kernels), frame)
 
 

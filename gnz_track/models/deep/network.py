@@ -166,7 +166,9 @@ class DeepNetwork(Model):
         self.nodes = NodeInput(sizes, frame.width)
         has_features = frame.edge_features
         self.edges = EdgeInput(sizes, frame.width, has_features=has_features) if frame.edge_codes else None
-        self.layers = nn.ModuleList(self.make_layer(frame, place) for place in range(frame.n_layers))
+        self.layers = nn.ModuleList(
+            [*(self.make_layer(frame) for _ in range(frame.n_layers - 1)), self.make_last(frame)]
+        )
         self.readout = self.make_readout(frame)
 
     def has_edge_codes(self) -> bool:
@@ -174,8 +176,12 @@ class DeepNetwork(Model):
         return bool(self.options.edge_repr == EDGE_CODES)
 
     @abstractmethod
-    def make_layer(self, frame: Frame, place: int) -> Convolution:
-        """Return one of the layers, which are counted from 0."""
+    def make_layer(self, frame: Frame) -> Convolution:
+        """Return one layer."""
+
+    def make_last(self, frame: Frame) -> Convolution:
+        """Return the last layer: one as the others, unless a class says otherwise."""
+        return self.make_layer(frame)
 
     def code_width(self, frame: Frame) -> int:
         """Return how wide the codes are that :meth:`encode` returns."""
