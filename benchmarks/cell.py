@@ -106,12 +106,12 @@ class Side:
 
     def pose(self) -> Any:
         """Pose the task as our protocol does."""
-        from gnz_track.runs.problems import Terms, pose
+        from gnz_track.runs.problems import ProblemTerms, pose
         from gnz_track.training.protocols import PROTOCOLS
 
         protocol = PROTOCOLS.get("graphnetz")
         self.optimiser = protocol.optimisers[self.task.task_type]
-        terms = Terms(
+        terms = ProblemTerms(
             task_type=self.task.task_type,
             protocol=protocol,
             seed=self.seed,
@@ -135,10 +135,10 @@ class Ours(Side):
 
     def run(self) -> dict[str, Any]:
         """Train one cell, set-up included."""
-        from gnz_track.runs.on_inline import keep_freed_memory
         from gnz_track.seeds import derive
         from gnz_track.training.acceleration import accelerate
-        from gnz_track.training.loop import Settings, train
+        from gnz_track.training.allocator import keep_freed_memory
+        from gnz_track.training.loop import TrainingSettings, train
         from gnz_track.training.metrics import DEFAULT_METRICS, METRICS
         from gnz_track.types import Selection
 
@@ -146,7 +146,7 @@ class Ours(Side):
         started = time.process_time()
         problem = self.pose()
         model = accelerate(self.build(problem))
-        settings = Settings(
+        settings = TrainingSettings(
             epochs=self.epochs,
             optimiser=self.optimiser,
             selection=Selection.last_epoch,

@@ -17,7 +17,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from gnz_track.selection.features.feature_sets import FEATURE_SETS, Parts
+from gnz_track.selection.features.feature_sets import FEATURE_SETS, GraphParts
 from gnz_track.selection.features.networks import make_network
 
 Edges = np.ndarray[Any, Any]
@@ -51,7 +51,7 @@ def main() -> None:
         edges = make(n_edges)
         started, clock = time.process_time(), time.perf_counter()
         network = make_network(edges)
-        parts = Parts(network)
+        parts = GraphParts(network)
         FEATURE_SETS.get("regular").compute(parts)
         regular = time.process_time() - started
         FEATURE_SETS.get("regular_graphlets").compute(parts)

@@ -28,10 +28,10 @@ from gnz_track.kinds import TaskType
 from gnz_track.selection.model_space import list_scored_settings
 from gnz_track.selection.ranking_metrics import RANKING_METRICS, area_under_curve
 from gnz_track.selection.selectors.catalogue import SELECTORS
-from gnz_track.selection.selectors.lessons import Arrays, Lesson
+from gnz_track.selection.selectors.lessons import Arrays, TrainingSet
 from gnz_track.selection.selectors.supervised_surrogate import fit_surrogate
-from gnz_track.selection.testbeds import Fold, Trial, cross_task, fold_by_numbers, small_to_large
-from gnz_track.selection.trials import Outcome, compare_selectors, try_selector
+from gnz_track.selection.testbeds import SelectorFold, Trial, cross_task, fold_by_numbers, small_to_large
+from gnz_track.selection.trials import SelectorScores, compare_selectors, try_selector
 
 Array = np.ndarray[Any, Any]
 OURS = "forest_neighbours"
@@ -54,15 +54,15 @@ def trial_of(arrays: Mapping[str, Array]) -> Trial:
     return Trial(np.nan_to_num(arrays["M_regular"]), known)
 
 
-def full(arrays: Mapping[str, Array]) -> list[Fold]:
+def full(arrays: Mapping[str, Array]) -> list[SelectorFold]:
     """Return the published folds."""
     return fold_by_numbers(trial_of(arrays), arrays["fold_fully_observed"])
 
 
-def sparse(level: int) -> Callable[[Mapping[str, Array]], list[Fold]]:
+def sparse(level: int) -> Callable[[Mapping[str, Array]], list[SelectorFold]]:
     """Return a testbed in which only the scores of a level of sparsity are learnt from; the masks are nested."""
 
-    def folds(arrays: Mapping[str, Array]) -> list[Fold]:
+    def folds(arrays: Mapping[str, Array]) -> list[SelectorFold]:
         whole = trial_of(arrays)
         seen = np.where(arrays["observed_level"] >= level, arrays["P_map"], np.nan)
         return fold_by_numbers(Trial(whole.features, whole.scores, seen), arrays["fold_fully_observed"])
@@ -70,31 +70,31 @@ def sparse(level: int) -> Callable[[Mapping[str, Array]], list[Fold]]:
     return folds
 
 
-def out_of_domain(arrays: Mapping[str, Array]) -> list[Fold]:
+def out_of_domain(arrays: Mapping[str, Array]) -> list[SelectorFold]:
     """Return the published folds without a domain on both sides."""
     return fold_by_numbers(trial_of(arrays), arrays["fold_out_of_domain_kfold"])
 
 
-def by_size(arrays: Mapping[str, Array]) -> list[Fold]:
+def by_size(arrays: Mapping[str, Array]) -> list[SelectorFold]:
     """Return the fold that learns from small graphs and is scored on large ones."""
     return small_to_large(trial_of(arrays), arrays["small_to_large_is_test"], limit=1)
 
 
 # Only nine tenths are known at all: fully observed and a sparsity of .1 are one testbed here.
-TESTBEDS: dict[str, Callable[[Mapping[str, Array]], list[Fold]]] = {
+TESTBEDS: dict[str, Callable[[Mapping[str, Array]], list[SelectorFold]]] = {
     "full": full,
     "sparse.5": sparse(3),
     "ood": out_of_domain,
     "size": by_size,
 }
-SPARSER: dict[str, Callable[[Mapping[str, Array]], list[Fold]]] = {
+SPARSER: dict[str, Callable[[Mapping[str, Array]], list[SelectorFold]]] = {
     "sparse.3": sparse(2),
     "sparse.7": sparse(4),
     "sparse.9": sparse(5),
 }
 
 
-def cross(source: Mapping[str, Array], target: Mapping[str, Array], kinds: tuple[str, str]) -> list[Fold]:
+def cross(source: Mapping[str, Array], target: Mapping[str, Array], kinds: tuple[str, str]) -> list[SelectorFold]:
     """Return the fold that learns from one kind of problem and is scored on the other."""
     names = [[setting.name for setting in list_scored_settings(TASK_TYPES[kind])] for kind in kinds]
     common = [name for name in names[0] if name in set(names[1])]
@@ -130,7 +130,7 @@ class Kept:
         marks = f"-{self.seed}" + ("-by-all" if self.by_all else "")
         return self.folder / testbed.replace("/", "-") / f"{selector}{marks}.npz"
 
-    def read(self, testbed: str, selector: str) -> Outcome | None:
+    def read(self, testbed: str, selector: str) -> SelectorScores | None:
         """Return an outcome, if there is a whole one."""
         try:
             with np.load(self.file(testbed, selector), allow_pickle=False) as found:
@@ -140,9 +140,9 @@ class Kept:
                 seconds, rows = float(found["seconds"]), found["rows"]
         except (OSError, ValueError, KeyError):
             return None
-        return Outcome(selector=selector, scores=scores, rows=rows, seconds=seconds)
+        return SelectorScores(selector=selector, scores=scores, rows=rows, seconds=seconds)
 
-    def write(self, testbed: str, outcome: Outcome) -> None:
+    def write(self, testbed: str, outcome: SelectorScores) -> None:
         """Keep an outcome, whole or not at all."""
         file = self.file(testbed, outcome.selector)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -154,7 +154,7 @@ class Kept:
         unfinished.replace(file)
 
 
-def measure(name: str, selector: str, folds: Sequence[Fold], kept: Kept) -> Outcome:
+def measure(name: str, selector: str, folds: Sequence[SelectorFold], kept: Kept) -> SelectorScores:
     """Try a selector on a testbed, and keep what comes out."""
     features = np.concatenate([np.concatenate([fold.train.features, fold.test.features]) for fold in folds])
     bounds = (features.min(axis=0), features.max(axis=0)) if kept.by_all else None
@@ -165,13 +165,13 @@ def measure(name: str, selector: str, folds: Sequence[Fold], kept: Kept) -> Outc
     return outcome
 
 
-def pool(outcomes: Sequence[Outcome]) -> Outcome:
+def pool(outcomes: Sequence[SelectorScores]) -> SelectorScores:
     """Return the mean over seeds, graph by graph."""
     scores = {metric: np.mean([one.scores[metric] for one in outcomes], axis=0) for metric in RANKING_METRICS}
     return replace(outcomes[0], scores=scores, seconds=float(np.mean([one.seconds for one in outcomes])))
 
 
-def show(name: str, outcomes: Sequence[Outcome]) -> None:
+def show(name: str, outcomes: Sequence[SelectorScores]) -> None:
     """Print one line: means over graphs with standard errors, and how far seeds lie apart."""
     outcome = pool(outcomes)
     figures = " ".join(
@@ -182,7 +182,7 @@ def show(name: str, outcomes: Sequence[Outcome]) -> None:
     print(f"{name:12} {outcome.selector:18} {figures}  {outcome.seconds:.1f}s{seeds}", flush=True)
 
 
-def compare(name: str, outcomes: Sequence[Outcome]) -> None:
+def compare(name: str, outcomes: Sequence[SelectorScores]) -> None:
     """Print what our selector is better by, paired over graphs, and p adjusted by Holm."""
     for metric in TESTED:
         for one in compare_selectors(outcomes, OURS, metric=metric):
@@ -195,7 +195,7 @@ def compare(name: str, outcomes: Sequence[Outcome]) -> None:
             )
 
 
-def tabulate(testbeds: Mapping[str, Sequence[Outcome]], metric: str) -> None:
+def tabulate(testbeds: Mapping[str, Sequence[SelectorScores]], metric: str) -> None:
     """Print a table in Markdown: selectors x testbeds; a star where ours is better by Holm, a dagger where worse."""
     print(f"\n{metric}\n\n| selector | {' | '.join(testbeds)} |\n|---|{'---:|' * len(testbeds)}")
     marks: dict[tuple[str, str], str] = {}
@@ -212,7 +212,7 @@ def tabulate(testbeds: Mapping[str, Sequence[Outcome]], metric: str) -> None:
         print(f"| {selector} | {' | '.join(cells)} |")
 
 
-def show_leak(name: str, folds: Sequence[Fold], seeds: Sequence[int]) -> None:
+def show_leak(name: str, folds: Sequence[SelectorFold], seeds: Sequence[int]) -> None:
     """Print what S2 reaches anew for each fold, with the weights of the fold before as published, and with patience."""
     for label, keeps, patience in (
         ("drawn anew", False, 20),
@@ -228,8 +228,8 @@ def show_leak(name: str, folds: Sequence[Fold], seeds: Sequence[int]) -> None:
                 train, test = (
                     (part.features - low) / np.where(high > low, high - low, 1) for part in (fold.train, fold.test)
                 )
-                lesson = Lesson(train, fold.train.scores, seed)
-                weights = fit_surrogate(lesson, start=weights if keeps else None, patience=patience)
+                data = TrainingSet(train, fold.train.scores, seed)
+                weights = fit_surrogate(data, start=weights if keeps else None, patience=patience)
                 hidden = np.maximum(test @ weights["0.weight"].T + weights["0.bias"], 0)
                 of_seed.append(area_under_curve(fold.test.scores, hidden @ weights["2.weight"].T + weights["2.bias"]))
             found.append(float(np.nanmean(np.concatenate(of_seed))))
@@ -243,10 +243,10 @@ def show_leak(name: str, folds: Sequence[Fold], seeds: Sequence[int]) -> None:
     )
 
 
-def make_testbeds(arrays: Mapping[str, Mapping[str, Array]], wanted: Sequence[str]) -> dict[str, list[Fold]]:
+def make_testbeds(arrays: Mapping[str, Mapping[str, Array]], wanted: Sequence[str]) -> dict[str, list[SelectorFold]]:
     """Return the testbeds that are asked for, the most telling ones first."""
 
-    def of_kinds(table: Mapping[str, Callable[[Mapping[str, Array]], list[Fold]]]) -> dict[str, Any]:
+    def of_kinds(table: Mapping[str, Callable[[Mapping[str, Array]], list[SelectorFold]]]) -> dict[str, Any]:
         pairs = [(kind, name) for name in table for kind in KINDS]
         return {f"{kind}/{name}": lambda kind=kind, name=name: table[name](arrays[kind]) for kind, name in pairs}
 
@@ -275,7 +275,7 @@ def main() -> None:
     arrays = {kind: load(arguments.folder, kind) for kind in KINDS}
     selectors, again = arguments.selectors.split(","), arguments.again.split(",")
     stores = [Kept(arguments.kept, int(seed), arguments.scale_by_all) for seed in arguments.seeds.split(",")]
-    testbeds: dict[str, list[Outcome]] = {}
+    testbeds: dict[str, list[SelectorScores]] = {}
     for name, folds in make_testbeds(arrays, arguments.only.split(",")).items():
         for selector in selectors:
             found = [None if selector in again else kept.read(name, selector) for kept in stores]

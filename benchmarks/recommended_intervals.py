@@ -23,20 +23,20 @@ from model_selection import KINDS, OURS, full, load, out_of_domain, trial_of
 
 from gnz_track.kinds import Direction
 from gnz_track.selection.expectations import LEVEL, Expectation, expect_scores
-from gnz_track.selection.matrix import Setting, bare_matrix
+from gnz_track.selection.matrix import ModelSetting, bare_matrix
 from gnz_track.selection.selectors.catalogue import fit_selector
 from gnz_track.selection.selectors.forest_neighbours import weigh_past_graphs
-from gnz_track.selection.testbeds import Fold, Trial
+from gnz_track.selection.testbeds import SelectorFold, Trial
 
 Array = np.ndarray[Any, Any]
 N_SETTINGS, N_ASKED, N_TIMES = 12, 8, 30
 
 
-def expect(fold: Fold, seed: int) -> Iterator[tuple[Array, Expectation, int]]:
+def expect(fold: SelectorFold, seed: int) -> Iterator[tuple[Array, Expectation, int]]:
     """Yield the true scores of each test graph, what is expected of it, and the setting ranked first."""
     train = fold.train
     names = [f"graph {row}" for row in range(len(train.scores))]
-    settings = [Setting(f"setting {column}") for column in range(train.scores.shape[1])]
+    settings = [ModelSetting(f"setting {column}") for column in range(train.scores.shape[1])]
     matrix = replace(bare_matrix(names, settings, "average_precision", Direction.up), scores=train.scores)
     fitted = fit_selector(OURS, train.features, train.scores, seed=seed)
     features = np.nan_to_num(fold.test.features)
@@ -46,7 +46,7 @@ def expect(fold: Fold, seed: int) -> Iterator[tuple[Array, Expectation, int]]:
         yield scores, expect_scores(matrix, fitted.arrays, weights[row]), int(firsts[row])
 
 
-def cover(folds: Sequence[Fold], *, seed: int = 0) -> Array:
+def cover(folds: Sequence[SelectorFold], *, seed: int = 0) -> Array:
     """Return for each graph the share within intervals, whether the first one is, and the width ``[graphs, 3]``."""
     found = []
     for number, fold in enumerate(folds):
@@ -59,7 +59,7 @@ def cover(folds: Sequence[Fold], *, seed: int = 0) -> Array:
     return np.array(found)
 
 
-def draw_few(arrays: Mapping[str, Array], n: int) -> Iterator[Fold]:
+def draw_few(arrays: Mapping[str, Array], n: int) -> Iterator[SelectorFold]:
     """Yield folds of few past graphs and settings, drawn from all."""
     whole = trial_of(arrays)
     for time in range(N_TIMES):
@@ -67,7 +67,7 @@ def draw_few(arrays: Mapping[str, Array], n: int) -> Iterator[Fold]:
         rows = generator.permutation(len(whole.scores))[: n + N_ASKED]
         columns = generator.permutation(whole.scores.shape[1])[:N_SETTINGS]
         parts = [Trial(whole.features[part], whole.scores[part][:, columns]) for part in (rows[:n], rows[n:])]
-        yield Fold(parts[0], parts[1], rows[n:])
+        yield SelectorFold(parts[0], parts[1], rows[n:])
 
 
 def show(name: str, found: Array) -> None:

@@ -17,9 +17,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from gnz_track.runs.on_inline import keep_freed_memory
 from gnz_track.training.acceleration.features import SparseFeatures
 from gnz_track.training.acceleration.patterns import Pattern
+from gnz_track.training.allocator import keep_freed_memory
 
 WIDTHS = (32, 128, 500, 1433)
 DENSITIES = (0.01, 0.03, 0.06, 0.1, 0.15, 0.25)

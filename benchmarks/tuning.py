@@ -26,12 +26,12 @@ from gnz_track.store.writer import open_store
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.tuning.default_spaces import space_of
 from gnz_track.tuning.searches import plan_searches
-from gnz_track.tuning.searching import Setting, run_searches
+from gnz_track.tuning.searching import SearchContext, run_searches
 from gnz_track.tuning.settings import SearchSettings, Share
 from gnz_track.tuning.storages import StudyPlace, open_studies
-from gnz_track.tuning.studies import Answer, begin_study, run_study
-from gnz_track.tuning.terms import Budget, Terms
-from gnz_track.tuning.trials import Question
+from gnz_track.tuning.studies import TrialOutcome, begin_study, run_study
+from gnz_track.tuning.terms import Budget, StudyTerms
+from gnz_track.tuning.trials import Trial
 from gnz_track.types import TaskType
 
 MOST_MILLISECONDS, MOST_SHARE = 30.0, 0.08
@@ -45,18 +45,18 @@ def cost_of_trials(folder: Path, sampler: str, n_trials: int) -> float:
     space = space_of(row, options_of(row), PROTOCOL.optimisers[task_type], task_type, {})
     if sampler == "grid":
         space = {name: dimension for name, dimension in space.items() if dimension.choices}
-    terms = Terms(
+    terms = StudyTerms(
         space=space, direction=Direction.up, budget=Budget(trials=n_trials), sampler=sampler, label="bench", facts={}
     )
     note = {"score": 0.5, "reason": "", "fingerprint": "f" * 32, "epochs": 100, "seconds": 1.0, "cpu_seconds": 1.0}
     with open_studies(StudyPlace(file=folder / f"{sampler}.log")) as studies:
         study = begin_study(studies, "bench", terms)
 
-        def evaluate(asked: Sequence[Question]) -> Iterator[tuple[Question, Answer]]:
-            for question in asked:
+        def evaluate(asked: Sequence[Trial]) -> Iterator[tuple[Trial, TrialOutcome]]:
+            for trial in asked:
                 for seed in range(N_SEEDS):
-                    study.note(question, str(seed), note)
-                yield question, Answer(score=float(question.number % 7))
+                    study.note(trial, str(seed), note)
+                yield trial, TrialOutcome(score=float(trial.number % 7))
 
         start = time.process_time()
         run_study(study, evaluate)
@@ -84,7 +84,7 @@ def overhead(folder: Path, n_trials: int) -> tuple[float, float, float]:
     searches = plan_searches(plan, settings, [Share(seeds=(1000,))])
     open_store(address).close()
     start, start_cpu = time.perf_counter(), time.process_time()
-    (record,) = run_searches(searches, settings, Setting(address=address))
+    (record,) = run_searches(searches, settings, SearchContext(address=address))
     keep_search(address, record)
     seconds, cpu = time.perf_counter() - start, time.process_time() - start_cpu
     cells = sum(trial.seconds for trial in record.trials)

@@ -60,14 +60,36 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
 ) -> BenchmarkReport:
     """Train every compatible (task, model, seed), track each as an MLflow run, and return a report.
 
-    Tasks are those of a ``category`` (narrowed by ``task_type`` and by ``only``, a list of names), or the given
-    ``tasks``, themselves or by name. ``models`` is a class, a name, a ``(class, task_types, factory)``, a list of
-    these, or a mapping from names to them; none means all but the deep ones. ``seeds`` is a list, by default 0 to 9;
-    one whole number is that one seed, as is ``seed``. ``root`` is the folder of frozen data. Cells that a store has
-    already are not trained again unless ``resume`` is False. ``store`` is a file or an address; see ``gnz run --help``.
-    ``search`` tunes every model on every task first: a number of trials, a mapping as ``{"lr": [0.001, 0.01]}``, a
-    :class:`SearchSpace` or :class:`SearchSettings`; the report then has each model as it is and tuned. ``executor`` is
-    ``"inline"``, ``"processes"``, ``"ray"``, or a function that takes cells and whom to tell and yields their results.
+    Parameters
+    ----------
+    category
+        Suite or category whose tasks are trained; ``task_type`` and ``only`` (names) narrow it.
+    models
+        A class, a name, a ``(class, task_types, factory)``, a list of these, or a mapping from names to them. None: all
+        but the deep ones.
+    tasks
+        Tasks, or their names, in place of a category.
+    task_type, only
+        What narrows a category: one task type, and names of tasks.
+    seeds, seed
+        A list of seeds (0 to 9), or one seed.
+    epochs, hidden_channels, device
+        Length of training (None: the protocol's), width of the models, and where they are trained.
+    root
+        Folder of frozen data.
+    search
+        Tunes every model on every task first: a number of trials, a mapping as ``{"lr": [0.001, 0.01]}``, a
+        :class:`SearchSpace` or :class:`SearchSettings`. The report then has each model as it is and tuned.
+    protocol, store
+        Name of a protocol or a protocol; file or address of a store. See ``gnz run --help``.
+    jobs, timeout
+        Most cells at once, and the longest time of one in seconds.
+    executor
+        ``"inline"``, ``"processes"``, ``"ray"``, or a function of cells and a listener that yields their results.
+    resume
+        False trains again what the store has already.
+    verbose
+        Whether progress is shown.
     """
     chosen = choose_tasks(category, tasks, TaskType(task_type) if task_type else None, only)
     how = protocol if isinstance(protocol, Protocol) else PROTOCOLS.get(protocol)

@@ -7,7 +7,6 @@ import enum
 from gnz_track.errors import BadValue
 
 __all__ = [
-    "CATEGORIES",
     "Category",
     "Direction",
     "Selection",
@@ -55,11 +54,8 @@ class Category(enum.StrEnum):
         raise BadValue("category", value, ", ".join(cls), command="gnz tasks")
 
 
-CATEGORIES: tuple[Category, ...] = tuple(Category)
-
-
 class Direction(enum.StrEnum):
-    """Whether a larger (up) or a smaller (down) score is better."""
+    """Sense of a metric: whether a larger (up) or a smaller (down) score is better."""
 
     up = "up"
     down = "down"
@@ -70,7 +66,7 @@ class Direction(enum.StrEnum):
 
 
 class Status(enum.StrEnum):
-    """How a cell ended."""
+    """End of a cell."""
 
     finished = "finished"
     failed = "failed"

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 
 __all__ = ["near_matches"]
 
-LEAST_LIKENESS = 0.5
+LEAST_LIKENESS, MOST = 0.5, 3
 
 
-def near_matches(name: str, known: Iterable[str], *, n: int = 3) -> list[str]:
-    """Return up to ``n`` known names that look like ``name``, best first, ignoring case.
+def near_matches(name: str, known: Iterable[str]) -> list[str]:
+    """Return up to three known names that look like a name, best first, ignoring case.
 
     Of names that are as alike, one that begins as ``name`` does comes first: the end is where people slip.
 
@@ -26,4 +26,4 @@ def near_matches(name: str, known: Iterable[str], *, n: int = 3) -> list[str]:
         alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one.lower(), wanted, strict=False))
         return -likeness[one], -len(list(alike))
 
-    return [one for one in sorted(likeness, key=distance) if likeness[one] >= LEAST_LIKENESS][:n]
+    return [one for one in sorted(likeness, key=distance) if likeness[one] >= LEAST_LIKENESS][:MOST]

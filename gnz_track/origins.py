@@ -1,4 +1,4 @@
-"""Where raw files come from, as rows of data: a file of a package release, or a file at an address. No torch here.
+"""Origins of raw files, as rows of data: a file of a package release, or a file at an address. No torch here.
 
 A dataset's raw folder is filled from its origins by ``gnz data get``; a mirror that has the folder comes first.
 """

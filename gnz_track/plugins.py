@@ -39,7 +39,17 @@ def find_plugins(group: str) -> list[EntryPoint]:
 
 
 def load_plugin(point: EntryPoint, *, kind: str, row_type: type | None) -> object:
-    """Import a row of another package; return what is wrong as a :class:`PluginBroken`, and warn of it."""
+    """Import a row of another package; return what is wrong as a :class:`PluginBroken`, and warn of it.
+
+    Parameters
+    ----------
+    point
+        Entry point that the package declares.
+    kind
+        Kind of row, for messages.
+    row_type
+        Type that the row must have; None takes any.
+    """
     try:
         row: object = point.load()
     # Whatever a package does while it is imported, which may be to leave, is its own mistake, and told as that.

@@ -1,4 +1,4 @@
-"""What makes a dataclass a record: its mappings cannot be changed, and it can be written as JSON."""
+"""Records: dataclasses whose mappings cannot be changed, and that can be written as JSON."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ def to_json(record: object) -> str:
     >>> to_json(Metric(name="mae", direction=Direction.down, description="mean absolute error"))
     '{"description": "mean absolute error", "direction": "down", "name": "mae"}'
     """
-    return json.dumps(_plain(record), sort_keys=True, allow_nan=False)
+    return json.dumps(_plain_value(record), sort_keys=True, allow_nan=False)
 
 
-def _plain(value: object) -> object:
+def _plain_value(value: object) -> object:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = dataclasses.fields(value)
-        return {item.name: _plain(found) for item in fields if _is_said(item, found := getattr(value, item.name))}
+        return {item.name: _plain_value(found) for item in fields if _is_said(item, found := getattr(value, item.name))}
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _plain_value(item) for key, item in value.items()}
     if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
+        return [_plain_value(item) for item in value]
     if isinstance(value, bytes):
         return value.hex()
     if callable(value):
@@ -60,12 +60,12 @@ def _is_said(item: dataclasses.Field[Any], value: object) -> bool:
 class FrozenMapping(dict[Any, Any]):
     """A mapping that cannot be changed, and still pickles (``MappingProxyType`` does not)."""
 
-    def _refuse(self, *_: object, **__: object) -> Any:
+    def _refuse_change(self, *_: object, **__: object) -> Any:
         message = "a record is frozen; make another one with dataclasses.replace"
         raise TypeError(message)
 
     _hash: int | None = None
-    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse
+    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse_change
 
     def __reduce__(self) -> Any:
         return (FrozenMapping, (dict(self),))

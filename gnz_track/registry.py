@@ -53,7 +53,7 @@ class Registry(Generic[Row]):
 
     def get(self, name: str) -> Row:
         """Return the row of a name; an unknown name raises with near matches and the command that lists all."""
-        self._load()
+        self._load_plugins()
         try:
             return self._rows[name]
         except (KeyError, TypeError):
@@ -63,16 +63,16 @@ class Registry(Generic[Row]):
 
     def names(self) -> list[str]:
         """Return all names in order of registration."""
-        self._load()
+        self._load_plugins()
         return list(self._rows)
 
     def rows(self) -> list[Row]:
         """Return all rows in order of registration."""
-        self._load()
+        self._load_plugins()
         return list(self._rows.values())
 
     def __contains__(self, name: object) -> bool:
-        self._load()
+        self._load_plugins()
         return name in self._rows
 
     def __iter__(self) -> Iterator[str]:
@@ -81,7 +81,7 @@ class Registry(Generic[Row]):
     def __len__(self) -> int:
         return len(self.names())
 
-    def _load(self) -> None:
+    def _load_plugins(self) -> None:
         if self._is_loaded:
             return
         self._is_loaded = True

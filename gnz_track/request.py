@@ -1,4 +1,4 @@
-"""What a benchmark is asked to be, as one record, and what is done with it: plan, search, carry out, report."""
+"""A benchmark as it is asked for, in one record, and its steps: plan, search, carry out, report."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CUSTOM = "custom"
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What a benchmark is asked to be: which cells, how and where they are trained, and where they are written.
+    """A benchmark as it is asked for: cells, how and where they are trained, and where they are written.
 
     ``suite`` is the first part of the names of experiments and of the sweep. With a ``search``, every model is trained
     twice: as it is, and with the hyperparameters that its search has found. With ``perturbations``, every cell is
@@ -74,7 +74,7 @@ class Request:
 
     @property
     def crew(self) -> Crew:
-        """Who trains."""
+        """Crew that trains."""
         return Crew(
             executor=self.executor,
             address=self.cluster,
@@ -90,7 +90,7 @@ def make_request_agenda(request: Request, found: Sequence[SearchRecord] = ()) ->
     ``found`` is what searches have found, each of which asks for more cells.
     """
     check_crew(request.crew)
-    plan = _plan(request, request.seeds)
+    plan = _plan_cells(request, request.seeds)
     if found:
         from gnz_track.tuning.tuned_cells import with_tuned_cells
 
@@ -106,18 +106,30 @@ def plan_request_searches(request: Request) -> SearchPlan:
     settings = request.search or SearchSettings()
     shares = seeds_to_tune(settings, request.seeds)
     seeds = dict.fromkeys(seed for share in shares for seed in share.seeds)
-    return plan_searches(_plan(request, tuple(seeds)), settings, shares)
+    return plan_searches(_plan_cells(request, tuple(seeds)), settings, shares)
 
 
 def search_all(
     request: Request, plan: SearchPlan, *, listener: Listener | None = None, nursery: Nursery | None = None
 ) -> list[SearchRecord]:
-    """Do what is left of the searches of a request, and return what all of them found; an interrupt keeps it."""
+    """Do what is left of the searches of a request, and return what all of them found; an interrupt keeps it.
+
+    Parameters
+    ----------
+    request
+        Benchmark that was asked for.
+    plan
+        Its searches.
+    listener
+        Hears of searches and trials as they go.
+    nursery
+        Workers of :func:`open_nursery_for` that are ready already.
+    """
     from gnz_track import __version__
-    from gnz_track.tuning.searching import Setting, Silence, run_searches
+    from gnz_track.tuning.searching import SearchContext, Silence, run_searches
     from gnz_track.tuning.settings import SearchSettings
 
-    setting = Setting(
+    context = SearchContext(
         address=request.address,
         suite=request.suite,
         version=__version__,
@@ -126,7 +138,7 @@ def search_all(
         nursery=nursery,
         listener=listener or Silence(),
     )
-    return run_searches(plan, request.search or SearchSettings(), setting)
+    return run_searches(plan, request.search or SearchSettings(), context)
 
 
 def carry_out(
@@ -139,8 +151,18 @@ def carry_out(
 ) -> Sweep:
     """Train what is left of a request and write it; an interrupt keeps what was done.
 
-    ``found`` are the searches that the agenda was made with: they are written too, and their cells bear their names.
-    ``nursery`` is one of :func:`open_nursery_for`, to save the time in which workers get ready.
+    Parameters
+    ----------
+    request
+        Benchmark that was asked for.
+    agenda
+        Its cells, finished or to be trained.
+    found
+        Searches that the agenda was made with: they are written too, and their cells bear their names.
+    tell
+        Hears of every event once it is written.
+    nursery
+        Workers of :func:`open_nursery_for` that are ready already.
     """
     from gnz_track import __version__
 
@@ -150,7 +172,7 @@ def carry_out(
         suite=request.suite,
         version=__version__,
         source=request.source,
-        searches=_chosen(agenda.plan, found),
+        searches=_searches_by_cell(agenda.plan, found),
     )
     execute = choose_executor(**vars(request.crew), nursery=nursery, footprints=agenda.footprints)
     sweep = run_sweep(agenda, tracking, execute=execute, tell=tell)
@@ -167,7 +189,17 @@ def keep_searches(request: Request, found: Sequence[SearchRecord]) -> tuple[str,
 
 
 def report_of(request: Request, sweep: Sweep, found: Sequence[SearchRecord] = ()) -> BenchmarkReport:
-    """Return the report of a sweep, and of the searches that it was made with."""
+    """Return the report of a sweep.
+
+    Parameters
+    ----------
+    request
+        Benchmark that was asked for.
+    sweep
+        Its sweep, carried out.
+    found
+        Searches that the sweep was made with.
+    """
     config = {
         "suite": request.suite,
         "sweep": sweep.name,
@@ -188,7 +220,7 @@ def report_of(request: Request, sweep: Sweep, found: Sequence[SearchRecord] = ()
     return report
 
 
-def _plan(request: Request, seeds: Sequence[int]) -> Plan:
+def _plan_cells(request: Request, seeds: Sequence[int]) -> Plan:
     plan = make_plan(
         request.tasks,
         request.models,
@@ -208,7 +240,7 @@ def _of_sweep(found: Sequence[SearchRecord], sweep: str) -> tuple[SearchRecord, 
     return tuple(replace(record, sweep=sweep) for record in found)
 
 
-def _chosen(plan: Plan, found: Sequence[SearchRecord]) -> dict[str, str]:
+def _searches_by_cell(plan: Plan, found: Sequence[SearchRecord]) -> dict[str, str]:
     if not found:
         return {}
     from gnz_track.tuning.tuned_cells import searches_by_cell
@@ -223,7 +255,7 @@ def _with_width(plan: Plan, request: Request) -> Plan:
         return plan
     if not isinstance(width, int) or width < 1:
         raise BadValue("hidden_channels", width, "a whole number from 1 upwards")
-    cells = tuple(replace(cell, hyperparameters=_changed(cell, hidden_channels=width)) for cell in plan.cells)
+    cells = tuple(replace(cell, hyperparameters=_change_values(cell, hidden_channels=width)) for cell in plan.cells)
     return replace(plan, cells=cells)
 
 
@@ -238,5 +270,5 @@ def _on_device(plan: Plan, request: Request) -> Plan:
     return replace(plan, cells=tuple(replace(cell, device="cuda") for cell in plan.cells))
 
 
-def _changed(cell: Cell, **values: Value) -> tuple[tuple[str, Value], ...]:
+def _change_values(cell: Cell, **values: Value) -> tuple[tuple[str, Value], ...]:
     return tuple(sorted({**dict(cell.hyperparameters), **values}.items()))

@@ -1,4 +1,4 @@
-"""How cells are trained and scored, as records: optimisers, protocols, and what these amend. No torch here."""
+"""Settings of training and scoring, as records: optimisers, protocols, and what these amend. No torch here."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Optimiser:
 
 @dataclass(frozen=True, kw_only=True)
 class Amendment:
-    """What a protocol has otherwise for one dataset; what is empty or 0 stays as it is.
+    """Values of a protocol for one dataset; what is empty or 0 stays as it is.
 
     ``optimiser`` holds the fields of an :class:`Optimiser` that differ, ``options`` those of all models, ``by_model``
     hyperparameters of single models by name.
@@ -55,7 +55,7 @@ class Amendment:
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
-    """How a cell is trained and scored; data, not code.
+    """Rules by which a cell is trained and scored; data, not code.
 
     ``optimisers`` has one entry per task type. ``patience`` counts epochs without a better validation score before
     training stops; 0 never stops early. ``splits`` and ``features`` name policies of the datasets room, ``encoding`` a

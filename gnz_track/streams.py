@@ -41,8 +41,8 @@ def take_missing_streams() -> None:
 
 def guard_streams() -> None:
     """Let what is printed go nowhere once its reader has left; let nothing that standard error refuses be an error."""
-    sys.stdout = _guarded(sys.stdout, STDOUT, forgiven=(errno.EPIPE,))
-    sys.stderr = _guarded(sys.stderr, STDERR, forgiven=())
+    sys.stdout = _guard_stream(sys.stdout, STDOUT, forgiven=(errno.EPIPE,))
+    sys.stderr = _guard_stream(sys.stderr, STDERR, forgiven=())
 
 
 def inherited(stream: object) -> int | None:
@@ -82,7 +82,7 @@ class _Guarded(io.FileIO):
             return memoryview(content).nbytes
 
 
-def _guarded(stream: Any, number: int, *, forgiven: tuple[int, ...]) -> Any:
+def _guard_stream(stream: Any, number: int, *, forgiven: tuple[int, ...]) -> Any:
     """Return the same stream, guarded; one that somebody has put in its place stays."""
     if not isinstance(stream, io.TextIOWrapper) or stream.fileno() != number:
         return stream

@@ -23,7 +23,6 @@ from typing import Any
 
 from gnz_track.errors import BadValue
 from gnz_track.kinds import (
-    CATEGORIES,
     Category,
     Direction,
     Selection,
@@ -39,7 +38,6 @@ from gnz_track.records import freeze_mappings, later
 from gnz_track.settings import Amendment, Optimiser, Protocol, Value
 
 __all__ = [
-    "CATEGORIES",
     "Amendment",
     "Category",
     "Cell",
@@ -157,7 +155,7 @@ class Suite:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRow:
-    """How to construct one architecture.
+    """Row of one architecture: how to construct it.
 
     ``target`` is ``"package.module:Class"`` where the class can be imported; otherwise the class travels by value in
     ``payload`` (a cloudpickle), and ``source_digest`` tells two versions of it apart. ``is_encoder`` says that the
@@ -186,7 +184,7 @@ class ModelRow:
 
     @property
     def reference(self) -> str:
-        """What a record says of where the class comes from."""
+        """Name of the class in records."""
         return self.factory or self.target or f"by value ({self.source_digest[:12]})"
 
 
@@ -240,7 +238,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """Why a cell failed: the class of the error, its message and the whole traceback."""
+    """Failure of a cell: the class of the error, its message and the whole traceback."""
 
     kind: str
     message: str
@@ -249,7 +247,7 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True)
 class CellResult:
-    """What one trained cell leaves behind.
+    """Result of one trained cell.
 
     ``series`` maps ``train/loss``, ``val/<metric>`` and ``test/<metric>`` to one value per epoch; ``scores`` holds
     all test metrics at the selected epoch, ``score`` the one of the task. Epochs count from 0. Memory in MiB.

@@ -19,19 +19,28 @@ def label_variants(
 ) -> list[str]:
     """Return the label of each row: its model, and what tells that from its variants in the same table.
 
-    ``hyperparameters`` are JSON. They make variants where a task was run with several under one protocol: what differs
-    from task to task alone, as widths do under a budget of parameters, and what a search has found, makes none.
-    Protocols make variants wherever a model was run under several. What is empty is not known, and tells nothing apart.
+    Hyperparameters make variants where a task was run with several under one protocol: what differs from task to task
+    alone, as widths do under a budget of parameters, and what a search has found, makes none. Protocols make variants
+    wherever a model was run under several. What is empty is not known, and tells nothing apart.
 
     >>> label_variants(["GCN", "GCN", "MLP"], tasks=["cora"] * 3, hyperparameters=['{"lr": 0.1}', "{}", "{}"])
     ['GCN lr=0.1', 'GCN', 'MLP']
+
+    Parameters
+    ----------
+    models
+        Model of each row.
+    tasks, protocols
+        Task and protocol of each row.
+    hyperparameters
+        Hyperparameters of each row, as JSON.
     """
     labels = list(models)
     within = [column for column in (tasks, protocols) if column]
-    by_changes = {model for model in _several(models, within, hyperparameters) if not is_tuned(model)}
+    by_changes = {model for model in _models_with_several(models, within, hyperparameters) if not is_tuned(model)}
     columns: tuple[tuple[set[str], Sequence[str], Callable[[str], str]], ...] = (
         (by_changes, hyperparameters, _write_changes),
-        (_several(models, [], protocols), protocols, str),
+        (_models_with_several(models, [], protocols), protocols, str),
     )
     for apart, values, write in columns:
         if apart:
@@ -44,7 +53,7 @@ def label_variants(
     return labels
 
 
-def _several(models: Sequence[str], within: Iterable[Sequence[str]], values: Sequence[str]) -> set[str]:
+def _models_with_several(models: Sequence[str], within: Iterable[Sequence[str]], values: Sequence[str]) -> set[str]:
     """Return the models that have several values somewhere: in a group of rows that agree in ``within``."""
     if not values:
         return set()

@@ -34,7 +34,7 @@ def cut_values(sentence: str) -> str:
     >>> cut_values(f"unknown task {'a' * 300!r}; known: b") == f"unknown task '{'a' * 160} ... {'a' * 40}'; known: b"
     True
     """
-    return _QUOTED.sub(_cut, sentence)
+    return _QUOTED.sub(_cut_word, sentence)
 
 
 def sync_command(address: object) -> str:
@@ -49,7 +49,7 @@ def sync_command(address: object) -> str:
     return f"{command} (with your password in place of {STARS})" if has_password else command
 
 
-def _cut(found: re.Match[str]) -> str:
+def _cut_word(found: re.Match[str]) -> str:
     quote, value = found.groups()
     if len(value) <= LONGEST_VALUE:
         return found.group()

@@ -14,7 +14,7 @@ import numpy as np
 
 from gnz_track.kinds import Direction
 from gnz_track.selection.graph_sources import open_graph
-from gnz_track.selection.matrix import Setting, bare_matrix
+from gnz_track.selection.matrix import ModelSetting, bare_matrix
 from gnz_track.selection.matrix_files import read_matrix, write_matrix
 from gnz_track.selection.selectors.catalogue import fit_selector, load_fitted
 
@@ -107,7 +107,9 @@ def _read_selector(content: bytes, folder: Path) -> object:
 @functools.cache
 def _written() -> dict[str, bytes]:
     """Return what we write ourselves, by name."""
-    matrix = bare_matrix(["a", "b"], [Setting("GCN"), Setting("MLP", '{"lr": 0.1}', "glemos@1")], "auc", Direction.up)
+    matrix = bare_matrix(
+        ["a", "b"], [ModelSetting("GCN"), ModelSetting("MLP", '{"lr": 0.1}', "glemos@1")], "auc", Direction.up
+    )
     matrix.scores[:] = [[0.5, 0.75], [np.nan, 1.0]]
     fitted = fit_selector("global_best_score", np.eye(3, 2), np.array([[0.1, 0.2], [0.3, 0.1], [0.5, 0.2]]))
     with tempfile.TemporaryDirectory() as temporary:

@@ -9,7 +9,7 @@ NAMES = ["GCN", "GAT", "GraphSAGE", "MLP", "SGC"]
 
 def test_near_matches_ignore_case_and_keep_the_known_spelling() -> None:
     assert near_matches("GRAPHSAGE", NAMES) == ["GraphSAGE"]
-    assert near_matches("ga", NAMES, n=1) == ["GAT"]
+    assert near_matches("ga", NAMES)[0] == "GAT"
     assert near_matches("zzz", NAMES) == []
 
 

@@ -11,7 +11,6 @@ import pytest
 from gnz_track.errors import BadValue
 from gnz_track.records import LATER, to_json
 from gnz_track.types import (
-    CATEGORIES,
     Category,
     Cell,
     CellResult,
@@ -193,8 +192,8 @@ def test_task_may_name_another_dataset() -> None:
 
 
 def test_ten_categories_and_one_for_own_data() -> None:
-    assert len(CATEGORIES) == 11
-    assert CATEGORIES[-1] is Category.custom
+    assert len(Category) == 11
+    assert list(Category)[-1] is Category.custom
 
 
 @pytest.mark.parametrize(("direction", "is_better"), [(Direction.up, True), (Direction.down, False)])

@@ -18,7 +18,7 @@ from gnz_track.cli.saying import hand_over, say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gnz_track.quality.separability import Settings
+    from gnz_track.quality.separability import SeparabilitySettings
     from gnz_track.request import Request
     from gnz_track.runs.nursery import Nursery
     from gnz_track.runs.sweep import Sweep
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gnz_track.store.audit_record import AuditRecord
     from gnz_track.types import Task
 
-__all__ = ["add_to", "audit"]
+__all__ = ["add_to"]
 
 FAILED = 1
 SUITE = "audit"
@@ -45,10 +45,10 @@ Interrupted, --full goes on where it was with the same command; what it trains a
 
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
-    app.command(epilog=EXAMPLES)(audit)
+    app.command("audit", epilog=EXAMPLES)(_audit)
 
 
-def audit(  # noqa: PLR0913  (one parameter per flag)
+def _audit(  # noqa: PLR0913  (one parameter per flag)
     tasks: Annotated[list[str], typer.Argument(metavar="TASK...", help="Tasks by name; see gnz tasks.")],
     *,
     full: Annotated[
@@ -85,7 +85,7 @@ def audit(  # noqa: PLR0913  (one parameter per flag)
     needed = open_nursery_for(jobs=jobs, timeout=timeout) if full else contextlib.nullcontext()
     with needed as nursery:
         from gnz_track.models.catalogue import describe
-        from gnz_track.quality.separability import Settings
+        from gnz_track.quality.separability import SeparabilitySettings
         from gnz_track.request import Request
         from gnz_track.runs.plan import Place
         from gnz_track.seeds import parse_seeds
@@ -108,13 +108,13 @@ def audit(  # noqa: PLR0913  (one parameter per flag)
             source="gnz audit",
         )
         # A slip in these is told before anything is measured.
-        settings = Settings(test=test or "ks", alpha=alpha, compat=compat)
-        records = _measure(request, distance)
-        sweep = _train(request, nursery) if full else None
+        settings = SeparabilitySettings(test=test or "ks", alpha=alpha, compat=compat)
+        records = _measure_tasks(request, distance)
+        sweep = _train_perturbed(request, nursery) if full else None
     if sweep is not None:
         records = [_judge(record, sweep, request.address, settings, test) for record in records]
     page = _keep(request, records, folder)
-    _print(records, page, as_json=as_json)
+    _print_audits(records, page, as_json=as_json)
     if sweep is not None and (sweep.table["status"] != "finished").any():
         raise typer.Exit(FAILED)
 
@@ -123,7 +123,7 @@ def _choose_tasks(names: Sequence[str]) -> list[Task]:
     return [find_task(name) for name in dict.fromkeys(part for text in names for part in split(text))]
 
 
-def _measure(request: Request, distance: str) -> list[AuditRecord]:
+def _measure_tasks(request: Request, distance: str) -> list[AuditRecord]:
     from gnz_track.datasets.preparation import prepare
     from gnz_track.quality.audit import Depth, audit_dataset
     from gnz_track.quality.measures import Measure
@@ -136,7 +136,7 @@ def _measure(request: Request, distance: str) -> list[AuditRecord]:
     return found
 
 
-def _train(request: Request, nursery: Nursery | None) -> Sweep:
+def _train_perturbed(request: Request, nursery: Nursery | None) -> Sweep:
     from dataclasses import replace
 
     from gnz_track.quality.judgement import TRAINED_MODES
@@ -160,7 +160,9 @@ def _train(request: Request, nursery: Nursery | None) -> Sweep:
     return sweep
 
 
-def _judge(record: AuditRecord, sweep: Sweep, address: Address, settings: Settings, test: str) -> AuditRecord:
+def _judge(
+    record: AuditRecord, sweep: Sweep, address: Address, settings: SeparabilitySettings, test: str
+) -> AuditRecord:
     from dataclasses import replace
 
     from gnz_track.quality.judgement import gather_scores, judge, usual_test
@@ -183,7 +185,7 @@ def _keep(request: Request, records: Sequence[AuditRecord], folder: Path) -> Pat
         return write_audit_page(records, folder / "audit.html")
 
 
-def _print(records: Sequence[AuditRecord], page: Path, *, as_json: bool) -> None:
+def _print_audits(records: Sequence[AuditRecord], page: Path, *, as_json: bool) -> None:
     from gnz_track.cli.tables import print_rows
 
     if as_json:
@@ -196,7 +198,7 @@ def _print(records: Sequence[AuditRecord], page: Path, *, as_json: bool) -> None
             record.decision,
             *(_graded(found.mean, found.grade) for found in (record.structure, record.features)),
             record.performance or "-",
-            *(_mean(record, "original", place) for place in (0, -1)),
+            *(_write_gamma(record, "original", place) for place in (0, -1)),
         )
         for record in records
     ]
@@ -213,6 +215,6 @@ def _graded(mean: float | None, grade: str) -> str:
     return "undefined" if mean is None else f"{mean:.2f} {grade}"
 
 
-def _mean(record: AuditRecord, mode: str, place: int) -> str:
+def _write_gamma(record: AuditRecord, mode: str, place: int) -> str:
     mean = next(found.means[place] for found in record.modes if found.name == mode)
     return "undefined" if mean is None else f"{mean:.3f}"

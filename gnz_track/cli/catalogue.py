@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gnz_track.models.budgets import Width
     from gnz_track.types import ModelRow, Task
 
-__all__ = ["add_to", "models", "protocols", "tasks"]
+__all__ = ["add_to"]
 
 # Columns of what is told in sentences below a table.
 SENTENCE_WIDTH = 100
@@ -28,13 +28,13 @@ _EXAMPLE = "gnz models --budget 100000 --task graph_families"
 
 def add_to(app: typer.Typer) -> None:
     """Add these commands."""
-    app.command(epilog="[bold]Examples[/bold]  gnz tasks --suite quick\n\n  gnz tasks cora")(tasks)
+    app.command("tasks", epilog="[bold]Examples[/bold]  gnz tasks --suite quick\n\n  gnz tasks cora")(_tasks)
     of_models = f"gnz models --task-type graph_cls\n\n  gnz models GAT\n\n  {_EXAMPLE}"
-    app.command(epilog=f"[bold]Examples[/bold]  {of_models}")(models)
-    app.command(epilog="[bold]Examples[/bold]  gnz protocols\n\n  gnz protocols dwivedi-100k")(protocols)
+    app.command("models", epilog=f"[bold]Examples[/bold]  {of_models}")(_models)
+    app.command("protocols", epilog="[bold]Examples[/bold]  gnz protocols\n\n  gnz protocols dwivedi-100k")(_protocols)
 
 
-def tasks(
+def _tasks(
     name: Annotated[str, typer.Argument(help="Show all of one task.", show_default=False)] = "",
     *,
     suite: Annotated[str, typer.Option(help="Only the tasks of a suite.")] = "",
@@ -88,7 +88,7 @@ def _summary(task: Task) -> tuple[object, ...]:
     )
 
 
-def models(
+def _models(
     name: Annotated[str, typer.Argument(help="Show all of one model.", show_default=False)] = "",
     *,
     task_type: Annotated[str, typer.Option(help="Only models that serve it.")] = "",
@@ -171,7 +171,7 @@ def _show_width(width: Width) -> tuple[str, str, str]:
     return f"{width.hidden_channels}", f"{width.n_parameters:,}", f"{width.error:+.2%}"
 
 
-def protocols(
+def _protocols(
     name: Annotated[str, typer.Argument(help="Show all of one protocol.", show_default=False)] = "",
 ) -> None:
     """List the protocols, how cells are trained and scored, or show one: its numbers, models, tasks and datasets."""

@@ -1,4 +1,4 @@
-"""What the commands that train share: which tasks are meant, and training with a line of progress."""
+"""The tasks that a training command names, and training with a line of progress."""
 
 from __future__ import annotations
 
@@ -27,10 +27,20 @@ QUICK, CUSTOM = "quick", "custom"
 
 
 def choose_tasks(suite: str, names: Sequence[str], categories: Sequence[str], types: Sequence[str]) -> list[Task]:
-    """Return the tasks named and those of categories, as far as they are of the suite and of the types asked for.
+    """Return the tasks that were asked for; without names and categories, those of the suite.
 
-    Without names and categories, those of the suite. A name that the suite has not is refused: whoever names both means
-    a part of the suite.
+    A name that the suite has not is refused: whoever names both means a part of the suite.
+
+    Parameters
+    ----------
+    suite
+        Suite that the tasks must be of.
+    names
+        Tasks by name, several by commas.
+    categories
+        Research areas whose tasks are added.
+    types
+        Task types to keep; all without any.
     """
     from gnz_track.datasets.catalogue import SUITES, iter_benchmark_tasks
     from gnz_track.errors import NothingToRun
@@ -73,7 +83,17 @@ def find_task(name: str) -> Task:
 
 
 def choose_suite(suite: str, category: str, *, is_chosen: bool) -> str:
-    """Return the first part of the names of experiments; ``is_chosen`` says that tasks were named otherwise."""
+    """Return the first part of the names of experiments.
+
+    Parameters
+    ----------
+    suite
+        Suite by name.
+    category
+        Research areas by commas.
+    is_chosen
+        Whether tasks were named otherwise.
+    """
     return suite or category.replace(",", "+") or (CUSTOM if is_chosen else QUICK)
 
 
@@ -91,9 +111,22 @@ def train(
     hint: str = "cells are finished already; --fresh trains them again",
     again: str = "the same command goes on from there",
 ) -> Sweep:
-    """Train what is left of a request with a line of progress; ``found`` are the searches that it was made with.
+    """Train what is left of a request with a line of progress.
 
-    ``hint`` says of some cells that they are finished already, ``again`` how to go on after an interrupt.
+    Parameters
+    ----------
+    request
+        The benchmark that was asked for.
+    agenda
+        Its cells, finished and left.
+    nursery
+        Workers that are getting ready.
+    found
+        Searches that the agenda was made with.
+    hint
+        Words behind the number of finished cells.
+    again
+        Words on how to go on after an interrupt.
     """
     from gnz_track.request import carry_out
     from gnz_track.runs.progress import Progress

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from gnz_track.report.sweep_comparison import Difference, SweepComparison
 
-__all__ = ["add_to", "compare"]
+__all__ = ["add_to"]
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -28,10 +28,10 @@ MOST_SHOWN = 20
 
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
-    app.command(epilog=EXAMPLES)(compare)
+    app.command("compare", epilog=EXAMPLES)(_compare)
 
 
-def compare(  # noqa: PLR0913  (one parameter per flag)
+def _compare(  # noqa: PLR0913  (one parameter per flag)
     first: Annotated[str, typer.Argument(metavar="A", help="A sweep.")],
     second: Annotated[str, typer.Argument(metavar="B", help="Another one; advantages are its own.")],
     *,
@@ -51,7 +51,7 @@ def compare(  # noqa: PLR0913  (one parameter per flag)
     from gnz_track.store.address import parse_address
 
     address = parse_address(store)
-    tables = _read(store, first), _read(other_store or store, second)
+    tables = _read_sweep(store, first), _read_sweep(other_store or store, second)
     found = compare_sweeps(*tables, names=(first, second), alpha=alpha, margin=margin, test=test)
     if not other_store:
         more: list[Difference] = compare_environments(address, *shared_rows(*tables))
@@ -59,10 +59,10 @@ def compare(  # noqa: PLR0913  (one parameter per flag)
     if as_json:
         hand_over(to_json(found))
     else:
-        _print(found)
+        _print_comparison(found)
 
 
-def _read(store: str, sweep: str) -> pd.DataFrame:
+def _read_sweep(store: str, sweep: str) -> pd.DataFrame:
     from gnz_track.errors import UnknownName
     from gnz_track.store.address import parse_address
     from gnz_track.store.plans import read_wanted_cells
@@ -75,7 +75,7 @@ def _read(store: str, sweep: str) -> pd.DataFrame:
     return read_wanted_cells(address, sweep).table
 
 
-def _print(found: SweepComparison) -> None:
+def _print_comparison(found: SweepComparison) -> None:
     from gnz_track.cli.tables import print_rows
 
     say(str(found))
@@ -86,11 +86,11 @@ def _print(found: SweepComparison) -> None:
             cell.model,
             cell.metric,
             f"{cell.n_identical} of {cell.n_seeds}",
-            _number(cell.first),
-            _number(cell.second),
-            _number(cell.advantage, "+.4g"),
+            _write_number(cell.first),
+            _write_number(cell.second),
+            _write_number(cell.advantage, "+.4g"),
             "-" if cell.low is None else f"[{cell.low:+.3g}, {cell.high:+.3g}]",
-            _number(cell.p_adjusted, ".3g"),
+            _write_number(cell.p_adjusted, ".3g"),
             cell.verdict,
             cell.note,
         )
@@ -109,5 +109,5 @@ def _print(found: SweepComparison) -> None:
         say(f"left out: {said}", err=True)
 
 
-def _number(value: float | None, form: str = ".4g") -> str:
+def _write_number(value: float | None, form: str = ".4g") -> str:
     return "-" if value is None else format(value, form)

@@ -12,9 +12,9 @@ from gnz_track.cli.runs import Store
 from gnz_track.cli.saying import say
 from gnz_track.errors import BadValue
 
-__all__ = ["add_to", "dash"]
+__all__ = ["add_dash"]
 
-EXAMPLES = """
+DASH_EXAMPLES = """
 [bold]Examples[/bold]
 
   gnz dash
@@ -25,12 +25,12 @@ PORT = "Port on this machine; where it is taken, another one is chosen."
 PLACE = "File or postgresql:// of trials; default beside the store."
 
 
-def add_to(app: typer.Typer) -> None:
+def add_dash(app: typer.Typer) -> None:
     """Add this command."""
-    app.command(epilog=EXAMPLES)(dash)
+    app.command("dash", epilog=DASH_EXAMPLES)(_dash)
 
 
-def dash(
+def _dash(
     *,
     store: Store = "",
     study_store: Annotated[str, typer.Option(help=PLACE)] = "",

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import typer
 
-from gnz_track.cli import data_card, data_check, data_get, data_list, data_remote
 from gnz_track.cli.calls import Commands
+from gnz_track.cli.data_card import add_card
+from gnz_track.cli.data_check import add_check
+from gnz_track.cli.data_get import add_get
+from gnz_track.cli.data_list import add_list
+from gnz_track.cli.data_remote import add_remote
 
 __all__ = ["add_to"]
 
@@ -17,6 +21,6 @@ def add_to(app: typer.Typer) -> None:
         help="Fetch and freeze datasets, check frozen ones, and share them.",
         epilog="[bold]Example[/bold]  gnz data get --suite ten",
     )
-    for module in (data_list, data_get, data_check, data_card, data_remote):
-        module.add_to(group)
+    for add in (add_list, add_get, add_check, add_card, add_remote):
+        add(group)
     app.add_typer(group, name="data")

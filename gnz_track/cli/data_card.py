@@ -12,22 +12,22 @@ import typer
 from gnz_track.cli.home import choose_home
 from gnz_track.cli.saying import hand_over
 
-__all__ = ["add_to", "card"]
+__all__ = ["add_card"]
 
 
 class CardFormat(enum.StrEnum):
-    """How a card is written."""
+    """Format of a card."""
 
     markdown = "markdown"
     json = "json"
 
 
-def add_to(group: typer.Typer) -> None:
+def add_card(group: typer.Typer) -> None:
     """Add this command."""
-    group.command(epilog="[bold]Example[/bold]  gnz data card cora > cora.md")(card)
+    group.command("card", epilog="[bold]Example[/bold]  gnz data card cora > cora.md")(_card)
 
 
-def card(
+def _card(
     name: Annotated[str, typer.Argument(help="Dataset by name.")],
     *,
     form: Annotated[CardFormat, typer.Option("--format", help="markdown or json.")] = CardFormat.markdown,

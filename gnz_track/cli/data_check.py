@@ -12,20 +12,20 @@ from gnz_track.cli.home import choose_home
 
 if TYPE_CHECKING:
     from gnz_track.datasets.frozen import FrozenDataset
-    from gnz_track.datasets.screens.checks import Finding
+    from gnz_track.datasets.screens.checks import CheckFinding
     from gnz_track.types import DatasetRow
 
-__all__ = ["add_to", "check"]
+__all__ = ["add_check"]
 
 FAULTY = 1
 
 
-def add_to(group: typer.Typer) -> None:
+def add_check(group: typer.Typer) -> None:
     """Add this command."""
-    group.command(epilog="[bold]Example[/bold]  gnz data check cora mutag --deep")(check)
+    group.command("check", epilog="[bold]Example[/bold]  gnz data check cora mutag --deep")(_check)
 
 
-def check(
+def _check(
     names: Annotated[list[str] | None, typer.Argument(help="Datasets by name.", show_default=False)] = None,
     *,
     suite: Annotated[str, typer.Option(help="The datasets of a named selection of tasks; see gnz tasks.")] = "",
@@ -62,12 +62,12 @@ def check(
         raise typer.Exit(FAULTY)
 
 
-def _find(row: DatasetRow, dataset: FrozenDataset, seed: int) -> list[tuple[str, Finding]]:
+def _find(row: DatasetRow, dataset: FrozenDataset, seed: int) -> list[tuple[str, CheckFinding]]:
     """Return all findings with the task type; those of the data alone are the same for all, and shown once."""
     from gnz_track.datasets.screens.checks import Subject
     from gnz_track.datasets.screens.checks import check as run_checks
 
-    found: list[tuple[str, Finding]] = []
+    found: list[tuple[str, CheckFinding]] = []
     for task_type in row.task_types:
         shown = [finding for _, finding in found]
         new = run_checks(Subject(dataset, row, task_type, seed))
@@ -75,7 +75,7 @@ def _find(row: DatasetRow, dataset: FrozenDataset, seed: int) -> list[tuple[str,
     return found
 
 
-def _compare(row: DatasetRow, dataset: FrozenDataset, *, home: Path, mirror: str) -> Finding:
+def _compare(row: DatasetRow, dataset: FrozenDataset, *, home: Path, mirror: str) -> CheckFinding:
     from gnz_track.datasets.screens.raw_comparison import compare_with_raw
 
     return compare_with_raw(dataset, row, home=home, mirror=mirror or None)

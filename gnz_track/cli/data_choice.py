@@ -1,4 +1,4 @@
-"""Which datasets a command is about: names, and those of suites, categories and tasks."""
+"""Datasets that a command names: by themselves, and by suites, categories and tasks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Choice", "choose_rows"]
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """What was asked for, each text a name or several by commas; ``names`` are datasets."""
+    """Names as they were typed, each text one or several by commas; ``names`` are datasets."""
 
     names: tuple[str, ...] = ()
     suite: str = ""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gnz_track.datasets.sources.fetching import Fetched
     from gnz_track.types import DatasetRow
 
-__all__ = ["add_to", "get"]
+__all__ = ["add_get"]
 
 FAILED = 1
 EXAMPLES = """
@@ -37,12 +37,12 @@ Interrupted, it goes on where it was with the same command. What there is: gnz d
 """
 
 
-def add_to(group: typer.Typer) -> None:
+def add_get(group: typer.Typer) -> None:
     """Add this command."""
-    group.command(epilog=EXAMPLES)(get)
+    group.command("get", epilog=EXAMPLES)(_get)
 
 
-def get(  # noqa: PLR0913  (one parameter per flag)
+def _get(  # noqa: PLR0913  (one parameter per flag)
     names: Annotated[list[str] | None, typer.Argument(help="Datasets by name.", show_default=False)] = None,
     *,
     suite: Annotated[str, typer.Option(help="The datasets of a named selection of tasks; see gnz tasks.")] = "",
@@ -80,7 +80,7 @@ def get(  # noqa: PLR0913  (one parameter per flag)
 
 
 class _Errand:
-    """What is to be got, what of it is done, and what failed."""
+    """Datasets to get, those that are done, and those that failed."""
 
     def __init__(self, rows: Sequence[DatasetRow], *, home: Path, mirror: str, seed: int, is_raw_only: bool) -> None:
         self.rows, self.home, self.mirror, self.seed, self.is_raw_only = rows, home, mirror, seed, is_raw_only

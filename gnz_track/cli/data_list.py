@@ -13,17 +13,17 @@ from gnz_track.kinds import Category, TaskType
 if TYPE_CHECKING:
     from gnz_track.types import DatasetRow
 
-__all__ = ["add_to", "list_datasets", "show_bytes", "show_download"]
+__all__ = ["add_list", "show_bytes", "show_download"]
 
 _UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
-def add_to(group: typer.Typer) -> None:
+def add_list(group: typer.Typer) -> None:
     """Add this command."""
-    group.command("list", epilog="[bold]Example[/bold]  gnz data list --category biology")(list_datasets)
+    group.command("list", epilog="[bold]Example[/bold]  gnz data list --category biology")(_list_datasets)
 
 
-def list_datasets(
+def _list_datasets(
     *,
     category: Annotated[str, typer.Option(help="Only one research area.")] = "",
     task_type: Annotated[str, typer.Option(help="Only one kind of problem.")] = "",

@@ -1,4 +1,4 @@
-"""How far files are that are being fetched: bars on a terminal, plain lines elsewhere."""
+"""Progress of downloads: bars on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FetchProgress:
     """Shows on standard error how many bytes of each file have arrived."""
 
     def __init__(self) -> None:
-        self._lines: _Bars | _Plain = _Bars() if sys.stderr.isatty() else _Plain()
+        self._lines: _DownloadBars | _DownloadLines = _DownloadBars() if sys.stderr.isatty() else _DownloadLines()
 
     def __enter__(self) -> Self:
         self._lines.start()
@@ -36,7 +36,7 @@ class FetchProgress:
         self._lines.show(received)
 
 
-class _Plain:
+class _DownloadLines:
     """Lines for a log: each file when it is complete, and now and then before."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class _Plain:
             sys.stderr.flush()
 
 
-class _Bars:
+class _DownloadBars:
     """One bar for each file that is on its way."""
 
     def __init__(self) -> None:

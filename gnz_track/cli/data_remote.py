@@ -9,20 +9,20 @@ import typer
 
 from gnz_track.cli.home import choose_home
 
-__all__ = ["add_to", "pull", "push"]
+__all__ = ["add_remote"]
 
 Names = Annotated[list[str] | None, typer.Argument(help="Datasets by name; all without.", show_default=False)]
 Remote = Annotated[str, typer.Option(help="A remote of DVC by name; its default without.")]
 Home = Annotated[Path | None, typer.Option(help="Folder of frozen data, in a DVC repository.")]
 
 
-def add_to(group: typer.Typer) -> None:
+def add_remote(group: typer.Typer) -> None:
     """Add these commands."""
-    group.command(epilog="[bold]Example[/bold]  gnz data push cora --home data")(push)
-    group.command(epilog="[bold]Example[/bold]  gnz data pull cora --home data")(pull)
+    group.command("push", epilog="[bold]Example[/bold]  gnz data push cora --home data")(_push)
+    group.command("pull", epilog="[bold]Example[/bold]  gnz data pull cora --home data")(_pull)
 
 
-def push(names: Names = None, *, remote: Remote = "", home: Home = None) -> None:
+def _push(names: Names = None, *, remote: Remote = "", home: Home = None) -> None:
     """Track frozen datasets with DVC and copy them to a remote; what is to be committed is printed."""
     from gnz_track.cli.tables import print_rows
     from gnz_track.datasets.card import CARD, read_card
@@ -37,7 +37,7 @@ def push(names: Names = None, *, remote: Remote = "", home: Home = None) -> None
     print_rows("pushed; commit these files with Git", ("dataset", "digest", "file"), rows)
 
 
-def pull(names: Names = None, *, remote: Remote = "", home: Home = None) -> None:
+def _pull(names: Names = None, *, remote: Remote = "", home: Home = None) -> None:
     """Copy frozen datasets that DVC tracks from a remote, and derive their digests again."""
     from gnz_track.cli.tables import print_rows
     from gnz_track.datasets.frozen import open_frozen

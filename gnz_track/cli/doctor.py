@@ -15,7 +15,7 @@ from gnz_track.cli.outputs import takes_files
 from gnz_track.cli.runs import Store
 from gnz_track.errors import GnzError
 
-__all__ = ["add_to", "doctor"]
+__all__ = ["add_to"]
 
 # How a finding begins that keeps something from working.
 LACKS = ("missing", "not usable", "not writable")
@@ -23,10 +23,10 @@ LACKS = ("missing", "not usable", "not writable")
 
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
-    app.command(epilog="[bold]Example[/bold]  gnz doctor")(doctor)
+    app.command("doctor", epilog="[bold]Example[/bold]  gnz doctor")(_doctor)
 
 
-def doctor(*, store: Store = "") -> None:
+def _doctor(*, store: Store = "") -> None:
     """Show versions, devices and folders; exit code 1 where something needed is missing."""
     from gnz_track.cli.tables import print_rows
 

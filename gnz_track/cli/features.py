@@ -13,7 +13,7 @@ from gnz_track.errors import BadValue
 if TYPE_CHECKING:
     from gnz_track.selection.graph_sources import OpenedGraph
 
-__all__ = ["add_to", "features"]
+__all__ = ["add_to"]
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -32,10 +32,10 @@ SET_HELP = "regular, graphlets, compact, tiny, regular_graphlets or task."
 
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
-    app.command(epilog=EXAMPLES)(features)
+    app.command("features", epilog=EXAMPLES)(_features)
 
 
-def features(
+def _features(
     graph: Annotated[str, typer.Argument(help=GRAPH_HELP)],
     *,
     name: Annotated[str, typer.Option("--set", help=SET_HELP)] = "compact",

@@ -12,7 +12,7 @@ from gnz_track.cli.saying import say
 if TYPE_CHECKING:
     from gnz_track.store.reaping import Reaped
 
-__all__ = ["add_to", "gc"]
+__all__ = ["add_to"]
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -27,10 +27,10 @@ DRY_RUN = "Only list what would be done."
 
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
-    app.command(epilog=EXAMPLES)(gc)
+    app.command("gc", epilog=EXAMPLES)(_gc)
 
 
-def gc(
+def _gc(
     *,
     store: Store = "",
     stale_after: Annotated[float, typer.Option(help=STALE_AFTER)] = 3600.0,
@@ -53,10 +53,10 @@ def gc(
         with open_store(address) as opened:
             stale = (find_stale if dry_run else reap)(opened, stale_after=stale_after)
     files = clear_spool(spool_folder(address), removes=not dry_run)
-    _report(stale, n_files=len(files), would="would be " if dry_run else "")
+    _print_stale(stale, n_files=len(files), would="would be " if dry_run else "")
 
 
-def _report(stale: list[Reaped], *, n_files: int, would: str) -> None:
+def _print_stale(stale: list[Reaped], *, n_files: int, would: str) -> None:
     from gnz_track.cli.tables import print_rows
 
     if stale:

@@ -1,4 +1,4 @@
-"""Where the command line keeps frozen data."""
+"""The folder in which the command line keeps frozen data."""
 
 from __future__ import annotations
 

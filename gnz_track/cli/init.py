@@ -14,7 +14,7 @@ from gnz_track.cli.outputs import naming
 from gnz_track.cli.saying import say
 from gnz_track.errors import BadValue
 
-__all__ = ["add_to", "init"]
+__all__ = ["add_to"]
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -32,10 +32,10 @@ DEFAULT_TASKS = "planted_partition,les_miserables"
 
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
-    app.command(epilog=EXAMPLES)(init)
+    app.command("init", epilog=EXAMPLES)(_init)
 
 
-def init(
+def _init(
     name: Annotated[str, typer.Argument(help="A new folder; its name is the suite's.", show_default=False)],
     *,
     suite: Annotated[str, typer.Option(help="All tasks of a suite beside the own one; see gnz tasks.")] = "",

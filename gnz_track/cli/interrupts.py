@@ -1,4 +1,4 @@
-"""What Ctrl-C does: the first ends the work in hand and keeps what is done, the second ends everything at once."""
+"""Ctrl-C: the first ends the work in hand and keeps what is done, the second ends everything at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHOW_CURSOR = "\x1b[?25h"
 
 
 class Interrupts:
-    """How often this process was told to end: first by an exception, then at once."""
+    """Count of the times that this process was told to end: first by an exception, then at once."""
 
     def __init__(self) -> None:
         self._first: float | None = None

@@ -82,7 +82,7 @@ def show_warnings() -> None:
     """Show warnings that are meant for users in one line, and all others as Python does."""
     show = warnings.showwarning
 
-    def show_one(
+    def _show_one(
         message: Warning | str,
         category: type[Warning],
         filename: str,
@@ -95,7 +95,7 @@ def show_warnings() -> None:
         else:
             show(message, category, filename, lineno, file, line)
 
-    warnings.showwarning = show_one
+    warnings.showwarning = _show_one
 
 
 def _usage(error: typer.TyperException) -> str:

@@ -61,10 +61,10 @@ def _hyperparameters(row: ModelRow, task_type: TaskType) -> list[tuple[str, str,
     space = plain_space(space_of(row, options, protocol, task_type, {}))
     defaults = {**defaults_of(options, protocol, task_type), **row.options}
     names = sorted({*defaults, *options.names, *space})
-    return [(one, _show(one, defaults.get(one)), _show(one, space.get(one))) for one in names]
+    return [(one, _write_value(one, defaults.get(one)), _write_value(one, space.get(one))) for one in names]
 
 
-def _show(name: str, value: Any) -> str:
+def _write_value(name: str, value: Any) -> str:
     # No batch size is all nodes at once.
     if value is None or (value == 0 and name == "batch_size"):
         return NOTHING

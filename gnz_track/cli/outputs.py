@@ -1,4 +1,4 @@
-"""Where a command writes what the user asked for: looked at before any work, and named where the disk refuses."""
+"""Output paths of a command: checked before any work, and named where the disk refuses."""
 
 from __future__ import annotations
 

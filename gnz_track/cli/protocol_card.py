@@ -34,17 +34,17 @@ def print_protocol(name: str) -> None:
     from gnz_track.training.protocols import PROTOCOLS
 
     row = {one.label: one for one in PROTOCOLS.rows()}.get(name) or PROTOCOLS.get(name)
-    shown = {field.name: _show(getattr(row, field.name)) for field in fields(row) if field.name not in TABLES}
+    shown = {field.name: _write_value(getattr(row, field.name)) for field in fields(row) if field.name not in TABLES}
     settings = [(name, UNSET.get(name, NOTHING) if value == NOTHING else value) for name, value in shown.items()]
     print_rows(f"{row.label}: {row.description}", ("setting", "value"), settings)
     names = [field.name for field in fields(Optimiser)]
     optimisers = [
-        (task_type, *(_show(getattr(optimiser, one)) for one in names))
+        (task_type, *(_write_value(getattr(optimiser, one)) for one in names))
         for task_type, optimiser in row.optimisers.items()
     ]
     print_rows(f"\n{OF_TRAINING}", ("task type", *(f">{one}" for one in names)), optimisers)
-    models = [("all that have it", _show(row.options))] if row.options else []
-    models += [(model, _show(given)) for model, given in sorted(row.by_model.items())]
+    models = [("all that have it", _write_value(row.options))] if row.options else []
+    models += [(model, _write_value(given)) for model, given in sorted(row.by_model.items())]
     if models:
         print_rows("\nhyperparameters that models are given", ("model", "given"), models)
     if row.by_dataset:
@@ -55,7 +55,7 @@ def print_protocol(name: str) -> None:
         say(fill(sentence, width=WIDTH, subsequent_indent="  ", break_on_hyphens=False))
 
 
-def _show(value: Any) -> str:
+def _write_value(value: Any) -> str:
     """Write a value; what is empty or 0 is none."""
     if isinstance(value, Mapping):
         return " ".join(f"{name}={one}" for name, one in value.items()) or NOTHING
@@ -68,10 +68,10 @@ def _show(value: Any) -> str:
 
 def _amended(amendment: Amendment) -> str:
     """Write what is otherwise for one dataset: its optimiser, options of all models, and of single ones."""
-    parts = [_show(amendment.optimiser), _show(amendment.options)]
-    parts += [f"{model}: {_show(given)}" for model, given in amendment.by_model.items()]
+    parts = [_write_value(amendment.optimiser), _write_value(amendment.options)]
+    parts += [f"{model}: {_write_value(given)}" for model, given in amendment.by_model.items()]
     parts += [
-        f"{field.name}={_show(value)}"
+        f"{field.name}={_write_value(value)}"
         for field in fields(amendment)
         if (value := getattr(amendment, field.name)) and not isinstance(value, Mapping)
     ]

@@ -15,7 +15,7 @@ from gnz_track.errors import BadValue
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["add_to", "query"]
+__all__ = ["add_to"]
 
 SHOWN = "sweep,task,model,seed,status,score,metric,seconds,run_id"
 EXAMPLES = """
@@ -35,10 +35,10 @@ MOST_ROWS = 200
 
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
-    app.command(epilog=EXAMPLES)(query)
+    app.command("query", epilog=EXAMPLES)(_query)
 
 
-def query(
+def _query(
     condition: Annotated[str, typer.Argument(help=CONDITION)] = "",
     *,
     columns: Annotated[str, typer.Option(help="Names by commas, or all.")] = "",
@@ -55,7 +55,7 @@ def query(
     if parquet is not None:
         check_file("--parquet", parquet)
     # Read before the store is: a slip in it is told at once.
-    table = _find(condition, store)
+    table = _read_cells(condition, store)
     if parquet is not None:
         from gnz_track.store.results import write_table
 
@@ -73,7 +73,7 @@ def query(
         _print_table(_with_labels(table)[names])
 
 
-def _find(condition: str, store: str) -> pd.DataFrame:
+def _read_cells(condition: str, store: str) -> pd.DataFrame:
     from gnz_track.store.address import parse_address
     from gnz_track.store.query import parse_condition
     from gnz_track.store.reading import read_table
@@ -127,14 +127,14 @@ def _print_table(table: pd.DataFrame) -> None:
 
     numbers = {name for name in table.columns if table[name].dtype.kind in "fi"}
     shown = table.head(MOST_ROWS)
-    rows = [[_text(value) for value in record.values()] for record in _records(shown)]
+    rows = [[_write_value(value) for value in record.values()] for record in _records(shown)]
     columns = [f">{name}" if name in numbers else name for name in table.columns]
     print_rows("1 cell" if len(table) == 1 else f"{len(table)} cells", columns, rows)
     if len(table) > len(shown):
         say(f"... and {len(table) - len(shown)} more; all of them: --csv, --json or --parquet FILE", err=True)
 
 
-def _text(value: object) -> str:
+def _write_value(value: object) -> str:
     if value is None:
         return "-"
     return f"{value:.4f}" if isinstance(value, float) else str(value)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gnz_track.selection.graph_sources import OpenedGraph
     from gnz_track.selection.recommendation import RankedSetting, Recommendation
 
-__all__ = ["add_to", "recommend"]
+__all__ = ["add_to"]
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -41,7 +41,7 @@ NEIGHBOURS_SHOWN, FAILED = 5, 1
 
 @dataclass(frozen=True, kw_only=True)
 class _Wishes:
-    """How a confirmation is to be run; ``call`` is all that was asked, ``is_json`` prints no table."""
+    """Settings of a confirmation; ``call`` is all that was asked, ``is_json`` prints no table."""
 
     call: typer.Context
     top: int
@@ -54,10 +54,10 @@ class _Wishes:
 
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
-    app.command(epilog=EXAMPLES)(recommend)
+    app.command("recommend", epilog=EXAMPLES)(_recommend)
 
 
-def recommend(  # noqa: PLR0913  (one parameter per flag)
+def _recommend(  # noqa: PLR0913  (one parameter per flag)
     call: typer.Context,
     graph: Annotated[str, typer.Argument(help=GRAPH_HELP)],
     *,
@@ -77,7 +77,7 @@ def recommend(  # noqa: PLR0913  (one parameter per flag)
 ) -> None:
     """Rank models for a graph by what past runs say of similar ones; nothing is trained unless asked."""
     wishes = _Wishes(call=call, top=top, seeds=seeds, epochs=epochs, jobs=jobs, store=store, is_json=as_json)
-    _check(wishes, is_run=run)
+    _check_wishes(wishes, is_run=run)
     # A slip in a name is told before torch is imported, which takes seconds.
     from gnz_track.selection.graph_names import check_graph_name
 
@@ -95,7 +95,7 @@ def recommend(  # noqa: PLR0913  (one parameter per flag)
     if run and reason:
         raise BadValue("the graph to confirm on", found.graph, f"one that can be posed as {found.task_type}; {reason}")
     if not as_json:
-        _print(found, top)
+        _print_ranking(found, top)
         if not reason:
             _print_cost(found, wishes, is_next=run)
     for note in found.notes:
@@ -114,7 +114,7 @@ def _hand_over(plain: dict[str, Any]) -> None:
     hand_over(json.dumps(plain, indent=1, ensure_ascii=False))
 
 
-def _check(wishes: _Wishes, *, is_run: bool) -> None:
+def _check_wishes(wishes: _Wishes, *, is_run: bool) -> None:
     """Refuse numbers that nobody can mean, before anything is looked up."""
     for flag, number in (("--top", wishes.top), ("--jobs", wishes.jobs), ("--epochs", wishes.epochs)):
         if number is not None and number < 1:
@@ -135,7 +135,7 @@ def _refuse_without_run(wishes: _Wishes) -> None:
             raise BadValue(f"{flag} without --run", value, "with --run alone: nothing is trained without it")
 
 
-def _print(found: Recommendation, top: int) -> None:
+def _print_ranking(found: Recommendation, top: int) -> None:
     from gnz_track.cli.tables import print_rows
 
     arrow = {"up": "higher is better", "down": "lower is better"}[found.direction]
@@ -147,7 +147,7 @@ def _print(found: Recommendation, top: int) -> None:
     columns = (">", "model", ">expected", f"{found.level:.0%} interval", *here, ">s/seed", why)
     rows = []
     for one in shown:
-        *first, seconds, reasons = _row(one)
+        *first, seconds, reasons = _row_of(one)
         own = ["-" if one.measured is None else f"{one.measured:.3f}"] if is_measured else []
         rows.append((*first, *own, seconds, reasons))
     print_rows(title, columns, rows)
@@ -194,7 +194,7 @@ def _say_again(found: Recommendation, wishes: _Wishes) -> str:
     return f"go on{kept} with: {shlex.join(words)}"
 
 
-def _row(one: RankedSetting) -> tuple[object, ...]:
+def _row_of(one: RankedSetting) -> tuple[object, ...]:
     interval = "unknown" if one.low is None or one.high is None else f"[{one.low:.3f}, {one.high:.3f}]"
     seconds = "-" if one.seconds is None else f"{one.seconds:.2g}"
     expected = f"{'~' if one.is_guess else ''}{one.expected:.3f}"
@@ -250,7 +250,7 @@ def _print_measured(shown: Sequence[RankedSetting], table: pd.DataFrame) -> None
 
     rows = []
     for one, came in zip(shown, _measured(shown, table), strict=True):
-        _, label, expected, interval, *_ = _row(one)
+        _, label, expected, interval, *_ = _row_of(one)
         mean, sd = (("-" if came[name] is None else f"{came[name]:.3f}") for name in ("mean", "sd"))
         rows.append((one.rank, label, expected, interval, mean if came["n"] else "failed", sd, came["n"]))
     columns = (">", "model", ">expected", "interval", ">measured", ">sd", ">seeds")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gnz_track.report.bundle import Bundle
     from gnz_track.store.address import Address
 
-__all__ = ["add_to", "report"]
+__all__ = ["add_to"]
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -39,8 +39,8 @@ MOST_SHOWN = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Selection:
-    """Which runs a report is about."""
+class ReportedRuns:
+    """The runs of a report."""
 
     sweep: str
     suite: str
@@ -56,10 +56,10 @@ class Selection:
 
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
-    app.command(epilog=EXAMPLES)(report)
+    app.command("report", epilog=EXAMPLES)(_report)
 
 
-def report(  # noqa: PLR0913  (one parameter per flag)
+def _report(  # noqa: PLR0913  (one parameter per flag)
     *,
     sweep: Annotated[str, typer.Option(help="A sweep; without any selection, the latest one.")] = "",
     suite: Annotated[str, typer.Option(help="All sweeps of a suite.")] = "",
@@ -95,8 +95,8 @@ def report(  # noqa: PLR0913  (one parameter per flag)
     if out is not None:
         check_folder("--out", out)
     address = parse_address(store)
-    selection = Selection(sweep=sweep, suite=suite, task=task, experiment=experiment, where=where)
-    found = _read_parquet(parquet, selection) if parquet is not None else _read(address, selection)
+    selection = ReportedRuns(sweep=sweep, suite=suite, task=task, experiment=experiment, where=where)
+    found = _read_parquet(parquet, selection) if parquet is not None else _read_runs(address, selection)
     found = _merge(found, merge or [], address)
     found.choices = choices
     # One sweep, whether it was named or is the latest.
@@ -106,7 +106,7 @@ def report(  # noqa: PLR0913  (one parameter per flag)
     target = out or Path("reports") / _folder_name(name or (parquet.stem if parquet else suite) or "report")
     with naming(target):
         bundle = write_bundle(found, target, ui=ui or ("" if address.is_database else address.masked))
-    _print(found, bundle, has_training=training)
+    _print_report(found, bundle, has_training=training)
     if publish:
         _publish(bundle, address, name)
     if opens:
@@ -122,7 +122,7 @@ def _read_sizes(text: str) -> tuple[int, int] | None:
     return int(parts[0]), int(parts[1])
 
 
-def _read(address: Address, selection: Selection) -> BenchmarkReport:
+def _read_runs(address: Address, selection: ReportedRuns) -> BenchmarkReport:
     from gnz_track.report.benchmark_report import BenchmarkReport
     from gnz_track.store.sweeps import has_tables
 
@@ -135,7 +135,7 @@ def _read(address: Address, selection: Selection) -> BenchmarkReport:
     return BenchmarkReport.from_store(address, sweep=sweep, suite=suite, task=task, experiment=experiment)
 
 
-def _choose_sweep(address: Address, selection: Selection) -> str:
+def _choose_sweep(address: Address, selection: ReportedRuns) -> str:
     """Return the sweep that was named, or the latest one that has a finished cell."""
     from gnz_track.store.plans import read_wanted_cells
     from gnz_track.store.sweeps import list_sweeps
@@ -153,7 +153,7 @@ def _choose_sweep(address: Address, selection: Selection) -> str:
     raise NothingToCompare(f"no sweep in {address} has a finished cell")
 
 
-def _read_where(address: Address, selection: Selection) -> BenchmarkReport:
+def _read_where(address: Address, selection: ReportedRuns) -> BenchmarkReport:
     """Read the cells for which a condition holds: by their runs, so that all else is as without one."""
     from gnz_track.report.benchmark_report import BenchmarkReport
     from gnz_track.store.query import select_rows
@@ -170,7 +170,7 @@ def _read_where(address: Address, selection: Selection) -> BenchmarkReport:
     return report
 
 
-def _read_parquet(file: Path, selection: Selection) -> BenchmarkReport:
+def _read_parquet(file: Path, selection: ReportedRuns) -> BenchmarkReport:
     from gnz_track.report.benchmark_report import BenchmarkReport
     from gnz_track.store.query import select_rows
 
@@ -196,7 +196,7 @@ def _merge(report: BenchmarkReport, others: list[str], address: Address) -> Benc
         BenchmarkReport.from_parquet(name)
         if Path(name).is_file()
         else BenchmarkReport.from_store(
-            address, sweep=_choose_sweep(address, Selection(sweep=name, suite="", task="", experiment="", where=""))
+            address, sweep=_choose_sweep(address, ReportedRuns(sweep=name, suite="", task="", experiment="", where=""))
         )
         for name in others
     )
@@ -209,7 +209,7 @@ def _folder_name(name: str) -> str:
     return re.sub(r"[^\w.\-]+", "_", name).strip("._")[:80] or "report"
 
 
-def _print(report: BenchmarkReport, bundle: Bundle, *, has_training: bool) -> None:
+def _print_report(report: BenchmarkReport, bundle: Bundle, *, has_training: bool) -> None:
     say(str(report.comparison))
     summary = report.search_summary
     if summary is not None:

@@ -15,7 +15,7 @@ from gnz_track.cli.working_folder import reach_working_folder
 if TYPE_CHECKING:
     from gnz_track.runs.reproduction import Reproduction
 
-__all__ = ["add_to", "reproduce"]
+__all__ = ["add_to"]
 
 DIFFERENT, CHANGES_SHOWN = 1, 20
 EXAMPLES = """
@@ -39,10 +39,10 @@ TRUST_HELP = "Run code that the store holds or names and nothing here has regist
 
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
-    app.command(epilog=EXAMPLES)(reproduce)
+    app.command("reproduce", epilog=EXAMPLES)(_reproduce)
 
 
-def reproduce(  # noqa: PLR0913  (one parameter per flag)
+def _reproduce(  # noqa: PLR0913  (one parameter per flag)
     run_id: Annotated[str, typer.Argument(metavar="RUN_ID", help="An id, or its first digits, at least six.")],
     *,
     store: Store = "",
@@ -71,12 +71,12 @@ def reproduce(  # noqa: PLR0913  (one parameter per flag)
     if as_json:
         hand_over(to_json(found))
     else:
-        _print(found)
-    if found.verdict is reproduction.Verdict.different:
+        _print_reproduction(found)
+    if found.verdict is reproduction.ReproductionVerdict.different:
         raise typer.Exit(DIFFERENT)
 
 
-def _print(found: Reproduction) -> None:
+def _print_reproduction(found: Reproduction) -> None:
     from gnz_track.cli.tables import print_rows
 
     say(f"{found.cell}, run {found.run_id[:RUN_ID_SHOWN]} of {found.sweep}: {WORDS[found.verdict]}")
@@ -85,10 +85,10 @@ def _print(found: Reproduction) -> None:
     compared = f"{found.n_points} points of {found.n_series} curves"
     say(f"compared: {compared}; {n_equal} of {found.n_numbers} final numbers are equal")
     if found.series:
-        rows = [(item.series, item.first_epoch, _shown(item.largest)) for item in found.series]
+        rows = [(item.series, item.first_epoch, _write_number(item.largest)) for item in found.series]
         print_rows("\ncurves that differ", ("curve", ">from epoch", ">by at most"), rows)
     if found.numbers:
-        numbers = [(item.name, _shown(item.then), _shown(item.now)) for item in found.numbers]
+        numbers = [(item.name, _write_number(item.then), _write_number(item.now)) for item in found.numbers]
         print_rows("\nfinal numbers that differ", ("number", ">then", ">now"), numbers)
     _print_changes(found)
     for note in found.notes:
@@ -117,5 +117,5 @@ def _print_changes(found: Reproduction) -> None:
         say(f"and {left} more: --json")
 
 
-def _shown(number: float | None) -> str:
+def _write_number(number: float | None) -> str:
     return "-" if number is None else repr(number)

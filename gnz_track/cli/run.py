@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gnz_track.store.search_record import SearchRecord
     from gnz_track.tuning.settings import SearchSettings
 
-__all__ = ["add_to", "run"]
+__all__ = ["add_to"]
 
 FAILED = 1
 EXAMPLES = """
@@ -45,10 +45,10 @@ Interrupted, it goes on where it was with the same command. Past runs: gnz ls, g
 
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
-    app.command(epilog=EXAMPLES)(run)
+    app.command("run", epilog=EXAMPLES)(_run)
 
 
-def run(  # noqa: PLR0913  (one parameter per flag)
+def _run(  # noqa: PLR0913  (one parameter per flag)
     *,
     suite: Annotated[str, typer.Option(help="A named selection of tasks; see gnz tasks.")] = "",
     task: Annotated[
@@ -113,7 +113,7 @@ def run(  # noqa: PLR0913  (one parameter per flag)
             return
         found = _search(request, nursery) if tune else []
         sweep = train(request, make_request_agenda(request, found), nursery, found)
-    _print(request, sweep)
+    _print_sweep(request, sweep)
     if found:
         print_gains(request, sweep, found)
     if (sweep.table["status"] != "finished").any():
@@ -146,7 +146,7 @@ def _print_agenda(request: Request, agenda: Agenda) -> None:
         say(f"note: {notice}", err=True)
 
 
-def _print(request: Request, sweep: Sweep) -> None:
+def _print_sweep(request: Request, sweep: Sweep) -> None:
     from gnz_track.cli.tables import print_failures, print_skipped, print_summary
     from gnz_track.report.summary import summarise
 

@@ -14,7 +14,7 @@ from gnz_track.errors import BadValue
 if TYPE_CHECKING:
     from gnz_track.store.address import Address
 
-__all__ = ["add_to", "ls"]
+__all__ = ["add_to"]
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -38,7 +38,7 @@ RUN_ID_SHOWN, NAMES_SHOWN = 8, 3
 
 @dataclass(frozen=True, kw_only=True)
 class Listing:
-    """What is printed: columns and rows for people, records for programs."""
+    """A list to print: columns and rows for people, records for programs."""
 
     title: str
     columns: Sequence[str]
@@ -50,10 +50,10 @@ class Listing:
 
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
-    app.command(epilog=EXAMPLES)(ls)
+    app.command("ls", epilog=EXAMPLES)(_ls)
 
 
-def ls(  # noqa: PLR0913  (one parameter per flag)
+def _ls(  # noqa: PLR0913  (one parameter per flag)
     *,
     sweep: Annotated[str, typer.Option(help="List the cells of one sweep.")] = "",
     suite: Annotated[str, typer.Option(help="Only of one suite.")] = "",
@@ -120,8 +120,8 @@ def _sweeps(address: Address, **names: str) -> Listing:
             row.n_failed or "",
             row.n_running or "",
             row.n_killed or "",
-            _few(row.tasks),
-            _few(row.models),
+            _name_few(row.tasks),
+            _name_few(row.models),
             format_seeds(row.seeds),
             f"{row.started.astimezone():%Y-%m-%d %H:%M}",
         )
@@ -159,7 +159,7 @@ def _cells(address: Address, *, sweep: str, **names: str) -> Listing:
     rows = [
         (
             row["task"],
-            _label(row),
+            _label_of(row),
             row["seed"],
             row["status"],
             "-" if row["score"] is None else f"{row['score']:.4f}",
@@ -187,8 +187,8 @@ def _failures(address: Address, **names: str) -> Listing:
         (
             len(row.cells),
             row.status,
-            _few(row.cells),
-            _few(row.sweeps),
+            _name_few(row.cells),
+            _name_few(row.sweeps),
             row.run_ids[0][:RUN_ID_SHOWN],
             " ".join(row.reason.split()) or "-",
         )
@@ -207,15 +207,17 @@ def _note_on(sweeps: Sequence[str]) -> str:
     """Return what a sweep without cells of its own is about."""
     if not sweeps:
         return ""
-    return f"nothing was left to train for {_few(sweeps)}; what others had finished: gnz report --sweep {sweeps[0]}"
+    return (
+        f"nothing was left to train for {_name_few(sweeps)}; what others had finished: gnz report --sweep {sweeps[0]}"
+    )
 
 
-def _few(names: Sequence[str]) -> str:
+def _name_few(names: Sequence[str]) -> str:
     more = f", +{len(names) - NAMES_SHOWN}" if len(names) > NAMES_SHOWN else ""
     return ", ".join(names[:NAMES_SHOWN]) + more
 
 
-def _label(row: Mapping[str, Any]) -> str:
+def _label_of(row: Mapping[str, Any]) -> str:
     """Return a model's name with what its cell changed."""
     import json
 

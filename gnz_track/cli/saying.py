@@ -1,4 +1,4 @@
-"""What is said to people on a terminal, and what is handed to programs: texts of others drive no terminal."""
+"""Output for people on a terminal, and for programs: texts of others drive no terminal."""
 
 from __future__ import annotations
 

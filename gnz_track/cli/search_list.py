@@ -20,7 +20,7 @@ FACTS = ("name", "kind", "sampler", "protocol", "metric", "direction", "seed", "
 def list_searches(address: Address, **names: str) -> Listing:
     """Return the searches that bear the names, with what they found and what they cost."""
     records, rows = [], []
-    for search in _read(address, names):
+    for search in _find_searches(address, names):
         cost = search.cost
         found = {name: getattr(search, name) for name in (*NAMES, *FACTS, "best_number", "best_score")}
         records.append({**found, "best": dict(search.best), "borders": list(search.borders), **cost})
@@ -35,7 +35,7 @@ def list_searches(address: Address, **names: str) -> Listing:
                 "-" if search.best_score is None else f"{search.best_score:.4f}",
                 search.metric,
                 f"{cost['seconds']:.1f}",
-                _values(search.best),
+                _write_values(search.best),
             )
         )
     return Listing(
@@ -62,7 +62,7 @@ def list_trials(address: Address, **names: str) -> Listing:
     """Return all trials of the searches that bear the names; for programs with a field for each hyperparameter."""
     records: list[dict[str, Any]] = []
     rows = []
-    for search in _read(address, names):
+    for search in _find_searches(address, names):
         for trial in search.trials:
             plain = {name: getattr(trial, name) for name in _TRIAL}
             records.append(
@@ -79,7 +79,7 @@ def list_trials(address: Address, **names: str) -> Listing:
                     f"{score}{mark}",
                     f"{trial.seconds:.1f}",
                     trial.source,
-                    trial.reason or _values(trial.hyperparameters),
+                    trial.reason or _write_values(trial.hyperparameters),
                 )
             )
     fields = list(dict.fromkeys(name for record in records for name in record))
@@ -97,7 +97,7 @@ _COST = ("trials", "failed_trials", "epochs", "seconds", "cpu_seconds")
 _TRIAL = ("number", "state", "score", "epochs", "seconds", "cpu_seconds", "reason", "source")
 
 
-def _read(address: Address, names: dict[str, str]) -> tuple[SearchRecord, ...]:
+def _find_searches(address: Address, names: dict[str, str]) -> tuple[SearchRecord, ...]:
     from gnz_track.store.search_reader import read_searches
 
     found = read_searches(address, **names)
@@ -110,7 +110,7 @@ def _read(address: Address, names: dict[str, str]) -> tuple[SearchRecord, ...]:
     return found
 
 
-def _values(values: Any) -> str:
+def _write_values(values: Any) -> str:
     return ", ".join(
         f"{name}={value:.3g}" if isinstance(value, float) else f"{name}={value}"
         for name, value in sorted(values.items())

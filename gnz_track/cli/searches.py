@@ -1,4 +1,4 @@
-"""What the commands that search share: a search with a line of progress, and its findings as tables."""
+"""Searches with a line of progress, and their findings as tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,17 @@ FAILED = 1
 
 
 def search_and_print(request: Request, plan: SearchPlan, nursery: Nursery | None) -> list[SearchRecord]:
-    """Do the searches of a plan with a line of progress, and print what they found on validation."""
+    """Do the searches of a plan with a line of progress, and print what they found on validation.
+
+    Parameters
+    ----------
+    request
+        The benchmark that was asked for.
+    plan
+        Its searches.
+    nursery
+        Workers that are getting ready.
+    """
     from gnz_track.request import search_all
     from gnz_track.tuning.progress import SearchProgress
 
@@ -67,7 +77,17 @@ def print_plan(request: Request, plan: SearchPlan) -> None:
 
 
 def print_gains(request: Request, sweep: Sweep, found: Sequence[SearchRecord]) -> None:
-    """Print default against tuned on the test parts of the seeds that are reported, and what else came of a sweep."""
+    """Print default against tuned on the test parts of the seeds that are reported, and what else came of a sweep.
+
+    Parameters
+    ----------
+    request
+        The benchmark that was asked for.
+    sweep
+        Its cells.
+    found
+        Its searches.
+    """
     from gnz_track.cli.tables import print_failures, print_rows
     from gnz_track.report.tuned_models import compare_tuned
 
@@ -77,11 +97,11 @@ def print_gains(request: Request, sweep: Sweep, found: Sequence[SearchRecord]) -
             row.model,
             row.metric,
             row.n_seeds,
-            _number(row.default),
-            _number(row.tuned),
+            _write_score(row.default),
+            _write_score(row.tuned),
             "-" if row.advantage is None else f"{row.advantage:+.4f}",
             "-" if row.low is None or row.high is None else f"[{row.low:+.4f}, {row.high:+.4f}]",
-            _number(row.p_adjusted),
+            _write_score(row.p_adjusted),
             row.verdict or row.note,
         )
         for row in compare_tuned(sweep.table, found)
@@ -102,7 +122,9 @@ def print_found(plan: SearchPlan, found: Sequence[SearchRecord]) -> None:
 
     rows = []
     for record in found:
-        chosen = ", ".join(f"{name}={_short(value)}" for name, value in changed(record.best, record.default).items())
+        chosen = ", ".join(
+            f"{name}={_write_value(value)}" for name, value in changed(record.best, record.default).items()
+        )
         default = next((trial.score for trial in record.trials if trial.source == "default"), None)
         rows.append(
             (
@@ -111,8 +133,8 @@ def print_found(plan: SearchPlan, found: Sequence[SearchRecord]) -> None:
                 record.metric,
                 len(record.trials),
                 sum(trial.state == "failed" for trial in record.trials) or "",
-                _number(default),
-                _number(record.best_score),
+                _write_score(default),
+                _write_score(record.best_score),
                 chosen or ("the default" if record.best else "all trials failed"),
                 sum(trial.epochs for trial in record.trials),
                 format_seconds(sum(trial.seconds for trial in record.trials)),
@@ -130,7 +152,7 @@ def _print_notes(plan: SearchPlan, found: Sequence[SearchRecord]) -> None:
     for record in found:
         name = f"{record.task} {record.model}"
         for border in record.borders:
-            end = f"{border}={_short(record.best[border])} is at an end of its range"
+            end = f"{border}={_write_value(record.best[border])} is at an end of its range"
             say(f"note: {name}: {end}; a better one may lie beyond", err=True)
         reasons = [trial.reason for trial in record.trials if trial.reason]
         if reasons:
@@ -138,9 +160,9 @@ def _print_notes(plan: SearchPlan, found: Sequence[SearchRecord]) -> None:
             say(f"note: {name}: {which} {len(record.trials)} trials failed: {reasons[0]}", err=True)
 
 
-def _number(value: float | None) -> str:
+def _write_score(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
-def _short(value: object) -> str:
+def _write_value(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gnz_track.runs.nursery import Nursery
     from gnz_track.runs.sweep import Sweep
 
-__all__ = ["add_to", "data", "quality", "report", "run", "tune"]
+__all__ = ["add_to"]
 
 FAILED = 1
 EXAMPLES = """
@@ -44,15 +44,15 @@ PARAMS = Path("params.yaml")
 def add_to(app: typer.Typer) -> None:
     """Add this group of commands."""
     group = Commands(no_args_is_help=True, help="Run one stage of the pipeline of dvc.yaml.", epilog=EXAMPLES)
-    group.command(epilog=DATA_EXAMPLE)(data)
-    group.command(epilog=TUNE_EXAMPLE)(tune)
-    group.command(epilog=RUN_EXAMPLE)(run)
-    group.command(epilog=QUALITY_EXAMPLE)(quality)
-    group.command(epilog=REPORT_EXAMPLE)(report)
+    group.command("data", epilog=DATA_EXAMPLE)(_data)
+    group.command("tune", epilog=TUNE_EXAMPLE)(_tune)
+    group.command("run", epilog=RUN_EXAMPLE)(_run)
+    group.command("quality", epilog=QUALITY_EXAMPLE)(_quality)
+    group.command("report", epilog=REPORT_EXAMPLE)(_report)
     app.add_typer(group, name="stage")
 
 
-def data(name: Name, *, seeds: Seeds = None, modules: Modules = None, params: File = PARAMS) -> None:
+def _data(name: Name, *, seeds: Seeds = None, modules: Modules = None, params: File = PARAMS) -> None:
     """Freeze the data of a task below data/TASK; what is not here is fetched."""
     from gnz_track.cli.tables import print_rows
     from gnz_track.pipeline.freezing import freeze_task
@@ -64,7 +64,7 @@ def data(name: Name, *, seeds: Seeds = None, modules: Modules = None, params: Fi
     print_rows(f"frozen for {name}", ("dataset", ">graphs", ">nodes", ">edges", "digest"), rows)
 
 
-def tune(
+def _tune(
     name: Name,
     *,
     models: Models = None,
@@ -95,7 +95,7 @@ def tune(
     print_found(tuning.plan, found)
 
 
-def run(  # noqa: PLR0913  (one parameter per flag)
+def _run(  # noqa: PLR0913  (one parameter per flag)
     name: Name,
     *,
     models: Models = None,
@@ -131,11 +131,11 @@ def run(  # noqa: PLR0913  (one parameter per flag)
     )
     # Before anything heavy is imported here: workers get ready meanwhile.
     with open_nursery_for(jobs=read.jobs, timeout=read.timeout) as nursery:
-        sweep = _train(read, name, nursery)
-    _tell(sweep)
+        sweep = _train_left(read, name, nursery)
+    _print_sweep(sweep)
 
 
-def quality(name: Name, *, seeds: Seeds = None, modules: Modules = None, params: File = PARAMS) -> None:
+def _quality(name: Name, *, seeds: Seeds = None, modules: Modules = None, params: File = PARAMS) -> None:
     """Audit the frozen data of a task without training, and write quality/TASK."""
     from gnz_track.pipeline.params import read_params
     from gnz_track.pipeline.quality import audit_task
@@ -144,7 +144,7 @@ def quality(name: Name, *, seeds: Seeds = None, modules: Modules = None, params:
     say(f"{name}: {record.decision}: {record.rule}; page: {page}")
 
 
-def report(
+def _report(
     *,
     alpha: Annotated[float | None, typer.Option(help="Level of tests and intervals.")] = None,
     margin: Annotated[float | None, typer.Option(help="Largest difference that does not matter.")] = None,
@@ -163,7 +163,7 @@ def report(
     say(f"{comparison.n_finished} of {comparison.n_cells} cells; page: {bundle.page}")
 
 
-def _train(params: Params, name: str, nursery: Nursery | None) -> Sweep:
+def _train_left(params: Params, name: str, nursery: Nursery | None) -> Sweep:
     from gnz_track.pipeline.training import make_training, train
     from gnz_track.pipeline.tuning import load_searches
     from gnz_track.runs.progress import Progress
@@ -182,7 +182,7 @@ def _train(params: Params, name: str, nursery: Nursery | None) -> Sweep:
         raise typer.Exit(INTERRUPTED) from None
 
 
-def _tell(sweep: Sweep) -> None:
+def _print_sweep(sweep: Sweep) -> None:
     """Say what came of a sweep: cells that failed are part of its results, unless all of them did."""
     from gnz_track.cli.tables import print_failures, print_summary
     from gnz_track.report.summary import summarise

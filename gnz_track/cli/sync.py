@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from gnz_track.store.replays import Replay
 
-__all__ = ["add_to", "sync"]
+__all__ = ["add_to"]
 
 LEFT = 1
 EXAMPLES = """
@@ -28,17 +28,17 @@ EXAMPLES = """
 
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
-    app.command(epilog=EXAMPLES)(sync)
+    app.command("sync", epilog=EXAMPLES)(_sync)
 
 
-def sync(
+def _sync(
     *,
     store: Store = "",
     only_list: Annotated[bool, typer.Option("--list", help="Show what waits, for all stores; write nothing.")] = False,
 ) -> None:
     """Write records that wait on this machine, refused ones too, into their store; exit code 1 where some are left."""
     if only_list:
-        _list()
+        _print_waiting()
         return
     from gnz_track.store.address import parse_address
     from gnz_track.store.replays import replay_each
@@ -57,12 +57,12 @@ def sync(
                 # What was refused before, and what waits for the first time, are of one sweep.
                 done[sweep] = done[sweep].joined(part) if sweep in done else part
         finally:
-            _report(done)
+            _print_replays(done)
     if any(part.is_left_over for part in done.values()):
         raise typer.Exit(LEFT)
 
 
-def _list() -> None:
+def _print_waiting() -> None:
     from gnz_track.cli.tables import print_rows
     from gnz_track.store.spools import describe_spools
 
@@ -97,7 +97,7 @@ def _others(folder: Path) -> str:
     return f"; records wait for {many}, see: gnz sync --list" if others else ""
 
 
-def _report(done: dict[str, Replay]) -> None:
+def _print_replays(done: dict[str, Replay]) -> None:
     from gnz_track.cli.tables import print_rows
 
     rows = [

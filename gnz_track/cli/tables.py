@@ -27,7 +27,17 @@ PIPE_WIDTH = 10_000
 
 
 def print_rows(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table; cells are text as it is, never markup, each on one line and none that drives a terminal."""
+    """Print a table; cells are text as it is, never markup, each on one line and none that drives a terminal.
+
+    Parameters
+    ----------
+    title
+        Line above the table.
+    columns
+        Headings; ``>`` before one aligns it to the right.
+    rows
+        Cells by row.
+    """
     console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     # As a part of the table it would be folded to its width.
     console.print(Text(visible(title, keeps_lines=True), style="italic"), soft_wrap=True)

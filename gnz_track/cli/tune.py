@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gnz_track.tuning.settings import SearchSettings
     from gnz_track.types import Cell
 
-__all__ = ["add_to", "tune"]
+__all__ = ["add_to"]
 
 FAILED = 1
 EXAMPLES = """
@@ -48,10 +48,10 @@ default. Interrupted, the search goes on where it was with the same command. A f
 
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
-    app.command(epilog=EXAMPLES)(tune)
+    app.command("tune", epilog=EXAMPLES)(_tune)
 
 
-def tune(  # noqa: PLR0913  (one parameter per flag)
+def _tune(  # noqa: PLR0913  (one parameter per flag)
     *,
     task: Annotated[
         list[str] | None, typer.Option(help="A task by name, of the suite where one is named; repeat, or use commas.")

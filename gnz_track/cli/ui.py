@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
+from gnz_track.cli.dash import add_dash
 from gnz_track.cli.runs import Store
 from gnz_track.cli.saying import say
 
-__all__ = ["add_to", "ui"]
+__all__ = ["add_to"]
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -23,10 +24,11 @@ PORT = "Port on this machine; where it is taken, another one is chosen."
 
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
-    app.command(epilog=EXAMPLES)(ui)
+    app.command("ui", epilog=EXAMPLES)(_ui)
+    add_dash(app)
 
 
-def ui(*, store: Store = "", port: Annotated[int, typer.Option(help=PORT, min=1, max=65535)] = 5000) -> None:
+def _ui(*, store: Store = "", port: Annotated[int, typer.Option(help=PORT, min=1, max=65535)] = 5000) -> None:
     """Start MLflow's user interface on the store, for this machine only; Ctrl-C ends it."""
     from gnz_track.store.address import parse_address
     from gnz_track.store.ui import choose_port, serve

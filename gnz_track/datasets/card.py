@@ -34,11 +34,11 @@ CARD = "card.json"
 
 @dataclass(frozen=True)
 class Field:
-    """How one field of the graphs is stored.
+    """Storage of one field of the graphs.
 
-    ``kind`` is ``tensor`` or the Python type (``int``, ``float``, ``bool``, ``str``) that it was.
-    ``along`` says what cuts it along dimension ``dim``: ``node`` and ``edge`` the common pointers, ``own`` the pointer
-    ``cut/<key>``, ``fixed`` a constant ``stride`` per graph, ``each`` one index of a stacked dimension per graph.
+    ``kind`` is ``tensor`` or the Python type (``int``, ``float``, ``bool``, ``str``) that it was. ``along`` says what
+    cuts it along dimension ``dim``: ``node`` and ``edge`` the common pointers, ``own`` the pointer ``cut/<key>``,
+    ``fixed`` a constant ``stride`` per graph, ``each`` one index of a stacked dimension per graph.
     """
 
     kind: str
@@ -79,7 +79,14 @@ class Card:
 
 
 def make_card(row: DatasetRow, *, seed: int | None, digest: str, **found: Any) -> Card:
-    """Return the card of graphs: what their row says of them, and what was ``found`` of the tensors."""
+    """Return the card of graphs.
+
+    Parameters
+    ----------
+    row, seed, digest
+    **found
+        The fields of the card that were found of the tensors.
+    """
     return Card(
         name=row.name,
         category=str(row.category),
@@ -146,7 +153,7 @@ def card_from_json(text: str) -> Card:
         message = f"card.json lacks one of the sizes {', '.join(_SIZES)}"
         raise ValueError(message)
     record["task_types"], record["vocabularies"] = tuple(record["task_types"]), tuple(record["vocabularies"])
-    record["fields"] = {name: _field(name, value) for name, value in record["fields"].items()}
+    record["fields"] = {name: _read_field(name, value) for name, value in record["fields"].items()}
     return Card(**record)
 
 
@@ -159,7 +166,7 @@ def read_card(path: Path) -> Card:
         raise DataUnusable(name, path.parent, str(error), command=f"gnz data get {name}") from error
 
 
-def _field(name: str, record: object) -> Field:
+def _read_field(name: str, record: object) -> Field:
     try:
         found = Field(**record)  # type: ignore[arg-type]
     except TypeError:

@@ -15,7 +15,14 @@ __all__ = ["card_page", "card_record"]
 
 
 def card_record(row: DatasetRow, cards: Sequence[Card], tasks: Sequence[Task]) -> dict[str, Any]:
-    """Return all that is known of a dataset, ready for JSON; ``cards`` are those of its frozen forms, one per seed."""
+    """Return all that is known of a dataset, ready for JSON.
+
+    Parameters
+    ----------
+    row, tasks
+    cards
+        Those of its frozen forms, one for each seed.
+    """
     return {
         "name": row.name,
         "category": str(row.category),
@@ -31,7 +38,7 @@ def card_record(row: DatasetRow, cards: Sequence[Card], tasks: Sequence[Task]) -
         "retired": row.retired,
         "extra": row.extra,
         "expected": dict(row.expected),
-        "files": [_file(origin) for origin in row.origins],
+        "files": [_describe_origin(origin) for origin in row.origins],
         "frozen": [
             {
                 "digest": card.digest,
@@ -63,7 +70,7 @@ def card_page(record: Mapping[str, Any]) -> str:
     lines += ["## Known defects", "", *(f"- {text}" for text in record["defects"]), ""] if record["defects"] else []
     lines += ["## Citation", "", record["citation"], ""]
     lines += ["```bibtex", record["bibtex"].strip(), "```", ""] if record["bibtex"] else []
-    lines += ["## Files", "", *map(_file_line, record["files"]), ""] if record["files"] else []
+    lines += ["## Files", "", *map(_origin_line, record["files"]), ""] if record["files"] else []
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -83,12 +90,12 @@ def _frozen_lines(record: Mapping[str, Any]) -> list[str]:
     return [*lines, "", f"Edges are {direction}. Fields: {', '.join(f'`{name}`' for name in fields)}.", ""]
 
 
-def _file(origin: Any) -> dict[str, Any]:
+def _describe_origin(origin: Any) -> dict[str, Any]:
     is_package = isinstance(origin, PackageFile)
     where = f"{origin.project} {origin.version}: {origin.file}" if is_package else origin.url
     return {"where": where, "sha256": origin.sha256, "n_bytes": origin.n_bytes, "members": dict(origin.members)}
 
 
-def _file_line(file: Mapping[str, Any]) -> str:
+def _origin_line(file: Mapping[str, Any]) -> str:
     size = f"{file['n_bytes']:,} bytes" if file["n_bytes"] else "size not stated"
     return f"- {file['where']} ({size}, sha256 {file['sha256'] or 'not stated'})"

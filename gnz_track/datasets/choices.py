@@ -1,4 +1,4 @@
-"""From what a script names to tasks."""
+"""Tasks from what a script names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,16 @@ __all__ = ["choose_tasks"]
 def choose_tasks(
     category: str | None, tasks: Iterable[Task | str] | None, task_type: TaskType | None, only: Iterable[str] | None
 ) -> list[Task]:
-    """Return the tasks of a category or those given, as far as they are of a type and among the names ``only``."""
+    """Return tasks by what a script names.
+
+    Parameters
+    ----------
+    category
+        All tasks of a category, where ``tasks`` names none.
+    tasks
+    task_type, only
+        Keep tasks of this type, and those of these names.
+    """
     if tasks is None and category is None:
         raise BadValue("category", None, f"tasks=[...], or one of: {', '.join(Category)}", command="gnz tasks")
     given = [tasks] if isinstance(tasks, str | Task) else tasks

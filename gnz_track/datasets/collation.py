@@ -49,9 +49,15 @@ class _Column:
 
 
 def collate(graphs: Sequence[Data], *, split: Tensor | None = None, first: int = 0) -> Collated:
-    """Concatenate graphs; ``split`` is an optional ``[n_graphs]`` tensor of 0 (train), 1 (validation), 2 (test).
+    """Concatenate graphs into one set of tensors.
 
-    Its second dimension, if any, holds several splits. ``first`` is the number of the first graph, for messages.
+    Parameters
+    ----------
+    graphs
+    split
+        ``[n_graphs]`` of 0 (train), 1 (validation), 2 (test), or ``[n_graphs, n_columns]`` of several splits.
+    first
+        Number of the first graph, for messages.
     """
     keys = _common_keys(graphs, first)
     for position, graph in enumerate(graphs, first):
@@ -90,7 +96,14 @@ def collate_loaded(
 
 
 def value_of(field: Field, tensor: Tensor, begin: int, end: int) -> Any:
-    """Return what one graph has in a field: a view of the collated tensor, or the Python value that it was."""
+    """Return what one graph has in a field: a view of the collated tensor, or the Python value that it was.
+
+    Parameters
+    ----------
+    field, tensor
+    begin, end
+        Where the graph begins and ends along the dimension that is cut.
+    """
     cut = tensor[begin] if field.along == "each" else tensor.narrow(field.dim, begin, end - begin)
     if field.kind == "tensor":
         return cut
@@ -190,7 +203,7 @@ def _collate_tensors(column: _Column) -> tuple[Field, dict[str, Tensor]]:
             raise BadValue(f"field {column.key!r} of graph {position}", found, allowed)
     if dim is None:
         return Field("tensor", "each"), {column.key: torch.stack(values)}
-    field, pointer = _cut(column, dim, [value.size(dim) for value in values])
+    field, pointer = _cut_along(column, dim, [value.size(dim) for value in values])
     return field, {column.key: torch.cat(values, dim=dim).contiguous(), **pointer}
 
 
@@ -204,13 +217,22 @@ def _plain_tensor(key: str, position: int, value: object) -> Tensor:
     return value.detach().cpu().as_subclass(Tensor).resolve_neg()  # type: ignore[no-any-return]
 
 
-def _cut(column: _Column, dim: int, lengths: list[int], kind: str = "tensor") -> tuple[Field, dict[str, Tensor]]:
+def _cut_along(column: _Column, dim: int, lengths: list[int], kind: str = "tensor") -> tuple[Field, dict[str, Tensor]]:
     field = choose_cut(lengths, column.counts, kind=kind, dim=dim)
     return field, {f"cut/{column.key}": pointer_of(lengths)} if field.along == "own" else {}
 
 
 def choose_cut(lengths: list[int], counts: Mapping[str, list[int]], *, kind: str, dim: int) -> Field:
-    """Return what cuts a field whose lengths are these, given the ``node`` and ``edge`` counts of the same graphs."""
+    """Return what cuts a field.
+
+    Parameters
+    ----------
+    lengths
+        Length of the field in each graph.
+    counts
+        The ``node`` and ``edge`` counts of the same graphs.
+    kind, dim
+    """
     for along in ("node", "edge"):
         if lengths == counts[along]:
             return Field(kind, along, dim)
@@ -233,7 +255,7 @@ def _collate_texts(column: _Column) -> tuple[Field, dict[str, Tensor]]:
                 f"field {column.key!r} of graph {position}", type(value).__name__, f"str as in graph {column.first}"
             )
     texts = [value.encode("utf-8", "surrogatepass") for value in column.values]
-    field, pointer = _cut(column, 0, [len(text) for text in texts], kind="str")
+    field, pointer = _cut_along(column, 0, [len(text) for text in texts], kind="str")
     joined = b"".join(texts)
     content = torch.frombuffer(bytearray(joined), dtype=torch.uint8) if joined else torch.empty(0, dtype=torch.uint8)
     return field, {column.key: content, **pointer}

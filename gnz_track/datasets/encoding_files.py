@@ -28,7 +28,14 @@ _TENSOR, _DIGEST = "encoding", "digest"
 
 
 def encoding_file(dataset: FrozenDataset, encoding: Encoding, *, split_digest: str = "") -> Path:
-    """Return where an encoding of a dataset is kept."""
+    """Return where an encoding of a dataset is kept.
+
+    Parameters
+    ----------
+    dataset, encoding
+    split_digest
+        The split that hides edges, if one does.
+    """
     words = [dataset.digest, *([split_digest] if split_digest else []), encoding.name]
     return dataset.folder.parent / FOLDER / f"{'-'.join(words)}.safetensors"
 
@@ -38,23 +45,30 @@ def encode_nodes(
 ) -> Tensor:
     """Return the encoding ``[n_nodes, n_columns]`` of all graphs, from the disk where it is known.
 
-    ``message_edges [2, n]`` take the place of all edges where a split hides some; ``split_digest`` says which.
     Processes that ask at once wait for the first one. Where the folder cannot be written, nothing is kept.
+
+    Parameters
+    ----------
+    dataset, encoding
+    message_edges
+        Edges ``[2, n]`` in place of all, where a split hides some.
+    split_digest
+        Digest of that split.
     """
     file = encoding_file(dataset, encoding, split_digest=split_digest)
-    found = _read(file)
+    found = _read_encoding(file)
     if found is not None:
         return found
     edges = dataset.global_edge_index if message_edges is None else message_edges
     with contextlib.ExitStack() as stack:
         is_writable = _try_to_hold(file, stack)
-        found = _read(file)
+        found = _read_encoding(file)
         if found is None:
             # What is kept bears the digest of the data, for ever: they must be those while it is computed.
             with hold_steady(dataset.folder, digest=dataset.digest):
                 found = compute_encoding(encoding, edges, dataset.node_ptr)
             if is_writable:
-                _write(file, found)
+                _write_encoding(file, found)
     return found
 
 
@@ -67,7 +81,7 @@ def _try_to_hold(file: Path, stack: contextlib.ExitStack) -> bool:
     return True
 
 
-def _read(file: Path) -> Tensor | None:
+def _read_encoding(file: Path) -> Tensor | None:
     try:
         with safe_open(file, framework="pt") as content:
             # A copy: what is mapped changes with its file, also after its digest was looked at.
@@ -78,7 +92,7 @@ def _read(file: Path) -> Tensor | None:
     return found if digest_of({_TENSOR: found}) == expected else None
 
 
-def _write(file: Path, encoding: Tensor) -> None:
+def _write_encoding(file: Path, encoding: Tensor) -> None:
     handle, name = tempfile.mkstemp(prefix=".writing-", dir=file.parent)
     os.close(handle)
     temporary = Path(name)

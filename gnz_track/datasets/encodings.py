@@ -87,7 +87,13 @@ def parse_encoding(name: str) -> Encoding | None:
 def compute_encoding(encoding: Encoding, edge_index: Tensor, node_ptr: Tensor) -> Tensor:
     """Return the encoding ``[n_nodes, n_columns]`` (float32) of graphs.
 
-    ``edge_index [2, n_edges]`` counts through all graphs, ``node_ptr [n_graphs + 1]`` says where each begins.
+    Parameters
+    ----------
+    encoding
+    edge_index
+        ``[2, n_edges]``, numbered through all graphs.
+    node_ptr
+        First node of each graph ``[n_graphs + 1]``.
     """
     width = encoding.width(node_ptr)
     if width > MOST_COLUMNS:
@@ -99,7 +105,13 @@ def compute_encoding(encoding: Encoding, edge_index: Tensor, node_ptr: Tensor) -
 
 
 def describe_limits(encoding: Encoding, edge_index: Tensor, node_ptr: Tensor) -> list[str]:
-    """Return a sentence for each way in which an encoding says less of some graphs than of others."""
+    """Return a sentence for each way in which an encoding says less of some graphs than of others.
+
+    Parameters
+    ----------
+    encoding, edge_index, node_ptr
+        As :func:`compute_encoding` takes them.
+    """
     n_nodes, n_graphs = int(node_ptr[-1]), node_ptr.numel() - 1
     whole = _adjacency(edge_index.numpy(), n_nodes)
     piece = connected_components(whole, directed=False)[1]

@@ -1,4 +1,4 @@
-"""What can be said of collated graphs: sizes, vocabularies, direction, kinds of labels."""
+"""Facts of collated graphs: sizes, vocabularies, direction, kinds of labels."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _TRAIN, _VAL, _TEST = range(3)
 
 @dataclass(frozen=True)
 class Fold:
-    """What a seed stands for: a fold, the number of all folds, and how often the fold was trained before."""
+    """A fold that a seed stands for: its number, that of all folds, and how often it was trained before."""
 
     number: int
     n_folds: int
@@ -36,6 +36,10 @@ def fold_of(dataset: FrozenDataset, *, policy: str, seed: int) -> Fold | None:
     >>> from gnz_track.datasets.preparation import prepare
     >>> fold_of(prepare("csl_generated", seed=0), policy="published", seed=13)
     Fold(number=3, n_folds=5, repetition=2)
+
+    Parameters
+    ----------
+    dataset, policy, seed
     """
     check_policy(policy)
     n_folds = FOLDS.get(policy, 0)

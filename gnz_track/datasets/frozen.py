@@ -91,10 +91,7 @@ class FrozenDataset(Sequence[Data]):
 
     @property
     def split(self) -> Tensor | None:
-        """Published part of each graph, 0 (train), 1 (validation) or 2 (test), or None.
-
-        ``[n_graphs]``, or ``[n_graphs, n_columns]`` of several splits.
-        """
+        """Published part of each graph ``[n_graphs]``, or several columns: 0 train, 1 validation, 2 test; or None."""
         return self.tensors.get(SPLIT)
 
     @cached_property
@@ -192,8 +189,13 @@ def freeze(
 ) -> FrozenDataset:
     """Write graphs with the facts of their catalogue row into a folder and open it.
 
-    A folder that holds the same bytes is left as it is; one that holds another frozen dataset is replaced; one that
-    holds anything else is refused. ``split`` is the published part of each graph: 0 train, 1 validation, 2 test.
+    A folder of the same bytes is left as it is; one that holds another frozen dataset is replaced, any other refused.
+
+    Parameters
+    ----------
+    graphs, folder, row, seed
+    split
+        Published part of each graph ``[n_graphs]``: 0 train, 1 validation, 2 test.
     """
     listed = [graphs] if isinstance(graphs, Data) else list(graphs)
     parts = None if split is None else torch.as_tensor(split)
@@ -210,7 +212,11 @@ def freeze_collated(
 ) -> FrozenDataset:
     """Write collated graphs into a folder, at once or not at all, and open it.
 
-    ``accept`` is shown the card before anything is written, and may raise.
+    Parameters
+    ----------
+    collated, folder, row, seed
+    accept
+        Is shown the card before anything is written, and may raise.
     """
     folder = Path(folder).absolute()
     refuse_foreign(folder, (CARD, TENSORS))

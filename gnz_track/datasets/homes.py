@@ -1,4 +1,4 @@
-"""Where frozen datasets lie on this machine. No torch here."""
+"""Folders of frozen datasets on this machine. No torch here."""
 
 from __future__ import annotations
 
@@ -37,6 +37,11 @@ def folder_name(name: str) -> str:
 
 
 def frozen_folder(row: DatasetRow, *, seed: int, home: Path) -> Path:
-    """Return the folder of the frozen form of a row, whether it is there or not."""
+    """Return the folder of the frozen form of a row, whether it is there or not.
+
+    Parameters
+    ----------
+    row, seed, home
+    """
     folder = home / folder_name(row.name)
     return folder / f"seed-{seed}" if row.is_seed_aware else folder

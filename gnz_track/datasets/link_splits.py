@@ -1,4 +1,4 @@
-"""Which edges and which triples are for training, validation and test."""
+"""Edges and triples for training, validation and test."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class LinkSplit:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """How many pairs are in training and in test."""
+        """Numbers of pairs in training and in test."""
         return self.train.labels.numel(), self.test.labels.numel()
 
     def without_test(self) -> LinkSplit:
@@ -87,7 +87,7 @@ class TripleSplit:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """How many triples are in training and in test."""
+        """Numbers of triples in training and in test."""
         return self.train.edge_type.numel(), self.test.edge_type.numel()
 
 
@@ -99,10 +99,14 @@ def split_links(dataset: FrozenDataset, *, policy: str, seed: int, is_blind: boo
     as by PyG's ``RandomLinkSplit``, but no part is empty. An undirected edge counts once and passes messages both ways;
     repeated edges count once; self-loops pass messages and are never scored.
 
-    Under "fifths" it is 16 % and 20 %, directions are dropped, and self-loops pass no message.
+    Under "fifths" it is 16 % and 20 %, directions are dropped, and self-loops pass no message. Non-edges of every part
+    are pairs that are an edge in no part, which is the usual protocol.
 
-    Non-edges of every part are pairs that are an edge in no part, which is the usual protocol. A blind split has the
-    same edges in training and validation, nothing in test, and non-edges that were drawn as if no test edge were known.
+    Parameters
+    ----------
+    dataset, policy, seed
+    is_blind
+        Leave test empty and draw non-edges as if no test edge were known; training and validation edges are the same.
     """
     check_policy(policy)
     if takes_published(policy) and "train_link_index" in dataset.tensors:
@@ -129,7 +133,7 @@ def split_links(dataset: FrozenDataset, *, policy: str, seed: int, is_blind: boo
     if negatives is None:
         reason = f"{n_known} edges among {n_nodes} nodes leave fewer non-edges than edges"
         raise SplitImpossible(dataset.name, policy, reason)
-    parts = map(_part, positives, negatives.split([part.size(1) for part in positives], dim=1))
+    parts = map(_pairs_and_labels, positives, negatives.split([part.size(1) for part in positives], dim=1))
     both_ways = positives[0] if is_directed else torch.cat([positives[0], positives[0].flip(0)], dim=1)
     message_edges = both_ways if policy in LINK_SHARES else torch.cat([both_ways, loops], dim=1)
     return LinkSplit(message_edges, *parts)
@@ -138,10 +142,15 @@ def split_links(dataset: FrozenDataset, *, policy: str, seed: int, is_blind: boo
 def split_triples(dataset: FrozenDataset, *, seed: int = 0, is_blind: bool = False) -> TripleSplit:
     """Return the published training, validation and test triples, each with one false tail drawn by seed.
 
-    A false tail makes a triple that is true in no part, which is the usual protocol. A blind split has no test triple,
-    and false tails that were drawn as if none were known.
+    A false tail makes a triple that is true in no part, which is the usual protocol.
+
+    Parameters
+    ----------
+    dataset, seed
+    is_blind
+        Leave test empty and draw false tails as if no test triple were known.
     """
-    parts = {name: _triples(dataset, name) for name in ("train", "valid", "test")}
+    parts = {name: _read_triples(dataset, name) for name in ("train", "valid", "test")}
     basis = dataset.digest
     if is_blind:
         parts["test"] = parts["test"][:, :0]
@@ -172,7 +181,7 @@ def _published_part(dataset: FrozenDataset, policy: str, name: str) -> LinkPart:
             reason = f"{key} names nodes {int(pairs.min())} to {int(pairs.max())}; of one graph, 0 to"
             raise SplitImpossible(dataset.name, policy, f"{reason} {dataset.n_nodes - 1} can be")
     links, *rest = (dataset.tensors[key].long() for key in keys)
-    return _part(links, rest[0] if rest else links[:, :0])
+    return _pairs_and_labels(links, rest[0] if rest else links[:, :0])
 
 
 def _distinct_edges(dataset: FrozenDataset, policy: str, *, is_directed: bool) -> tuple[Tensor, Tensor]:
@@ -191,12 +200,12 @@ def _distinct_edges(dataset: FrozenDataset, policy: str, *, is_directed: bool) -
     return scored, edges[:, is_loop]
 
 
-def _part(positives: Tensor, negatives: Tensor) -> LinkPart:
+def _pairs_and_labels(positives: Tensor, negatives: Tensor) -> LinkPart:
     labels = torch.cat([torch.ones(positives.size(1)), torch.zeros(negatives.size(1))])
     return LinkPart(torch.cat([positives, negatives], dim=1), labels)
 
 
-def _triples(dataset: FrozenDataset, name: str) -> Tensor:
+def _read_triples(dataset: FrozenDataset, name: str) -> Tensor:
     keys = (f"{name}_edge_index", f"{name}_edge_type")
     for key in keys:
         if key not in dataset.tensors or not dataset.tensors[key].numel():

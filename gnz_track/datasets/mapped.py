@@ -40,7 +40,7 @@ _ORDER = ("I64", "F64", "F32", "I32", "BF16", "F16", "I16", "I8", "U8", "BOOL")
 
 @dataclass(frozen=True)
 class Entry:
-    """Where one tensor lies: its type code, its shape, and its first and one-past-last byte in the file."""
+    """Place of one tensor: its type code, its shape, and its first and one-past-last byte in the file."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -103,12 +103,12 @@ def read_header(path: Path) -> dict[str, Entry]:
     if not isinstance(header, dict):
         message = "the header is not a mapping"
         raise ValueError(message)  # noqa: TRY004  (one kind of error for every broken file)
-    entries = {name: _entry(name, header[name], start) for name in sorted(header) if name != "__metadata__"}
+    entries = {name: _parse_entry(name, header[name], start) for name in sorted(header) if name != "__metadata__"}
     _check_cover(entries, start, size)
     return entries
 
 
-def _entry(name: str, record: object, start: int) -> Entry:
+def _parse_entry(name: str, record: object, start: int) -> Entry:
     try:
         dtype, shape, (begin, end) = (record[key] for key in ("dtype", "shape", "data_offsets"))  # type: ignore[index]
         itemsize = DTYPES[dtype].itemsize

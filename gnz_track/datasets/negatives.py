@@ -17,7 +17,14 @@ _FEW = 1 << 22
 
 
 def encode_pairs(pairs: Tensor, n_nodes: int, *, is_directed: bool) -> Tensor:
-    """Return the numbers of node pairs ``[2, P]``; no self-loops, undirected pairs with the smaller node first."""
+    """Return the numbers of node pairs.
+
+    Parameters
+    ----------
+    pairs
+        ``[2, P]`` without self-loops, undirected ones with the smaller node first.
+    n_nodes, is_directed
+    """
     first, second = pairs
     if is_directed:
         return first * (n_nodes - 1) + second - (second > first).long()
@@ -25,9 +32,14 @@ def encode_pairs(pairs: Tensor, n_nodes: int, *, is_directed: bool) -> Tensor:
 
 
 def decode_pairs(codes: Tensor, n_nodes: int, *, is_directed: bool) -> Tensor:
-    """Return the node pairs ``[2, P]`` of their numbers; inverse of :func:`encode_pairs`."""
+    """Return the node pairs ``[2, P]`` of their numbers; inverse of :func:`encode_pairs`.
+
+    Parameters
+    ----------
+    codes, n_nodes, is_directed
+    """
     if is_directed:
-        first, second = codes // (n_nodes - 1), codes % (n_nodes - 1)
+        first, second = codes // max(n_nodes - 1, 1), codes % max(n_nodes - 1, 1)
         return torch.stack([first, second + (second >= first).long()])
     second = ((1 + (1 + 8 * codes.double()).sqrt()) / 2).long()
     second -= (second * (second - 1) // 2 > codes).long()  # the root may be rounded past a whole number
@@ -36,18 +48,25 @@ def decode_pairs(codes: Tensor, n_nodes: int, *, is_directed: bool) -> Tensor:
 
 
 def draw_non_edges(edges: Tensor, n: int, *, n_nodes: int, is_directed: bool, generator: Generator) -> Tensor | None:
-    """Return ``n`` distinct random pairs ``[2, n]`` that are not among distinct ``edges``; None where too few are."""
+    """Return ``n`` distinct random pairs ``[2, n]`` that are no edge; None where there are too few.
+
+    Parameters
+    ----------
+    edges
+        ``[2, m]``, each once.
+    n, n_nodes, is_directed, generator
+    """
     n_pairs = n_nodes * (n_nodes - 1) // (1 if is_directed else 2)
     n_absent = n_pairs - edges.size(1)
     if n_absent < n:
         return None
     present = encode_pairs(edges, n_nodes, is_directed=is_directed).sort().values
-    ranks = _distinct(n_absent, n, generator)
+    ranks = _draw_distinct(n_absent, n, generator)
     codes = ranks + torch.searchsorted(present - torch.arange(present.numel()), ranks, right=True)
     return decode_pairs(codes, n_nodes, is_directed=is_directed)
 
 
-def _distinct(limit: int, n: int, generator: Generator) -> Tensor:
+def _draw_distinct(limit: int, n: int, generator: Generator) -> Tensor:
     if limit <= max(_FEW, 4 * n):
         return torch.randperm(limit, generator=generator)[:n]
     found = torch.empty(0, dtype=torch.int64)
@@ -57,9 +76,14 @@ def _distinct(limit: int, n: int, generator: Generator) -> Tensor:
 
 
 def corrupt_tails(heads: Tensor, relations: Tensor, *, known: Tensor, n_nodes: int, generator: Generator) -> Tensor:
-    """Return one random tail ``[n]`` for each head and relation such that the triple is not among ``known``.
+    """Return one random tail ``[n]`` for each head and relation ``[n]`` that makes no true triple.
 
-    ``known`` is ``[3, K]``: heads, relations, tails of all true triples.
+    Parameters
+    ----------
+    heads, relations
+    known
+        Heads, relations and tails of all true triples ``[3, K]``.
+    n_nodes, generator
     """
     n_relations = int(known[1].max()) + 1
     codes = torch.unique((known[0] * n_relations + known[1]) * n_nodes + known[2])

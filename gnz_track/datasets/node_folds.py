@@ -20,9 +20,15 @@ VALIDATION = 0.2
 
 
 def draw_node_fold(nodes: Tensor, *, n_folds: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return training, validation and test nodes, ascending, of fold ``seed % n_folds`` of some nodes ``[n]``.
+    """Return training, validation and test nodes, ascending, of fold ``seed % n_folds`` of some nodes.
 
     The first ``n % n_folds`` folds are one node larger than the others.
+
+    Parameters
+    ----------
+    nodes
+        ``[n]``.
+    n_folds, seed
     """
     fold, n = seed % n_folds, nodes.numel()
     order = np.arange(n)

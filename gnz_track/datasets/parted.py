@@ -29,5 +29,9 @@ def parts_of_sizes(n_train: int, n_val: int, n_test: int) -> Tensor:
 
     >>> parts_of_sizes(2, 1, 1).tolist()
     [0, 0, 1, 2]
+
+    Parameters
+    ----------
+    n_train, n_val, n_test
     """
     return torch.arange(3).repeat_interleave(torch.tensor([n_train, n_val, n_test]))

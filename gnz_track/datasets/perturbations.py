@@ -78,6 +78,14 @@ def perturb(graph: Data, name: str, generator: Generator, *, compat: str = "", m
     >>> graph = Data(x=torch.ones(3, 2), edge_index=torch.tensor([[0, 1], [1, 0]]))
     >>> perturb(graph, "complete-graph", torch.Generator()).num_edges
     6
+
+    Parameters
+    ----------
+    graph, name, generator
+    compat
+        "rings": as the published package draws it, where it does so otherwise.
+    most_nodes
+        Nodes of the largest graph that must have as many feature columns.
     """
     found = find_perturbation(name, compat=compat)
     n_nodes = int(graph.num_nodes or 0)
@@ -97,16 +105,24 @@ def perturb(graph: Data, name: str, generator: Generator, *, compat: str = "", m
 def perturb_together(
     x: Tensor, edge_index: Tensor, node_ptr: Tensor, name: str, *, seed: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return features, edges and pointer to edges of all graphs as a perturbation leaves them, from one seed.
+    """Return features, edges and pointer to edges ``[n_graphs + 1]`` of all graphs as a perturbation leaves them.
 
-    ``x [n_nodes, ...]``; ``edge_index [2, n_edges]`` counts through all graphs, as the result does, and may be in any
-    order; ``node_ptr [n_graphs + 1]``. New edges come graph by graph, the pointer is ``[n_graphs + 1]``; features and
-    edges that stay are returned themselves.
+    New edges come graph by graph; features and edges that stay are returned themselves.
+
+    Parameters
+    ----------
+    x
+        ``[n_nodes, ...]``.
+    edge_index
+        ``[2, n_edges]`` in any order, numbered through all graphs, as the result is.
+    node_ptr
+        First node of each graph ``[n_graphs + 1]``.
+    name, seed
     """
     found, generator = find_perturbation(name), torch.Generator().manual_seed(seed)
     sizes = node_ptr.diff().tolist()
     if found.features is not None:
-        x = _join(x, sizes, found.features, generator)
+        x = _perturb_features(x, sizes, found.features, generator)
     owner = torch.bucketize(edge_index[0], node_ptr[1:], right=True)
     counts = torch.bincount(owner, minlength=len(sizes))
     if found.edges is not None:
@@ -121,10 +137,18 @@ def perturb_together(
 def form_of_features(name: str, width: int, *, most_nodes: int, is_real: bool) -> tuple[int, bool]:
     """Return how many features a node has under a perturbation, and whether they are real numbers.
 
-    One node is tried: the form depends on ``width`` and on the largest graph, and on nothing that is drawn.
+    One node is tried: the form depends on nothing that is drawn.
 
     >>> form_of_features("empty-features", 7, most_nodes=20, is_real=False)
     (1, True)
+
+    Parameters
+    ----------
+    name
+    width, is_real
+        The form of the features as they are.
+    most_nodes
+        Nodes of the largest graph.
     """
     make = find_perturbation(name).features
     if make is None:
@@ -139,7 +163,7 @@ def changes_edges(name: str) -> bool:
     return find_perturbation(name).edges is not None
 
 
-def _join(x: Tensor, sizes: list[int], make: Features, generator: Generator) -> Tensor:
+def _perturb_features(x: Tensor, sizes: list[int], make: Features, generator: Generator) -> Tensor:
     most = max(sizes, default=0)
     return torch.cat([make(part, part.size(0), most, generator) for part in x.split(sizes)])
 
@@ -176,42 +200,44 @@ def _empty_edges(edges: Tensor, _: int, __: Generator) -> Tensor:
     return edges.new_zeros(2, 0)
 
 
-def _add(name: str, changes: str, description: str, *, is_random: bool = False, **does: Edges | Features) -> None:
+def _register(name: str, changes: str, description: str, *, is_random: bool = False, **does: Edges | Features) -> None:
     given: dict[str, object] = {"changes": changes, "description": description, "is_random": is_random, **does}
     PERTURBATIONS.add(name, Perturbation(name=name, **given))
 
 
-_add(ORIGINAL, NOTHING, "as it is")
-_add("empty-graph", GRAPH, "no edge", edges=_empty_edges)
-_add("complete-graph", GRAPH, "every pair of nodes is an edge", edges=complete_edges)
-_add(
+_register(ORIGINAL, NOTHING, "as it is")
+_register("empty-graph", GRAPH, "no edge", edges=_empty_edges)
+_register("complete-graph", GRAPH, "every pair of nodes is an edge", edges=complete_edges)
+_register(
     "random-graph",
     GRAPH,
     "each pair is an edge with one probability, that of the graph",
     is_random=True,
     edges=random_edges,
 )
-_add("shuffled-graph", GRAPH, "edges swap their ends; degrees stay", is_random=True, edges=swapped_edges)
-_add("random-connected-graph", GRAPH, "a random tree and as many more edges", is_random=True, edges=connected_edges)
-_add("empty-features", FEATURES, "all nodes have the same feature", features=_empty_features)
-_add("complete-features", FEATURES, "each node has a feature of its own", features=_complete_features)
-_add("random-features", FEATURES, "normal numbers", is_random=True, features=_random_features)
-_add("shuffled-features", FEATURES, "nodes exchange their features", is_random=True, features=_shuffled_features)
-_add(
+_register("shuffled-graph", GRAPH, "edges swap their ends; degrees stay", is_random=True, edges=swapped_edges)
+_register(
+    "random-connected-graph", GRAPH, "a random tree and as many more edges", is_random=True, edges=connected_edges
+)
+_register("empty-features", FEATURES, "all nodes have the same feature", features=_empty_features)
+_register("complete-features", FEATURES, "each node has a feature of its own", features=_complete_features)
+_register("random-features", FEATURES, "normal numbers", is_random=True, features=_random_features)
+_register("shuffled-features", FEATURES, "nodes exchange their features", is_random=True, features=_shuffled_features)
+_register(
     f"random-graph@{RINGS}",
     GRAPH,
     "as published: pairs with repetition",
     is_random=True,
     edges=random_edges_as_published,
 )
-_add(
+_register(
     f"shuffled-graph@{RINGS}",
     GRAPH,
     "as published: targets renamed by one permutation",
     is_random=True,
     edges=shuffled_edges_as_published,
 )
-_add(
+_register(
     f"random-connected-graph@{RINGS}",
     GRAPH,
     "as published: a recursive tree and random pairs",

@@ -45,8 +45,15 @@ def freeze_stream(
 ) -> FrozenDataset:
     """Write graphs as they come into a frozen folder and open it; see :func:`~gnz_track.datasets.frozen.freeze`.
 
-    Memory holds one portion of graphs and a few numbers for each graph. ``accept`` is shown the card before anything
-    appears, and may raise.
+    Memory holds one portion of graphs and a few numbers for each graph.
+
+    Parameters
+    ----------
+    graphs, folder, row, seed
+    split
+        Published part of each graph ``[n_graphs]``: 0 train, 1 validation, 2 test.
+    accept
+        Is shown the card before anything appears, and may raise.
     """
     folder = Path(folder).absolute()
     refuse_foreign(folder, (CARD, TENSORS))
@@ -80,7 +87,7 @@ def _portions(graphs: Iterable[Data]) -> Iterator[list[Data]]:
 
 
 @dataclass
-class _Column:
+class _StreamedField:
     """One field on its way: how it is cut in portions, one entry for each of these, its length in each graph."""
 
     cut: Field
@@ -101,7 +108,7 @@ class _Pile:
     def __init__(self, folder: Path) -> None:
         self.folder, self.facts, self.has_num_nodes = folder, RunningFacts(), False
         self._paths: list[Path] = []
-        self._columns: dict[str, _Column] = {}
+        self._columns: dict[str, _StreamedField] = {}
         self._counts: dict[str, list[int]] = {"node": [], "edge": []}
 
     def add(self, graphs: list[Data]) -> None:
@@ -113,12 +120,12 @@ class _Pile:
         self.has_num_nodes |= collated.has_num_nodes
         counts = {along: tensors.pop(f"ptr/{along}").diff().tolist() for along in self._counts}
         fields = collated.fields
-        lengths = {key: _lengths(found, tensors.pop(f"cut/{key}", None), counts) for key, found in fields.items()}
+        lengths = {key: _lengths_of(found, tensors.pop(f"cut/{key}", None), counts) for key, found in fields.items()}
         path = self.folder / f"{len(self._paths)}.safetensors"
         write_tensors(tensors, path)
         entries = read_header(path)
         if not self._paths:
-            self._columns = {key: _Column(found) for key, found in fields.items()}
+            self._columns = {key: _StreamedField(found) for key, found in fields.items()}
         self._check_same(entries, fields, first)
         for key, column in self._columns.items():
             column.entries.append(entries[key])
@@ -136,7 +143,7 @@ class _Pile:
         for key, column in self._columns.items():
             known, found = column.entries[0] if column.entries else entries[key], entries[key]
             kinds = [(one.kind, one.dim, one.along == "each") for one in (column.cut, fields[key])]
-            shapes = [_without(entry.shape, column.cut.dim) for entry in (known, found)]
+            shapes = [_without_dimension(entry.shape, column.cut.dim) for entry in (known, found)]
             if kinds[0] != kinds[1] or shapes[0] != shapes[1] or known.dtype != found.dtype:
                 told = f"{fields[key].kind} {found.dtype} {list(found.shape)}"
                 before = f"{column.cut.kind} {known.dtype} {list(known.shape)}"
@@ -165,12 +172,12 @@ class _Pile:
                     self._copy(self._columns[name], file)
         return fields
 
-    def _cut(self, column: _Column) -> Field:
+    def _cut(self, column: _StreamedField) -> Field:
         if column.cut.along == "each":
             return column.cut
         return choose_cut(column.lengths, self._counts, kind=column.cut.kind, dim=column.cut.dim)
 
-    def _copy(self, column: _Column, target: BinaryIO) -> None:
+    def _copy(self, column: _StreamedField, target: BinaryIO) -> None:
         """Copy one tensor: for each index before the dimension that grows, the stretches of all portions."""
         dim, itemsize = column.cut.dim, DTYPES[column.entries[0].dtype].itemsize
         with ExitStack() as stack:
@@ -182,14 +189,14 @@ class _Pile:
                     _copy_bytes(source, target, n_bytes)
 
 
-def _lengths(found: Field, pointer: Tensor | None, counts: Mapping[str, list[int]]) -> list[int]:
+def _lengths_of(found: Field, pointer: Tensor | None, counts: Mapping[str, list[int]]) -> list[int]:
     """Return how long a field is in each graph of a portion; nothing for one index a graph."""
     if pointer is not None:
         return pointer.diff().tolist()
     return {"fixed": [found.stride] * len(counts["node"]), "each": [], **counts}[found.along]
 
 
-def _without(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
+def _without_dimension(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
     return shape[:dim] + shape[dim + 1 :]
 
 

@@ -1,4 +1,4 @@
-"""From a task to its frozen dataset on this machine. Nothing is fetched from a network here."""
+"""Frozen datasets of tasks on this machine. Nothing is fetched from a network here."""
 
 from __future__ import annotations
 
@@ -40,7 +40,6 @@ __all__ = [
     "find_frozen",
     "find_mirror",
     "find_prepared",
-    "find_raw",
     "folder_name",
     "forget_loaded",
     "freeze_row",
@@ -71,7 +70,7 @@ def find_mirror(mirror: str | Path | None = None) -> Path | None:
     return found if isinstance(found, Path) else None
 
 
-def find_raw(row: DatasetRow, *, home: Path | None = None, mirror: str | Path | None = None) -> Path:
+def _find_raw(row: DatasetRow, *, home: Path | None = None, mirror: str | Path | None = None) -> Path:
     """Return the folder with a dataset's raw files, from the mirror or from ``raw`` in the data home.
 
     A folder that has all files comes before one that lacks some.
@@ -83,7 +82,7 @@ def find_raw(row: DatasetRow, *, home: Path | None = None, mirror: str | Path | 
     places = [*([found_mirror / row.raw] if found_mirror else []), raw_folder(row, home)]
     existing = next((place for place in places if place.is_dir()), None)
     if existing is None:
-        raise DataMissing(row.name, places, command=_fetch(row), reason=row.retired)
+        raise DataMissing(row.name, places, command=_fetch_command(row), reason=row.retired)
     return existing
 
 
@@ -93,6 +92,12 @@ def prepare(
     """Return the frozen dataset of a task for a seed; freeze it where it is not yet.
 
     Two processes may prepare the same dataset at once: both get the same bytes, and the first folder stays.
+
+    Parameters
+    ----------
+    task, seed
+    home, mirror
+        Folders of frozen data and of raw files; ``GNZ_DATA`` and ``GNZ_MIRROR`` where left out.
     """
     task = TASKS.get(task) if isinstance(task, str) else task
     home = Path(home).absolute() if home else data_home()
@@ -102,26 +107,41 @@ def prepare(
 
 
 def prepare_dataset(row: DatasetRow, *, seed: int, home: Path, mirror: str | Path | None = None) -> FrozenDataset:
-    """Return the frozen form of a catalogue row; rows that do not depend on the seed have one for all seeds."""
+    """Return the frozen form of a catalogue row; rows that do not depend on the seed have one for all seeds.
+
+    Parameters
+    ----------
+    row, seed, home, mirror
+    """
     return find_prepared(row, seed=seed, home=home) or freeze_row(row, seed=seed, home=home, mirror=mirror)
 
 
 def find_prepared(row: DatasetRow, *, seed: int, home: Path) -> FrozenDataset | None:
-    """Open the frozen form of a catalogue row; None where it is not frozen yet, or not as the row is by now."""
-    return _existing(frozen_folder(row, seed=seed, home=home), row, seed if row.is_seed_aware else None)
+    """Open the frozen form of a catalogue row; None where it is not frozen yet, or not as the row is by now.
+
+    Parameters
+    ----------
+    row, seed, home
+    """
+    return _open_existing(frozen_folder(row, seed=seed, home=home), row, seed if row.is_seed_aware else None)
 
 
 def freeze_row(row: DatasetRow, *, seed: int, home: Path, mirror: str | Path | None = None) -> FrozenDataset:
-    """Freeze a catalogue row from its raw files, or generate it, in place of what was frozen before."""
+    """Freeze a catalogue row from its raw files, or generate it, in place of what was frozen before.
+
+    Parameters
+    ----------
+    row, seed, home, mirror
+    """
     folder = frozen_folder(row, seed=seed, home=home)
     options = {**row.options, **({"seed": seed} if row.is_seed_aware else {})}
     require_extra(row)
-    loader = _loader(row.loader)
+    loader = _resolve_loader(row.loader)
     if takes(loader, "cache"):
         # What was dear to find is kept beside the frozen data; what is generated does not depend on it.
         options["cache"] = home / "found"
     if row.raw:
-        place = find_raw(row, home=home, mirror=mirror)
+        place = _find_raw(row, home=home, mirror=mirror)
         graphs = _read_raw(row, loader, place, options)
     else:
         place, graphs = folder, loader(**options)
@@ -146,8 +166,14 @@ def find_frozen(
 ) -> FrozenDataset:
     """Return the frozen dataset of a task of the past, every byte checked.
 
-    An own dataset is found by its digest, or loaded again where its loader has a name and ``may_load``; one of the
-    catalogue is prepared, and may by now be another one.
+    An own dataset is found by its digest or loaded again; one of the catalogue is prepared, and may by now be another
+    one.
+
+    Parameters
+    ----------
+    task, digest, seed, home, mirror
+    may_load
+        Whether a loader of an own dataset may be called.
     """
     folder = (Path(home).absolute() if home else data_home()) / "custom" / folder_name(task.name)
     for frozen in (folder / digest, folder / f"{digest}-seed-{seed}"):
@@ -164,10 +190,15 @@ def find_frozen(
 
 
 def check_dataset(row: DatasetRow, *, seed: int, home: Path) -> FrozenDataset:
-    """Open the frozen form of a catalogue row and derive its digest again from every byte; nothing is written."""
+    """Open the frozen form of a catalogue row and derive its digest again from every byte; nothing is written.
+
+    Parameters
+    ----------
+    row, seed, home
+    """
     folder = frozen_folder(row, seed=seed, home=home)
     if not folder.is_dir():
-        raise DataMissing(row.name, [folder], command=_fetch(row), reason="it is not frozen yet")
+        raise DataMissing(row.name, [folder], command=_fetch_command(row), reason="it is not frozen yet")
     return open_frozen(folder, verify=True)
 
 
@@ -175,19 +206,19 @@ def _read_raw(row: DatasetRow, loader: Callable[..., Any], place: Path, options:
     try:
         return loader(place, **options)
     except FileNotFoundError as error:
-        raise DataMissing(row.name, [place], command=_fetch(row), reason=f"no file {error.filename}") from error
+        raise DataMissing(row.name, [place], command=_fetch_command(row), reason=f"no file {error.filename}") from error
     except (ValueError, KeyError, IndexError, EOFError, pickle.UnpicklingError) as error:
         reason = f"the raw files do not read, {type(error).__name__}: {error}"
-        raise DataUnusable(row.name, place, reason, command=_fetch(row)) from error
+        raise DataUnusable(row.name, place, reason, command=_fetch_command(row)) from error
 
 
 def _prepare_own(task: Task, *, seed: int, home: Path) -> FrozenDataset:
-    loader = _loader(task.loader)
+    loader = _resolve_loader(task.loader)
     own_seed = seed if is_seed_aware(loader) else None
     key = (id(loader), task.name, str(home), own_seed)
     row = own_row(task)
     if key in _LOADED:
-        existing = _existing(_LOADED[key][1], row, own_seed)
+        existing = _open_existing(_LOADED[key][1], row, own_seed)
         if existing is not None:
             return existing
     folder = home / "custom" / folder_name(task.name)
@@ -197,13 +228,13 @@ def _prepare_own(task: Task, *, seed: int, home: Path) -> FrozenDataset:
     # Named by content: another dataset under the same name must never be taken for this one.
     suffix = "" if own_seed is None else f"-seed-{own_seed}"
     frozen = folder / f"{digest_of(collated.tensors)}{suffix}"
-    dataset = _existing(frozen, row, own_seed) or freeze_collated(collated, frozen, row=row, seed=own_seed)
+    dataset = _open_existing(frozen, row, own_seed) or freeze_collated(collated, frozen, row=row, seed=own_seed)
     if not isinstance(loader, GivenDataset):  # a dataset in memory may be changed in place between two calls
         _LOADED[key] = (loader, frozen)
     return dataset
 
 
-def _existing(folder: Path, row: DatasetRow, seed: int | None) -> FrozenDataset | None:
+def _open_existing(folder: Path, row: DatasetRow, seed: int | None) -> FrozenDataset | None:
     """Open what is frozen already; None where there is nothing, or where the row has other options or facts by now."""
     if not folder.is_dir() or not any(folder.iterdir()):
         return None
@@ -227,18 +258,18 @@ def _check_card(card: Card, *, row: DatasetRow, place: Path) -> None:
     for name, expected in row.expected.items():
         if card.sizes.get(name) != expected:
             reason = f"{name} is {card.sizes.get(name)}, the catalogue says {expected}"
-            raise DataUnusable(row.name, place, reason, command=_fetch(row))
+            raise DataUnusable(row.name, place, reason, command=_fetch_command(row))
     if row.checksum and card.digest != row.checksum:
-        raise DataCorrupted(row.name, place, expected=row.checksum, found=card.digest, command=_fetch(row))
+        raise DataCorrupted(row.name, place, expected=row.checksum, found=card.digest, command=_fetch_command(row))
 
 
-def _loader(loader: Callable[..., Any] | str | None) -> Callable[..., Any]:
+def _resolve_loader(loader: Callable[..., Any] | str | None) -> Callable[..., Any]:
     found = import_target(loader) if isinstance(loader, str) else loader
     if not callable(found):
         raise BadValue("loader", loader, "a callable or 'package.module:function'")
     return found
 
 
-def _fetch(row: DatasetRow) -> str:
+def _fetch_command(row: DatasetRow) -> str:
     needs_mirror = row.raw and (row.retired or not row.origins)
     return f"gnz data get {shlex.quote(row.name)}" + (" --mirror FOLDER" if needs_mirror else "")

@@ -15,7 +15,12 @@ TRIES = 10_000
 
 
 def random_edges_as_published(edges: Tensor, n_nodes: int, generator: Generator) -> Tensor:
-    """Return as many ordered pairs as there were edges, repetitions allowed, self-loops redrawn."""
+    """Return as many ordered pairs as there were edges, repetitions allowed, self-loops redrawn.
+
+    Parameters
+    ----------
+    edges, n_nodes, generator
+    """
     if n_nodes < 2:
         return edges.new_zeros(2, 0)
     source, target = (torch.randint(0, n_nodes, (edges.size(1),), generator=generator) for _ in range(2))
@@ -23,7 +28,12 @@ def random_edges_as_published(edges: Tensor, n_nodes: int, generator: Generator)
 
 
 def shuffled_edges_as_published(edges: Tensor, n_nodes: int, generator: Generator) -> Tensor:
-    """Return edges whose targets are renamed by one permutation of the nodes; self-loops get another target."""
+    """Return edges whose targets are renamed by one permutation of the nodes; self-loops get another target.
+
+    Parameters
+    ----------
+    edges, n_nodes, generator
+    """
     if n_nodes < 2:
         return edges.new_zeros(2, 0)
     names = torch.randperm(n_nodes, generator=generator)
@@ -34,6 +44,10 @@ def connected_edges_as_published(edges: Tensor, n_nodes: int, generator: Generat
     """Return a recursive tree and random pairs low to high, as many together as there were edges, as far as they go.
 
     A pair of the tree, which is kept high to low, may be drawn again.
+
+    Parameters
+    ----------
+    edges, n_nodes, generator
     """
 
     def draw(high: int) -> int:

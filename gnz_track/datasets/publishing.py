@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gnz_track.errors import BadValue
 
-__all__ = ["publish", "refuse_foreign", "temporary_beside"]
+__all__ = ["have_same_bytes", "publish", "refuse_foreign", "temporary_beside"]
 
 _PREFIX = ".freezing-"
 _PATIENCE = 10
@@ -53,7 +53,7 @@ def publish(temporary: Path, folder: Path) -> None:
                 raise
         else:
             return
-        if all(_same_bytes(temporary / name, folder / name) for name in names):
+        if all(have_same_bytes(temporary / name, folder / name) for name in names):
             return
         old = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder.parent))
         try:
@@ -71,7 +71,8 @@ def _write_through(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def _same_bytes(one: Path, other: Path) -> bool:
+def have_same_bytes(one: Path, other: Path) -> bool:
+    """Tell whether two files are there and equal."""
     try:
         with one.open("rb") as a, other.open("rb") as b:
             while True:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Generator, Tensor
 
+from gnz_track.datasets.negatives import decode_pairs, encode_pairs
 from gnz_track.errors import BadValue
 
 __all__ = ["MOST_EDGES", "complete_edges", "connected_edges", "random_edges", "swapped_edges"]
@@ -26,7 +27,7 @@ def complete_edges(edges: Tensor, n_nodes: int, _: Generator) -> Tensor:
     if n_nodes * (n_nodes - 1) > MOST_EDGES:
         raise BadValue("the number of nodes for a complete graph", n_nodes, f"at most {MOST_EDGES:,} edges")
     codes = torch.arange(n_nodes * max(n_nodes - 1, 0), device=edges.device)
-    return _ordered_pairs(codes, n_nodes)
+    return decode_pairs(codes, n_nodes, is_directed=True)
 
 
 def random_edges(edges: Tensor, n_nodes: int, generator: Generator) -> Tensor:
@@ -87,8 +88,7 @@ def connected_edges(edges: Tensor, n_nodes: int, generator: Generator) -> Tensor
     ranks = torch.arange(1, n_nodes)
     before = (torch.rand(n_nodes - 1, generator=generator, dtype=torch.float64) * ranks).long()
     tree = torch.stack([order[before], order[1:]])
-    low, high = tree.amin(dim=0), tree.amax(dim=0)
-    known = high * (high - 1) // 2 + low
+    known = encode_pairs(torch.stack([tree.amin(dim=0), tree.amax(dim=0)]), n_nodes, is_directed=False)
     n_wanted = min(max(pairs.size(1), n_nodes - 1), n_nodes * (n_nodes - 1) // 2)
     codes = _draw_codes(n_nodes * (n_nodes - 1) // 2, n_wanted, generator, known=known)
     return _as_edges(codes, n_nodes, is_directed=False)
@@ -124,8 +124,7 @@ def _draw_codes(n_possible: int, n_wanted: int, generator: Generator, *, known: 
 
 
 def _as_edges(codes: Tensor, n_nodes: int, *, is_directed: bool) -> Tensor:
-    pairs = _ordered_pairs(codes, n_nodes) if is_directed else _unordered_pairs(codes)
-    return _both_ways(pairs, is_directed=is_directed)
+    return _both_ways(decode_pairs(codes, n_nodes, is_directed=is_directed), is_directed=is_directed)
 
 
 def _both_ways(pairs: Tensor, *, is_directed: bool) -> Tensor:
@@ -133,17 +132,3 @@ def _both_ways(pairs: Tensor, *, is_directed: bool) -> Tensor:
     edges = pairs if is_directed else torch.cat([pairs, pairs.flip(0)], dim=1)
     n = int(edges.max()) + 1 if edges.numel() else 1
     return edges[:, (edges[0] * n + edges[1]).argsort()]
-
-
-def _ordered_pairs(codes: Tensor, n_nodes: int) -> Tensor:
-    first, rest = codes // max(n_nodes - 1, 1), codes % max(n_nodes - 1, 1)
-    return torch.stack([first, rest + (rest >= first)])
-
-
-def _unordered_pairs(codes: Tensor) -> Tensor:
-    """Return the pairs low < high of codes ``high (high - 1) / 2 + low``."""
-    high = ((1 + (1 + 8 * codes.double()).sqrt()) / 2).long()
-    # A root may lie on the wrong side of a whole number by its last digit.
-    high = high - (high * (high - 1) // 2 > codes).long()
-    high = high + (high * (high + 1) // 2 <= codes).long()
-    return torch.stack([codes - high * (high - 1) // 2, high])

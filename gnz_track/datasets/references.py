@@ -39,12 +39,12 @@ def cited(*keys: str) -> Cited:
     >>> cited("zachary1977")["citation"].split(". Journal")[0]
     'Zachary: An information flow model for conflict and fission in small groups'
     """
-    return {"references": keys, "citation": "; ".join(_sentence(_entry(key)) for key in keys)}
+    return {"references": keys, "citation": "; ".join(_sentence(_find_entry(key)) for key in keys)}
 
 
 def bibtex_of(keys: Iterable[str]) -> str:
     """Return the BibTeX entries of some keys, in their order."""
-    return "\n".join(_entry(key)["bibtex"] for key in keys)
+    return "\n".join(_find_entry(key)["bibtex"] for key in keys)
 
 
 def parse_bibtex(text: str) -> dict[str, dict[str, str]]:
@@ -70,7 +70,7 @@ def parse_bibtex(text: str) -> dict[str, dict[str, str]]:
     return found
 
 
-def _entry(key: str) -> Mapping[str, str]:
+def _find_entry(key: str) -> Mapping[str, str]:
     known = references()
     if key not in known:
         raise UnknownName("reference", key, known)

@@ -59,7 +59,7 @@ class Parts:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """How many are in training and in test, as the test for overlapping splits asks."""
+        """Numbers in training and in test, as the test for overlapping splits asks."""
         return self.train.numel(), self.test.numel()
 
 
@@ -70,22 +70,26 @@ def split_nodes(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
     Without masks, the nodes of graphs with published parts follow their graph. Else, and under "random", 60/20/20 are
     drawn by seed within each class. Folds concern graphs only, but for those of "fifths": see
     :mod:`~gnz_track.datasets.node_folds`.
+
+    Parameters
+    ----------
+    dataset, policy, seed
     """
     check_policy(policy)
     labels = _node_labels(dataset, policy)
     has_masks = all(f"{name}_mask" in dataset.tensors for name in ("train", "val", "test"))
     if policy in NODE_FOLDS:
-        nodes = _where(_is_labelled(labels) & _is_linked(dataset))
+        nodes = _numbers_where(_is_labelled(labels) & _is_linked(dataset))
         parts = Parts(*draw_node_fold(nodes, n_folds=NODE_FOLDS[policy], seed=seed))
     elif takes_published(policy) and has_masks:
-        parts = _masked(dataset, "mask", _is_labelled(labels), seed)
+        parts = _split_by_masks(dataset, "mask", _is_labelled(labels), seed)
     elif takes_published(policy) and dataset.split is not None:
         graphs = split_graphs(dataset, policy=policy, seed=seed)
         parts = _within_graphs(dataset.node_ptr, graphs, _is_labelled(labels))
     else:
         generator = Generator().manual_seed(derive(seed, dataset.digest, policy, "nodes"))
-        parts = _stratified(labels, generator)
-    return _checked(parts, dataset, policy)
+        parts = _split_by_class(labels, generator)
+    return _checked_parts(parts, dataset, policy)
 
 
 def split_edges(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
@@ -94,18 +98,22 @@ def split_edges(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
     "published" takes ``train_edge_mask``, ``val_edge_mask`` and ``test_edge_mask`` as :func:`split_nodes` takes masks
     of nodes. Otherwise the edges of several graphs follow their graph, as :func:`split_graphs` has it, and those of one
     graph are drawn by seed, 60/20/20 within each class.
+
+    Parameters
+    ----------
+    dataset, policy, seed
     """
     check_policy(policy)
     labels = _edge_labels(dataset, policy)
     has_masks = all(f"{name}_edge_mask" in dataset.tensors for name in ("train", "val", "test"))
     if takes_published(policy) and has_masks:
-        parts = _masked(dataset, "edge_mask", _is_labelled(labels), seed)
+        parts = _split_by_masks(dataset, "edge_mask", _is_labelled(labels), seed)
     elif len(dataset) > 1:
         graphs = split_graphs(dataset, policy=policy, seed=seed)
         parts = _within_graphs(label_pointer(dataset), graphs, _is_labelled(labels))
     else:
-        parts = _stratified(labels, Generator().manual_seed(derive(seed, dataset.digest, policy, "edges")))
-    return _checked(parts, dataset, policy)
+        parts = _split_by_class(labels, Generator().manual_seed(derive(seed, dataset.digest, policy, "edges")))
+    return _checked_parts(parts, dataset, policy)
 
 
 def label_pointer(dataset: FrozenDataset) -> Tensor:
@@ -120,6 +128,10 @@ def split_graphs(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
     """Split the graphs: the published parts where the dataset has them, else 80/10/10 drawn by seed, or folds.
 
     Of several columns of parts, and of folds, the seed chooses one, see :mod:`~gnz_track.datasets.folds`.
+
+    Parameters
+    ----------
+    dataset, policy, seed
     """
     check_policy(policy)
     split = dataset.split if takes_published(policy) else None
@@ -127,7 +139,7 @@ def split_graphs(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
         split = fold_columns(draw_folds(dataset, n_folds=FOLDS[policy]), FOLDS[policy])
     if split is not None:
         chosen = split if split.dim() == 1 else split[:, seed % split.size(1)]
-        return _checked(Parts(*(_where(chosen == part) for part in range(3))), dataset, policy)
+        return _checked_parts(Parts(*(_numbers_where(chosen == part) for part in range(3))), dataset, policy)
     n = len(dataset)
     if n < 3:
         raise SplitImpossible(dataset.name, policy, f"{n} graphs, at least 3 are needed")
@@ -191,10 +203,10 @@ def _check_listed_once(dataset: FrozenDataset, edges: Tensor, policy: str) -> No
 def _within_graphs(pointer: Tensor, graphs: Parts, is_labelled: Tensor) -> Parts:
     """Return what lies in the graphs of each part, given where each graph begins ``[n_graphs + 1]``."""
     graph = torch.arange(pointer.numel() - 1).repeat_interleave(pointer.diff())
-    return Parts(*(_where(torch.isin(graph, part) & is_labelled) for part in graphs.items().values()))
+    return Parts(*(_numbers_where(torch.isin(graph, part) & is_labelled) for part in graphs.items().values()))
 
 
-def _masked(dataset: FrozenDataset, suffix: str, is_labelled: Tensor, seed: int) -> Parts:
+def _split_by_masks(dataset: FrozenDataset, suffix: str, is_labelled: Tensor, seed: int) -> Parts:
     masks = {f"{name}_{suffix}": dataset.tensors[f"{name}_{suffix}"].bool() for name in ("train", "val", "test")}
     for name, mask in masks.items():
         if len(mask) != len(is_labelled):
@@ -202,12 +214,12 @@ def _masked(dataset: FrozenDataset, suffix: str, is_labelled: Tensor, seed: int)
                 dataset.name, "published", f"{name} has {len(mask)} rows, {len(is_labelled)} are needed"
             )
     chosen = (mask if mask.dim() == 1 else mask[:, seed % mask.size(1)] for mask in masks.values())
-    return Parts(*(_where(mask & is_labelled) for mask in chosen))
+    return Parts(*(_numbers_where(mask & is_labelled) for mask in chosen))
 
 
-def _stratified(labels: Tensor, generator: Generator) -> Parts:
+def _split_by_class(labels: Tensor, generator: Generator) -> Parts:
     """Cut every class in random order at 60 % and 80 %; labels of several columns form one class."""
-    nodes = _where(_is_labelled(labels))
+    nodes = _numbers_where(_is_labelled(labels))
     nodes = nodes[torch.randperm(nodes.numel(), generator=generator)]
     classes = labels[nodes].long() if labels.dim() == 1 and not labels.is_floating_point() else torch.zeros_like(nodes)
     by_class = classes.argsort(stable=True)
@@ -219,11 +231,11 @@ def _stratified(labels: Tensor, generator: Generator) -> Parts:
     return Parts(*(nodes[mask].sort().values for mask in (~to_val, to_val & ~to_test, to_test)))
 
 
-def _where(mask: Tensor) -> Tensor:
+def _numbers_where(mask: Tensor) -> Tensor:
     return mask.nonzero().squeeze(1)
 
 
-def _checked(parts: Parts, dataset: FrozenDataset, policy: str) -> Parts:
+def _checked_parts(parts: Parts, dataset: FrozenDataset, policy: str) -> Parts:
     for name, part in parts.items().items():
         if not part.numel():
             raise SplitImpossible(dataset.name, policy, f"its {name} part is empty")

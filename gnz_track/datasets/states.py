@@ -1,4 +1,4 @@
-"""Whether a row of the catalogue can be used on this machine, told without any network. No torch here."""
+"""State of a catalogue row on this machine: whether it can be used, told without any network. No torch here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["RowState", "State", "state_of"]
 
 
 class State(enum.StrEnum):
-    """What stands between a row and its use."""
+    """Obstacle between a row and its use."""
 
     ok = "ok"
     to_fetch = "to fetch"
@@ -39,7 +39,13 @@ def state_of(row: DatasetRow, *, home: Path, mirror: Path | str | None = None) -
     """Tell the state of a row from the files in the data home and in the mirror.
 
     ``to fetch`` is a row with a pinned file of a package index, ``not reachable`` one whose raw files are not here and
-    come from an address that nothing but a download can try. A mirror at an address is not asked.
+    come from an address that nothing but a download can try.
+
+    Parameters
+    ----------
+    row, home
+    mirror
+        Its folder; one at an address is not asked.
     """
     if _is_frozen(row, home):
         return RowState(State.ok, "frozen in the data home", "frozen")
@@ -53,7 +59,7 @@ def state_of(row: DatasetRow, *, home: Path, mirror: Path | str | None = None) -
     if not row.raw:
         return RowState(State.ok, "generated here", "generated")
     if place is None:
-        return _absent(row)
+        return _state_without_files(row)
     return RowState(State.ok, f"raw files in {_root_of(place, home)}", "raw files here")
 
 
@@ -66,7 +72,7 @@ def _root_of(place: Path, home: Path) -> str:
     return "the data home" if place.is_relative_to(home) else "the mirror"
 
 
-def _absent(row: DatasetRow) -> RowState:
+def _state_without_files(row: DatasetRow) -> RowState:
     archive = next((origin.file for origin in row.origins if isinstance(origin, PackageFile)), "")
     if archive:
         return RowState(State.to_fetch, f"ships in {archive}", "to fetch")

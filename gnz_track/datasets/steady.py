@@ -27,7 +27,7 @@ NANOSECONDS_TO_SETTLE = 2_000_000_000
 
 @dataclass(frozen=True)
 class _Look:
-    """What a file's directory entry says of it; all 0 where there is none."""
+    """A file as its directory entry describes it; all 0 where there is none."""
 
     device: int = 0
     inode: int = 0
@@ -51,7 +51,7 @@ def open_steady(folder: str | Path) -> FrozenDataset:
 
     The first time in a process they are read; later only where the files look otherwise than then.
     """
-    return _open(Path(folder).absolute())[0]
+    return _open_looked_at(Path(folder).absolute())[0]
 
 
 @contextmanager
@@ -59,21 +59,27 @@ def hold_steady(folder: str | Path, *, digest: str, name: str = "") -> Iterator[
     """Give a frozen dataset of this digest for as long as it is used, and raise where it is another one by the end.
 
     What was computed meanwhile then comes from data that nobody can name, whatever else went wrong on the way.
+
+    Parameters
+    ----------
+    folder, digest
+    name
+        For messages; that of the card where left out.
     """
     folder = Path(folder).absolute()
-    *held, looks = _open(folder)
+    *held, looks = _open_looked_at(folder)
     card = held[0].card
     if card.digest != digest:
-        raise _changed(name or card.name, folder, digest, card.digest)
+        raise _changed_error(name or card.name, folder, digest, card.digest)
     is_settled = folder in _READ
     try:
         # Whoever is given it may drop it, and with it what lies in memory: nothing is kept here.
         yield held.pop()
     except (Exception, SystemExit):
-        _compare(card, folder, looks, is_settled=is_settled)
+        _require_unchanged(card, folder, looks, is_settled=is_settled)
         raise
     else:
-        _compare(card, folder, looks, is_settled=is_settled)
+        _require_unchanged(card, folder, looks, is_settled=is_settled)
 
 
 def read_again(folder: str | Path, *, digest: str, name: str) -> str:
@@ -82,23 +88,27 @@ def read_again(folder: str | Path, *, digest: str, name: str) -> str:
     Raises :class:`DataCorrupted` where the files look as they did when they were read and have other bytes: then
     whoever looked in between has seen nothing. A write through a shared mapping leaves no trace in a file of a memory
     file system, and on a disk none until the page is written back.
+
+    Parameters
+    ----------
+    folder, digest, name
     """
     folder = Path(folder).absolute()
     found = _digest_now(folder)
     if found == digest:
         return ""
-    if _READ.get(folder) == _look(folder):
+    if _READ.get(folder) == _look_at_both(folder):
         unseen = f"{found}, though nothing but its bytes changed: what was trained on it in this process is in doubt"
-        raise _changed(name, folder, digest, unseen)
-    return str(_changed(name, folder, digest, found))
+        raise _changed_error(name, folder, digest, unseen)
+    return str(_changed_error(name, folder, digest, found))
 
 
-def _open(folder: Path) -> tuple[FrozenDataset, _Looks]:
-    looks = _look(folder)
+def _open_looked_at(folder: Path) -> tuple[FrozenDataset, _Looks]:
+    looks = _look_at_both(folder)
     dataset = open_frozen(folder, verify=_READ.get(folder) != looks)
-    if _look(folder) != looks:
+    if _look_at_both(folder) != looks:
         found = f"{_digest_now(folder)}, while its files are being written"
-        raise _changed(dataset.name, folder, dataset.digest, found)
+        raise _changed_error(dataset.name, folder, dataset.digest, found)
     if all(look.is_settled for look in looks):
         _READ[folder] = looks
     else:
@@ -106,18 +116,18 @@ def _open(folder: Path) -> tuple[FrozenDataset, _Looks]:
     return dataset, looks
 
 
-def _compare(card: Card, folder: Path, before: _Looks, *, is_settled: bool) -> None:
+def _require_unchanged(card: Card, folder: Path, before: _Looks, *, is_settled: bool) -> None:
     """Raise unless the files hold what they held, and held it all the while."""
-    now = _look(folder)
+    now = _look_at_both(folder)
     if now == before and is_settled:
         return
     _READ.pop(folder, None)
     found = _digest_now(folder)
     if found != card.digest:
-        raise _changed(card.name, folder, card.digest, found)
+        raise _changed_error(card.name, folder, card.digest, found)
     # A link or a change of rights touches no byte; of bytes that were written nobody knows what they were meanwhile.
     if _contents(now) != _contents(before) or open_frozen(folder).card != card:
-        raise _changed(card.name, folder, card.digest, f"{found} again, after its files were written anew")
+        raise _changed_error(card.name, folder, card.digest, f"{found} again, after its files were written anew")
 
 
 def _contents(looks: _Looks) -> list[tuple[int, ...]]:
@@ -133,12 +143,12 @@ def _digest_now(folder: Path) -> str:
         return f"a file that does not read ({error})"
 
 
-def _changed(name: str, folder: Path, expected: str, found: str) -> DataCorrupted:
+def _changed_error(name: str, folder: Path, expected: str, found: str) -> DataCorrupted:
     command = rebuilding_command(name, folder)
     return DataCorrupted(name, folder / TENSORS, expected=expected, found=found, command=command)
 
 
-def _look(folder: Path) -> _Looks:
+def _look_at_both(folder: Path) -> _Looks:
     return _look_at(folder / TENSORS), _look_at(folder / CARD)
 
 

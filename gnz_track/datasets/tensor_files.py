@@ -18,7 +18,14 @@ _OF_SYSTEM = re.compile(r"\(os error (\d+)\)")
 
 
 def write_tensors(tensors: Mapping[str, Tensor], path: Path, *, metadata: Mapping[str, str] | None = None) -> None:
-    """Write tensors as safetensors; a disk that is full or does not take them raises ``OSError``."""
+    """Write tensors as safetensors; a disk that is full or does not take them raises ``OSError``.
+
+    Parameters
+    ----------
+    tensors, path
+    metadata
+        Texts for the header of the file.
+    """
     try:
         save_file(dict(tensors), path, metadata=None if metadata is None else dict(metadata))
     except SafetensorError as error:

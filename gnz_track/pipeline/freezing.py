@@ -27,6 +27,15 @@ def freeze_task(params: Params, name: str, *, say: Say) -> list[FrozenDataset]:
     """Freeze the data of a task below ``data/TASK``, for all seeds, tuning seeds included; what is not here is fetched.
 
     What is frozen already is checked and stays; folders of seeds that are no longer wanted go.
+
+    Parameters
+    ----------
+    params
+        Parameters of the benchmark.
+    name
+        Task by name.
+    say
+        Teller of notes.
     """
     task, home = choose(params).task(name), (DATA / name).absolute()
     row = DATASETS.get(task.dataset) if task.loader is None else None

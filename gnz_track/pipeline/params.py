@@ -22,14 +22,14 @@ PARAMS_FILE = "params.yaml"
 
 @dataclass(frozen=True, kw_only=True)
 class TaskParams:
-    """What may differ from task to task; ``epochs`` is None for the task's own number."""
+    """Parameters of one task; ``epochs`` is None for the task's own number."""
 
     epochs: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Params:
-    """What a benchmark is: cells from ``tasks`` to ``device``, how they are trained, and how they are compared.
+    """A benchmark: its cells from ``tasks`` to ``device``, how they are trained, and how they are compared.
 
     ``modules`` are imported first, and may register tasks and models. ``tune`` says how hyperparameters are searched
     (:func:`gnz_track.pipeline.tuning.read_settings`), and None that they are not. With ``quality`` the report shows the
@@ -73,7 +73,7 @@ def read_params(file: str | Path = PARAMS_FILE, **given: Any) -> Params:
         raise BadValue("the file of parameters", str(path), "YAML that is not nested so deeply") from None
     if not isinstance(found, dict):
         raise BadValue(str(path), type(found).__name__, f"a mapping with the keys {', '.join(_READERS)}")
-    values = {key: _read(str(key), value, path.name) for key, value in found.items()}
+    values = {key: _read_value(str(key), value, path.name) for key, value in found.items()}
     for field in dataclasses.fields(Params):
         if field.default is dataclasses.MISSING and field.name not in values:
             raise BadValue(f"{path.name}: {field.name}", None, _ALLOWED[field.name])
@@ -82,11 +82,11 @@ def read_params(file: str | Path = PARAMS_FILE, **given: Any) -> Params:
 
 def override(params: Params, **given: Any) -> Params:
     """Return parameters with others in their place; those that are None stay as they are."""
-    changes = {key: _read(key, value, f"--{key}") for key, value in given.items() if value is not None}
+    changes = {key: _read_value(key, value, f"--{key}") for key, value in given.items() if value is not None}
     return dataclasses.replace(params, **changes)
 
 
-def _read(key: str, value: Any, place: str) -> Any:
+def _read_value(key: str, value: Any, place: str) -> Any:
     if key not in _READERS:
         raise UnknownName(f"key of {place}", key, _READERS)
     try:
@@ -96,32 +96,32 @@ def _read(key: str, value: Any, place: str) -> Any:
         raise BadValue(name, value, _ALLOWED[key]) from None
 
 
-def _text(value: Any) -> str:
+def _read_text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value
 
 
-def _texts(value: Any) -> tuple[str, ...]:
-    parts = value.split(",") if isinstance(value, str) else [_text(part) for part in value or ()]
+def _read_texts(value: Any) -> tuple[str, ...]:
+    parts = value.split(",") if isinstance(value, str) else [_read_text(part) for part in value or ()]
     return tuple(part.strip() for part in parts if part.strip())
 
 
-def _some(value: Any) -> tuple[str, ...]:
-    found = _texts(value)
+def _read_some_texts(value: Any) -> tuple[str, ...]:
+    found = _read_texts(value)
     if not found:
         raise ValueError
     return found
 
 
-def _modules(value: Any) -> tuple[str, ...]:
-    found = _texts(value)
+def _read_modules(value: Any) -> tuple[str, ...]:
+    found = _read_texts(value)
     if not all(part.isidentifier() for name in found for part in name.split(".")):
         raise ValueError
     return found
 
 
-def _seeds(value: Any) -> tuple[int, ...]:
+def _read_seeds(value: Any) -> tuple[int, ...]:
     # YAML reads 0-4 as a text, 3 as a number and [0, 1] as a list.
     is_bare = isinstance(value, bool) or not isinstance(value, str | int | list | tuple)
     if is_bare or (isinstance(value, list | tuple) and not value):
@@ -129,64 +129,64 @@ def _seeds(value: Any) -> tuple[int, ...]:
     return parse_seeds(",".join(map(str, value)) if isinstance(value, list | tuple) else str(value))
 
 
-def _whole(value: Any) -> int:
+def _read_whole(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError
     return value
 
 
-def _flag(value: Any) -> bool:
+def _read_flag(value: Any) -> bool:
     if not isinstance(value, bool):
         raise TypeError
     return value
 
 
-def _number(value: Any) -> float:
+def _read_number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError
     return float(value)
 
 
-def _positive(value: Any) -> float:
-    number = _number(value)
+def _read_positive(value: Any) -> float:
+    number = _read_number(value)
     if number <= 0:
         raise ValueError
     return number
 
 
-def _margin(value: Any) -> float | FrozenMapping:
+def _read_margin(value: Any) -> float | FrozenMapping:
     if isinstance(value, Mapping):
-        return FrozenMapping({_text(name): _positive(number) for name, number in value.items()})
-    return _positive(value)
+        return FrozenMapping({_read_text(name): _read_positive(number) for name, number in value.items()})
+    return _read_positive(value)
 
 
-def _mapping(value: Any) -> FrozenMapping:
+def _read_mapping(value: Any) -> FrozenMapping:
     if not isinstance(value, Mapping):
         raise TypeError
-    return FrozenMapping({_text(name): item for name, item in value.items()})
+    return FrozenMapping({_read_text(name): item for name, item in value.items()})
 
 
-def _pair(value: Any) -> tuple[int, int]:
+def _read_pair(value: Any) -> tuple[int, int]:
     first, second = value
-    return _whole(first), _whole(second)
+    return _read_whole(first), _read_whole(second)
 
 
-def _tasks(value: Any) -> FrozenMapping:
+def _read_tasks(value: Any) -> FrozenMapping:
     if isinstance(value, str):
-        value = dict.fromkeys(_some(value))
+        value = dict.fromkeys(_read_some_texts(value))
     if not isinstance(value, Mapping) or not value:
         raise TypeError
-    return FrozenMapping({_text(name): _task(name, facts or {}) for name, facts in value.items()})
+    return FrozenMapping({_read_text(name): _read_task(name, facts or {}) for name, facts in value.items()})
 
 
-def _task(name: str, facts: Any) -> TaskParams:
+def _read_task(name: str, facts: Any) -> TaskParams:
     if not isinstance(facts, Mapping):
         raise TypeError
     known = [field.name for field in dataclasses.fields(TaskParams)]
     for key in facts:
         if key not in known:
             raise UnknownName(f"key of the task {name}", key, known)
-    return TaskParams(epochs=_or_none(_whole)(facts.get("epochs")))
+    return TaskParams(epochs=_or_none(_read_whole)(facts.get("epochs")))
 
 
 def _or_none(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -195,24 +195,27 @@ def _or_none(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 # Key -> how its value is read, and what is allowed, as a part of a sentence.
 _KEYS: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "suite": (_text, "a word: the first part of the names of experiments"),
-    "tasks": (_tasks, "a mapping from names of tasks to {epochs: 50}, or to {} for a task's own number of epochs"),
-    "models": (_some, "a list of names, as [GCN, MLP, mynets:Net]"),
-    "seeds": (_seeds, "seeds from 0 upwards, each once, as 0-4 or [0, 1, 5]"),
-    "protocol": (_text, "the name of a protocol; see gnz protocols"),
-    "hidden_channels": (_or_none(_whole), "a whole number from 1 upwards, or null for the protocol's own"),
-    "device": (_text, "auto, cpu, cuda, cuda:1, ..."),
-    "modules": (_modules, "a list of modules that register tasks and models, importable from here, as [bench]"),
-    "jobs": (_whole, "a whole number from 1 upwards"),
-    "timeout": (_or_none(_positive), "seconds for one cell, or null for no limit"),
-    "store": (_text, 'a file, sqlite:///FILE, postgresql://... or http://..., or "" for GNZ_STORE'),
-    "alpha": (_number, "a number between 0 and 1, such as 0.05"),
-    "margin": (_or_none(_margin), "a positive number in units of the metric, one by task or metric, or null"),
-    "posthoc": (_text, "wilcoxon-holm or nemenyi"),
-    "test": (_text, "t, wilcoxon, sign_flip, nadeau_bengio, anytime or fixed_looks"),
-    "tune": (_or_none(_mapping), "a mapping such as {trials: 30, kind: per-task}, or null to leave models as they are"),
-    "quality": (_flag, "true where data are to be audited, or false"),
-    "split_sizes": (_or_none(_pair), "[examples in training, examples in test], or null"),
+    "suite": (_read_text, "a word: the first part of the names of experiments"),
+    "tasks": (_read_tasks, "a mapping from names of tasks to {epochs: 50}, or to {} for a task's own number of epochs"),
+    "models": (_read_some_texts, "a list of names, as [GCN, MLP, mynets:Net]"),
+    "seeds": (_read_seeds, "seeds from 0 upwards, each once, as 0-4 or [0, 1, 5]"),
+    "protocol": (_read_text, "the name of a protocol; see gnz protocols"),
+    "hidden_channels": (_or_none(_read_whole), "a whole number from 1 upwards, or null for the protocol's own"),
+    "device": (_read_text, "auto, cpu, cuda, cuda:1, ..."),
+    "modules": (_read_modules, "a list of modules that register tasks and models, importable from here, as [bench]"),
+    "jobs": (_read_whole, "a whole number from 1 upwards"),
+    "timeout": (_or_none(_read_positive), "seconds for one cell, or null for no limit"),
+    "store": (_read_text, 'a file, sqlite:///FILE, postgresql://... or http://..., or "" for GNZ_STORE'),
+    "alpha": (_read_number, "a number between 0 and 1, such as 0.05"),
+    "margin": (_or_none(_read_margin), "a positive number in units of the metric, one by task or metric, or null"),
+    "posthoc": (_read_text, "wilcoxon-holm or nemenyi"),
+    "test": (_read_text, "t, wilcoxon, sign_flip, nadeau_bengio, anytime or fixed_looks"),
+    "tune": (
+        _or_none(_read_mapping),
+        "a mapping such as {trials: 30, kind: per-task}, or null to leave models as they are",
+    ),
+    "quality": (_read_flag, "true where data are to be audited, or false"),
+    "split_sizes": (_or_none(_read_pair), "[examples in training, examples in test], or null"),
 }
 _READERS = {key: read for key, (read, _) in _KEYS.items()}
 _ALLOWED = {key: allowed for key, (_, allowed) in _KEYS.items()}

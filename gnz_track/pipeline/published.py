@@ -1,4 +1,4 @@
-"""What DVC shows and compares of a report: ``metrics.json`` for ``dvc metrics``, and tables for ``dvc plots``."""
+"""Files that DVC shows and compares of a report: ``metrics.json`` for ``dvc metrics``, tables for ``dvc plots``."""
 
 from __future__ import annotations
 

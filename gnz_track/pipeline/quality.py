@@ -23,6 +23,15 @@ def audit_task(params: Params, name: str, *, depth: Depth | None = None) -> tupl
     """Write the audit of the frozen data of a task into ``quality/TASK``, as JSON and as a page.
 
     The same data give the same bytes: how long it took is left out.
+
+    Parameters
+    ----------
+    params
+        Parameters of the benchmark.
+    name
+        Task by name.
+    depth
+        Effort of the measurement; the usual one without.
     """
     task = choose(params).task(name)
     dataset = prepare(task, seed=params.seeds[0], home=(DATA / name).absolute())

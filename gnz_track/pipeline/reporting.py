@@ -35,7 +35,7 @@ def report_all(params: Params) -> tuple[BenchmarkReport, Bundle]:
     )
     chosen = choose(params)
     _remove_others(params)
-    report = _read(params, list_skipped(chosen.tasks.values(), chosen.models, chosen.protocol))
+    report = _read_report(params, list_skipped(chosen.tasks.values(), chosen.models, chosen.protocol))
     report.choices = choices
     bundle = write_bundle(report, REPORT)
     publish(report)
@@ -50,7 +50,7 @@ def _remove_others(params: Params) -> None:
                 file.unlink()
 
 
-def _read(params: Params, skipped: Sequence[Skipped]) -> BenchmarkReport:
+def _read_report(params: Params, skipped: Sequence[Skipped]) -> BenchmarkReport:
     left_out = [(item.task, item.model, item.reason) for item in skipped]
     # A task that no model serves has no results: all of its pairs are among those left out.
     trained = [name for name in params.tasks if sum(task == name for task, *_ in left_out) < len(params.models)]

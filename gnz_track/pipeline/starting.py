@@ -76,10 +76,20 @@ _AUDITING = {
 def start_project(
     folder: Path, *, tasks: Sequence[Task], has_git: bool, n_trials: int = 0, audits: bool = False
 ) -> list[Path]:
-    """Write a starter into a new folder, and return its files; ``tasks`` are those beside its own.
+    """Write a starter into a new folder, and return its files.
 
-    Without Git, DVC is told so. With ``n_trials`` the pipeline has a stage that tunes every model by so many trials,
-    with ``audits`` one that says whether each dataset is worth it.
+    Parameters
+    ----------
+    folder
+        A new or empty folder.
+    tasks
+        Tasks beside its own.
+    has_git
+        Whether it is in Git; without, DVC is told so.
+    n_trials
+        Trials of every model in a stage that tunes; 0 for no such stage.
+    audits
+        Whether a stage audits each dataset.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         found = "it holds files already" if folder.is_dir() else "it is a file"

@@ -28,7 +28,7 @@ __all__ = ["Training", "make_request", "make_training", "train"]
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """What the stage of one task is to train, and what of it is left; ``found`` are searches whose winners it has."""
+    """Cells of one task's stage, and those that are left to train; ``found`` are the searches whose winners it has."""
 
     name: str
     request: Request
@@ -37,7 +37,17 @@ class Training:
 
 
 def make_request(params: Params, name: str, *, source: str) -> Request:
-    """Return what is asked of a task: its cells on the data that were frozen for it."""
+    """Return what is asked of a task: its cells on the data that were frozen for it.
+
+    Parameters
+    ----------
+    params
+        Parameters of the benchmark.
+    name
+        Task by name.
+    source
+        Command that asks.
+    """
     chosen = choose(params)
     home = require(DATA / name, f"data@{name}")
     return Request(
@@ -58,13 +68,33 @@ def make_request(params: Params, name: str, *, source: str) -> Request:
 
 
 def make_training(params: Params, name: str, found: Sequence[SearchRecord] = ()) -> Training:
-    """Plan the cells of a task, with those of winners where it was tuned, and look up which of them are finished."""
+    """Plan the cells of a task, with those of winners where it was tuned, and look up which of them are finished.
+
+    Parameters
+    ----------
+    params
+        Parameters of the benchmark.
+    name
+        Task by name.
+    found
+        Searches whose winners are trained too.
+    """
     request = make_request(params, name, source=f"dvc run@{name}")
     return Training(name=name, request=request, agenda=make_request_agenda(request, found), found=tuple(found))
 
 
 def train(training: Training, *, tell: Tell, nursery: Nursery | None = None) -> Sweep:
-    """Train what is left of a task; write its results table and its curves once every cell has ended."""
+    """Train what is left of a task; write its results table and its curves once every cell has ended.
+
+    Parameters
+    ----------
+    training
+        Cells of the stage.
+    tell
+        Listener of events.
+    nursery
+        Workers that are getting ready.
+    """
     sweep = carry_out(training.request, training.agenda, found=training.found, tell=tell, nursery=nursery)
     write_curves(_curves_of(sweep, training.request), CURVES / f"{training.name}.parquet")
     write_table(sweep.table, RESULTS / f"{training.name}.parquet")

@@ -31,7 +31,7 @@ _ELSEWHERE = frozenset({"place", "is_fresh", "spaces", "recommend"})
 
 @dataclass(frozen=True, kw_only=True)
 class Tuning:
-    """What the stage of one task is to search."""
+    """Searches of one task's stage."""
 
     name: str
     request: Request
@@ -78,7 +78,17 @@ def make_tuning(params: Params, name: str) -> Tuning:
 def tune_task(
     tuning: Tuning, *, listener: Listener | None = None, nursery: Nursery | None = None
 ) -> Sequence[SearchRecord]:
-    """Do what is left of the searches of a task, and write what they found once all of them have ended."""
+    """Do what is left of the searches of a task, and write what they found once all of them have ended.
+
+    Parameters
+    ----------
+    tuning
+        Searches of the stage.
+    listener
+        Listener of trials.
+    nursery
+        Workers that are getting ready.
+    """
     found = search_all(tuning.request, tuning.plan, listener=listener, nursery=nursery)
     file = SEARCHES / f"{tuning.name}.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Is this dataset worth benchmarking on: how much edges and features each say, and how much models make of it.
+"""Quality of datasets for benchmarks: how much edges and features each say, and how much models make of it.
 
 ``spaces`` cuts graphs into the sets of nodes between which distances are taken; ``graph_distances`` and
 ``feature_distances`` are these distances; ``comparators`` set the two against one another; ``complementarity`` does so

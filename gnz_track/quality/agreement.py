@@ -1,4 +1,4 @@
-"""How far two sets of graphs are the same ones: those that two modes get right, or that are diverse in both."""
+"""Overlap of two sets of graphs: those that two modes get right, or that are diverse in both."""
 
 from __future__ import annotations
 

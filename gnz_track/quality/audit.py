@@ -40,7 +40,7 @@ OF_GRAPHS = "the graphs of the dataset"
 
 @dataclass(frozen=True, kw_only=True)
 class Depth:
-    """How much is measured: at most ``most_graphs``, drawn at random where there are more; at which times.
+    """Amount that is measured: at most ``most_graphs``, drawn at random where there are more; at which times.
 
     Random perturbations are drawn ``n_draws`` times, fewer where there are many graphs. Datasets of fewer than ten
     graphs are measured by ``n_neighbourhoods``, of at most ``most_nodes`` nodes each. ``most_values`` are kept for
@@ -68,7 +68,15 @@ class _Sample:
 
 
 def audit_dataset(dataset: FrozenDataset, task: Task, depth: Depth | None = None) -> AuditRecord:
-    """Return the audit of the dataset of a task, without any training."""
+    """Return the audit of the dataset of a task, without any training.
+
+    Parameters
+    ----------
+    dataset, task
+        The data, and the task that they are.
+    depth
+        Graphs and times that are measured.
+    """
     facts = {"task": task.name, "task_type": str(task.task_type), "dataset": dataset.name}
     with hold_steady(dataset.folder, digest=dataset.digest):
         return audit_graphs(dataset, depth, dataset_digest=dataset.digest, **facts)
@@ -77,9 +85,18 @@ def audit_dataset(dataset: FrozenDataset, task: Task, depth: Depth | None = None
 def audit_graphs(
     graphs: Sequence[Any], depth: Depth | None = None, *, task: str = "graphs", **facts: str
 ) -> AuditRecord:
-    """Return the audit of any graphs: a list of ``Data``, a PyG dataset, a frozen dataset.
+    """Return the audit of any graphs.
 
-    ``facts`` are texts of the record: task_type, dataset, dataset_digest.
+    Parameters
+    ----------
+    graphs
+        A list of ``Data``, a PyG dataset, a frozen dataset.
+    depth
+        Graphs and times that are measured.
+    task
+        Name in the record.
+    facts
+        Texts of the record: task_type, dataset, dataset_digest.
     """
     from gnz_track import __version__
 

@@ -1,4 +1,4 @@
-"""How far two spaces over the same nodes are apart: norms of the difference of their distances."""
+"""Distances between two spaces over the same nodes: norms of the difference of their distances."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gnz_track.errors import BadValue
 
-__all__ = ["FROBENIUS", "L11", "Norm", "find_norm"]
+__all__ = ["FROBENIUS", "L11", "NORMS", "Norm"]
 
 Numbers = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -45,12 +45,3 @@ class Norm:
 
 L11, FROBENIUS = Norm(1.0, 1.0), Norm(2.0, 2.0)
 NORMS = {"L11": L11, "frobenius": FROBENIUS}
-
-
-def find_norm(name: str | Norm) -> Norm:
-    """Return a norm by its name, or itself."""
-    if isinstance(name, Norm):
-        return name
-    if name not in NORMS:
-        raise BadValue("norm", name, f"{', '.join(NORMS)}, or Norm(p, q)")
-    return NORMS[name]

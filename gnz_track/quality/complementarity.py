@@ -80,6 +80,17 @@ def measure_complementarity(
     """Return the complementarity of every graph, under each of the fixed modes and at each time, in one pass.
 
     Other modes are those of perturbed graphs: perturb them first and ask for ``original``.
+
+    Parameters
+    ----------
+    graphs
+        PyG graphs.
+    measure
+        Distances and their comparison.
+    modes
+        Names of fixed modes.
+    times
+        Steps of diffusion.
     """
     measure, wanted, moments = measure or Measure(), tuple(modes), tuple(times)
     _check(measure, wanted, moments)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gnz_track.kinds import Direction, TaskType
 from gnz_track.quality.ratings import CORRELATION
-from gnz_track.quality.separability import Pair, Settings, compare_pairs, smallest_p
+from gnz_track.quality.separability import Pair, SeparabilitySettings, compare_pairs, smallest_p
 from gnz_track.quality.verdict import OF_FEATURES, OF_STRUCTURE, ORIGINAL, decide, find_informativeness
 from gnz_track.store.audit_record import AuditRecord, PairRecord, SampleRecord
 from gnz_track.training.metrics import METRICS
@@ -39,7 +39,14 @@ class Scores:
 def gather_scores(table: pd.DataFrame, task: str, others: Mapping[str, Mapping[str, float]]) -> Scores:
     """Return the scores of a task and of its perturbed versions from a results table; failed cells have none.
 
-    ``others`` maps runs to all of their scores; a metric counts where every run has it.
+    Parameters
+    ----------
+    table
+        A results table.
+    task
+        Name of the task.
+    others
+        Run -> all of its scores by metric; a metric counts where every run has it.
     """
     names = {task: ORIGINAL, **{f"{task}~{mode}": mode for mode in TRAINED_MODES}}
     rows = table[table["task"].isin(list(names)) & (table["status"] == "finished") & table["score"].notna()]
@@ -64,13 +71,22 @@ def usual_test(task_type: str) -> str:
     return "bootstrap" if task_type == TaskType.graph_reg else "ks"
 
 
-def judge(record: AuditRecord, scores: Scores, settings: Settings | None = None) -> AuditRecord:
+def judge(record: AuditRecord, scores: Scores, settings: SeparabilitySettings | None = None) -> AuditRecord:
     """Return the record with separability, informativeness, performance and the verdict that follows.
 
     On each version the model with the best mean stands for all; the family of tests is all pairs of versions of this
     dataset under one metric.
+
+    Parameters
+    ----------
+    record
+        Audit of the dataset.
+    scores
+        Scores of its versions.
+    settings
+        Options of the tests.
     """
-    settings = settings or Settings(test=usual_test(record.task_type))
+    settings = settings or SeparabilitySettings(test=usual_test(record.task_type))
     samples = [sample for metric, modes in scores.found.items() for sample in _best_samples(metric, modes)]
     pairs = {metric: _compare(metric, samples, settings) for metric in scores.found}
     note = _why_unknown(samples, scores, settings)
@@ -106,12 +122,12 @@ def _best_samples(metric: str, modes: Mapping[str, Mapping[str, tuple[float, ...
     return found
 
 
-def _compare(metric: str, samples: Sequence[SampleRecord], settings: Settings) -> list[Pair]:
+def _compare(metric: str, samples: Sequence[SampleRecord], settings: SeparabilitySettings) -> list[Pair]:
     own = replace(settings, direction=METRICS.get(metric).direction)
     return compare_pairs({sample.mode: sample.scores for sample in samples if sample.metric == metric}, own)
 
 
-def _why_unknown(samples: Sequence[SampleRecord], scores: Scores, settings: Settings) -> str:
+def _why_unknown(samples: Sequence[SampleRecord], scores: Scores, settings: SeparabilitySettings) -> str:
     """Return why the performance cannot be rated; nothing where it can."""
     own = [sample for sample in samples if sample.metric == scores.metric]
     if not any(sample.mode == ORIGINAL for sample in own) or len(own) < 2:

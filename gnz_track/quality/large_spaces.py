@@ -41,7 +41,17 @@ _OF_EDGES = (EMPTY_FEATURES, COMPLETE_FEATURES)
 def compare_large(
     graphs: GraphSet, nodes: Whole, measure: Measure, *, modes: Sequence[str], times: Sequence[int]
 ) -> dict[str, Numbers]:
-    """Return the values of one space under each mode: mode -> ``[n_times]``."""
+    """Return the values of one space under each mode: mode -> [n_times].
+
+    Parameters
+    ----------
+    graphs, nodes
+        The graphs, and the nodes of the space.
+    measure
+        Distances and their comparison.
+    modes, times
+        Names of fixed modes, and steps of diffusion.
+    """
     space = _Space(graphs.adjacency[nodes][:, nodes].tocsr(), graphs.x[nodes], measure, tuple(times))
     needs_edges = any(mode not in OF_FEATURES for mode in modes)
     largest_x, largest = space.find_largest(needs_edges=needs_edges)

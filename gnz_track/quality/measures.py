@@ -1,4 +1,4 @@
-"""What is measured of graphs: the fixed modes by name, and how distances are taken and compared."""
+"""Measures of graphs: the fixed modes by name, and how distances are taken and compared."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FIXED_MODES = (*ALONG_EDGES, *OF_FEATURES)
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """What distances are taken and how they are compared.
+    """Distances of a measure, and their comparison.
 
     ``graph`` is a row of GRAPH_METRICS; ``features`` euclidean, cosine, manhattan, a name of scikit-learn, or a
     function of two rows. ``is_normalised`` divides distances by the largest one of their space. ``uses_weights`` takes

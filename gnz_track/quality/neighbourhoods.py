@@ -25,8 +25,20 @@ def sample_neighbourhoods(
 ) -> list[Data]:
     """Return the graphs that edges induce on all nodes within some steps of each of the sampled nodes.
 
-    ``x [n, k]``, ``edge_index [2, m]``. Where a neighbourhood has more than ``most_nodes`` nodes, a random part of its
-    last hop is taken. Centres are drawn without repetition; a graph with fewer nodes has as many neighbourhoods.
+    Parameters
+    ----------
+    x
+        Features of nodes [n, k].
+    edge_index
+        Edges [2, m].
+    n_centres
+        Nodes that are drawn, without repetition; a graph with fewer nodes has as many neighbourhoods.
+    n_hops
+        Steps from a centre.
+    most_nodes
+        Nodes beyond which only a random part of the last hop is taken.
+    seed
+        Seed of the draws.
     """
     if min(n_centres, n_hops, most_nodes) < 1:
         raise BadValue("n_centres, n_hops, most_nodes", (n_centres, n_hops, most_nodes), "whole numbers from 1 upwards")

@@ -17,9 +17,8 @@ __all__ = [
     "DIVERSITY_SD",
     "GRADES",
     "HIGH",
-    "INFORMATIVE",
     "PERFORMANCE",
-    "Scale",
+    "GradeScale",
     "rate_informativeness",
     "score_performance",
 ]
@@ -28,13 +27,11 @@ GRADES = ("--", "-", "o", "+", "++")
 HIGH = frozenset({"o", "+", "++"})
 # Of the pairwise tests, before Bonferroni.
 ALPHA = 0.01
-# How many of two metrics say that a mode is informative -> the word for it.
-INFORMATIVE = ("uninformative", "(un)informative", "informative")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scale:
-    """Where one grade ends and the next begins; ``bound_is_below`` says that a bound belongs to the grade below it."""
+class GradeScale:
+    """Bounds between grades; ``bound_is_below`` says that a bound belongs to the grade below it."""
 
     bounds: tuple[float, float, float, float]
     bound_is_below: bool = False
@@ -47,10 +44,10 @@ class Scale:
         return GRADES[find(self.bounds, value)]
 
 
-PERFORMANCE = Scale(bounds=(1.0, 2.0, 3.0, 4.0), bound_is_below=True)
-DIVERSITY_MEAN = Scale(bounds=(0.2, 0.4, 0.6, 0.8))
-DIVERSITY_SD = Scale(bounds=(0.05, 0.1, 0.15, 0.2))
-CORRELATION = Scale(bounds=(-0.6, -0.2, 0.2, 0.6))
+PERFORMANCE = GradeScale(bounds=(1.0, 2.0, 3.0, 4.0), bound_is_below=True)
+DIVERSITY_MEAN = GradeScale(bounds=(0.2, 0.4, 0.6, 0.8))
+DIVERSITY_SD = GradeScale(bounds=(0.05, 0.1, 0.15, 0.2))
+CORRELATION = GradeScale(bounds=(-0.6, -0.2, 0.2, 0.6))
 
 
 def rate_informativeness(n_metrics: int, n_informative: int) -> int:

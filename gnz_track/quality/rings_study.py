@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from torch_geometric.data import Data
 
-from gnz_track.quality.separability import Settings, compare_samples
+from gnz_track.quality.separability import SeparabilitySettings, compare_samples
 
 __all__ = ["KSComparator", "SeparabilityFunctor", "SeparabilityStudy", "WilcoxonComparator"]
 
@@ -41,7 +41,9 @@ class _Comparator:
         if self.test == "signed_rank" and np.size(x) != np.size(y):
             message = "paired samples need as many scores each"
             raise ValueError(message)
-        settings = Settings(test=self.test, n_permutations=n_permutations, alpha=alpha, seed=random_state, compat=RINGS)
+        settings = SeparabilitySettings(
+            test=self.test, n_permutations=n_permutations, alpha=alpha, seed=random_state, compat=RINGS
+        )
         found = compare_samples(x, y, settings, n_hypotheses=n_hypotheses)
         return {
             "score": found.statistic,
@@ -80,7 +82,17 @@ class SeparabilityFunctor:
         random_state: int = 42,
         as_dataframe: bool = True,  # noqa: FBT001, FBT002  (the published signature)
     ) -> Any:
-        """Return a row per pair with mode1 and mode2, as a frame or a list."""
+        """Return a row per pair with mode1 and mode2.
+
+        Parameters
+        ----------
+        distributions
+            Mode -> scores [n].
+        n_permutations, random_state
+            Permutations and their seed.
+        as_dataframe
+            Whether to return a frame, or a list.
+        """
         pairs = list(itertools.combinations(distributions, 2))
         shared = {"n_permutations": n_permutations, "alpha": self.alpha, "random_state": random_state}
         rows = []
@@ -143,7 +155,13 @@ class SeparabilityStudy:
         return {name: np.asarray(values) for name, values in self._scores.items()}
 
     def evaluate(self, n_permutations: int = 10_000, random_state: int = 42, as_dataframe: bool = True) -> Any:  # noqa: FBT001, FBT002
-        """Return the comparison of all versions that have scores."""
+        """Return the comparison of all versions that have scores.
+
+        Parameters
+        ----------
+        n_permutations, random_state, as_dataframe
+            As in :class:`SeparabilityFunctor`.
+        """
         if not self._scores:
             message = "no score was recorded: study.record(name, score)"
             raise RuntimeError(message)

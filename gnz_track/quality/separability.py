@@ -1,4 +1,4 @@
-"""Performance separability: do scores on the graphs as they are differ from those on perturbed ones.
+"""Performance separability: tests of scores on the graphs as they are against those on perturbed ones.
 
 Two samples of scores are told apart by a permutation test; the p-values of one dataset are multiplied by the number of
 its pairs (Bonferroni). All permutations of a test are one array, and all statistics are whole numbers, so that ties
@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from gnz_track.errors import BadValue
 from gnz_track.kinds import Direction
 
-__all__ = ["TESTS", "Pair", "Settings", "compare_pairs", "compare_samples", "smallest_p"]
+__all__ = ["TESTS", "Pair", "SeparabilitySettings", "compare_pairs", "compare_samples", "smallest_p"]
 
 Numbers = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -31,8 +31,8 @@ MOST_LABELS = 1 << 22
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """How samples are compared: ``test`` is ks, rank_sum, signed_rank (paired) or bootstrap.
+class SeparabilitySettings:
+    """Options of a comparison of samples: ``test`` is ks, rank_sum, signed_rank (paired) or bootstrap.
 
     ``direction`` is that of the metric. ``compat`` is nothing or ``"rings"``.
     """
@@ -81,7 +81,7 @@ class Pair:
         return self.is_significant and self.is_better
 
 
-def compare_pairs(samples: Mapping[str, ArrayLike], settings: Settings | None = None) -> list[Pair]:
+def compare_pairs(samples: Mapping[str, ArrayLike], settings: SeparabilitySettings | None = None) -> list[Pair]:
     """Compare all pairs of samples, in order; the family is these pairs."""
     pairs = list(itertools.combinations(samples, 2))
     return [compare_samples(samples[a], samples[b], settings, names=(a, b), n_hypotheses=len(pairs)) for a, b in pairs]
@@ -90,13 +90,25 @@ def compare_pairs(samples: Mapping[str, ArrayLike], settings: Settings | None = 
 def compare_samples(
     x: ArrayLike,
     y: ArrayLike,
-    settings: Settings | None = None,
+    settings: SeparabilitySettings | None = None,
     *,
     names: tuple[str, str] = ("first", "second"),
     n_hypotheses: int = 1,
 ) -> Pair:
-    """Compare two samples of scores ``[n]`` and ``[m]``."""
-    settings = settings or Settings()
+    """Compare two samples of scores.
+
+    Parameters
+    ----------
+    x, y
+        Scores [n] and [m].
+    settings
+        Options of the test.
+    names
+        Names of the samples.
+    n_hypotheses
+        Pairs in the family.
+    """
+    settings = settings or SeparabilitySettings()
     first, second = (_checked(values, name) for values, name in zip((x, y), names, strict=True))
     found = TESTS[settings.test](first, second, settings, n_hypotheses)
     adjusted = min(1.0, found.p * n_hypotheses)
@@ -117,10 +129,19 @@ def compare_samples(
     )
 
 
-def smallest_p(n: int, m: int, settings: Settings, *, n_hypotheses: int = 1) -> float:
-    """Return the smallest adjusted p that samples of ``n`` and ``m`` scores can have, however far apart they are.
+def smallest_p(n: int, m: int, settings: SeparabilitySettings, *, n_hypotheses: int = 1) -> float:
+    """Return the smallest adjusted p that two samples can have, however far apart they are.
 
     Of all ways to share them out, two are as extreme as one sample wholly above the other.
+
+    Parameters
+    ----------
+    n, m
+        Scores in each sample.
+    settings
+        Options of the test.
+    n_hypotheses
+        Pairs in the family.
     """
     ways = math.comb(n + m, n)
     drawn = 0.0 if settings.compat else 1.0 / (settings.n_permutations + 1)
@@ -145,7 +166,7 @@ def _checked(values: ArrayLike, name: str) -> Numbers:
     return found
 
 
-def _p(n_extreme: int, settings: Settings) -> float:
+def _p(n_extreme: int, settings: SeparabilitySettings) -> float:
     n = settings.n_permutations
     return n_extreme / n if settings.compat else (n_extreme + 1) / (n + 1)
 
@@ -164,7 +185,7 @@ def _permutations(n: int, n_first: int, n_permutations: int, seed: int) -> Whole
 
 
 def _count(
-    x: Numbers, y: Numbers, settings: Settings, statistic: Callable[[NDArray[np.bool_]], Whole]
+    x: Numbers, y: Numbers, settings: SeparabilitySettings, statistic: Callable[[NDArray[np.bool_]], Whole]
 ) -> tuple[int, int]:
     """Return the statistic observed, and how many permutations have at least as much.
 
@@ -183,7 +204,7 @@ def _count(
     return observed, n_extreme
 
 
-def _compare_ks(x: Numbers, y: Numbers, settings: Settings, _: int) -> _Found:
+def _compare_ks(x: Numbers, y: Numbers, settings: SeparabilitySettings, _: int) -> _Found:
     """Test by the largest distance of two empirical distribution functions (Kolmogorov, Smirnov)."""
     if np.array_equal(x, y):
         return _Found(statistic=0.0, p=1.0)
@@ -206,7 +227,7 @@ def _compare_ks(x: Numbers, y: Numbers, settings: Settings, _: int) -> _Found:
     return _Found(statistic=observed / (n * m), p=_p(n_extreme, settings))
 
 
-def _compare_rank_sum(x: Numbers, y: Numbers, settings: Settings, _: int) -> _Found:
+def _compare_rank_sum(x: Numbers, y: Numbers, settings: SeparabilitySettings, _: int) -> _Found:
     """Test by the sum of ranks of the first sample, ties at their middle (Wilcoxon; Mann and Whitney).
 
     The statistic shown is the share of pairs in which the first one is larger, ties counting half.
@@ -233,7 +254,7 @@ def _twice_the_ranks(values: Numbers) -> Whole:
     return found
 
 
-def _compare_signed_rank(x: Numbers, y: Numbers, settings: Settings, _: int) -> _Found:
+def _compare_signed_rank(x: Numbers, y: Numbers, settings: SeparabilitySettings, _: int) -> _Found:
     """Test pairs of scores by their signed ranks, signs turned at random; differences of zero are left out (Wilcoxon).
 
     The statistic shown is the smaller of the two sums of ranks.
@@ -252,7 +273,7 @@ def _compare_signed_rank(x: Numbers, y: Numbers, settings: Settings, _: int) -> 
     return _Found(statistic=min(observed, int(twice.sum()) - observed) / 2, p=_p(n_extreme, settings))
 
 
-def _compare_bootstrap(x: Numbers, y: Numbers, settings: Settings, n_hypotheses: int) -> _Found:
+def _compare_bootstrap(x: Numbers, y: Numbers, settings: SeparabilitySettings, n_hypotheses: int) -> _Found:
     """Test by the percentile interval of the difference of means, each sample drawn again from itself (Efron).
 
     The p shown is the smallest level at which the interval leaves 0 out.
@@ -268,7 +289,7 @@ def _compare_bootstrap(x: Numbers, y: Numbers, settings: Settings, n_hypotheses:
     return _Found(statistic=float(x.mean() - y.mean()), p=p, low=float(low), high=float(high))
 
 
-TESTS: dict[str, Callable[[Numbers, Numbers, Settings, int], _Found]] = {
+TESTS: dict[str, Callable[[Numbers, Numbers, SeparabilitySettings, int], _Found]] = {
     "ks": _compare_ks,
     "rank_sum": _compare_rank_sum,
     "signed_rank": _compare_signed_rank,

@@ -47,7 +47,7 @@ class GraphSet:
 
     @property
     def n_graphs(self) -> int:
-        """How many graphs there are."""
+        """Number of graphs."""
         return len(self.node_ptr) - 1
 
     @property

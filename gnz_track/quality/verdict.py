@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from gnz_track.quality.ratings import HIGH, PERFORMANCE, rate_informativeness, score_performance
 from gnz_track.quality.separability import Pair
 
-__all__ = ["OF_FEATURES", "OF_STRUCTURE", "Decision", "Informativeness", "Verdict", "decide", "find_informativeness"]
+__all__ = [
+    "OF_FEATURES",
+    "OF_STRUCTURE",
+    "DatasetVerdict",
+    "Decision",
+    "Informativeness",
+    "decide",
+    "find_informativeness",
+]
 
 ORIGINAL = "original"
 # A mode is informative where the graphs as they are do better than without it, however it is taken away.
@@ -18,7 +26,7 @@ OF_FEATURES = ("complete-features", "random-features")
 
 
 class Decision(enum.StrEnum):
-    """What is to be done with a dataset."""
+    """Decision on a dataset."""
 
     keep = "keep"
     realign = "realign"
@@ -28,7 +36,7 @@ class Decision(enum.StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Informativeness:
-    """How informative structure and features are for models: 0, 1 or 2 each, their score and its grade."""
+    """Informativeness of structure and features for models: 0, 1 or 2 each, their score and its grade."""
 
     structure: int
     features: int
@@ -45,7 +53,7 @@ class Informativeness:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class DatasetVerdict:
     """A decision and the rule that led to it, in words."""
 
     decision: Decision
@@ -53,40 +61,40 @@ class Verdict:
 
 
 # (performance is high, diversity of structure is high) -> what to do. None: not known.
-RULES: dict[tuple[bool | None, bool], Verdict] = {
-    (True, True): Verdict(
+RULES: dict[tuple[bool | None, bool], DatasetVerdict] = {
+    (True, True): DatasetVerdict(
         decision=Decision.keep,
         rule="models make use of both modes (evaluation high), and the structure is diverse (Delta_S high)",
     ),
-    (False, True): Verdict(
+    (False, True): DatasetVerdict(
         decision=Decision.realign,
         rule="the structure is diverse (Delta_S high), but models do as well without a mode (evaluation low): "
         "the labels, or the features, do not go with the structure",
     ),
-    (True, False): Verdict(
+    (True, False): DatasetVerdict(
         decision=Decision.deprecate,
         rule="models make use of both modes (evaluation high), but the structure is not diverse (Delta_S low): "
         "not to be used to compare models by what they make of structure",
     ),
-    (False, False): Verdict(
+    (False, False): DatasetVerdict(
         decision=Decision.deprecate,
         rule="models do as well without a mode (evaluation low), and the structure is not diverse (Delta_S low)",
     ),
-    (None, True): Verdict(
+    (None, True): DatasetVerdict(
         decision=Decision.undecided,
         rule="the structure is diverse (Delta_S high): to be kept or realigned, which only separability tells",
     ),
-    (None, False): Verdict(
+    (None, False): DatasetVerdict(
         decision=Decision.deprecate,
         rule="the structure is not diverse (Delta_S low), which is enough; separability was not tested",
     ),
 }
-UNKNOWN = Verdict(
+UNKNOWN = DatasetVerdict(
     decision=Decision.undecided, rule="complementarity is undefined: no graph has features that are numbers"
 )
 
 
-def decide(*, performance: str, diversity: str) -> Verdict:
+def decide(*, performance: str, diversity: str) -> DatasetVerdict:
     """Return the verdict for the grades of performance and of the mean diversity of structure; nothing: not known."""
     if not diversity:
         return UNKNOWN

@@ -1,4 +1,4 @@
-"""What a benchmark found: a thin facade over a results table and its comparison."""
+"""The report of a benchmark: a thin facade over a results table and its comparison."""
 
 from __future__ import annotations
 
@@ -84,7 +84,14 @@ class BenchmarkReport(ReportStatistics, ReportFigures, ReportSearches, Mapping[s
     ) -> Self:
         """Return the report of past runs: all cells that a sweep wanted, or the comparable ones of a selection.
 
-        ``where`` maps columns of the results table to a value, or to a collection of values.
+        Parameters
+        ----------
+        store
+            Address of the store; empty for the usual one.
+        sweep, experiment, suite, task
+            Names to select by; an empty one selects all.
+        where
+            Column of the results table -> its value, or a collection of values.
         """
         return cls._of(read_store(store, sweep=sweep, experiment=experiment, suite=suite, task=task, where=where))
 
@@ -140,11 +147,11 @@ class BenchmarkReport(ReportStatistics, ReportFigures, ReportSearches, Mapping[s
 
     @property
     def comparison(self) -> Comparison:
-        """What the table says under the report's own choices."""
+        """The comparison under the report's own choices."""
         return self.compare()
 
     def compare(self, **choices: Any) -> Comparison:
-        """Return what the table says; ``choices`` are fields of :class:`Choices`, and None means the report's own."""
+        """Compare the models; ``choices`` are fields of :class:`Choices`, and None means the report's own."""
         chosen = choose(self.choices, translate(choices))
         key = to_json(chosen)
         if key not in self._compared:

@@ -1,4 +1,4 @@
-"""What searches find as a function of their budget: the expected best validation score, and the ranks of the models."""
+"""Findings of searches by budget: the expected best validation score, and the ranks of the models."""
 
 from __future__ import annotations
 

@@ -41,7 +41,19 @@ class Bundle:
 
 
 def write_bundle(report: Reported, folder: str | Path, *, ui: str = "", figures: FigureSet | None = None) -> Bundle:
-    """Write everything that a report has into a folder; files of an earlier one are replaced."""
+    """Write everything that a report has into a folder; files of an earlier one are replaced.
+
+    Parameters
+    ----------
+    report
+        The report to write.
+    folder
+        Folder of the files; it is made where it is missing.
+    ui
+        Address of MLflow's user interface, for links to runs.
+    figures
+        Figures that are drawn already.
+    """
     place = Path(folder)
     summary = report.search_summary
     drawn = figures or draw_figures(report.comparison, report.table, histories=_curves(report), searches=summary)

@@ -1,4 +1,4 @@
-"""What all figures share: the canvas, the house style, colours and marks, measured text, and files of stable bytes.
+"""Style of all figures: the canvas, colours and marks, measured text, and files of stable bytes.
 
 Figures are made without pyplot, so nothing is shown, kept open or shared. Names of users are drawn with
 ``parse_math=False``: a dollar sign is a dollar sign.
@@ -90,7 +90,7 @@ SLACK = 1.04
 
 @dataclass(frozen=True)
 class Mark:
-    """How one model is drawn in all figures; the marker and the line tell it apart in grey print."""
+    """Look of one model in all figures; the marker and the line tell it apart in grey print."""
 
     colour: str
     marker: str

@@ -1,4 +1,4 @@
-"""What the captions of figures have in common: tests, families, levels, numbers of seeds, as words."""
+"""Parts of captions: tests, families, levels, numbers of seeds, as words."""
 
 from __future__ import annotations
 

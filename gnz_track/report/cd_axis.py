@@ -18,7 +18,7 @@ __all__ = [
     "PAD",
     "CdLook",
     "Name",
-    "Scale",
+    "RankScale",
     "Shape",
     "draw_axis",
     "make_bar",
@@ -59,7 +59,7 @@ class CdLook:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scale:
+class RankScale:
     """Ranks from ``low`` to ``high`` on an axis from 0 to ``length``."""
 
     low: int
@@ -86,14 +86,14 @@ class Name:
     height: float
 
 
-def make_scale(facts: CdFacts, look: CdLook, length: float) -> Scale:
+def make_scale(facts: CdFacts, look: CdLook, length: float) -> RankScale:
     """Return the axis: 1 to k, or, zoomed, the whole ranks around those that occur."""
     low, high = 1, len(facts.models)
     if look.is_zoomed:
         ranks = facts.mean_ranks.values()
         low, high = math.floor(min(ranks) + INSIDE), math.ceil(max(ranks) - INSIDE)
         high = max(high, low + 1)
-    return Scale(low=low, high=high, length=length, is_best_left=look.is_best_left)
+    return RankScale(low=low, high=high, length=length, is_best_left=look.is_best_left)
 
 
 def write_names(facts: CdFacts, look: CdLook, measure: Measure) -> tuple[Name, ...]:
@@ -146,7 +146,7 @@ def place_name(name: Name, x: float, y: float, *, align: str, look: CdLook, meas
     return labels
 
 
-def draw_axis(facts: CdFacts, scale: Scale, look: CdLook, measure: Measure) -> list[Shape]:
+def draw_axis(facts: CdFacts, scale: RankScale, look: CdLook, measure: Measure) -> list[Shape]:
     """Return the axis at y = 0 with its numbers above, what it means at its left, and the ruler where there is one."""
     size = SMALL * look.font_size
     shapes: list[Shape] = [Stroke(points=((0.0, 0.0), (scale.length, 0.0)), width=0.8, role="axis")]
@@ -167,7 +167,7 @@ def draw_axis(facts: CdFacts, scale: Scale, look: CdLook, measure: Measure) -> l
     return [*shapes, *_draw_ruler(facts, scale, size, measure)]
 
 
-def _thin_out(whole: Sequence[int], scale: Scale, room: float) -> frozenset[int]:
+def _thin_out(whole: Sequence[int], scale: RankScale, room: float) -> frozenset[int]:
     """Return the ranks that get a number: both ends, and round ones that leave room."""
     one = scale.length / (scale.high - scale.low)
     step = next((step for step in STEPS if step * one >= room), scale.high)
@@ -176,7 +176,7 @@ def _thin_out(whole: Sequence[int], scale: Scale, room: float) -> frozenset[int]
     return frozenset([*ends, *inner])
 
 
-def _draw_ruler(facts: CdFacts, scale: Scale, size: float, measure: Measure) -> list[Shape]:
+def _draw_ruler(facts: CdFacts, scale: RankScale, size: float, measure: Measure) -> list[Shape]:
     difference = facts.critical_difference
     if difference is None:
         return []

@@ -34,7 +34,17 @@ def write_cd_tikz(facts: CdFacts, *, look: CdLook | None = None) -> str:
 
 
 def save_cd_tikz(facts: CdFacts, path: str | Path, *, look: CdLook | None = None) -> Path:
-    """Write the tikzpicture to a file."""
+    """Write the tikzpicture to a file.
+
+    Parameters
+    ----------
+    facts
+        Content of the diagram.
+    path
+        File to write.
+    look
+        Choices of taste.
+    """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(write_cd_tikz(facts, look=look), encoding="utf-8")
@@ -47,7 +57,7 @@ def write_layout(layout: CdLayout) -> str:
         f"% {' '.join(layout.caption.split())}",
         DEFINITIONS,
         r"\begin{tikzpicture}[x=1bp, y=1bp, inner sep=0pt, outer sep=0pt]",
-        f"  \\useasboundingbox (0, {_number(_bottom(layout))}) rectangle {_point((layout.width, layout.height))};",
+        f"  \\useasboundingbox (0, {_length(_bottom(layout))}) rectangle {_point((layout.width, layout.height))};",
     ]
     shapes = [*layout.strokes, *layout.bars, *layout.dots, *_kept(layout)]
     lines += [f"  {line}" for shape in shapes for line in WRITERS[type(shape)](shape)]
@@ -67,7 +77,7 @@ def _bottom(layout: CdLayout) -> float:
 def _write_label(label: Label) -> list[str]:
     text = "".join(SIGNS.get(sign) or tex_sign(sign) for sign in label.text)
     # The dimensions that LaTeX calls pt are a little smaller than those of the layout.
-    font = f"\\fontsize{{{_number(label.size)}bp}}{{{_number(1.2 * label.size)}bp}}\\selectfont"
+    font = f"\\fontsize{{{_length(label.size)}bp}}{{{_length(1.2 * label.size)}bp}}\\selectfont"
     options = f"anchor={ANCHORS[label.align]}, text={TONES[label.tone]}, font={{{font}}}"
     return [f"\\node[{options}] at {_point((label.x, label.y))} {{{text}}};"]
 
@@ -78,24 +88,24 @@ def _write_stroke(stroke: Stroke) -> list[str]:
 
 def _write_bar(bar: Bar) -> list[str]:
     spots = [
-        f"\\fill[{TONES[bar.tone]}] {_point(spot)} circle[radius={_number(bar.spot_radius)}bp];" for spot in bar.spots
+        f"\\fill[{TONES[bar.tone]}] {_point(spot)} circle[radius={_length(bar.spot_radius)}bp];" for spot in bar.spots
     ]
     return [_write_line(bar.ends, bar.width, bar.tone), *spots]
 
 
 def _write_dot(dot: Dot) -> list[str]:
-    return [f"\\fill[{TONES[dot.tone]}] {_point((dot.x, dot.y))} circle[radius={_number(dot.radius)}bp];"]
+    return [f"\\fill[{TONES[dot.tone]}] {_point((dot.x, dot.y))} circle[radius={_length(dot.radius)}bp];"]
 
 
 def _write_line(points: tuple[Point, ...], width: float, tone: str) -> str:
-    return f"\\draw[{TONES[tone]}, line width={_number(width)}bp] {' -- '.join(_point(point) for point in points)};"
+    return f"\\draw[{TONES[tone]}, line width={_length(width)}bp] {' -- '.join(_point(point) for point in points)};"
 
 
 def _point(point: Point) -> str:
-    return f"({_number(point[0])}, {_number(point[1])})"
+    return f"({_length(point[0])}, {_length(point[1])})"
 
 
-def _number(value: float) -> str:
+def _length(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 

@@ -20,17 +20,25 @@ FACTS = {"python": "Python", "os": "operating system", "cpu": "processor", "gpu"
 
 
 def compare_environments(address: Address, first: pd.DataFrame, second: pd.DataFrame) -> list[Difference]:
-    """Return the differences between the environments of two results tables; none where they are the same one."""
+    """Return the differences between the environments of two results tables; none where they are the same one.
+
+    Parameters
+    ----------
+    address
+        Store of both tables.
+    first, second
+        Results tables.
+    """
     digests = [set(table["environment"]) - {""} for table in (first, second)]
     if digests[0] == digests[1]:
         return []
-    found = [_read(address, table) for table in (first, second)]
+    found = [_read_environment(address, table) for table in (first, second)]
     if not all(found):
         return []
-    return [*_facts(*found), *_packages(*found)]
+    return [*_compare_facts(*found), *_compare_packages(*found)]
 
 
-def _read(address: Address, table: pd.DataFrame) -> dict[str, Any]:
+def _read_environment(address: Address, table: pd.DataFrame) -> dict[str, Any]:
     """Return the environment that most cells of a table ran in; nothing where its file is gone."""
     ran = table[table["environment"] != ""]
     if ran.empty:
@@ -45,14 +53,14 @@ def _read(address: Address, table: pd.DataFrame) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _facts(first: dict[str, Any], second: dict[str, Any]) -> Iterator[Difference]:
+def _compare_facts(first: dict[str, Any], second: dict[str, Any]) -> Iterator[Difference]:
     for name, what in FACTS.items():
         one, two = str(first.get(name, "")), str(second.get(name, ""))
         if one != two:
             yield Difference(what=what, first=one, second=two)
 
 
-def _packages(first: dict[str, Any], second: dict[str, Any]) -> Iterator[Difference]:
+def _compare_packages(first: dict[str, Any], second: dict[str, Any]) -> Iterator[Difference]:
     one, two = first.get("packages", {}), second.get("packages", {})
     for name in sorted({*one, *two}):
         if one.get(name) != two.get(name):

@@ -43,8 +43,16 @@ def draw_forest(
 ) -> HouseFigure:
     """Draw the mean advantage of each pair with its intervals, a panel per task and zero at one place in all of them.
 
-    ``band``, half the width of the shaded band, is the margin of equivalence unless given; ``sort_within`` False keeps
-    the order of the record.
+    Parameters
+    ----------
+    comparison
+        Comparison of the models.
+    task
+        Task to draw; all of them without one.
+    sort_within
+        Sort by advantage; else keep the order of the comparison.
+    band
+        Half the width of the shaded band, in units of the metric; without it the margin of equivalence.
     """
     tasks = find_tasks(comparison, task)
     rows = choose_rows(tasks, sort_within=sort_within)

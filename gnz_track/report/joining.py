@@ -49,14 +49,22 @@ def join_tables(
 ) -> tuple[pd.DataFrame, tuple[NotMerged, ...]]:
     """Return one table with the rows of ``base``, and those of ``others`` that are comparable; and all that are not.
 
-    The same cell (by fingerprint) is one row, the finished one where one of two failed. ``free`` are columns in which
-    cells of one model, task and seed may differ, because a comparison tells them apart.
+    The same cell (by fingerprint) is one row, the finished one where one of two failed.
+
+    Parameters
+    ----------
+    base
+        Rows that are all kept.
+    others
+        Tables whose rows are kept where they are comparable.
+    free
+        Columns in which cells of one model, task and seed may differ, because a comparison tells them apart.
     """
     tables = [*(() if base is None else (base,)), *others]
     rows = _Rows(free)
     for number, table in enumerate(tables):
         for place, row in enumerate(_plain_rows(table)):
-            rows.take(row, (number, place), is_checked=base is None or number > 0)
+            (rows.take if base is None or number else rows.enter)(row, (number, place))
     kept = [[place for number, place in rows.kept if number == wanted] for wanted in range(len(tables))]
     parts = [table.iloc[places] for table, places in zip(tables, kept, strict=True) if places]
     joined = pd.concat(parts, ignore_index=True) if parts else pd.concat(tables[:1])
@@ -87,22 +95,20 @@ class _Rows:
         # Where a column must be one -> its value, and the run that tells it.
         self._told: dict[tuple[Any, ...], tuple[str, str]] = {}
 
-    def take(self, row: Row, place: Place, *, is_checked: bool) -> None:
+    def take(self, row: Row, place: Place) -> None:
         """Keep a row, leave it with a reason, or pass over it in silence where it is there already."""
-        if not is_checked:
-            self._enter(row, place)
-            return
         known = self._cells.get(_text(row, "fingerprint")) or self._slots.get(self._slot(row))
         reason = self._why_not(row, known)
         if reason:
             self._leave(row, reason)
         elif known is None:
-            self._enter(row, place)
+            self.enter(row, place)
         elif _is_finished(row) and not _is_finished(known[1]):
             self.kept.pop(known[0], None)
-            self._enter(row, place)
+            self.enter(row, place)
 
-    def _enter(self, row: Row, place: Place) -> None:
+    def enter(self, row: Row, place: Place) -> None:
+        """Keep a row, unchecked."""
         self.kept[place] = None
         if name := _text(row, "fingerprint"):
             self._cells[name] = (place, row)

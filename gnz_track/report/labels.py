@@ -23,7 +23,7 @@ NAME = re.compile(r"[^\s_\-/.,;:]*[\s_\-/.,;:]*")
 
 @dataclass(frozen=True)
 class Extent:
-    """How far a line of text reaches, in points: to the right of its start, above and below its baseline."""
+    """Size of a line of text in points: to the right of its start, above and below its baseline."""
 
     width: float
     ascent: float
@@ -60,12 +60,36 @@ def show_controls(value: Any) -> Any:
 
 
 def wrap_name(name: str, width: float, *, size: float, measure: Measure) -> tuple[str, ...]:
-    """Return the lines of a name, none wider than ``width`` points unless one character alone is."""
+    """Return the lines of a name, none wider than ``width`` points unless one character alone is.
+
+    Parameters
+    ----------
+    name
+        Name of a model or a task.
+    width
+        Most points of a line.
+    size
+        Font size in points.
+    measure
+        Measure of a line of text.
+    """
     return _wrap(NAME.findall(name), width, size=size, measure=measure)
 
 
 def wrap_prose(text: str, width: float, *, size: float, measure: Measure) -> tuple[str, ...]:
-    """Return the lines of a text, none wider than ``width`` points unless one character alone is."""
+    """Return the lines of a text, none wider than ``width`` points unless one character alone is.
+
+    Parameters
+    ----------
+    text
+        Sentences.
+    width
+        Most points of a line.
+    size
+        Font size in points.
+    measure
+        Measure of a line of text.
+    """
     return _wrap(PROSE.findall(text), width, size=size, measure=measure)
 
 

@@ -38,9 +38,9 @@ def tex_text(text: str) -> str:
     )
 
 
-def tex_width(name: str, *, longest: int = LONGEST) -> int:
+def tex_width(name: str) -> int:
     """Return about how many characters wide a name is printed."""
-    return min(len(clean_name(name)), longest)
+    return min(len(clean_name(name)), LONGEST)
 
 
 def tex_lines(name: str, *, longest: int = LONGEST) -> int:

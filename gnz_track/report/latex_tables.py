@@ -45,7 +45,7 @@ class LatexOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class LatexLook:
-    r"""How tables look; ``caption``, ``label`` and ``pretty_tasks`` (task -> heading) are LaTeX of the author's own.
+    r"""Look of a table; ``caption``, ``label`` and ``pretty_tasks`` (task -> heading) are LaTeX of the author's own.
 
     With a caption or a label the table floats. ``bold_best`` marks the best and what is not told from it; ``width`` is
     that of a page in characters. ``siunitx`` needs ``\usepackage{siunitx}``, version 3, beside booktabs.
@@ -69,7 +69,7 @@ class Tabular:
 
     @property
     def n_lines(self) -> int:
-        """How many lines it takes."""
+        """Number of lines that it takes."""
         return sum(lines for lines, _ in self.rows) + 3
 
     @property
@@ -122,7 +122,19 @@ def write_document(
     *,
     runs: Iterable[tuple[str, Sequence[str]]] = (),
 ) -> str:
-    """Return tabulars with what they need, as floats where they have a caption; comments name the runs behind them."""
+    """Return tabulars with what they need, as floats where they have a caption; comments name the runs behind them.
+
+    Parameters
+    ----------
+    tabulars
+        Tables to set.
+    notes
+        Sentences below them.
+    look
+        Look of the table.
+    runs
+        (what a number is of, ids of the runs behind it).
+    """
     parts = [part for tabular in tabulars for part in tabular.parts]
     below = " ".join(f"{note[:1].upper()}{note[1:].rstrip('.')}." for note in notes)
     packages = "booktabs and siunitx" if look.siunitx else "booktabs"
@@ -158,18 +170,18 @@ def _blocks(grid: ScoreGrid, look: LatexLook) -> list[list[GridTask]]:
     """Return the tasks that fit side by side, about as many in each block."""
     room = look.width - max(tex_width(name) for name in grid.models) - GAP
     widths = [_width(task, look) for task in grid.tasks]
-    n_blocks = _fill(widths, room)[-1] + 1
+    n_blocks = _fill_blocks(widths, room)[-1] + 1
     even = [place * n_blocks // len(widths) for place in range(len(widths))]
     fits = all(
         sum(width for width, block in zip(widths, even, strict=True) if block == one) <= room for one in range(n_blocks)
     )
     blocks: list[list[GridTask]] = [[] for _ in range(n_blocks)]
-    for task, block in zip(grid.tasks, even if fits else _fill(widths, room), strict=True):
+    for task, block in zip(grid.tasks, even if fits else _fill_blocks(widths, room), strict=True):
         blocks[block].append(task)
     return blocks
 
 
-def _fill(widths: Sequence[int], room: int) -> list[int]:
+def _fill_blocks(widths: Sequence[int], room: int) -> list[int]:
     """Return the number of the block of each width, with every block as full as it can be."""
     found, used, block = [], 0, 0
     for width in widths:
@@ -193,24 +205,24 @@ def _scores(grid: ScoreGrid, tasks: Sequence[GridTask], look: LatexLook) -> Tabu
     strut = "" if grid.has_even_ends else r"\rule[-1.2ex]{0pt}{3.6ex}"
     rows = []
     for model in grid.models:
-        cells = [strut + tex_name(model), *(_score(task, model, grid, look) for task in tasks)]
+        cells = [strut + tex_name(model), *(_write_cell(task, model, grid, look) for task in tasks)]
         rows.append((tex_lines(model), " & ".join(cells) + r" \\"))
     head = (rf"Model & {names} \\", rf" & {metrics} \\")
     return Tabular(columns="l" + "c" * len(tasks), head=head, rows=tuple(rows))
 
 
-def _score(task: GridTask, model: str, grid: ScoreGrid, look: LatexLook) -> str:
+def _write_cell(task: GridTask, model: str, grid: ScoreGrid, look: LatexLook) -> str:
     cell = task.cells.get(model)
     if cell is None:
         return "--"
     if cell.mean is None:
         return f"none ({cell.lack})"
-    text = _number(cell, task, grid, look)
+    text = _write_mean(cell, task, grid, look)
     counts = "" if cell.is_complete else rf"\,\textsuperscript{{{cell.n_finished}/{cell.n_planned}}}"
     return text + counts
 
 
-def _number(cell: GridCell, task: GridTask, grid: ScoreGrid, look: LatexLook) -> str:
+def _write_mean(cell: GridCell, task: GridTask, grid: ScoreGrid, look: LatexLook) -> str:
     is_best, is_tied = cell.is_best and look.bold_best, cell.is_tied_with_best and look.bold_best
     mean = "" if cell.mean is None else task.write(cell.mean)
     below, above = ("", "") if cell.ends is None else map(task.write, cell.ends)

@@ -46,12 +46,19 @@ class TaskCurves:
 def draw_learning_curves(
     histories: Histories, *, directions: Mapping[str, Direction | str] | None = None, max_cols: int | None = None
 ) -> HouseFigure:
-    """Draw mean curves with their bands; ``histories[task][model]`` lists a mapping of series for each seed.
+    """Draw mean curves with their bands, a panel per task.
 
-    ``directions`` says for each task whether higher or lower is better; ``max_cols`` panels stand side by side.
+    Parameters
+    ----------
+    histories
+        ``[task][model]`` -> a mapping of series for each seed.
+    directions
+        Task -> whether higher or lower is better.
+    max_cols
+        Most panels side by side.
     """
     towards = {task: _direction(task, given) for task, given in (directions or {}).items()}
-    found = [curves for task, models in histories.items() if (curves := _read(task, models)) is not None]
+    found = [curves for task, models in histories.items() if (curves := _choose_curves(task, models)) is not None]
     models = list(dict.fromkeys(model for group in histories.values() for model in group))
     names = [*models, *histories]
     if not found:
@@ -90,7 +97,7 @@ def _order(name: str) -> tuple[bool, int, str]:
     return metric == "loss", PARTS.index(part) if part in PARTS else len(PARTS), name
 
 
-def _read(task: str, models: Mapping[str, Sequence[Series]]) -> TaskCurves | None:
+def _choose_curves(task: str, models: Mapping[str, Sequence[Series]]) -> TaskCurves | None:
     names = sorted({name for seeds in models.values() for seed in seeds for name, values in seed.items() if values})
     if not names:
         return None

@@ -20,7 +20,7 @@ KEY_SIZE = 7.0
 
 @dataclass(frozen=True, kw_only=True)
 class ModelMark:
-    """How a model is drawn; ``place`` is that of its name among all names, so that figures of one sweep agree."""
+    """Look of a model; ``place`` is that of its name among all names, so that figures of one sweep agree."""
 
     place: int
     mark: Mark
@@ -52,7 +52,17 @@ def order_models(comparison: Comparison) -> tuple[str, ...]:
 
 
 def line_key(models: Sequence[str], marks: dict[str, ModelMark], *, has_lines: bool) -> list[Key]:
-    """Return the key of models by marker, colour and, where there are lines, their pattern."""
+    """Return the key of models by marker, colour and line pattern.
+
+    Parameters
+    ----------
+    models
+        Names in the order of the key.
+    marks
+        Model -> its mark.
+    has_lines
+        Whether lines are drawn between markers.
+    """
     shown = short_names(models, KEY_WIDTH, size=KEY_SIZE)
     return [
         Key(

@@ -1,9 +1,8 @@
-"""What more seeds would settle, and the whole comparison in one sentence."""
+"""Pairs that more seeds would settle, and the whole comparison in one sentence."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gnz_track.stats.comparison import Comparison
@@ -55,7 +54,7 @@ def look_ahead(comparison: Comparison) -> Outlook:
     )
 
 
-def write_summary(comparison: Comparison, *, more: Sequence[str] = ()) -> str:
+def write_summary(comparison: Comparison) -> str:
     """Return the comparison in one sentence, with what more seeds would settle."""
-    found = [write_sentence(comparison), str(look_ahead(comparison)), *more]
+    found = [write_sentence(comparison), str(look_ahead(comparison))]
     return f"{'; '.join(filter(None, found))}."

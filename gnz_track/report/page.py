@@ -34,11 +34,11 @@ from gnz_track.stats.comparison_text import write_across
 __all__ = ["Reported", "render_page", "write_page"]
 
 TEMPLATE, STYLE, SCRIPT = "report.html.j2", "report.css", "report.js"
-MOST_MISSING, MOST_REASONS, MOST_TITLE = 500, 50, 160
+MOST_MISSING, MOST_REASONS, MOST_TITLE, MOST_SIGNS = 500, 50, 160, 900
 
 
 class Reported(Protocol):
-    """What the page needs of a report: a BenchmarkReport has it."""
+    """A report as the page needs it: a BenchmarkReport is one."""
 
     @property
     def table(self) -> pd.DataFrame:
@@ -47,12 +47,12 @@ class Reported(Protocol):
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """Where it comes from."""
+        """Its origin."""
         ...
 
     @property
     def not_merged(self) -> tuple[NotMerged, ...]:
-        """What could not be part of it."""
+        """Rows that could not be part of it."""
         ...
 
     @property
@@ -62,16 +62,26 @@ class Reported(Protocol):
 
     @property
     def search_summary(self) -> SearchSummary | None:
-        """What was searched, None where nothing was."""
+        """The searches, None where there were none."""
         ...
 
 
-def write_page(
-    report: Reported, path: str | Path, *, ui: str = "", title: str = "", figures: FigureSet | None = None
-) -> Path:
-    """Write the page of a report into a file, whole or not at all."""
+def write_page(report: Reported, path: str | Path, *, ui: str = "", figures: FigureSet | None = None) -> Path:
+    """Write the page of a report into a file, whole or not at all.
+
+    Parameters
+    ----------
+    report
+        The report to show.
+    path
+        File to write.
+    ui
+        Address of MLflow's user interface, for links to runs.
+    figures
+        Figures that are drawn already.
+    """
     target = Path(path)
-    text = render_page(report, ui=ui, title=title, figures=figures)
+    text = render_page(report, ui=ui, figures=figures)
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_name(target.name + ".part")
     # Halves of characters, which some names hold, have no UTF-8.
@@ -80,11 +90,17 @@ def write_page(
     return target
 
 
-def render_page(report: Reported, *, ui: str = "", title: str = "", figures: FigureSet | None = None) -> str:
-    """Return the page of a report.
+def render_page(report: Reported, *, ui: str = "", figures: FigureSet | None = None) -> str:
+    """Return the page of a report as HTML.
 
-    ``ui`` is the address of MLflow's user interface, to which runs are linked; inside of it, the page finds it by
-    itself. ``figures`` are those that were drawn already.
+    Parameters
+    ----------
+    report
+        The report to show.
+    ui
+        Address of MLflow's user interface, for links to runs; inside of it, the page finds it by itself.
+    figures
+        Figures that are drawn already.
     """
     comparison, table = report.comparison, report.table
     drawn = draw_figures(comparison, table, searches=report.search_summary) if figures is None else figures
@@ -94,7 +110,7 @@ def render_page(report: Reported, *, ui: str = "", title: str = "", figures: Fig
     audits = view_audits(getattr(report, "quality", {}))
     versions = warn_of_versions(table)
     content = {**_results(comparison), **_missing(comparison, table, missing), **_origin(report)}
-    name = title or title_of(table, report.config)
+    name = title_of(table, report.config)
     return (
         _environment()
         .get_template(TEMPLATE)
@@ -189,8 +205,8 @@ def _reasons(table: pd.DataFrame) -> list[tuple[str, int, str]]:
     return sorted(found, key=lambda item: (-item[1], item[0]))[:MOST_REASONS]
 
 
-def _shortened(line: str, most: int = 900) -> str:
-    return line if len(line) <= most else f"{line[:most]} ..."
+def _shortened(line: str) -> str:
+    return line if len(line) <= MOST_SIGNS else f"{line[:MOST_SIGNS]} ..."
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""What the page's script shows on demand, runs and pairs, as compact JSON."""
+"""Runs and pairs that the page's script shows on demand, as compact JSON."""
 
 from __future__ import annotations
 
@@ -36,7 +36,17 @@ def embed_json(data: object) -> Markup:
 
 
 def make_page_data(comparison: Comparison, table: pd.DataFrame, *, ui: str) -> dict[str, Any]:
-    """Return models, and by task their runs and pairs, models by number; numbers of pairs have five digits."""
+    """Return models, and by task their runs and pairs, models by number; numbers of pairs have five digits.
+
+    Parameters
+    ----------
+    comparison
+        Comparison of the models.
+    table
+        Results table behind it.
+    ui
+        Address of MLflow's user interface.
+    """
     order = order_of(comparison)
     places = {model: place for place, model in enumerate(order)}
     failed = _failed(table, places)

@@ -49,7 +49,7 @@ class ShownFigure:
 
     @property
     def alt(self) -> str:
-        """What the figure shows, for those who cannot see it."""
+        """Text for those who cannot see the figure."""
         return str(getattr(self.figure, "alt_text", "")) or self.title
 
     @property
@@ -94,7 +94,19 @@ def draw_figures(
     histories: Mapping[str, Any] | None = None,
     searches: SearchSummary | None = None,
 ) -> FigureSet:
-    """Draw every figure that the comparison is neither too large nor too small for."""
+    """Draw every figure that the comparison is neither too large nor too small for.
+
+    Parameters
+    ----------
+    comparison
+        Comparison of the models.
+    table
+        Results table behind it.
+    histories
+        ``[task][model]`` -> series by seed, for learning curves.
+    searches
+        Searches of the report.
+    """
     drawn: list[ShownFigure] = []
     left_out: list[str] = []
     for kind in OF_ALL:

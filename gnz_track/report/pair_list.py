@@ -20,10 +20,20 @@ HEADS = ("advantage", "interval", "p", "verdict")
 
 
 def draw_pair_list(comparison: Comparison, tasks: Sequence[TaskComparison], max_cols: int | None) -> HouseFigure:
-    """Draw a list for each task that has pairs, largest advantage first."""
+    """Draw a list for each task that has pairs, largest advantage first.
+
+    Parameters
+    ----------
+    comparison
+        Comparison of the models.
+    tasks
+        Tasks to draw.
+    max_cols
+        Most panels side by side.
+    """
     rows = choose_rows(tasks, sort_within=True)
     labels = name_pairs(rows)
-    cells = [[_cells(row.task, pair) for pair in row.pairs] for row in rows]
+    cells = [[_write_cells(row.task, pair) for pair in row.pairs] for row in rows]
     widths = [
         max(measure_text(text, NAME_SIZE).width for text in (head, *(line[place] for part in cells for line in part)))
         for place, head in enumerate(HEADS)
@@ -43,7 +53,7 @@ def draw_pair_list(comparison: Comparison, tasks: Sequence[TaskComparison], max_
     with house_style():
         for panel, row, lines in zip(sheet.panels, rows, cells, strict=True):
             _draw_list(sheet.figure, panel, row, [labels[pair.first, pair.second] for pair in row.pairs])
-            _print(sheet.figure, panel, lines, widths)
+            _print_cells(sheet.figure, panel, lines, widths)
             left = panel.box.left - longest + 6.0
             put_text(sheet.figure, left, panel.box.top + 15.0, _title(row, width + longest), size=8.0, role="title")
     return sheet.figure
@@ -53,7 +63,7 @@ def _title(row: PairRows, width: float) -> str:
     return cut_text(row.task.task, width - 6.0, size=8.0, ending=f" ({row.task.metric})")
 
 
-def _cells(task: TaskComparison, pair: PairComparison) -> tuple[str, ...]:
+def _write_cells(task: TaskComparison, pair: PairComparison) -> tuple[str, ...]:
     """Return the texts of one row: advantage, interval, p, verdict."""
     found = pair.effects.mean
     decimals = decimals_for(max(abs(one.effects.mean.mean or 0.0) for one in task.pairs))
@@ -79,7 +89,7 @@ def _draw_list(figure: HouseFigure, panel: Panel, row: PairRows, labels: Sequenc
         put_text(figure, panel.box.left - 4.0, y, label, size=NAME_SIZE, align="right", role="pair")
 
 
-def _print(figure: HouseFigure, panel: Panel, lines: Sequence[Sequence[str]], widths: Sequence[float]) -> None:
+def _print_cells(figure: HouseFigure, panel: Panel, lines: Sequence[Sequence[str]], widths: Sequence[float]) -> None:
     ends = [panel.box.left + sum(widths[: place + 1]) + GAP * (place + 1) for place in range(len(widths))]
     # The mark of the verdict stands behind its word.
     ends[-1] -= 10.0

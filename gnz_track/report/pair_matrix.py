@@ -41,8 +41,8 @@ BAR_WIDTH, BAR_HEIGHT = 60.0, 4.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
-    """What all panels have in common: the models in their order, and how large a cell is."""
+class MatrixLayout:
+    """Layout of all panels: the models in their order, and the size of a cell in points."""
 
     models: tuple[str, ...]
     alpha: float
@@ -57,9 +57,18 @@ class Plan:
 def draw_pairs(
     comparison: Comparison, *, task: str | None = None, layout: str = "matrix", max_cols: int | None = None
 ) -> HouseFigure:
-    """Draw what the tests say of each pair of models, a panel per task, models in one order: by their mean rank.
+    """Draw the tests of each pair of models, a panel per task, models in one order: by their mean rank.
 
-    ``layout`` is ``matrix``, or ``list`` with a row per pair; ``max_cols`` panels stand side by side.
+    Parameters
+    ----------
+    comparison
+        Comparison of the models.
+    task
+        Task to draw; all of them without one.
+    layout
+        ``matrix``, or ``list`` with a row per pair.
+    max_cols
+        Most panels side by side.
     """
     if layout not in LAYOUTS:
         raise UnknownName("layout of the pairs", layout, LAYOUTS)
@@ -73,7 +82,7 @@ def draw_pairs(
 def _draw_matrices(comparison: Comparison, tasks: Sequence[TaskComparison], max_cols: int | None) -> HouseFigure:
     there = {name for one in tasks for name in one.models}
     models = tuple(name for name in order_models(comparison) if name in there)
-    plan = Plan(models=models, alpha=comparison.choices.alpha, cell=_cell(tasks, len(models)))
+    plan = MatrixLayout(models=models, alpha=comparison.choices.alpha, cell=_cell(tasks, len(models)))
     names = short_names(models, NAME_WIDTH, size=NAME_SIZE)
     width, height = plan.cell[0] * len(models), plan.cell[1] * len(models)
     longest = max(measure_text(name, NAME_SIZE).width for name in names.values())
@@ -121,7 +130,7 @@ def _largest(task: TaskComparison) -> float:
     return max((abs(pair.effects.mean.mean or 0.0) for pair in task.pairs), default=0.0)
 
 
-def _cells(task: TaskComparison, plan: Plan) -> Iterator[tuple[int, int, PairComparison | None, float | None]]:
+def _cells(task: TaskComparison, plan: MatrixLayout) -> Iterator[tuple[int, int, PairComparison | None, float | None]]:
     """Yield row, column, pair and advantage of the model of the row, for all cells above the diagonal."""
     pairs = {(pair.first, pair.second): pair for pair in task.pairs}
     for row, better in enumerate(plan.models):
@@ -133,7 +142,7 @@ def _cells(task: TaskComparison, plan: Plan) -> Iterator[tuple[int, int, PairCom
             yield row, column, pair, turned
 
 
-def _draw_panel(panel: Panel, task: TaskComparison, plan: Plan, limit: float) -> None:
+def _draw_panel(panel: Panel, task: TaskComparison, plan: MatrixLayout, limit: float) -> None:
     """Draw both triangles; ``limit`` is that of the scale of advantages."""
     k = len(plan.models)
     axes = panel.axes
@@ -159,7 +168,7 @@ def _draw_panel(panel: Panel, task: TaskComparison, plan: Plan, limit: float) ->
     (_print_numbers if plan.is_numbered else _print_symbols)(axes, task, plan, colours)
 
 
-def _hatch(axes: Axes, task: TaskComparison, plan: Plan) -> None:
+def _hatch(axes: Axes, task: TaskComparison, plan: MatrixLayout) -> None:
     for row, column, pair, advantage in _cells(task, plan):
         absent = [(column, row)] if advantage is None else []
         absent += [(row, column)] if pair is None or pair.p_adjusted is None else []
@@ -168,7 +177,7 @@ def _hatch(axes: Axes, task: TaskComparison, plan: Plan) -> None:
             axes.add_patch(Rectangle(place, 1, 1, gid="gnz-absent", **look))
 
 
-def _print_numbers(axes: Axes, task: TaskComparison, plan: Plan, colours: np.ndarray) -> None:
+def _print_numbers(axes: Axes, task: TaskComparison, plan: MatrixLayout, colours: np.ndarray) -> None:
     decimals = decimals_for(_largest(task))
     for row, column, pair, advantage in _cells(task, plan):
         p = None if pair is None else pair.p_adjusted
@@ -186,7 +195,7 @@ def _print_numbers(axes: Axes, task: TaskComparison, plan: Plan, colours: np.nda
                 axes.text(x + 0.5, y + 0.5, text, color=colour, weight=weight, gid=f"gnz-{gid}", **middle)
 
 
-def _print_symbols(axes: Axes, task: TaskComparison, plan: Plan, _: np.ndarray) -> None:
+def _print_symbols(axes: Axes, task: TaskComparison, plan: MatrixLayout, _: np.ndarray) -> None:
     """Mark the sign of each advantage above the diagonal, and the bin of each p below it."""
     marks: dict[str, list[tuple[float, float]]] = {"+": [], "_": [], "strong": [], "plain": []}
     for row, column, pair, advantage in _cells(task, plan):
@@ -228,7 +237,7 @@ def _draw_scale(sheet: Sheet, panel: Panel, limit: float) -> None:
         put_text(sheet.figure, left + share * long, bottom - 7.5, text, size=NUMBER_SIZE, align=align, role="tick")
 
 
-def _label(figure: HouseFigure, panel: Panel, plan: Plan, names: Mapping[str, str]) -> None:
+def _label(figure: HouseFigure, panel: Panel, plan: MatrixLayout, names: Mapping[str, str]) -> None:
     """Write numbers above and to the left; names only in the first column, for the order is the same everywhere."""
     across, down = plan.cell
     every = 1 if across >= 2 * NUMBER_SIZE or len(plan.models) < 10 else 2
@@ -245,7 +254,7 @@ def _label(figure: HouseFigure, panel: Panel, plan: Plan, names: Mapping[str, st
             put_text(figure, panel.box.left - 15.0, y, names[model], size=NAME_SIZE, align="right", role="model")
 
 
-def _key(plan: Plan) -> list[Key]:
+def _key(plan: MatrixLayout) -> list[Key]:
     alpha = plan.alpha
     bounds = (f"p \u2264 {alpha / 5:g}", f"p \u2264 {alpha:g}", f"p > {alpha:g}")
     entries = [
@@ -256,7 +265,7 @@ def _key(plan: Plan) -> list[Key]:
     return [*entries, Key(text="not available", patch=look)]
 
 
-def _caption(comparison: Comparison, tasks: Sequence[TaskComparison], plan: Plan) -> str:
+def _caption(comparison: Comparison, tasks: Sequence[TaskComparison], plan: MatrixLayout) -> str:
     pairs = [pair for one in tasks for pair in one.pairs]
     metrics = sorted({one.metric for one in tasks})
     marks = (

@@ -68,10 +68,10 @@ def choose_rows(tasks: Sequence[TaskComparison], *, sort_within: bool) -> tuple[
     return tuple(found)
 
 
-def name_pairs(rows: Sequence[PairRows], *, width: float = NAME_WIDTH) -> dict[tuple[str, str], str]:
+def name_pairs(rows: Sequence[PairRows]) -> dict[tuple[str, str], str]:
     """Return the label of each pair."""
     names = sorted({name for row in rows for pair in row.pairs for name in (pair.first, pair.second)})
-    shown = short_names(names, width, size=NAME_SIZE)
+    shown = short_names(names, NAME_WIDTH, size=NAME_SIZE)
     return {
         (pair.first, pair.second): _subtract(shown[pair.first], shown[pair.second])
         for row in rows

@@ -1,4 +1,4 @@
-"""What a protocol laid down on the size of networks and on the learning rate, in sentences for a paper."""
+"""Rules of a protocol on the size of networks and on the learning rate, in sentences for a paper."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ OF_CELL = ("lr", "patience", "min_lr")
 
 
 @dataclass(frozen=True)
-class Terms:
-    """How the learning rate of some cells of a task was to fall, and when training was to end at the latest."""
+class LearningRateTerms:
+    """Schedule of the learning rate of some cells of a task, and the latest end of their training."""
 
     task: str
     optimiser: Optimiser
@@ -49,7 +49,7 @@ def write_protocol_terms(table: pd.DataFrame) -> Iterator[str]:
             yield from [f"Under the protocol {label}, {'; '.join(parts)}."] if parts else []
 
 
-def _terms(protocol: Protocol, row: tuple[object, ...]) -> Iterator[Terms]:
+def _terms(protocol: Protocol, row: tuple[object, ...]) -> Iterator[LearningRateTerms]:
     said = dict(zip(NEEDED, row, strict=True))
     task_type = next((kind for kind in TaskType if kind == said["task_type"]), None)
     usual = None if task_type is None else protocol.optimiser_for(task_type, str(said["dataset"]))
@@ -61,7 +61,7 @@ def _terms(protocol: Protocol, row: tuple[object, ...]) -> Iterator[Terms]:
         given = {name: changed[name] for name in OF_CELL if isinstance(changed.get(name), int | float)}
         hours = protocol.amendment_for(str(said["dataset"])).hours or protocol.hours
         epochs = 0 if pd.isna(said["epochs"]) else int(float(str(said["epochs"])))
-        yield Terms(str(said["task"]), replace(usual, **given), epochs, hours)
+        yield LearningRateTerms(str(said["task"]), replace(usual, **given), epochs, hours)
 
 
 def _budget(protocol: Protocol) -> Iterator[str]:
@@ -72,9 +72,9 @@ def _budget(protocol: Protocol) -> Iterator[str]:
         )
 
 
-def _rates(found: Sequence[Terms]) -> Iterator[str]:
+def _rates(found: Sequence[LearningRateTerms]) -> Iterator[str]:
     """Yield what is said of each schedule, and of which tasks where there are several."""
-    by_schedule: dict[str, list[Terms]] = {}
+    by_schedule: dict[str, list[LearningRateTerms]] = {}
     for terms in found:
         by_schedule.setdefault(terms.optimiser.schedule, []).append(terms)
     if set(by_schedule) <= {CONSTANT}:
@@ -93,7 +93,7 @@ def _rates(found: Sequence[Terms]) -> Iterator[str]:
         )
 
 
-def _limits(group: Sequence[Terms]) -> str:
+def _limits(group: Sequence[LearningRateTerms]) -> str:
     epochs = [terms.epochs for terms in group if terms.epochs]
     hours = [terms.hours for terms in group if terms.hours]
     limits = [*([f"{_span(epochs)} epochs"] if epochs else []), *([f"{_span(hours)} hours"] if hours else [])]

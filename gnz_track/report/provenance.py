@@ -1,4 +1,4 @@
-"""Where the numbers come from: data, code, machines and sweeps, and the commands that make them again."""
+"""Origin of the numbers: data, code, machines and sweeps, and the commands that make them again."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def collect_facts(table: pd.DataFrame, config: Mapping[str, Any]) -> list[Fact]:
         if column == "git_commit":
             values = [_with_changes(table, commit) for commit in values]
         if values:
-            facts.append(Fact(name, _few(values)))
+            facts.append(Fact(name, _shorten(values)))
     if "start_time" in table.columns and table["start_time"].notna().any():
         first, last = table["start_time"].min(), table["start_time"].max()
         facts.append(Fact("trained", (f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC",)))
@@ -80,7 +80,7 @@ def datasets_of(table: pd.DataFrame) -> list[tuple[str, str, tuple[str, ...]]]:
     for task, rows in table.groupby("task", sort=True):
         digests = distinct(rows, "dataset_digest")
         if digests:
-            found.append((str(task), ", ".join(distinct(rows, "dataset")), _few(digests)))
+            found.append((str(task), ", ".join(distinct(rows, "dataset")), _shorten(digests)))
     return found
 
 
@@ -90,15 +90,24 @@ def write_commands(table: pd.DataFrame, config: Mapping[str, Any], choices: Choi
     Models of somebody's own are named by the path that imports them. What has neither a name nor a path that a command
     knows (made in Python, or with hyperparameters that no flag gives) is trained again from the record of one of its
     runs.
+
+    Parameters
+    ----------
+    table
+        Results table.
+    config
+        Origin of the table.
+    choices
+        Choices of the comparison.
     """
     if "protocol" not in table.columns or "sweep" not in table.columns:
         return []
     store = str(config.get("store", ""))
     at = ["--store", store] if store else []
-    table = table.assign(called=_called(table))
+    table = table.assign(called=_names_of_models(table))
     is_named = table["task"].isin(_named_tasks()) & (table["called"] != "")
     commands = [
-        shlex.join(["gnz", "run", *_what(rows), *at])
+        shlex.join(["gnz", "run", *_name_cells(rows), *at])
         for _, rows in table[is_named].groupby(["suite", "protocol"], sort=True)
     ]
     own = table[~is_named & (table["run_id"] != "")].drop_duplicates(["task", "model", "hyperparameters"])
@@ -147,7 +156,7 @@ def _named_tasks() -> set[str]:
     return {task.name for task in TASKS.rows() if task.loader is None and task.dataset in DATASETS}
 
 
-def _called(table: pd.DataFrame) -> list[str]:
+def _names_of_models(table: pd.DataFrame) -> list[str]:
     """Return how ``--models`` calls the model of each row; nothing where no flag makes that very cell."""
     named = {model.name for model in MODELS.rows() if is_ours(model.target)}
     blank = [""] * len(table)
@@ -184,7 +193,7 @@ def distinct(table: pd.DataFrame, column: str) -> list[str]:
     return sorted({str(value) for value in table[column].dropna()} - {"", "none"})
 
 
-def _what(rows: pd.DataFrame) -> Iterator[str]:
+def _name_cells(rows: pd.DataFrame) -> Iterator[str]:
     tasks, models = distinct(rows, "task"), distinct(rows, "called")
     yield from ("--task", ",".join(tasks), "--models", ",".join(models))
     yield from ("--seeds", format_seeds(sorted({int(seed) for seed in rows["seed"].dropna()})))
@@ -200,7 +209,7 @@ def _with_changes(table: pd.DataFrame, commit: str) -> str:
     return f"{commit} with changes that were not committed" if is_dirty else commit
 
 
-def _few(values: Iterable[str]) -> tuple[str, ...]:
+def _shorten(values: Iterable[str]) -> tuple[str, ...]:
     listed = list(values)
     more = [f"and {len(listed) - MOST_VALUES} more"] if len(listed) > MOST_VALUES else []
     return (*listed[:MOST_VALUES], *more)

@@ -1,4 +1,4 @@
-"""What a comparison says of cells and pairs as DataFrames with the columns of the published package, and some more.
+"""Cells and pairs of a comparison as DataFrames with the columns of the published package, and some more.
 
 ``mean_diff`` is model_a minus model_b in units of the metric, so that a negative one is good news for model_a where
 smaller is better; ``advantage`` is positive where model_a is better, whatever the metric.
@@ -64,7 +64,7 @@ def summary_frame(rows: pd.DataFrame, choices: Choices) -> pd.DataFrame:
         n_failed = failures[row.task, row.model]
         n_missing = int(n_planned[row.task]) - interval.n - n_failed
         moments = (interval.mean, interval.sd, interval.sem, interval.low, interval.high)
-        found.append((row.task, row.model, row.metric, interval.n, n_failed, n_missing, *map(_number, moments)))
+        found.append((row.task, row.model, row.metric, interval.n, n_failed, n_missing, *map(_or_nan, moments)))
     return pd.DataFrame(found, columns=["task", "model", *SUMMARY]).set_index(["task", "model"])
 
 
@@ -107,13 +107,13 @@ def _pairwise(pair: PairComparison, sign: float) -> tuple[Any, ...]:
     mean, size = pair.effects.mean, pair.effects.standardised
     return (
         _signed(mean.mean, sign),
-        _number(mean.sd),
+        _or_nan(mean.sd),
         _signed(size.d_z, sign),
-        _number(pair.p),
-        _number(pair.p_adjusted),
+        _or_nan(pair.p),
+        _or_nan(pair.p_adjusted),
         pair.is_rejected and pair.can_reject,
         pair.n_pairs,
-        *map(_number, (mean.mean, mean.low, mean.high)),
+        *map(_or_nan, (mean.mean, mean.low, mean.high)),
         str(pair.verdict),
         "; ".join(pair.remarks),
     )
@@ -125,11 +125,11 @@ def _power(pair: PairComparison, sign: float) -> tuple[Any, ...]:
     power = None if d_z is None else paired_t_power(d_z, pair.n_pairs, alpha=design.alpha / design.m)
     return (
         _signed(mean.mean, sign),
-        _number(mean.sd),
+        _or_nan(mean.sd),
         pair.n_pairs,
-        _number(mde),
-        _number(design.advantage),
-        _number(power),
+        _or_nan(mde),
+        _or_nan(design.advantage),
+        _or_nan(power),
         mde is not None and mean.mean is not None and abs(mean.mean) >= mde,
     )
 
@@ -139,14 +139,14 @@ def _equivalence(pair: PairComparison, sign: float) -> tuple[Any, ...]:
     return (
         _signed(pair.effects.mean.mean, sign),
         math.nan if found is None else found.margin,
-        math.nan if found is None else _number(found.p),
-        _number(pair.equivalence_adjusted),
-        _number(pair.p_adjusted),
+        math.nan if found is None else _or_nan(found.p),
+        _or_nan(pair.equivalence_adjusted),
+        _or_nan(pair.p_adjusted),
         str(pair.verdict),
     )
 
 
-def _number(value: float | None) -> float:
+def _or_nan(value: float | None) -> float:
     return math.nan if value is None else float(value)
 
 

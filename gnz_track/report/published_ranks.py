@@ -1,4 +1,4 @@
-"""What a comparison says across tasks in the shapes of the published package, and mean ranks with weighted tasks."""
+"""Ranks of a comparison in the shapes of the published package, and mean ranks with weighted tasks."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def friedman_facts(across: AcrossTasks) -> dict[str, Any]:
     n = 0 if test is None else test.n_tasks
     notes = [one.note for one in (test, across.ranks) if one is not None] + list(across.notes)
     return {
-        "chi2": math.nan if test is None else _number(test.chi2),
-        "p_value": math.nan if test is None else _number(test.p),
+        "chi2": math.nan if test is None else _or_nan(test.chi2),
+        "p_value": math.nan if test is None else _or_nan(test.p),
         "k": 0 if test is None else test.n_models,
         "n": n,
         "rejected": bool(test and test.rejects),
-        "critical_difference": _number(cd),
-        "max_rank_gap": _number(gap),
+        "critical_difference": _or_nan(cd),
+        "max_rank_gap": _or_nan(gap),
         "n_for_observed_gap": math.ceil(n * (cd / gap) ** 2) if cd is not None and gap else 0,
         "p_method": "" if test is None else test.p_method,
-        "kendall_w": math.nan if test is None else _number(test.kendall_w),
+        "kendall_w": math.nan if test is None else _or_nan(test.kendall_w),
         "note": "; ".join(filter(None, notes)),
     }
 
@@ -57,8 +57,17 @@ def weigh_ranks(
 ) -> pd.Series:
     """Return mean ranks, best first, with tasks weighted; only uniform ones may be held against a test of ranks.
 
-    ``reliability`` weighs a task by the inverse of the mean width of its intervals, ``hierarchical`` gives all
-    ``groups`` (task -> group) the same weight, ``custom`` takes ``weights`` (task -> weight).
+    Parameters
+    ----------
+    comparison
+        Comparison of the models.
+    aggregation
+        ``uniform``; ``reliability`` weighs a task by the inverse of the mean width of its intervals, ``hierarchical``
+        gives all groups the same weight, ``custom`` takes weights.
+    weights
+        Task -> weight.
+    groups
+        Task -> group.
     """
     if aggregation not in AGGREGATIONS:
         raise UnknownName("aggregation", aggregation, AGGREGATIONS)
@@ -74,7 +83,17 @@ def weigh_ranks(
 
 
 def describe_stability(comparison: Comparison, *, n_boot: int = 10_000, seed: int = 0) -> dict[str, Any]:
-    """Return how mean ranks and their order change with the tasks: drawn anew, and each left out once."""
+    """Return how mean ranks and their order change with the tasks: drawn anew, and each left out once.
+
+    Parameters
+    ----------
+    comparison
+        Comparison of the models.
+    n_boot
+        Number of resamples of the tasks.
+    seed
+        Seed of the bootstrap.
+    """
     across = comparison.across
     ranks = across.ranks
     if ranks is None or ranks.n_tasks < 2:
@@ -85,7 +104,7 @@ def describe_stability(comparison: Comparison, *, n_boot: int = 10_000, seed: in
     drawn = np.random.default_rng(found.seed).multinomial(n, np.full(n, 1 / n), size=n_boot) @ array / n
     gaps = drawn.max(axis=1) - drawn.min(axis=1)
     observed = pd.Series(ranks.mean_ranks, index=list(ranks.models))
-    cd = math.nan if across.nemenyi is None else _number(across.nemenyi.critical_difference)
+    cd = math.nan if across.nemenyi is None else _or_nan(across.nemenyi.critical_difference)
     return {
         "mean_ranks": observed.sort_values(kind="stable"),
         "order": list(ranks.order),
@@ -93,7 +112,7 @@ def describe_stability(comparison: Comparison, *, n_boot: int = 10_000, seed: in
         "critical_difference": cd,
         "gap_quantiles": {level: float(np.quantile(gaps, level)) for level in QUANTILES},
         "gap_exceeds_cd_frac": float((gaps > cd).mean()),
-        "order_stability": _number(found.share_same_order),
+        "order_stability": _or_nan(found.share_same_order),
         "separation": _separation(ranks.models, observed, drawn, cd),
         "jackknife": _jackknife(ranks.models, ranks.tasks, array),
         "n_boot": n_boot,
@@ -161,5 +180,5 @@ AGGREGATIONS: dict[str, Callable[[Comparison, Sequence[str], Mapping[str, Any]],
 }
 
 
-def _number(value: float | None) -> float:
+def _or_nan(value: float | None) -> float:
     return math.nan if value is None else float(value)

@@ -14,7 +14,17 @@ __all__ = ["publish_bundle"]
 
 
 def publish_bundle(bundle: Bundle, address: Address, *, suite: str, sweep: str) -> str:
-    """Copy the files of a report into the run that stands for a sweep, and return that run's id."""
+    """Copy the files of a report into the run that stands for a sweep, and return that run's id.
+
+    Parameters
+    ----------
+    bundle
+        Files of the report.
+    address
+        Store of the sweep.
+    suite, sweep
+        Names of the sweep and of its suite.
+    """
     found = read_sweep_run(address, suite=suite, sweep=sweep)
     if found is None:
         known = [row.sweep for row in list_sweeps(address, suite=suite)]

@@ -38,7 +38,7 @@ class AuditView:
 
     @property
     def badge(self) -> str:
-        """What stands beside the task."""
+        """Words beside the task."""
         return self.record.decision if self.record.is_full else f"{self.record.decision} (fast)"
 
 

@@ -49,9 +49,18 @@ class ReportFigures(abc.ABC):
     def plot_forest(
         self, *, task: str | None = None, ci: float = 0.95, sort_within: bool = True, band: Any = None
     ) -> HouseFigure:
-        """Draw the paired differences of each task with their intervals; ``band`` is the margin to shade.
+        """Draw the paired differences of each task with their intervals.
 
-        ``band`` True or None shades the margin of the comparison where one was chosen.
+        Parameters
+        ----------
+        task
+            Task to draw; all of them without one.
+        ci
+            Level of the intervals.
+        sort_within
+            Sort by advantage.
+        band
+            Margin to shade; True or None shades that of the comparison where one was chosen.
         """
         from gnz_track.report.forest import draw_forest
 
@@ -67,7 +76,21 @@ class ReportFigures(abc.ABC):
         max_cols: int | None = None,
         method: str | None = None,
     ) -> HouseFigure:
-        """Draw all pairs within tasks, as ``matrix`` (advantages and adjusted p) or as ``list``."""
+        """Draw all pairs within tasks.
+
+        Parameters
+        ----------
+        task
+            Task to draw; all of them without one.
+        alpha
+            Level of the tests.
+        layout
+            ``matrix`` (advantages and adjusted p) or ``list``.
+        max_cols
+            Most panels side by side.
+        method
+            Test of a pair: t, wilcoxon or another one.
+        """
         from gnz_track.report.pair_matrix import draw_pairs
 
         comparison = self.compare(alpha=alpha, test=method)
@@ -88,7 +111,16 @@ class ReportFigures(abc.ABC):
     ) -> HouseFigure:
         """Draw a series over epochs, a panel per task, with the 95 % interval over seeds at each epoch.
 
-        ``part`` of the data is test, val or train.
+        Parameters
+        ----------
+        part
+            Part of the data: test, val or train.
+        ci
+            Level of the bands, 0.95.
+        max_cols
+            Most panels side by side.
+        ylabel
+            Label of the vertical axes.
         """
         if ci != BAND:
             raise BadValue("ci", ci, f"{BAND} for learning curves")

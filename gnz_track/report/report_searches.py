@@ -73,7 +73,15 @@ class ReportSearches(abc.ABC):
         return search_frame(self._known_summary())
 
     def tuning_to_latex(self, path: str | Path, *, caption: str | None = None, label: str | None = None) -> Path:
-        """Write the table of tuned models against their defaults."""
+        """Write the table of tuned models against their defaults.
+
+        Parameters
+        ----------
+        path
+            File to write.
+        caption, label
+            LaTeX of the author's own; with one of them the table floats.
+        """
         return write_text(path, write_searches_latex(self._known_summary(), LatexLook(caption=caption, label=label)))
 
     def plot_expected_best(self) -> HouseFigure:
@@ -89,13 +97,29 @@ class ReportSearches(abc.ABC):
         return draw_budget_ranks(self._known_summary().ranks)
 
     def plot_search(self, task: str, model: str, *, seed: int | None = None) -> HouseFigure:
-        """Draw the trials of one search, and the best so far; ``seed`` chooses among nested ones."""
+        """Draw the trials of one search, and the best so far.
+
+        Parameters
+        ----------
+        task, model
+            Names of the search.
+        seed
+            Seed of a nested search.
+        """
         from gnz_track.report.search_figures import draw_search_history
 
         return draw_search_history(self._facts_of(task, model, seed))
 
     def plot_importance(self, task: str, model: str, *, seed: int | None = None) -> HouseFigure:
-        """Draw how much of the validation scores goes with each hyperparameter of one search."""
+        """Draw how much of the validation scores goes with each hyperparameter of one search.
+
+        Parameters
+        ----------
+        task, model
+            Names of the search.
+        seed
+            Seed of a nested search.
+        """
         from gnz_track.report.search_figures import draw_importances
 
         return draw_importances(self._facts_of(task, model, seed))
@@ -120,6 +144,15 @@ def searches_of(table: pd.DataFrame, addresses: Sequence[Address], *, sweep: str
     """Return the searches of a sweep, or of all sweeps that a table names; only of tasks in the table.
 
     A tuned cell may have been trained by another sweep, whose search is told by its name then.
+
+    Parameters
+    ----------
+    table
+        Results table.
+    addresses
+        Stores to look in.
+    sweep
+        Sweep of the searches; those of the table without one.
     """
     sweeps = [sweep] if sweep else sorted(set(table["sweep"]) - {""})
     found: dict[str, SearchRecord] = {}

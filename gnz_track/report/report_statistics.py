@@ -49,11 +49,30 @@ class ReportStatistics(abc.ABC):
         """Return the smallest advantage that each pair's design detects, and the seeds that ``targets`` would need.
 
         All at the level that is left to one pair of its family: alpha / m.
+
+        Parameters
+        ----------
+        alpha
+            Level of the tests.
+        target_power
+            Power that a design is to have.
+        targets
+            Advantages in units of the metric.
         """
         return power_frame(self.compare(alpha=alpha, power=target_power), targets)
 
     def equivalence(self, margin: float, alpha: float = 0.05, *, method: str | None = None) -> pd.DataFrame:
-        """Return two one-sided tests within ``margin``, in units of the metric, and a verdict for each pair."""
+        """Return two one-sided tests, and a verdict for each pair.
+
+        Parameters
+        ----------
+        margin
+            Largest difference that does not matter, in units of the metric.
+        alpha
+            Level of the tests.
+        method
+            Test of a pair: t, wilcoxon or another one.
+        """
         return equivalence_frame(self.compare(margin=margin, alpha=alpha, test=method))
 
     def rank_table(self) -> pd.DataFrame:
@@ -63,14 +82,31 @@ class ReportStatistics(abc.ABC):
     def mean_ranks(
         self, *, aggregation: str = "uniform", weights: Weights | None = None, groups: Mapping[str, str] | None = None
     ) -> pd.Series:
-        """Return mean ranks, best first; ``aggregation`` is uniform, reliability, hierarchical or custom.
+        """Return mean ranks, best first; only uniform ones may be held against a critical difference.
 
-        Only uniform ones may be held against a critical difference.
+        Parameters
+        ----------
+        aggregation
+            uniform, reliability, hierarchical or custom; see :func:`weigh_ranks`.
+        weights
+            Task -> weight.
+        groups
+            Task -> group.
         """
         return weigh_ranks(self.compare(), aggregation=aggregation, weights=weights, groups=groups)
 
     def rank_stability(self, *, n_boot: int = 10_000, alpha: float = 0.05, seed: int = 0) -> dict[str, Any]:
-        """Return how much the order of the models depends on which tasks were run."""
+        """Return how much the order of the models depends on the tasks.
+
+        Parameters
+        ----------
+        n_boot
+            Number of resamples of the tasks.
+        alpha
+            Level of the tests.
+        seed
+            Seed of the bootstrap.
+        """
         return describe_stability(self.compare(alpha=alpha), n_boot=n_boot, seed=seed)
 
     def training(self, alpha: float = 0.05, method: str | None = None) -> pd.DataFrame:
@@ -89,7 +125,19 @@ class ReportStatistics(abc.ABC):
         caption: str | None = None,
         label: str | None = None,
     ) -> Path:
-        """Write the table of what was trained."""
+        """Write the table of what was trained.
+
+        Parameters
+        ----------
+        path
+            File to write.
+        alpha
+            Level of the tests.
+        method
+            Test of a pair: t, wilcoxon or another one.
+        caption, label
+            LaTeX of the author's own; with one of them the table floats.
+        """
         facts = training_facts(self.compare(alpha=alpha, test=method), self.table)
         if facts is None:
             raise NothingToCompare("the table tells nothing of the training but scores")
@@ -105,9 +153,22 @@ class ReportStatistics(abc.ABC):
         label: str | None = None,
         **options: Unpack[LatexOptions],
     ) -> Path:
-        """Write the table of means and intervals; ``options`` are bold_best, pretty_tasks, siunitx and width.
+        """Write the table of means and intervals.
 
-        Bold is the best; a dagger marks what the adjusted paired test does not tell from it.
+        Bold is the best; a dagger marks those that the adjusted paired test does not tell from it.
+
+        Parameters
+        ----------
+        path
+            File to write.
+        ci
+            Level of the intervals.
+        method
+            Interval of a mean: t, bootstrap, bca or bootstrap_t.
+        caption, label
+            LaTeX of the author's own; with one of them the table floats.
+        **options
+            bold_best, pretty_tasks, siunitx and width; see :class:`LatexLook`.
         """
         comparison = self.compare(alpha=level_of(ci), interval=method)
         return write_text(path, write_scores_latex(comparison, LatexLook(caption=caption, label=label, **options)))
@@ -121,7 +182,19 @@ class ReportStatistics(abc.ABC):
         caption: str | None = None,
         label: str | None = None,
     ) -> Path:
-        """Write the table of pairs within tasks, with raw and adjusted p-values and verdicts."""
+        """Write the table of pairs within tasks, with raw and adjusted p-values and verdicts.
+
+        Parameters
+        ----------
+        path
+            File to write.
+        alpha
+            Level of the tests.
+        method
+            Test of a pair: t, wilcoxon or another one.
+        caption, label
+            LaTeX of the author's own; with one of them the table floats.
+        """
         look = LatexLook(caption=caption, label=label)
         return write_text(path, write_verdicts_latex(self.compare(alpha=alpha, test=method), look))
 

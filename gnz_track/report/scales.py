@@ -73,7 +73,15 @@ def decimals_for(largest: float) -> int:
 
 
 def widen(low: float, high: float, *, by: float = 0.05) -> Limits:
-    """Return limits with a margin on both sides, also where they are equal."""
+    """Return limits with a margin on both sides, also where they are equal.
+
+    Parameters
+    ----------
+    low, high
+        Limits to widen.
+    by
+        Margin as a share of the span.
+    """
     span = high - low if high > low else max(abs(high), 1.0) * 0.1
     return low - by * span, high + by * span
 
@@ -107,7 +115,17 @@ def share_limits(extents: Sequence[Limits], metrics: Sequence[str]) -> list[Limi
 
 
 def spread_ticks(limits: Limits, length: float, *, is_upright: bool = False) -> tuple[list[float], list[str]]:
-    """Return ticks and their labels within limits along ``length`` points; as many as stand apart."""
+    """Return ticks and their labels, as many as stand apart.
+
+    Parameters
+    ----------
+    limits
+        Ends of the axis.
+    length
+        Its length in points.
+    is_upright
+        Whether labels stand above each other.
+    """
     for n in range(6, 0, -1):
         values = [
             float(value)
@@ -139,7 +157,17 @@ def log_ticks(limits: Limits, length: float) -> tuple[list[float], list[str]]:
 
 
 def set_ticks(axes: Axes, side: str, ticks: tuple[Sequence[float], Sequence[str]]) -> None:
-    """Set the ticks of the x or the y axis."""
+    """Set the ticks of the x or the y axis.
+
+    Parameters
+    ----------
+    axes
+        Axes to set.
+    side
+        ``x`` or ``y``.
+    ticks
+        Values and labels.
+    """
     axis = {"x": axes.xaxis, "y": axes.yaxis}[side]
     axis.set_major_locator(FixedLocator(list(ticks[0])))
     axis.set_major_formatter(FixedFormatter(list(ticks[1])))

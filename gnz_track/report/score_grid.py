@@ -48,7 +48,7 @@ class GridCell:
 
     @property
     def lack(self) -> str:
-        """What is missing, in words; nothing where the cell is complete."""
+        """Missing seeds in words; empty where the cell is complete."""
         parts = [(self.n_failed, "failed"), (self.n_missing, "missing")]
         return ", ".join(f"{count} {word}" for count, word in parts if count)
 
@@ -73,7 +73,7 @@ class GridTask:
 
     @property
     def arrow(self) -> str:
-        """Which way is better."""
+        """The better direction in words."""
         return "higher is better" if self.direction is Direction.up else "lower is better"
 
 

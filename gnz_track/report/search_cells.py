@@ -1,4 +1,4 @@
-"""Which cells of a results table a search is about: those of the default, and those of its winner."""
+"""Cells of a results table that belong to a search: those of the default, and those of its winner."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def find_cells(table: pd.DataFrame, search: SearchRecord) -> SearchCells:
     tuned = tuned_name(search.model)
     for place in wanted.to_numpy().nonzero()[0].tolist():
         row = table.iloc[place]
-        seed, values = int(row["seed"]), _values(row["hyperparameters"], search)
+        seed, values = int(row["seed"]), _values_of_cell(row["hyperparameters"], search)
         if row["model"] == search.model and values == dict(search.default):
             default.setdefault(seed, place)
         elif row["model"] == tuned and row["search"] == search.name:
@@ -76,7 +76,7 @@ def find_cells(table: pd.DataFrame, search: SearchRecord) -> SearchCells:
     return SearchCells(default=default, tuned={**by_values, **found} if search.best else {})
 
 
-def _values(hyperparameters: str, search: SearchRecord) -> dict[str, Any]:
+def _values_of_cell(hyperparameters: str, search: SearchRecord) -> dict[str, Any]:
     """Return the values that a cell has of what was searched; what it does not name has its default."""
     named = json.loads(hyperparameters or "{}")
     return {**search.default, **{name: value for name, value in named.items() if name in search.space}}

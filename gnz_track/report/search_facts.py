@@ -1,4 +1,4 @@
-"""What the trials of a search tell: its curve, which hyperparameters mattered, where its winner sits."""
+"""Facts of a search by its trials: its curve, hyperparameters that mattered, the place of its winner."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SearchFacts:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader must know of the winner's place, as far as the search itself takes it for a border."""
+        """Sentences on the winner's place, as far as the search itself takes it for a border."""
         known = {border.name: border for border in self.borders}
         return tuple(
             str(known[name]) if name in known else f"the winner's {name} is at the end of its range"

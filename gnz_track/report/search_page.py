@@ -25,7 +25,7 @@ Drawn = tuple[str, str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class SearchSection:
-    """What the page says of searches, as texts."""
+    """Texts of the page on searches."""
 
     sentence: str
     columns: tuple[str, ...]

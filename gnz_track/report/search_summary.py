@@ -38,7 +38,7 @@ class SearchSummary:
 
     @property
     def sentence(self) -> str:
-        """How often tuning helped, and what all searches cost."""
+        """Count of the models that tuning helped, and the cost of all searches."""
         n_up = sum(one.verdict == "different" and (one.advantage or 0.0) > 0 for one in self.models)
         n_down = sum(one.verdict == "different" and (one.advantage or 0.0) < 0 for one in self.models)
         tested = [one for one in self.models if one.verdict]
@@ -53,7 +53,17 @@ class SearchSummary:
 def summarise_searches(
     table: pd.DataFrame, searches: Iterable[SearchRecord], choices: Choices | None = None
 ) -> SearchSummary:
-    """Return the summary of searches, against the reporting cells of a results table."""
+    """Return the summary of searches, against the reporting cells of a results table.
+
+    Parameters
+    ----------
+    table
+        Results table with the reporting cells.
+    searches
+        The searches.
+    choices
+        Choices of the comparison.
+    """
     found = tuple(searches)
     facts = tuple(read_facts(search) for search in found)
     return SearchSummary(

@@ -55,14 +55,14 @@ def search_rows(summary: SearchSummary, write: Callable[[str], str] = clean_name
         (
             write(f"{one.task} ({one.metric} {ARROWS[one.direction]})"),
             write(one.model),
-            _number(one.default),
-            _number(one.tuned),
-            _number(one.advantage, "+.4g"),
-            "" if one.low is None else f"{_number(one.low, '+.4g')} to {_number(one.high, '+.4g')}",
-            _number(one.p_adjusted, ".3g"),
+            _write_number(one.default),
+            _write_number(one.tuned),
+            _write_number(one.advantage, "+.4g"),
+            "" if one.low is None else f"{_write_number(one.low, '+.4g')} to {_write_number(one.high, '+.4g')}",
+            _write_number(one.p_adjusted, ".3g"),
             str(one.n_seeds),
             write(one.verdict or one.note),
-            f"{_number(one.validation_default)} to {_number(one.validation_tuned)}",
+            f"{_write_number(one.validation_default)} to {_write_number(one.validation_tuned)}",
             str(one.n_trials),
             str(one.n_failed),
             write_seconds(one.seconds),
@@ -168,8 +168,8 @@ def _tex_rows(summary: SearchSummary) -> Iterator[tuple[int, str]]:
         failed = f" ({one.n_failed})" if one.n_failed else ""
         cells = (
             tex_name(one.model),
-            _number(one.default) or "--",
-            _number(one.tuned) or "--",
+            _write_number(one.default) or "--",
+            _write_number(one.tuned) or "--",
             advantage,
             "--" if one.p_adjusted is None else write_p(one.p_adjusted),
             tex_name(one.verdict or one.note, longest=16),
@@ -186,5 +186,5 @@ def _write_values(values: Mapping[str, Any]) -> str:
     )
 
 
-def _number(value: float | None, form: str = ".4g") -> str:
+def _write_number(value: float | None, form: str = ".4g") -> str:
     return "" if value is None else format(value, form)

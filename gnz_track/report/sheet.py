@@ -60,16 +60,26 @@ class Panel:
     is_first: bool
 
     def title(self, text: str, *, room: float = 0.0, rise: float = 5.0) -> None:
-        """Write above the axes, from their left edge; cut where it is wider than the axes and ``room`` besides."""
+        """Write above the axes, from their left edge; cut where it is too wide.
+
+        Parameters
+        ----------
+        text
+            The line.
+        room
+            Points that it may be wider than the axes.
+        rise
+            Points above the axes.
+        """
         figure = _figure_of(self)
         shown = cut_text(text, self.box.right - self.box.left + room, size=8.0)
         put_text(figure, self.box.left, self.box.top + rise, shown, size=8.0, role="title")
 
-    def below(self, text: str, *, drop: float, role: str = "axis") -> None:
+    def below(self, text: str, *, drop: float) -> None:
         """Write below the axes, in their middle."""
         middle, width = (self.box.left + self.box.right) / 2, self.box.right - self.box.left
         shown = cut_text(text, width, size=7.0)
-        put_text(_figure_of(self), middle, self.box.bottom - drop, shown, size=7.0, align="center", role=role)
+        put_text(_figure_of(self), middle, self.box.bottom - drop, shown, size=7.0, align="center", role="axis")
 
     def beside(self, text: str, *, offset: float) -> None:
         """Write upwards to the left of the axes, in their middle."""
@@ -89,7 +99,19 @@ class Sheet:
 
 
 def columns_for(n: int, width: float, margins: Margins, *, most: int | None = None) -> int:
-    """Return how many panels of a width fit side by side on a page, from 1 to ``most``."""
+    """Return how many panels fit side by side on a page, at least one.
+
+    Parameters
+    ----------
+    n
+        Number of panels.
+    width
+        Width of each in points.
+    margins
+        Room around each.
+    most
+        Largest number of columns.
+    """
     fitting = int((WIDTH - 2 * EDGE - margins.left - margins.right + margins.inner) // (width + margins.inner))
     return max(1, min(n, fitting if most is None else max(1, most)))
 
@@ -103,7 +125,23 @@ def open_sheet(
     key: Sequence[Key] = (),
     names: Sequence[str] = (),
 ) -> Sheet:
-    """Return a figure with axes of these sizes, row by row; ``names`` are all that is drawn, for what no font draws."""
+    """Return a figure with a key above, axes row by row, and a caption below.
+
+    Parameters
+    ----------
+    sizes
+        (width, height) of each panel in points.
+    margins
+        Room around each.
+    n_columns
+        Panels side by side.
+    caption
+        Sentences below.
+    key
+        Entries above.
+    names
+        All names that are drawn, to tell of characters that no font draws.
+    """
     caption = _with_undrawable(caption, names)
     rows = [sizes[start : start + n_columns] for start in range(0, len(sizes), n_columns)]
     pitch = max(width for width, _ in sizes)
@@ -148,7 +186,23 @@ def draw_words(sentence: str, *, names: Sequence[str] = ()) -> HouseFigure:
 def put_text(
     figure: HouseFigure, x: float, y: float, text: str, *, size: float, align: str = "left", role: str = "label"
 ) -> Any:
-    """Write one line of literal text, its baseline at (x, y) in points from the lower left corner."""
+    """Write one line of literal text.
+
+    Parameters
+    ----------
+    figure
+        Figure to write on.
+    x, y
+        Start of the baseline, in points from the lower left corner.
+    text
+        The line.
+    size
+        Font size in points.
+    align
+        ``left``, ``center`` or ``right`` of x.
+    role
+        Name of the text in the file.
+    """
     width, height = 72.0 * figure.get_size_inches()
     found = figure.text(
         x / width,

@@ -46,6 +46,15 @@ def read_store(
     """Read past runs: all cells that a sweep wanted, or of any sweeps those that are comparable.
 
     Without a sweep, the sweep with most cells of a task says what the others must agree with there.
+
+    Parameters
+    ----------
+    store
+        Address of the store; empty for the usual one.
+    sweep, experiment, suite, task
+        Names to select by; an empty one selects all.
+    where
+        Column of the results table -> its value, or a collection of values.
     """
     address = store if isinstance(store, Address) else parse_address(store)
     values = read_where(where)

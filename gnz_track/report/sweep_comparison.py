@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 
 from gnz_track.errors import BadValue, NothingToCompare
-from gnz_track.stats.cells import Cell, read_cells
-from gnz_track.stats.choices import Choices, choose
+from gnz_track.stats.cells import ScoredCell, read_cells
+from gnz_track.stats.choices import choose
 from gnz_track.stats.compare import compare
 from gnz_track.stats.comparison import PairComparison
 from gnz_track.stats.verdicts import Verdict
@@ -105,14 +105,22 @@ class SweepComparison:
 
 
 def compare_sweeps(
-    first: pd.DataFrame, second: pd.DataFrame, *, names: tuple[str, str], choices: Choices | None = None, **given: Any
+    first: pd.DataFrame, second: pd.DataFrame, *, names: tuple[str, str], **choices: Any
 ) -> SweepComparison:
     """Compare the scores of two results tables, paired by seed within each (task, model).
 
     The verdicts are those of one family over all of them. Cells whose data, split or metric differ are left out.
-    ``given`` are fields of :class:`Choices`.
+
+    Parameters
+    ----------
+    first, second
+        Results tables.
+    names
+        Names of the two sweeps.
+    **choices
+        Fields of :class:`Choices`.
     """
-    chosen = dataclasses.replace(choose(choices, given), family="all")
+    chosen = dataclasses.replace(choose(None, choices), family="all")
     if names[0] == names[1]:
         raise BadValue("the second sweep", names[1], "another sweep than the first", command="gnz ls")
     cells = (_cells_of(first), _cells_of(second))
@@ -130,7 +138,7 @@ def compare_sweeps(
         ]
     )
     found = {pair.task: pair for pair in compare(table, chosen).pairs}
-    by_task: dict[str, list[tuple[Cell, Cell]]] = {}
+    by_task: dict[str, list[tuple[ScoredCell, ScoredCell]]] = {}
     for task, one, two in places:
         by_task.setdefault(task, []).append((one, two))
     return SweepComparison(
@@ -160,11 +168,13 @@ def shared_rows(first: pd.DataFrame, second: pd.DataFrame) -> tuple[pd.DataFrame
     return kept[0], kept[1]
 
 
-def _cells_of(table: pd.DataFrame) -> dict[Key, Cell]:
+def _cells_of(table: pd.DataFrame) -> dict[Key, ScoredCell]:
     return {(cell.task, cell.label, cell.seed): cell for cell in read_cells(table)}
 
 
-def _pair_up(first: Mapping[Key, Cell], second: Mapping[Key, Cell]) -> tuple[list[tuple[Cell, Cell]], list[str]]:
+def _pair_up(
+    first: Mapping[Key, ScoredCell], second: Mapping[Key, ScoredCell]
+) -> tuple[list[tuple[ScoredCell, ScoredCell]], list[str]]:
     """Return the scored cells that both have and that may be compared, and sentences about those that are left out."""
     common, differing = [], dict.fromkeys(REQUIRED.values(), 0)
     n_failed = 0
@@ -184,13 +194,15 @@ def _pair_up(first: Mapping[Key, Cell], second: Mapping[Key, Cell]) -> tuple[lis
     return common, said
 
 
-def _differ(one: Cell, two: Cell, column: str) -> bool:
+def _differ(one: ScoredCell, two: ScoredCell, column: str) -> bool:
     """Tell whether two cells differ in a column; what one of them does not tell is not known to differ."""
     a, b = (cell.facts.get(column, "") or getattr(cell, column, "") for cell in (one, two))
     return bool(a and b and a != b)
 
 
-def _compared(cells: Iterable[tuple[Cell, Cell]], pair: PairComparison | None, names: tuple[str, str]) -> ComparedCell:
+def _compared(
+    cells: Iterable[tuple[ScoredCell, ScoredCell]], pair: PairComparison | None, names: tuple[str, str]
+) -> ComparedCell:
     pairs = list(cells)
     one, n_identical = pairs[0][0], sum(a.score == b.score for a, b in pairs)
     means = [sum(cell.score or 0.0 for cell in column) / len(pairs) for column in zip(*pairs, strict=True)]
@@ -242,7 +254,7 @@ def _differences(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Differen
         for model in sorted(set(first["model"])):
             rows = [table[table["model"] == model] for table in (first, second)]
             # What a sweep of before did not tell is not known to differ.
-            if all(_values(part, column) for part in rows):
+            if all(_values_of(part, column) for part in rows):
                 yield from _difference(f"{what} {model}", column, rows[0], rows[1])
     yield from _untold(first, second)
 
@@ -250,7 +262,7 @@ def _differences(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Differen
 def _difference(
     what: str, column: str, first: pd.DataFrame, second: pd.DataFrame, *, task: str = ""
 ) -> Iterator[Difference]:
-    one, two = _values(first, column), _values(second, column)
+    one, two = _values_of(first, column), _values_of(second, column)
     if one != two:
         yield Difference(
             what=what, first=", ".join(sorted(one)), second=", ".join(sorted(two)), tasks=(task,) if task else ()
@@ -277,7 +289,7 @@ def _untold(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Difference]:
         yield Difference(what=UNTOLD, first=models, second=models, tasks=tasks)
 
 
-def _values(rows: pd.DataFrame, column: str) -> set[str]:
+def _values_of(rows: pd.DataFrame, column: str) -> set[str]:
     if column not in rows.columns:
         return set()
     return {str(value) for value in rows[column].dropna()} - {""}

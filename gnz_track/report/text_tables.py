@@ -155,7 +155,7 @@ def _verdict(pair: PairComparison) -> dict[str, Any]:
         *(pair.task, pair.first, pair.second, pair.n_pairs, mean.mean, mean.low, mean.high),
         *(pair.simultaneous.low, pair.simultaneous.high, size.d_z, size.hedges, pair.p, pair.p_adjusted),
         *(pair.t_adjusted, pair.wilcoxon_adjusted, pair.equivalence_adjusted),
-        *(pair.can_reject, str(pair.verdict), _remarks(pair)),
+        *(pair.can_reject, str(pair.verdict), "; ".join(pair.remarks)),
     )
     return dict(zip(_COLUMNS, values, strict=True))
 
@@ -168,16 +168,18 @@ def _scores(grid: ScoreGrid, write: Callable[[str], str], marks: Marks) -> tuple
             (
                 write(task.task),
                 write(f"{task.metric} ({task.arrow})"),
-                *(_score(task, name, grid, marks) for name in grid.models),
+                *(_write_cell(task, name, grid, marks) for name in grid.models),
             )
             for task in grid.tasks
         ]
         return header, rows
     header = ("model", *(write(f"{task.task} ({task.metric}, {task.arrow})") for task in grid.tasks))
-    return header, [(write(name), *(_score(task, name, grid, marks) for task in grid.tasks)) for name in grid.models]
+    return header, [
+        (write(name), *(_write_cell(task, name, grid, marks) for task in grid.tasks)) for name in grid.models
+    ]
 
 
-def _score(task: GridTask, model: str, grid: ScoreGrid, marks: Marks) -> str:
+def _write_cell(task: GridTask, model: str, grid: ScoreGrid, marks: Marks) -> str:
     cell = task.cells.get(model)
     if cell is None:
         return "-"
@@ -185,11 +187,11 @@ def _score(task: GridTask, model: str, grid: ScoreGrid, marks: Marks) -> str:
         return f"none ({cell.lack})"
     best, tied, plain = marks
     counts = "" if cell.is_complete else f" ({cell.n_finished}/{cell.n_planned})"
-    text = f"{task.write(cell.mean)}{_ends(cell, task, grid)}{counts}"
+    text = f"{task.write(cell.mean)}{_write_ends(cell, task, grid)}{counts}"
     return (best if cell.is_best else tied if cell.is_tied_with_best else plain).format(text)
 
 
-def _ends(cell: GridCell, task: GridTask, grid: ScoreGrid) -> str:
+def _write_ends(cell: GridCell, task: GridTask, grid: ScoreGrid) -> str:
     if cell.ends is None:
         return ""
     below, above = cell.ends
@@ -204,23 +206,19 @@ def _verdicts(comparison: Comparison, write: Callable[[str], str]) -> Rows:
             write(pair.task),
             write(pair.first),
             write(pair.second),
-            _number(pair.effects.mean.mean, "+.4g"),
-            f"{_number(pair.effects.mean.low, '+.4g')} to {_number(pair.effects.mean.high, '+.4g')}",
-            _number(pair.p, ".3g"),
-            _number(pair.p_adjusted, ".3g"),
+            _write_number(pair.effects.mean.mean, "+.4g"),
+            f"{_write_number(pair.effects.mean.low, '+.4g')} to {_write_number(pair.effects.mean.high, '+.4g')}",
+            _write_number(pair.p, ".3g"),
+            _write_number(pair.p_adjusted, ".3g"),
             str(pair.n_pairs),
             str(pair.verdict),
-            write(_remarks(pair)) if _remarks(pair) else "",
+            write("; ".join(pair.remarks)) if pair.remarks else "",
         )
         for pair in comparison.pairs
     ]
 
 
-def _remarks(pair: PairComparison) -> str:
-    return "; ".join(pair.remarks)
-
-
-def _number(value: float | None, form: str) -> str:
+def _write_number(value: float | None, form: str) -> str:
     return "n.a." if value is None else format(value, form)
 
 
@@ -248,7 +246,19 @@ def save_table(
     writers: Mapping[str, Callable[[Source], str]],
     frame: Callable[[Source], pd.DataFrame],
 ) -> Path:
-    """Write what has a table to a file, as its suffix says: a text by its writer, and else all numbers of the frame."""
+    """Write a table to a file: as text, or as all numbers of its frame.
+
+    Parameters
+    ----------
+    path
+        File to write; its suffix names the form.
+    source
+        Record that has a table.
+    writers
+        Suffix -> writer of a text.
+    frame
+        Maker of the frame, for CSV and parquet.
+    """
     kind = path.suffix.lower()
     if kind not in SUFFIXES:
         raise BadValue("the suffix of the table", path.suffix, ", ".join(SUFFIXES))

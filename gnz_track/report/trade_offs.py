@@ -13,7 +13,7 @@ from gnz_track.report.captions import count, say_counts, say_interval, say_seeds
 from gnz_track.report.model_marks import ModelMark, line_key, model_marks, order_models
 from gnz_track.report.scales import log_ticks, set_ticks, spread_ticks, widen
 from gnz_track.report.sheet import Key, Margins, Panel, columns_for, draw_words, open_sheet
-from gnz_track.stats.cells import Frame
+from gnz_track.stats.cells import ScoreFrame
 from gnz_track.stats.comparison import CellSummary, Comparison, TaskComparison
 from gnz_track.stats.costs import CPU_TIME, WALL_TIME, cost_doubts, time_column
 from gnz_track.stats.pareto import mean_costs, pareto_front
@@ -33,10 +33,17 @@ MOST_LINEAR = 5.0
 Point = tuple[CellSummary, float]
 
 
-def draw_trade_off(comparison: Comparison, table: Frame, *, cost: str = "") -> HouseFigure:
+def draw_trade_off(comparison: Comparison, table: ScoreFrame, *, cost: str = "") -> HouseFigure:
     """Draw a panel per task: mean score against mean cost of the runs in the table, joined where none is better.
 
-    Without a ``cost`` it is time: CPU seconds where all cells were computed by processors, otherwise wall seconds.
+    Parameters
+    ----------
+    comparison
+        Comparison of the models.
+    table
+        Results table behind it.
+    cost
+        Column of the cost; without it CPU seconds where all cells were computed by processors, else wall seconds.
     """
     cost = cost or time_column(table)
     if cost not in COSTS:

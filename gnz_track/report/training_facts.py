@@ -1,4 +1,4 @@
-"""What was trained, as numbers: size, scores of both parts, effort, and a place that the paired verdicts back."""
+"""Facts of training as numbers: size, scores of both parts, effort, and a place that the paired verdicts back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from gnz_track.stats.cells import Frame
+from gnz_track.stats.cells import ScoreFrame
 from gnz_track.stats.comparison import CellSummary, Comparison, TaskComparison
 from gnz_track.stats.costs import cost_doubts
 from gnz_track.stats.pareto import costs_by_seed
@@ -44,7 +44,7 @@ class TrainingFacts:
     notes: tuple[str, ...]
 
 
-def training_facts(comparison: Comparison, table: Frame) -> TrainingFacts | None:
+def training_facts(comparison: Comparison, table: ScoreFrame) -> TrainingFacts | None:
     """Return what was trained; None where the table tells nothing of it but scores."""
     frame = training_frame(comparison, table)
     if set(frame.columns) <= set(ALWAYS):
@@ -53,7 +53,7 @@ def training_facts(comparison: Comparison, table: Frame) -> TrainingFacts | None
     return TrainingFacts(frame=frame, notes=(*_notes(frame), *cost_doubts(table), *sizes))
 
 
-def training_frame(comparison: Comparison, table: Frame) -> pd.DataFrame:
+def training_frame(comparison: Comparison, table: ScoreFrame) -> pd.DataFrame:
     """Return a row per (task, model), best first: parameters, scores, what training took, and the place.
 
     A model has one place for every model that is told to be better than it, and one more: what the adjusted paired test
@@ -75,7 +75,7 @@ def training_frame(comparison: Comparison, table: Frame) -> pd.DataFrame:
     return frame.drop(columns=empty)
 
 
-def _costs(comparison: Comparison, table: Frame) -> dict[str, Mapping[tuple[str, str], Any]]:
+def _costs(comparison: Comparison, table: ScoreFrame) -> dict[str, Mapping[tuple[str, str], Any]]:
     """Return column here -> (task, model) -> its value."""
     known = {str(name) for name in table.columns}
     found: dict[str, Mapping[tuple[str, str], Any]] = {}

@@ -1,4 +1,4 @@
-"""What was trained as a table: for a terminal, as Markdown, CSV, parquet and LaTeX, and for the page."""
+"""Facts of training as a table: for a terminal, as Markdown, CSV, parquet and LaTeX, and for the page."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ NUMBERS = {
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSection:
-    """What the page says of training: of each number its text, and the number itself, by which it is sorted."""
+    """Texts of the page on training: of each number its text, and the number itself, by which it is sorted."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, str, tuple[tuple[str, float | None], ...], str], ...]
@@ -78,7 +78,7 @@ def make_training_section(facts: TrainingFacts | None) -> TrainingSection | None
         (
             _title(row, str),
             row["model"],
-            tuple((_number(row, name), _value(row, name)) for name in numbers),
+            tuple((_write_number(row, name), _number_of(row, name)) for name in numbers),
             row["place"],
         )
         for row in _rows(facts)
@@ -135,7 +135,7 @@ def _rows(facts: TrainingFacts) -> list[dict[str, Any]]:
 def _texts(facts: TrainingFacts, write: Write) -> list[tuple[str, ...]]:
     numbers = _known(facts)
     return [
-        (_title(row, write), write(row["model"]), *(_number(row, name) for name in numbers), row["place"])
+        (_title(row, write), write(row["model"]), *(_write_number(row, name) for name in numbers), row["place"])
         for row in _rows(facts)
     ]
 
@@ -144,7 +144,7 @@ def _title(row: Mapping[str, Any], write: Write) -> str:
     return write(f"{row['task']} ({row['metric']} {ARROWS[Direction(row['direction'])]})")
 
 
-def _number(row: Mapping[str, Any], name: str) -> str:
+def _write_number(row: Mapping[str, Any], name: str) -> str:
     """Write a number, with its spread where it has one."""
     column = NUMBERS[name]
     if pd.isna(row[name]):
@@ -154,7 +154,7 @@ def _number(row: Mapping[str, Any], name: str) -> str:
     return f"{column.write(row[name])}{more}"
 
 
-def _value(row: Mapping[str, Any], name: str) -> float | None:
+def _number_of(row: Mapping[str, Any], name: str) -> float | None:
     return None if pd.isna(row[name]) else float(row[name])
 
 
@@ -171,7 +171,7 @@ def _tex_rows(facts: TrainingFacts, n_columns: int) -> Iterator[tuple[int, str]]
 
 
 def _tex_number(row: Mapping[str, Any], name: str) -> str:
-    text = _number(row, name)
+    text = _write_number(row, name)
     if text == UNKNOWN:
         return "--"
     return f"${text.replace(chr(0xB1), chr(92) + 'pm')}$" if NUMBERS[name].spread else text.replace(" ", r"\,")

@@ -66,7 +66,7 @@ class TunedModel:
 
     @property
     def cost_ratio(self) -> float | None:
-        """How many times as long the search took as the cells that report its winner."""
+        """Time of the search in multiples of that of the cells that report its winner."""
         return self.seconds / self.reporting_seconds if self.reporting_seconds > 0 else None
 
 
@@ -76,6 +76,15 @@ def compare_tuned(
     """Compare default and tuned cells of each search, paired by seed; the verdicts are those of one family.
 
     Only cells of the table count: those that a search trained blind, on seeds of its own, are never among them.
+
+    Parameters
+    ----------
+    table
+        Results table.
+    searches
+        The searches.
+    choices
+        Choices of the comparison.
     """
     groups = group_searches(searches)
     found = [(group, _cells_of(group, table)) for group in groups]

@@ -1,4 +1,4 @@
-"""What is left of a plan once past runs are counted, and how long it may take."""
+"""Cells of a plan that are left once past runs are counted, and how long they may take."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Paces:
 
     def learn(self, cell: Cell, seconds: float) -> None:
         """Take the time of a cell into account."""
-        self._known.setdefault(_pair(cell), []).append(seconds / cell.epochs)
+        self._known.setdefault(_pair_of(cell), []).append(seconds / cell.epochs)
 
     def seconds(self, cell: Cell) -> float | None:
         """Return how long a cell may take; None where no such cell was seen."""
-        seen = self._known.get(_pair(cell))
+        seen = self._known.get(_pair_of(cell))
         return statistics.median(seen) * cell.epochs if seen else None
 
     def total(self, cells: Iterable[Cell]) -> float | None:
@@ -80,9 +80,18 @@ class Agenda:
 
 
 def make_agenda(plan: Plan, address: Address, *, is_fresh: bool = False) -> Agenda:
-    """Look up what of a plan is finished; nothing is written. ``is_fresh`` trains everything again.
+    """Look up what of a plan is finished; nothing is written.
 
     Records that wait on this disk count as well as runs in the store.
+
+    Parameters
+    ----------
+    plan
+        Cells that are wanted.
+    address
+        Store that may have some of them.
+    is_fresh
+        Whether everything is trained again.
     """
     wanted = {fingerprint(cell): cell for cell in plan.cells}
     tasks = tuple(dict.fromkeys(cell.task.name for cell in plan.cells))
@@ -115,7 +124,7 @@ def _paces(past: pd.DataFrame, cells: Iterable[Cell]) -> Paces:
     known = past[past["seconds_per_epoch"].notna()]
     medians = known.groupby(["task", "model"])["seconds_per_epoch"].median()
     usual = {
-        _pair(cell): SECONDS[cell.task.name] / TASKS.get(cell.task.name).epochs
+        _pair_of(cell): SECONDS[cell.task.name] / TASKS.get(cell.task.name).epochs
         for cell in cells
         if cell.task.name in SECONDS and cell.task.name in TASKS
     }
@@ -132,5 +141,5 @@ def _longest_first(cells: Sequence[Cell], paces: Paces) -> list[Cell]:
     return sorted(cells, key=length, reverse=True)
 
 
-def _pair(cell: Cell) -> tuple[str, str]:
+def _pair_of(cell: Cell) -> tuple[str, str]:
     return cell.task.name, cell.model.name

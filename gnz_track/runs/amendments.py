@@ -1,4 +1,4 @@
-"""What a protocol means for one task and one model. A cell carries the result."""
+"""A protocol applied to one task and one model. A cell carries the result."""
 
 from __future__ import annotations
 
@@ -40,7 +40,17 @@ def amend(protocol: Protocol, task: Task) -> Protocol:
 
 
 def given_to(model: ModelRow, protocol: Protocol, task: Task) -> dict[str, Value]:
-    """Return the hyperparameters that a protocol gives to a model on a task, but for the width of a budget."""
+    """Return the hyperparameters that a protocol gives to a model on a task, but for the width of a budget.
+
+    Parameters
+    ----------
+    model
+        Model, whose constructor says which hyperparameters it takes.
+    protocol
+        Protocol, not amended yet.
+    task
+        Task, for which the protocol may name values of its own.
+    """
     amendment = find_amendment(protocol, task)
     found: dict[str, Value] = {}
     for general, by_model in ((protocol.options, protocol.by_model), (amendment.options, amendment.by_model)):

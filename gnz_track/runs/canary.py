@@ -17,7 +17,7 @@ from gnz_track.runs.own_code import is_ours
 from gnz_track.runs.process_state import known_state
 from gnz_track.seeds import seed_everything
 from gnz_track.training.acceleration import accelerate, attach, release
-from gnz_track.training.loop import Settings, train
+from gnz_track.training.loop import TrainingSettings, train
 from gnz_track.training.metrics import METRICS
 from gnz_track.training.objectives import ClassObjective
 from gnz_track.training.scorers import ClassScorer
@@ -28,7 +28,7 @@ __all__ = ["Watch", "find_leak", "sing"]
 EPOCHS = 1
 
 
-class _Net(nn.Module):
+class _CanaryNet(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.first, self.last = GCNConv(3, 4), nn.Linear(4, 2)
@@ -49,14 +49,14 @@ def sing() -> tuple[str, ...]:
     """
     with known_state(), originals.in_force():
         seed_everything(7)
-        model = accelerate(_Net())
+        model = accelerate(_CanaryNet())
         edges = torch.tensor([[0, 1, 2, 3, 4, 0], [1, 2, 3, 4, 0, 2]])
         data = Data(x=torch.randn(5, 3), edge_index=attach(edges, 5))
         labels = torch.tensor([0, 1, 0, 1, 1])
         scorer = ClassScorer(torch.arange(5), labels)
         objective = ClassObjective(data, torch.arange(5), labels, 5)
         try:
-            found = train(model, objective, {"test": scorer}, _settings())
+            found = train(model, objective, {"test": scorer}, _settings_of_canary())
             with torch.no_grad():
                 answers = objective.predict(model.eval())
         finally:
@@ -66,9 +66,9 @@ def sing() -> tuple[str, ...]:
         return tuple(value.hex() for value in numbers)
 
 
-def _settings() -> Settings:
+def _settings_of_canary() -> TrainingSettings:
     metric, optimiser = METRICS.get("accuracy"), Optimiser(lr=0.01, weight_decay=0.001)
-    return Settings(
+    return TrainingSettings(
         epochs=EPOCHS, optimiser=optimiser, selection=Selection.last_epoch, patience=0, metric=metric, batch_seed=1
     )
 

@@ -1,4 +1,4 @@
-"""What has changed between a past run and its repetition: data, code, packages, machine."""
+"""Changes between a past run and its repetition: data, code, packages, machine."""
 
 from __future__ import annotations
 
@@ -59,7 +59,16 @@ def find_changes(
 ) -> tuple[tuple[Change, ...], tuple[str, ...]]:
     """Return what has changed since a run, and sentences about what is not known of it.
 
-    ``record`` is what would be written of the repetition.
+    Parameters
+    ----------
+    run
+        Run as the store has it.
+    record
+        Record that would be written of the repetition.
+    address
+        Store of the run.
+    rebuilt
+        Cell of the repetition.
     """
     cell = rebuilt.cell
     pairs = list(_by_tag(run.tags, layout.tags_of(record)))

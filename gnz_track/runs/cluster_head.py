@@ -53,7 +53,7 @@ GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, _SETTINGS, 0, 0
 
 
 class Post:
-    """What a sweep cannot do without, such as the head of its cluster, looked at every few seconds.
+    """A part that a sweep cannot do without, such as the head of its cluster, looked at every few seconds.
 
     ``name`` is for the user, ``address`` is its ``HOST:PORT``, and it may be silent for ``patience`` seconds.
     """
@@ -85,7 +85,15 @@ class Post:
         raise self.loss(self._fault, n_ended=n_ended, n_cells=n_cells)
 
     def loss(self, fault: str, *, n_ended: int, n_cells: int) -> GnzError:
-        """Return the error that it is gone; ``fault`` says how that was noticed."""
+        """Return the error that it is gone.
+
+        Parameters
+        ----------
+        fault
+            How that was noticed.
+        n_ended, n_cells
+            Cells that had ended, of those of this call.
+        """
         return GnzError(
             f"{self.name} does not answer any more ({fault}); {n_ended} of the {n_cells} cells of this call had "
             f"ended and are kept. Once it is back, the same command goes on from there"
@@ -95,8 +103,14 @@ class Post:
 def posts_of(head: str, node: str, *, typed: str = "") -> tuple[Post, ...]:
     """Return the posts of a sweep: the head of its cluster, and Ray's own process on this machine.
 
-    ``typed`` is the address of the cluster as somebody typed it. A head may come back. The other does not, and Ray ends
-    our process soon after it.
+    A head may come back. The other does not, and Ray ends our process soon after it.
+
+    Parameters
+    ----------
+    head, node
+        ``HOST:PORT`` of the head, and of Ray's process on this machine.
+    typed
+        Address of the cluster as somebody typed it.
     """
     return (
         head_at(head, typed=typed),

@@ -20,7 +20,15 @@ class Skipped:
 
 
 def list_skipped(tasks: Iterable[Task], models: Sequence[ModelRow], protocol: Protocol) -> list[Skipped]:
-    """Return the pairs that cannot be trained, each with its reason."""
+    """Return the pairs that cannot be trained, each with its reason.
+
+    Parameters
+    ----------
+    tasks, models
+        Tasks and models, of which every pair is wanted.
+    protocol
+        Protocol of all of them.
+    """
     return [
         Skipped(task=task.name, model=model.name, reason=reason)
         for task in tasks
@@ -30,7 +38,15 @@ def list_skipped(tasks: Iterable[Task], models: Sequence[ModelRow], protocol: Pr
 
 
 def reason_against(task: Task, model: ModelRow, protocol: Protocol) -> str:
-    """Return why a pair cannot be trained, nothing where it can."""
+    """Return why a pair cannot be trained, nothing where it can.
+
+    Parameters
+    ----------
+    task, model
+        The pair.
+    protocol
+        Protocol, which may not train every task type.
+    """
     if task.task_type not in model.task_types:
         return f"it serves {', '.join(model.task_types)}, not {task.task_type}"
     if task.task_type not in protocol.optimisers:

@@ -1,4 +1,4 @@
-"""What a cell asks of the machine that trains it: processors, memory, a part of a GPU. Learnt from cells that ended."""
+"""Resources that a cell needs: processors, memory, a part of a GPU. Learnt from cells that ended."""
 
 from __future__ import annotations
 
@@ -61,15 +61,15 @@ class Footprints:
 
     def learn(self, result: CellResult, *, device_mib: float = 0.0) -> None:
         """Take a cell that ended into account; ``device_mib`` is the memory of the whole GPU that it was on."""
-        before = self._known.get(_pair(result.cell), (0.0, 0.0))
+        before = self._known.get(_pair_of(result.cell), (0.0, 0.0))
         seen = (result.peak_rss_mib or 0.0, result.peak_device_mib or 0.0)
-        self._known[_pair(result.cell)] = (max(before[0], seen[0]), max(before[1], seen[1]))
+        self._known[_pair_of(result.cell)] = (max(before[0], seen[0]), max(before[1], seen[1]))
         # Of GPUs of several sizes the smallest has to do.
         self._device_mib = min(self._device_mib, device_mib or math.inf)
 
     def demand(self, cell: Cell) -> Demand:
         """Return what a cell asks for: one processor, memory as measured, a whole GPU until its need is known."""
-        host, device = self._known.get(_pair(cell), (0.0, 0.0))
+        host, device = self._known.get(_pair_of(cell), (0.0, 0.0))
         gpus = self._gpus(device) if cell.device.startswith("cuda") else 0.0
         return Demand(gpus=gpus, memory=math.ceil(host * MARGIN * 2**20))
 
@@ -95,5 +95,5 @@ def check_share_is_taken(share: float, cells: Sequence[Cell]) -> None:
         raise BadValue("gpu_share", share, allowed, command=f"--device cuda --gpu-share {share:g}")
 
 
-def _pair(cell: Cell) -> tuple[str, str]:
+def _pair_of(cell: Cell) -> tuple[str, str]:
     return cell.task.name, cell.model.name

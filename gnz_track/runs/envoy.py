@@ -35,7 +35,7 @@ SECONDS_OF_ONE_END = 4.0
 
 @dataclass(frozen=True, kw_only=True)
 class Errand:
-    """What an envoy is sent for: the arguments of ``run_on_ray``."""
+    """Request to an envoy: the arguments of ``run_on_ray``."""
 
     cells: Sequence[Cell]
     address: str
@@ -55,12 +55,12 @@ def run_by_envoy(errand: Errand) -> Generator[Event, None, None]:
 
     A head that is silent for too long ends it by one error of ours, whatever becomes of the envoy.
     """
-    events = _run(errand)
+    events = _run_in_envoy(errand)
     next(events)
     return cast("Generator[Event, None, None]", events)
 
 
-def _run(errand: Errand) -> Generator[Event | None, None, None]:
+def _run_in_envoy(errand: Errand) -> Generator[Event | None, None, None]:
     if not errand.cells:
         yield None
         return
@@ -86,7 +86,7 @@ class _Envoy:
         self._post: Post | None = None
         self._pipe, theirs = Pipe()
         with theirs:
-            self._process = _start(theirs)
+            self._process = _start_envoy(theirs)
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             # One that is gone already is noticed when it is listened to.
             self._pipe.send((sys.path, sys.argv))
@@ -116,7 +116,7 @@ class _Envoy:
         try:
             kind, said = self._pipe.recv()
         except (EOFError, ConnectionResetError):
-            raise self._end() from None
+            raise self._read_end() from None
         if kind == FAILED:
             of, message, facts = said
             error = of.__new__(of, message)
@@ -128,7 +128,7 @@ class _Envoy:
         self._n_ended += kind == SAID and isinstance(said[0], Done)
         return kind, said
 
-    def _end(self) -> GnzError:
+    def _read_end(self) -> GnzError:
         """Return why it ended without a word of ours: most often the head did, and Ray ends who was connected to it."""
         code = self._process.wait()
         n_ended, n_cells, until = self._n_ended, len(self._errand.cells), time.monotonic() + SECONDS_OF_ONE_END
@@ -143,7 +143,7 @@ class _Envoy:
         )
 
 
-def _start(pipe: Connection) -> subprocess.Popen[bytes]:
+def _start_envoy(pipe: Connection) -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603  (our own interpreter and module)
         [sys.executable, *(f"-W{option}" for option in sys.warnoptions), "-m", PROGRAM, str(pipe.fileno())],
         pass_fds=[pipe.fileno()],

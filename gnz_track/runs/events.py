@@ -1,4 +1,4 @@
-"""What an executor reports while it works, in this order for each cell: started, any number of points, done.
+"""Events that an executor reports while it works, in this order for each cell: started, any number of points, done.
 
 Before a cell is started it may be said that a process was not fit for it any more, and that another trains it.
 """

@@ -1,4 +1,4 @@
-"""Where cells are trained. An executor takes cells and yields results, and tells meanwhile what goes on.
+"""Executors. An executor takes cells and yields results, and tells meanwhile what goes on.
 
 That is the whole interface: a function of cells and of who is told. Its iterator is closed when nobody wants more
 results, which ends all workers. ``tests/conformance`` holds what every executor keeps to: each cell given back once,
@@ -33,7 +33,7 @@ AUTO, INLINE, PROCESSES, RAY = "auto", "inline", "processes", "ray"
 
 @dataclass(frozen=True, kw_only=True)
 class Crew:
-    """Who trains: ``executor`` by name or a function, where it is found, and how much of it may be used.
+    """Choice of an executor: ``executor`` by name or a function, where it is found, and how much of it may be used.
 
     ``jobs`` is the number of workers; of a cluster the most cells at once, where 1 stands for all that it takes.
     ``timeout`` is the longest time in seconds for one cell. ``address`` is that of a cluster. ``gpu_share`` is the part
@@ -79,7 +79,7 @@ def _check_own(crew: Crew) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Means:
-    """What an executor is made of, beside the crew."""
+    """Parts of an executor, beside the crew."""
 
     crew: Crew
     nursery: Nursery | None = None
@@ -100,8 +100,14 @@ def choose_executor(
 
     Where the model of any cell is not of this package, workers too: one process for each such model.
 
-    The keywords are those of :class:`Crew`; ``nursery`` saves worker processes their start, and ``footprints`` tell a
-    cluster how much memory cells need.
+    Parameters
+    ----------
+    jobs, timeout, executor, address, gpu_share
+        Those of :class:`Crew`.
+    nursery
+        Worker processes that are ready already.
+    footprints
+        Memory that cells need, for a cluster.
     """
     crew = Crew(executor=executor, address=address, jobs=jobs, timeout=timeout, gpu_share=gpu_share)
     check_crew(crew)

@@ -1,4 +1,4 @@
-"""What makes two cells the same."""
+"""Identity of cells: two of one fingerprint are the same."""
 
 from __future__ import annotations
 

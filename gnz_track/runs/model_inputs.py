@@ -1,4 +1,4 @@
-"""What a model is given of a frozen dataset: features, message edges, other fields, sizes."""
+"""Inputs of a model from a frozen dataset: features, message edges, other fields, sizes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from gnz_track.training.acceleration import attach, sparsify
 from gnz_track.training.graphs import GraphCollection, Pairs
 from gnz_track.types import Protocol, TaskType
 
-__all__ = ["Terms", "collection_of", "unfit", "whole_graph_of"]
+__all__ = ["ProblemTerms", "collection_of", "unfit", "whole_graph_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Terms:
+class ProblemTerms:
     """Under which terms a dataset is posed as a problem; ``is_blind``: without test labels, and with no test scorer.
 
     ``loss`` names another loss than the usual one, ``encoding`` a positional encoding.
@@ -42,7 +42,7 @@ class Terms:
 
     @property
     def batch_of_scores(self) -> int:
-        """How many graphs are scored together; 0 where all of a part are."""
+        """Number of graphs that are scored together; 0 where all of a part are."""
         return self.batch_size if SCORINGS[self._scoring] else 0
 
     @property
@@ -56,10 +56,21 @@ class Terms:
 SCORINGS = {"whole": False, "per_batch": True}
 
 
-def whole_graph_of(dataset: FrozenDataset, message_edges: Tensor, terms: Terms, *, split_digest: str = "") -> Data:
+def whole_graph_of(
+    dataset: FrozenDataset, message_edges: Tensor, terms: ProblemTerms, *, split_digest: str = ""
+) -> Data:
     """Return one graph with features and message edges, and what else is known of its nodes.
 
-    ``split_digest`` tells the split that hides some of the edges.
+    Parameters
+    ----------
+    dataset
+        Dataset of one graph.
+    message_edges
+        Edges along which messages go, ``[2, n_edges]``.
+    terms
+        What a cell asks of its data.
+    split_digest
+        Digest of the split that hides some of the edges.
     """
     data = Data(num_nodes=dataset.n_nodes)
     data.x = _features(dataset, message_edges, terms.protocol.features)
@@ -89,11 +100,24 @@ def whole_graph_of(dataset: FrozenDataset, message_edges: Tensor, terms: Terms, 
 
 
 def collection_of(
-    dataset: FrozenDataset, terms: Terms, *, labels: Mapping[str, Tensor] | None = None, pairs: Pairs | None = None
+    dataset: FrozenDataset,
+    terms: ProblemTerms,
+    *,
+    labels: Mapping[str, Tensor] | None = None,
+    pairs: Pairs | None = None,
 ) -> GraphCollection:
     """Return many graphs with features, and what else is known of their nodes and edges.
 
-    ``labels`` are fields of nodes to show, ``pairs`` labelled edges.
+    Parameters
+    ----------
+    dataset
+        Dataset of many graphs.
+    terms
+        What a cell asks of its data.
+    labels
+        Fields of nodes to show.
+    pairs
+        Labelled edges.
     """
     node = {**dict(_fields(dataset, "node")), **(labels or {})}
     node["x"] = _features(dataset, dataset.global_edge_index, terms.protocol.features)
@@ -118,7 +142,7 @@ def collection_of(
 
 
 def _perturb(
-    dataset: FrozenDataset, x: Tensor, edges: Tensor, terms: Terms, *, split_digest: str = ""
+    dataset: FrozenDataset, x: Tensor, edges: Tensor, terms: ProblemTerms, *, split_digest: str = ""
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return features, edges and their pointer as the perturbation leaves them; the features are those of before.
 
@@ -163,6 +187,16 @@ def _features(dataset: FrozenDataset, message_edges: Tensor, policy: str) -> Ten
     return x.float() if x.is_floating_point() else x.long()
 
 
-def unfit(dataset: FrozenDataset, terms: Terms, reason: str) -> SplitImpossible:
-    """Return the error of a dataset that does not fit the task type."""
+def unfit(dataset: FrozenDataset, terms: ProblemTerms, reason: str) -> SplitImpossible:
+    """Return the error of a dataset that does not fit the task type.
+
+    Parameters
+    ----------
+    dataset
+        The dataset.
+    terms
+        What a cell asks of it.
+    reason
+        What it lacks, as the end of a sentence.
+    """
     return SplitImpossible(dataset.name, terms.protocol.splits, f"{reason} ({terms.task_type})")

@@ -1,4 +1,4 @@
-"""What the native code of a library writes to standard error, past Python, held back until somebody may want it."""
+"""Capture of standard error, where native code writes past Python, until somebody may want it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where worker processes come from. Nothing heavy is imported here.
+"""Sources of worker processes. Nothing heavy is imported here.
 
 Importing Torch and PyG takes seconds. On Linux one process does it once, and each worker is a fork of it, ready at
 once, with all that was imported shared in memory; so a worker that died is replaced in a moment. That process trains
@@ -64,7 +64,13 @@ def open_nursery() -> Nursery:
 def open_nursery_for(
     *, jobs: int, timeout: float | None, executor: str = "auto"
 ) -> contextlib.AbstractContextManager[Nursery | None]:
-    """Return a nursery where workers of this machine will or may be needed, and an empty context elsewhere."""
+    """Return a nursery where workers of this machine will or may be needed, and an empty context elsewhere.
+
+    Parameters
+    ----------
+    jobs, timeout, executor
+        Those of :class:`~gnz_track.runs.executors.Crew`.
+    """
     if executor == "processes" or (executor == "auto" and (jobs != 1 or timeout is not None)):
         return open_nursery()
     # Models of the user's own have workers of their own, and whether there are any is not known yet.
@@ -94,7 +100,7 @@ class _Spawning:
     """Every worker is a fresh process."""
 
     def bear(self, pipe: Connection) -> _Spawned:
-        return _Spawned(_start("--pipe", pipe.fileno()))
+        return _Spawned(_start_process("--pipe", pipe.fileno()))
 
     def __enter__(self) -> Self:
         return self
@@ -119,7 +125,7 @@ class _Forking:
     """Every worker is a fork of one process that has imported everything; should that die, of another."""
 
     def __init__(self) -> None:
-        self._source = _Source()
+        self._source = _ForkServer()
 
     def bear(self, pipe: Connection) -> _Forked:
         try:
@@ -127,7 +133,7 @@ class _Forking:
         except OSError:
             # It is gone, and with it all its workers.
             self._source.close()
-            self._source = _Source()
+            self._source = _ForkServer()
             return self._source.bear(pipe)
 
     def __enter__(self) -> Self:
@@ -137,14 +143,14 @@ class _Forking:
         self._source.close()
 
 
-class _Source:
+class _ForkServer:
     """The process that forks, and the socket on which it is asked to."""
 
     def __init__(self) -> None:
         self._unborn: deque[_Forked] = deque()
         self._socket, theirs = socket.socketpair()
         with theirs:
-            self._process = _Spawned(_start("--nursery", theirs.fileno()))
+            self._process = _Spawned(_start_process("--nursery", theirs.fileno()))
 
     def bear(self, pipe: Connection) -> _Forked:
         """Ask for a worker; it begins as soon as everything is imported, and nobody waits for that here."""
@@ -179,7 +185,7 @@ class _Source:
 class _Forked:
     """A fork; its process id is known once it is born. Whoever outlives its source is none: it has died with it."""
 
-    def __init__(self, source: _Source) -> None:
+    def __init__(self, source: _ForkServer) -> None:
         self.pid = 0
         self._source = source
         self._code: int | None = None
@@ -202,7 +208,7 @@ class _Forked:
         return self._code
 
 
-def _start(mode: str, file: int) -> subprocess.Popen[bytes]:
+def _start_process(mode: str, file: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603  (our own interpreter and module)
         [sys.executable, "-m", WORKER, mode, str(file)],
         pass_fds=[file],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import sys
 from collections.abc import Generator, Iterable, Iterator
@@ -13,14 +12,12 @@ from gnz_track.runs.canary import Watch
 from gnz_track.runs.events import Started, Tell, gather, ignore
 from gnz_track.runs.one import lost_result, run_one
 from gnz_track.runs.own_code import is_ours
+from gnz_track.training.allocator import keep_freed_memory
 from gnz_track.types import Cell, CellResult
 
-__all__ = ["keep_freed_memory", "run_inline"]
+__all__ = ["run_inline"]
 
 REMEDY = "in processes of their own models cannot reach each other: --executor processes"
-# glibc's mallopt: parameter numbers, and the largest threshold that it takes.
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-_LARGEST_MMAP_THRESHOLD, _TRIM_AT = 32 * 2**20, 2**30
 
 
 def run_inline(cells: Iterable[Cell], tell: Tell = ignore) -> Generator[CellResult, None, None]:
@@ -64,15 +61,3 @@ def _without_exit() -> Iterator[None]:
         yield
     finally:
         os._exit = leave
-
-
-def keep_freed_memory() -> None:
-    """Ask the allocator to keep freed blocks, of which training asks the same sizes again at every step.
-
-    By default glibc hands large blocks back to the kernel at once, and every next one costs its page faults.
-    """
-    if sys.platform == "linux":
-        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-        if mallopt is not None:
-            mallopt(_MMAP_THRESHOLD, _LARGEST_MMAP_THRESHOLD)
-            mallopt(_TRIM_THRESHOLD, _TRIM_AT)

@@ -20,7 +20,7 @@ from typing import cast
 from gnz_track.runs.events import Done, Event, Leaked, Started
 from gnz_track.runs.nursery import Child, Nursery, open_nursery
 from gnz_track.runs.one import lost_result
-from gnz_track.runs.waiting import Waiting
+from gnz_track.runs.waiting import CellQueue
 from gnz_track.types import Cell
 from gnz_track.waking_time import WakingTime
 
@@ -35,19 +35,29 @@ def run_on_processes(
 ) -> Generator[Event, None, None]:
     """Yield events as they come; cells are handed out in the given order, and end in any.
 
-    Workers begin at once, and not when the first event is asked for. ``timeout`` is the longest time in seconds for one
-    cell. Closing the iterator ends all workers. ``nursery`` is one that was opened before, to save time; it stays open.
+    Workers begin at once, and not when the first event is asked for. Closing the iterator ends all workers.
+
+    Parameters
+    ----------
+    cells
+        Cells to train.
+    jobs
+        Most workers at once.
+    timeout
+        Longest time of one cell, in seconds.
+    nursery
+        One that was opened before, to save time; it stays open.
     """
-    events = _run(cells, jobs=jobs, timeout=timeout, nursery=nursery)
+    events = _run_on_workers(cells, jobs=jobs, timeout=timeout, nursery=nursery)
     # Up to where workers have their first cells.
     next(events)
     return cast("Generator[Event, None, None]", events)
 
 
-def _run(
+def _run_on_workers(
     cells: Sequence[Cell], *, jobs: int, timeout: float | None, nursery: Nursery | None
 ) -> Generator[Event | None, None, None]:
-    waiting = Waiting(cells)
+    waiting = CellQueue(cells)
     with contextlib.ExitStack() as stack:
         if cells:
             nursery = nursery or stack.enter_context(open_nursery())
@@ -62,7 +72,7 @@ def _run(
             yield from _listen(workers, waiting, timeout)
 
 
-def _hand_out(waiting: Waiting, workers: Sequence[_Worker]) -> None:
+def _hand_out(waiting: CellQueue, workers: Sequence[_Worker]) -> None:
     for n_cells in range(1, QUEUE + 1):
         for worker in workers:
             while waiting and len(worker.cells) < n_cells:
@@ -96,7 +106,7 @@ class _Worker:
         self.pipe.send(sys.path)
         self.since, self.owner = None, None
 
-    def choose_owner(self, waiting: Waiting, workers: Sequence[_Worker]) -> str | None:
+    def choose_owner(self, waiting: CellQueue, workers: Sequence[_Worker]) -> str | None:
         """Return whose cells to take next, in this process or one in its place; None where it has to end others first.
 
         Where only our own code has run, that of anybody may; where that of somebody else has, no other.
@@ -117,7 +127,7 @@ class _Worker:
         except (BrokenPipeError, ConnectionResetError):
             return
 
-    def start_anew(self, waiting: Waiting) -> None:
+    def start_anew(self, waiting: CellQueue) -> None:
         """Put another process in place of this one; its cells go back."""
         waiting.put_back(self.cells)
         self.cells.clear()
@@ -130,7 +140,7 @@ class _Worker:
         self.pipe.close()
 
 
-def _listen(workers: Sequence[_Worker], waiting: Waiting, timeout: float | None) -> Iterator[Event]:
+def _listen(workers: Sequence[_Worker], waiting: CellQueue, timeout: float | None) -> Iterator[Event]:
     """Yield what workers have to say within a moment, and replace those that died or hang."""
     busy = {worker.pipe: worker for worker in workers if worker.cells}
     for pipe in wait(list(busy), timeout=1.0 if timeout is None else min(1.0, timeout / 4)):
@@ -153,7 +163,7 @@ def _listen(workers: Sequence[_Worker], waiting: Waiting, timeout: float | None)
             yield _replace(worker, waiting, "TimeLimit", f"the cell ran longer than {timeout:g} s; see --timeout")
 
 
-def _replace(worker: _Worker, waiting: Waiting, kind: str, message: str) -> Done:
+def _replace(worker: _Worker, waiting: CellQueue, kind: str, message: str) -> Done:
     """Start a worker's process anew; its queued cells go back, the one it was at has failed."""
     lost = worker.cells.popleft()
     worker.start_anew(waiting)

@@ -26,10 +26,10 @@ from gnz_track.runs.cluster_head import LOCAL, alone, check_address, few_words, 
 from gnz_track.runs.demands import Footprints
 from gnz_track.runs.events import Done, Event, Started
 from gnz_track.runs.late_interrupts import put_off_interrupts
-from gnz_track.runs.on_inline import keep_freed_memory
 from gnz_track.runs.one import lost_result
 from gnz_track.runs.placing import find_data, pack, place
 from gnz_track.runs.streaming import stream_one
+from gnz_track.training.allocator import keep_freed_memory
 from gnz_track.types import Cell
 from gnz_track.waking_time import WakingTime
 
@@ -71,12 +71,26 @@ def run_on_ray(
 ) -> Generator[Event, None, None]:
     """Yield events as they come; cells are handed out in the given order, and end in any.
 
-    ``address`` is ``HOST:PORT`` of a cluster's head, ``local`` to start one on this machine, or ``auto`` (the default)
-    for the one that this machine belongs to. ``jobs`` above 1 is the most cells at once. Closing the iterator ends what
-    runs. A cluster that was started here ends with it. After an error of ours this process does not leave the cluster
-    where it ``is_last``, the last that this process does: that may take long, and its end does the same.
+    Closing the iterator ends what runs. A cluster that was started here ends with it.
+
+    Parameters
+    ----------
+    cells
+        Cells to train.
+    address
+        ``HOST:PORT`` of a cluster's head, ``local`` to start one on this machine, or ``auto`` (the default) for the one
+        that this machine belongs to.
+    jobs
+        Above 1, the most cells at once.
+    timeout
+        Longest time of one cell, in seconds.
+    footprints
+        Memory that cells need.
+    is_last
+        Whether this is the last that this process does. After an error of ours it then does not leave the cluster: that
+        may take long, and its end does the same.
     """
-    events = _run(cells, _Terms(address, jobs, timeout, footprints or Footprints(), is_last))
+    events = _run_on_cluster(cells, _Terms(address, jobs, timeout, footprints or Footprints(), is_last))
     next(events)
     return cast("Generator[Event, None, None]", events)
 
@@ -90,7 +104,7 @@ class _Terms:
     is_last: bool = False
 
 
-def _run(cells: Sequence[Cell], terms: _Terms) -> Generator[Event | None, None, None]:
+def _run_on_cluster(cells: Sequence[Cell], terms: _Terms) -> Generator[Event | None, None, None]:
     if not cells:
         yield None
         return

@@ -19,7 +19,7 @@ from gnz_track.runs.cell_code import check_code
 from gnz_track.runs.instructions import name_instructions
 from gnz_track.runs.originals import originals
 from gnz_track.runs.own_code import is_ours
-from gnz_track.runs.problems import Problem, Terms, pose
+from gnz_track.runs.problems import Problem, ProblemTerms, pose
 from gnz_track.runs.process_state import known_state
 from gnz_track.seeds import derive, seed_everything
 from gnz_track.store.address import mask
@@ -27,7 +27,7 @@ from gnz_track.training.acceleration import accelerate, release
 from gnz_track.training.baselines import score_constant
 from gnz_track.training.gauge import Gauge
 from gnz_track.training.lent import LentInputs
-from gnz_track.training.loop import Observer, Settings, Trained, train
+from gnz_track.training.loop import Observer, Trained, TrainingSettings, train
 from gnz_track.training.metrics import DEFAULT_METRICS, METRICS, MULTI_LABEL_METRIC
 from gnz_track.types import Cell, CellResult, Direction, Failure, Metric, Optimiser, Status, Task, TaskType
 
@@ -47,12 +47,12 @@ def run_one(cell: Cell, *, observe: Observer | None = None) -> CellResult:
         with known_state(), _functions_for(cell), Gauge(cell.device) as gauge:
             try:
                 check_code(cell)
-                _run(cell, facts, observe and _in_this_process(observe))
+                _run_cell(cell, facts, observe and _in_this_process(observe))
             except (Exception, SystemExit) as error:  # noqa: BLE001  (a failed cell is reported, with all it said)
                 # What is raised may quote an address with its password, and is kept and shown.
                 told = mask(traceback.format_exc())
                 facts.failure = Failure(kind=type(error).__name__, message=mask(str(error)), traceback=told)
-    return _result(cell, facts, gauge)
+    return _result_of(cell, facts, gauge)
 
 
 def _in_this_process(observe: Observer) -> Observer:
@@ -90,7 +90,7 @@ def metric_of(task: Task, *, is_multi_label: bool) -> Metric:
 
 @dataclass
 class _Facts:
-    """What is known of a cell so far, finished or not."""
+    """Facts known of a cell so far, finished or not."""
 
     metric: Metric | None = None
     trained: Trained = field(default_factory=Trained)
@@ -103,7 +103,7 @@ class _Facts:
     failure: Failure | None = None
 
 
-def _run(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
+def _run_cell(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
     given = _read_hyperparameters(cell)
     # Data are mapped: whoever writes into their files changes what is trained on.
     with hold_steady(cell.data, digest=cell.dataset_digest, name=cell.task.dataset) as dataset:
@@ -117,7 +117,7 @@ def _run(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
 def _pose(cell: Cell, dataset: FrozenDataset, given: _Given) -> Problem:
     return pose(
         dataset,
-        Terms(
+        ProblemTerms(
             task_type=cell.task.task_type,
             protocol=cell.protocol,
             seed=cell.seed,
@@ -143,7 +143,7 @@ def _train(cell: Cell, given: _Given, problem: Problem, facts: _Facts, observe: 
     model = build(cell.model, cell.task.task_type, problem.sizes, options=given.options).to(cell.device)
     asked = _materialise(model if is_ours(cell) else LentInputs(model), problem)
     facts.n_parameters = count_parameters(model)
-    settings = Settings(
+    settings = TrainingSettings(
         epochs=cell.epochs,
         optimiser=given.optimiser,
         selection=cell.protocol.selection,
@@ -177,7 +177,7 @@ def _materialise(model: torch.nn.Module, problem: Problem) -> torch.nn.Module:
 
 @dataclass(frozen=True, kw_only=True)
 class _Given:
-    """What the hyperparameters of a cell say: optimiser, width, encoding, and keywords of the model's constructor."""
+    """Hyperparameters of a cell by use: optimiser, width, encoding, and keywords of the model's constructor."""
 
     optimiser: Optimiser
     hidden_channels: int
@@ -222,13 +222,21 @@ def presumed_metric(task: Task) -> Metric:
 
 
 def lost_result(cell: Cell, kind: str, message: str) -> CellResult:
-    """Return the result of a cell whose worker did not live to give one: failed, for the reason given."""
+    """Return the result of a cell whose worker did not live to give one: failed, for the reason given.
+
+    Parameters
+    ----------
+    cell
+        Cell that was lost.
+    kind, message
+        Name of the failure, and what happened.
+    """
     message = mask(message)
     facts = _Facts(failure=Failure(kind=kind, message=message, traceback=f"{kind}: {message}\n"))
-    return _result(cell, facts, Gauge(cell.device))
+    return _result_of(cell, facts, Gauge(cell.device))
 
 
-def _result(cell: Cell, facts: _Facts, gauge: Gauge) -> CellResult:
+def _result_of(cell: Cell, facts: _Facts, gauge: Gauge) -> CellResult:
     is_finished = facts.failure is None
     metric = facts.metric or presumed_metric(cell.task)
     trained = facts.trained

@@ -20,7 +20,7 @@ from typing import Any
 
 import torch_geometric.nn  # noqa: F401  (whose layers are held too)
 
-__all__ = ["Change", "Originals", "originals"]
+__all__ = ["Originals", "Replacement", "originals"]
 
 # Modules, each with all below it where the name ends in a dot.
 NAMESPACES = (
@@ -66,7 +66,7 @@ _INSIDE = attrgetter("__code__", "__defaults__")
 
 
 @dataclass(frozen=True, eq=False)
-class Change:
+class Replacement:
     """A name of a module or class, or the inside of a function, and what stands there now in place of the original."""
 
     owner: Any
@@ -76,7 +76,7 @@ class Change:
 
     @property
     def place(self) -> tuple[int, str]:
-        """What tells it from changes elsewhere."""
+        """Key that tells it from changes elsewhere."""
         return id(self.owner), self.name
 
     def __str__(self) -> str:
@@ -94,7 +94,7 @@ class Change:
 
 
 class Originals:
-    """What stood in the namespaces when this was made."""
+    """Values that stood in the namespaces when this was made."""
 
     def __init__(self) -> None:
         modules = [module for name, module in sorted(sys.modules.items()) if _is_held(name) and _is_module(module)]
@@ -118,10 +118,10 @@ class Originals:
                 root = module.partition(".")[0] if isinstance(module, str) else "torch"
                 # Python makes a part of each named tuple in a module that is none.
                 if root not in _FRIENDS and not root.startswith("namedtuple_"):
-                    found.append(str(Change(owner, name, value, value)))
+                    found.append(str(Replacement(owner, name, value, value)))
         return found
 
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[Replacement]:
         """Return what is not as it was."""
         places = [place for place, is_other in enumerate(map(ne, map(vars, self._owners), self._seen)) if is_other]
         found = [change for place in places for change in self._look_into(place)]
@@ -129,22 +129,22 @@ class Originals:
         if insides != self._insides:
             for function, original, now in zip(self._functions, self._insides, insides, strict=True):
                 for name, before, value in zip(("__code__", "__defaults__"), original, now, strict=True):
-                    found += [Change(function, name, before, value)] if value is not before else []
+                    found += [Replacement(function, name, before, value)] if value is not before else []
         return found
 
-    def _look_into(self, place: int) -> list[Change]:
+    def _look_into(self, place: int) -> list[Replacement]:
         owner, held = self._owners[place], self._callables[place]
         now = dict(vars(owner))
         held |= {name: now[name] for name in held.keys() & now.keys() if _wraps(now[name], held[name])}
         found = [
-            Change(owner, name, original, now.get(name, _MISSING))
+            Replacement(owner, name, original, now.get(name, _MISSING))
             for name, original in held.items()
             if now.get(name, _MISSING) is not original
         ]
         if isinstance(owner, type):
             known = self._seen[place]
             added = [name for name, value in now.items() if name not in known and isinstance(value, _KINDS)]
-            found += [Change(owner, name, _MISSING, now[name]) for name in added if not _is_own(owner, now[name])]
+            found += [Replacement(owner, name, _MISSING, now[name]) for name in added if not _is_own(owner, now[name])]
         if not found:
             self._seen[place] = now
         return found

@@ -1,4 +1,4 @@
-"""Whose code a cell runs. Only that of this package is known to leave a process as it was. No torch here."""
+"""Owner of the code that a cell runs. Only that of this package leaves a process as it was for sure. No torch here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What past runs tell of cells: which are finished, what they cost, and their rows; read as far as it is asked for."""
+"""Past runs of cells: which are finished, what they cost, and their rows; read as far as it is asked for."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ class Past:
 
     def finished(self) -> set[str]:
         """Return the fingerprints of all finished cells."""
-        rows = self._waiting if self._is_asked else self._whole
+        rows = self._waiting if self._is_asked else self._whole_table
         waiting = set(rows["fingerprint"][rows["status"] == "finished"])
         return waiting | finished_fingerprints(self._address) if self._is_asked else waiting
 
     def costs(self, tasks: Collection[str]) -> pd.DataFrame:
         """Return what past cells of tasks took and held, in the columns ``OF_COSTS``."""
         if not self._is_asked:
-            rows = self._whole
+            rows = self._whole_table
         elif tasks:
-            rows = _joined(read_table(self._address, task=tasks, columns=OF_COSTS), self._waiting)
+            rows = _join_tables(read_table(self._address, task=tasks, columns=OF_COSTS), self._waiting)
         else:
             rows = empty_table()
         return rows[rows["task"].isin(list(tasks))][list(OF_COSTS)]
@@ -51,7 +51,11 @@ class Past:
         """Return the whole rows of finished cells."""
         if not fingerprints:
             return empty_table()
-        rows = _joined(read_table(self._address, task=self._tasks), self._waiting) if self._is_asked else self._whole
+        rows = (
+            _join_tables(read_table(self._address, task=self._tasks), self._waiting)
+            if self._is_asked
+            else self._whole_table
+        )
         is_wanted = rows["fingerprint"].isin(list(fingerprints)) & (rows["status"] == "finished")
         return one_row_per_cell(rows[is_wanted])
 
@@ -60,11 +64,15 @@ class Past:
         return self._has_store and self._address.is_database
 
     @cached_property
-    def _whole(self) -> pd.DataFrame:
-        return _joined(read_table(self._address, task=self._tasks), self._waiting) if self._has_store else self._waiting
+    def _whole_table(self) -> pd.DataFrame:
+        return (
+            _join_tables(read_table(self._address, task=self._tasks), self._waiting)
+            if self._has_store
+            else self._waiting
+        )
 
 
-def _joined(stored: pd.DataFrame, waiting: pd.DataFrame) -> pd.DataFrame:
+def _join_tables(stored: pd.DataFrame, waiting: pd.DataFrame) -> pd.DataFrame:
     # An empty table has no types that could be joined with those of the other.
     parts = [table for table in (stored, waiting[list(stored.columns)]) if not table.empty]
     return pd.concat(parts, ignore_index=True) if parts else stored

@@ -36,6 +36,15 @@ def place(cell: Cell, files: Mapping[str, bytes], *, folder: Path | None = None)
     """Write the files of a cell's data where this machine has none, and return the cell with its folder.
 
     Several workers may do so at once: each writes a folder of its own, and the first to give it its name wins.
+
+    Parameters
+    ----------
+    cell
+        Cell to train here.
+    files
+        Name and bytes of each file of its dataset.
+    folder
+        Where datasets lie; None: the folder of this machine.
     """
     wanted = _folder_of(cell.dataset_digest, folder or node_folder())
     with temporary_beside(wanted) as mine:

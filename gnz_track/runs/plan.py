@@ -42,7 +42,7 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where data are kept and looked for; None takes the defaults of the datasets room."""
+    """Place where data are kept and looked for; None takes the defaults of the datasets room."""
 
     home: Path | None = None
     mirror: Path | None = None
@@ -61,8 +61,21 @@ def make_plan(
     """Return every compatible (task, model, seed) as a cell; data that are not frozen yet are frozen here.
 
     Under a budget every model gets its width here, one for all seeds; a model that has none is left out.
+
+    Parameters
+    ----------
+    tasks, models, seeds
+        Tasks, models and seeds, of which every combination is wanted.
+    protocol
+        Protocol of all of them.
+    epochs
+        Length of training; None: the protocol's.
+    device
+        ``cpu``, ``cuda``, ``cuda:N`` or ``auto``.
+    place
+        Where frozen data lie, and where they may be downloaded from.
     """
-    _check(tasks, models, seeds=seeds, epochs=epochs)
+    _check_wanted(tasks, models, seeds=seeds, epochs=epochs)
     place, device = place or Place(), resolve_device(device)
     models = [renew_code(model) for model in models]
     code = code_of("")
@@ -92,7 +105,7 @@ def make_plan(
             except (BadValue, SplitImpossible) as error:
                 skipped.append(Skipped(task=task.name, model=model.name, reason=str(error)))
                 continue
-            cells += [replace(_cell(shell, model, seed, datasets[seed], given), code=code) for seed in seeds]
+            cells += [replace(_make_cell(shell, model, seed, datasets[seed], given), code=code) for seed in seeds]
     _refuse_missing(missing, tasks)
     if not cells:
         impossible = [f"{item.task} x {item.model}: {item.reason}" for item in skipped]
@@ -117,7 +130,7 @@ def resolve_device(device: str) -> str:
 
 @dataclass(frozen=True)
 class _Shell:
-    """What all cells of a task share; the protocol is that of the task."""
+    """Settings that all cells of a task share; the protocol is that of the task."""
 
     task: Task
     protocol: Protocol
@@ -173,7 +186,7 @@ def _encoded_edges(shell: _Shell, dataset: FrozenDataset, seed: int) -> tuple[st
     return "" if split.is_published else f"seed {seed}, ", split.message_edges
 
 
-def _cell(
+def _make_cell(
     shell: _Shell, model: ModelRow, seed: int, dataset: FrozenDataset, given: tuple[tuple[str, Value], ...]
 ) -> Cell:
     task = shell.task
@@ -198,7 +211,9 @@ def _refuse_missing(missing: Mapping[str, DataMissing], tasks: Sequence[Task]) -
         raise SeveralMissing(missing.values(), [task.name for task in tasks if task.name not in missing])
 
 
-def _check(tasks: Sequence[Task], models: Sequence[ModelRow], *, seeds: Sequence[int], epochs: int | None) -> None:
+def _check_wanted(
+    tasks: Sequence[Task], models: Sequence[ModelRow], *, seeds: Sequence[int], epochs: int | None
+) -> None:
     _refuse_repeated("task", [task.name for task in tasks])
     _refuse_repeated("model", [model.name for model in models])
     _refuse_repeated("seed", seeds)

@@ -14,7 +14,7 @@ from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.splits import Parts
 from gnz_track.errors import BadValue
 from gnz_track.models.sizes import Sizes
-from gnz_track.runs.model_inputs import Terms, unfit
+from gnz_track.runs.model_inputs import ProblemTerms, unfit
 from gnz_track.training.loop import TRAINING
 from gnz_track.training.objectives import Objective
 from gnz_track.training.scorers import Scorer
@@ -49,7 +49,7 @@ class Problem:
     constant: Callable[[str], Any] = lambda _: None
 
 
-def graph_labels(dataset: FrozenDataset, terms: Terms) -> tuple[str, Tensor]:
+def graph_labels(dataset: FrozenDataset, terms: ProblemTerms) -> tuple[str, Tensor]:
     """Return the kind of label and the labels, one row per graph."""
     is_numbers = terms.task_type is TaskType.graph_reg
     if not is_numbers and not dataset.is_multi_label:
@@ -61,8 +61,18 @@ def graph_labels(dataset: FrozenDataset, terms: Terms) -> tuple[str, Tensor]:
     return "numbers" if is_numbers else "labels", y
 
 
-def classes_of(dataset: FrozenDataset, terms: Terms, name: str, n: int) -> Tensor:
-    """Return the class of each of ``n`` examples ``[n]``; several columns or numbers are no classes."""
+def classes_of(dataset: FrozenDataset, terms: ProblemTerms, name: str, n: int) -> Tensor:
+    """Return the class of each example ``[n]``; several columns or numbers are no classes.
+
+    Parameters
+    ----------
+    dataset, terms
+        Dataset, and what a cell asks of it.
+    name
+        Tensor of the dataset that holds the classes.
+    n
+        Number of examples.
+    """
     y = dataset.tensors[name]
     if y.numel() != n or y.is_floating_point():
         raise unfit(dataset, terms, f"{name} is {y.dtype} {list(y.shape)}, one whole number for each of {n} is needed")
@@ -77,25 +87,45 @@ def visible(labels: Tensor, shown: Tensor) -> Tensor:
 
 
 def with_labels(index: Tensor, labels: Tensor, device: str) -> tuple[Tensor, Tensor]:
-    """Return some places and the labels there, on a device."""
+    """Return some places and the labels there, on a device.
+
+    Parameters
+    ----------
+    index
+        Places ``[k]``.
+    labels
+        Labels of all places ``[n, ...]``.
+    device
+        Where both go.
+    """
     return index.to(device), labels[index].to(device)
 
 
-def held_out_parts(parts: Parts, terms: Terms) -> list[tuple[str, Tensor]]:
+def held_out_parts(parts: Parts, terms: ProblemTerms) -> list[tuple[str, Tensor]]:
     """Return the parts that are scored, by the names of their scorers."""
     if terms.is_blind and not parts.val.numel():
         raise BadValue("the validation part", "empty", "one with examples, by which a search can choose")
     return scored(parts, terms)
 
 
-def scored(split: Any, terms: Terms) -> list[tuple[str, Any]]:
+def scored(split: Any, terms: ProblemTerms) -> list[tuple[str, Any]]:
     """Return the parts of any split that are scored, training first where a protocol wants to know."""
     training = [(TRAINING, split.train)] if TRAINING in terms.protocol.also else []
     return training + [(name, getattr(split, name)) for name in _SCORED[terms.is_blind]]
 
 
-def seen(labels: Tensor, parts: Parts, terms: Terms) -> Tensor:
-    """Return labels ``[n, ...]``; in a blind problem those of the test part are erased: classes are -1, numbers NaN."""
+def seen(labels: Tensor, parts: Parts, terms: ProblemTerms) -> Tensor:
+    """Return labels as a problem may see them: a blind one has those of the test part erased.
+
+    Parameters
+    ----------
+    labels
+        Labels ``[n, ...]``: an erased class is -1, an erased number NaN.
+    parts
+        Split of the examples.
+    terms
+        What a cell asks of its data; it says whether the problem is blind.
+    """
     if not terms.is_blind:
         return labels
     left = labels.clone()
@@ -107,7 +137,7 @@ def seen(labels: Tensor, parts: Parts, terms: Terms) -> Tensor:
 _SCORED = {False: ("val", "test"), True: ("val",)}
 
 
-def two_level_targets(dataset: FrozenDataset, terms: Terms) -> tuple[Tensor, Tensor]:
+def two_level_targets(dataset: FrozenDataset, terms: ProblemTerms) -> tuple[Tensor, Tensor]:
     """Return the numbers of nodes ``[n_nodes, a]`` and those of graphs ``[n_graphs, b]``."""
     found = []
     for name, n in (("y", dataset.n_nodes), ("graph_y", len(dataset))):
@@ -119,6 +149,6 @@ def two_level_targets(dataset: FrozenDataset, terms: Terms) -> tuple[Tensor, Ten
     return found[0], found[1]
 
 
-def batches_of(ranks: Tensor, terms: Terms) -> Tensor | None:
+def batches_of(ranks: Tensor, terms: ProblemTerms) -> Tensor | None:
     """Return the batch in which examples of graphs of these ranks ``[n]`` are scored; None where all are at once."""
     return ranks // terms.batch_of_scores if terms.batch_of_scores else None

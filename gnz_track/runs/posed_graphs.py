@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.splits import split_graphs
-from gnz_track.runs.model_inputs import Terms, collection_of
+from gnz_track.runs.model_inputs import ProblemTerms, collection_of
 from gnz_track.runs.posed import Problem, batches_of, graph_labels, held_out_parts, seen, two_level_targets
 from gnz_track.runs.sizes import sizes_of
 from gnz_track.training.baselines import constant_answer
@@ -23,7 +23,7 @@ from gnz_track.training.scorers import GraphScorer
 __all__ = ["pose_graphs", "pose_two_levels"]
 
 
-def pose_graphs(dataset: FrozenDataset, terms: Terms) -> Problem:
+def pose_graphs(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
     """Pose classes, labels or numbers of graphs."""
     parts = split_graphs(dataset, policy=terms.protocol.splits, seed=terms.seed)
     kind, labels = graph_labels(dataset, terms)
@@ -60,7 +60,7 @@ def pose_graphs(dataset: FrozenDataset, terms: Terms) -> Problem:
     )
 
 
-def pose_two_levels(dataset: FrozenDataset, terms: Terms) -> Problem:
+def pose_two_levels(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
     """Pose numbers of nodes and of graphs together."""
     parts = split_graphs(dataset, policy=terms.protocol.splits, seed=terms.seed)
     nodes, graphs = two_level_targets(dataset, terms)

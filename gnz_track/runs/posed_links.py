@@ -8,18 +8,18 @@ from torch_geometric.data import Data
 
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.splits import LinkPart, LinkSplit, TriplePart, split_links, split_triples
-from gnz_track.runs.model_inputs import Terms, whole_graph_of
+from gnz_track.runs.model_inputs import ProblemTerms, whole_graph_of
 from gnz_track.runs.posed import Problem, scored
 from gnz_track.runs.sizes import sizes_of
 from gnz_track.training.loop import TRAINING
 from gnz_track.training.objectives import LinkObjective, Objective, TripleObjective
 from gnz_track.training.published_links import LinkBatches, PublishedLinkScorer
-from gnz_track.training.scorers import LinkScorer, Scorer, TripleScorer
+from gnz_track.training.scorers import LinkPredictionScorer, Scorer, TripleScorer
 
 __all__ = ["pose_links", "pose_triples"]
 
 
-def pose_links(dataset: FrozenDataset, terms: Terms) -> Problem:
+def pose_links(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
     """Pose the links that a split hides."""
     split = split_links(dataset, policy=terms.protocol.splits, seed=terms.seed, is_blind=terms.is_blind)
     data = whole_graph_of(dataset, split.message_edges, terms, split_digest=split.digest)
@@ -33,15 +33,15 @@ def pose_links(dataset: FrozenDataset, terms: Terms) -> Problem:
     )
 
 
-def _pose_drawn(split: LinkSplit, terms: Terms, data: Data) -> tuple[Objective, dict[str, Scorer]]:
+def _pose_drawn(split: LinkSplit, terms: ProblemTerms, data: Data) -> tuple[Objective, dict[str, Scorer]]:
     move = terms.device
     train = split.train
     objective = LinkObjective(data, train.pairs.to(move), train.labels.to(move), batch_size=terms.batch_size)
     parts = scored(split, terms)
-    return objective, {name: LinkScorer(part.pairs.to(move), part.labels.to(move)) for name, part in parts}
+    return objective, {name: LinkPredictionScorer(part.pairs.to(move), part.labels.to(move)) for name, part in parts}
 
 
-def _pose_published(split: LinkSplit, terms: Terms, data: Data) -> tuple[Objective, dict[str, Scorer]]:
+def _pose_published(split: LinkSplit, terms: ProblemTerms, data: Data) -> tuple[Objective, dict[str, Scorer]]:
     def scorer(name: str, part: LinkPart) -> Scorer:
         # Training has no pairs of its own to be told from: those of validation, as published.
         links, others = _links_of(part)[0], _links_of(split.val if name == TRAINING else part)
@@ -61,7 +61,7 @@ def _links_of(part: LinkPart) -> tuple[Tensor, Tensor]:
     return part.pairs[:, part.labels == 1], part.pairs[:, part.labels == 0]
 
 
-def pose_triples(dataset: FrozenDataset, terms: Terms) -> Problem:
+def pose_triples(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
     """Pose the tails and heads of triples that a split hides."""
     split = split_triples(dataset, seed=terms.seed, is_blind=terms.is_blind)
     data = whole_graph_of(dataset, split.train.edge_index, terms, split_digest=split.digest)

@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.splits import Parts, label_pointer, split_edges, split_nodes
-from gnz_track.runs.model_inputs import Terms, collection_of, whole_graph_of
+from gnz_track.runs.model_inputs import ProblemTerms, collection_of, whole_graph_of
 from gnz_track.runs.posed import Problem, batches_of, classes_of, held_out_parts, seen, visible, with_labels
 from gnz_track.runs.sizes import sizes_of
 from gnz_track.training.baselines import constant_answer
@@ -24,7 +24,7 @@ from gnz_track.training.scorers import ClassScorer
 __all__ = ["pose_edges", "pose_nodes"]
 
 
-def pose_nodes(dataset: FrozenDataset, terms: Terms) -> Problem:
+def pose_nodes(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
     """Pose the classes of nodes."""
     parts = split_nodes(dataset, policy=terms.protocol.splits, seed=terms.seed)
     labels = seen(classes_of(dataset, terms, "y", dataset.n_nodes), parts, terms)
@@ -37,7 +37,7 @@ def pose_nodes(dataset: FrozenDataset, terms: Terms) -> Problem:
     return _pose_whole(dataset, terms, _Labelled(parts, labels, "y", dataset.node_ptr), data)
 
 
-def pose_edges(dataset: FrozenDataset, terms: Terms) -> Problem:
+def pose_edges(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
     """Pose the classes of labelled edges."""
     parts = split_edges(dataset, policy=terms.protocol.splits, seed=terms.seed)
     ends = dataset.tensors["edge_label_index"].long()
@@ -68,11 +68,11 @@ class _Labelled:
     pointer: Tensor
 
 
-def _is_in_batches(dataset: FrozenDataset, terms: Terms) -> bool:
+def _is_in_batches(dataset: FrozenDataset, terms: ProblemTerms) -> bool:
     return len(dataset) > 1 and terms.batch_size > 0
 
 
-def _pose_whole(dataset: FrozenDataset, terms: Terms, labelled: _Labelled, data: Data) -> Problem:
+def _pose_whole(dataset: FrozenDataset, terms: ProblemTerms, labelled: _Labelled, data: Data) -> Problem:
     parts, labels, sizes = labelled.parts, labelled.labels, sizes_of(dataset, terms)
     train = with_labels(parts.train, labels, terms.device)
     return Problem(
@@ -88,7 +88,7 @@ def _pose_whole(dataset: FrozenDataset, terms: Terms, labelled: _Labelled, data:
     )
 
 
-def _pose_parts(dataset: FrozenDataset, terms: Terms, labelled: _Labelled, graphs: GraphCollection) -> Problem:
+def _pose_parts(dataset: FrozenDataset, terms: ProblemTerms, labelled: _Labelled, graphs: GraphCollection) -> Problem:
     parts, labels, sizes = labelled.parts, labelled.labels, sizes_of(dataset, terms)
     objective = PartObjective(
         graphs=graphs,

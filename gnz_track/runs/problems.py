@@ -14,7 +14,7 @@ from dataclasses import replace
 from gnz_track.datasets.encodings import parse_encoding
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.errors import BadValue
-from gnz_track.runs.model_inputs import Terms, unfit
+from gnz_track.runs.model_inputs import ProblemTerms, unfit
 from gnz_track.runs.posed import Problem
 from gnz_track.runs.posed_graphs import pose_graphs, pose_two_levels
 from gnz_track.runs.posed_links import pose_links, pose_triples
@@ -22,10 +22,10 @@ from gnz_track.runs.posed_nodes import pose_edges, pose_nodes
 from gnz_track.training.encoded import vary
 from gnz_track.types import TaskType
 
-__all__ = ["Problem", "Terms", "pose"]
+__all__ = ["Problem", "ProblemTerms", "pose"]
 
 
-def pose(dataset: FrozenDataset, terms: Terms) -> Problem:
+def pose(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
     """Pose a dataset as the problem of its task type."""
     kind = "triples" if terms.task_type is TaskType.link_pred and dataset.is_relational else str(terms.task_type)
     if kind not in _POSERS:
@@ -52,7 +52,7 @@ def pose(dataset: FrozenDataset, terms: Terms) -> Problem:
     return replace(problem, objective=vary(problem.objective, encoding.variation))
 
 
-_POSERS: dict[str, Callable[[FrozenDataset, Terms], Problem]] = {
+_POSERS: dict[str, Callable[[FrozenDataset, ProblemTerms], Problem]] = {
     "node_cls": pose_nodes,
     "graph_cls": pose_graphs,
     "graph_reg": pose_graphs,

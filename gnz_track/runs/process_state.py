@@ -1,4 +1,4 @@
-"""What a cell may change of the process that it is trained in, and what each such thing is while a cell is trained.
+"""Settings of a process that a cell may change, and the value of each while a cell is trained.
 
 One table, :data:`ROWS`: how a setting is read and written, and the value that training knows. Settings that decide
 numbers are set to that value, whatever the caller or an imported module has set; others stay as they are found. All are
@@ -51,14 +51,14 @@ def known_state() -> Iterator[None]:
         try:
             for row, _ in found:
                 if row.known is not AS_FOUND:
-                    _set(row, row.known)
+                    _set_value(row, row.known)
             yield
         finally:
             for row, value in found:
-                _set(row, value)
+                _set_value(row, value)
 
 
-def _set(row: Row, value: Any) -> None:
+def _set_value(row: Row, value: Any) -> None:
     # Some are not the same again once they were written, though the value is.
     if row.read() != value:
         row.write(value)

@@ -1,4 +1,4 @@
-"""How far a sweep is: a live line on a terminal, plain lines elsewhere."""
+"""Progress of a sweep: a live line on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -101,7 +101,17 @@ class Line(Protocol):
         """Leave it as it is."""
 
     def show(self, text: str, n_done: int, *, is_last: bool) -> None:
-        """Say something else in it."""
+        """Say something else in it.
+
+        Parameters
+        ----------
+        text
+            Line to show.
+        n_done
+            Cells that have ended.
+        is_last
+            Whether no other follows.
+        """
 
 
 def open_line(total: int) -> Line:

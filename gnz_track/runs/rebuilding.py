@@ -34,7 +34,7 @@ ENDED_FROM_OUTSIDE = frozenset({"WorkerDied", "TimeLimit"})
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """How a run is to be trained again: where its data are, on which device, and whether code of the store may run.
+    """Conditions under which a run is trained again: where its data are, on which device, and whether its code may run.
 
     That is code which lies in the store, and code which the store names and nothing here has registered. No device
     means the one that the run was trained on.
@@ -63,8 +63,16 @@ class Rebuilt:
 def rebuild(run: PastRun, address: Address, conditions: Conditions) -> Rebuilt:
     """Return the cell of a run from what the store says of it; nothing else is known of the past.
 
-    Models and loaders that are registered here are imported; other code runs only where ``conditions`` trust it. The
-    data are those of the same digest, to the byte.
+    The data are those of the same digest, to the byte.
+
+    Parameters
+    ----------
+    run
+        Run as the store has it.
+    address
+        Its store.
+    conditions
+        Device and data of the repetition, and whether code is trusted that is not registered here.
     """
     _refuse_what_has_no_end(run)
     book = _fetch_book(run, address)

@@ -21,7 +21,7 @@ from gnz_track.store.past_run import PastRun, read_run
 from gnz_track.store.run_record import RunRecord, SweepContext, record_of
 from gnz_track.types import CellResult, Status
 
-__all__ = ["TOLERANCE", "NumberDifference", "Reproduction", "SeriesDifference", "Verdict", "reproduce"]
+__all__ = ["TOLERANCE", "NumberDifference", "Reproduction", "ReproductionVerdict", "SeriesDifference", "reproduce"]
 
 # What rounding in another order does to a score of a short training; a model that is another one differs by more.
 TOLERANCE = 1e-4
@@ -30,8 +30,8 @@ _TIMES = frozenset({schema.SECONDS, schema.CPU_SECONDS, schema.SECONDS_PER_EPOCH
 _COSTS = _TIMES | {schema.PEAK_RSS, schema.PEAK_DEVICE, schema.MEMORY}
 
 
-class Verdict(enum.StrEnum):
-    """How close a run came to itself."""
+class ReproductionVerdict(enum.StrEnum):
+    """Closeness of a run to its repetition."""
 
     bit_identical = "bit_identical"
     within_tolerance = "within_tolerance"
@@ -71,7 +71,7 @@ class Reproduction:
     sweep: str
     task: str
     cell: str
-    verdict: Verdict
+    verdict: ReproductionVerdict
     tolerance: float
     metric: str
     score_then: float | None
@@ -94,11 +94,24 @@ class Reproduction:
 def reproduce(
     start: str, address: Address, *, conditions: Conditions, tolerance: float = TOLERANCE, version: str = ""
 ) -> Reproduction:
-    """Train the run whose id begins so once more, from its record alone, and compare; nothing is written to the store.
+    """Train a run once more, from its record alone, and compare; nothing is written to the store.
 
     Bit-identical: every number that the store kept (of curves at most a hundred epochs) came out equal, or the cell
-    failed again in the same words. Within tolerance: the scores differ by at most ``tolerance``, relative to the score
-    where that is above 1, on equal data in equal splits. Everything else is different.
+    failed again in the same words. Within tolerance: the scores differ by at most ``tolerance``, on equal data in equal
+    splits. Everything else is different.
+
+    Parameters
+    ----------
+    start
+        First characters of the run's id.
+    address
+        Its store.
+    conditions
+        Device and data of the repetition, and whether foreign code is trusted.
+    tolerance
+        Largest difference of a score, relative to the score where that is above 1.
+    version
+        Version of this package.
     """
     if not (math.isfinite(tolerance) and tolerance >= 0):
         raise BadValue("tolerance", tolerance, "a number from 0 upwards", command=f"--tolerance {TOLERANCE}")
@@ -112,7 +125,7 @@ def reproduce(
     numbers = tuple(_compare_numbers(then, now))
     changes, notes = find_changes(run, record, address, rebuilt=rebuilt)
     return Reproduction(
-        **_facts(run, record, rebuilt),
+        **_facts_of(run, record, rebuilt),
         verdict=_judge(run, record, is_equal=not series and not numbers, tolerance=tolerance),
         tolerance=tolerance,
         n_points=sum(map(len, curves.values())),
@@ -137,14 +150,14 @@ def _record_now(result: CellResult, run: PastRun, version: str) -> RunRecord:
     return record_of(result, context, fingerprint=fingerprint(result.cell), ended_at=0)
 
 
-def _facts(run: PastRun, record: RunRecord, rebuilt: Rebuilt) -> dict[str, object]:
+def _facts_of(run: PastRun, record: RunRecord, rebuilt: Rebuilt) -> dict[str, object]:
     return {
         "run_id": run.run_id,
         "sweep": record.sweep,
         "task": record.task,
         "cell": rebuilt.cell.label,
         "metric": record.metric,
-        "score_then": _score(run),
+        "score_then": _score_of(run),
         "score_now": record.score,
         "status_then": _STATUS[run.status],
         "status_now": record.status,
@@ -158,20 +171,20 @@ def _facts(run: PastRun, record: RunRecord, rebuilt: Rebuilt) -> dict[str, objec
 _STATUS = {"FINISHED": Status.finished, "FAILED": Status.failed}
 
 
-def _score(run: PastRun) -> float | None:
+def _score_of(run: PastRun) -> float | None:
     return run.metrics.get(run.tags.get(schema.SCORE_KEY, "")) if run.status == "FINISHED" else None
 
 
-def _judge(run: PastRun, record: RunRecord, *, is_equal: bool, tolerance: float) -> Verdict:
+def _judge(run: PastRun, record: RunRecord, *, is_equal: bool, tolerance: float) -> ReproductionVerdict:
     has_ended_alike = _STATUS[run.status] is record.status
     if has_ended_alike and is_equal and run.tags.get(schema.ERROR, "") == layout.error_text(record):
-        return Verdict.bit_identical
-    then, now = _score(run), record.score
+        return ReproductionVerdict.bit_identical
+    then, now = _score_of(run), record.score
     is_same_split = run.tags.get(schema.SPLIT_DIGEST, "") == record.split_digest
     if then is None or now is None or not is_same_split:
-        return Verdict.different
+        return ReproductionVerdict.different
     is_close = abs(then - now) <= tolerance * max(1.0, abs(then))
-    return Verdict.within_tolerance if is_close else Verdict.different
+    return ReproductionVerdict.within_tolerance if is_close else ReproductionVerdict.different
 
 
 def _numbers(metrics: Mapping[str, float]) -> dict[str, float]:

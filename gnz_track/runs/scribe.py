@@ -42,7 +42,7 @@ MILLISECONDS_BETWEEN_BEATS = 600_000
 
 @dataclass(frozen=True, kw_only=True)
 class Tracking:
-    """Where and as what a sweep is written; ``source`` was called, ``searches`` chose cells, by their fingerprints."""
+    """Store and names of a sweep that is written; ``source`` was called, ``searches`` chose cells by fingerprint."""
 
     address: Address
     sweep: str
@@ -110,7 +110,7 @@ class Scribe:
         """Return the rows of all cells that ended so far."""
         return table_of_records(self._written)
 
-    def _start(self, event: Started) -> None:
+    def _write_start(self, event: Started) -> None:
         self._started[fingerprint(event.cell)] = (event.cell, now())
 
     def _stream(self, event: Points) -> None:
@@ -119,12 +119,12 @@ class Scribe:
         points = {name: (epoch, value) for name, value in row.items() if math.isfinite(value)}
         self._guard(lambda store: store.stream(self._begin(key, event.cell, store), points))
 
-    def _end(self, event: Done) -> None:
+    def _write_end(self, event: Done) -> None:
         result = event.result
         self._beat()
         key = fingerprint(result.cell)
         self._started.pop(key, None)
-        record = self._record(result, key)
+        record = self._record_of(result, key)
         run_id = self._begun.pop(key, "")
         self._see_that_file_is_there()
         try:
@@ -140,7 +140,11 @@ class Scribe:
             run_id = self._write_without_disk(record, run_id, error)
         self._written.append((run_id, record))
 
-    _TAKE: ClassVar[dict[type, Callable[[Scribe, Any], None]]] = {Started: _start, Points: _stream, Done: _end}
+    _TAKE: ClassVar[dict[type, Callable[[Scribe, Any], None]]] = {
+        Started: _write_start,
+        Points: _stream,
+        Done: _write_end,
+    }
 
     def _beat(self) -> None:
         """Say now and then that the sweep's own run is alive: its machine may not be the one that looks for dead."""
@@ -148,7 +152,7 @@ class Scribe:
             self._beaten = now()
             self._guard(lambda store: store.stream(self._sweep_run, {}, at=self._beaten))
 
-    def _record(self, result: CellResult, key: str) -> RunRecord:
+    def _record_of(self, result: CellResult, key: str) -> RunRecord:
         search = self._tracking.searches.get(key, "")
         return record_of(result, self._context, fingerprint=key, ended_at=now(), attempt=self._attempt, search=search)
 

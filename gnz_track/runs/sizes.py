@@ -1,4 +1,4 @@
-"""What a model has to know of a dataset under some terms, told without making a single tensor of it.
+"""Sizes that a model has to know of a dataset, told without making a single tensor of it.
 
 A plan asks for it before anything is posed, to find the width of a budget; a problem carries the same.
 """
@@ -16,13 +16,13 @@ from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.perturbations import changes_edges, form_of_features
 from gnz_track.errors import SplitImpossible
 from gnz_track.models.sizes import Sizes
-from gnz_track.runs.model_inputs import Terms
+from gnz_track.runs.model_inputs import ProblemTerms
 from gnz_track.types import TaskType
 
 __all__ = ["sizes_of"]
 
 
-def sizes_of(dataset: FrozenDataset, terms: Terms) -> Sizes:
+def sizes_of(dataset: FrozenDataset, terms: ProblemTerms) -> Sizes:
     """Return what a model has to know of its data; nothing to predict is an error."""
     about_task = _ABOUT_TASK[terms.task_type](dataset, terms)
     if about_task["out_channels"] < 1:
@@ -58,7 +58,7 @@ def _columns(tensor: Tensor | None, n_rows: int) -> int:
     return 0 if tensor is None or not n_rows else tensor.numel() // n_rows
 
 
-def _about_edges(dataset: FrozenDataset, terms: Terms) -> dict[str, Any]:
+def _about_edges(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
     """Return how many features the message edges have, and, where they are categories, how many of each."""
     if terms.perturbation and changes_edges(terms.perturbation):
         return {}
@@ -71,15 +71,15 @@ def _about_edges(dataset: FrozenDataset, terms: Terms) -> dict[str, Any]:
     return {"edge_channels": columns.size(1), "edge_vocabulary": vocabulary}
 
 
-def _of_nodes(dataset: FrozenDataset, terms: Terms) -> dict[str, Any]:
+def _of_nodes(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
     return {"out_channels": dataset.n_classes, **_about_edges(dataset, terms)}
 
 
-def _of_graph_numbers(dataset: FrozenDataset, terms: Terms) -> dict[str, Any]:
+def _of_graph_numbers(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
     return {"out_channels": _columns(dataset.tensors.get("y"), len(dataset)), **_about_edges(dataset, terms)}
 
 
-def _of_links(dataset: FrozenDataset, terms: Terms) -> dict[str, Any]:
+def _of_links(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
     # Features of edges are known for the graph as it is, and not for what a split leaves of it.
     if dataset.is_relational:
         return {"out_channels": terms.hidden_channels, "n_relations": dataset.n_relations}
@@ -87,7 +87,7 @@ def _of_links(dataset: FrozenDataset, terms: Terms) -> dict[str, Any]:
     return {"out_channels": code_channels or terms.hidden_channels, "code_channels": code_channels}
 
 
-def _of_labelled_edges(dataset: FrozenDataset, terms: Terms) -> dict[str, Any]:
+def _of_labelled_edges(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
     labels, features = dataset.tensors["edge_label"], dataset.tensors.get("edge_label_attr")
     return {
         "out_channels": max(int(labels.max()) + 1, 0) if labels.numel() else 0,
@@ -97,7 +97,7 @@ def _of_labelled_edges(dataset: FrozenDataset, terms: Terms) -> dict[str, Any]:
     }
 
 
-def _of_two_levels(dataset: FrozenDataset, terms: Terms) -> dict[str, Any]:
+def _of_two_levels(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
     return {
         "out_channels": _columns(dataset.tensors.get("y"), dataset.n_nodes),
         "n_graph_targets": _columns(dataset.tensors.get("graph_y"), len(dataset)),
@@ -105,7 +105,7 @@ def _of_two_levels(dataset: FrozenDataset, terms: Terms) -> dict[str, Any]:
     }
 
 
-_ABOUT_TASK: dict[TaskType, Callable[[FrozenDataset, Terms], dict[str, Any]]] = {
+_ABOUT_TASK: dict[TaskType, Callable[[FrozenDataset, ProblemTerms], dict[str, Any]]] = {
     TaskType.node_cls: _of_nodes,
     TaskType.graph_cls: _of_nodes,
     TaskType.graph_reg: _of_graph_numbers,

@@ -36,7 +36,7 @@ REPLAYED = "Records that were spooled are replayed with:"
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """What came of a sweep: a row per cell of its plan, the results of this call, and words for the user."""
+    """A sweep that was carried out: a row per cell of its plan, the results of this call, and words for the user."""
 
     name: str
     table: pd.DataFrame
@@ -50,9 +50,20 @@ class Sweep:
 
 
 def run_sweep(agenda: Agenda, tracking: Tracking, *, execute: Executor, tell: Tell = ignore) -> Sweep:
-    """Train the cells of an agenda and write each as it ends; ``tell`` hears of every event once it is written.
+    """Train the cells of an agenda and write each as it ends.
 
     An interrupt ends the workers: what was done is kept, and what was running is marked as killed.
+
+    Parameters
+    ----------
+    agenda
+        Cells to train, and those that are finished.
+    tracking
+        Store and names of the sweep.
+    execute
+        Trains cells and yields their results.
+    tell
+        Hears of every event once it is written.
     """
     # What no store would take is told before anything is trained for it.
     check_cells(agenda.cells, suite=tracking.suite, sweep=tracking.sweep, metrics=METRICS.names())
@@ -116,7 +127,17 @@ def in_order(table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
 
 
 def name_sweep(cells: Iterable[Cell], *, suite: str, is_fresh: bool = False) -> str:
-    """Return the name of a sweep: the same cells wanted again are the same sweep, unless it is to be a fresh one."""
+    """Return the name of a sweep: the same cells wanted again are the same sweep.
+
+    Parameters
+    ----------
+    cells
+        All cells of the sweep.
+    suite
+        Name of its suite, with which its own begins.
+    is_fresh
+        Whether it is another sweep than all before.
+    """
     text = "".join(sorted(map(fingerprint, cells)))
     mark = uuid.uuid4().hex if is_fresh else text
     return f"{suite}-{hashlib.sha256(mark.encode()).hexdigest()[:8]}"

@@ -24,7 +24,15 @@ __all__ = ["check_model", "is_known_loader", "refuse_loader"]
 
 
 def check_model(run_id: str, model: ModelRow, address: Address) -> None:
-    """Refuse a model that is not known here; nothing is imported and nothing is read to find that out."""
+    """Refuse a model that is not known here; nothing is imported and nothing is read to find that out.
+
+    Parameters
+    ----------
+    run_id, address
+        Run and store that name the model.
+    model
+        Model as the store describes it.
+    """
     if _is_known(model):
         return
     if model.payload:
@@ -32,9 +40,9 @@ def check_model(run_id: str, model: ModelRow, address: Address) -> None:
         what = f"a pickle of {len(model.payload)} bytes, sha256 {digest}"
         reason = f"its model {model.name!r} lies in the store as code ({what}), which would run here"
     else:
-        named = " and ".join(_where(target) for target in (model.target, model.factory) if target)
+        named = " and ".join(_describe_target(target) for target in (model.target, model.factory) if target)
         reason = f"its model {model.name!r} is code that the store names and nothing here has registered: {named}"
-    raise NotReproducible(run_id, reason, remedy=_remedy(run_id, address))
+    raise NotReproducible(run_id, reason, remedy=_remedy_of_code(run_id, address))
 
 
 def is_known_loader(task: Task) -> bool:
@@ -43,10 +51,20 @@ def is_known_loader(task: Task) -> bool:
 
 
 def refuse_loader(run_id: str, task: Task, digest: str, address: Address) -> NotReproducible:
-    """Return the error for data that are not here, and that only code which the store names could make."""
-    where = _where(str(task.loader))
+    """Return the error for data that are not here, and that only code which the store names could make.
+
+    Parameters
+    ----------
+    run_id, address
+        Run and store that name the loader.
+    task
+        Task with the loader.
+    digest
+        Digest of the data.
+    """
+    where = _describe_target(str(task.loader))
     reason = f"its data of digest {digest!r} are not here, and their loader is code that the store names: {where}"
-    return NotReproducible(run_id, reason, remedy=_remedy(run_id, address))
+    return NotReproducible(run_id, reason, remedy=_remedy_of_code(run_id, address))
 
 
 def _is_known(model: ModelRow) -> bool:
@@ -55,12 +73,12 @@ def _is_known(model: ModelRow) -> bool:
     return any(code == (row.target, row.factory, row.is_encoder, row.payload) for row in MODELS.rows())
 
 
-def _remedy(run_id: str, address: Address) -> str:
+def _remedy_of_code(run_id: str, address: Address) -> str:
     # With the store: a run that was asked for there is in no other.
     return f"if you trust whoever wrote it: gnz reproduce {run_id} --store {shlex.quote(str(address))} --trust"
 
 
-def _where(target: str) -> str:
+def _describe_target(target: str) -> str:
     """Say which file a target would be imported from, with its digest, as far as that is known without importing."""
     file = _find_file(target.partition(":")[0])
     if file is None:

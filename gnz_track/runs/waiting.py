@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable
 from gnz_track.runs.own_code import owner_of
 from gnz_track.types import Cell
 
-__all__ = ["Waiting"]
+__all__ = ["CellQueue"]
 
 
-class Waiting:
+class CellQueue:
     """Cells in the order in which they were given, those of each owner apart; see :func:`owner_of`."""
 
     def __init__(self, cells: Iterable[Cell]) -> None:

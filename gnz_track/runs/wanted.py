@@ -1,4 +1,4 @@
-"""What a plan leaves for reports to come: its cells before any of them is trained, and the pairs left out."""
+"""Plan of a sweep as reports find it: its cells before any of them is trained, and the pairs left out."""
 
 from __future__ import annotations
 
@@ -13,12 +13,20 @@ __all__ = ["wanted_by"]
 
 
 def wanted_by(plan: Plan, *, suite: str, sweep: str) -> SweepPlan:
-    """Return the cells of a plan as rows of the results table, as far as they are known before training."""
-    cells = tuple({"suite": suite, "sweep": sweep, **_row(cell)} for cell in plan.cells)
+    """Return the cells of a plan as rows of the results table, as far as they are known before training.
+
+    Parameters
+    ----------
+    plan
+        Plan of a sweep.
+    suite, sweep
+        Names of the sweep's suite and of itself.
+    """
+    cells = tuple({"suite": suite, "sweep": sweep, **_row_of_cell(cell)} for cell in plan.cells)
     return SweepPlan(cells=cells, left_out=tuple((item.task, item.model, item.reason) for item in plan.skipped))
 
 
-def _row(cell: Cell) -> dict[str, str | int]:
+def _row_of_cell(cell: Cell) -> dict[str, str | int]:
     metric = presumed_metric(cell.task)
     return {
         "fingerprint": fingerprint(cell),

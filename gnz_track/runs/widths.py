@@ -9,11 +9,11 @@ from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.errors import BadValue, SplitImpossible
 from gnz_track.models.budgets import Width, find_width, refuse_beyond
 from gnz_track.runs.amendments import OF_TRAINING, amend, given_to
-from gnz_track.runs.model_inputs import Terms
+from gnz_track.runs.model_inputs import ProblemTerms
 from gnz_track.runs.sizes import sizes_of
 from gnz_track.types import ModelRow, Protocol, Task, Value
 
-__all__ = ["ListedWidth", "hyperparameters_of", "list_widths", "width_of"]
+__all__ = ["ListedWidth", "hyperparameters_of", "list_widths"]
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,22 @@ class ListedWidth:
 def hyperparameters_of(
     model: ModelRow, task: Task, dataset: FrozenDataset, protocol: Protocol
 ) -> tuple[tuple[str, Value], ...]:
-    """Return what a protocol, not amended yet, gives to a model on a task; the width of its budget included.
+    """Return what a protocol gives to a model on a task; the width of its budget included.
 
     A network without a width within the tolerance raises :class:`~gnz_track.errors.BadValue`; a rule has none.
+
+    Parameters
+    ----------
+    model, task
+        The pair.
+    dataset
+        Data of the task, whose sizes decide how many parameters a width has.
+    protocol
+        Protocol, not amended yet.
     """
     given = given_to(model, protocol, task)
     if protocol.budget:
-        found = width_of(model, task, dataset, amend(protocol, task), given)
+        found = _width_of(model, task, dataset, amend(protocol, task), given)
         refuse_beyond(found, model.name, tolerance=protocol.tolerance)
         if not found.is_of_rule:
             given["hidden_channels"] = found.hidden_channels
@@ -44,7 +53,17 @@ def hyperparameters_of(
 def list_widths(
     models: Iterable[ModelRow], task: Task, dataset: FrozenDataset, protocol: Protocol
 ) -> list[ListedWidth]:
-    """Return the widths of all models that serve a task."""
+    """Return the widths of all models that serve a task.
+
+    Parameters
+    ----------
+    models, task
+        Models, and the task for which widths are asked.
+    dataset
+        Data of the task.
+    protocol
+        Protocol with a budget, not amended yet.
+    """
     amended = amend(protocol, task)
     return [_list_width(row, task, dataset, protocol, amended) for row in models if task.task_type in row.task_types]
 
@@ -54,21 +73,21 @@ def _list_width(
 ) -> ListedWidth:
     found: Width | None = None
     try:
-        found = width_of(model, task, dataset, amended, given_to(model, protocol, task))
+        found = _width_of(model, task, dataset, amended, given_to(model, protocol, task))
         refuse_beyond(found, model.name, tolerance=protocol.tolerance)
     except (BadValue, SplitImpossible) as error:
         return ListedWidth(model.name, found, str(error))
     return ListedWidth(model.name, found)
 
 
-def width_of(
+def _width_of(
     model: ModelRow, task: Task, dataset: FrozenDataset, protocol: Protocol, options: Mapping[str, Value]
 ) -> Width:
     """Return the width at which a model has as many parameters as it is allowed on a task.
 
     ``protocol`` is amended already, ``options`` are the hyperparameters of the cell.
     """
-    terms = Terms(
+    terms = ProblemTerms(
         task_type=task.task_type,
         protocol=protocol,
         seed=0,

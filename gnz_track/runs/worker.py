@@ -35,9 +35,9 @@ def serve(pipe: Connection) -> None:
     Where that cannot be, it is begun only where the process still computes as it did.
     """
     from gnz_track.runs.canary import Watch
-    from gnz_track.runs.on_inline import keep_freed_memory
     from gnz_track.runs.one import make_ready, run_one
     from gnz_track.runs.own_code import is_ours
+    from gnz_track.training.allocator import keep_freed_memory
 
     keep_freed_memory()
     watch = Watch()

@@ -1,4 +1,4 @@
-"""What a confirmation takes: epochs and seconds of a cell, and the seeds that tell the first two settings apart."""
+"""Costs of a confirmation: epochs and seconds of a cell, and the seeds that tell the first two settings apart."""
 
 from __future__ import annotations
 
@@ -47,6 +47,13 @@ def choose_epochs(evidence: Evidence, opened: OpenedGraph, protocol: str) -> int
     """Return the epochs of a new cell: as on this graph, or as on past ones, by their median where they differ.
 
     A task of the catalogue has a number of its own, as most past ones had, and takes it where they differ.
+
+    Parameters
+    ----------
+    evidence, opened
+        Past runs, and the new graph.
+    protocol
+        Label of the protocol.
     """
     is_known = (opened.name, protocol) in evidence.epochs
     name, task = protocol.partition("@")[0], _task_of(opened, evidence)
@@ -81,6 +88,13 @@ def expect_seconds(evidence: Evidence, opened: OpenedGraph, epochs: Sequence[int
     Past cells of other numbers of epochs count in proportion. Neither what a cell takes at least nor what a node and an
     edge add is below 0 (least squares of Lawson and Hanson, 1974, relative to what was measured: small graphs count as
     much as large ones).
+
+    Parameters
+    ----------
+    evidence, opened
+        Past runs, and the new graph.
+    epochs
+        Epochs of the new cell [settings].
     """
     matrix, size = evidence.matrix, opened.parts.network.n_nodes + opened.parts.network.n_edges
     own = matrix.graphs.index(opened.name) if opened.name in matrix.graphs else None
@@ -116,6 +130,15 @@ def count_seeds(evidence: Evidence, expected: Expectation, order: NDArray[np.int
     """Return how many seeds show the difference of the first two, within what anybody would run.
 
     The difference is what was measured on this very graph where both were run on it, and what is expected elsewhere.
+
+    Parameters
+    ----------
+    evidence, expected
+        Past runs, and the scores to expect.
+    order
+        Columns of the settings, the best one first.
+    graph
+        Name of the new graph.
     """
     matrix = evidence.matrix
     if len(order) < 2:

@@ -1,4 +1,4 @@
-"""What a store knows that speaks for one setting or another: scores of past graphs, and their features."""
+"""Evidence of a store for one setting or another: scores of past graphs, and their features."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Evidence:
 
 @dataclass(frozen=True, kw_only=True)
 class Omission:
-    """What is not to be learnt from: a task by its name, data by their digest, and the data of tasks that are alike."""
+    """Runs that are not learnt from: of a task by name, of data by digest, and of the data of tasks that are alike."""
 
     task: str = ""
     digest: str = ""
@@ -96,10 +96,24 @@ def gather_evidence(
     protocol: str = "",
     known_as: Mapping[str, str] = FrozenMapping({}),
 ) -> Evidence:
-    """Return what past runs say of their kind of problem, but for one task; too little is refused with what is needed.
+    """Return past runs of one kind of problem, but for one task; too few are refused with the command that makes more.
 
-    Scores of one protocol count, the one under which most is known where none is given. The same data are one graph,
-    whatever tasks they are; ``known_as`` says by digest how one is to be called.
+    The same data are one graph, whatever tasks they are.
+
+    Parameters
+    ----------
+    runs
+        Results table and kind of problem.
+    features
+        Name of the set of features.
+    home
+        Folder of data and kept features.
+    without
+        Task and data that are left out.
+    protocol
+        Protocol whose scores count; without, the one under which most is known.
+    known_as
+        Digest of data -> the name that they are given.
     """
     address, task_type = runs.address, runs.task_type
     past = (without or Omission()).take_from(runs.table)

@@ -1,4 +1,4 @@
-"""What to expect of each setting on a new graph, and how far that was off on past ones."""
+"""Expected score of each setting on a new graph, and how far that was off on past ones."""
 
 from __future__ import annotations
 
@@ -47,9 +47,20 @@ class Expectation:
 def expect_scores(matrix: PerformanceMatrix, arrays: Arrays, weights: Real, *, level: float = LEVEL) -> Expectation:
     """Return the weighted means of past scores, with margins that held for that share of past graphs.
 
-    ``weights [graphs]`` are those of the new graph, ``arrays`` the selector that gave them. A margin is the conformal
-    quantile (Vovk et al., 2005) of how far each past graph was from what the trees that had not seen it expected, per
-    setting, or over all settings where too few graphs know it. With n graphs the largest level is n / (n + 1).
+    A margin is the conformal quantile (Vovk et al., 2005) of how far each past graph was from what the trees that had
+    not seen it expected, per setting, or over all settings where too few graphs know it. With n graphs the largest
+    level is n / (n + 1).
+
+    Parameters
+    ----------
+    matrix
+        Past scores [graphs, settings].
+    arrays
+        The fitted selector.
+    weights
+        Weights [graphs] that it gives to past graphs for the new one.
+    level
+        Share of past graphs that margins must cover.
     """
     sign = 1.0 if matrix.direction is Direction.up else -1.0
     filled = arrays["scores"]

@@ -1,4 +1,4 @@
-"""What a user may call a graph by: a file in a form that is read, a task, a dataset. Nothing heavy is imported here."""
+"""Names of graphs: a file in a form that is read, a task, a dataset. Nothing heavy is imported here."""
 
 from __future__ import annotations
 

@@ -28,12 +28,12 @@ from gnz_track.datasets.preparation import prepare, prepare_dataset
 from gnz_track.datasets.steady import open_steady
 from gnz_track.errors import BadValue
 from gnz_track.selection.features.contents import Contents
-from gnz_track.selection.features.feature_sets import Parts
+from gnz_track.selection.features.feature_sets import GraphParts
 from gnz_track.selection.features.networks import make_network
 from gnz_track.selection.graph_files import graph_of_matrix, read_graph_file, without_words
 from gnz_track.selection.graph_names import check_graph_name, find_graph_file
 from gnz_track.selection.labelled_files import read_labelled_file
-from gnz_track.selection.sights import Sight, are_classes, reason_against_split, seen_edges, seen_labels, sight_of
+from gnz_track.selection.sights import VisiblePart, are_classes, reason_against_split, seen_edges, seen_labels, sight_of
 from gnz_track.types import Cell, DatasetRow, Task, TaskType
 
 __all__ = ["OpenedGraph", "describe_frozen", "open_graph", "posed_as", "whole_of"]
@@ -52,10 +52,10 @@ class OpenedGraph:
     """
 
     name: str
-    parts: Parts
+    parts: GraphParts
     task: Task | None = None
     graphs: Sequence[Data] = field(default=(), repr=False)
-    sight: Sight | None = None
+    sight: VisiblePart | None = None
     obstacle: str = ""
     kept: dict[TaskType | None, OpenedGraph] = field(default_factory=dict, repr=False)
 
@@ -63,16 +63,23 @@ class OpenedGraph:
 def open_graph(
     source: object, *, home: Path | None = None, mirror: str | Path | None = None, label: str = ""
 ) -> OpenedGraph:
-    """Return the graph behind a path, a name of the catalogue, a PyG ``Data``, a networkx graph, a matrix of scipy.
+    """Return the graph behind a path, a name, or an object.
 
-    A list of such objects is a collection, and so is a PyG ``Batch`` or ``Dataset``. A ``Task`` or a ``DatasetRow`` is
-    prepared as its name would be, a ``Cell`` is its task as its search may see it, and what is open already is returned
-    as it is. A task is described without what the split of seed 0 keeps for tests; all else is described whole until it
-    is posed as a kind of problem.
+    A task is described without what the split of seed 0 keeps for tests; all else is described whole until it is posed
+    as a kind of problem.
 
-    Files are edge lists (two numbers a line, or a table with columns ``source`` and ``target``), ``.npz`` (an array
-    ``edge_index``, or what ``scipy.sparse.save_npz`` writes), Matrix Market, GraphML and GML; each may be packed
-    (``.gz``). Of GraphML and GML, ``label`` names the attribute of nodes or edges that is to be told.
+    Parameters
+    ----------
+    source
+        A file, a task or dataset by name, a PyG ``Data``, ``Batch`` or ``Dataset``, a networkx graph, a matrix of
+        scipy, or a list of these, which is a collection. A ``Task`` or ``DatasetRow`` is prepared as its name would be,
+        a ``Cell`` is its task as its search may see it, and an opened graph is returned as it is. Files are edge lists
+        (two numbers a line, or a table with columns ``source`` and ``target``), ``.npz`` (an array ``edge_index``, or
+        what ``scipy.sparse.save_npz`` writes), Matrix Market, GraphML and GML; each may be packed (``.gz``).
+    home, mirror
+        Folders of prepared and of raw data.
+    label
+        Attribute of nodes or edges of GraphML and GML that is to be told.
     """
     if label and not isinstance(source, str | os.PathLike):
         raise BadValue("label", label, f"nothing for a {type(source).__name__}: {_ONLY_FILES}")
@@ -107,7 +114,7 @@ def _open_known(source: Cell | Task | DatasetRow, *, home: Path, mirror: str | P
         return _posed(source.task, open_steady(source.data), sight_of(source))
     if isinstance(source, Task):
         dataset = prepare(source, seed=0, home=home, mirror=mirror)
-        return _posed(source, open_steady(dataset.folder), Sight(task_type=source.task_type))
+        return _posed(source, open_steady(dataset.folder), VisiblePart(task_type=source.task_type))
     dataset = prepare_dataset(source, seed=0, home=home, mirror=mirror)
     return describe_frozen(source.name, open_steady(dataset.folder))
 
@@ -122,12 +129,22 @@ def _open_named(name: str, *, home: Path, mirror: str | Path | None, label: str)
     return _open_known(TASKS.get(name) if name in TASKS else DATASETS.get(name), home=home, mirror=mirror)
 
 
-def _posed(task: Task, dataset: FrozenDataset, sight: Sight) -> OpenedGraph:
+def _posed(task: Task, dataset: FrozenDataset, sight: VisiblePart) -> OpenedGraph:
     return replace(describe_frozen(task.name, dataset, sight), task=task)
 
 
-def describe_frozen(name: str, dataset: FrozenDataset, sight: Sight | None = None) -> OpenedGraph:
-    """Return a frozen dataset ready for features: what may be seen of it under a split, or without one all of it."""
+def describe_frozen(name: str, dataset: FrozenDataset, sight: VisiblePart | None = None) -> OpenedGraph:
+    """Return a frozen dataset ready for features.
+
+    Parameters
+    ----------
+    name
+        Name of the graph.
+    dataset
+        The data.
+    sight
+        Split whose visible part is described; without, all of it.
+    """
     tensors = dict(dataset.tensors)
     edges, is_directed = seen_edges(dataset, sight)
     contents = _contents(tensors, is_directed=is_directed, are_classes=are_classes(sight))
@@ -135,7 +152,7 @@ def describe_frozen(name: str, dataset: FrozenDataset, sight: Sight | None = Non
         is_seen = seen_labels(dataset, sight, len(contents.labels))
         if is_seen is not None:
             contents.labels[~is_seen.numpy()] = np.nan
-    parts = Parts(make_network(edges.numpy(), dataset.n_nodes), contents)
+    parts = GraphParts(make_network(edges.numpy(), dataset.n_nodes), contents)
     return OpenedGraph(name, parts, graphs=dataset, sight=sight)
 
 
@@ -148,7 +165,7 @@ def posed_as(opened: OpenedGraph, task_type: TaskType) -> OpenedGraph:
     if known is not None and known.task_type is task_type:
         return opened
     if task_type not in opened.kept:
-        sight = Sight(task_type=task_type) if known is None else replace(known, task_type=task_type)
+        sight = VisiblePart(task_type=task_type) if known is None else replace(known, task_type=task_type)
         with _frozen(opened, task_type) as dataset:
             parts, obstacle = describe_frozen(opened.name, dataset, sight).parts, reason_against_split(dataset, sight)
         opened.kept[task_type] = replace(opened, parts=parts, sight=sight, obstacle=obstacle)
@@ -186,7 +203,7 @@ def _open_graphs(name: str, graphs: Sequence[Data]) -> OpenedGraph:
     y = tensors.get("y")
     are_classes = y is None or not y.is_floating_point()
     contents = _contents(tensors, is_directed=bool(describe(tensors)["is_directed"]), are_classes=are_classes)
-    return OpenedGraph(name, Parts(make_network(edges.numpy(), int(starts[-1])), contents), None, bare)
+    return OpenedGraph(name, GraphParts(make_network(edges.numpy(), int(starts[-1])), contents), None, bare)
 
 
 def _bare(graph: Data) -> Data:

@@ -17,9 +17,16 @@ _OF_FORM = frozenset({"n_edge_attributes.log"})
 
 
 def find_alike(opened: OpenedGraph, evidence: Evidence, features: str, name: str) -> tuple[str, ...]:
-    """Return the past graphs, but for the one of a name, that have the same features as this one.
+    """Return the past graphs that have the same features as this one; how many numbers an edge has does not count.
 
-    How many numbers an edge has does not count.
+    Parameters
+    ----------
+    opened, evidence
+        The graph, and past runs.
+    features
+        Name of the set of features.
+    name
+        A past graph that is left out.
     """
     kept = FEATURE_SETS.get(features)
     compared = [column for column, feature in enumerate(kept.names) if feature not in _OF_FORM]

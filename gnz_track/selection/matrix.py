@@ -19,13 +19,13 @@ from gnz_track.errors import BadValue, NothingToCompare
 from gnz_track.kinds import Direction, TaskType
 from gnz_track.types import untuned_name
 
-__all__ = ["PerformanceMatrix", "Setting", "bare_matrix", "comparable_rows", "matrix_from_table", "merge_matrices"]
+__all__ = ["ModelSetting", "PerformanceMatrix", "bare_matrix", "comparable_rows", "matrix_from_table"]
 
 Real = NDArray[np.float64]
 
 
 @dataclass(frozen=True, order=True)
-class Setting:
+class ModelSetting:
     """A model, what its cells changed (as JSON, keys sorted), and the protocol that they were run under."""
 
     model: str
@@ -53,7 +53,7 @@ class PerformanceMatrix:
     """
 
     graphs: tuple[str, ...]
-    settings: tuple[Setting, ...]
+    settings: tuple[ModelSetting, ...]
     scores: Real
     metric: str
     direction: Direction
@@ -103,12 +103,17 @@ def matrix_from_table(
 ) -> PerformanceMatrix:
     """Return the matrix of a results table for a kind of problem.
 
-    Which rows count is what :func:`comparable_rows` says. Settings under several protocols are settings of their own.
+    Rows count as in :func:`comparable_rows`. Settings under several protocols are settings of their own.
+
+    Parameters
+    ----------
+    table, task_type, metric, protocol
+        As in :func:`comparable_rows`.
     """
     rows = comparable_rows(table, task_type, metric=metric, protocol=protocol)
     labels = zip(rows["model"], rows["hyperparameters"], rows["protocol"], strict=True)
     # Who found a setting makes it no other one.
-    owners = [Setting(untuned_name(model), values or "{}", name) for model, values, name in labels]
+    owners = [ModelSetting(untuned_name(model), values or "{}", name) for model, values, name in labels]
     graphs, settings = tuple(sorted(set(rows["task"]))), tuple(sorted(set(owners)))
     matrix = bare_matrix(graphs, settings, str(rows["metric"].iloc[0]), Direction(rows["direction"].iloc[0]))
     at_row = {name: place for place, name in enumerate(graphs)}
@@ -126,9 +131,17 @@ def matrix_from_table(
 
 
 def bare_matrix(
-    graphs: Sequence[str], settings: Sequence[Setting], metric: str, direction: Direction
+    graphs: Sequence[str], settings: Sequence[ModelSetting], metric: str, direction: Direction
 ) -> PerformanceMatrix:
-    """Return a matrix in which nothing is known."""
+    """Return a matrix in which nothing is known.
+
+    Parameters
+    ----------
+    graphs, settings
+        Its rows and columns.
+    metric, direction
+        The metric, and which scores are better.
+    """
     shape = (len(graphs), len(settings))
     run_ids = np.empty(shape, dtype=object)
     for place in np.ndindex(shape):
@@ -146,31 +159,24 @@ def bare_matrix(
     )
 
 
-def merge_matrices(first: PerformanceMatrix, second: PerformanceMatrix) -> PerformanceMatrix:
-    """Return both matrices as one; where both know a cell, the first one's counts. Metrics must be the same."""
-    if (first.metric, first.direction) != (second.metric, second.direction):
-        raise BadValue("metric of the second matrix", second.metric, f"{first.metric}, as in the first")
-    graphs = tuple(dict.fromkeys([*first.graphs, *second.graphs]))
-    settings = tuple(dict.fromkeys([*first.settings, *second.settings]))
-    merged = bare_matrix(graphs, settings, first.metric, first.direction)
-    for matrix in (second, first):
-        rows = np.array([graphs.index(name) for name in matrix.graphs], dtype=np.int64)
-        at = np.ix_(rows, np.array([settings.index(one) for one in matrix.settings], dtype=np.int64))
-        known = np.isfinite(matrix.scores)
-        for name in ("scores", "seconds", "spread", "run_ids"):
-            whole, part = getattr(merged, name), getattr(matrix, name)
-            whole[at] = np.where(known, part, whole[at])
-    return merged
-
-
 def comparable_rows(
     table: pd.DataFrame, task_type: TaskType | str, *, metric: str = "", protocol: str = ""
 ) -> pd.DataFrame:
     """Return the rows of a results table that tell of one kind of problem, and may be set against each other.
 
-    Without ``metric``, that is the one that most tasks of that kind have; without ``protocol``, all of them. Failed
-    cells are left out. A task counts by the latest version of its data, and under each protocol by the number of
+    Failed cells are left out. A task counts by the latest version of its data, and under each protocol by the number of
     epochs at which most settings are known.
+
+    Parameters
+    ----------
+    table
+        A results table.
+    task_type
+        The kind of problem.
+    metric
+        Metric; without, the one that most tasks of that kind have.
+    protocol
+        Label of a protocol; without, all of them.
     """
     task_type = TaskType(task_type)
     kind = table[(table["task_type"] == task_type) & (table["status"] == "finished") & table["score"].notna()]

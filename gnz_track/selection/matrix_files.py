@@ -17,7 +17,7 @@ import pandas as pd
 from gnz_track.errors import BadValue
 from gnz_track.kinds import Direction
 from gnz_track.selection.archives import open_archive
-from gnz_track.selection.matrix import PerformanceMatrix, Setting, bare_matrix
+from gnz_track.selection.matrix import ModelSetting, PerformanceMatrix, bare_matrix
 from gnz_track.training.metrics import METRICS
 
 __all__ = ["read_matrix", "write_matrix"]
@@ -44,12 +44,20 @@ def write_matrix(matrix: PerformanceMatrix, path: str | Path) -> None:
 
 
 def read_matrix(path: str | Path, *, metric: str = "", direction: Direction | str | None = None) -> PerformanceMatrix:
-    """Read a matrix; ``metric`` and ``direction`` say what the scores are where the file does not.
+    """Read a matrix.
 
     The file of somebody else is a CSV whose first column is ``graph``, or ``graph (rmse, down)``, followed by one
-    column per setting. A metric of this package has its direction by itself, and may not be said to have another one;
-    of any other the direction must be said. Without a word of either, scores are those of a metric ``score``, higher is
-    better.
+    column per setting.
+
+    Parameters
+    ----------
+    path
+        A CSV file.
+    metric
+        Metric where the file does not tell; without a word of either, a metric ``score``, higher is better.
+    direction
+        Its direction where the file does not tell; needed but for metrics of this package, which have
+        their own and no other.
     """
     path = Path(path)
     if direction is not None and direction not in set(Direction):
@@ -158,13 +166,13 @@ def _score(text: str, where: str) -> float:
     return score
 
 
-def _setting(name: str) -> Setting:
+def _setting(name: str) -> ModelSetting:
     """Read the head of a column: what :func:`write_matrix` wrote, or any other text as the name of a model."""
     try:
         model, values, protocol = json.loads(name)
-        return Setting(str(model), json.dumps(dict(values), sort_keys=True), str(protocol))
+        return ModelSetting(str(model), json.dumps(dict(values), sort_keys=True), str(protocol))
     except (ValueError, TypeError, RecursionError):
-        return Setting(name.strip())
+        return ModelSetting(name.strip())
 
 
 def _write_npz(matrix: PerformanceMatrix, path: Path) -> None:
@@ -190,7 +198,7 @@ def _read_npz(path: Path, metric: str, direction: str | None) -> PerformanceMatr
         text, arrays = str(found["words"]), {name: found[name] for name in _ARRAYS}
     try:
         words = json.loads(text)
-        settings = tuple(Setting(*parts) for parts in words["settings"])
+        settings = tuple(ModelSetting(*parts) for parts in words["settings"])
         bare = bare_matrix(words["graphs"], settings, words["metric"], Direction(words["direction"]))
         run_ids = [[tuple(ids) for ids in row] for row in words["run_ids"]]
     except (ValueError, TypeError, KeyError) as error:

@@ -19,15 +19,15 @@ from gnz_track.models.catalogue import MODELS
 from gnz_track.near_names import near_matches
 from gnz_track.records import freeze_mappings
 from gnz_track.runs.plan import Place, Plan, make_plan
-from gnz_track.selection.matrix import Setting
+from gnz_track.selection.matrix import ModelSetting
 from gnz_track.selection.translations import CORES, TRANSLATIONS, Values
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Cell, Task, TaskType
 
 __all__ = [
     "FAMILIES",
-    "Family",
     "PublishedSetting",
+    "SettingFamily",
     "list_published_settings",
     "list_scored_settings",
     "plan_published_settings",
@@ -40,7 +40,7 @@ _BOTH = (_NODES, _LINKS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Family:
+class SettingFamily:
     """A method and its grid; `translations.py` says how its settings are written here."""
 
     method: str
@@ -60,7 +60,7 @@ class PublishedSetting:
     hyperparameters: Mapping[str, Any]
     task_types: tuple[TaskType, ...]
     same_as: str
-    setting: Setting
+    setting: ModelSetting
 
     def __post_init__(self) -> None:
         freeze_mappings(self, "hyperparameters")
@@ -107,7 +107,14 @@ def plan_published_settings(
 ) -> Plan:
     """Return the cells that train published settings on a task, under the protocol of the publication.
 
-    Settings and the task are given by name or as they are; a setting that is named twice is trained once.
+    Parameters
+    ----------
+    names
+        Settings by name or as they are; one that is named twice is trained once.
+    task
+        Task, or its name.
+    seeds, epochs, device, place
+        As in :func:`~gnz_track.runs.plan.make_plan`.
     """
     posed = TASKS.get(task) if isinstance(task, str) else task
     protocol = PROTOCOLS.get(PROTOCOL)
@@ -119,7 +126,7 @@ def plan_published_settings(
     return Plan(cells=tuple(plans), skipped=())
 
 
-def _choose(names: str | PublishedSetting | Sequence[str | PublishedSetting], task: Task) -> list[Setting]:
+def _choose(names: str | PublishedSetting | Sequence[str | PublishedSetting], task: Task) -> list[ModelSetting]:
     """Return the settings of these names, each once and in order; one that does not serve the task is an error."""
     listed = [names] if isinstance(names, str | PublishedSetting) else list(names)
     if not listed:
@@ -150,12 +157,12 @@ def _task_type(given: TaskType | str) -> TaskType:
     return TaskType(given)
 
 
-def _join(cell: Cell, setting: Setting) -> tuple[tuple[str, Any], ...]:
+def _join(cell: Cell, setting: ModelSetting) -> tuple[tuple[str, Any], ...]:
     """Return what a setting says beside what the protocol gives to its model."""
     return tuple(sorted({**dict(cell.hyperparameters), **setting.options}.items()))
 
 
-def _settings_of(family: Family) -> list[PublishedSetting]:
+def _settings_of(family: SettingFamily) -> list[PublishedSetting]:
     names = sorted(family.grid)
     narrowest = min(family.grid.get("hidden_channels", (0,)))
     core = CORES.get(family.method, dict)
@@ -185,17 +192,17 @@ def _write(value: Any) -> str:
     return f"['{value[0]}']" if isinstance(value, tuple) else str(value)
 
 
-def _translate(method: str, values: Values) -> Setting:
+def _translate(method: str, values: Values) -> ModelSetting:
     model, options = TRANSLATIONS[method](values)
-    return Setting(model, json.dumps(dict(options), sort_keys=True), PROTOCOLS.get(PROTOCOL).label)
+    return ModelSetting(model, json.dumps(dict(options), sort_keys=True), PROTOCOLS.get(PROTOCOL).label)
 
 
 _WIDTHS = (16, 64)
 _AGGREGATORS = (("sum",), ("mean",), ("symnorm",), ("min",), ("max",), ("var",), ("std",))
 _SCALERS = (("identity",), ("amplification",), ("attenuation",), ("linear",))
 
-FAMILIES: tuple[Family, ...] = (
-    Family(
+FAMILIES: tuple[SettingFamily, ...] = (
+    SettingFamily(
         method="GCN",
         grid={
             "act": ("relu", "tanh", "elu"),
@@ -204,7 +211,7 @@ FAMILIES: tuple[Family, ...] = (
             "num_layers": (1, 2, 3),
         },
     ),
-    Family(
+    SettingFamily(
         method="GraphSAGE",
         grid={
             "act": ("relu", "tanh"),
@@ -214,7 +221,7 @@ FAMILIES: tuple[Family, ...] = (
             "num_layers": (1, 2),
         },
     ),
-    Family(
+    SettingFamily(
         method="GAT",
         grid={
             "concat": (True, False),
@@ -224,16 +231,16 @@ FAMILIES: tuple[Family, ...] = (
             "num_layers": (1, 2, 3),
         },
     ),
-    Family(
+    SettingFamily(
         method="GIN",
         grid={"eps": (0.0,), "hidden_channels": _WIDTHS, "num_layers": (1, 2, 3), "train_eps": (True, False)},
     ),
-    Family(
+    SettingFamily(
         method="EGC",
         grid={"aggregators": _AGGREGATORS, "hidden_channels": _WIDTHS, "num_bases": (4, 8), "num_layers": (2,)},
     ),
-    Family(method="SGC", grid={"bias": (True, False), "k": (1, 2, 3, 4, 5)}),
-    Family(
+    SettingFamily(method="SGC", grid={"bias": (True, False), "k": (1, 2, 3, 4, 5)}),
+    SettingFamily(
         method="ChebNet",
         grid={
             "K": (1, 2, 3),
@@ -242,7 +249,7 @@ FAMILIES: tuple[Family, ...] = (
             "num_layers": (1, 2),
         },
     ),
-    Family(
+    SettingFamily(
         method="PNA",
         grid={
             "aggregators": (("sum",), ("mean",), ("max",), ("var",)),
@@ -252,15 +259,15 @@ FAMILIES: tuple[Family, ...] = (
             "towers": (1,),
         },
     ),
-    Family(
+    SettingFamily(
         method="SpectralEmbedding",
         grid={"num_components": (16, 64), "tolerance": (0.1, 0.01, 0.001, 0.0001)},
     ),
-    Family(
+    SettingFamily(
         method="GraRep",
         grid={"num_components": (16, 32, 64), "power": (1, 2)},
     ),
-    Family(
+    SettingFamily(
         method="DGI",
         grid={
             "encoder_act": ("prelu", "relu", "tanh"),
@@ -268,12 +275,12 @@ FAMILIES: tuple[Family, ...] = (
             "summary": ("mean", "max", "min", "var"),
         },
     ),
-    Family(
+    SettingFamily(
         method="LabelPropagation",
         grid={"alpha": (0.99, 0.9, 0.8, 0.7), "num_layers": (1, 2, 3, 4)},
         task_types=(_NODES,),
     ),
-    Family(
+    SettingFamily(
         method="Node2Vec",
         grid={
             "context_size": (5, 10),
@@ -283,8 +290,11 @@ FAMILIES: tuple[Family, ...] = (
             "walk_length": (10, 20),
         },
     ),
-    *(Family(method=name, grid={}, task_types=(_LINKS,)) for name in ("AdamicAdar", "Jaccard", "ResourceAllocation")),
-    Family(
+    *(
+        SettingFamily(method=name, grid={}, task_types=(_LINKS,))
+        for name in ("AdamicAdar", "Jaccard", "ResourceAllocation")
+    ),
+    SettingFamily(
         method="SEAL",
         grid={
             "gnn_conv": ("GCN", "SAGE", "GAT"),

@@ -1,4 +1,4 @@
-"""What stands against posing a graph as a kind of problem, as far as that shows before anything is trained."""
+"""Reasons against posing a graph as a kind of problem, as far as they show before anything is trained."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from gnz_track.datasets.mapped import digest_of
 from gnz_track.datasets.steady import hold_steady
 from gnz_track.selection.features.feature_sets import FEATURE_SETS
 from gnz_track.selection.graph_sources import describe_frozen
-from gnz_track.selection.sights import Sight
+from gnz_track.selection.sights import VisiblePart
 from gnz_track.types import TaskType
 from gnz_track.user_code.digests import describe_own
 
@@ -34,17 +34,27 @@ _OF_CODE = 12
 def features_of_tasks(
     table: pd.DataFrame, tasks: Iterable[str], *, name: str, home: Path, is_whole: bool = False
 ) -> dict[str, Real]:
-    """Return the features of those tasks of a results table whose data, or whose kept features, are on this machine.
-
-    The table says which data count: of a task that has had several, only rows of one belong in it.
+    """Return the features of those tasks whose data, or whose kept features, are on this machine.
 
     A task whose data differ from seed to seed is described by one of its datasets, the same every time. Each is
-    described as the problem that the table's rows are of, without what the usual split of seed 0 keeps for tests, or
-    with it where ``is_whole``.
+    described as the problem that the table's rows are of.
+
+    Parameters
+    ----------
+    table
+        Results table, with rows of one version of the data of each task.
+    tasks
+        Names of tasks.
+    name
+        Name of the set of features.
+    home
+        Folder of data and kept features.
+    is_whole
+        Whether to describe what the usual split of seed 0 keeps for tests as well.
     """
     digests = {task: sorted(set(found)) for task, found in table.groupby("task")["dataset_digest"]}
     kinds = table.groupby("task")["task_type"].first()
-    sights = {task: None if is_whole else Sight(task_type=TaskType(kind)) for task, kind in kinds.items()}
+    sights = {task: None if is_whole else VisiblePart(task_type=TaskType(kind)) for task, kind in kinds.items()}
     folders: dict[str, Path] | None = None
     described: dict[str, Real] = {}
     for task in tasks:
@@ -69,6 +79,13 @@ def name_apart(name: str, digest: str, table: pd.DataFrame) -> str:
 
     Two files may be called the same; the store keeps both, the second one with the beginning of its digest. One graph
     in two files has the name that it had first.
+
+    Parameters
+    ----------
+    name, digest
+        Name of the graph, and digest of its data.
+    table
+        Results table.
     """
     owners = table.loc[(table["dataset_digest"] == digest) & ~table["task"].isin(TASKS.names())]
     if len(owners):
@@ -76,7 +93,9 @@ def name_apart(name: str, digest: str, table: pd.DataFrame) -> str:
     return f"{name}-{digest[:8]}" if (table["task"] == name).any() else name
 
 
-def _compute(files: Mapping[str, Path], folders: Mapping[str, Path], *, name: str, sight: Sight | None) -> Real | None:
+def _compute(
+    files: Mapping[str, Path], folders: Mapping[str, Path], *, name: str, sight: VisiblePart | None
+) -> Real | None:
     """Return the features of the first digest of ``files`` that is in a folder, and keep them in its file."""
     digest = next((digest for digest in files if digest in folders), None)
     if digest is None:
@@ -99,7 +118,7 @@ def _folders_by_digest(home: Path) -> dict[str, Path]:
     return found
 
 
-def _file(home: Path, digest: str, name: str, sight: Sight | None) -> Path:
+def _file(home: Path, digest: str, name: str, sight: VisiblePart | None) -> Path:
     # Files without a split in their name are of before, when labels of test examples were in them.
     wanted = FEATURE_SETS.get(name)
     # A set of somebody's own has its code in the name; of ours the version says all.

@@ -1,4 +1,4 @@
-"""How good a ranking of settings is, per graph: against the true scores of those settings that are known for it.
+"""Quality of a ranking of settings, per graph: against the true scores of those settings that are known for it.
 
 All take ``true [graphs, settings]``, higher is better and NaN where unknown, and ``predicted`` of the same shape, and
 return one number per graph; NaN where fewer than two settings are known. Ties of predicted scores count against a
@@ -51,7 +51,15 @@ def regret(true: Real, predicted: Real) -> Real:
 
 
 def hit_rate(true: Real, predicted: Real, *, k: int) -> Real:
-    """Return the share of the ``k`` truly best settings among the ``k`` ranked first; ties go by position."""
+    """Return the share of the truly best settings among those ranked first; ties go by position.
+
+    Parameters
+    ----------
+    true, predicted
+        Scores [graphs, settings], NaN where unknown.
+    k
+        Settings that are looked at.
+    """
 
     def score(t: Real, p: Real) -> float:
         most = min(k, len(t))

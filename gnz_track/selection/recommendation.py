@@ -1,4 +1,4 @@
-"""Which model for this graph, now: settings ranked by what was measured on past graphs, without any training."""
+"""Recommendation of models for a graph: settings ranked by what was measured on past graphs, without training."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from gnz_track.selection.expectations import expect_scores
 from gnz_track.selection.features.feature_sets import FEATURE_SETS
 from gnz_track.selection.graph_sources import OpenedGraph, open_graph, posed_as
 from gnz_track.selection.likeness import find_alike, note_on_alike
-from gnz_track.selection.matrix import PerformanceMatrix, Setting
+from gnz_track.selection.matrix import ModelSetting, PerformanceMatrix
 from gnz_track.selection.obstacles import check_labels, note_on_labels, reason_against
 from gnz_track.selection.past_graphs import digest_of_graphs, name_apart
 from gnz_track.selection.selectors.catalogue import fit_selector
@@ -53,7 +53,7 @@ class RankedSetting:
     """
 
     rank: int
-    setting: Setting
+    setting: ModelSetting
     expected: float
     low: float | None
     high: float | None
@@ -125,13 +125,23 @@ def recommend(
     is_unseen: bool = False,
     protocol: str = "",
 ) -> Recommendation:
-    """Rank all settings that a store knows for a kind of problem by what to expect of them on a graph.
+    """Rank all settings that a store knows for a kind of problem by their expected scores on a graph, without training.
 
-    ``graph`` is a path, a name of the catalogue, a PyG ``Data``, a list of them, or a networkx graph; a task by name
-    brings its kind of problem. It is judged without what a split keeps for tests: that of seed 0, or of a ``Cell`` its
-    own. ``is_unseen`` leaves out what was run on this very task, on the same data under another name, and on past
-    graphs that are the same in all that is compared. ``protocol`` says whose scores count, where not those of the one
-    under which most is known. Nothing is trained.
+    The graph is judged without what a split keeps for tests: that of seed 0, or of a ``Cell`` its own.
+
+    Parameters
+    ----------
+    graph
+        Path, name of the catalogue, PyG ``Data``, list of them, or networkx graph.
+    task_type
+        Kind of problem; a task by name brings its own.
+    store, home, mirror
+        Address of the store, and folders of prepared and of raw data.
+    is_unseen
+        Whether to leave out runs on this very task, on the same data under another name, and on past graphs that are
+        the same in all that is compared.
+    protocol
+        Protocol whose scores count; without, the one under which most is known.
     """
     folder = Path(home).expanduser().absolute() if home else data_home()
     opened = open_graph(graph, home=folder, mirror=mirror)
@@ -161,7 +171,15 @@ def recommend(
 
 
 def rank_settings(opened: OpenedGraph, evidence: Evidence, *, seed: int = 0) -> Recommendation:
-    """Return the recommendation for an opened graph from what is known of others."""
+    """Return the recommendation for an opened graph.
+
+    Parameters
+    ----------
+    opened, evidence
+        The graph, and past runs.
+    seed
+        Seed of the selector.
+    """
     matrix, opened = evidence.matrix, posed_as(opened, evidence.task_type)
     own = FEATURE_SETS.get(FEATURES).compute(opened.parts)[None]
     fitted = fit_selector(SELECTOR, evidence.features, matrix.signed, seed=seed)

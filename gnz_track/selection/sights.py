@@ -1,4 +1,4 @@
-"""What of a dataset a search may see under one split: no label of a test example, and no link that is held out.
+"""Part of a dataset that a search may see under one split: no label of a test example, no link that is held out.
 
 Features of a task decide where searches begin, and so they are computed from this alone.
 """
@@ -18,7 +18,7 @@ from gnz_track.kinds import TaskType
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Cell
 
-__all__ = ["Sight", "are_classes", "reason_against_split", "seen_edges", "seen_labels", "sight_of"]
+__all__ = ["VisiblePart", "are_classes", "reason_against_split", "seen_edges", "seen_labels", "sight_of"]
 
 # Whose labels a split keeps back: those of nodes, or of all that belongs to a graph.
 _BY_NODES = frozenset({TaskType.node_cls})
@@ -27,7 +27,7 @@ _NUMBERS = frozenset({TaskType.graph_reg, TaskType.multi_task})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sight:
+class VisiblePart:
     """The split by which a dataset is described: that of a kind of problem, by a policy and a seed.
 
     Past graphs, and whoever names no other, have seed 0 of the usual protocol, so that all are described alike.
@@ -39,12 +39,12 @@ class Sight:
 
     @property
     def label(self) -> str:
-        """What tells descriptions of the same data apart, as names of files have it."""
+        """Text that tells descriptions of the same data apart, as names of files have it."""
         return f"{self.task_type}-{self.policy}-{self.seed}"
 
     @property
     def words(self) -> str:
-        """What is left out, for people; nothing where nothing is."""
+        """Description of what is left out; nothing where nothing is."""
         split = f"seed {self.seed} under the split policy {self.policy!r}"
         if self.task_type is TaskType.link_pred:
             return f"without the links that {split} holds out"
@@ -52,17 +52,17 @@ class Sight:
         return f"with the labels for training and validation alone, of {split}" if is_labelled else ""
 
 
-def sight_of(cell: Cell) -> Sight:
+def sight_of(cell: Cell) -> VisiblePart:
     """Return the split under which a cell is trained."""
-    return Sight(task_type=cell.task.task_type, policy=cell.protocol.splits, seed=cell.seed)
+    return VisiblePart(task_type=cell.task.task_type, policy=cell.protocol.splits, seed=cell.seed)
 
 
-def are_classes(sight: Sight | None) -> bool:
+def are_classes(sight: VisiblePart | None) -> bool:
     """Tell whether labels are classes, and not numbers to predict."""
     return sight is None or sight.task_type not in _NUMBERS
 
 
-def seen_edges(dataset: FrozenDataset, sight: Sight | None) -> tuple[Tensor, bool]:
+def seen_edges(dataset: FrozenDataset, sight: VisiblePart | None) -> tuple[Tensor, bool]:
     """Return the edges ``[2, m]`` through all graphs that may be seen, and whether some of them lacks its reverse.
 
     Of a problem of links these are the ones that pass messages, of one of triples those for training.
@@ -76,11 +76,18 @@ def seen_edges(dataset: FrozenDataset, sight: Sight | None) -> tuple[Tensor, boo
     return edges, not torch.equal(torch.unique(forth), torch.unique(back))
 
 
-def seen_labels(dataset: FrozenDataset, sight: Sight | None, n_rows: int) -> Tensor | None:
-    """Tell of each of ``n_rows`` rows of ``y`` whether it may be seen ``[n_rows]``; None where all may.
+def seen_labels(dataset: FrozenDataset, sight: VisiblePart | None, n_rows: int) -> Tensor | None:
+    """Tell of each row of ``y`` whether it may be seen [n_rows]; None where all may.
 
     Where the data do not fit the split, none may. Labels that a problem does not ask for are data as attributes are:
     classes of nodes where links or edges are to be predicted.
+
+    Parameters
+    ----------
+    dataset, sight
+        The data and the split.
+    n_rows
+        Rows of ``y``.
     """
     if sight is None or sight.task_type not in _BY_NODES | _BY_GRAPHS:
         return None
@@ -90,7 +97,7 @@ def seen_labels(dataset: FrozenDataset, sight: Sight | None, n_rows: int) -> Ten
     return torch.zeros(n_rows, dtype=torch.bool) if rest else is_seen.repeat_interleave(times)
 
 
-def reason_against_split(dataset: FrozenDataset, sight: Sight) -> str:
+def reason_against_split(dataset: FrozenDataset, sight: VisiblePart) -> str:
     """Say why the split of a sight cannot be drawn; nothing where it can."""
     if sight.task_type is TaskType.edge_cls and "edge_label" not in dataset.tensors:
         return "it has no edge_label_index with an edge_label each"
@@ -110,7 +117,7 @@ _SPLITS: dict[TaskType, Callable[..., object]] = {
 }
 
 
-def _seen_of_units(dataset: FrozenDataset, sight: Sight) -> Tensor:
+def _seen_of_units(dataset: FrozenDataset, sight: VisiblePart) -> Tensor:
     """Tell of each node or graph, whatever has labels, whether it is for training or validation."""
     by_nodes = sight.task_type in _BY_NODES
     n_units = dataset.n_nodes if by_nodes else len(dataset)
@@ -126,7 +133,7 @@ def _seen_of_units(dataset: FrozenDataset, sight: Sight) -> Tensor:
     return is_seen.repeat_interleave(dataset.node_ptr.diff()) if of_nodes else is_seen
 
 
-def _linked(dataset: FrozenDataset, sight: Sight) -> Tensor:
+def _linked(dataset: FrozenDataset, sight: VisiblePart) -> Tensor:
     if dataset.is_relational:
         return split_triples(dataset, seed=sight.seed).train.edge_index
     try:

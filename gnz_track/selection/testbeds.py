@@ -1,4 +1,4 @@
-"""How a selector is tried: which graphs it learns from, what of their scores it sees, on which graphs it is scored.
+"""Testbeds of selectors: graphs they learn from, scores that they see of these, graphs they are scored on.
 
 The five kinds of GLEMOS (Park et al., 2023). A fold holds everything: a selector is fitted anew on each, so that
 nothing of one fold's test graphs can reach another.
@@ -16,13 +16,12 @@ from sklearn.model_selection import GroupKFold, StratifiedKFold
 from gnz_track.errors import BadValue
 
 __all__ = [
-    "Fold",
+    "SelectorFold",
     "Trial",
     "cross_task",
     "fold_by_groups",
     "fold_by_numbers",
     "fold_by_strata",
-    "hide_scores",
     "small_to_large",
 ]
 
@@ -52,21 +51,41 @@ class Trial:
         return Trial(self.features[rows], self.scores[rows], None if self.seen is None else self.seen[rows])
 
     def hide(self, share: float, *, seed: int = 1) -> Trial:
-        """Return the trial where only a part of every row may be learnt from; all of it is still scored on."""
-        return replace(self, seen=hide_scores(self.scores, share, seed=seed))
+        """Return the trial where a share of every row may not be learnt from; all of it is still scored on.
+
+        A larger share hides what a smaller one does. The published masks have seed 1: the first ``ceil(share m)``
+        entries of one permutation per row.
+        """
+        if not 0 <= share < 1:
+            raise BadValue("the share of hidden scores", share, "from 0 up to but not 1")
+        generator = np.random.RandomState(seed)
+        seen = self.scores.copy()
+        for row in seen:
+            row[generator.permutation(len(row))[: int(np.ceil(share * len(row)))]] = np.nan
+        return replace(self, seen=seen)
 
 
 @dataclass(frozen=True, eq=False)
-class Fold:
-    """What a selector learns from, and what it is scored on; ``rows`` says which graphs of the testbed these are."""
+class SelectorFold:
+    """Graphs that a selector learns from, and is scored on; ``rows`` says which graphs of the testbed these are."""
 
     train: Trial
     test: Trial
     rows: NDArray[np.int64]
 
 
-def fold_by_strata(trial: Trial, strata: ArrayLike, *, n_folds: int = 5, seed: int = 1) -> list[Fold]:
-    """Return folds in which each stratum (a domain, say) is spread evenly; the published ones have 5 and seed 1."""
+def fold_by_strata(trial: Trial, strata: ArrayLike, *, n_folds: int = 5, seed: int = 1) -> list[SelectorFold]:
+    """Return folds in which each stratum (a domain, say) is spread evenly.
+
+    Parameters
+    ----------
+    trial
+        Graphs with their scores.
+    strata
+        Stratum of each graph [n].
+    n_folds, seed
+        Folds and seed of the draw; the published ones have 5 and 1.
+    """
     strata = _one_per_graph("strata", strata, trial)
     # As many graphs of some stratum as there are folds, or none could be spread.
     _check_folds(n_folds, max(np.unique(strata, return_counts=True)[1]), "graphs of the largest stratum")
@@ -75,8 +94,18 @@ def fold_by_strata(trial: Trial, strata: ArrayLike, *, n_folds: int = 5, seed: i
     return [_fold(trial, test) for _, test in pairs]
 
 
-def fold_by_groups(trial: Trial, groups: ArrayLike, *, n_folds: int | None = 5) -> list[Fold]:
-    """Return folds whose test graphs share no group with the graphs learnt from; one group each where None."""
+def fold_by_groups(trial: Trial, groups: ArrayLike, *, n_folds: int | None = 5) -> list[SelectorFold]:
+    """Return folds whose test graphs share no group with the graphs learnt from.
+
+    Parameters
+    ----------
+    trial
+        Graphs with their scores.
+    groups
+        Group of each graph [n].
+    n_folds
+        Number of folds; None makes one of each group.
+    """
     groups = _one_per_graph("groups", groups, trial)
     _check_folds(2 if n_folds is None else n_folds, len(np.unique(groups)), "groups")
     if n_folds is None:
@@ -84,22 +113,32 @@ def fold_by_groups(trial: Trial, groups: ArrayLike, *, n_folds: int | None = 5) 
     return [_fold(trial, test) for _, test in GroupKFold(n_folds).split(trial.features, groups=groups)]
 
 
-def fold_by_numbers(trial: Trial, numbers: ArrayLike) -> list[Fold]:
+def fold_by_numbers(trial: Trial, numbers: ArrayLike) -> list[SelectorFold]:
     """Return folds as somebody numbered them: graph ``i`` is tested in fold ``numbers[i]``."""
     numbers = _one_per_graph("numbers of folds", numbers, trial)
     _check_folds(2, len(np.unique(numbers)), "folds")
     return [_fold(trial, np.flatnonzero(numbers == number)) for number in np.unique(numbers)]
 
 
-def small_to_large(trial: Trial, n_nodes: ArrayLike, *, limit: int = 10_000) -> list[Fold]:
-    """Return one fold: learn from graphs below ``limit`` nodes, be scored on the others."""
+def small_to_large(trial: Trial, n_nodes: ArrayLike, *, limit: int = 10_000) -> list[SelectorFold]:
+    """Return one fold: learn from small graphs, be scored on large ones.
+
+    Parameters
+    ----------
+    trial
+        Graphs with their scores.
+    n_nodes
+        Nodes of each graph [n].
+    limit
+        Nodes from which on a graph is large.
+    """
     is_large = _one_per_graph("numbers of nodes", n_nodes, trial) >= limit
     if is_large.all() or not is_large.any():
         raise BadValue("the limit of nodes", limit, "a number with graphs on both sides of it")
     return [_fold(trial, np.flatnonzero(is_large))]
 
 
-def cross_task(source: Trial, target: Trial) -> list[Fold]:
+def cross_task(source: Trial, target: Trial) -> list[SelectorFold]:
     """Return one fold: learn from the scores of one kind of problem, be scored on another; settings in one order.
 
     Features are scaled within each kind of problem.
@@ -109,21 +148,7 @@ def cross_task(source: Trial, target: Trial) -> list[Fold]:
         raise BadValue("numbers of settings", counts, "the same settings, in the same order")
     own = Trial(scale_to_unit(source.features), source.scores)
     other = Trial(scale_to_unit(target.features), target.scores)
-    return [Fold(own, other, np.arange(len(other.scores)))]
-
-
-def hide_scores(scores: Real, share: float, *, seed: int = 1) -> Real:
-    """Return scores with a share of every row hidden; what a smaller share hides, a larger one hides too.
-
-    The published masks have seed 1: the first ``ceil(share m)`` entries of one permutation per row.
-    """
-    if not 0 <= share < 1:
-        raise BadValue("the share of hidden scores", share, "from 0 up to but not 1")
-    generator = np.random.RandomState(seed)
-    hidden = scores.copy()
-    for row in hidden:
-        row[generator.permutation(len(row))[: int(np.ceil(share * len(row)))]] = np.nan
-    return hidden
+    return [SelectorFold(own, other, np.arange(len(other.scores)))]
 
 
 def scale_to_unit(features: Real) -> Real:
@@ -145,9 +170,9 @@ def _check_folds(n_folds: int, most: int, of_what: str) -> None:
         raise BadValue("number of folds", n_folds, f"from 2 to the number of {of_what}, which is {most}")
 
 
-def _fold(trial: Trial, test: NDArray[np.int64]) -> Fold:
+def _fold(trial: Trial, test: NDArray[np.int64]) -> SelectorFold:
     is_test = np.zeros(len(trial.scores), dtype=bool)
     is_test[test] = True
     learnt = trial.scores if trial.seen is None else trial.seen
     train = Trial(trial.features[~is_test], learnt[~is_test])
-    return Fold(train, Trial(trial.features[is_test], trial.scores[is_test]), np.flatnonzero(is_test))
+    return SelectorFold(train, Trial(trial.features[is_test], trial.scores[is_test]), np.flatnonzero(is_test))

@@ -1,4 +1,4 @@
-"""How a published setting is written here: the model of this package, its hyperparameters, and what of them matters."""
+"""Published settings as they are written here: the model of this package, its hyperparameters, what of them matters."""
 
 from __future__ import annotations
 

@@ -13,20 +13,20 @@ from gnz_track.errors import BadValue
 from gnz_track.kinds import Direction
 from gnz_track.selection.ranking_metrics import RANKING_METRICS
 from gnz_track.selection.selectors.catalogue import fit_selector
-from gnz_track.selection.testbeds import Fold
+from gnz_track.selection.testbeds import SelectorFold
 from gnz_track.stats.effects import MeanAdvantage, mean_advantage
 from gnz_track.stats.joins import join
 from gnz_track.stats.multiple import adjust
 from gnz_track.stats.sign_flip import sign_flip
 
-__all__ = ["Advantage", "Outcome", "compare_selectors", "try_selector", "try_selectors"]
+__all__ = ["Advantage", "SelectorScores", "compare_selectors", "try_selector", "try_selectors"]
 
 Real = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Outcome:
-    """What a selector reached on the test graphs of all folds: name of a metric -> one number per graph ``[graphs]``.
+class SelectorScores:
+    """Scores of a selector on the test graphs of all folds: name of a metric -> one number per graph ``[graphs]``.
 
     ``rows`` says which graphs of the testbed these are, in the same order.
     """
@@ -55,7 +55,7 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Advantage:
-    """How much better one selector is than another on the same graphs; p is adjusted for the family."""
+    """Advantage of one selector over another on the same graphs; p is adjusted for the family."""
 
     selector: str
     other: str
@@ -66,11 +66,20 @@ class Advantage:
 
 
 def try_selector(
-    name: str, folds: Sequence[Fold], *, seed: int = 1337, bounds: tuple[Real, Real] | None = None
-) -> Outcome:
+    name: str, folds: Sequence[SelectorFold], *, seed: int = 1337, bounds: tuple[Real, Real] | None = None
+) -> SelectorScores:
     """Fit a selector anew on each fold and score what it predicts for the fold's test graphs.
 
-    ``bounds`` scale features by more graphs than those learnt from, as published figures do.
+    Parameters
+    ----------
+    name
+        Name of the selector.
+    folds
+        Folds of a testbed.
+    seed
+        Seed of each fit.
+    bounds
+        Lowest and highest value of each feature over more graphs than those learnt from, as published figures have it.
     """
     if not folds:
         raise BadValue("number of folds", 0, "at least one")
@@ -83,18 +92,36 @@ def try_selector(
             found[metric].append(score(fold.test.scores, predicted))
     scores = {metric: np.concatenate(values) for metric, values in found.items()}
     rows = np.concatenate([fold.rows for fold in folds])
-    return Outcome(selector=name, scores=scores, rows=rows, seconds=time.perf_counter() - started)
+    return SelectorScores(selector=name, scores=scores, rows=rows, seconds=time.perf_counter() - started)
 
 
-def try_selectors(names: Sequence[str], folds: Sequence[Fold], *, seed: int = 1337) -> list[Outcome]:
-    """Return :func:`try_selector` of several on the same folds."""
+def try_selectors(names: Sequence[str], folds: Sequence[SelectorFold], *, seed: int = 1337) -> list[SelectorScores]:
+    """Return :func:`try_selector` of several on the same folds.
+
+    Parameters
+    ----------
+    names
+        Names of selectors.
+    folds, seed
+        As in :func:`try_selector`.
+    """
     if isinstance(names, str) or len(set(names)) < len(names):
         raise BadValue("names of selectors", names, "a list of names, each once")
     return [try_selector(name, folds, seed=seed) for name in names]
 
 
-def compare_selectors(outcomes: Sequence[Outcome], against: str, *, metric: str = "mrr") -> list[Advantage]:
-    """Compare one selector with each other one, paired over graphs: sign-flip tests, adjusted by Holm."""
+def compare_selectors(outcomes: Sequence[SelectorScores], against: str, *, metric: str = "mrr") -> list[Advantage]:
+    """Compare one selector with each other one, paired over graphs: sign-flip tests, adjusted by Holm.
+
+    Parameters
+    ----------
+    outcomes
+        Scores of the selectors on the same folds.
+    against
+        Name of the one that all others are compared with.
+    metric
+        Metric of a ranking.
+    """
     if metric not in RANKING_METRICS:
         raise BadValue("metric of a ranking", metric, ", ".join(RANKING_METRICS))
     by_name = {outcome.selector: outcome for outcome in outcomes}
@@ -125,6 +152,6 @@ def compare_selectors(outcomes: Sequence[Outcome], against: str, *, metric: str 
     ]
 
 
-def _scores_by_graph(outcome: Outcome, metric: str) -> dict[int, float]:
+def _scores_by_graph(outcome: SelectorScores, metric: str) -> dict[int, float]:
     pairs = zip(outcome.rows.tolist(), outcome.scores[metric].tolist(), strict=True)
     return {row: score for row, score in pairs if np.isfinite(score)}

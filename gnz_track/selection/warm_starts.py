@@ -1,4 +1,4 @@
-"""Where a search should begin: hyperparameters that were good on graphs like this one."""
+"""Starting points of a search: hyperparameters that were good on graphs like this one."""
 
 from __future__ import annotations
 
@@ -26,12 +26,23 @@ def warm_starts(
     mirror: str | Path | None = None,
     n: int | None = 3,
 ) -> list[Mapping[str, Any]]:
-    """Return up to ``n`` sets of hyperparameters of a model, all where it is None, the one to expect most of first.
+    """Return hyperparameters of a model that were run on past graphs, those with the best expected score first.
 
-    They are what was run on past graphs and changed something, winners of searches among them; what was run on this
-    very task is left out. A ``Cell`` is a task as a search may see it: no label and no link that the split of its seed
-    keeps for tests has a say. A model that past graphs know by its defaults alone has none. A store that holds too
-    little is an error that says so, and so is a name that looks like a slip of one that is known.
+    They changed something, winners of searches among them; runs on this very task are left out. A ``Cell`` is a task as
+    a search may see it: no label and no link that the split of its seed keeps for tests has a say. A model that past
+    graphs know by its defaults alone has none. A store that holds too little is an error that says so, and so is a name
+    that looks like a slip of one that is known.
+
+    Parameters
+    ----------
+    graph
+        The graph, as in :func:`~gnz_track.selection.recommendation.recommend`.
+    model
+        Name of the model.
+    task_type, store, home, mirror
+        As in :func:`~gnz_track.selection.recommendation.recommend`.
+    n
+        Most sets that are returned; None for all.
     """
     found = recommend(graph, task_type, store=store, home=home, mirror=mirror, is_unseen=True)
     known = {one.setting.model for one in found.ranking} | set(MODELS.names())

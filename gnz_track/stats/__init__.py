@@ -1,4 +1,4 @@
-"""Is the difference real: textbook statistics over scores, as pure functions with frozen results.
+"""Statistics of differences between scores, as pure functions with frozen results.
 
 One cell: ``intervals`` of its mean over seeds. Two models on one task: ``joins`` pairs their scores by seed and
 quantises the differences; ``paired`` (t, Nadeau-Bengio), ``signed_rank`` and ``sign_flip`` test them, ``effects`` says

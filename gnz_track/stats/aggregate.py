@@ -33,7 +33,7 @@ Statistic = Callable[[Sequence[Floats]], Floats]
 
 @dataclass(frozen=True, kw_only=True)
 class Resampling:
-    """How the stratified bootstrap draws: seeds within each task, the deviation scaled by sqrt(S / (S - 1))."""
+    """Draws of the stratified bootstrap: seeds within each task, the deviation scaled by sqrt(S / (S - 1))."""
 
     n_resamples: int = 2_000
     base_seed: int = 0
@@ -96,9 +96,14 @@ METHOD = "percentile of a bootstrap of seeds within tasks, expanded by sqrt(S / 
 
 
 def normalise(scores: npt.ArrayLike, *, worst: float, best: float) -> Floats:
-    """Put the scores of one task on the scale 0 (``worst``) to 1 (``best``): (x - worst) / (best - worst); any shape.
+    """Put the scores of one task on the scale 0 (``worst``) to 1 (``best``): (x - worst) / (best - worst).
 
-    The bounds belong to the task and its metric (chance level and perfect score, say); for an error, best < worst.
+    Parameters
+    ----------
+    scores
+        Finite scores, of any shape.
+    worst, best
+        Bounds declared with the task and its metric (chance level and perfect score, say); for an error, best < worst.
     """
     array: Floats = np.asarray(scores, dtype=np.float64)
     if not (np.isfinite(worst) and np.isfinite(best)) or worst == best:
@@ -121,7 +126,17 @@ def interquartile_mean(strata: Sequence[npt.ArrayLike], *, resampling: Resamplin
 def optimality_gap(
     strata: Sequence[npt.ArrayLike], *, target: float = 1.0, resampling: Resampling | None = None
 ) -> Aggregate:
-    """Mean over all runs of max(0, target - x), x normalised by declared bounds; ``strata``: one array [S] per task."""
+    """Mean over all runs of max(0, target - x).
+
+    Parameters
+    ----------
+    strata
+        One array [S] of normalised scores per task.
+    target
+        The normalised score that is wanted.
+    resampling
+        The draws of the interval.
+    """
     if not np.isfinite(target):
         raise BadValue("target", target, "a finite normalised score, 1 for the declared best")
 
@@ -139,8 +154,15 @@ def improve_probability(
 ) -> Aggregate:
     """Chance that a run of one model beats a run of another on a task drawn at random.
 
-    Mean over tasks of mean[1(x > y) + .5 1(x = y)] over all pairs of runs x [S], y [S'] of that task (higher better,
-    so normalise errors first). Runs are drawn apart, also where they share seeds.
+    Mean over tasks of mean[1(x > y) + .5 1(x = y)] over all pairs of runs x [S], y [S'] of that task. Runs are drawn
+    apart, also where they share seeds.
+
+    Parameters
+    ----------
+    ours, theirs
+        One array [S] or [S'] of scores per task, higher better: normalise errors first.
+    resampling
+        The draws of the interval.
     """
     if len(ours) != len(theirs):
         raise BadValue("the number of tasks", (len(ours), len(theirs)), "the same tasks for both models")
@@ -158,9 +180,16 @@ def improve_probability(
 def performance_profile(
     strata: Sequence[npt.ArrayLike], thresholds: Sequence[float], *, resampling: Resampling | None = None
 ) -> Profile:
-    """Share of runs above each threshold [T], averaged over tasks; ``strata``: one array [S] of normalised scores each.
+    """Share of runs above each threshold, averaged over tasks; the band holds pointwise, not for the whole curve.
 
-    The band holds pointwise, not for the whole curve.
+    Parameters
+    ----------
+    strata
+        One array [S] of normalised scores per task.
+    thresholds
+        Normalised scores [T].
+    resampling
+        The draws of the band.
     """
     resampling = resampling or Resampling()
     limits = read_finite("thresholds", thresholds, ndim=1)

@@ -55,6 +55,17 @@ def attainability(n_pairs: int, m: int, *, alpha: float = 0.05, unit: str = "see
     """Return what n pairs of seeds allow an exact test among m comparisons; the first step multiplies p by m.
 
     Where the test cannot reject, its verdict is undetermined whatever the data say.
+
+    Parameters
+    ----------
+    n_pairs
+        Pairs whose difference is not zero.
+    m
+        Comparisons in the family.
+    alpha
+        Level of the family.
+    unit
+        The word for one pair: ``seed`` or ``task``.
     """
     check_level("alpha", alpha)
     _check_m(m)

@@ -1,4 +1,4 @@
-"""How probable is it that one model is better, practically equal, or worse? Two Bayesian tests.
+"""Probabilities that one model is better, practically equal, or worse, by two Bayesian tests.
 
 G. Corani, A. Benavoli, Machine Learning 100 (2015) 285-304; A. Benavoli et al., J. Mach. Learn. Res. 18 (2017) 77.
 """
@@ -62,9 +62,16 @@ class BayesianSignedRank:
 def correlated_t(advantages: npt.ArrayLike, *, rope: float = 0.0, rho: float = 0.0) -> CorrelatedT:
     """Return the posterior of the mean advantage on one task, over seeds or resampled splits.
 
-    advantages [S], quantised, positive where the first model is better; the posterior is Student with nu = S - 1
-    around their mean, of scale s sqrt(1 / S + rho / (1 - rho)). ``rho`` is 0 for independent seeds and
-    n_test / n for overlapping splits; ``rope`` is the half-width of the region of practical equality, in the metric.
+    It is Student with nu = S - 1 around the mean, of scale s sqrt(1 / S + rho / (1 - rho)).
+
+    Parameters
+    ----------
+    advantages
+        Quantised differences [S], positive where the first model is better.
+    rope
+        Half-width of the region of practical equality, in the metric.
+    rho
+        Correlation of replicates: 0 for independent seeds, n_test / n for overlapping splits.
     """
     # It takes as long to import as NumPy, and nothing else here needs it.
     from scipy import special
@@ -109,8 +116,21 @@ def signed_rank_posterior(
 ) -> BayesianSignedRank:
     """Return the Bayesian signed-rank test over tasks: Dirichlet weights on the tasks and on a pseudo-task at 0.
 
-    advantages [N], commensurable between tasks; with weights w ~ Dirichlet(prior_strength, 1, ..., 1) on z = (0, d):
-    better = sum w_i w_j 1(z_i + z_j > 2 rope), worse likewise below -2 rope, equal = the rest.
+    With weights w ~ Dirichlet(prior_strength, 1, ..., 1) on z = (0, d): better = sum w_i w_j 1(z_i + z_j > 2 rope),
+    worse likewise below -2 rope, equal = the rest.
+
+    Parameters
+    ----------
+    advantages
+        Differences [N], commensurable between tasks.
+    rope
+        Half-width of the region of practical equality, in the unit of the differences.
+    prior_strength
+        Weight of the pseudo-task.
+    n_draws
+        Draws from the posterior.
+    base_seed
+        Seed that the draws derive from.
     """
     d = read_finite("advantages", advantages, ndim=1)
     _check_rope(rope)

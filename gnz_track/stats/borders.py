@@ -59,6 +59,17 @@ class Border:
 def place_in_range(value: float, low: float, high: float, *, is_log: bool = False) -> float:
     """Return where a value lies in a range, from 0 (low) to 1 (high), on the scale on which it is drawn.
 
+    Parameters
+    ----------
+    value
+        A hyperparameter's value.
+    low, high
+        Ends of its range.
+    is_log
+        Whether it is drawn on a logarithmic scale.
+
+    Examples
+    --------
     >>> place_in_range(0.01, 0.0001, 1.0, is_log=True)
     0.5
     """
@@ -79,12 +90,29 @@ def check_border(
     n_choices: int = 0,
     seed: int = 0,
 ) -> Border | None:
-    """Return the border on which the winner sits, None where it sits inside: places [n] in the range, scores [n].
+    """Return the border on which the winner sits; None where it sits inside.
 
-    The border are the outer 5 % of the range at each end, or the first and the last of ``n_choices`` in order.
-    Whether scores rise towards it is told by Spearman's rank correlation with its permutation distribution:
-    C. Spearman, Am. J. Psychol. 15 (1904) 72-101. A high trend says that better values may lie beyond; without a trend
-    the winner may sit there by chance.
+    The border are the outer 5 % of the range at each end, or the first and the last of ``n_choices`` in order. Whether
+    scores rise towards it is told by Spearman's rank correlation with its permutation distribution: C. Spearman, Am. J.
+    Psychol. 15 (1904) 72-101. A high trend says that better values may lie beyond; without a trend the winner may sit
+    there by chance.
+
+    Parameters
+    ----------
+    name
+        The hyperparameter.
+    places
+        Places [n] of the trials' values in the range, from 0 to 1.
+    scores
+        Scores [n] of the trials.
+    direction
+        Which scores are better.
+    winner
+        Place of the chosen value.
+    n_choices
+        Number of choices of a list; 0 for a range.
+    seed
+        Seed that the permutations derive from.
     """
     values = read_finite("scores", scores, ndim=1)
     if len(places) != values.size:

@@ -17,9 +17,9 @@ __all__ = [
     "FACTORS",
     "OPTIONAL",
     "REQUIRED",
-    "Cell",
-    "Frame",
     "ModelCells",
+    "ScoreFrame",
+    "ScoredCell",
     "TaskCells",
     "lay_out",
     "read_cells",
@@ -46,8 +46,8 @@ FACTS = (*COMPARED, *FACTORS, *MEASURED)
 OPTIONAL = ("run_id", "status", *FACTS)
 
 
-class Frame(Protocol):
-    """What is needed of a table: a pandas DataFrame has it."""
+class ScoreFrame(Protocol):
+    """The part of a pandas DataFrame that is needed of a table."""
 
     @property
     def columns(self) -> Iterable[Any]:
@@ -60,7 +60,7 @@ class Frame(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class ScoredCell:
     """One row: ``model`` is the name, ``label`` tells its variants apart, ``score`` is None where there is none."""
 
     task: str
@@ -88,7 +88,7 @@ class ModelCells:
     """
 
     label: str
-    cells: tuple[Cell, ...]
+    cells: tuple[ScoredCell, ...]
     was_run: bool
     failed_seeds: tuple[int, ...] = ()
     missing_seeds: tuple[int, ...] = ()
@@ -116,7 +116,7 @@ class TaskCells:
     models: tuple[ModelCells, ...] = field(default=())
 
 
-def read_cells(table: Frame) -> tuple[Cell, ...]:
+def read_cells(table: ScoreFrame) -> tuple[ScoredCell, ...]:
     """Return one record per row, sorted by task, label and seed; a score that is no finite number is missing."""
     if not hasattr(table, "columns"):
         raise BadValue("results table", type(table).__name__, "a DataFrame; make one by pandas.DataFrame(rows)")
@@ -140,7 +140,7 @@ def read_cells(table: Frame) -> tuple[Cell, ...]:
     blank = [""] * len(table)
     columns = [texts.get(name, blank) for name in FACTS]
     found = [
-        Cell(
+        ScoredCell(
             task=texts["task"][row],
             model=texts["model"][row],
             label=labels[row],
@@ -157,7 +157,7 @@ def read_cells(table: Frame) -> tuple[Cell, ...]:
     return _one_per_cell(found)
 
 
-def lay_out(cells: Sequence[Cell]) -> tuple[TaskCells, ...]:
+def lay_out(cells: Sequence[ScoredCell]) -> tuple[TaskCells, ...]:
     """Return the cells task by task, tasks and models sorted by name; every model is listed under every task."""
     if all(cell.score is None for cell in cells):
         raise NothingToCompare(f"none of the {len(cells)} cells has a score")
@@ -174,7 +174,7 @@ def lay_out(cells: Sequence[Cell]) -> tuple[TaskCells, ...]:
     return tuple(found)
 
 
-def _model(label: str, rows: Sequence[Cell], seeds: Sequence[int], lost: tuple[int, ...]) -> ModelCells:
+def _model(label: str, rows: Sequence[ScoredCell], seeds: Sequence[int], lost: tuple[int, ...]) -> ModelCells:
     failed = tuple(cell.seed for cell in rows if cell.has_failed)
     scored = tuple(cell for cell in rows if cell.score is not None)
     known = {cell.seed for cell in scored} | set(failed)
@@ -189,7 +189,7 @@ def _model(label: str, rows: Sequence[Cell], seeds: Sequence[int], lost: tuple[i
     )
 
 
-def _metric(task: str, rows: Sequence[Cell]) -> tuple[str, Direction]:
+def _metric(task: str, rows: Sequence[ScoredCell]) -> tuple[str, Direction]:
     """Return the one metric of a task and its direction; cells without a score need none."""
     counted = [cell for cell in rows if cell.score is not None] or list(rows)
     for name in ("metric", "direction"):
@@ -202,7 +202,7 @@ def _metric(task: str, rows: Sequence[Cell]) -> tuple[str, Direction]:
     return counted[0].metric, Direction(direction)
 
 
-def _one_per_cell(cells: Iterable[Cell]) -> tuple[Cell, ...]:
+def _one_per_cell(cells: Iterable[ScoredCell]) -> tuple[ScoredCell, ...]:
     """Return cells sorted; a scored one replaces attempts without a score, and two scored ones are refused."""
     ordered = sorted(
         cells, key=lambda cell: (cell.task, cell.label, cell.seed, cell.score is None, not cell.has_failed)

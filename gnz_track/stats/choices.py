@@ -42,7 +42,7 @@ PerTask = float | Mapping[str, float] | None
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """How results are compared; each field is part of the record.
+    """Options of a comparison; each field is part of the record.
 
     ``margin`` (the largest advantage that does not matter) and ``resolution`` (the step of the metric) are in units of
     the metric, one number or a number by task or metric; ``rope`` is the same for the Bayesian answers, which are given
@@ -123,7 +123,15 @@ def choose(choices: Choices | None, given: Mapping[str, Any]) -> Choices:
 
 
 def value_for(given: Any, task: str, metric: str) -> Any:
-    """Return what holds for one task: its own value, that of its metric, or the one for all; None if there is none."""
+    """Return what holds for one task: its own value, that of its metric, or the one for all; None if there is none.
+
+    Parameters
+    ----------
+    given
+        One value for all, a mapping from tasks or metrics to values, or None.
+    task, metric
+        Names that the mapping may have.
+    """
     return given.get(task, given.get(metric)) if isinstance(given, Mapping) else given
 
 

@@ -17,7 +17,7 @@ from gnz_track.kinds import Direction
 from gnz_track.stats.across_tasks import compare_across
 from gnz_track.stats.admission import Finding, check_admission
 from gnz_track.stats.attainability import Attainability, attainability
-from gnz_track.stats.cells import Frame, ModelCells, TaskCells, lay_out, read_cells
+from gnz_track.stats.cells import ModelCells, ScoreFrame, TaskCells, lay_out, read_cells
 from gnz_track.stats.chance import find_at_chance
 from gnz_track.stats.choices import MISSING_POLICIES, Choices, choose, value_for
 from gnz_track.stats.comparison import (
@@ -38,7 +38,7 @@ from gnz_track.stats.task_pairs import compare_pairs, count_lasting
 __all__ = ["compare"]
 
 
-def compare(table: Frame, choices: Choices | None = None, **given: Any) -> Comparison:
+def compare(table: ScoreFrame, choices: Choices | None = None, **given: Any) -> Comparison:
     """Compare the models of a results table, within tasks and across them.
 
     ``table`` is a DataFrame with a row per cell: task, model, seed, score, metric and direction (up or down); of the
@@ -51,7 +51,7 @@ def compare(table: Frame, choices: Choices | None = None, **given: Any) -> Compa
         return _compare(table, chosen)
 
 
-def _compare(table: Frame, chosen: Choices) -> Comparison:
+def _compare(table: ScoreFrame, chosen: Choices) -> Comparison:
     cells = read_cells(table)
     layout = lay_out(cells)
     findings = check_admission(layout)

@@ -130,7 +130,7 @@ class PairComparison:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What its test and its flags say of the differences, each once."""
+        """Remarks of its test and its flags on the differences, each once."""
         return tuple(dict.fromkeys(word for word in (self.note, *self.flags.words) if word))
 
     def __str__(self) -> str:
@@ -245,7 +245,7 @@ class ModelAggregates:
 
 @dataclass(frozen=True, kw_only=True)
 class Versions:
-    """What computed the comparison."""
+    """Versions of the code that computed the comparison."""
 
     gnz_track: str
     numpy: str

@@ -1,4 +1,4 @@
-"""Which costs of models may be set against one another, and what speaks against it.
+"""Costs of models that may be set against one another, and what speaks against it.
 
 Seconds of the wall clock tell how long one waited: they hold all that ran beside. On a processor a cell's own seconds
 are those that it computed; on a GPU the wall clock is all there is. Neither is the same on two machines.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Mapping
 
-from gnz_track.stats.cells import Frame
+from gnz_track.stats.cells import ScoreFrame
 
 __all__ = ["BUSY", "CPU_TIME", "WALL_TIME", "cost_doubts", "time_column"]
 
@@ -26,19 +26,19 @@ SOURCES = {
 MOST_NAMED = 3
 
 
-def time_column(table: Frame) -> str:
+def time_column(table: ScoreFrame) -> str:
     """Return the column of the time that tells models apart: CPU seconds where processors computed every cell."""
     rows = list(_scored(table, "device", CPU_TIME))
     is_known = bool(rows) and all(row["device"] in {"", "cpu"} and _number(row[CPU_TIME]) is not None for row in rows)
     return CPU_TIME if is_known else WALL_TIME
 
 
-def cost_doubts(table: Frame) -> tuple[str, ...]:
+def cost_doubts(table: ScoreFrame) -> tuple[str, ...]:
     """Return sentences on why times and memory in a table may differ by more than the models do."""
     return (*_mixed(table), *_waited(table))
 
 
-def _mixed(table: Frame) -> Iterator[str]:
+def _mixed(table: ScoreFrame) -> Iterator[str]:
     rows = list(_scored(table, "task", *SOURCES))
     for column, what in SOURCES.items():
         found: dict[str, set[str]] = {}
@@ -51,7 +51,7 @@ def _mixed(table: Frame) -> Iterator[str]:
             yield f"costs are of {what}, on {_few(mixed)}: they are not those of models alone"
 
 
-def _waited(table: Frame) -> Iterator[str]:
+def _waited(table: ScoreFrame) -> Iterator[str]:
     """Say where cells waited for a processor or a disk: their wall time is not theirs."""
     shares: dict[str, list[float]] = {}
     for row in _scored(table, "task", "model", "device", WALL_TIME, CPU_TIME):
@@ -67,7 +67,7 @@ def _waited(table: Frame) -> Iterator[str]:
         )
 
 
-def _scored(table: Frame, *names: str) -> Iterator[Mapping[str, str]]:
+def _scored(table: ScoreFrame, *names: str) -> Iterator[Mapping[str, str]]:
     """Yield the texts of columns, row by row, of cells that count; nothing is said by a column that is not there."""
     known = {str(name) for name in table.columns}
     n = len(table)

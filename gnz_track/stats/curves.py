@@ -31,10 +31,16 @@ class MeanCurve:
 
 
 def mean_curve(curves: Sequence[Sequence[float]], *, alpha: float = 0.05, most: int = 120) -> MeanCurve:
-    """Return the mean of curves, one per seed and of any lengths, with Student t intervals of level 1 - alpha.
+    """Return the mean of curves with Student t intervals of level 1 - alpha.
 
-    Of a longer curve ``most`` epochs are taken, evenly spread, with the first, the last, and the last that all seeds
-    reached. A value that is no finite number is left out of its epoch.
+    Parameters
+    ----------
+    curves
+        Values per epoch [any length], one curve per seed; a value that is no finite number is left out.
+    alpha
+        1 minus the level of the intervals.
+    most
+        Epochs that are kept of longer curves: evenly spread, with the first, the last, and the last that all reached.
     """
     check_level("alpha", alpha)
     check_whole("most", most, least=2)

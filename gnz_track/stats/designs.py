@@ -1,4 +1,4 @@
-"""Which models can be ranked together: decided by what was planned, and by outcomes only where nothing came out."""
+"""Sets of models that can be ranked together: decided by what was planned, by outcomes only where nothing came out."""
 
 from __future__ import annotations
 

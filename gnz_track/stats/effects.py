@@ -1,4 +1,4 @@
-"""How large the advantage of one model over another is, with intervals; signs are advantages of the first model."""
+"""Sizes of the advantage of one model over another, with intervals; signs are advantages of the first model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy.special import betaincinv, gammaln, ndtri, stdtrit
 from gnz_track.errors import BadValue
 from gnz_track.records import make_records
 from gnz_track.stats.inputs import check_level
-from gnz_track.stats.joins import PairRows, SeedPairs, stack
+from gnz_track.stats.joins import SeedPairs, StackedPairs, stack
 from gnz_track.stats.magnitude import put_back
 from gnz_track.stats.noncentral import FloatArray, noncentrality_at
 from gnz_track.stats.paired import NO_SPREAD, TOO_FEW, moments
@@ -113,6 +113,15 @@ def effects(pair: SeedPairs, *, alpha: float = 0.05, share_interval: str = "wils
 
     Rank-biserial is (W+ - W-) / (W+ + W-) with zeros dropped, 0 where all are zero (Kerby 2014); Hodges-Lehmann is the
     median of the Walsh averages (d_i + d_j) / 2, i <= j (Hodges and Lehmann 1963).
+
+    Parameters
+    ----------
+    pair
+        Joined scores of two models.
+    alpha
+        1 minus the level of the intervals.
+    share_interval
+        Interval of the share of wins: ``wilson`` or ``clopper-pearson``.
     """
     return effects_rows([pair], alpha=alpha, share_interval=share_interval)[0]
 
@@ -120,7 +129,15 @@ def effects(pair: SeedPairs, *, alpha: float = 0.05, share_interval: str = "wils
 def effects_rows(
     pairs: Sequence[SeedPairs], *, alpha: float = 0.05, share_interval: str = "wilson"
 ) -> tuple[Effects, ...]:
-    """Return :func:`effects` of many pairs at once."""
+    """Return :func:`effects` of many pairs at once.
+
+    Parameters
+    ----------
+    pairs
+        Joined scores of pairs of models.
+    alpha, share_interval
+        As in :func:`effects`.
+    """
     check_level("alpha", alpha)
     rows = stack(pairs)
     columns = {
@@ -152,6 +169,13 @@ def widen_for_overlap(found: MeanAdvantage, *, n_train: int, n_test: int) -> Mea
     """Return the interval over overlapping splits: mean +- t_{J-1, 1-alpha/2} sd sqrt(1/J + n_test/n_train).
 
     It excludes zero where :func:`~gnz_track.stats.paired.nadeau_bengio` rejects. Nadeau and Bengio (2003).
+
+    Parameters
+    ----------
+    found
+        The mean advantage with its interval over independent seeds.
+    n_train, n_test
+        Examples of the training and the test part.
     """
     if found.mean is None or found.low is None or found.high is None:
         return found
@@ -172,7 +196,17 @@ def hedges_factor(n_pairs: FloatArray) -> FloatArray:
 
 
 def wilson(share: FloatArray, n: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
-    """Return Wilson's score interval [n], [n] of shares [n] of n trials. Wilson (1927)."""
+    """Return Wilson's score interval: lows [n], highs [n]. Wilson (1927).
+
+    Parameters
+    ----------
+    share
+        Shares [n] of successes.
+    n
+        Trials [n].
+    alpha
+        1 minus the level.
+    """
     z = float(ndtri(1 - alpha / 2))
     centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
@@ -180,7 +214,17 @@ def wilson(share: FloatArray, n: FloatArray, alpha: float) -> tuple[FloatArray, 
 
 
 def clopper_pearson(share: FloatArray, n: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
-    """Return Clopper and Pearson's exact interval [n], [n] of shares [n] of n trials. Clopper and Pearson (1934)."""
+    """Return Clopper and Pearson's exact interval: lows [n], highs [n]. Clopper and Pearson (1934).
+
+    Parameters
+    ----------
+    share
+        Shares [n] of successes.
+    n
+        Trials [n].
+    alpha
+        1 minus the level.
+    """
     won = share * n
     low = np.where(won > 0, betaincinv(np.maximum(won, 1e-9), n - won + 1, alpha / 2), 0.0)
     high = np.where(won < n, betaincinv(won + 1, np.maximum(n - won, 1e-9), 1 - alpha / 2), 1.0)
@@ -194,7 +238,7 @@ SHARE_INTERVALS: dict[str, Callable[[FloatArray, FloatArray, float], tuple[Float
 }
 
 
-def _means(rows: PairRows, alpha: float) -> list[MeanAdvantage]:
+def _means(rows: StackedPairs, alpha: float) -> list[MeanAdvantage]:
     mean, sd = moments(rows)
     n, is_degenerate = rows.n_pairs, rows.is_degenerate
     half = stdtrit(np.maximum(n - 1, 1), 1 - alpha / 2) * sd / np.sqrt(np.maximum(n, 1))
@@ -206,7 +250,7 @@ def _means(rows: PairRows, alpha: float) -> list[MeanAdvantage]:
     return make_records(MeanAdvantage, {"n_pairs": n.tolist(), "alpha": [alpha] * len(n), **known, "note": notes})
 
 
-def _standardised(rows: PairRows, alpha: float) -> list[StandardisedAdvantage]:
+def _standardised(rows: StackedPairs, alpha: float) -> list[StandardisedAdvantage]:
     mean, sd = moments(rows)
     n = rows.n_pairs.astype(np.float64)
     is_known = (rows.n_pairs >= 2) & (np.nan_to_num(sd) > 0)
@@ -241,7 +285,7 @@ def _d_z_interval(d_z: FloatArray, n: FloatArray, alpha: float) -> tuple[FloatAr
     return np.where(d_z < 0, -far, near), np.where(d_z < 0, -near, far)
 
 
-def _superiorities(rows: PairRows, alpha: float, method: str) -> list[Superiority]:
+def _superiorities(rows: StackedPairs, alpha: float, method: str) -> list[Superiority]:
     if method not in SHARE_INTERVALS:
         raise BadValue("share interval", method, ", ".join(SHARE_INTERVALS))
     n = rows.n_pairs
@@ -257,14 +301,14 @@ def _superiorities(rows: PairRows, alpha: float, method: str) -> list[Superiorit
     return make_records(Superiority, {**constant, **columns, "note": notes})
 
 
-def _rank_biserial(rows: PairRows) -> FloatArray:
+def _rank_biserial(rows: StackedPairs) -> FloatArray:
     ranks = signed_ranks(rows.quantised)
     total = ranks.plus + ranks.minus
     found = np.where(total > 0, (ranks.plus - ranks.minus) / np.maximum(total, 1), 0.0)
     return np.where(rows.n_pairs > 0, found, np.nan)
 
 
-def _hodges_lehmann(rows: PairRows) -> FloatArray:
+def _hodges_lehmann(rows: StackedPairs) -> FloatArray:
     found = np.full(len(rows.n_pairs), np.nan)
     for n in np.unique(rows.n_pairs[rows.n_pairs > 0]).tolist():
         one, other = np.triu_indices(n)

@@ -46,12 +46,30 @@ class Equivalence:
 
 
 def tost(pair: SeedPairs, *, margin: float, alpha: float = 0.05) -> Equivalence:
-    """Test that the mean advantage lies within +-margin: t = (mean +- margin) / (sd / sqrt(n)). Schuirmann (1987)."""
+    """Test that the mean advantage lies within +-margin: t = (mean +- margin) / (sd / sqrt(n)). Schuirmann (1987).
+
+    Parameters
+    ----------
+    pair
+        Joined scores of two models.
+    margin
+        Largest difference that does not matter, in the metric.
+    alpha
+        Level of each one-sided test.
+    """
     return tost_rows([pair], margin=margin, alpha=alpha)[0]
 
 
 def tost_rows(pairs: Sequence[SeedPairs], *, margin: float, alpha: float = 0.05) -> tuple[Equivalence, ...]:
-    """Return :func:`tost` of many pairs at once."""
+    """Return :func:`tost` of many pairs at once.
+
+    Parameters
+    ----------
+    pairs
+        Joined scores of pairs of models.
+    margin, alpha
+        As in :func:`tost`.
+    """
     check_level("alpha", alpha)
     if not (math.isfinite(margin) and margin > 0):
         raise BadValue("margin", margin, "a positive number in units of the metric, declared before looking")

@@ -1,4 +1,4 @@
-"""What a search of so many trials finds: the expected best validation score as a function of the budget."""
+"""Expected best validation score of a search as a function of its budget, the number of trials."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class BudgetRanks:
 def expected_best(
     scores: npt.ArrayLike, direction: Direction, *, alpha: float = 0.1, budgets: Sequence[int] | None = None
 ) -> ExpectedBest:
-    """Return the expected best of n out of B trials: scores [B], NaN where a trial failed.
+    """Return the expected best of n out of B trials.
 
     E[best of n] = sum over i of v_(i) C(i - 1, n - 1) / C(B, n), v_(1) the worst: the mean over all draws of n trials
     without replacement, hence unbiased; the plug-in with replacement (J. Dodge et al., EMNLP 2019, 2185-2194) is not
@@ -76,6 +76,17 @@ def expected_best(
     draws with a score. The band are the alpha / 2 and 1 - alpha / 2 quantiles of the best of n, exact by
     P(best <= v_(i)) = C(i, n) / C(B, n). All of it holds for trials in random order: what a sampler that learns tries
     depends on what it tried before.
+
+    Parameters
+    ----------
+    scores
+        Validation scores [B], NaN where a trial failed.
+    direction
+        Which scores are better.
+    alpha
+        1 minus the level of the band.
+    budgets
+        Numbers of trials n; without, some that are spread from 1 to B.
     """
     values = read_scores("scores", scores, ndim=1)
     check_level("alpha", alpha)

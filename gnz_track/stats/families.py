@@ -41,6 +41,17 @@ def adjust_by_scope(
     """Adjust p-values within each scope (a task, or all of them); pairs of one scope stand together.
 
     A degenerate pair was planned and has data, but no p: it counts in m as one that found nothing.
+
+    Parameters
+    ----------
+    test
+        Name of the test.
+    outcomes
+        Outcome and p-value of each pair.
+    scopes
+        Scope of each pair.
+    choices
+        Method, level and planned size of the families.
     """
     p: list[float | None] = []
     levels: list[float] = []

@@ -1,4 +1,4 @@
-"""Where a pair of models should not be trusted to a test: skew, an outlier, one seed that decides, no spread.
+"""Flags on pairs of models that no test should be trusted with: skew, an outlier, one seed that decides, no spread.
 
 No test in this room survives strong asymmetric skew: not the t, whose error rate rises, and not the signed-rank test,
 which tests symmetry and gets worse with more seeds. So skew is flagged, and the limits were set by experiment.
@@ -21,7 +21,7 @@ from scipy.special import stdtr
 
 from gnz_track.records import make_records
 from gnz_track.stats.inputs import check_level
-from gnz_track.stats.joins import PairRows, SeedPairs, stack
+from gnz_track.stats.joins import SeedPairs, StackedPairs, stack
 from gnz_track.stats.magnitude import take_out
 from gnz_track.stats.noncentral import FloatArray
 from gnz_track.stats.paired import paired_t_rows
@@ -55,7 +55,7 @@ ELEMENTS_AT_ONCE = 4_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class PairFlags:
-    """What is odd about one pair of models.
+    """Oddities of one pair of models.
 
     ``skewness`` is m3 / m2^1.5 of the quantised differences, ``outlier_ratio`` max |d - median| / MAD at
     ``farthest_seed``; each is flagged beyond its limit, and not judged below 5 pairs. ``p_low`` and ``p_high`` span the
@@ -127,9 +127,16 @@ def flag_rows(
     alpha: float | Sequence[float] = 0.05,
     p: Sequence[float | None] | None = None,
 ) -> tuple[PairFlags, ...]:
-    """Return :func:`flag_pair` of many pairs at once; alpha is one level, or one for each pair.
+    """Return :func:`flag_pair` of many pairs at once.
 
-    ``p`` are those of the paired t test where they are known already.
+    Parameters
+    ----------
+    pairs
+        Joined scores of pairs of models.
+    alpha
+        One level, or one for each pair.
+    p
+        P-values of the paired t test where they are known already.
     """
     levels = [alpha] * len(pairs) if isinstance(alpha, float | int) else list(alpha)
     for level in set(levels):
@@ -188,7 +195,7 @@ def _known(values: FloatArray) -> list[float | None]:
     return [value if is_known else None for value, is_known in zip(values.tolist(), np.isfinite(values), strict=True)]
 
 
-def _shapes(rows: PairRows) -> tuple[FloatArray, FloatArray, list[int]]:
+def _shapes(rows: StackedPairs) -> tuple[FloatArray, FloatArray, list[int]]:
     """Return skewness, outlier ratio (NaN where undefined) and the place of the farthest seed, each [rows]."""
     skewness, ratio = (np.full(len(rows.n_pairs), np.nan) for _ in range(2))
     farthest = np.zeros(len(rows.n_pairs), dtype=np.int64)
@@ -206,7 +213,7 @@ def _shapes(rows: PairRows) -> tuple[FloatArray, FloatArray, list[int]]:
     return skewness, ratio, farthest.tolist()
 
 
-def _p_without_each(rows: PairRows) -> FloatArray:
+def _p_without_each(rows: StackedPairs) -> FloatArray:
     """Return the p of the paired t without each seed in turn [rows, seeds]; NaN where it has no spread."""
     found = np.full(rows.quantised.shape, np.nan)
     for n in np.unique(rows.n_pairs[rows.n_pairs >= 3]).tolist():

@@ -1,4 +1,4 @@
-"""Do the models differ at all across tasks? Friedman's test on ranks, corrected for ties, exact where it can be."""
+"""Friedman's test that models differ at all across tasks: on ranks, corrected for ties, exact where it can be."""
 
 from __future__ import annotations
 

@@ -101,7 +101,15 @@ def nemenyi_q(n_models: int, alpha: float = 0.05) -> float:
 
 
 def critical_difference(n_models: int, n_tasks: int, alpha: float = 0.05) -> float:
-    """Return CD = q sqrt(k (k + 1) / (6 N)): mean ranks that differ by CD or more differ significantly."""
+    """Return CD = q sqrt(k (k + 1) / (6 N)): mean ranks that differ by CD or more differ significantly.
+
+    Parameters
+    ----------
+    n_models, n_tasks
+        k and N.
+    alpha
+        Level of the family.
+    """
     n_tasks = check_whole("n_tasks", n_tasks, least=1)
     return nemenyi_q(n_models, alpha) * float(np.sqrt(n_models * (n_models + 1) / (6.0 * n_tasks)))
 
@@ -125,7 +133,19 @@ def nemenyi_p(mean_ranks: Sequence[float], n_tasks: int) -> Floats:
 def group_by_nemenyi(
     mean_ranks: Sequence[float], *, models: Sequence[str], n_tasks: int, alpha: float = 0.05
 ) -> NemenyiGroups:
-    """Group models by Nemenyi's test: maximal runs in rank order that span strictly less than CD; mean ranks [k]."""
+    """Group models by Nemenyi's test: maximal runs in rank order that span strictly less than CD.
+
+    Parameters
+    ----------
+    mean_ranks
+        Mean ranks [k].
+    models
+        Their names [k].
+    n_tasks
+        Tasks that the ranks are means over.
+    alpha
+        Level of the family.
+    """
     means, order = _read(mean_ranks, models)
     check_level("alpha", alpha)
     k = len(models)
@@ -157,11 +177,22 @@ def group_by_p(
     test: str = "Wilcoxon signed-rank",
     adjustment: str = "holm",
 ) -> PairwiseGroups:
-    """Group models by adjusted p-values of their pairs, symmetric [k][k]; only what lies off the diagonal is read.
+    """Group models by adjusted p-values of their pairs.
 
     Two models stand in a common group exactly if their pair is not rejected (p > alpha, or None: not run). Groups are
     all maximal cliques; where there are more than 500 of them, a part that still covers all these pairs.
     C. Bron, J. Kerbosch, Commun. ACM 16 (1973) 575-577, with the pivot of Tomita et al. (2006).
+
+    Parameters
+    ----------
+    p_adjusted
+        Symmetric [k][k]; only what lies off the diagonal is read.
+    models, mean_ranks
+        Names and mean ranks [k].
+    alpha
+        Level of the family.
+    test, adjustment
+        Names of the test and of the adjustment, for the record.
     """
     means, order = _read(mean_ranks, models)
     check_level("alpha", alpha)

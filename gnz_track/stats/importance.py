@@ -1,4 +1,4 @@
-"""Which hyperparameters mattered in a search: of each by itself, how much of the scores goes with its value."""
+"""Importance of hyperparameters in a search: of each by itself, how much of the scores goes with its value."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ValueGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class Importance:
-    """How much of the ranks of the scores goes with one hyperparameter, from 0 to 1; None where that is not known.
+    """Share of the ranks of the scores that goes with one hyperparameter, from 0 to 1; None where that is not known.
 
     ``floor`` is what a hyperparameter without any effect exceeds with probability alpha; ``p_adjusted`` is Holm's over
     all hyperparameters of the search.
@@ -71,7 +71,7 @@ def rank_hyperparameters(
     n_permutations: int = N_PERMUTATIONS,
     seed: int = 0,
 ) -> tuple[Importance, ...]:
-    """Return the importance of each hyperparameter, largest first: values [n] and scores [n] are those of the trials.
+    """Return the importance of each hyperparameter, largest first.
 
     The share is the correlation ratio of the ranks R of the scores, eta^2 = sum n_g (mean R_g - mean R)^2 /
     sum (R - mean R)^2 over the groups g of trials with one value, which is H / (n - 1) of W. H. Kruskal and W. A.
@@ -79,6 +79,19 @@ def rank_hyperparameters(
     and p come from random permutations of the scores. It is the effect of one hyperparameter by itself: what two of
     them do only together, it does not show; and where a sampler has learned, values that were tried together share
     their effects.
+
+    Parameters
+    ----------
+    values
+        Hyperparameters of the trials [n].
+    scores
+        Their scores [n].
+    direction
+        Which scores are better.
+    alpha
+        Level of the family of hyperparameters.
+    n_permutations, seed
+        Permutations, and the seed that they derive from.
     """
     ranked = read_finite("scores", scores, ndim=1)
     check_level("alpha", alpha)

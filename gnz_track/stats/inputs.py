@@ -1,4 +1,4 @@
-"""What is refused before anything is computed: values that are not numbers, and levels that are no probability."""
+"""Checks before anything is computed: values must be numbers, and levels probabilities."""
 
 from __future__ import annotations
 
@@ -20,14 +20,34 @@ def check_level(name: str, level: float) -> float:
 
 
 def check_whole(name: str, value: int, *, least: int) -> int:
-    """Return a whole number that is at least ``least``."""
+    """Return a whole number that is large enough.
+
+    Parameters
+    ----------
+    name
+        The argument's name, for the error.
+    value
+        The number.
+    least
+        The smallest that is allowed.
+    """
     if value != int(value) or value < least:
         raise BadValue(name, value, f"a whole number from {least} on")
     return int(value)
 
 
 def read_finite(name: str, values: npt.ArrayLike, *, ndim: int) -> Floats:
-    """Return an array of ``ndim`` dimensions without NaN and without infinity."""
+    """Return an array without NaN and without infinity.
+
+    Parameters
+    ----------
+    name
+        The argument's name, for the error.
+    values
+        Numbers.
+    ndim
+        Dimensions that the array must have.
+    """
     array = read_scores(name, values, ndim=ndim)
     if np.isnan(array).any():
         raise BadValue(name, "NaN", "finite numbers; leave missing scores out, and say how many were left out")
@@ -35,7 +55,17 @@ def read_finite(name: str, values: npt.ArrayLike, *, ndim: int) -> Floats:
 
 
 def read_scores(name: str, values: npt.ArrayLike, *, ndim: int) -> Floats:
-    """Return an array of ``ndim`` dimensions in which NaN stands for a missing score."""
+    """Return an array in which NaN stands for a missing score.
+
+    Parameters
+    ----------
+    name
+        The argument's name, for the error.
+    values
+        Numbers; infinity is refused.
+    ndim
+        Dimensions that the array must have.
+    """
     array: Floats = np.asarray(values, dtype=np.float64)
     if array.ndim != ndim:
         raise BadValue(f"the number of dimensions of {name}", array.ndim, str(ndim))

@@ -24,13 +24,9 @@ from gnz_track.stats.noncentral import FloatArray
 __all__ = [
     "INTERVALS",
     "MeanInterval",
-    "bca_interval",
-    "bootstrap_t_interval",
     "coverage_warning",
     "intervals_of",
     "iqm",
-    "percentile_interval",
-    "t_interval",
 ]
 
 N_RESAMPLES = 10_000
@@ -98,38 +94,6 @@ def iqm(values: npt.ArrayLike) -> float | None:
     return float(found[cut : len(found) - cut].mean()) if len(found) else None
 
 
-def t_interval(values: npt.ArrayLike, *, alpha: float = 0.05) -> MeanInterval:
-    """Return mean +- t_{n-1, 1-alpha/2} s / sqrt(n) of scores [n]; not available below 2 scores. Student (1908)."""
-    return intervals_of([values], method="t", alpha=alpha)[0]
-
-
-def percentile_interval(
-    values: npt.ArrayLike, *, alpha: float = 0.05, n_resamples: int = N_RESAMPLES, seed: int = 0
-) -> MeanInterval:
-    """Return the alpha/2 and 1 - alpha/2 quantiles of resampled means of scores [n]. Efron (1979)."""
-    return intervals_of([values], method="percentile", alpha=alpha, n_resamples=n_resamples, seed=seed)[0]
-
-
-def bca_interval(
-    values: npt.ArrayLike, *, alpha: float = 0.05, n_resamples: int = N_RESAMPLES, seed: int = 0
-) -> MeanInterval:
-    """Return the bias-corrected and accelerated bootstrap interval of scores [n]. Efron (1987), JASA 82.
-
-    z0 counts resampled means equal to the mean half; the acceleration is that of the jackknife.
-    """
-    return intervals_of([values], method="bca", alpha=alpha, n_resamples=n_resamples, seed=seed)[0]
-
-
-def bootstrap_t_interval(
-    values: npt.ArrayLike, *, alpha: float = 0.05, n_resamples: int = N_RESAMPLES, seed: int = 0
-) -> MeanInterval:
-    """Return mean - t* s / sqrt(n) with t* the quantiles of resampled t statistics of scores [n]. Efron (1982).
-
-    Not available where more than alpha/2 of the resamples on one side are constant, which is so below 4 seeds.
-    """
-    return intervals_of([values], method="bootstrap_t", alpha=alpha, n_resamples=n_resamples, seed=seed)[0]
-
-
 def intervals_of(
     cells: Sequence[npt.ArrayLike],
     *,
@@ -138,7 +102,25 @@ def intervals_of(
     n_resamples: int = N_RESAMPLES,
     seed: int = 0,
 ) -> tuple[MeanInterval, ...]:
-    """Return one interval per cell, each cell an array of scores; cells with equally many scores share resamples."""
+    """Return one interval per cell; cells with equally many scores share resamples.
+
+    ``t``: mean +- t_{n-1, 1-alpha/2} s / sqrt(n), Student (1908). ``percentile``: alpha/2 and 1 - alpha/2 quantiles of
+    resampled means, Efron (1979). ``bca``: these corrected for bias, z0 counting resampled means equal to the mean
+    half, and for acceleration by the jackknife, Efron (1987), JASA 82. ``bootstrap_t``: mean - t* s / sqrt(n) with t*
+    the quantiles of resampled t statistics, Efron (1982); not available where more than alpha/2 of the resamples on one
+    side are constant, which is so below 4 seeds.
+
+    Parameters
+    ----------
+    cells
+        One array of scores per cell.
+    method
+        One of :data:`INTERVALS`.
+    alpha
+        1 minus the level.
+    n_resamples, seed
+        Bootstrap resamples, and the seed that they derive from.
+    """
     check_level("alpha", alpha)
     if method not in INTERVALS:
         raise BadValue("interval", method, ", ".join(INTERVALS))

@@ -15,7 +15,7 @@ from gnz_track.kinds import Direction
 from gnz_track.stats.magnitude import put_back, take_out
 from gnz_track.stats.noncentral import FloatArray
 
-__all__ = ["ManyPairs", "PairRows", "SeedPairs", "join", "join_all", "quantise", "stack"]
+__all__ = ["ManyPairs", "SeedPairs", "StackedPairs", "join", "join_all", "quantise", "stack"]
 
 # Definition Q: differences are known to so many decimals of the largest score in them.
 DECIMALS = 10
@@ -47,7 +47,7 @@ class SeedPairs:
 
     @property
     def n_pairs(self) -> int:
-        """How many seeds count."""
+        """Number of seeds that count."""
         return len(self.seeds)
 
     @property
@@ -65,7 +65,7 @@ class SeedPairs:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PairRows:
+class StackedPairs:
     """Many :class:`SeedPairs` as arrays: [pairs, most seeds] with NaN beyond the seeds of a pair; n_pairs [pairs].
 
     A power of two is taken out of each pair (see ``magnitude``), so that its advantages can be squared whatever their
@@ -80,12 +80,12 @@ class PairRows:
 
     @property
     def is_all_zero(self) -> npt.NDArray[np.bool_]:
-        """Which pairs have only zero differences [pairs]; a pair without seeds is not one of them."""
+        """Pairs that have only zero differences [pairs]; a pair without seeds is not one of them."""
         return np.asarray((self.n_pairs > 0) & ~(np.nan_to_num(self.quantised) != 0).any(axis=1), dtype=np.bool_)
 
     @property
     def is_degenerate(self) -> npt.NDArray[np.bool_]:
-        """Which pairs have the same non-zero difference on every seed [pairs]."""
+        """Pairs that have the same non-zero difference on every seed [pairs]."""
         first = self.quantised[:, :1]
         is_same = ((self.quantised == first) | np.isnan(self.quantised)).all(axis=1)
         return np.asarray((self.n_pairs > 0) & is_same & ~self.is_all_zero, dtype=np.bool_)
@@ -98,7 +98,7 @@ class ManyPairs(Sequence[SeedPairs]):
         self._pairs = tuple(pairs)
 
     @cached_property
-    def rows(self) -> PairRows:
+    def rows(self) -> StackedPairs:
         """The pairs as arrays."""
         return _stack(self._pairs)
 
@@ -115,9 +115,18 @@ class ManyPairs(Sequence[SeedPairs]):
 def quantise(
     differences: npt.ArrayLike, magnitude: npt.ArrayLike, *, resolution: npt.ArrayLike | None = None
 ) -> FloatArray:
-    """Round differences [..., n] to 1e-10 of the largest magnitude [..., 1], or to the resolution of the metric.
+    """Round differences to 1e-10 of the largest magnitude, or to the resolution of the metric.
 
     d := round(d / M, 10) M, so that .3 - .2 equals .2 - .1 again and decimal scores tie where they should.
+
+    Parameters
+    ----------
+    differences
+        Differences [..., n].
+    magnitude
+        Largest magnitude M of the scores [..., 1].
+    resolution
+        Step of the metric where it has one.
     """
     d = np.asarray(differences, dtype=np.float64)
     if resolution is not None:
@@ -132,9 +141,16 @@ def quantise(
 
 
 def join(first: Scores, second: Scores, *, direction: Direction | str, resolution: float | None = None) -> SeedPairs:
-    """Join the scores of two models, seed -> score, on the seeds that both have; a missing score is never 0.
+    """Join the scores of two models on the seeds that both have; a missing score is never 0.
 
-    ``resolution`` is the step of the metric where it has one, such as 1/n_test of an accuracy.
+    Parameters
+    ----------
+    first, second
+        Scores by seed.
+    direction
+        Which scores are better.
+    resolution
+        Step of the metric where it has one, such as 1/n_test of an accuracy.
     """
     return join_all([(first, second)], direction=direction, resolution=resolution)[0]
 
@@ -142,7 +158,15 @@ def join(first: Scores, second: Scores, *, direction: Direction | str, resolutio
 def join_all(
     couples: Sequence[tuple[Scores, Scores]], *, direction: Direction | str, resolution: float | None = None
 ) -> tuple[SeedPairs, ...]:
-    """Join many couples of models of one task; as :func:`join`, but vectorised."""
+    """Join many couples of models of one task; as :func:`join`, but vectorised.
+
+    Parameters
+    ----------
+    couples
+        Scores by seed of the first and the second model.
+    direction, resolution
+        As in :func:`join`.
+    """
     direction = _direction(direction)
     if resolution is not None and not (math.isfinite(resolution) and resolution > 0):
         raise BadValue("resolution", resolution, "a positive number, such as 1/n_test, or None")
@@ -179,12 +203,12 @@ def join_all(
     )
 
 
-def stack(pairs: Sequence[SeedPairs]) -> PairRows:
+def stack(pairs: Sequence[SeedPairs]) -> StackedPairs:
     """Lay pairs of models under one another, so that a statistic of all is one array operation."""
     return pairs.rows if isinstance(pairs, ManyPairs) else _stack(pairs)
 
 
-def _stack(pairs: Sequence[SeedPairs]) -> PairRows:
+def _stack(pairs: Sequence[SeedPairs]) -> StackedPairs:
     n_pairs = np.array([pair.n_pairs for pair in pairs], dtype=np.int64)
     width = int(n_pairs.max(initial=0))
     raw, rounded = (np.full((len(pairs), width), np.nan) for _ in range(2))
@@ -193,7 +217,7 @@ def _stack(pairs: Sequence[SeedPairs]) -> PairRows:
         rounded[row, : pair.n_pairs] = pair.quantised
     quantum = np.array([pair.quantum for pair in pairs], dtype=np.float64)
     scaled, exponents = take_out(raw)
-    return PairRows(
+    return StackedPairs(
         advantages=scaled,
         quantised=put_back(rounded, -exponents),
         quantum=put_back(quantum, -exponents[:, 0]),

@@ -36,9 +36,16 @@ def take_out(values: npt.ArrayLike) -> tuple[Floats, Exponents]:
 
 
 def put_back(values: npt.ArrayLike, exponents: npt.ArrayLike, *, power: int = 1) -> Floats:
-    """Return values times 2^(power exponent): power 1 for what has the unit of the scores, 2 for its square.
+    """Return values times 2^(power exponent); what is then too large for a float is infinite, and too small 0.
 
-    What is then too large for a float is infinite, and too small 0.
+    Parameters
+    ----------
+    values
+        Scaled values.
+    exponents
+        Exponents by which scores were scaled.
+    power
+        1 for what has the unit of the scores, 2 for its square.
     """
     with np.errstate(over="ignore"):
         found: Floats = np.ldexp(np.asarray(values, dtype=np.float64), power * np.asarray(exponents))

@@ -31,9 +31,18 @@ N_RESAMPLES = 2_000
 def aggregate_models(
     layout: Sequence[TaskCells], tasks: Sequence[str], order: Sequence[str], choices: Choices
 ) -> tuple[ModelAggregates, ...]:
-    """Return the aggregates of the models in the order, over those of the tasks on which all of them have scores.
+    """Return the aggregates of models over those tasks on which all of them have scores; none without declared bounds.
 
-    Nothing without declared bounds.
+    Parameters
+    ----------
+    layout
+        Cells by task.
+    tasks
+        Tasks that may count.
+    order
+        Labels of the models, the best one first.
+    choices
+        Bounds, level and resamples.
     """
     if choices.bounds is None or not tasks or not order:
         return ()

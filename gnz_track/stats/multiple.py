@@ -111,9 +111,16 @@ ADJUSTMENTS: dict[str, tuple[Adjustment, str]] = {
 
 
 def adjust(p: Sequence[float | None], *, method: str = "holm", alpha: float = 0.05) -> Family:
-    """Adjust the p-values of one family; p [n_planned], None where a comparison could not be run.
+    """Adjust the p-values of one family; a hypothesis is rejected where its adjusted p is at most ``alpha``.
 
-    A hypothesis is rejected where its adjusted p is at most ``alpha``.
+    Parameters
+    ----------
+    p
+        P-values [n_planned], None where a comparison could not be run.
+    method
+        A name of :data:`ADJUSTMENTS`.
+    alpha
+        Level of the family.
     """
     check_level("alpha", alpha)
     if method not in ADJUSTMENTS:

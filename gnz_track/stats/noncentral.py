@@ -50,9 +50,14 @@ def scale_bounds(df: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def noncentral_t_cdf(t: npt.ArrayLike, df: npt.ArrayLike, noncentrality: npt.ArrayLike) -> FloatArray:
-    """Return P(T <= t) of a noncentral t; arguments broadcast to [n].
+    """Return P(T <= t) [n] of a noncentral t.
 
     Johnson, Kotz and Balakrishnan (1995), Continuous Univariate Distributions 2, chapter 31.
+
+    Parameters
+    ----------
+    t, df, noncentrality
+        Values, degrees of freedom and noncentralities, broadcast to [n].
     """
     arguments = np.broadcast_arrays(*(np.atleast_1d(np.asarray(x, dtype=np.float64)) for x in (t, df, noncentrality)))
     parts = [
@@ -63,9 +68,16 @@ def noncentral_t_cdf(t: npt.ArrayLike, df: npt.ArrayLike, noncentrality: npt.Arr
 
 
 def noncentrality_at(t: npt.ArrayLike, df: npt.ArrayLike, probability: float) -> FloatArray:
-    """Return the noncentrality [n] for which P(T <= t) is ``probability``; t and df [n], t not negative.
+    """Return the noncentrality [n] for which P(T <= t) is ``probability``.
 
     Secant steps on the probit of the probability, which is nearly a straight line, kept inside a bracket.
+
+    Parameters
+    ----------
+    t, df
+        Values, not negative, and degrees of freedom [n].
+    probability
+        P(T <= t).
     """
     t_row, df_row = (np.atleast_1d(np.asarray(x, dtype=np.float64)) for x in (t, df))
     target = float(ndtri(probability))

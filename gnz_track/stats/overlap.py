@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from gnz_track.errors import BadValue
-from gnz_track.stats.cells import Cell, TaskCells
+from gnz_track.stats.cells import ScoredCell, TaskCells
 from gnz_track.stats.choices import Choices, value_for
 
 __all__ = [
@@ -129,7 +129,7 @@ def _sharing(task: TaskCells) -> str:
     return f"{n_seeds} seeds share {n_splits} splits" if n_splits < n_seeds else ""
 
 
-def _count(cell: Cell, column: str) -> float:
+def _count(cell: ScoredCell, column: str) -> float:
     """Return how many examples a cell tells, 0 where it tells no number."""
     try:
         count = float(cell.facts.get(column, "0"))
@@ -142,5 +142,5 @@ def _values(task: TaskCells, column: str) -> set[str]:
     return {cell.facts[column] for cell in _cells(task) if column in cell.facts}
 
 
-def _cells(task: TaskCells) -> list[Cell]:
+def _cells(task: TaskCells) -> list[ScoredCell]:
     return [cell for model in task.models for cell in model.cells]

@@ -16,7 +16,7 @@ from scipy.special import stdtr
 
 from gnz_track.errors import BadValue
 from gnz_track.records import FrozenMapping, freeze_mappings
-from gnz_track.stats.joins import PairRows, SeedPairs, stack
+from gnz_track.stats.joins import SeedPairs, StackedPairs, stack
 from gnz_track.stats.magnitude import centre_and_spread
 from gnz_track.stats.noncentral import FloatArray
 
@@ -37,7 +37,7 @@ NO_SPREAD = "the difference is the same on every seed: no spread to test against
 
 
 class Outcome(enum.StrEnum):
-    """What came of a test."""
+    """Outcome of a test."""
 
     run = "run"
     not_run = "not run"
@@ -74,8 +74,18 @@ class PairedTest:
         return f"{self.test}: p = {self.p:.4g}, {statistic}{self.n_pairs} pairs{choices}{note}"
 
 
-def unrunnable(test: str, rows: PairRows, row: int, choices: Mapping[str, str | int | float | bool]) -> PairedTest:
-    """Return the result of a test that fewer than two pairs of seeds forbid."""
+def unrunnable(test: str, rows: StackedPairs, row: int, choices: Mapping[str, str | int | float | bool]) -> PairedTest:
+    """Return the result of a test that fewer than two pairs of seeds forbid.
+
+    Parameters
+    ----------
+    test
+        Name of the test.
+    rows, row
+        Pairs of models, and the place of the one that cannot be tested.
+    choices
+        The test's options, for the record.
+    """
     n = int(rows.n_pairs[row])
     return PairedTest(
         test=test,
@@ -89,7 +99,7 @@ def unrunnable(test: str, rows: PairRows, row: int, choices: Mapping[str, str | 
     )
 
 
-def moments(rows: PairRows) -> tuple[FloatArray, FloatArray]:
+def moments(rows: StackedPairs) -> tuple[FloatArray, FloatArray]:
     """Return mean [pairs] and standard deviation (n - 1) [pairs] of the advantages, both without ``rows.exponents``.
 
     Pairs of all-zero and of constant differences have standard deviation 0, whatever float noise says; undefined
@@ -123,12 +133,27 @@ def nadeau_bengio(pair: SeedPairs, *, n_train: int, n_test: int) -> PairedTest:
 
     The J replicates share training data, so they are correlated and the plain t test rejects far too often (49 % at
     J = 30 and correlation .2 instead of 5 %). Nadeau and Bengio (2003), Machine Learning 52.
+
+    Parameters
+    ----------
+    pair
+        Joined scores of two models, one per split.
+    n_train, n_test
+        Examples of the training and the test part.
     """
     return nadeau_bengio_rows([pair], n_train=n_train, n_test=n_test)[0]
 
 
 def nadeau_bengio_rows(pairs: Sequence[SeedPairs], *, n_train: int, n_test: int) -> tuple[PairedTest, ...]:
-    """Return :func:`nadeau_bengio` of many pairs at once."""
+    """Return :func:`nadeau_bengio` of many pairs at once.
+
+    Parameters
+    ----------
+    pairs
+        Joined scores of pairs of models.
+    n_train, n_test
+        As in :func:`nadeau_bengio`.
+    """
     for name, value in (("n_train", n_train), ("n_test", n_test)):
         if value < 1:
             raise BadValue(name, value, "a whole number from 1 upwards")
@@ -139,7 +164,7 @@ def nadeau_bengio_rows(pairs: Sequence[SeedPairs], *, n_train: int, n_test: int)
 
 def _t_tests(
     test: str,
-    rows: PairRows,
+    rows: StackedPairs,
     *,
     variance_factors: FloatArray | None,
     choices: Mapping[str, str | int | float | bool],

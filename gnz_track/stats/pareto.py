@@ -1,4 +1,4 @@
-"""Which models cost less for what they score: mean costs of cells, and the front that no other model dominates."""
+"""Models that cost less for what they score: mean costs of cells, and the front that no other model dominates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from gnz_track.errors import BadValue
 from gnz_track.kinds import Direction
-from gnz_track.stats.cells import Frame
+from gnz_track.stats.cells import ScoreFrame
 from gnz_track.stats.comparison import Comparison
 
 __all__ = ["costs_by_seed", "mean_costs", "pareto_front"]
@@ -17,10 +17,17 @@ Costs = Mapping[tuple[str, str], float]
 
 
 def pareto_front(costs: Sequence[float], scores: Sequence[float], direction: Direction) -> tuple[int, ...]:
-    """Return the places, cheapest first, that no other place dominates: costs [n], scores [n].
+    """Return the places, cheapest first, that no other place dominates.
 
     One place dominates another where it costs no more and scores no worse, and is better in one of the two; equal
     places are both kept. Pareto (1906); H. T. Kung et al., J. ACM 22 (1975) 469-476.
+
+    Parameters
+    ----------
+    costs, scores
+        Costs [n], lower is better, and scores [n].
+    direction
+        Which scores are better.
     """
     if len(costs) != len(scores):
         raise BadValue("the number of scores", len(scores), f"one for each of {len(costs)} costs")
@@ -36,16 +43,31 @@ def pareto_front(costs: Sequence[float], scores: Sequence[float], direction: Dir
     return tuple(front)
 
 
-def mean_costs(comparison: Comparison, table: Frame, column: str) -> dict[tuple[str, str], float]:
-    """Return (task, model) -> mean of a column over the runs that the comparison counts; nothing where none has it."""
+def mean_costs(comparison: Comparison, table: ScoreFrame, column: str) -> dict[tuple[str, str], float]:
+    """Return (task, model) -> mean of a column over the runs that the comparison counts; nothing where none has it.
+
+    Parameters
+    ----------
+    comparison
+        The comparison whose runs count.
+    table
+        The results table that it was made of.
+    column
+        A column of numbers.
+    """
     found = costs_by_seed(comparison, table, column)
     return {key: math.fsum(values) / len(values) for key, values in found.items()}
 
 
-def costs_by_seed(comparison: Comparison, table: Frame, column: str) -> dict[tuple[str, str], tuple[float, ...]]:
+def costs_by_seed(comparison: Comparison, table: ScoreFrame, column: str) -> dict[tuple[str, str], tuple[float, ...]]:
     """Return (task, model) -> values of a column, one for each run that the comparison counts and that has one.
 
     Runs are found by their id; in a table without ids by task, model and seed.
+
+    Parameters
+    ----------
+    comparison, table, column
+        As in :func:`mean_costs`.
     """
     names = [str(name) for name in table.columns]
     if column not in names:
@@ -65,7 +87,7 @@ def costs_by_seed(comparison: Comparison, table: Frame, column: str) -> dict[tup
     return found
 
 
-def _by_key(table: Frame, column: str, *keys: str) -> dict[tuple[str, ...], float | None]:
+def _by_key(table: ScoreFrame, column: str, *keys: str) -> dict[tuple[str, ...], float | None]:
     """Return the values of a column by the texts of others; None where it is no finite number."""
     columns = [[_key(value) for value in table[key].tolist()] for key in keys]
     values = [_number(value) for value in table[column].tolist()]

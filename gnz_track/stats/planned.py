@@ -34,7 +34,17 @@ class PlannedPair:
 def compute_by(
     keys: Sequence[Key], items: Sequence[Item], compute: Callable[[Sequence[Item], Key], Iterable[Found]]
 ) -> list[Found]:
-    """Compute for all items with the same key at once, and return the results in the order of the items."""
+    """Compute for all items with the same key at once, and return the results in the order of the items.
+
+    Parameters
+    ----------
+    keys
+        Key of each item.
+    items
+        Items [n].
+    compute
+        Function from the items of one key, and the key, to their results.
+    """
     groups: dict[Key, list[int]] = {}
     for row, key in enumerate(keys):
         groups.setdefault(key, []).append(row)

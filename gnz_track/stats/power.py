@@ -1,4 +1,4 @@
-"""What a design of so many seeds can say: power of the paired t, detectable effects, seeds needed.
+"""Power of a design of so many seeds: of the paired t, detectable effects, seeds needed.
 
 Power at the observed effect is a function of the p-value and no evidence; print the smallest detectable effect and the
 interval instead. All effects are d_z, in standard deviations of the seed-wise difference, whose own estimate is
@@ -45,7 +45,7 @@ BOUND_SLACK = 1e-8
 
 @dataclass(frozen=True, kw_only=True)
 class DesignPower:
-    """What a paired t over ``n_pairs`` seeds can detect with the given power, alone and among m comparisons.
+    """Effects that a paired t over ``n_pairs`` seeds detects with the given power, alone and among m comparisons.
 
     ``effect`` at alpha and ``effect_in_family`` at alpha / m are in standard deviations of the difference;
     ``advantage`` and ``advantage_in_family`` are the same in units of the metric, where sd is known.
@@ -75,6 +75,15 @@ def paired_t_power(d_z: float, n_pairs: int, *, alpha: float = 0.05) -> float | 
     """Return the exact two-sided power P(|T| > t_{n-1, 1-alpha/2}), T noncentral with d_z sqrt(n); None below 2 pairs.
 
     Cohen (1988), chapter 2, with both tails and none of them lost far out.
+
+    Parameters
+    ----------
+    d_z
+        Mean difference in sd of the difference.
+    n_pairs
+        Seeds that both models have.
+    alpha
+        Level of the test.
     """
     check_level("alpha", alpha)
     if not math.isfinite(d_z):
@@ -90,9 +99,16 @@ def paired_t_power(d_z: float, n_pairs: int, *, alpha: float = 0.05) -> float | 
 
 @lru_cache(maxsize=4096)
 def smallest_effect(n_pairs: int, *, alpha: float = 0.05, power: float = 0.8) -> float | None:
-    """Return the smallest d_z that a paired t over n_pairs seeds detects with the given power; None below 2 pairs.
+    """Return the smallest d_z that a paired t detects with the given power; None below 2 pairs.
 
-    At the level of a family, call it with alpha / m.
+    Parameters
+    ----------
+    n_pairs
+        Seeds that both models have.
+    alpha
+        Level of the test; alpha / m at the level of a family.
+    power
+        Chance to reject.
     """
     check_level("alpha", alpha)
     _check_power(power, alpha)
@@ -103,7 +119,17 @@ def smallest_effect(n_pairs: int, *, alpha: float = 0.05, power: float = 0.8) ->
 
 @lru_cache(maxsize=1024)
 def seeds_needed(d_z: float, *, alpha: float = 0.05, power: float = 0.8, most: int = 1_000_000) -> int | None:
-    """Return the fewest seeds at which a paired t detects d_z with the given power; None if more than ``most``."""
+    """Return the fewest seeds at which a paired t detects d_z with the given power; None if more than ``most``.
+
+    Parameters
+    ----------
+    d_z
+        Mean difference in sd of the difference.
+    alpha, power
+        Level of the test and chance to reject.
+    most
+        Seeds beyond which nobody would go.
+    """
     check_level("alpha", alpha)
     _check_power(power, alpha)
 
@@ -125,7 +151,15 @@ def seeds_needed(d_z: float, *, alpha: float = 0.05, power: float = 0.8, most: i
 def seeds_needed_rows(
     d_z: npt.ArrayLike, *, alpha: float = 0.05, power: float = 0.8, most: int = 10_000
 ) -> tuple[int | None, ...]:
-    """Return :func:`seeds_needed` of many effects [n] at once; None also for an effect of 0 or NaN."""
+    """Return :func:`seeds_needed` of many effects at once; None also for an effect of 0 or NaN.
+
+    Parameters
+    ----------
+    d_z
+        Mean differences [n] in sd of the difference.
+    alpha, power, most
+        As in :func:`seeds_needed`.
+    """
     check_level("alpha", alpha)
     _check_power(power, alpha)
     size = np.abs(np.asarray(d_z, dtype=np.float64))
@@ -168,7 +202,19 @@ def _rejects_less(size: FloatArray, n: FloatArray, alpha: float, power: float) -
 def design_power(
     n_pairs: int, m: int, *, alpha: float = 0.05, power: float = 0.8, sd: float | None = None
 ) -> DesignPower:
-    """Return the smallest detectable effects of a design, at alpha and at alpha / m, in sd and in metric units."""
+    """Return the smallest detectable effects of a design, at alpha and at alpha / m.
+
+    Parameters
+    ----------
+    n_pairs
+        Seeds that both models have.
+    m
+        Comparisons in the family.
+    alpha, power
+        Level of the family and chance to reject.
+    sd
+        Standard deviation of the differences, which brings effects into the metric's unit.
+    """
     if m < 1:
         raise BadValue("m", m, "a number of comparisons from 1 upwards")
     alone = smallest_effect(n_pairs, alpha=alpha, power=power)
@@ -188,10 +234,19 @@ def design_power(
 
 
 def tost_power(margin: float, n_pairs: int, *, alpha: float = 0.05) -> float | None:
-    """Return the exact power of TOST at a true difference of 0, margin in sd of the difference; None below 2 pairs.
+    """Return the exact power of TOST at a true difference of 0; None below 2 pairs.
 
     Both tests reject where |Z| < margin sqrt(n) - t_{n-1, 1-alpha} s, integrated over the scaled chi s.
     Phillips (1990).
+
+    Parameters
+    ----------
+    margin
+        Margin of equivalence in sd of the difference.
+    n_pairs
+        Seeds that both models have.
+    alpha
+        Level of each one-sided test.
     """
     check_level("alpha", alpha)
     if not (math.isfinite(margin) and margin > 0):
@@ -215,7 +270,15 @@ def tost_power(margin: float, n_pairs: int, *, alpha: float = 0.05) -> float | N
 
 @lru_cache(maxsize=1024)
 def margin_needed(n_pairs: int, *, alpha: float = 0.05, power: float = 0.8) -> float | None:
-    """Return the margin, in sd of the difference, that TOST needs for its power at a true difference of 0."""
+    """Return the margin, in sd of the difference, that TOST needs for its power at a true difference of 0.
+
+    Parameters
+    ----------
+    n_pairs
+        Seeds that both models have.
+    alpha, power
+        Level of each one-sided test and chance to show equivalence.
+    """
     check_level("alpha", alpha)
     _check_power(power, alpha)
     if n_pairs < 2:

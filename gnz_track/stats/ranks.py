@@ -94,9 +94,16 @@ def quantise_rows(scores: npt.ArrayLike, *, resolution: float | None = None) -> 
 def rank_rows(
     scores: npt.ArrayLike, directions: Direction | Sequence[Direction], *, resolution: float | None = None
 ) -> Floats:
-    """Rank the models within each task after quantising its scores.
+    """Return midranks [N, k] of the models within each task, after quantising its scores; rows sum to k (k + 1) / 2.
 
-    scores [N, k], directions one for all tasks or [N] -> midranks [N, k]; each row sums to k (k + 1) / 2.
+    Parameters
+    ----------
+    scores
+        Scores [N, k].
+    directions
+        One direction for all tasks, or [N].
+    resolution
+        Step of the metric where it has one.
     """
     array = read_finite("scores", scores, ndim=2)
     return _midranks(quantise_rows(array, resolution=resolution) * _signs(directions, array.shape[0]))
@@ -116,10 +123,20 @@ def rank_table(
     missing: str = "drop_task",
     resolution: float | None = None,
 ) -> RankTable:
-    """Rank k models on N tasks; scores [N, k] are means over seeds, NaN where a cell is missing.
+    """Rank k models on N tasks.
 
-    ``missing`` says what happens then: ``drop_task`` and ``drop_model`` leave out what is incomplete, ``worst_rank``
-    ranks a missing score below all others.
+    Parameters
+    ----------
+    scores
+        Means over seeds [N, k], NaN where a cell is missing.
+    directions
+        One direction for all tasks, or [N].
+    models, tasks
+        Names [k] and [N].
+    missing
+        ``drop_task`` and ``drop_model`` leave out what is incomplete, ``worst_rank`` ranks a missing score last.
+    resolution
+        Step of the metric where it has one.
     """
     array = read_scores("scores", scores, ndim=2)
     if array.shape != (len(tasks), len(models)):
@@ -151,9 +168,20 @@ def rank_table(
 def check_printed_ranks(
     scores: npt.ArrayLike, directions: Direction | Sequence[Direction], *, decimals: int, most: int = 9
 ) -> PrintedRanks:
-    """Tell whether scores [N, k], printed with so many decimals, give the same ranks, and how many decimals do.
+    """Tell whether printed scores give the same ranks, and how many decimals do.
 
     A published table must let its readers recompute its ranks.
+
+    Parameters
+    ----------
+    scores
+        Scores [N, k].
+    directions
+        One direction for all tasks, or [N].
+    decimals
+        Decimals that are printed.
+    most
+        Decimals beyond which none are tried.
     """
     array = read_finite("scores", scores, ndim=2)
     true = rank_rows(array, directions)

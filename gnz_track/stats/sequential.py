@@ -144,9 +144,20 @@ def t_at_looks(advantages: npt.ArrayLike, looks: Sequence[int] = LOOKS) -> Float
 
 
 def look_at_every_seed(advantages: npt.ArrayLike, *, alpha: float = 0.05, m: int = 1, g: float = 1.0) -> AnytimeTest:
-    """Look at one pair of models after every seed; advantages [n], quantised, in the order in which seeds were run.
+    """Look at one pair of models after every seed.
 
     The pair is decided once e >= m / alpha (Bonferroni over the family of ``m``); ``p`` = min(1, 1 / max e).
+
+    Parameters
+    ----------
+    advantages
+        Quantised differences [n], in the order in which seeds were run.
+    alpha
+        Level of the family.
+    m
+        Comparisons in the family.
+    g
+        Scale of the prior on the standardised difference.
     """
     d = read_finite("advantages", advantages, ndim=1)
     threshold = check_whole("m", m, least=1) / check_level("alpha", alpha)
@@ -175,7 +186,19 @@ def look_at_every_seed(advantages: npt.ArrayLike, *, alpha: float = 0.05, m: int
 def look_at_fixed_seeds(
     advantages: npt.ArrayLike, *, alpha: float = 0.05, m: int = 1, planned: Sequence[int] = LOOKS
 ) -> FixedLooks:
-    """Look at one pair of models at declared numbers of seeds, each at alpha / looks; advantages [n], quantised."""
+    """Look at one pair of models at declared numbers of seeds, each at alpha / looks.
+
+    Parameters
+    ----------
+    advantages
+        Quantised differences [n], in the order in which seeds were run.
+    alpha
+        Level of the family.
+    m
+        Comparisons in the family.
+    planned
+        Numbers of seeds at which one looks.
+    """
     d = read_finite("advantages", advantages, ndim=1)
     check_level("alpha", alpha)
     check_whole("m", m, least=1)

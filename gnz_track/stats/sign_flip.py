@@ -26,12 +26,29 @@ def sign_flip(pair: SeedPairs, *, n_resamples: int = 99_999, seed: int = 0) -> P
 
     Exact up to 16 non-zero differences; beyond, p = (b + 1) / (B + 1) over B drawn patterns. Fisher (1935), Phipson and
     Smyth (2010) for the ones. Sums closer than the quantum of the differences count as equal.
+
+    Parameters
+    ----------
+    pair
+        Joined scores of two models.
+    n_resamples
+        B, the patterns that are drawn where there are too many.
+    seed
+        Seed that they derive from.
     """
     return sign_flip_rows([pair], n_resamples=n_resamples, seed=seed)[0]
 
 
 def sign_flip_rows(pairs: Sequence[SeedPairs], *, n_resamples: int = 99_999, seed: int = 0) -> tuple[PairedTest, ...]:
-    """Return :func:`sign_flip` of many pairs; the drawn patterns are the same for all pairs of equal length."""
+    """Return :func:`sign_flip` of many pairs; the drawn patterns are the same for all pairs of equal length.
+
+    Parameters
+    ----------
+    pairs
+        Joined scores of pairs of models.
+    n_resamples, seed
+        As in :func:`sign_flip`.
+    """
     if n_resamples < 1:
         raise BadValue("n_resamples", n_resamples, "a whole number from 1 upwards")
     rows = stack(pairs)

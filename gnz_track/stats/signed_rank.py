@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from gnz_track.errors import BadValue
 from gnz_track.records import FrozenMapping
-from gnz_track.stats.joins import PairRows, SeedPairs, stack
+from gnz_track.stats.joins import SeedPairs, StackedPairs, stack
 from gnz_track.stats.noncentral import FloatArray
 from gnz_track.stats.paired import ALL_ZERO, Outcome, PairedTest, unrunnable
 
@@ -86,7 +86,7 @@ def wilcoxon_rows(pairs: Sequence[SeedPairs], *, zero_method: str = "wilcox") ->
     return _results(rows, ranks, signed_rank_p(ranks), zero_method)
 
 
-def _results(rows: PairRows, ranks: SignedRanks, p: FloatArray, zero_method: str) -> tuple[PairedTest, ...]:
+def _results(rows: StackedPairs, ranks: SignedRanks, p: FloatArray, zero_method: str) -> tuple[PairedTest, ...]:
     choices = FrozenMapping(zero_method=zero_method, null="exact")
     columns = zip(
         p.tolist(),

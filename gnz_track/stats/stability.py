@@ -18,7 +18,7 @@ __all__ = ["ModelStability", "RankBootstrap", "RankJackknife", "bootstrap_ranks"
 
 @dataclass(frozen=True, kw_only=True)
 class ModelStability:
-    """How far the mean rank and the place of one model move."""
+    """Range of the mean rank and the place of one model."""
 
     model: str
     mean_rank: float
@@ -77,7 +77,15 @@ class RankBootstrap:
 
 
 def leave_one_task_out(ranks: npt.ArrayLike, *, models: Sequence[str], tasks: Sequence[str]) -> RankJackknife:
-    """Recompute mean ranks N times, each time without one task; ranks [N, k]."""
+    """Recompute mean ranks N times, each time without one task.
+
+    Parameters
+    ----------
+    ranks
+        Ranks [N, k].
+    models, tasks
+        Names [k] and [N].
+    """
     array = _read(ranks, models, tasks)
     n_tasks = len(tasks)
     order = _order(array, models)
@@ -113,7 +121,19 @@ def bootstrap_ranks(
     n_resamples: int = 2_000,
     base_seed: int = 0,
 ) -> RankBootstrap:
-    """Draw the N rows of ranks [N, k] with replacement, ``n_resamples`` times, and look at mean ranks and order."""
+    """Draw the N rows of ranks with replacement, and look at mean ranks and order.
+
+    Parameters
+    ----------
+    ranks
+        Ranks [N, k].
+    models
+        Names [k].
+    level
+        Level of the intervals.
+    n_resamples, base_seed
+        Draws, and the seed that they derive from.
+    """
     array = _read(ranks, models, None)
     check_level("level", level)
     n_tasks, n_resamples = array.shape[0], check_whole("n_resamples", n_resamples, least=1)

@@ -88,7 +88,15 @@ def leave_out_lost(means: Means, *, drops_models: bool) -> tuple[Means, Lost]:
 
 
 def take(means: Means, rows: Iterable[int], columns: Iterable[int]) -> Means:
-    """Return the means of some tasks and models, by their places."""
+    """Return the means of some tasks and models.
+
+    Parameters
+    ----------
+    means
+        Means [tasks, models].
+    rows, columns
+        Places of the tasks and of the models.
+    """
     rows, columns = list(rows), list(columns)
     return Means(
         tasks=tuple(means.tasks[row] for row in rows),

@@ -29,7 +29,7 @@ __all__ = ["compare_pairs", "count_lasting"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Columns:
-    """What was computed of all pairs, each [pairs]."""
+    """Results of all pairs, each [pairs]."""
 
     tests: dict[str, tuple[PairedTest, ...]]
     adjusted: dict[str, Adjusted]
@@ -47,9 +47,16 @@ class Columns:
 def compare_pairs(
     layout: Sequence[tuple[TaskCells, Sequence[ModelCells]]], choices: Choices, at_chance: Mapping[str, frozenset[str]]
 ) -> tuple[tuple[PairComparison, ...], dict[str, tuple[FamilySummary, ...]]]:
-    """Compare all pairs of the models that are given with each task; return pairs, and the families by scope.
+    """Compare all pairs of models on each task; return pairs, and the families by scope.
 
-    ``at_chance`` are the labels of models, by task.
+    Parameters
+    ----------
+    layout
+        Tasks, each with those of its models that are compared.
+    choices
+        Tests, levels and families.
+    at_chance
+        Task -> labels of the models that are at chance level.
     """
     planned = [pair for task, models in layout for pair in _plan(task, models, choices)]
     if not planned:
@@ -65,7 +72,14 @@ def count_lasting(
 ) -> int:
     """Return how many of the pairs that are told apart also are by another test, the one that ``choices`` name.
 
-    ``pairs`` are what :func:`compare_pairs` has returned of the same layout.
+    Parameters
+    ----------
+    layout
+        Tasks, each with those of its models that are compared.
+    pairs
+        Result of :func:`compare_pairs` for the same layout.
+    choices
+        Tests, levels and families.
     """
     planned = [pair for task, models in layout for pair in _plan(task, models, choices)]
     if not planned:

@@ -1,4 +1,4 @@
-"""Where the spread of scores comes from: seed, split, initialisation, hyperparameters, where ids tell them apart."""
+"""Sources of the spread of scores: seed, split, initialisation, hyperparameters, where ids tell them apart."""
 
 from __future__ import annotations
 

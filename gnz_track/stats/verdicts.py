@@ -11,7 +11,7 @@ EXACT_TESTS = frozenset({"wilcoxon", "sign_flip"})
 
 
 class Verdict(enum.StrEnum):
-    """What a test of difference and one of equivalence say together; and what is plain without a test.
+    """Verdict of a test of difference and one of equivalence together; and what is plain without a test.
 
     Models with the same score on every seed are ``identical``, which is no statistical equivalence: nothing was drawn
     that could have differed. Where two models are the same, identical or equivalent, and neither has been shown to be
@@ -36,12 +36,32 @@ VERDICTS = {
 
 
 def judge(*, is_rejected: bool, is_within_margin: bool, can_reject: bool) -> Verdict:
-    """Return the verdict; a test that could not have rejected leaves the pair undetermined whatever else was found."""
+    """Return the verdict; a test that could not have rejected leaves the pair undetermined whatever else was found.
+
+    Parameters
+    ----------
+    is_rejected
+        Whether the test of difference rejects.
+    is_within_margin
+        Whether the test of equivalence does.
+    can_reject
+        Whether the design lets the test of difference reject.
+    """
     return VERDICTS[is_rejected, is_within_margin] if can_reject else Verdict.undetermined
 
 
 def judge_sameness(verdict: Verdict, *, is_identical: bool, are_at_chance: bool) -> Verdict:
-    """Return the verdict on two models of which it is known whether they score the same, and whether both at chance."""
+    """Return the verdict on two models, where both may score the same, or both be at chance level.
+
+    Parameters
+    ----------
+    verdict
+        Verdict of the tests.
+    is_identical
+        Whether both have the same scores on all seeds.
+    are_at_chance
+        Whether both are at chance level.
+    """
     if is_identical:
         verdict = Verdict.identical
     return Verdict.nothing if are_at_chance and verdict in {Verdict.identical, Verdict.equivalent} else verdict

@@ -1,1 +1,1 @@
-"""What has been measured: names of everything in the store, one writer, three readers, the results table."""
+"""Store of what has been measured: names of everything in it, one writer, three readers, the results table."""

@@ -1,4 +1,4 @@
-"""Where runs are kept: ``--store`` read, checked and shown without its password."""
+"""Address of a store: ``--store`` read, checked and shown without its password."""
 
 from __future__ import annotations
 

@@ -28,8 +28,18 @@ _TOLD: set[str] = set()
 def fetch_artifact(address: Address, place: str, name: str, folder: Path) -> Path | None:
     """Return an artifact as a file on this machine, fetched into a folder where it lies elsewhere; None: it is gone.
 
-    ``place`` is where the artifacts of the run lie, as its store says. What :func:`find_place` refuses is not there
-    either, and a warning says so.
+    What :func:`find_place` refuses is not there either, and a warning says so.
+
+    Parameters
+    ----------
+    address
+        Store of the run.
+    place
+        Where the artifacts of the run lie, as its store says.
+    name
+        Name of the artifact.
+    folder
+        Where a fetched file goes.
     """
     try:
         found = find_place(address, place)
@@ -37,7 +47,7 @@ def fetch_artifact(address: Address, place: str, name: str, folder: Path) -> Pat
             return _existing(file_in(address, found, name))
         check_name(address, name)
     except StoreUnusable as error:
-        _tell(address, place, error)
+        _warn_of_refused(address, place, error)
         return None
     from mlflow.exceptions import MlflowException
 
@@ -50,7 +60,13 @@ def fetch_artifact(address: Address, place: str, name: str, folder: Path) -> Pat
 
 
 def read_artifact(address: Address, place: str, name: str) -> str | None:
-    """Return an artifact as text; None where it is gone, or is no text."""
+    """Return an artifact as text; None where it is gone, or is no text.
+
+    Parameters
+    ----------
+    address, place, name
+        Those of :func:`fetch_artifact`.
+    """
     with tempfile.TemporaryDirectory() as temporary:
         file = fetch_artifact(address, place, name, Path(temporary))
         try:
@@ -60,7 +76,17 @@ def read_artifact(address: Address, place: str, name: str) -> str | None:
 
 
 def keep_artifact(address: Address, place: str, name: str, source: Path) -> None:
-    """Copy a file to the artifacts of a run under a name, which may hold folders."""
+    """Copy a file to the artifacts of a run.
+
+    Parameters
+    ----------
+    address, place
+        Those of :func:`fetch_artifact`.
+    name
+        Name of the artifact, which may hold folders.
+    source
+        File to copy.
+    """
     found = find_place(address, place, is_read=False)
     if isinstance(found, str):
         folder = str(Path(name).parent)
@@ -95,7 +121,7 @@ def _repository(address: Address, uri: str) -> Any:
     return get_artifact_repository(uri, tracking_uri=address.uri)
 
 
-def _tell(address: Address, place: str, error: StoreUnusable) -> None:
+def _warn_of_refused(address: Address, place: str, error: StoreUnusable) -> None:
     if is_behind_server(address, place) or str(error) in _TOLD:
         return
     _TOLD.add(str(error))

@@ -1,4 +1,4 @@
-"""What the audit of one dataset leaves in the store: what was measured, what was tested, the verdict and its rule."""
+"""Audit of one dataset as the store keeps it: measurements, tests, the verdict and its rule."""
 
 from __future__ import annotations
 
@@ -134,17 +134,17 @@ def audit_from_json(text: str) -> AuditRecord:
         if found["format"] != FORMAT:
             raise BadValue("the format of an audit", found["format"], str(FORMAT))
         for name, kind in _PARTS.items():
-            found[name] = tuple(_record(kind, item) for item in found[name])
+            found[name] = tuple(_read_record(kind, item) for item in found[name])
         for name in ("structure", "features"):
-            found[name] = _record(DiversityRecord, found[name])
-        record: AuditRecord = _record(AuditRecord, found)
+            found[name] = _read_record(DiversityRecord, found[name])
+        record: AuditRecord = _read_record(AuditRecord, found)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise BadValue("an audit", reason, "what this version of gnz_track writes") from error
     return record
 
 
-def _record(kind: type, found: Mapping[str, Any]) -> Any:
+def _read_record(kind: type, found: Mapping[str, Any]) -> Any:
     names = {item.name for item in fields(kind)}
     lists = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items() if name in names}
     return kind(**lists)

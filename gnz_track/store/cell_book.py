@@ -34,7 +34,7 @@ class CellBook:
 
 def write_book(cells: Mapping[str, Cell], *, numbers: int) -> str:
     """Return the book of cells by fingerprint; equal cells give equal texts, wherever their data lie."""
-    tasks, models, protocols = _Shelf(_plain_task), _Shelf(_plain_model), _Shelf(_plain)
+    tasks, models, protocols = _Shelf(_plain_task), _Shelf(_plain_model), _Shelf(_plain_record)
     rows = {
         key: {
             "task": tasks.key_of(cell.task),
@@ -63,7 +63,7 @@ def read_book(text: str) -> CellBook:
         models = {key: _model(fields) for key, fields in found["models"].items()}
         protocols = {key: _protocol(fields) for key, fields in found["protocols"].items()}
         cells = {
-            key: _cell(row, tasks[row["task"]], models[row["model"]], protocols[row["protocol"]])
+            key: _read_cell(row, tasks[row["task"]], models[row["model"]], protocols[row["protocol"]])
             for key, row in found["cells"].items()
         }
         return CellBook(numbers=int(found["numbers"]), cells=cells)
@@ -82,35 +82,35 @@ class _Shelf:
 
     def __init__(self, plain: Callable[[Any], dict[str, Any]]) -> None:
         self.items: dict[str, dict[str, Any]] = {}
-        self._plain = plain
+        self._plain_record = plain
         self._keys: dict[object, str] = {}
 
     def key_of(self, thing: object) -> str:
         if thing not in self._keys:
-            fields = self._plain(thing)
+            fields = self._plain_record(thing)
             key = hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:12]
             self.items[key] = fields
             self._keys[thing] = key
         return self._keys[thing]
 
 
-def _plain(record: object) -> dict[str, Any]:
+def _plain_record(record: object) -> dict[str, Any]:
     fields: dict[str, Any] = json.loads(to_json(record))
     return fields
 
 
 def _plain_task(task: Task) -> dict[str, Any]:
     # A loader that has no name cannot be told to anybody; its data are frozen.
-    return _plain(task if isinstance(task.loader, str) else replace(task, loader=None))
+    return _plain_record(task if isinstance(task.loader, str) else replace(task, loader=None))
 
 
 def _plain_model(model: ModelRow) -> dict[str, Any]:
-    fields = {**_plain(replace(model, payload=b"")), "payload": base64.b64encode(model.payload).decode()}
+    fields = {**_plain_record(replace(model, payload=b"")), "payload": base64.b64encode(model.payload).decode()}
     # Of the bytes, so that it is compared before anything in them runs; source_digest is one of the code in them.
-    return {**fields, PAYLOAD_DIGEST: _digest(model.payload)} if model.payload else fields
+    return {**fields, PAYLOAD_DIGEST: _digest_of_payload(model.payload)} if model.payload else fields
 
 
-def _digest(payload: bytes) -> str:
+def _digest_of_payload(payload: bytes) -> str:
     return hashlib.sha256(payload).hexdigest()
 
 
@@ -118,9 +118,11 @@ def _model(fields: Mapping[str, Any]) -> ModelRow:
     task_types = tuple(map(TaskType, fields["task_types"]))
     payload = base64.b64decode(fields["payload"], validate=True)
     # Books of earlier versions have none: there the digest of the whole book speaks for these bytes too.
-    recorded = fields.get(PAYLOAD_DIGEST, _digest(payload))
-    if recorded != _digest(payload):
-        raise BadValue(f"code of the model {fields['name']!r}", f"digest {_digest(payload)}", f"digest {recorded}")
+    recorded = fields.get(PAYLOAD_DIGEST, _digest_of_payload(payload))
+    if recorded != _digest_of_payload(payload):
+        raise BadValue(
+            f"code of the model {fields['name']!r}", f"digest {_digest_of_payload(payload)}", f"digest {recorded}"
+        )
     known = {name: value for name, value in fields.items() if name != PAYLOAD_DIGEST}
     _check_texts(known, "name", "target", "factory", "source_digest", "description")
     parts = {str(name): str(digest) for name, digest in known.get("parts", {}).items()}
@@ -135,7 +137,7 @@ def _task(fields: Mapping[str, Any]) -> Task:
     return Task(**fields)
 
 
-def _cell(row: Mapping[str, Any], task: Task, model: ModelRow, protocol: Protocol) -> Cell:
+def _read_cell(row: Mapping[str, Any], task: Task, model: ModelRow, protocol: Protocol) -> Cell:
     _check_texts(row, "data", "perturbation")
     numbers = {name: row[name] for name in ("seed", "epochs")}
     values = tuple((name, value) for name, value in row["hyperparameters"])

@@ -58,7 +58,7 @@ def says_in_one_line(address: Address) -> Iterator[None]:
         remedy = "name things in characters that a file can hold"
         raise StoreUnusable(address, f"it takes no such text: {error}", remedy=remedy) from error
     except (OSError, sqlite3.Error) as error:
-        raise _said(address, error) from error
+        raise _refusal_of(address, error) from error
     except Exception as error:
         # By name, since none of these libraries is imported only to be asked.
         library = type(error).__module__.split(".")[0]
@@ -67,10 +67,10 @@ def says_in_one_line(address: Address) -> Iterator[None]:
             raise error.__cause__ from None
         if isinstance(error, Warning) or (library not in LIBRARIES and getattr(error, "name", "") not in DRIVERS):
             raise
-        raise _said(address, error) from error
+        raise _refusal_of(address, error) from error
 
 
-def _said(address: Address, error: Exception) -> StoreUnusable:
+def _refusal_of(address: Address, error: Exception) -> StoreUnusable:
     refusal = refusal_of(address, error) if address.kind != SQLITE else None
     if refusal is not None:
         return refusal
@@ -83,11 +83,11 @@ def _said(address: Address, error: Exception) -> StoreUnusable:
         return StoreUnusable(address, text, remedy="choose another file with --store")
     is_driver = type(error).__module__.split(".")[0] != "mlflow"
     if is_driver or getattr(error, "error_code", "") in GONE or "API request to" in text:
-        return StoreUnreachable(address, text, **_remedy(address, text))
+        return StoreUnreachable(address, text, **_remedy_of(address, text))
     return StoreUnusable(address, text, remedy="see what it holds: mlflow ui")
 
 
-def _remedy(address: Address, text: str) -> dict[str, str]:
+def _remedy_of(address: Address, text: str) -> dict[str, str]:
     """Say what brings a file back: it was moved, or its disk is full or away. A server is to be started."""
     if address.kind != SQLITE:
         return {}

@@ -17,12 +17,21 @@ Curve = tuple[tuple[int, float], ...]
 
 
 def thin(values: Sequence[float], *, keep: int | None = None, limit: int = MOST_CURVE_POINTS) -> Curve:
-    """Return at most ``limit`` (at least 3) points of ``values [epochs]``, evenly spaced: first, last and ``keep``.
+    """Return some points of a curve, evenly spaced: first, last and ``keep`` are among them.
 
     Values that are no finite number are left out: MLflow turns an infinity into 1.8e308, which spoils every mean.
 
     >>> thin([0.9, 0.5, 0.4, 0.3, 0.2], keep=3, limit=3)
     ((0, 0.9), (3, 0.3), (4, 0.2))
+
+    Parameters
+    ----------
+    values
+        Value of each epoch, ``[epochs]``.
+    keep
+        Epoch that must be among the points.
+    limit
+        Most points, at least 3.
     """
     n = len(values)
     wanted = set(range(n))
@@ -64,7 +73,17 @@ def is_streamed(n: int) -> bool:
 
 
 def fill_up(points: Curve, streamed: Collection[int], *, keep: int | None = None) -> Curve:
-    """Return what of a curve is still to be written where some epochs were streamed: together at most a hundred."""
+    """Return what of a curve is still to be written where some epochs were streamed: together at most a hundred.
+
+    Parameters
+    ----------
+    points
+        All points of the curve.
+    streamed
+        Epochs that the store has.
+    keep
+        Epoch that must be written.
+    """
     left = [point for point in points if point[0] not in streamed]
     room = max(3, MOST_CURVE_POINTS - len(streamed))
     kept = next((place for place, (epoch, _) in enumerate(left) if epoch == keep), None)

@@ -54,7 +54,7 @@ class Environment:
 
 @dataclass(frozen=True, kw_only=True)
 class GitState:
-    """What git says of a folder; ``"none"`` where there is no git, no repository or no commit."""
+    """State of a folder in git; ``"none"`` where there is no git, no repository or no commit."""
 
     commit: str = NONE
     branch: str = NONE

@@ -1,4 +1,4 @@
-"""How a record lies in the store: its tags and final metrics, and its curves."""
+"""Layout of a record in the store: its tags and final metrics, and its curves."""
 
 from __future__ import annotations
 

@@ -64,7 +64,16 @@ def legible_table(address: Address, found: Found, *, wanted: RunFilter, columns:
 
     What a run took, and whatever else is neither its name nor its score, is missing where it cannot be read.
 
-    ``found`` are the values of :func:`read_with` as they stand in the store, but for the status: that is MLflow's word.
+    Parameters
+    ----------
+    address
+        Store, for warnings.
+    found
+        Values of :func:`read_with` as they stand in the store; the status is MLflow's word.
+    wanted
+        Kind and states of the runs.
+    columns
+        Columns of the table.
     """
     broken: dict[int, tuple[str, Any]] = {}
     spoilt: dict[int, tuple[str, Any]] = {}
@@ -82,8 +91,10 @@ def legible_table(address: Address, found: Found, *, wanted: RunFilter, columns:
             if status == "FINISHED" and n not in broken:
                 missing = next((name for name in NEEDED_IF_FINISHED if found[name][n] in {None, ""}), "")
                 broken |= {n: (missing, None)} if missing else {}
-    _tell(address, {str(found["run_id"][n]): (*what, "the run is left out") for n, what in broken.items()})
-    _tell(address, {str(found["run_id"][n]): (*what, "it is missing here") for n, what in spoilt.items()})
+    _warn_of_unreadable(
+        address, {str(found["run_id"][n]): (*what, "the run is left out") for n, what in broken.items()}
+    )
+    _warn_of_unreadable(address, {str(found["run_id"][n]): (*what, "it is missing here") for n, what in spoilt.items()})
     kept = {name: [value for n, value in enumerate(found[name]) if n not in broken] for name in columns}
     if "status" in kept:
         kept["status"] = [wanted.statuses[status] for status in kept["status"]]
@@ -138,7 +149,7 @@ _READS: Mapping[str, Callable[[Any], bool]] = {WHOLE: _is_whole, REAL: _is_real,
 def _is_settings(text: Any) -> bool:
     """Tell whether a text is JSON of names and plain values, each name once."""
     try:
-        pairs = json.loads(text, object_pairs_hook=tuple, parse_constant=_refuse)
+        pairs = json.loads(text, object_pairs_hook=tuple, parse_constant=_refuse_constant)
     except (ValueError, TypeError, RecursionError):
         return False
     names = [name for name, _ in pairs] if isinstance(pairs, tuple) else []
@@ -146,11 +157,11 @@ def _is_settings(text: Any) -> bool:
     return is_plain and len(set(names)) == len(names)
 
 
-def _refuse(word: str) -> None:
+def _refuse_constant(word: str) -> None:
     raise ValueError(word)
 
 
-def _tell(address: Address, what: Mapping[str, tuple[str, Any, str]]) -> None:
+def _warn_of_unreadable(address: Address, what: Mapping[str, tuple[str, Any, str]]) -> None:
     new = {run_id: said for run_id, said in what.items() if (str(address), run_id) not in _TOLD}
     _TOLD.update((str(address), run_id) for run_id in new)
     for run_id, (name, value, follows) in list(new.items())[:MOST_NAMED]:

@@ -115,6 +115,15 @@ def store_in_file(file: Path, address: Address, *, mode: str = "rw") -> Any:
     """Return MLflow's store in a file of sqlite, which it reaches by :func:`_engine_on` alone.
 
     MLflow keeps an engine and a store for each URI as long as a process lives, whatever becomes of the file.
+
+    Parameters
+    ----------
+    file
+        File of the database.
+    address
+        Address that leads to it, with the place of its artifacts.
+    mode
+        Mode of sqlite: ``ro``, ``rw`` or ``rwc``.
     """
     with importing_mlflow(), _ENGINES:
         from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore

@@ -1,4 +1,4 @@
-"""What kind of file system a path lies on."""
+"""Kind of the file system that a path lies on."""
 
 from __future__ import annotations
 

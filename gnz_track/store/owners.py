@@ -1,4 +1,4 @@
-"""Who writes a run, and whether they are still alive: ``host:boot:pid``."""
+"""Owner of a run, and whether it is still alive: ``host:boot:pid``."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def read_run(address: Address, start: str) -> PastRun:
     start = start.strip().lower()
     if not re.fullmatch(f"[0-9a-f]{{{FEWEST_DIGITS},{ALL_DIGITS}}}", start):
         raise UnknownRun(start, address, f"an id has {FEWEST_DIGITS} to {ALL_DIGITS} of the digits 0-9 and a-f")
-    found = _find(address, {}, start) if has_tables(address) else []
+    found = _find_runs(address, {}, start) if has_tables(address) else []
     if not found:
         raise UnknownRun(start, address, "no id begins so")
     if len(found) > 1:
@@ -52,13 +52,21 @@ def read_run(address: Address, start: str) -> PastRun:
 
 
 def read_sweep_run(address: Address, *, suite: str, sweep: str) -> PastRun | None:
-    """Return the run that stands for a sweep; None where there is none."""
+    """Return the run that stands for a sweep; None where there is none.
+
+    Parameters
+    ----------
+    address
+        Store of the sweep.
+    suite, sweep
+        Names of the sweep's suite and of itself.
+    """
     tags = {schema.KIND: schema.SWEEP_RUN, schema.SUITE: suite, schema.SWEEP: sweep}
-    found = _find(address, tags, "")
+    found = _find_runs(address, tags, "")
     return found[0] if found else None
 
 
-def _find(address: Address, tags: Mapping[str, str], start: str) -> list[PastRun]:
+def _find_runs(address: Address, tags: Mapping[str, str], start: str) -> list[PastRun]:
     """Return at most two runs of ours that bear the tags and whose ids begin so, oldest first."""
     find = _find_by_sql if can_read_by_sql(address) else _find_by_rest
     return find(address, tags, start)
@@ -75,10 +83,10 @@ def _find_by_sql(address: Address, tags: Mapping[str, str], start: str) -> list[
         f"SELECT r.run_uuid, r.status, r.artifact_uri {RUNS} {' '.join(joins)} "
         f"WHERE r.run_uuid LIKE :start AND {ACTIVE} ORDER BY r.start_time, r.run_uuid LIMIT 2"
     )
-    return [_whole(address, *row) for row in rows_of(address, text, values)]
+    return [_read_whole_run(address, *row) for row in rows_of(address, text, values)]
 
 
-def _whole(address: Address, run_id: str, status: str, artifacts: str) -> PastRun:
+def _read_whole_run(address: Address, run_id: str, status: str, artifacts: str) -> PastRun:
     run = {"run": run_id}
     tags, metrics = (
         {key: value for key, value in rows_of(address, f"SELECT key, {what} FROM {table} t WHERE run_uuid = :run", run)}  # noqa: C416, S608

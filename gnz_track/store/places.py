@@ -1,4 +1,4 @@
-"""Where the files of a run lie, and whether this machine may look or write there.
+"""Places of the files of a run, and whether this machine may look or write there.
 
 A store says so of each run, in words that whoever made the store has chosen. A store that came from elsewhere may name
 any host or any folder. So of a database's own files only experiment and run are read in these words, and the folder is
@@ -54,11 +54,20 @@ class _Said:
 
 
 def find_place(address: Address, said: str, *, is_read: bool = True) -> Path | str:
-    """Return where the files of a run are, given what its store says: a folder of this machine, or an address.
+    """Return where the files of a run are: a folder of this machine, or an address.
 
     Raises :class:`StoreUnusable` where that is a place which nobody but the store has named; nothing is asked there.
+
+    Parameters
+    ----------
+    address
+        Store of the run.
+    said
+        Place that the store names.
+    is_read
+        Whether files are read there, and not written.
     """
-    place = _read(said)
+    place = _parse_place(said)
     if any(place.is_below(named) for named in _named()):
         return place.path if place.scheme == FILE else said
     own = _own_folder(address, place)
@@ -72,7 +81,17 @@ def find_place(address: Address, said: str, *, is_read: bool = True) -> Path | s
 
 
 def file_in(address: Address, folder: Path, name: str) -> Path:
-    """Return a file of a run below its folder; what is reached through links is refused, whoever made them."""
+    """Return a file of a run below its folder; what is reached through links is refused, whoever made them.
+
+    Parameters
+    ----------
+    address
+        Store of the run, for errors.
+    folder
+        Folder of the run's files.
+    name
+        Name of the file, which may hold folders.
+    """
     check_name(address, name)
     _refuse_links(address, folder / name)
     return folder / name
@@ -80,7 +99,7 @@ def file_in(address: Address, folder: Path, name: str) -> Path:
 
 def check_name(address: Address, name: str) -> None:
     """Refuse a name of a file that is no name: digests and words of the store are parts of some."""
-    if not _stays(name) or not all(name.split("/")) or re.search("[?#%]", name):
+    if not _is_plain(name) or not all(name.split("/")) or re.search("[?#%]", name):
         raise StoreUnusable(address, f"{name!r} is no name of a file of a run", remedy="see what it holds: gnz ls")
 
 
@@ -117,14 +136,14 @@ def _with_port(scheme: str, host: str) -> str:
 def _named() -> Iterator[_Said]:
     """Yield the places that the user has named, with blanks between them."""
     for text in shlex.split(os.environ.get(PLACES_VARIABLE, "")):
-        place = _read(text if ":" in text else str(Path(text).expanduser()))
+        place = _parse_place(text if ":" in text else str(Path(text).expanduser()))
         if not place.is_plain:
             allowed = "absolute folders and addresses such as s3://BUCKET/FOLDER, with blanks between"
             raise BadValue(PLACES_VARIABLE, mask(text), allowed)
         yield place
 
 
-def _read(text: str) -> _Said:
+def _parse_place(text: str) -> _Said:
     """Read a place, whatever it is."""
     scheme, colon, _ = text.partition(":")
     if not colon or "/" in scheme:
@@ -137,16 +156,16 @@ def _read(text: str) -> _Said:
         path = unquote(found.path)
         is_plain = not found.netloc and _is_path(path)
     else:
-        path, is_plain = found.path, _stays(found.path) and found.scheme not in STAND_INS
+        path, is_plain = found.path, _is_plain(found.path) and found.scheme not in STAND_INS
     is_plain = is_plain and not (found.query or found.fragment or _NO_PLACE.search(text))
     return _Said(scheme=found.scheme, host=found.netloc, parts=_parts(path), is_plain=is_plain)
 
 
 def _is_path(path: str) -> bool:
-    return path.startswith("/") and not path.startswith("//") and _stays(path)
+    return path.startswith("/") and not path.startswith("//") and _is_plain(path)
 
 
-def _stays(path: str) -> bool:
+def _is_plain(path: str) -> bool:
     """Tell whether a path has no step upwards, in whatever way it is written."""
     while True:
         if _NO_PLACE.search(path) or {".", ".."} & set(path.split("/")):

@@ -25,6 +25,15 @@ def read_published(address: Address, sweep: str, *, by_sql: bool) -> pd.DataFram
 
     A database is asked what it holds now. A server cannot be asked that cheaply: there the writer takes the mark of
     the table away before it writes on, and a table is not taken once any cell of the sweep was deleted.
+
+    Parameters
+    ----------
+    address
+        Store of the sweep.
+    sweep
+        Name of the sweep.
+    by_sql
+        Whether the store is a database whose tables are known.
     """
     found = sweep_run_by_sql(address, sweep) if by_sql else sweep_run_by_rest(address, sweep)
     if found is None:

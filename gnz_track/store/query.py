@@ -36,7 +36,6 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-EXAMPLE = "task = 'cora' and model in ('GCN', 'GAT')"
 MOST_DEEP = 50
 # Kind of column -> the kind of word that its values are compared with, and how an error calls it.
 VALUES = {TEXT: ("text", "a text in quotes"), TIME: ("text", "a time in quotes, such as '2026-11-18'")}
@@ -69,14 +68,14 @@ class Reader:
         parts = [self.both(depth=depth)]
         while self.takes("keyword", "or"):
             parts.append(self.both(depth=depth))
-        return _joined(parts, operator.or_)
+        return _join_conditions(parts, operator.or_)
 
     def both(self, *, depth: int) -> Condition:
         """Read parts joined by ``and``."""
         parts = [self.single(depth=depth)]
         while self.takes("keyword", "and"):
             parts.append(self.single(depth=depth))
-        return _joined(parts, operator.and_)
+        return _join_conditions(parts, operator.and_)
 
     def single(self, *, depth: int) -> Condition:
         """Read one comparison, what stands in parentheses, or either behind ``not``."""
@@ -112,7 +111,7 @@ class Reader:
         """Read one of the six comparisons and its value."""
         word = self.expect("sign", "=, !=, <, <=, >, >=, in, not in or like", *COMPARISONS)
         compare, value = COMPARISONS[str(word.value)], self.value(name)
-        return lambda table: _plain(table[name].notna() & compare(table[name], value))
+        return lambda table: _plain_mask(table[name].notna() & compare(table[name], value))
 
     def membership(self, name: str) -> Condition:
         """Read a list of values in parentheses."""
@@ -121,7 +120,7 @@ class Reader:
         while self.takes("sign", ","):
             values.append(self.value(name))
         self.expect("sign", "a comma or a closing parenthesis", ")")
-        return lambda table: _plain(table[name].notna() & table[name].isin(values))
+        return lambda table: _plain_mask(table[name].notna() & table[name].isin(values))
 
     def likeness(self, name: str) -> Condition:
         """Read a pattern."""
@@ -171,7 +170,7 @@ class Reader:
         return BadExpression(self.text, self.next.at, f"expected {wanted}, found {self.next.shown}")
 
 
-def _joined(parts: Sequence[Condition], join: Callable[[Any, Any], Any]) -> Condition:
+def _join_conditions(parts: Sequence[Condition], join: Callable[[Any, Any], Any]) -> Condition:
     if len(parts) == 1:
         return parts[0]
 
@@ -184,6 +183,6 @@ def _joined(parts: Sequence[Condition], join: Callable[[Any, Any], Any]) -> Cond
     return joined
 
 
-def _plain(found: Any) -> pd.Series[bool]:
+def _plain_mask(found: Any) -> pd.Series[bool]:
     """Return plain booleans: comparisons of numbers that may be missing know a third value."""
     return pd.Series(found).fillna(value=False).astype(bool)

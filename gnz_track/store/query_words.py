@@ -32,7 +32,7 @@ class Word:
 
     @property
     def shown(self) -> str:
-        """How an error names it."""
+        """Words by which an error names it."""
         return "the end" if self.kind == "end" else repr(self.value)
 
 

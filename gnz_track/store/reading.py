@@ -54,11 +54,22 @@ def read_table(
     """Return the results table: one row per cell, sorted.
 
     A fresh published table of the sweep is taken first, then SQL where the store is a database whose tables are
-    known, then MLflow's search. ``task`` is one name or several. ``where`` maps columns to the value, or a collection
-    of values, that rows must have; what is no column is refused, and a value that no cell has leaves no row. Of
-    several runs of one cell the finished one counts, and of those the latest. A cell that an earlier sweep had finished
-    belongs to that sweep; to find it, read without ``sweep`` and with ``where={"fingerprint": [...]}``. Fewer
-    ``columns`` are read in less time.
+    known, then MLflow's search. Of several runs of one cell the finished one counts, and of those the latest.
+
+    Parameters
+    ----------
+    uri
+        Address of the store; empty: the default store.
+    sweep, experiment, suite
+        Names that rows must have. A cell that an earlier sweep had finished belongs to that sweep; to find it, read
+        without ``sweep`` and with ``where={"fingerprint": [...]}``.
+    task
+        Name of one task or several.
+    where
+        Columns, and the value or collection of values that rows must have. A name that is no column is refused, and a
+        value that no cell has leaves no row.
+    columns
+        Columns to return; fewer are read in less time.
     """
     address = uri if isinstance(uri, Address) else parse_address(uri)
     tasks, names, values = tuple(filter(None, several(task))), several(columns), read_where(where)
@@ -71,7 +82,7 @@ def read_table(
         reader = read_by_sql if by_sql else read_by_rest
         table = reader(address, wanted, columns=needed)
     elif experiment or suite or tasks:
-        table = _select(table, wanted)
+        table = _select_rows(table, wanted)
     return rows_where(one_row_per_cell(table), values)[names]
 
 
@@ -86,10 +97,16 @@ def read_tensor(
 ) -> ResultsTensor:
     """Return the scores of the finished cells as ``X [tasks, models, seeds]``, and of the store nothing else.
 
-    The arguments are those of :func:`read_table`, but a name that nothing in the store bears is refused. ``mask`` says
-    where there is a score, ``run_ids`` from which run it comes, and ``tasks``, ``models`` and ``seeds`` what the axes
-    stand for. A model that was run with several hyperparameters or protocols stands for one model each. Where a task
-    was run with several numbers of epochs, ``where={"epochs": 50}`` or ``sweep`` chooses.
+    ``mask`` says where there is a score, ``run_ids`` from which run it comes, and ``tasks``, ``models`` and ``seeds``
+    what the axes stand for. A model that was run with several hyperparameters or protocols stands for one model each.
+
+    Parameters
+    ----------
+    uri, sweep, experiment, suite, task
+        Those of :func:`read_table`, but a name that nothing in the store bears is refused.
+    where
+        That of :func:`read_table`. Where a task was run with several numbers of epochs, ``where={"epochs": 50}`` or
+        ``sweep`` chooses.
     """
     address, values = uri if isinstance(uri, Address) else parse_address(uri), read_where(where)
     asked = asked_names(values, sweep=sweep, suite=suite, experiment=experiment, task=task)
@@ -108,7 +125,17 @@ def read_tensor(
 
 
 def check_known(address: Address, asked: Names, rows: pd.DataFrame) -> None:
-    """Refuse a name that was asked for and that nothing in a store bears, where ``rows`` are all that was found."""
+    """Refuse a name that was asked for and that nothing in a store bears.
+
+    Parameters
+    ----------
+    address
+        The store.
+    asked
+        Names that were asked for.
+    rows
+        All that was found.
+    """
     missing = missing_names(asked, rows)
     if missing:
         # A sweep whose cells others had finished has a run and no cell of its own.
@@ -129,7 +156,17 @@ def finished_fingerprints(uri: str | Address = "") -> set[str]:
 
 
 def publish_table(store: Store, suite: str, sweep: str, *, run_id: str) -> pd.DataFrame:
-    """Write the table of a sweep into the sweep's run, where readers find it, and return it."""
+    """Write the table of a sweep into the sweep's run, where readers find it, and return it.
+
+    Parameters
+    ----------
+    store
+        Open store of the sweep.
+    suite, sweep
+        Names of the sweep's suite and of itself.
+    run_id
+        Run that stands for the sweep.
+    """
     by_sql = can_read_by_sql(store.address)
     # Asked before the runs are read: whatever comes in between makes the table stale.
     state = state_of_sweep(store.address, sweep) if by_sql else ""
@@ -159,7 +196,7 @@ def can_read_by_sql(address: Address) -> bool:
     return revision in KNOWN_REVISIONS
 
 
-def _select(table: pd.DataFrame, wanted: RunFilter) -> pd.DataFrame:
+def _select_rows(table: pd.DataFrame, wanted: RunFilter) -> pd.DataFrame:
     pairs = ((experiments_of(table), wanted.experiment), (table["suite"], wanted.suite))
     bears_all = [values == name for values, name in pairs if name]
     bears_all += [table["task"].isin(wanted.tasks)] if wanted.tasks else []

@@ -9,7 +9,7 @@ from gnz_track.store import schema
 from gnz_track.store.owners import Owner, parse_owner, this_owner
 from gnz_track.store.writer import Store, now
 
-__all__ = ["Reaped", "find_stale", "reap", "why_stale"]
+__all__ = ["Reaped", "find_stale", "reap"]
 
 # Long cells beat every ten seconds, but one epoch may take long and a node may be busy.
 STALE_AFTER_SECONDS = 3600.0
@@ -24,29 +24,29 @@ class Reaped:
     reason: str
 
 
-def reap(store: Store, *, stale_after: float = STALE_AFTER_SECONDS, me: Owner | None = None) -> list[Reaped]:
+def reap(store: Store, *, stale_after: float = STALE_AFTER_SECONDS) -> list[Reaped]:
     """Mark every RUNNING run of a dead owner as KILLED, and return them.
 
     Dead is, on this machine, who runs no more; on any other, whose last heartbeat is ``stale_after`` seconds old.
     """
-    stale = find_stale(store, stale_after=stale_after, me=me)
+    stale = find_stale(store, stale_after=stale_after)
     for one in stale:
         store.kill(one.run_id, f"Killed: {one.reason}")
     return stale
 
 
-def find_stale(store: Store, *, stale_after: float = STALE_AFTER_SECONDS, me: Owner | None = None) -> list[Reaped]:
+def find_stale(store: Store, *, stale_after: float = STALE_AFTER_SECONDS) -> list[Reaped]:
     """Return every RUNNING run of a dead owner, unchanged."""
-    me, at = me or this_owner(), now()
+    me, at = this_owner(), now()
     found = []
     for run in store.running():
-        reason = why_stale(run, me=me, at=at, stale_after=stale_after)
+        reason = _why_stale(run, me=me, at=at, stale_after=stale_after)
         if reason:
             found.append(Reaped(run_id=run.info.run_id, name=run.info.run_name, reason=reason))
     return found
 
 
-def why_stale(run: Any, *, me: Owner, at: int, stale_after: float) -> str:
+def _why_stale(run: Any, *, me: Owner, at: int, stale_after: float) -> str:
     """Return why nobody will end a run any more, nothing where somebody may."""
     tags = run.data.tags
     beat = tags.get(schema.HEARTBEAT, "")

@@ -18,11 +18,11 @@ def table_of_records(records: Iterable[tuple[str, RunRecord]]) -> pd.DataFrame:
 
     The rows are those that any reader gives of the same runs.
     """
-    rows = [_row(run_id, record) for run_id, record in records]
+    rows = [_row_of_record(run_id, record) for run_id, record in records]
     return make_table({name: [row[name] for row in rows] for name in COLUMNS})
 
 
-def _row(run_id: str, record: RunRecord) -> dict[str, object]:
+def _row_of_record(run_id: str, record: RunRecord) -> dict[str, object]:
     return row_of(
         {"run_id": run_id, "status": str(record.status), "start_time": record.started_at},
         tags=layout.tags_of(record),

@@ -1,4 +1,4 @@
-"""What a store says when it is there and does not let somebody in: in our words, and what to do about it."""
+"""Refusals of a store that is there and does not let somebody in: in our words, and what to do about it."""
 
 from __future__ import annotations
 

@@ -34,7 +34,17 @@ def is_set_aside(path: Path) -> bool:
 
 
 def set_aside_refused(path: Path, lines: list[str], reasons: Mapping[str, str]) -> Path:
-    """Add lines to the refused ones of a sweep, with the reason of each key, and return the file that has them."""
+    """Add lines to the refused ones of a sweep, and return the file that has them.
+
+    Parameters
+    ----------
+    path
+        File of the sweep's waiting records.
+    lines
+        Records that the store refused.
+    reasons
+        Key of each, and why it was refused.
+    """
     aside = path.parent / REFUSED / path.name
     aside.parent.mkdir(mode=0o700, exist_ok=True)
     with file_lock(aside.with_suffix(LOCK)):

@@ -1,4 +1,4 @@
-"""What waits on the disk, written into the store: once, whatever happened when and how often."""
+"""Replay of records that wait on the disk into the store: once, whatever happened when and how often."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Replay", "replay", "replay_each"]
 
 @dataclass(frozen=True, kw_only=True)
 class Replay:
-    """What a replay did.
+    """Outcome of a replay.
 
     Keys of records (of cells and searches) written and of those that the store had; lines that hold none, as
     ``file:line``, and the files that keep them; sweeps that another process is writing; what the store refused, with
@@ -73,7 +73,14 @@ def replay(folder: Path, store: Store) -> Replay:
 def replay_each(folder: Path, store: Store, *, with_refused: bool = False) -> Iterator[tuple[str, Replay]]:
     """Replay sweep by sweep; yield the name of its files, and what was done.
 
-    What the store has refused is tried again where that is asked for: nobody else is to wait for it.
+    Parameters
+    ----------
+    folder
+        Folder of the records that wait for this store.
+    store
+        Open store.
+    with_refused
+        Whether what the store has refused is tried again: nobody else is to wait for it.
     """
     for path in spools_in(folder, with_refused=with_refused):
         with file_lock(path.with_suffix(LOCK), waits=False) as is_ours:
@@ -132,7 +139,7 @@ def _replay_cells(
 
 
 class Tried:
-    """What became of the lines of a spool; each that the store has is marked at once."""
+    """Outcome of the lines of a spool; each that the store has is marked at once."""
 
     def __init__(self, path: Path) -> None:
         self._marks = path.with_suffix(DONE)
@@ -151,7 +158,15 @@ class Tried:
         append_line(self._marks, key)
 
     def refuse(self, key: str, said: str, error: GnzError) -> None:
-        """Note that the store did not take a line, and whether that is the line's own fault."""
+        """Note that the store did not take a line, and whether that is the line's own fault.
+
+        Parameters
+        ----------
+        key, said
+            Key of the record, and what is said of it.
+        error
+            Why the store did not take it.
+        """
         self.done["refused"].append(said)
         if is_of_record(error):
             self.reasons[key] = said

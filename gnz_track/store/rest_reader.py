@@ -21,14 +21,24 @@ RUNS_PER_PAGE = 1000
 
 
 def read_by_rest(address: Address, wanted: RunFilter, *, columns: Collection[str] = COLUMNS) -> pd.DataFrame:
-    """Return every run that is wanted, in no particular order, and of it the columns asked for."""
+    """Return every run that is wanted, in no particular order, and of it the columns asked for.
+
+    Parameters
+    ----------
+    address
+        The store.
+    wanted
+        Names, kind and states of the runs.
+    columns
+        Columns of the table.
+    """
     with says_in_one_line(address):
         tracking = connect(address, creates=False)
         experiments = _experiments(tracking, wanted)
         # MLflow's search knows no alternatives: each task is asked for by itself.
         asked = [{schema.TASK: task} for task in wanted.tasks] or [{}]
         found = (pages(tracking, experiments, {**wanted.tags, **more}) for more in asked)
-        rows = [_row(run) for page in found for run in page if run.info.status in wanted.statuses]
+        rows = [_row_of_run(run) for page in found for run in page if run.info.status in wanted.statuses]
         disconnect(tracking)
     read = {name: [row[name] for row in rows] for name in read_with(columns, wanted)}
     return legible_table(address, read, wanted=wanted, columns=columns)
@@ -61,6 +71,19 @@ def pages(
     """Yield the runs that bear all tags, page by page, oldest first.
 
     A run that is added meanwhile comes last, and shifts no page.
+
+    Parameters
+    ----------
+    tracking
+        MLflow's client or store.
+    experiments
+        Ids of the experiments to search.
+    tags
+        Tags and values that runs must bear.
+    more
+        Further condition in MLflow's words.
+    view
+        MLflow's name for runs that are deleted, are not, or either.
     """
     from mlflow.entities import ViewType
 
@@ -106,7 +129,7 @@ def _experiments(tracking: Any, wanted: RunFilter) -> list[str]:
     return experiments_named(tracking, f"{schema.PREFIX}/{suite}/" if suite else f"{schema.PREFIX}/")
 
 
-def _row(run: Any) -> dict[str, Any]:
+def _row_of_run(run: Any) -> dict[str, Any]:
     return row_of(
         {"run_id": run.info.run_id, "status": run.info.status, "start_time": run.info.start_time},
         tags=run.data.tags,

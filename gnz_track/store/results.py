@@ -89,8 +89,6 @@ COLUMNS: dict[str, tuple[str, str, str]] = {
     "error": (TAG, schema.ERROR, TEXT),
     "start_time": (RUN, "start_time", TIME),
 }
-TAG_COLUMNS = {key: column for column, (place, key, _) in COLUMNS.items() if place == TAG}
-METRIC_COLUMNS = {key: column for column, (place, key, _) in COLUMNS.items() if place == FINAL}
 # Columns that tables of earlier versions do not have.
 LATER = frozenset(
     {
@@ -112,7 +110,7 @@ def make_table(columns: Mapping[str, Any], *, names: Collection[str] = COLUMNS) 
     made = {}
     for name in names:
         values, kind = columns.get(name), COLUMNS[name][2]
-        made[name] = _column(pd.Series([None] * n, dtype=object) if values is None else pd.Series(values), kind)
+        made[name] = _column_of_kind(pd.Series([None] * n, dtype=object) if values is None else pd.Series(values), kind)
     return pd.DataFrame(made)
 
 
@@ -124,7 +122,17 @@ def row_of(
     params: Mapping[str, str],
     last_epochs: Mapping[str, int],
 ) -> dict[str, object]:
-    """Return the values of all columns of one run, each from where it lies; ``last_epochs`` are those of its curves."""
+    """Return the values of all columns of one run, each from where it lies.
+
+    Parameters
+    ----------
+    of_run
+        Attributes of the run itself.
+    tags, metrics, params
+        Its tags, last metrics and params by key.
+    last_epochs
+        Last epoch of each of its curves.
+    """
     key = tags.get(schema.SCORE_KEY, "")
     places: dict[str, Mapping[str, object]] = {
         RUN: {**of_run, "score": metrics.get(key)},
@@ -189,7 +197,7 @@ def load_table(path: Path, *, is_of_now: bool = False) -> pd.DataFrame:
         allowed = f"a table that has {', '.join(missing)}"
         raise BadValue("columns of a results table", ", ".join(found.column_names), allowed)
     known = {name: kind for name, (_, _, kind) in COLUMNS.items() if name in found.column_names}
-    return make_table({name: _plain(found[name], kind) for name, kind in known.items()})
+    return make_table({name: _plain_values(found[name], kind) for name, kind in known.items()})
 
 
 def _arrow(values: pd.Series, kind: str) -> Any:
@@ -201,13 +209,13 @@ def _arrow(values: pd.Series, kind: str) -> Any:
     return pa.array(values.astype(object).where(values.notna(), None), kinds[kind], from_pandas=True)
 
 
-def _plain(values: Any, kind: str) -> Any:
+def _plain_values(values: Any, kind: str) -> Any:
     import pyarrow as pa
 
     return (values.cast(pa.int64()) if kind == TIME else values).to_pandas(integer_object_nulls=True)
 
 
-def _column(values: pd.Series, kind: str) -> pd.Series:
+def _column_of_kind(values: pd.Series, kind: str) -> pd.Series:
     if kind == TEXT:
         return values.astype(object).where(values.notna(), "").astype("str")
     if kind == WHOLE:

@@ -1,4 +1,4 @@
-"""What one cell leaves in the store, as one record that can wait on disk."""
+"""Record of one cell in the store, one that can wait on disk."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_SHOWN_CHARACTERS = 200
 
 @dataclass(frozen=True, kw_only=True)
 class SweepContext:
-    """What all cells of one sweep share: its name, who writes, on what, from which code.
+    """Facts that all cells of one sweep share: its name, who writes, on what, from which code.
 
     ``book`` is the text of :func:`gnz_track.store.cell_book.write_book`, from which the cells can be rebuilt.
     """
@@ -112,7 +112,7 @@ class RunRecord:
 
     @property
     def key(self) -> str:
-        """What tells this attempt from all others, 32 characters; a record is written once per key."""
+        """Key that tells this attempt from all others, 32 characters; a record is written once per key."""
         text = json.dumps([self.sweep, self.fingerprint, self.attempt])
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -128,13 +128,28 @@ def record_of(
     """Return the record of a result; no clock is read and nothing is looked up.
 
     A finished cell whose score is no finite number is recorded as failed: it must not enter any mean.
+
+    Parameters
+    ----------
+    result
+        Result of a cell.
+    context
+        Sweep that it belongs to, and where it ran.
+    fingerprint
+        Fingerprint of the cell.
+    ended_at
+        Time of its end, in milliseconds since 1970.
+    attempt
+        Number of the attempt.
+    search
+        Name of the search that found its hyperparameters.
     """
     cell, failure = result.cell, result.failure or _failure_of(result)
     finite = {name: value for name, value in result.scores.items() if math.isfinite(value)}
     _refuse_collisions(result.scores)
     params, long_params = _params(cell)
     return RunRecord(
-        **_names(cell),
+        **_names_of_cell(cell),
         **_context_fields(context),
         **_cost(result),
         fingerprint=fingerprint,
@@ -165,7 +180,17 @@ def record_of(
 def record_of_start(
     cell: Cell, context: SweepContext, *, fingerprint: str, metric: Metric, started_at: int, attempt: str = "1"
 ) -> RunRecord:
-    """Return the record of a cell that has just begun, for a run to be created from; it has no end and no score."""
+    """Return the record of a cell that has just begun, for a run to be created from; it has no end and no score.
+
+    Parameters
+    ----------
+    cell, context, fingerprint, attempt
+        Those of :func:`record_of`, which takes the cell's result.
+    metric
+        Primary metric of the task.
+    started_at
+        Time of its begin, in milliseconds since 1970.
+    """
     begun = CellResult(cell=cell, status=Status.failed, metric=metric.name, direction=metric.direction)
     record = record_of(begun, context, fingerprint=fingerprint, ended_at=started_at, attempt=attempt)
     return dataclasses.replace(record, failure=None, cell="")
@@ -216,7 +241,7 @@ _OF_TEST = ("n_train", "n_test", "baseline")
 _OF_PROTOCOL = frozenset({"lr", "weight_decay", "batch_size", "hidden_channels", "epochs"})
 
 
-def _names(cell: Cell) -> dict[str, Any]:
+def _names_of_cell(cell: Cell) -> dict[str, Any]:
     return {
         "task": cell.task.name,
         "dataset": cell.task.dataset,

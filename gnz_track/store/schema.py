@@ -22,7 +22,6 @@ __all__ = [
     "score_key",
     "series_of",
     "sweep_experiment",
-    "trials_experiment",
 ]
 
 PREFIX = "gnz"
@@ -30,7 +29,7 @@ PREFIX = "gnz"
 # Kinds of run (tag KIND): one per cell; one per sweep, which holds environments, tables and reports; one per search,
 # and where it is asked for, one per trial of it.
 KIND = "gnz.kind"
-CELL, SWEEP_RUN, SEARCH_RUN, TRIAL_RUN = "cell", "sweep", "search", "trial"
+CELL, SWEEP_RUN, SEARCH_RUN = "cell", "sweep", "search"
 
 # Tags of every run of a cell; the user interface groups by them.
 RECORD = "gnz.record"
@@ -72,7 +71,6 @@ GIT_DIRTY = "gnz.git.dirty"
 SOURCE_NAME = "mlflow.source.name"
 SOURCE_TYPE = "mlflow.source.type"
 SOURCE_TYPE_LOCAL = "LOCAL"
-ENV_PREFIX = "env."
 ENV_DEVICE = "env.device"
 INSTRUCTIONS = "env.instructions"
 
@@ -85,9 +83,6 @@ SEARCH_KIND = "gnz.search.kind"
 SAMPLER = "gnz.search.sampler"
 SPACE_DIGEST = "gnz.search.space"
 BEST_TRIAL = "gnz.search.best"
-TRIAL_NUMBER = "gnz.trial"
-TRIAL_SOURCE = "gnz.trial.source"
-PARENT = "mlflow.parentRunId"
 
 # Tags of an experiment.
 NOTE = "mlflow.note.content"
@@ -214,25 +209,35 @@ def sweep_experiment(suite: str) -> str:
     return f"{PREFIX}/{suite}"
 
 
-def trials_experiment(suite: str, task: str) -> str:
-    """Return the experiment of the trials of a task's searches, where these are runs: ``gnz/<suite>/<task>/hpo``."""
-    return experiment_name(suite, f"{task}/hpo")
-
-
 def run_name(model: str, seed: int, varied: Sequence[tuple[str, object]] = ()) -> str:
-    """Return the name of a run, shown in lists and legends: ``GCN s3``, ``GCN s3 lr=0.1``."""
+    """Return the name of a run, shown in lists and legends: ``GCN s3``, ``GCN s3 lr=0.1``.
+
+    Parameters
+    ----------
+    model, seed
+        Model and seed of the run.
+    varied
+        Hyperparameters that differ from the defaults.
+    """
     name = f"{model} s{seed}" + "".join(f" {key}={value}" for key, value in varied)
     return name if len(name) <= MOST_KEY_CHARACTERS else name[: MOST_KEY_CHARACTERS - 3] + "..."
 
 
-def experiment_tags(task: str, metric: str, direction: Direction, *, of_trials: bool = False) -> dict[str, str]:
-    """Return what an experiment says of itself: its primary metric and two lines of description."""
+def experiment_tags(task: str, metric: str, direction: Direction) -> dict[str, str]:
+    """Return what an experiment says of itself: its primary metric and two lines of description.
+
+    Parameters
+    ----------
+    task
+        Name of the task.
+    metric, direction
+        Its primary metric.
+    """
     better = "larger" if direction is Direction.up else "smaller"
-    key = validation_key(metric) if of_trials else score_key(metric)
-    unit = f"One run per trial; group by `{SEARCH}`" if of_trials else f"One run per cell; group by `{MODEL}`"
+    key = score_key(metric)
     note = (
         f"Task **{task}**, primary metric `{key}` ({better} is better), read at the selected epoch.\n\n"
-        f"{unit} or `{SWEEP}`. Curves lie under `{CURVE_PREFIX}`."
+        f"One run per cell; group by `{MODEL}` or `{SWEEP}`. Curves lie under `{CURVE_PREFIX}`."
     )
     return {
         PRIMARY_METRIC: key,

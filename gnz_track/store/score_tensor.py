@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,32 +26,21 @@ class ResultsTensor:
     seeds: tuple[int, ...]
 
 
-def tensor_of(
-    table: pd.DataFrame,
-    *,
-    tasks: str | Iterable[str] | None = None,
-    models: str | Iterable[str] | None = None,
-    seeds: int | Iterable[int] | None = None,
-) -> ResultsTensor:
-    """Return the scores of the finished cells as ``X [tasks, models, seeds]``; axes are sorted where not given.
+def tensor_of(table: pd.DataFrame) -> ResultsTensor:
+    """Return the scores of the finished cells of a results table as ``X [tasks, models, seeds]``; axes are sorted.
 
     A model that was run with several hyperparameters or protocols stands for one model each, told apart by its label.
     Cells of one task with other numbers of epochs are refused, where the table has them.
     """
     finished = table[(table["status"] == "finished") & table["score"].notna()]
     names = labels_of(finished)
-    axes = (
-        _axis("task", finished["task"], tasks),
-        _axis("model", names, models),
-        _axis("seed", finished["seed"].astype("int64"), seeds),
-    )
-    places = [
+    columns = (finished["task"], names, finished["seed"].astype("int64"))
+    axes = tuple(tuple(sorted(set(values))) for values in columns)
+    at = tuple(
         pd.Index(axis, dtype=object).get_indexer(values.to_numpy(dtype=object))
-        for axis, values in zip(axes, (finished["task"], names, finished["seed"]), strict=True)
-    ]
-    inside = np.logical_and.reduce([place >= 0 for place in places])
-    _refuse_several_epochs(finished[inside])
-    at = tuple(place[inside] for place in places)
+        for axis, values in zip(axes, columns, strict=True)
+    )
+    _refuse_several_epochs(finished)
     shape = tuple(len(axis) for axis in axes)
     counts = np.zeros(shape, dtype=np.int64)
     np.add.at(counts, at, 1)
@@ -62,7 +48,7 @@ def tensor_of(
         task, model, seed = (axis[int(place[0])] for axis, place in zip(axes, np.nonzero(counts > 1), strict=True))
         raise BadValue("results table", f"{counts.max()} rows for {task} {model} s{seed}", "one row per cell")
     X, run_ids = np.full(shape, np.nan), np.full(shape, "", dtype=object)  # noqa: N806  (the array's name everywhere)
-    X[at], run_ids[at] = finished["score"].to_numpy()[inside], finished["run_id"].to_numpy(dtype=object)[inside]
+    X[at], run_ids[at] = finished["score"].to_numpy(), finished["run_id"].to_numpy(dtype=object)
     return ResultsTensor(X, counts == 1, run_ids, *axes)
 
 
@@ -95,12 +81,3 @@ def _refuse_several_epochs(table: pd.DataFrame) -> None:
             "one number for all cells of a task",
             command=f"where={{'epochs': {most}}}, or the cells of one sweep: sweep=NAME",
         )
-
-
-def _axis(kind: str, found: Iterable[Any], wanted: Iterable[Any] | str | int | None) -> tuple[Any, ...]:
-    named = (wanted,) if isinstance(wanted, str | int) else wanted
-    axis = tuple(sorted(set(found))) if named is None else tuple(named)
-    if len(set(axis)) < len(axis):
-        twice = next(a for a, b in itertools.pairwise(sorted(axis)) if a == b)
-        raise BadValue(kind, twice, f"each {kind} once")
-    return axis

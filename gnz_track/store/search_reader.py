@@ -35,6 +35,13 @@ def read_searches(
 
     A search that is being written just now is not there yet; one whose files are gone is left out, and a warning says
     so.
+
+    Parameters
+    ----------
+    uri
+        Address of the store; empty: the default store.
+    suite, sweep, task, model
+        Names that searches must bear.
     """
     address = uri if isinstance(uri, Address) else parse_address(uri)
     if not has_tables(address):
@@ -42,7 +49,7 @@ def read_searches(
     wanted = {schema.SUITE: suite, schema.SWEEP: sweep, schema.TASK: task, schema.MODEL: model}
     tags = {schema.KIND: schema.SEARCH_RUN, **{key: value for key, value in wanted.items() if value}}
     places = _by_sql(address, tags) if can_read_by_sql(address) else _by_rest(address, tags)
-    found = [record for place in places if (record := _read(address, place)) is not None]
+    found = [record for place in places if (record := _read_record(address, place)) is not None]
     return tuple(sorted(found, key=_order))
 
 
@@ -73,7 +80,7 @@ def _by_rest(address: Address, tags: Mapping[str, str]) -> list[Place]:
     return found
 
 
-def _read(address: Address, place: Place) -> SearchRecord | None:
+def _read_record(address: Address, place: Place) -> SearchRecord | None:
     run_id, artifacts = place
     with tempfile.TemporaryDirectory() as temporary:
         names = (schema.SEARCH_FILE, schema.TRIALS_FILE)

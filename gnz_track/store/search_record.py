@@ -1,4 +1,4 @@
-"""What one search leaves in the store: what was agreed, every trial that ended, and the winner."""
+"""Record of one search in the store: its terms, every trial that ended, and the winner."""
 
 from __future__ import annotations
 
@@ -98,13 +98,13 @@ class SearchRecord:
 
     @property
     def key(self) -> str:
-        """What tells this search from all others, 32 characters; written again, it is the same run."""
+        """Key that tells this search from all others, 32 characters; written again, it is the same run."""
         text = json.dumps([self.suite, self.sweep, self.name])
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     @property
     def title(self) -> str:
-        """What a reader calls it: ``cora GCN``, with the seed where it is for one alone."""
+        """Title for readers: ``cora GCN``, with the seed where it is for one alone."""
         return f"{self.task} {self.model}" + (f" s{self.seed}" if self.seed is not None else "")
 
     @property
@@ -115,12 +115,12 @@ class SearchRecord:
 
     @property
     def n_failed(self) -> int:
-        """How many trials failed."""
+        """Number of failed trials."""
         return sum(trial.state == FAILED for trial in self.trials)
 
     @property
     def cost(self) -> dict[str, float]:
-        """What all trials took together, those that failed included."""
+        """Cost of all trials together, those that failed included."""
         totals = {name: sum(getattr(trial, name) for trial in self.trials) for name in ("seconds", "cpu_seconds")}
         n_epochs = sum(trial.epochs for trial in self.trials)
         return {"trials": len(self.trials), "failed_trials": self.n_failed, "epochs": n_epochs, **totals}
@@ -154,12 +154,12 @@ def search_from_json(text: str, *, trials: tuple[TrialRecord, ...] = ()) -> Sear
     fields.pop("cost", None)
     _refuse_unknown("search", fields, SearchRecord)
     fields["task_type"], fields["direction"] = TaskType(fields["task_type"]), Direction(fields["direction"])
-    fields["trials"] = tuple(_trial(trial) for trial in fields.get("trials", ())) or trials
+    fields["trials"] = tuple(_read_trial(trial) for trial in fields.get("trials", ())) or trials
     fields |= {name: tuple(fields.get(name, ())) for name in ("tuning_seeds", "borders")}
     return SearchRecord(**fields)
 
 
-def _trial(fields: dict[str, Any]) -> TrialRecord:
+def _read_trial(fields: dict[str, Any]) -> TrialRecord:
     _refuse_unknown("trial", fields, TrialRecord)
     seed_scores = {int(seed): score for seed, score in fields["seed_scores"].items()}
     return TrialRecord(**{**fields, "seed_scores": seed_scores, "fingerprints": tuple(fields["fingerprints"])})

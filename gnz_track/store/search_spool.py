@@ -24,7 +24,7 @@ from gnz_track.store.spool_lines import SEARCH, read_lines, sealed
 from gnz_track.store.writer import Store, open_store
 from gnz_track.wording import sync_command
 
-__all__ = ["deliver_search", "keep_search"]
+__all__ = ["keep_search"]
 
 
 def keep_search(address: Address, record: SearchRecord) -> tuple[str, str]:
@@ -40,17 +40,6 @@ def keep_search(address: Address, record: SearchRecord) -> tuple[str, str]:
                 return _deliver(path, store, record), ""
         except GnzError as error:
             return "", f"{error}. The search of {record.title} waits on this disk: {sync_command(address)}"
-
-
-def deliver_search(store: Store, record: SearchRecord) -> str:
-    """Spool a search, write it to an open store, and return the run's id.
-
-    A store that is away raises :class:`StoreUnreachable` once the record is safe on this disk.
-    """
-    path = _path(store.address, record)
-    with file_lock(path.with_suffix(LOCK)):
-        _append(path, record)
-        return _deliver(path, store, record)
 
 
 def _path(address: Address, record: SearchRecord) -> Path:

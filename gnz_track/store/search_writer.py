@@ -17,12 +17,11 @@ from gnz_track.store import layout, schema
 from gnz_track.store.connection import says_in_one_line
 from gnz_track.store.owners import this_owner
 from gnz_track.store.run_record import shorten
-from gnz_track.store.search_record import FAILED as TRIAL_FAILED
-from gnz_track.store.search_record import SearchRecord, TrialRecord, agreed_to_json, rising_best
-from gnz_track.store.trial_table import write_trials as write_trial_table
+from gnz_track.store.search_record import SearchRecord, agreed_to_json, rising_best
+from gnz_track.store.trial_table import write_trials
 from gnz_track.store.writer import FAILED, FINISHED, RUNNING, Store, now
 
-__all__ = ["write_search", "write_trials"]
+__all__ = ["write_search"]
 
 
 def write_search(store: Store, record: SearchRecord) -> str:
@@ -43,7 +42,7 @@ def write_search(store: Store, record: SearchRecord) -> str:
         run = _find_run(store, experiment, record)
         if run is None:
             given = [RunTag(*tag) for tag in tags.items()]
-            run = store.tracking.create_run(experiment, "", now(), given, _name(record))
+            run = store.tracking.create_run(experiment, "", now(), given, _name_of_run(record))
         else:
             # What went wrong before goes wrong no more, unless it is said again.
             given = [RunTag(*tag) for tag in {schema.ERROR: "", **tags}.items()]
@@ -51,29 +50,9 @@ def write_search(store: Store, record: SearchRecord) -> str:
             _set_status(store, run.info.run_id, RUNNING, at=None)
         _write_files(store, str(run.info.run_id), record)
         # All points have the time at which the run began: written again, they are the same points.
-        store.tracking.log_batch(run.info.run_id, list(_metrics(record, at=run.info.start_time)), [], [])
+        store.tracking.log_batch(run.info.run_id, list(_metrics_of(record, at=run.info.start_time)), [], [])
         _set_status(store, run.info.run_id, FAILED if record.best_number is None else FINISHED, at=now())
     return str(run.info.run_id)
-
-
-def write_trials(store: Store, record: SearchRecord) -> tuple[str, ...]:
-    """Write each trial as a run of its own, below the run of its search; return their ids, by number of the trial.
-
-    They lie in an experiment of their own, so that they do not bury the cells. A trial that is there already is left as
-    it is: it has ended, and does not change.
-    """
-    parent = write_search(store, record)
-    with says_in_one_line(store.address):
-        about = schema.experiment_tags(record.task, record.metric, record.direction, of_trials=True)
-        experiment = store.experiment(schema.trials_experiment(record.suite, record.task), about)
-        known = {
-            run.data.tags.get(schema.TRIAL_NUMBER, ""): run
-            for run in store.search([experiment], {schema.KIND: schema.TRIAL_RUN, schema.PARENT: parent})
-        }
-        return tuple(
-            _write_trial(store, record, trial, experiment, parent, known.get(str(trial.number)))
-            for trial in sorted(record.trials, key=lambda trial: trial.number)
-        )
 
 
 def _find_run(store: Store, experiment: str, record: SearchRecord) -> Any:
@@ -105,19 +84,6 @@ def search_tags(record: SearchRecord) -> dict[str, str]:
     tags = {
         schema.KIND: schema.SEARCH_RUN,
         schema.RECORD: record.key,
-        **_shared_tags(record),
-        schema.SEARCH_KIND: record.kind,
-        schema.SPACE_DIGEST: record.space_digest,
-        schema.HYPERPARAMETERS: _shown(record.best),
-        schema.BEST_TRIAL: "" if record.best_number is None else str(record.best_number),
-        schema.ERROR: _why_failed(record),
-    }
-    return layout.checked({key: value for key, value in tags.items() if value})
-
-
-def _shared_tags(record: SearchRecord) -> dict[str, str]:
-    """Return what a search and its trials have in common."""
-    return {
         schema.SUITE: record.suite,
         schema.SWEEP: record.sweep,
         schema.TASK: record.task,
@@ -133,15 +99,21 @@ def _shared_tags(record: SearchRecord) -> dict[str, str]:
         schema.SEARCH: record.name,
         schema.SAMPLER: record.sampler,
         schema.VERSION: record.versions.get("gnz_track", ""),
+        schema.SEARCH_KIND: record.kind,
+        schema.SPACE_DIGEST: record.space_digest,
+        schema.HYPERPARAMETERS: _write_values(record.best),
+        schema.BEST_TRIAL: "" if record.best_number is None else str(record.best_number),
+        schema.ERROR: _why_failed(record),
     }
+    return layout.checked({key: value for key, value in tags.items() if value})
 
 
-def _name(record: SearchRecord) -> str:
+def _name_of_run(record: SearchRecord) -> str:
     seed = "" if record.seed is None else f" s{record.seed}"
     return f"{record.model}{seed} search"[: schema.MOST_KEY_CHARACTERS]
 
 
-def _shown(values: Mapping[str, Any]) -> str:
+def _write_values(values: Mapping[str, Any]) -> str:
     shown = {name: shorten(value) if isinstance(value, str) else value for name, value in values.items()}
     return json.dumps(shown, sort_keys=True, ensure_ascii=False, allow_nan=False) if shown else ""
 
@@ -156,12 +128,12 @@ def _why_failed(record: SearchRecord) -> str:
 def _write_files(store: Store, run_id: str, record: SearchRecord) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         file = Path(temporary) / schema.TRIALS_FILE
-        write_trial_table(record.trials, file)
+        write_trials(record.trials, file)
         store.write_artifact(run_id, schema.TRIALS_FILE, file)
     store.write_text(run_id, schema.SEARCH_FILE, agreed_to_json(record))
 
 
-def _metrics(record: SearchRecord, *, at: int) -> Iterator[Any]:
+def _metrics_of(record: SearchRecord, *, at: int) -> Iterator[Any]:
     """Yield the best score and the cost, at as many steps as there were trials, and how the best score rose."""
     from mlflow.entities import Metric
 
@@ -179,35 +151,6 @@ def _metrics(record: SearchRecord, *, at: int) -> Iterator[Any]:
         yield Metric(name, value, at, n)
     for number, score in rising_best(record):
         yield Metric(schema.curve_key(f"{schema.VALIDATION_PREFIX}best"), score, at, number)
-
-
-def _write_trial(
-    store: Store, record: SearchRecord, trial: TrialRecord, experiment: str, parent: str, known: Any
-) -> str:
-    from mlflow.entities import Metric, Param, RunTag
-
-    if known is not None and known.info.status in {FINISHED, FAILED}:
-        return str(known.info.run_id)
-    tags = {
-        schema.KIND: schema.TRIAL_RUN,
-        schema.PARENT: parent,
-        **_shared_tags(record),
-        schema.TRIAL_NUMBER: str(trial.number),
-        schema.TRIAL_SOURCE: trial.source,
-        schema.HYPERPARAMETERS: _shown(trial.hyperparameters),
-        schema.ERROR: trial.reason[: schema.MOST_ERROR_CHARACTERS],
-        **layout.owner_tags(str(this_owner()), at=now()),
-    }
-    given = [RunTag(key, value) for key, value in layout.checked(tags).items() if value]
-    name = f"{_name(record)} #{trial.number}"
-    run = known or store.tracking.create_run(experiment, "", now(), given, name)
-    values = {schema.SECONDS: trial.seconds, schema.CPU_SECONDS: trial.cpu_seconds, schema.N_EPOCHS: trial.epochs}
-    scored = {} if trial.score is None else {schema.validation_key(record.metric): trial.score}
-    metrics = [Metric(key, float(value), run.info.start_time, 0) for key, value in {**scored, **values}.items()]
-    params = [Param(schema.legal_key(key), shorten(str(value))) for key, value in sorted(trial.hyperparameters.items())]
-    store.tracking.log_batch(run.info.run_id, metrics, params, [])
-    _set_status(store, run.info.run_id, FAILED if trial.state == TRIAL_FAILED else FINISHED, at=now())
-    return str(run.info.run_id)
 
 
 def _set_status(store: Store, run_id: str, status: str, *, at: int | None) -> None:

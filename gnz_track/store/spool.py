@@ -77,7 +77,7 @@ class Spool:
 
     @property
     def waiting(self) -> str:
-        """What the store is not known to have, in words."""
+        """Records that the store is not known to have, in words."""
         n_records, n_ends, _ = count_lines(self.path)
         parts = [f"{n_records} result" + "s" * (n_records != 1)] if n_records else []
         return " and ".join([*parts, *(["the sweep's plan and table"] if n_ends else [])]) or "lines"
@@ -106,6 +106,17 @@ def deliver(spool: Spool, store: Store | None, record: RunRecord, *, run_id: str
 
     A store that is away raises :class:`StoreUnreachable` once the record is safe: go on training, and say that
     ``gnz sync`` replays.
+
+    Parameters
+    ----------
+    spool
+        Where records wait.
+    store
+        Open store; None: none could be opened.
+    record
+        Record of a run.
+    run_id
+        Run that has been created for it.
     """
     spool.append(record)
     if store is None:
@@ -135,7 +146,17 @@ def make_spool_folder(address: Address) -> Path:
 
 
 def spool_unwritable(folder: Path, error: OSError, *, kept: str = "nothing was trained") -> BadValue:
-    """Return the error for a disk that takes no results, with what is to be done about it and what is kept."""
+    """Return the error for a disk that takes no results, with what is to be done about it and what is kept.
+
+    Parameters
+    ----------
+    folder
+        Folder in which results wait.
+    error
+        Error of the operating system.
+    kept
+        What is kept, as the end of a sentence.
+    """
     is_full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
     remedy = "make room" if is_full else "set XDG_DATA_HOME to a folder that you own"
     return BadValue(

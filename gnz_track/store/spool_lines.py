@@ -22,7 +22,7 @@ CONTEXT, RECORD, SEARCH, END = "context", "record", "search", "end"
 
 @dataclass(frozen=True, kw_only=True)
 class SweepEnd:
-    """What a store that was away when a sweep ended is still to be told: its plan, and why it was killed, if it was."""
+    """End of a sweep that a store which was away is still to be told: its plan, and why it was killed, if it was."""
 
     key: str
     plan: str
@@ -31,7 +31,7 @@ class SweepEnd:
 
 @dataclass
 class Lines:
-    """What a file holds: the latest context of each environment and book, records and ends by key, bad lines.
+    """Contents of a file: the latest context of each environment and book, records and ends by key, bad lines.
 
     A search may be there several times, each time as far as it was; its keys are digests of all that it said then.
     """
@@ -84,7 +84,7 @@ def _take_record(found: Lines, text: str) -> None:
 
 
 def _take_search(found: Lines, text: str) -> None:
-    key = f"search {_digest(SEARCH, text)}"
+    key = f"search {_digest_of_line(SEARCH, text)}"
     # What was said last comes last, were it said before.
     found.searches.pop(key, None)
     found.searches[key] = search_from_json(text)
@@ -100,17 +100,17 @@ _TAKE = {CONTEXT: _take_context, RECORD: _take_record, SEARCH: _take_search, END
 
 def sealed(kind: str, text: str) -> str:
     """Return a line that tells whether it is whole: garbage in its middle may well be JSON still."""
-    return json.dumps({"digest": _digest(kind, text), "kind": kind, "text": text})
+    return json.dumps({"digest": _digest_of_line(kind, text), "kind": kind, "text": text})
 
 
 def _opened(line: bytes) -> tuple[str, str]:
     found = json.loads(line)
     kind, text = found["kind"], found["text"]
-    if _digest(kind, text) != found["digest"]:
+    if _digest_of_line(kind, text) != found["digest"]:
         message = "the digest is another one"
         raise ValueError(message)
     return kind, text
 
 
-def _digest(kind: str, text: str) -> str:
+def _digest_of_line(kind: str, text: str) -> str:
     return hashlib.sha256(f"{kind}:{text}".encode()).hexdigest()[:16]

@@ -9,12 +9,12 @@ from gnz_track.store.locks import file_lock
 from gnz_track.store.refused import is_set_aside
 from gnz_track.store.spool import DONE, LINES, LOCK, STORE_FILE, count_lines, spool_home, spools_in
 
-__all__ = ["Waiting", "clear_spool", "describe_spools"]
+__all__ = ["WaitingSweep", "clear_spool", "describe_spools"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Waiting:
-    """What of one sweep waits for which store; ``store`` is empty where nobody noted it.
+class WaitingSweep:
+    """Records of one sweep that wait for a store; ``store`` is empty where nobody noted it.
 
     ``n_refused`` are records that the store has refused. ``is_unended`` says that the store does not know yet how the
     sweep ended: its plan and its table wait.
@@ -29,7 +29,7 @@ class Waiting:
     folder: Path
 
 
-def describe_spools() -> list[Waiting]:
+def describe_spools() -> list[WaitingSweep]:
     """Return what waits, of all stores, sorted by folder and sweep."""
     found = []
     for path in [path for folder in sorted(spool_home().glob("*/")) for path in spools_in(folder)]:
@@ -40,7 +40,7 @@ def describe_spools() -> list[Waiting]:
             note = folder / STORE_FILE
             store = note.read_text(encoding="utf-8", errors="replace").removesuffix("\n") if note.exists() else ""
             found.append(
-                Waiting(
+                WaitingSweep(
                     store=store,
                     sweep=path.stem,
                     n_records=n_records,

@@ -42,7 +42,17 @@ RUNS = "FROM runs r JOIN experiments e ON e.experiment_id = r.experiment_id"
 
 
 def read_by_sql(address: Address, wanted: RunFilter, *, columns: Collection[str] = COLUMNS) -> pd.DataFrame:
-    """Return every run that is wanted, in no particular order, and of it the columns asked for."""
+    """Return every run that is wanted, in no particular order, and of it the columns asked for.
+
+    Parameters
+    ----------
+    address
+        Store in a database whose tables are known.
+    wanted
+        Names, kind and states of the runs.
+    columns
+        Columns of the table.
+    """
     names = read_with(columns, wanted)
     text, values = _table_query(wanted, names)
     with _reading(address) as (connection, sql):
@@ -86,7 +96,17 @@ def sweep_run_by_sql(address: Address, sweep: str) -> tuple[str, Mapping[str, st
 
 
 def rows_of(address: Address, text: str, values: Mapping[str, str]) -> list[Any]:
-    """Return what a query of another file of this room answers."""
+    """Return what a query of another file of this room answers.
+
+    Parameters
+    ----------
+    address
+        Store in a database.
+    text
+        SQL with named values.
+    values
+        Values by name.
+    """
     with _reading(address) as (connection, sql):
         return list(connection.execute(sql(text), values).all())
 

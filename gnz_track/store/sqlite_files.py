@@ -65,9 +65,18 @@ def unusable(path: str) -> str:
 
 
 def open_file(file: Path, *, mode: str = "ro", is_archive: bool = False, **settings: Any) -> sqlite3.Connection:
-    """Connect to a file, whatever its name holds; only the mode ``rwc`` makes one where there is none.
+    """Connect to a file, whatever its name holds.
 
-    An archive lies where nothing can be written: sqlite is told that nobody changes it.
+    Parameters
+    ----------
+    file
+        File of the database.
+    mode
+        ``ro``, ``rw`` or ``rwc``; only the last makes a file where there is none.
+    is_archive
+        Whether it lies where nothing can be written: sqlite is told that nobody changes it.
+    settings
+        Further settings of :func:`sqlite3.connect`.
     """
     options = f"mode={mode}" + ("&immutable=1" if is_archive else "")
     connection: sqlite3.Connection = sqlite3.connect(f"file:{quote(str(file))}?{options}", uri=True, **settings)
@@ -88,7 +97,7 @@ def remains_of(file: Path) -> tuple[Path, ...]:
     """Return what sqlite left beside a file that is gone; a new file of that name would be damaged by it."""
     if not is_missing(file):
         return ()
-    return tuple(path for path in _beside(file) if os.path.lexists(path))
+    return tuple(path for path in _files_beside(file) if os.path.lexists(path))
 
 
 def set_aside(paths: tuple[Path, ...]) -> str:
@@ -136,5 +145,5 @@ def change_of(file: Path, before: tuple[int, int] | None) -> str:
     return "its file was removed" if found is None else "its file was replaced by another one"
 
 
-def _beside(file: Path) -> tuple[Path, ...]:
+def _files_beside(file: Path) -> tuple[Path, ...]:
     return tuple(file.with_name(file.name + ending) for ending in BESIDE)

@@ -1,4 +1,4 @@
-"""What a store takes of names that users choose: asked before any training, in words that name the limit."""
+"""Limits of a store on names that users choose: asked before any training, in words that name the limit."""
 
 from __future__ import annotations
 
@@ -9,15 +9,25 @@ from gnz_track.store import schema
 from gnz_track.store.run_record import check_hyperparameters
 from gnz_track.types import Cell
 
-__all__ = ["check_cells", "check_text", "written_out"]
+__all__ = ["check_cells", "written_out"]
 
 COMMAND = "another name"
 
 
 def check_cells(cells: Iterable[Cell], *, suite: str, sweep: str, metrics: Iterable[str]) -> None:
-    """Refuse names that no store takes: of tasks, models, datasets, metrics, hyperparameters, suites and sweeps."""
-    check_text("name of a suite", suite, schema.MOST_EXPERIMENT_CHARACTERS)
-    check_text("name of a sweep", sweep, schema.MOST_TAG_CHARACTERS)
+    """Refuse names that no store takes: of tasks, models, datasets, metrics, hyperparameters, suites and sweeps.
+
+    Parameters
+    ----------
+    cells
+        Cells of a sweep.
+    suite, sweep
+        Names of the sweep's suite and of itself.
+    metrics
+        Names of all metrics.
+    """
+    _check_text("name of a suite", suite, schema.MOST_EXPERIMENT_CHARACTERS)
+    _check_text("name of a sweep", sweep, schema.MOST_TAG_CHARACTERS)
     # Its experiments are named after suite and task together.
     most_of_task = schema.MOST_EXPERIMENT_CHARACTERS - len(f"{schema.PREFIX}/{suite}//hpo")
     names: dict[tuple[str, str], int] = {}
@@ -32,13 +42,13 @@ def check_cells(cells: Iterable[Cell], *, suite: str, sweep: str, metrics: Itera
             **{("hyperparameter", f"{name}={value}"): schema.MOST_TEXT for name, value in cell.hyperparameters},
         }
     for (what, name), most in names.items():
-        check_text(what, name, most)
+        _check_text(what, name, most)
     for metric in metrics:
         # The longest key that is made of it.
         schema.curve_key(f"{schema.TEST_PREFIX}{metric}{schema.AT_BEST_VALIDATION}")
 
 
-def check_text(what: str, value: str, most: int) -> None:
+def _check_text(what: str, value: str, most: int) -> None:
     """Refuse a text that is longer than a store takes, or holds what no database does."""
     if len(value) > most:
         raise BadValue(what, value, f"at most {most} characters, which is what MLflow takes", command=COMMAND)

@@ -1,4 +1,4 @@
-"""What a store holds: its sweeps, their cells in whatever state, and why cells failed."""
+"""Contents of a store: its sweeps, their cells in whatever state, and why cells failed."""
 
 from __future__ import annotations
 
@@ -98,14 +98,21 @@ def list_cells(address: Address, *, sweep: str = "", suite: str = "", task: str 
 
     Of several runs of one cell the finished one counts, and else the latest, in whatever state. A name that nothing in
     the store bears raises :class:`UnknownName`.
+
+    Parameters
+    ----------
+    address
+        The store.
+    sweep, suite, task, model
+        Names that cells must have; empty: any.
     """
-    found = _read(address, RunFilter(sweep=sweep, suite=suite, in_any_state=True), CELL_COLUMNS)
+    found = _read_table(address, RunFilter(sweep=sweep, suite=suite, in_any_state=True), CELL_COLUMNS)
     if found.empty and (sweep or suite):
         sweeps = _sweep_runs(address)
-        _check("suite", suite, sweeps["suite"])
-        _check("sweep", sweep, sweeps["sweep"][(sweeps["suite"] == suite) | (not suite)])
+        _check_name("suite", suite, sweeps["suite"])
+        _check_name("sweep", sweep, sweeps["sweep"][(sweeps["suite"] == suite) | (not suite)])
     for column, wanted in (("task", task), ("model", model)):
-        _check(column, wanted, found[column])
+        _check_name(column, wanted, found[column])
         found = found[(found[column] == wanted) | (not wanted)]
     is_unfinished = found["status"] != STATES["FINISHED"]
     ranked = found.assign(is_unfinished=is_unfinished).sort_values(
@@ -115,7 +122,17 @@ def list_cells(address: Address, *, sweep: str = "", suite: str = "", task: str 
 
 
 def list_sweeps(address: Address, *, suite: str = "", task: str = "", model: str = "") -> list[SweepRow]:
-    """Return the sweeps, oldest first, counting the cells of one task or model only where one is named."""
+    """Return the sweeps, oldest first, with counts of their cells.
+
+    Parameters
+    ----------
+    address
+        The store.
+    suite
+        Suite of the sweeps; empty: any.
+    task, model
+        Task and model whose cells alone are counted.
+    """
     cells = list_cells(address, suite=suite, task=task, model=model)
     runs = _sweep_runs(address, suite)
     cells_of = dict(iter(cells.groupby(["suite", "sweep"])))
@@ -145,7 +162,7 @@ def list_failures(cells: pd.DataFrame) -> list[FailureRow]:
     return sorted(rows, key=lambda row: (-len(row.cells), row.status, row.reason))
 
 
-def _read(address: Address, wanted: RunFilter, columns: tuple[str, ...]) -> pd.DataFrame:
+def _read_table(address: Address, wanted: RunFilter, columns: tuple[str, ...]) -> pd.DataFrame:
     reader = read_by_sql if can_read_by_sql(address) else read_by_rest
     return reader(address, wanted, columns=columns)
 
@@ -153,7 +170,7 @@ def _read(address: Address, wanted: RunFilter, columns: tuple[str, ...]) -> pd.D
 def _sweep_runs(address: Address, suite: str = "") -> pd.DataFrame:
     """Return the run that stands for each sweep: of several the first, as the writer takes it."""
     wanted = RunFilter(suite=suite, kind=schema.SWEEP_RUN, in_any_state=True)
-    found = _read(address, wanted, SWEEP_COLUMNS).sort_values(["start_time", "run_id"])
+    found = _read_table(address, wanted, SWEEP_COLUMNS).sort_values(["start_time", "run_id"])
     return found.drop_duplicates(["suite", "sweep"])
 
 
@@ -177,6 +194,6 @@ def _sweep_row(cells: pd.DataFrame, run: Mapping[str, Any]) -> SweepRow:
     )
 
 
-def _check(kind: str, name: str, known: pd.Series) -> None:
+def _check_name(kind: str, name: str, known: pd.Series) -> None:
     if name and name not in set(known):
         raise UnknownName(kind, name, set(known), command=COMMAND)

@@ -85,7 +85,7 @@ def serve(address: Address, *, port: int) -> Iterator[UserInterface]:
             # A session of its own: Ctrl-C reaches this process alone, which then ends the others in order.
             process = subprocess.Popen(  # noqa: S603  (nothing in the command is the user's)
                 _command(port),
-                env={**_without_accounts(), **_settings(address, _uri_within(folder, address))},
+                env={**_without_accounts(), **_settings_of_server(address, _uri_within(folder, address))},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -98,7 +98,7 @@ def serve(address: Address, *, port: int) -> Iterator[UserInterface]:
             yield interface
         finally:
             with _answering(signal.SIG_IGN):
-                _end(process)
+                _end_server(process)
 
 
 def _command(port: int) -> list[str]:
@@ -124,7 +124,7 @@ def _without_accounts() -> dict[str, str]:
     return {**kept, "NETRC": os.devnull}
 
 
-def _settings(address: Address, uri: str) -> dict[str, str]:
+def _settings_of_server(address: Address, uri: str) -> dict[str, str]:
     """Return what the server reads from its environment: a URI may hold a password, and commands are seen by all."""
     set_up()
     artifacts = {"MLFLOW_DEFAULT_ARTIFACT_ROOT": address.artifacts.as_uri()} if address.artifacts else {}
@@ -150,7 +150,7 @@ def _wait_until_it_answers(interface: UserInterface) -> None:
     raise interface.gone()
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end_server(process: subprocess.Popen[bytes]) -> None:
     """End a process and all that it started, kindly first."""
     group, until = process.pid, time.monotonic() + SECONDS_TO_END
     with contextlib.suppress(ProcessLookupError):

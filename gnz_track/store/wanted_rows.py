@@ -94,7 +94,7 @@ def asked_names(where: Where, **columns: object) -> Names:
 
 def missing_names(asked: Names, rows: pd.DataFrame) -> Names:
     """Return the names that none of the rows bears."""
-    known = {column: set(_column(rows, column)) for column in asked}
+    known = {column: set(_column_of(rows, column)) for column in asked}
     found = {column: [name for name in names if name not in known[column]] for column, names in asked.items()}
     return {column: names for column, names in found.items() if names}
 
@@ -105,7 +105,7 @@ def refuse_unknown(missing: Names, known: pd.DataFrame) -> None:
     Names that are known and were not found, because no cell has all that was asked for, are no mistake.
     """
     for column, names in missing_names(missing, known).items():
-        raise UnknownName(column.replace("_", " "), names[0], set(_column(known, column)) - {""}, command="gnz ls")
+        raise UnknownName(column.replace("_", " "), names[0], set(_column_of(known, column)) - {""}, command="gnz ls")
 
 
 def experiments_of(rows: pd.DataFrame) -> pd.Series:
@@ -113,5 +113,5 @@ def experiments_of(rows: pd.DataFrame) -> pd.Series:
     return schema.PREFIX + "/" + rows["suite"] + "/" + rows["task"]
 
 
-def _column(rows: pd.DataFrame, name: str) -> pd.Series:
+def _column_of(rows: pd.DataFrame, name: str) -> pd.Series:
     return experiments_of(rows) if name == "experiment" else rows[name]

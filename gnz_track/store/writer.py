@@ -71,9 +71,18 @@ class Store:
             return self._create_run(record)
 
     def stream(self, run_id: str, series: Mapping[str, tuple[int, float]], *, at: int | None = None) -> None:
-        """Write the newest (epoch, value) of every series of a long cell, and a heartbeat, in one call.
+        """Write the newest point of every series of a long cell, and a heartbeat, in one call.
 
         As hours pass, fewer and fewer calls write points; a heartbeat is in each.
+
+        Parameters
+        ----------
+        run_id
+            Run of the cell.
+        series
+            Name of each series, and its newest (epoch, value).
+        at
+            Time of the call, in milliseconds since 1970; None: now.
         """
         from mlflow.entities import Metric, RunTag
 
@@ -103,18 +112,28 @@ class Store:
             self._write_artifacts(run_id, _artifacts_of(record))
             # A run that was started knew less: its tags are written again, with what came out.
             self._log_batch(record, run_id, tags=layout.checked(layout.tags_of(record)) if was_started else {})
-            self._end(run_id, ENDED[record.status], at=record.ended_at)
+            self._end_run(run_id, ENDED[record.status], at=record.ended_at)
             self._streamed.pop(run_id, None)
             self._n_streamed.pop(run_id, None)
         return run_id
 
     def kill(self, run_id: str, reason: str, *, at: int | None = None) -> None:
-        """Mark a RUNNING run as killed, with the reason."""
+        """Mark a RUNNING run as killed.
+
+        Parameters
+        ----------
+        run_id
+            The run.
+        reason
+            Why it is dead.
+        at
+            Time of its end, in milliseconds since 1970; None: now.
+        """
         from mlflow.entities import RunTag
 
         with says_in_one_line(self.address):
             self.tracking.set_tag(run_id, RunTag(schema.ERROR, reason))
-            self._end(run_id, KILLED, at=now() if at is None else at)
+            self._end_run(run_id, KILLED, at=now() if at is None else at)
 
     def open_sweep(self, context: SweepContext) -> str:
         """Return the run that stands for a sweep, created where there is none; it keeps its environment and its cells.
@@ -145,20 +164,48 @@ class Store:
     def close_sweep(self, run_id: str) -> None:
         """End the run that stands for a sweep."""
         with says_in_one_line(self.address):
-            self._end(run_id, FINISHED, at=now())
+            self._end_run(run_id, FINISHED, at=now())
 
     def write_artifact(self, run_id: str, name: str, source: Path) -> None:
-        """Copy a file into a run under a name, which may hold folders."""
+        """Copy a file into a run.
+
+        Parameters
+        ----------
+        run_id
+            The run.
+        name
+            Name of the artifact, which may hold folders.
+        source
+            File to copy.
+        """
         with says_in_one_line(self.address):
-            keep_artifact(self.address, self._place(run_id), name, source)
+            keep_artifact(self.address, self._place_of(run_id), name, source)
 
     def write_text(self, run_id: str, name: str, text: str) -> None:
-        """Write a text into a run under a name, which may hold folders."""
+        """Write a text into a run.
+
+        Parameters
+        ----------
+        run_id, name
+            Those of :meth:`write_artifact`.
+        text
+            Contents of the artifact.
+        """
         with says_in_one_line(self.address):
             self._write_artifacts(run_id, {name: text})
 
     def mark_published(self, run_id: str, sweep: str, tags: Mapping[str, str]) -> None:
-        """Tag a sweep's run with the table that lies in it; the next cell of the sweep takes the mark away."""
+        """Tag a sweep's run with the table that lies in it; the next cell of the sweep takes the mark away.
+
+        Parameters
+        ----------
+        run_id
+            Run that stands for the sweep.
+        sweep
+            Name of the sweep.
+        tags
+            Digest and state of the table.
+        """
         from mlflow.entities import RunTag
 
         with says_in_one_line(self.address):
@@ -185,7 +232,17 @@ class Store:
         return experiments_named(self.tracking, f"{schema.PREFIX}/{suite}/" if suite else f"{schema.PREFIX}/")
 
     def search(self, experiments: list[str], tags: Mapping[str, str], more: str = "") -> list[Any]:
-        """Return all runs of experiments that bear the tags."""
+        """Return all runs of experiments that bear the tags.
+
+        Parameters
+        ----------
+        experiments
+            Ids of the experiments.
+        tags
+            Tags and values that runs must bear.
+        more
+            Further condition in MLflow's words.
+        """
         return list(pages(self.tracking, experiments, tags, more))
 
     def experiment(self, name: str, tags: Mapping[str, str]) -> str:
@@ -249,7 +306,7 @@ class Store:
         params = [Param(key, value) for key, value in layout.params_of(record).items()]
         self.tracking.log_batch(run_id, metrics + curves, params, [RunTag(*tag) for tag in tags.items()])
 
-    def _end(self, run_id: str, status: str, *, at: int) -> None:
+    def _end_run(self, run_id: str, status: str, *, at: int) -> None:
         from mlflow.entities import RunStatus
 
         self.tracking.update_run_info(run_id, RunStatus.from_string(status), at, None)
@@ -259,9 +316,9 @@ class Store:
             for name, text in texts.items():
                 file = Path(temporary) / Path(name).name
                 file.write_text(written_out(text), encoding="utf-8")
-                keep_artifact(self.address, self._place(run_id), name, file)
+                keep_artifact(self.address, self._place_of(run_id), name, file)
 
-    def _place(self, run_id: str) -> str:
+    def _place_of(self, run_id: str) -> str:
         """Return where the artifacts of a run lie, as the store says."""
         if run_id not in self._artifacts:
             self._artifacts[run_id] = self.tracking.get_run(run_id).info.artifact_uri

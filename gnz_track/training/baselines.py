@@ -1,4 +1,4 @@
-"""What a metric gives to whoever has learnt nothing of the features: one answer for all, the best that labels allow.
+"""Score of a model that has learnt nothing of the features: one answer for all, the best that labels allow.
 
 Of classes the commonest one of training, of labels and links one score for all, of numbers the mean of training, and
 the median where errors are absolute: whoever answers so has the smallest such error, and needs no features for it. The
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from gnz_track.training.levels import TwoLevelScorer
-from gnz_track.training.scorers import HITS, ClassScorer, GraphScorer, LinkScorer, Scorer, TripleScorer
+from gnz_track.training.scorers import HITS, ClassScorer, GraphScorer, LinkPredictionScorer, Scorer, TripleScorer
 
 __all__ = ["constant_answer", "score_constant"]
 
@@ -26,7 +26,19 @@ ABSOLUTE = frozenset({"mae"})
 
 
 def constant_answer(labels: Tensor, kind: str, width: int, metric: str) -> Tensor:
-    """Return the one row ``[width]`` to answer to every example, from training labels ``[n]`` or ``[n, width]``."""
+    """Return the one row ``[width]`` to answer to every example.
+
+    Parameters
+    ----------
+    labels
+        Training labels ``[n]`` or ``[n, width]``.
+    kind
+        ``classes``, ``labels`` or ``numbers``.
+    width
+        Classes, or columns of labels.
+    metric
+        Metric of the task: an absolute error is least at the median.
+    """
     if kind == "classes":
         counts = torch.bincount(labels[labels >= 0].flatten().cpu(), minlength=width)
         return torch.nn.functional.one_hot(counts.argmax(), width).float()
@@ -38,7 +50,17 @@ def constant_answer(labels: Tensor, kind: str, width: int, metric: str) -> Tenso
 
 
 def score_constant(scorer: Scorer, answer: Any, metric: str) -> float | None:
-    """Return the score of the same answer to everything; None where a metric has none that could be known."""
+    """Return the score of the same answer to everything; None where a metric has none that could be known.
+
+    Parameters
+    ----------
+    scorer
+        Scorer of a part.
+    answer
+        Answer to every example.
+    metric
+        Metric of the task.
+    """
     for kind, score in _SCORES.items():
         if isinstance(scorer, kind):
             found = score(scorer, answer, metric)
@@ -46,7 +68,7 @@ def score_constant(scorer: Scorer, answer: Any, metric: str) -> float | None:
     return None
 
 
-class _Constant(torch.nn.Module):
+class _ConstantAnswer(torch.nn.Module):
     """Decodes every pair to one score."""
 
     def decode(self, codes: Tensor, pairs: Tensor, *relation: Tensor) -> Tensor:
@@ -57,7 +79,7 @@ class _Constant(torch.nn.Module):
 
 def _score_rows(scorer: Any, answer: Tensor, metric: str) -> float:
     n_rows = int(scorer.rows.max()) + 1
-    found: float = scorer.score(_Constant(), answer.to(scorer.rows.device).expand(n_rows, -1), metric)
+    found: float = scorer.score(_ConstantAnswer(), answer.to(scorer.rows.device).expand(n_rows, -1), metric)
     return found
 
 
@@ -65,7 +87,7 @@ def _score_levels(scorer: Any, answer: tuple[Tensor, Tensor], metric: str) -> fl
     of_nodes, of_graphs = answer
     n_graphs = int(scorer.graph_rows.max()) + 1
     whole = torch.cat([of_nodes.repeat(scorer.n_nodes), of_graphs.repeat(n_graphs)])
-    found: float = scorer.score(_Constant(), whole.to(scorer.node_rows.device), metric)
+    found: float = scorer.score(_ConstantAnswer(), whole.to(scorer.node_rows.device), metric)
     return found
 
 
@@ -76,7 +98,7 @@ def _score_pairs(scorer: Any, answer: None, metric: str) -> float | None:
         # Of links put anywhere among the others, so many come among the first.
         n_others = int((labels <= 0).sum())
         return min(1.0, int(metric.rpartition("_")[2]) / (n_others + 1))
-    found: float = LinkScorer(scorer.pairs.cpu(), labels).score(_Constant(), torch.empty(0), metric)
+    found: float = LinkPredictionScorer(scorer.pairs.cpu(), labels).score(_ConstantAnswer(), torch.empty(0), metric)
     return found
 
 
@@ -90,6 +112,6 @@ _SCORES: dict[Any, Callable[[Any, Any, str], float | None]] = {
     ClassScorer: _score_rows,
     GraphScorer: _score_rows,
     TwoLevelScorer: _score_levels,
-    LinkScorer: _score_pairs,
+    LinkPredictionScorer: _score_pairs,
     TripleScorer: _score_triples,
 }

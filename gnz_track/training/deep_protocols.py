@@ -1,4 +1,4 @@
-"""How "Benchmarking Graph Neural Networks" trains (Dwivedi et al., JMLR 2023), as data.
+"""Training of "Benchmarking Graph Neural Networks" (Dwivedi et al., JMLR 2023), as data.
 
 Adam; the learning rate halves while the validation loss does not fall, and training ends once it is too small. Models
 get the width of a parameter budget, and are scored at the last epoch.
@@ -113,10 +113,10 @@ _BUDGETS: dict[int, tuple[str, dict[str, Value]]] = {100_000: ("100k", {}), 500_
 def make_deep_protocols() -> list[Protocol]:
     """Return a protocol for each budget, without and with positions, scored as a whole and batch by batch."""
     choices = itertools.product(_BUDGETS, (False, True), (False, True))
-    return [_make(budget, has_positions=first, is_per_batch=second) for budget, first, second in choices]
+    return [_make_protocol(budget, has_positions=first, is_per_batch=second) for budget, first, second in choices]
 
 
-def _make(budget: int, *, has_positions: bool, is_per_batch: bool) -> Protocol:
+def _make_protocol(budget: int, *, has_positions: bool, is_per_batch: bool) -> Protocol:
     size, options = _BUDGETS[budget]
     suffix = ("-pe" if has_positions else "") + ("-per-batch" if is_per_batch else "")
     told = [

@@ -1,4 +1,4 @@
-"""What training does to positional encodings, batch by batch; evaluation sees them as they are."""
+"""Augmentation of positional encodings in training, batch by batch; evaluation sees them as they are."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""What a cell cost: seconds of the clock and of the processor, and the most memory that it held itself."""
+"""Cost of a cell: seconds of the clock and of the processor, and the most memory that it held itself."""
 
 from __future__ import annotations
 
-import ctypes
 import resource
 import sys
 import time
@@ -12,6 +11,8 @@ from types import TracebackType
 from typing import Self
 
 import torch
+
+from gnz_track.training.allocator import give_back_freed_memory
 
 __all__ = ["Gauge"]
 
@@ -40,7 +41,7 @@ class Gauge:
 
     def __enter__(self) -> Self:
         # Blocks that were freed and kept would take what comes next without the process growing.
-        _give_back_freed_memory()
+        give_back_freed_memory()
         _reset_peak()
         self._held, self._peak = _read_kib("VmRSS"), _read_kib("VmHWM")
         if self.device.startswith("cuda"):
@@ -75,14 +76,6 @@ def _wait_for(device: str) -> None:
     except RuntimeError:
         # The block has told of it already, and a cell that failed has no time to be compared.
         return
-
-
-def _give_back_freed_memory() -> None:
-    """Have the allocator hand back to the kernel what nobody holds, so that what is resident is in use."""
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        if trim is not None:
-            trim(0)
 
 
 def _reset_peak() -> None:

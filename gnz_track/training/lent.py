@@ -1,4 +1,4 @@
-"""What a model of somebody's own is given: copies, at every call.
+"""Inputs of a model of somebody's own: copies, at every call.
 
 What training holds (graphs, labels, pairs to score, codes) is the same at every epoch and in every part. A model that
 writes into its input, by whatever name (``x.mul_``, ``x.data``, ``x.numpy()``), would find it changed the next time,

@@ -107,7 +107,13 @@ class TwoLevelScorer:
     n_nodes: int
 
     def score(self, model: nn.Module, prediction: Tensor, metric: str) -> float:
-        """Return the logarithm of the mean of all errors, or of one of them."""
+        """Return the logarithm of the mean of all errors, or of one of them.
+
+        Parameters
+        ----------
+        model, prediction, metric
+            Those of :class:`~gnz_track.training.scorers.Scorer`.
+        """
         found = self.score_fully(model, prediction)
         if metric not in found:
             raise BadValue("metric of the task", metric, ", ".join(found))

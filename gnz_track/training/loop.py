@@ -17,7 +17,7 @@ from gnz_track.training.schedules import Clock, make_schedule, watches_loss
 from gnz_track.training.scorers import Scorer
 from gnz_track.types import Direction, Metric, Optimiser, Selection
 
-__all__ = ["ALSO", "TRAINING", "Observer", "Settings", "Trained", "train"]
+__all__ = ["ALSO", "TRAINING", "Observer", "Trained", "TrainingSettings", "train"]
 
 
 # Told of each epoch: its number, and the value of each series.
@@ -25,8 +25,8 @@ Observer = Callable[[int, Mapping[str, float]], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """How to train: optimiser, number of epochs, which epoch to select, and by which metric.
+class TrainingSettings:
+    """Settings of training: optimiser, number of epochs, which epoch to select, and by which metric.
 
     ``batch_seed`` alone decides the order of batches and the sampled negatives. ``hours`` is the longest training.
     ``also`` names what is scored at the end beside the selected epoch, see :data:`ALSO`.
@@ -49,7 +49,7 @@ class Settings:
 
 @dataclass(kw_only=True)
 class Trained:
-    """What training leaves: one value per epoch and series, and the scores of the selected epoch by part."""
+    """Outcome of training: one value per epoch and series, and the scores of the selected epoch by part."""
 
     series: dict[str, list[float]] = field(default_factory=dict)
     scores: dict[str, Mapping[str, float]] = field(default_factory=dict)
@@ -61,17 +61,31 @@ def train(
     model: nn.Module,
     objective: Objective,
     scorers: Mapping[str, Scorer],
-    settings: Settings,
+    settings: TrainingSettings,
     *,
     trained: Trained | None = None,
     observe: Observer | None = None,
 ) -> Trained:
-    """Train a model and score it once an epoch on each part of ``scorers`` (``"val"``, ``"test"``).
+    """Train a model and score it once an epoch on each part of ``scorers``.
 
-    The objective never meets a scorer. The last part is the one reported: all metrics of the task type are computed for
-    it, some of which cost more than an epoch. A part named ``training`` is scored at the end alone, where that is asked
-    for. Where selection is by validation, the model ends in its selected state. ``trained`` is filled as training goes,
-    so that its series survive an error; ``observe`` is told of every epoch.
+    The objective never meets a scorer. Where selection is by validation, the model ends in its selected state.
+
+    Parameters
+    ----------
+    model
+        Model to train.
+    objective
+        Loss of an epoch, and predictions.
+    scorers
+        Scorer of each part, ``"val"`` and ``"test"``. The last is the one reported: all metrics of the task type are
+        computed for it, some of which cost more than an epoch. ``training``, where it is asked for,
+        is scored at the end alone.
+    settings
+        How long, by which optimiser, and by which metric.
+    trained
+        Filled as training goes, so that its series survive an error.
+    observe
+        Told of every epoch.
     """
     trained, best = Trained() if trained is None else trained, _Best(settings)
     optimiser = torch.optim.Adam(
@@ -133,7 +147,9 @@ def _predict(model: nn.Module, predict: Callable[[nn.Module], Tensor], epoch: in
 
 
 @torch.no_grad()
-def _score(model: nn.Module, prediction: Tensor, scorers: Mapping[str, Scorer], settings: Settings) -> dict[str, float]:
+def _score(
+    model: nn.Module, prediction: Tensor, scorers: Mapping[str, Scorer], settings: TrainingSettings
+) -> dict[str, float]:
     metric = settings.metric.name
     found = {f"{part}/{metric}": scorer.score(model, prediction, metric) for part, scorer in scorers.items()}
     if watches_loss(settings.optimiser):
@@ -155,7 +171,7 @@ def _score_fully(model: nn.Module, prediction: Tensor, scorers: Mapping[str, Sco
 
 
 def _score_best_validation(
-    model: nn.Module, objective: Objective, scorers: Mapping[str, Scorer], settings: Settings, trained: Trained
+    model: nn.Module, objective: Objective, scorers: Mapping[str, Scorer], settings: TrainingSettings, trained: Trained
 ) -> dict[str, float]:
     """Return the score of the last part at the epoch that validation would have selected, the first of equal ones."""
     del model, objective
@@ -172,7 +188,7 @@ def _score_best_validation(
 
 @torch.no_grad()
 def _score_training(
-    model: nn.Module, objective: Objective, scorers: Mapping[str, Scorer], settings: Settings, trained: Trained
+    model: nn.Module, objective: Objective, scorers: Mapping[str, Scorer], settings: TrainingSettings, trained: Trained
 ) -> dict[str, float]:
     """Return the score of the training part at the selected epoch."""
     prediction = _predict(model, objective.predict_training, trained.selected_epoch)
@@ -188,14 +204,24 @@ ALSO = {"best_validation": _score_best_validation, TRAINING: _score_training}
 class _Best:
     """The selected epoch so far; what it keeps depends on the kind of selection, by look-up."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: TrainingSettings) -> None:
         self._metric, self._patience = settings.metric, settings.patience
         self._is_by_validation = settings.selection is Selection.best_validation
         self._epoch, self._score = -1, math.nan
         self._state: dict[str, Tensor] = {}
 
     def update(self, epoch: int, row: Mapping[str, float], model: nn.Module) -> bool:
-        """Take note of an epoch; return whether training should stop."""
+        """Take note of an epoch; return whether training should stop.
+
+        Parameters
+        ----------
+        epoch
+            Its number, from 0.
+        row
+            Value of each series.
+        model
+            Model in the state after it.
+        """
         if not self._is_by_validation:
             self._epoch = epoch
             return False

@@ -82,7 +82,17 @@ def choose_loss(kind: str, name: str) -> Loss:
 
 
 def mean_over_batches(loss: Loss, outputs: Tensor, labels: Tensor, batches: Tensor | None) -> float:
-    """Return a loss over all examples, or, given the batch of each ``[n]``, the mean of the losses of the batches."""
+    """Return a loss over all examples, or the mean of the losses of their batches.
+
+    Parameters
+    ----------
+    loss
+        Function of outputs and labels.
+    outputs, labels
+        ``[n, ...]`` each.
+    batches
+        Batch of each example ``[n]``; None: one.
+    """
     if batches is None:
         return float(loss(outputs, labels))
     members = [(batches == number).nonzero().flatten() for number in batches.unique()]

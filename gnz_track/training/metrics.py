@@ -156,12 +156,21 @@ def mse(truth: Array, prediction: Array) -> float:
 
 
 def hits_at(truth: Array, prediction: Array, *, k: int) -> float:
-    """Return the share of links among scores ``[n]`` that fewer than ``k`` non-links reach; 0/1 ``truth [n]``.
+    """Return the share of links that fewer than ``k`` non-links reach.
 
     Where there are fewer non-links than that, all of them count (Hu et al., NeurIPS 2020).
 
     >>> hits_at(np.array([1, 1, 0, 0]), np.array([0.9, 0.5, 0.5, 0.1]), k=1)
     0.5
+
+    Parameters
+    ----------
+    truth
+        1 for a link, 0 for a non-link, ``[n]``.
+    prediction
+        Scores ``[n]``.
+    k
+        Rank that a link must have among the non-links.
     """
     links, non_links = prediction[truth > 0], np.sort(prediction[truth <= 0])
     if links.size == 0 or np.isnan(prediction).any():

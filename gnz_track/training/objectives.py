@@ -1,4 +1,4 @@
-"""What is minimised, and what is predicted, for each task type.
+"""Objectives: the loss and the prediction of each task type.
 
 An objective holds what training may see: features, message edges, and training labels. Held-out labels live in a
 :class:`~gnz_track.training.scorers.Scorer`. The model is given graphs whose ``y`` shows training labels only: others
@@ -260,7 +260,17 @@ REDRAWS = 8
 
 
 def check_outputs(model: nn.Module, outputs: Any, n_rows: int | None, width: int = 0) -> Tensor:
-    """Return the outputs if they are ``[n_rows, width]``; a width of 0 is any."""
+    """Return the outputs of a model if they have the right shape.
+
+    Parameters
+    ----------
+    model
+        Model, for errors.
+    outputs
+        What its forward returned.
+    n_rows, width
+        Shape that is needed; a width of 0 is any.
+    """
     has_rows = isinstance(outputs, Tensor) and outputs.dim() == 2 and outputs.size(0) == n_rows
     if has_rows and width in (0, outputs.size(1)):
         return outputs  # type: ignore[no-any-return]

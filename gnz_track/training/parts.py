@@ -80,14 +80,14 @@ class PartObjective:
     def _predict(self, model: nn.Module, graphs: Tensor) -> Tensor:
         # In batches as large as those of training: an evaluation must not need more memory than a step.
         batches = self.graphs.batches(graphs, self.batch_size)
-        return torch.cat([model(self._moved(_without(batch, self.label))) for batch, _ in batches])
+        return torch.cat([model(self._moved(_without_label(batch, self.label))) for batch, _ in batches])
 
     def _moved(self, batch: Data) -> Data:
         # Moving would make new tensors, without the structure that hangs on the edges.
         return batch if self.device == "cpu" else batch.to(self.device)
 
 
-def _without(batch: Data, label: str) -> Data:
+def _without_label(batch: Data, label: str) -> Data:
     """Return a batch without its labels."""
     shown = copy.copy(batch)
     del shown[label]

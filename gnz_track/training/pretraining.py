@@ -20,6 +20,17 @@ def train_dgi(
     """Train a :class:`~gnz_track.models.dgi.DGI` or ``DGIWrapper`` on one graph; return ``{"dgi_loss": [...]}``.
 
     Shuffles are drawn from the global Torch generator: seed it first.
+
+    Parameters
+    ----------
+    model
+        Model to train, in place.
+    data
+        The graph.
+    epochs, lr
+        Steps, and the learning rate of Adam.
+    device
+        Where it is trained.
     """
     if epochs < 1:
         raise BadValue("epochs", epochs, "a whole number from 1 upwards")

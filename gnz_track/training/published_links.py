@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue
 from gnz_track.training.objectives import check_outputs
-from gnz_track.training.scorers import HITS, LinkScorer
+from gnz_track.training.scorers import HITS, LinkPredictionScorer
 
 __all__ = ["LinkBatches", "PublishedLinkScorer"]
 
@@ -85,10 +85,10 @@ class LinkBatches:
 
 
 @dataclass(frozen=True, eq=False)
-class PublishedLinkScorer(LinkScorer):
+class PublishedLinkScorer(LinkPredictionScorer):
     """Held-out links and the published pairs that they are told from; the usual metrics rank among these too."""
 
-    usual: ClassVar[tuple[str, ...]] = (*LinkScorer.usual, *HITS)
+    usual: ClassVar[tuple[str, ...]] = (*LinkPredictionScorer.usual, *HITS)
 
     def loss(self, model: Any, prediction: Tensor) -> float:
         """Return what training minimises, on this part: links weigh as much as pairs that are none."""

@@ -1,4 +1,4 @@
-"""When the learning rate falls and when training is over: small objects, chosen by name."""
+"""Schedules: when the learning rate falls and when training is over; small objects, chosen by name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECONDS_PER_HOUR = 3600.0
 
 
 class Schedule(Protocol):
-    """What is told of every epoch, may change the learning rate, and says whether training is over."""
+    """A schedule is told of every epoch, may change the learning rate, and says whether training is over."""
 
     def end_epoch(self, row: Mapping[str, float]) -> bool:
         """Take note of the values of an epoch by series; return whether it was the last one."""
@@ -73,7 +73,17 @@ _WATCHFUL = frozenset({"plateau"})
 
 
 def make_schedule(optimiser: torch.optim.Optimizer, settings: Optimiser, *, metric: Metric | None = None) -> Schedule:
-    """Return the schedule that the settings of an optimiser name; ``metric`` is that of the task."""
+    """Return the schedule that the settings of an optimiser name.
+
+    Parameters
+    ----------
+    optimiser
+        Optimiser whose learning rate changes.
+    settings
+        Name and numbers of the schedule.
+    metric
+        Metric of the task.
+    """
     if settings.schedule not in _SCHEDULES:
         raise BadValue("schedule", settings.schedule, ", ".join(_SCHEDULES))
     return _SCHEDULES[settings.schedule](optimiser, settings, metric)

@@ -20,14 +20,24 @@ from gnz_track.errors import BadValue
 from gnz_track.training.losses import choose_loss, mean_over_batches
 from gnz_track.training.metrics import FUNCTIONS, rank_metrics
 
-__all__ = ["HITS", "ClassScorer", "GraphScorer", "LinkScorer", "Scorer", "TripleScorer"]
+__all__ = ["HITS", "ClassScorer", "GraphScorer", "LinkPredictionScorer", "Scorer", "TripleScorer"]
 
 
 class Scorer(Protocol):
     """Scores one held-out part."""
 
     def score(self, model: nn.Module, prediction: Tensor, metric: str) -> float:
-        """Return one metric of what the objective predicted."""
+        """Return one metric of a prediction.
+
+        Parameters
+        ----------
+        model
+            Model that made it, for scorers that decode.
+        prediction
+            What the objective predicted.
+        metric
+            Name of the metric.
+        """
         ...
 
     def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
@@ -39,7 +49,7 @@ class Scorer(Protocol):
         ...
 
 
-def _check(metric: str, allowed: tuple[str, ...]) -> None:
+def _check_metric(metric: str, allowed: tuple[str, ...]) -> None:
     if metric not in allowed:
         raise BadValue("metric of the task", metric, ", ".join(allowed))
 
@@ -61,9 +71,15 @@ class ClassScorer:
     batches: Tensor | None = None
 
     def score(self, model: nn.Module, prediction: Tensor, metric: str) -> float:
-        """Return one metric; ``auc`` for two classes uses the margin between them."""
+        """Return one metric; ``auc`` for two classes uses the margin between them.
+
+        Parameters
+        ----------
+        model, prediction, metric
+            Those of :class:`Scorer`.
+        """
         del model
-        _check(metric, (*_class_metrics(prediction), *_more_class_metrics(prediction)))
+        _check_metric(metric, (*_class_metrics(prediction), *_more_class_metrics(prediction)))
         score = functools.partial(_score_classes, metric=metric)
         return _mean_of_batches(score, self.labels, prediction.index_select(0, self.rows), self.batches)
 
@@ -124,10 +140,16 @@ class GraphScorer:
     batches: Tensor | None = None
 
     def score(self, model: nn.Module, prediction: Tensor, metric: str) -> float:
-        """Return one metric of classes, labels or numbers."""
+        """Return one metric of classes, labels or numbers.
+
+        Parameters
+        ----------
+        model, prediction, metric
+            Those of :class:`Scorer`.
+        """
         del model
         is_class = self.kind == "classes"
-        _check(metric, (*self._metrics(prediction), *(_more_class_metrics(prediction) if is_class else ())))
+        _check_metric(metric, (*self._metrics(prediction), *(_more_class_metrics(prediction) if is_class else ())))
         score = functools.partial(_score_classes if is_class else _score_numbers, metric=metric)
         return _mean_of_batches(score, self.labels, prediction.index_select(0, self.rows), self.batches)
 
@@ -153,7 +175,7 @@ _METRICS_OF_KIND = {"labels": ("average_precision", "auc"), "numbers": ("mae", "
 
 
 @dataclass(frozen=True, eq=False)
-class LinkScorer:
+class LinkPredictionScorer:
     """Held-out pairs ``[2, n]`` with labels ``[n]``, from node codes."""
 
     pairs: Tensor
@@ -161,8 +183,14 @@ class LinkScorer:
     usual: ClassVar[tuple[str, ...]] = _PAIR_METRICS
 
     def score(self, model: Any, prediction: Tensor, metric: str) -> float:
-        """Return AUC, average precision, or the share of links among the first."""
-        _check(metric, (*_PAIR_METRICS, *HITS))
+        """Return AUC, average precision, or the share of links among the first.
+
+        Parameters
+        ----------
+        model, prediction, metric
+            Those of :class:`Scorer`.
+        """
+        _check_metric(metric, (*_PAIR_METRICS, *HITS))
         return FUNCTIONS[metric](*_arrays(self.labels, self.decode(model, prediction)))
 
     def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
@@ -193,8 +221,14 @@ class TripleScorer:
     known: Tensor
 
     def score(self, model: Any, prediction: Tensor, metric: str) -> float:
-        """Return AUC or average precision of true against false triples, or (costly) a rank metric."""
-        _check(metric, _PAIR_METRICS + _RANK_METRICS)
+        """Return AUC or average precision of true against false triples, or (costly) a rank metric.
+
+        Parameters
+        ----------
+        model, prediction, metric
+            Those of :class:`Scorer`.
+        """
+        _check_metric(metric, _PAIR_METRICS + _RANK_METRICS)
         if metric in _RANK_METRICS:
             return self._score_ranks(model, prediction)[metric]
         return FUNCTIONS[metric](*_arrays(*self._decode(model, prediction)))

@@ -1,4 +1,4 @@
-"""What is searched where nobody says otherwise: one range per hyperparameter, and the models that need another one.
+"""Search spaces where nobody names one: one range per hyperparameter, and the models that need another one.
 
 A model is searched over what its constructor takes of the names below, and over the optimiser's settings. Its class may
 declare more, or other ranges: ``search_space = {"lr": {"low": 1e-4, "high": 0.1, "log": True}, "depth": [2, 4, 8]}``.
@@ -90,10 +90,19 @@ _FROM_THE_START = frozenset({"weight_decay", "n_layers", "dropout", "heads", "n_
 def space_of(
     row: ModelRow, options: Options, protocol: Protocol, task_type: TaskType, given: Mapping[str, Space]
 ) -> Space:
-    """Return what is searched of a model: what is ``given`` for it, what it declares, or the usual ranges.
+    """Return what is searched of a model: what is given for it, what it declares, or the usual ranges.
 
     A name that neither its constructor nor its training knows is refused; of a space for all models, what changes
     nothing of this one is left out. An empty space is that of a model which no hyperparameter changes.
+
+    Parameters
+    ----------
+    row, options
+        Model, and what its constructor takes.
+    protocol, task_type
+        How it is trained.
+    given
+        Spaces by model; one may be for all models.
     """
     unused = _unused_by(row, protocol, task_type)
     has_batches = protocol.optimisers[task_type].batch_size
@@ -102,7 +111,7 @@ def space_of(
     if space is None and ALL in given:
         space = {name: dimension for name, dimension in given[ALL].items() if name not in unused}
     if space is None:
-        usual = _usual(row, options, trained, task_type) if options.search_space is None else options.search_space
+        usual = _usual_space(row, options, trained, task_type) if options.search_space is None else options.search_space
         # What is declared to be empty is meant to be.
         space = make_space(row.name, usual) if usual != {} else {}
     allowed = trained + list(options.names)
@@ -113,7 +122,15 @@ def space_of(
 
 
 def defaults_of(options: Options, protocol: Protocol, task_type: TaskType) -> dict[str, Value]:
-    """Return what a model takes where no search says otherwise: of the protocol, and of its constructor."""
+    """Return what a model takes where no search says otherwise: of the protocol, and of its constructor.
+
+    Parameters
+    ----------
+    options
+        What the constructor takes.
+    protocol, task_type
+        How the model is trained.
+    """
     optimiser = protocol.optimisers[task_type]
     usual = {name: getattr(optimiser, name) for name in _OPTIMISER}
     own = {name: value for name, value in options.defaults.items() if isinstance(value, int | float | str | bool)}
@@ -144,7 +161,7 @@ def _unused_by(row: ModelRow, protocol: Protocol, task_type: TaskType) -> frozen
     return frozenset(width | {name for name, values in _own_of(row).items() if values is None})
 
 
-def _usual(row: ModelRow, options: Options, trained: Sequence[str], task_type: TaskType) -> dict[str, Any]:
+def _usual_space(row: ModelRow, options: Options, trained: Sequence[str], task_type: TaskType) -> dict[str, Any]:
     own = _own_of(row)
     ranges = {**_RANGES, **_OF_TASK_TYPE.get(task_type, {}), **own}
     return {

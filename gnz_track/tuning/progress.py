@@ -1,4 +1,4 @@
-"""How far searches are: a live line on a terminal, plain lines elsewhere."""
+"""Progress of searches: a live line on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class SearchProgress:
         self._n_kept += n_ended
         self._n_before = sum(self._sizes[: self._place]) + n_ended * self._n_seeds
         self._n_trained_before = self._n_trained
-        self._show(is_last=False)
+        self._show_line(is_last=False)
 
     def hear(self, event: Event) -> None:
         """Count a cell that ended."""
         if isinstance(event, Done):
             self._n_trained += 1
-            self._show(is_last=self._n_done >= sum(self._sizes))
+            self._show_line(is_last=self._n_done >= sum(self._sizes))
 
     def count_kept(self) -> str:
         """Say how many trials have ended, those of earlier calls included, as far as searches were looked at."""
@@ -61,7 +61,7 @@ class SearchProgress:
     def _n_done(self) -> int:
         return self._n_before + self._n_trained - self._n_trained_before
 
-    def _show(self, *, is_last: bool) -> None:
+    def _show_line(self, *, is_last: bool) -> None:
         if self._study is None:
             return
         n_left = max(0, sum(self._sizes) - self._n_done)

@@ -24,7 +24,7 @@ REDUCTION = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """Where a trial stands: its number, its values by step (from 1 on), and those of all trials of earlier rounds."""
+    """State of a trial: its number, its values by step (from 1 on), and those of all trials of earlier rounds."""
 
     number: int
     steps: Steps

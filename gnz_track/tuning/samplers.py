@@ -22,14 +22,14 @@ from gnz_track.errors import BadValue
 from gnz_track.registry import Registry
 from gnz_track.tuning.spaces import Dimension, Space, Value
 
-__all__ = ["SAMPLERS", "Draw", "check_sampler", "count_points", "distributions_of", "make_sampler"]
+__all__ = ["SAMPLERS", "SamplerInputs", "check_sampler", "count_points", "distributions_of", "make_sampler"]
 
 N_STARTUP = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draw:
-    """What a sampler is made from: ``seed`` is the study's, ``trial_seed`` that of the trial alone.
+class SamplerInputs:
+    """Inputs of a sampler: ``seed`` is the study's, ``trial_seed`` that of the trial alone.
 
     ``first`` are the values of the trials that no sampler has proposed: those with the lowest numbers.
     """
@@ -40,24 +40,24 @@ class Draw:
     first: Sequence[Mapping[str, Value]] = ()
 
 
-Make = Callable[[Draw], optuna.samplers.BaseSampler]
+Make = Callable[[SamplerInputs], optuna.samplers.BaseSampler]
 SAMPLERS: Registry[Make] = Registry("sampler")
 
 
 def check_sampler(name: str, space: Space) -> None:
     """Raise where there is no such sampler, or where it cannot search a space."""
-    SAMPLERS.get(name)(Draw(space=space))
+    SAMPLERS.get(name)(SamplerInputs(space=space))
 
 
-def make_sampler(name: str, draw: Draw) -> optuna.samplers.BaseSampler:
+def make_sampler(name: str, inputs: SamplerInputs) -> optuna.samplers.BaseSampler:
     """Return the sampler of one trial."""
-    return SAMPLERS.get(name)(draw)
+    return SAMPLERS.get(name)(inputs)
 
 
-def count_points(name: str, draw: Draw) -> int | None:
+def count_points(name: str, inputs: SamplerInputs) -> int | None:
     """Return how many trials exhaust a space, those that no sampler proposes included; None where nothing does."""
-    sampler = make_sampler(name, draw)
-    return len(sampler.points) + len(draw.first) if isinstance(sampler, _Grid) else None
+    sampler = make_sampler(name, inputs)
+    return len(sampler.points) + len(inputs.first) if isinstance(sampler, _Grid) else None
 
 
 def distributions_of(space: Space) -> dict[str, BaseDistribution]:
@@ -84,8 +84,8 @@ def _distribution(dimension: Dimension) -> BaseDistribution:
 class _Numbered(optuna.samplers.BaseSampler):
     """A sampler whose point depends on the study's seed and the number of the trial, and on nothing else."""
 
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
+    def __init__(self, inputs: SamplerInputs) -> None:
+        self._inputs = inputs
 
     def point(self, place: int) -> dict[str, Any]:
         """Return the values of a trial, counted from the first one that a sampler proposes."""
@@ -97,30 +97,46 @@ class _Numbered(optuna.samplers.BaseSampler):
         return {}
 
     def sample_relative(self, study: Any, trial: Any, search_space: Any) -> dict[str, Any]:
-        """Draw nothing together."""
+        """SamplerInputs nothing together.
+
+        Parameters
+        ----------
+        study, trial, search_space
+            Those of Optuna, unused.
+        """
         del study, trial, search_space
         return {}
 
     def sample_independent(self, study: Any, trial: Any, param_name: str, param_distribution: Any) -> Any:
-        """Return one value of the point."""
+        """Return one value of the point.
+
+        Parameters
+        ----------
+        study, param_distribution
+            Those of Optuna, unused.
+        trial
+            Trial, whose number chooses the point.
+        param_name
+            Name of the value.
+        """
         del study, param_distribution
-        return self.point(trial.number - len(self._draw.first))[param_name]
+        return self.point(trial.number - len(self._inputs.first))[param_name]
 
 
 class _Grid(_Numbered):
     """The points of a grid, in the order of a shuffle, without those that were tried before any."""
 
-    def __init__(self, draw: Draw) -> None:
-        super().__init__(draw)
-        grid = grid_of(draw.space)
+    def __init__(self, inputs: SamplerInputs) -> None:
+        super().__init__(inputs)
+        grid = grid_of(inputs.space)
         every = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-        random.Random(draw.seed).shuffle(every)
-        tried = [dict(values) for values in draw.first]
+        random.Random(inputs.seed).shuffle(every)
+        tried = [dict(values) for values in inputs.first]
         self.points = [point for point in every if point not in tried]
 
     def point(self, place: int) -> dict[str, Any]:
         """Return the point of a trial; behind the last one comes the first."""
-        return self.points[place % len(self.points)] if self.points else dict(self._draw.first[0])
+        return self.points[place % len(self.points)] if self.points else dict(self._inputs.first[0])
 
 
 class _Sobol(_Numbered):
@@ -128,8 +144,8 @@ class _Sobol(_Numbered):
 
     def point(self, place: int) -> dict[str, Any]:
         """Return the point of a trial, each coordinate in [0, 1) read as a value of its dimension."""
-        space = self._draw.space
-        engine = qmc.Sobol(len(space), scramble=True, rng=np.random.default_rng(self._draw.seed))
+        space = self._inputs.space
+        engine = qmc.Sobol(len(space), scramble=True, rng=np.random.default_rng(self._inputs.seed))
         places = (engine.fast_forward(place) if place else engine).random(1)[0]
         return {name: _at(space[name], value) for name, value in zip(sorted(space), places, strict=True)}
 
@@ -144,7 +160,9 @@ def _at(dimension: Dimension, place: float) -> Any:
     return min(max(round(value), int(dimension.low)), int(dimension.high)) if dimension.is_whole else value
 
 
-SAMPLERS.add("tpe", lambda draw: optuna.samplers.TPESampler(seed=draw.trial_seed % 2**32, n_startup_trials=N_STARTUP))
-SAMPLERS.add("random", lambda draw: optuna.samplers.RandomSampler(seed=draw.trial_seed % 2**32))
+SAMPLERS.add(
+    "tpe", lambda inputs: optuna.samplers.TPESampler(seed=inputs.trial_seed % 2**32, n_startup_trials=N_STARTUP)
+)
+SAMPLERS.add("random", lambda inputs: optuna.samplers.RandomSampler(seed=inputs.trial_seed % 2**32))
 SAMPLERS.add("qmc", _Sobol)
 SAMPLERS.add("grid", _Grid)

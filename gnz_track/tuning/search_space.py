@@ -1,4 +1,4 @@
-"""What scripts hand over as ``search=``, and the search that it asks for."""
+"""Argument ``search=`` of scripts, and the search that it asks for."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from gnz_track.runs.plan import Plan
 from gnz_track.tuning.default_spaces import ALL, defaults_of, space_of
 from gnz_track.tuning.settings import SearchSettings, Share
 from gnz_track.tuning.spaces import Space, Value
-from gnz_track.tuning.terms import Terms
+from gnz_track.tuning.terms import StudyTerms
 from gnz_track.tuning.validation import reason_against_search
 from gnz_track.types import Cell, Metric, ModelRow, Task
 
@@ -60,7 +60,7 @@ class Search:
 
     @property
     def label(self) -> str:
-        """Whose search it is, in words; its proposals are derived from it."""
+        """Name of its task and model, in words; its proposals are derived from it."""
         return f"{self.task.name} {self.model.name} {self.kind}" + ("" if self.seed is None else f" s{self.seed}")
 
     @property
@@ -80,7 +80,17 @@ class SearchPlan:
 
 
 def plan_searches(plan: Plan, settings: SearchSettings, shares: Sequence[Share]) -> SearchPlan:
-    """Return the searches of every (task, model) of a plan, whose cells have all seeds that are tuned on."""
+    """Return the searches of every (task, model) of a plan.
+
+    Parameters
+    ----------
+    plan
+        Cells with all seeds that are tuned on.
+    settings
+        Spaces, budget and sampler.
+    shares
+        Seeds that are tuned on, and the one reported with them.
+    """
     _check_spaces(settings.spaces, (cell.model.name for cell in plan.cells))
     by_pair: dict[tuple[str, str], dict[int, Cell]] = {}
     for cell in plan.cells:
@@ -107,7 +117,7 @@ def plan_searches(plan: Plan, settings: SearchSettings, shares: Sequence[Share])
     return SearchPlan(searches=tuple(searches), skipped=tuple(skipped), n_trials=settings.trials)
 
 
-def terms_of(search: Search, settings: SearchSettings) -> Terms:
+def terms_of(search: Search, settings: SearchSettings) -> StudyTerms:
     """Return the terms of the study of a search."""
     facts = {
         "task": search.task.name,
@@ -115,7 +125,7 @@ def terms_of(search: Search, settings: SearchSettings) -> Terms:
         "model": search.model.name,
         "metric": search.metric.name,
     }
-    return Terms(
+    return StudyTerms(
         space=search.space,
         direction=search.metric.direction,
         budget=settings.budget,
@@ -136,7 +146,17 @@ def cells_of_trial(search: Search, values: Mapping[str, Value]) -> dict[int, Cel
 
 
 def with_values(cell: Cell, values: Mapping[str, Value], default: Mapping[str, Value]) -> Cell:
-    """Return a cell with other hyperparameters; it names none that has its default, as if nobody had searched."""
+    """Return a cell with other hyperparameters; it names none that has its default, as if nobody had searched.
+
+    Parameters
+    ----------
+    cell
+        The cell.
+    values
+        Hyperparameters found.
+    default
+        Default of each.
+    """
     found = {**dict(cell.hyperparameters), **changed(values, default)}
     return replace(cell, hyperparameters=tuple(sorted(found.items())))
 

@@ -21,15 +21,15 @@ from gnz_track.tuning.settings import SearchSettings
 from gnz_track.tuning.spaces import digest_of_space, plain_space
 from gnz_track.tuning.storages import Studies, open_studies, parse_place
 from gnz_track.tuning.studies import First, Study, begin_study, run_study
-from gnz_track.tuning.terms import Terms
+from gnz_track.tuning.terms import StudyTerms
 from gnz_track.tuning.trials import TrialRow
 from gnz_track.tuning.warm_starts import find_first
 
-__all__ = ["Listener", "Setting", "Silence", "name_study", "run_search", "run_searches"]
+__all__ = ["Listener", "SearchContext", "Silence", "run_searches"]
 
 
 class Listener(Protocol):
-    """Who hears how searches go."""
+    """Listener that hears how searches go."""
 
     def begin(self, search: Search, study: Study) -> None:
         """Hear that a search begins, or goes on."""
@@ -49,7 +49,7 @@ class Silence:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class SearchContext:
     """Around searches: the store that their winners are for, how cells are trained, and who hears of them.
 
     Studies are kept beside the store unless the settings of searches name another place.
@@ -64,35 +64,45 @@ class Setting:
     listener: Listener = field(default_factory=Silence)
 
 
-def run_search(search: Search, settings: SearchSettings, studies: Studies, setting: Setting) -> SearchRecord:
+def _run_search(search: Search, settings: SearchSettings, studies: Studies, context: SearchContext) -> SearchRecord:
     """Go on with the study of a search, or begin it; return its record once the budget is used up.
 
     An interrupt loses the cells that were under way, and nothing else: the same call goes on from there.
     """
-    terms, name = terms_of(search, settings), name_study(search, settings, studies)
+    terms, name = terms_of(search, settings), _name_study(search, settings, studies)
     with studies.held(name):
         study = begin_study(studies, name, terms, first=lambda: _choose_first(search, settings, studies, terms))
-        setting.listener.begin(search, study)
-        execute = choose_executor(jobs=setting.jobs, timeout=setting.timeout, nursery=setting.nursery)
-        evaluate = Evaluation(search, study, execute=execute, tell=setting.listener.hear)
+        context.listener.begin(search, study)
+        execute = choose_executor(jobs=context.jobs, timeout=context.timeout, nursery=context.nursery)
+        evaluate = Evaluation(search, study, execute=execute, tell=context.listener.hear)
         # No more trials than the workers can be at, where other processes want some too.
-        most = -(-setting.jobs // len(search.cells)) if studies.are_shared else None
+        most = -(-context.jobs // len(search.cells)) if studies.are_shared else None
         rows = run_study(study, evaluate, most=most)
-        return _record(search, study, rows, setting, settings)
+        return _record_of(search, study, rows, context, settings)
 
 
-def run_searches(plan: SearchPlan, settings: SearchSettings, setting: Setting) -> list[SearchRecord]:
-    """Do one search after another; the records of all."""
+def run_searches(plan: SearchPlan, settings: SearchSettings, context: SearchContext) -> list[SearchRecord]:
+    """Do one search after another; return the records of all.
+
+    Parameters
+    ----------
+    plan
+        The searches.
+    settings
+        Spaces, budget and sampler.
+    context
+        Store, names and workers.
+    """
     with contextlib.ExitStack() as stack:
-        studies = stack.enter_context(open_studies(settings.place or parse_place("", setting.address)))
-        if setting.nursery is None:
+        studies = stack.enter_context(open_studies(settings.place or parse_place("", context.address)))
+        if context.nursery is None:
             # One for all rounds of all searches: workers are ready at once.
-            nursery = stack.enter_context(open_nursery_for(jobs=setting.jobs, timeout=setting.timeout))
-            setting = replace(setting, nursery=nursery)
-        return [run_search(search, settings, studies, setting) for search in plan.searches]
+            nursery = stack.enter_context(open_nursery_for(jobs=context.jobs, timeout=context.timeout))
+            context = replace(context, nursery=nursery)
+        return [_run_search(search, settings, studies, context) for search in plan.searches]
 
 
-def name_study(search: Search, settings: SearchSettings, studies: Studies) -> str:
+def _name_study(search: Search, settings: SearchSettings, studies: Studies) -> str:
     """Return the name under which a search goes on: its latest study, or where it is to be fresh a new one."""
     base = search.study_name
     numbers = [
@@ -104,20 +114,20 @@ def name_study(search: Search, settings: SearchSettings, studies: Studies) -> st
     return base if number == 1 else f"{base} #{number}"
 
 
-def _choose_first(search: Search, settings: SearchSettings, studies: Studies, terms: Terms) -> list[First]:
+def _choose_first(search: Search, settings: SearchSettings, studies: Studies, terms: StudyTerms) -> list[First]:
     if not settings.warm_start:
         return []
     known = settings.recommend(search.cells[0]) if settings.recommend else ()
     return find_first(studies, terms, most=settings.warm_start, recommended=known)
 
 
-def _record(
-    search: Search, study: Study, rows: list[TrialRow], setting: Setting, settings: SearchSettings
+def _record_of(
+    search: Search, study: Study, rows: list[TrialRow], context: SearchContext, settings: SearchSettings
 ) -> SearchRecord:
     best, cell = study.best(), search.cells[0]
     return SearchRecord(
         name=study.name,
-        suite=setting.suite,
+        suite=context.suite,
         sweep="",
         task=search.task.name,
         task_type=search.task.task_type,
@@ -134,20 +144,20 @@ def _record(
         space=plain_space(search.space),
         space_digest=digest_of_space(search.space),
         budget=settings.budget.to_mapping(),
-        trials=tuple(_trial(row) for row in rows),
+        trials=tuple(_trial_of(row) for row in rows),
         default=search.default,
         best=best.values if best else {},
         best_number=best.number if best else None,
         best_score=best.score if best else None,
         seed=search.seed,
         pruner=settings.pruner,
-        storage=str(settings.place or parse_place("", setting.address)),
-        versions={"optuna": optuna.__version__, "gnz_track": setting.version},
+        storage=str(settings.place or parse_place("", context.address)),
+        versions={"optuna": optuna.__version__, "gnz_track": context.version},
         borders=borders_of(search.space, best.values) if best else (),
     )
 
 
-def _trial(row: TrialRow) -> TrialRecord:
+def _trial_of(row: TrialRow) -> TrialRecord:
     scores = scores_of(row.notes)
     # A trial that was given up has the mean of the seeds that it had.
     mean = sum(scores.values()) / len(scores) if row.state == "pruned" and scores else row.score

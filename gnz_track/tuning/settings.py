@@ -1,4 +1,4 @@
-"""How searches are done, as one asks for them; and on which seeds, by kind of search."""
+"""Settings of searches, as one asks for them; and their seeds, by kind of search."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SEED_STEP = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class SearchSettings:
-    """What is asked of searches: the same for every task and model, the budget above all.
+    """Settings of searches: the same for every task and model, the budget above all.
 
     ``max_epochs`` and ``max_seconds`` are for one search, all of its trials together. ``place`` None is beside the
     store. ``spaces`` are by model, or for ``all``; ``tuning_seeds`` None takes three that are far from those reported.
@@ -52,7 +52,7 @@ class SearchSettings:
 
     @property
     def budget(self) -> Budget:
-        """What one search may cost."""
+        """Budget of one search."""
         return Budget(trials=self.trials, epochs=self.max_epochs, seconds=self.max_seconds)
 
     def __post_init__(self) -> None:

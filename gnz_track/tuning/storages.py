@@ -1,4 +1,4 @@
-"""Where studies are kept: a journal beside the local store, or PostgreSQL where several machines share them."""
+"""Storage of studies: a journal beside the local store, or PostgreSQL where several machines share them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class StudyPlace:
 def parse_place(text: str, store: Address) -> StudyPlace:
     """Read where studies are kept; nothing means beside the store: in its database, or in a journal near its file."""
     if not text:
-        return _beside(store)
+        return _place_beside(store)
     if "://" not in text:
         return StudyPlace(file=Path(text).expanduser().absolute())
     address = parse_address(text)
@@ -52,7 +52,7 @@ def parse_place(text: str, store: Address) -> StudyPlace:
     return StudyPlace(uri=address.uri)
 
 
-def _beside(store: Address) -> StudyPlace:
+def _place_beside(store: Address) -> StudyPlace:
     if store.kind == POSTGRESQL:
         return StudyPlace(uri=store.uri)
     if store.kind == SERVER:

@@ -20,12 +20,12 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from gnz_track.errors import BadValue
 from gnz_track.kinds import Direction
-from gnz_track.tuning.proposals import DIRECTIONS, draw_of, propose
+from gnz_track.tuning.proposals import DIRECTIONS, propose, sampler_inputs_of
 from gnz_track.tuning.pruners import PRUNERS, Standing
 from gnz_track.tuning.samplers import count_points, distributions_of
 from gnz_track.tuning.spaces import Value
 from gnz_track.tuning.storages import Studies
-from gnz_track.tuning.terms import Terms
+from gnz_track.tuning.terms import StudyTerms
 from gnz_track.tuning.trials import (
     DEFAULT,
     ENDED,
@@ -35,25 +35,25 @@ from gnz_track.tuning.trials import (
     SAMPLER,
     SOURCE,
     VALUES,
-    Question,
+    Trial,
     TrialRow,
     is_left_behind,
-    read_question,
     read_row,
+    read_trial,
     round_of,
     total_of,
     write_owner,
 )
 
-__all__ = ["Answer", "First", "Study", "begin_study", "run_study"]
+__all__ = ["First", "Study", "TrialOutcome", "begin_study", "run_study"]
 
 TERMS, FIRST = "gnz.terms", "gnz.first"
 SECONDS_BETWEEN_LOOKS = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
-    """What an evaluation found; without a score it failed, unless it was given up on purpose."""
+class TrialOutcome:
+    """Outcome of a trial; without a score it failed, unless it was given up on purpose."""
 
     score: float | None
     is_pruned: bool = False
@@ -70,19 +70,19 @@ class First:
     source: str
 
 
-# From trials to answers, each as it comes.
-Evaluate = Callable[[Sequence[Question]], Iterator[tuple[Question, Answer]]]
+# From trials to outcomes, each as it comes.
+Evaluate = Callable[[Sequence[Trial]], Iterator[tuple[Trial, TrialOutcome]]]
 
 
 class Study:
     """The trials of one search, and what to try next; one process asks and tells, or several that share a storage."""
 
-    def __init__(self, study: optuna.Study, terms: Terms, first: Sequence[First], studies: Studies) -> None:
+    def __init__(self, study: optuna.Study, terms: StudyTerms, first: Sequence[First], studies: Studies) -> None:
         self._study, self._storage, self.terms, self._studies = study, study._storage, terms, studies  # noqa: SLF001
         self._first = tuple(first)
         self._asked: set[int] = set()
         self._distributions = distributions_of(terms.space)
-        n_points = count_points(terms.sampler, draw_of(terms, [item.values for item in first], 0))
+        n_points = count_points(terms.sampler, sampler_inputs_of(terms, [item.values for item in first], 0))
         self.n_trials = terms.budget.trials if n_points is None else min(n_points, terms.budget.trials)
 
     @property
@@ -90,7 +90,7 @@ class Study:
         """Name of the study."""
         return self._study.study_name
 
-    def ask(self, most: int | None = None) -> list[Question]:
+    def ask(self, most: int | None = None) -> list[Trial]:
         """Return up to ``most`` trials of the current round to evaluate; what failed counts against the budget.
 
         Those that a process left behind when it died are among them, with the values that they had. None are left
@@ -99,29 +99,47 @@ class Study:
         with self._studies.alone(self.name):
             trials = self._fill(self._trials())
             free = [trial for trial in trials if self._is_free(trial)]
-            return [self._take(trial) for trial in free[:most]]
+            return [self._take_up(trial) for trial in free[:most]]
 
     def is_over(self) -> bool:
         """Tell whether no trial is under way; after :meth:`ask` found none, this is the end."""
         return all(trial.state in ENDED for trial in self._trials())
 
-    def note(self, question: Question, key: str, facts: Mapping[str, Any]) -> None:
-        """Keep a part of an answer: an interrupt costs no more than what was not noted."""
-        text = json.dumps({**facts, "at": time.time()}, sort_keys=True)
-        self._storage.set_trial_user_attr(self._id_of(question.number), NOTE + key, text)
+    def note(self, trial: Trial, key: str, facts: Mapping[str, Any]) -> None:
+        """Keep a part of an outcome: an interrupt costs no more than what was not noted.
 
-    def report(self, question: Question, step: int, value: float) -> bool:
-        """Take note of the mean score after a step (from 1 on); return whether the trial is to be given up."""
+        Parameters
+        ----------
+        trial
+            The trial.
+        key, facts
+            Name of the part, and the part.
+        """
+        text = json.dumps({**facts, "at": time.time()}, sort_keys=True)
+        self._storage.set_trial_user_attr(self._id_of(trial.number), NOTE + key, text)
+
+    def report(self, trial: Trial, step: int, value: float) -> bool:
+        """Take note of the mean score after a step; return whether the trial is to be given up.
+
+        Parameters
+        ----------
+        trial
+            The trial.
+        step
+            Number of the step, from 1.
+        value
+            Mean score after it.
+        """
         if self.terms.pruner == "none" or step >= self.terms.n_steps:
             return False
-        self._storage.set_trial_intermediate_value(self._id_of(question.number), step, value)
+        self._storage.set_trial_intermediate_value(self._id_of(trial.number), step, value)
         trials = self._trials()
-        mine = trials[question.number]
-        earlier = [trial for trial in trials if round_of(trial) < round_of(mine)]
+        mine = trials[trial.number]
+        earlier = [other for other in trials if round_of(other) < round_of(mine)]
         standing = Standing(
-            number=question.number,
+            number=trial.number,
             steps=mine.intermediate_values,
-            earlier=[trial.intermediate_values for trial in earlier if trial.state is not TrialState.FAIL],
+            earlier=[other.intermediate_values for other in earlier if other.state is not TrialState.FAIL],
             n_steps=self.terms.n_steps,
             direction=self.terms.direction,
         )
@@ -129,12 +147,12 @@ class Study:
         is_default = mine.user_attrs.get(SOURCE) == DEFAULT
         return not is_default and PRUNERS.get(self.terms.pruner)(standing)
 
-    def tell(self, question: Question, answer: Answer) -> None:
+    def tell(self, trial: Trial, outcome: TrialOutcome) -> None:
         """Take note of what a trial gave; where another process has told it meanwhile, that stands."""
-        is_score = answer.score is not None and math.isfinite(answer.score) and not answer.is_pruned
-        state = TrialState.COMPLETE if is_score else TrialState.PRUNED if answer.is_pruned else TrialState.FAIL
-        score = answer.score if is_score else None
-        self._study.tell(question.number, score, state=state, skip_if_finished=True)
+        is_score = outcome.score is not None and math.isfinite(outcome.score) and not outcome.is_pruned
+        state = TrialState.COMPLETE if is_score else TrialState.PRUNED if outcome.is_pruned else TrialState.FAIL
+        score = outcome.score if is_score else None
+        self._study.tell(trial.number, score, state=state, skip_if_finished=True)
 
     def rows(self) -> list[TrialRow]:
         """Return the trials that have ended, by number."""
@@ -156,12 +174,12 @@ class Study:
         # Who has a study alone knows that no other process is at any trial.
         return is_running and (not self._studies.are_shared or is_left_behind(trial))
 
-    def _take(self, trial: FrozenTrial) -> Question:
+    def _take_up(self, trial: FrozenTrial) -> Trial:
         self._asked.add(trial.number)
         self._storage.set_trial_user_attr(trial._trial_id, OWNER, write_owner())  # noqa: SLF001
         if trial.state is TrialState.WAITING:
             self._storage.set_trial_state_values(trial._trial_id, TrialState.RUNNING)  # noqa: SLF001
-        return read_question(trial)
+        return read_trial(trial)
 
     def _fill(self, trials: list[FrozenTrial]) -> list[FrozenTrial]:
         """Propose what is missing of the current round, or where it has ended all of the next one.
@@ -197,7 +215,7 @@ class Study:
     ) -> dict[str, Value]:
         """Write a new trial with all of its values, in one go; return those that are parameters for Optuna."""
         first = self._first[number] if number < len(self._first) else None
-        draw = draw_of(self.terms, [item.values for item in self._first], number)
+        draw = sampler_inputs_of(self.terms, [item.values for item in self._first], number)
         values = first.values if first else propose(self.terms, draw, number, earlier, beside)
         attributes = {ROUND: current, SOURCE: first.source if first else SAMPLER}
         is_inside = all(self.terms.space[name].holds(value) for name, value in values.items())
@@ -215,11 +233,20 @@ class Study:
 
 
 def begin_study(
-    studies: Studies, name: str, terms: Terms, *, first: Callable[[], Sequence[First]] | None = None
+    studies: Studies, name: str, terms: StudyTerms, *, first: Callable[[], Sequence[First]] | None = None
 ) -> Study:
     """Open a study, begun where there is none; one that was begun under other terms is refused.
 
-    ``first`` is asked for values to try after the default when the study begins, and only then: they are kept with it.
+    Parameters
+    ----------
+    studies
+        Where studies lie.
+    name
+        Name of the study.
+    terms
+        What every trial of it has in common.
+    first
+        Asked for values to try after the default when the study begins, and only then: they are kept with it.
     """
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     with studies.alone(name):
@@ -246,15 +273,25 @@ def begin_study(
 
 def run_study(
     study: Study,
-    evaluate: Callable[[Sequence[Question]], Iterator[tuple[Question, Answer]]],
+    evaluate: Evaluate,
     *,
     most: int | None = None,
 ) -> list[TrialRow]:
-    """Ask, evaluate and tell until the budget is used up; return all trials that have ended."""
+    """Ask, evaluate and tell until the budget is used up; return all trials that have ended.
+
+    Parameters
+    ----------
+    study
+        The study.
+    evaluate
+        Trains trials and yields the outcome of each.
+    most
+        Most trials asked for at once.
+    """
     while True:
         asked = study.ask(most)
-        for question, answer in evaluate(asked):
-            study.tell(question, answer)
+        for trial, outcome in evaluate(asked):
+            study.tell(trial, outcome)
         if not asked:
             if study.is_over():
                 return study.rows()

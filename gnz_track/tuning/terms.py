@@ -1,4 +1,4 @@
-"""What a study is agreed to be: two studies that differ in any of it but the budget are two studies."""
+"""Terms of a study: two studies that differ in any of it but the budget are two studies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gnz_track.tuning.pruners import PRUNERS
 from gnz_track.tuning.samplers import check_sampler
 from gnz_track.tuning.spaces import Space, Value, digest_of_space
 
-__all__ = ["ROUND_SIZE", "Budget", "Terms"]
+__all__ = ["ROUND_SIZE", "Budget", "StudyTerms"]
 
 # Trials that are proposed together, from what all before them have told. It is the same for any number of workers, so
 # that they change nothing but the time that a search takes.
@@ -22,7 +22,7 @@ ROUND_SIZE = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """What a search may cost: trials, those that fail included, and where they are given epochs or seconds in all.
+    """Limits of a search: trials, those that fail included, and where they are given epochs or seconds in all.
 
     No trial begins that might exceed the epochs, and none once the seconds are used up.
     """
@@ -46,8 +46,8 @@ class Budget:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Terms:
-    """What a study is.
+class StudyTerms:
+    """Terms of a study.
 
     ``default`` is trial 0, whether the space holds its values or not, so that what is found is never worse on
     validation than what one would have taken anyway. ``label`` says whose search it is: with the seed, it decides all

@@ -13,7 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 from gnz_track.store.owners import parse_owner, this_owner
 from gnz_track.tuning.spaces import Value
 
-__all__ = ["DEFAULT", "ENDED", "SAMPLER", "Question", "TrialRow", "is_left_behind", "read_row", "round_of"]
+__all__ = ["DEFAULT", "ENDED", "SAMPLER", "Trial", "TrialRow", "is_left_behind", "read_row", "round_of"]
 
 # Attributes of a trial.
 OWNER, SOURCE, ROUND, VALUES, NOTE = "gnz.owner", "gnz.source", "gnz.round", "gnz.values", "gnz.note."
@@ -29,8 +29,8 @@ Notes = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
-    """A trial that wants an answer: its number, the hyperparameters to evaluate, and what is known of it already.
+class Trial:
+    """A trial to evaluate: its number, its hyperparameters, and what is known of it already.
 
     ``notes`` are those of :meth:`gnz_track.tuning.studies.Study.note`, by key.
     """
@@ -53,9 +53,9 @@ class TrialRow:
     steps: Mapping[int, float]
 
 
-def read_question(trial: FrozenTrial) -> Question:
-    """Return what a trial asks."""
-    return Question(number=trial.number, values=_values_of(trial), notes=_notes_of(trial))
+def read_trial(trial: FrozenTrial) -> Trial:
+    """Return a trial to evaluate."""
+    return Trial(number=trial.number, values=_values_of(trial), notes=_notes_of(trial))
 
 
 def read_row(trial: FrozenTrial) -> TrialRow:

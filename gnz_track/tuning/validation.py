@@ -1,4 +1,4 @@
-"""Whether a search can choose: by a validation part, and by nothing else."""
+"""Check that a search can choose: by a validation part, and by nothing else."""
 
 from __future__ import annotations
 

@@ -75,16 +75,16 @@ def describe_code(*items: Any) -> Code:
     named = []
     for number, item in enumerate(items):
         lines = list(outline.lines(item))
-        named.append(target_of(item) or f"by value {number}: {_digest(lines)}")
+        named.append(target_of(item) or f"by value {number}: {_digest_of_lines(lines)}")
         outline.found.update(dict.fromkeys(_bases_of(item)))
     for module, name in list(outline.found):
         reach.follow(module, tuple(name.split(".")[:1]) if name else ())
     for ran in reach.executed.values():
         _refuse_changed(ran, reach.texts)
-    parts = {name: _digest([text])[:_PART] for name, text in sorted(reach.texts.items())}
+    parts = {name: _digest_of_lines([text])[:_PART] for name, text in sorted(reach.texts.items())}
     parts |= {f"{_name_of(item)}{ITSELF}": text.rpartition(" ")[2][:_PART] for item, text in _by_value(items, named)}
     return Code(
-        digest=_digest([*named, *(f"{name} {digest}" for name, digest in sorted(parts.items()))]),
+        digest=_digest_of_lines([*named, *(f"{name} {digest}" for name, digest in sorted(parts.items()))]),
         parts=parts,
         unseen=tuple(dict.fromkeys([*reach.unseen, *outline.unseen])),
     )
@@ -108,7 +108,7 @@ def _bases_of(item: Any) -> Iterator[tuple[str, str]]:
             yield module, name
 
 
-def _digest(lines: list[str]) -> str:
+def _digest_of_lines(lines: list[str]) -> str:
     digest = hashlib.md5(usedforsecurity=False)
     for line in lines:
         digest.update(line.encode("utf-8", "surrogatepass") + b"\n")

@@ -13,7 +13,7 @@ from gnz_track.user_code.modules import Module, Statement, Syntax, find_module
 from gnz_track.user_code.packages import OURS
 from gnz_track.user_code.statements import Chain, chain_of, changes_another
 
-__all__ = ["homes_of", "matters"]
+__all__ = ["matters"]
 
 FOREIGN = ""
 _MOST_STEPS = 32
@@ -23,11 +23,11 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def homes_of(module: Module, chain: Chain, *, left: int = _MOST_STEPS) -> Iterator[str]:
+def _homes_of(module: Module, chain: Chain, *, left: int = _MOST_STEPS) -> Iterator[str]:
     """Yield where a dotted name is bound, as ``module:name``; :data:`FOREIGN` where that is not the user's, or nowhere.
 
     >>> import collections
-    >>> list(homes_of(find_module("collections"), ("OrderedDict",)))
+    >>> list(_homes_of(find_module("collections"), ("OrderedDict",)))
     ['']
     """
     syntax = module.syntax if module.is_own else None
@@ -40,14 +40,24 @@ def homes_of(module: Module, chain: Chain, *, left: int = _MOST_STEPS) -> Iterat
     for source, attribute in syntax.origins.get(name, ()):
         found = find_module(source)
         behind = (*([attribute] if attribute else []), *rest)
-        yield from homes_of(found, behind, left=left - 1) if found else (FOREIGN,)
+        yield from _homes_of(found, behind, left=left - 1) if found else (FOREIGN,)
     if name not in syntax:
         inner = find_module(f"{module.name}.{name}") if module.is_package else None
-        yield from homes_of(inner, rest, left=left - 1) if inner else (FOREIGN,)
+        yield from _homes_of(inner, rest, left=left - 1) if inner else (FOREIGN,)
 
 
 def matters(module: Module, syntax: Syntax, statement: Statement, reached: Collection[str]) -> bool:
-    """Tell whether a statement acts on what is ``reached`` (as ``module:name``), or on who knows what."""
+    """Tell whether a statement acts on what is reached, or on who knows what.
+
+    Parameters
+    ----------
+    module, syntax
+        Module of the statement, and its syntax.
+    statement
+        The statement.
+    reached
+        Names as ``module:name``.
+    """
     is_reached = _is_in(module, reached)
     if any(_acts(syntax, effect, is_reached) or _calls(module, effect, reached) for effect in statement.effects):
         return True
@@ -57,7 +67,7 @@ def matters(module: Module, syntax: Syntax, statement: Statement, reached: Colle
 
 def _is_in(module: Module, reached: Collection[str]) -> Callable[[Chain], bool]:
     return lambda chain: any(
-        home == FOREIGN or home in reached or _stands_for(home, reached) for home in homes_of(module, chain)
+        home == FOREIGN or home in reached or _stands_for(home, reached) for home in _homes_of(module, chain)
     )
 
 
@@ -68,7 +78,7 @@ def _stands_for(home: str, reached: Collection[str], *, left: int = _MOST_STEPS)
             continue
         value = _value_of(statement.node)
         chains = [chain_of(value)] if value is not None and chain_of(value) else statement.mentions
-        inner = {found for chain in chains for found in homes_of(module, chain)} - {home}
+        inner = {found for chain in chains for found in _homes_of(module, chain)} - {home}
         if any(found in reached and _can_change(found) for found in inner):
             return True
         if value is not None and chain_of(value):
@@ -90,7 +100,7 @@ def _calls(module: Module, effect: ast.stmt, reached: Collection[str]) -> bool:
             return True
         given = [home for item in (*call.args, *call.keywords) for home in _homes_in(module, item)]
         is_given = any(home in reached and _can_change(home) for home in given)
-        called = [home for home in homes_of(module, chain) if _is_function(home)]
+        called = [home for home in _homes_of(module, chain) if _is_function(home)]
         if any(_keeps(home, reached) or (is_given and _writes(home)) for home in called):
             return True
     return False
@@ -99,7 +109,7 @@ def _calls(module: Module, effect: ast.stmt, reached: Collection[str]) -> bool:
 def _homes_in(module: Module, node: ast.AST) -> Iterator[str]:
     for inner in ast.walk(node):
         if isinstance(inner, ast.Attribute | ast.Name) and (chain := chain_of(inner)):
-            yield from homes_of(module, chain)
+            yield from _homes_of(module, chain)
 
 
 def _acts(syntax: Syntax, effect: ast.stmt, is_reached: Callable[[Chain], bool]) -> bool:
@@ -144,11 +154,11 @@ def _registers(module: Module, node: Definition, reached: Collection[str]) -> bo
     for decorator in node.decorator_list:
         chain = chain_of(decorator.func if isinstance(decorator, ast.Call) else decorator)
         # A method of what is reached, as a registry or a function of several types has one to be registered by.
-        owners = frozenset(homes_of(module, chain[:-1])) if chain[1:] else frozenset()
-        if any(home in owners & set(reached) or _keeps(home, reached) for home in homes_of(module, chain) if home):
+        owners = frozenset(_homes_of(module, chain[:-1])) if chain[1:] else frozenset()
+        if any(home in owners & set(reached) or _keeps(home, reached) for home in _homes_of(module, chain) if home):
             return True
     bases = node.bases if isinstance(node, ast.ClassDef) else []
-    homes = [home for base in bases for home in homes_of(module, chain_of(base))]
+    homes = [home for base in bases for home in _homes_of(module, chain_of(base))]
     return any(home in reached and _watches_subclasses(home) for home in homes)
 
 
@@ -156,7 +166,7 @@ def _keeps(home: str, reached: Collection[str]) -> bool:
     """Tell whether a decorator is something that is reached, or a function that changes such a thing."""
     for owner, statement in _statements_at(home):
         if isinstance(statement.node, _DEFINITIONS):
-            inner = [found for chain in statement.mentions for found in homes_of(owner, chain)]
+            inner = [found for chain in statement.mentions for found in _homes_of(owner, chain)]
             own = [found for found in inner if found in reached and found != home]
             if any(map(_is_data, own)) or (_writes(home) and any(map(_can_change, own))):
                 return True

@@ -63,7 +63,7 @@ class Statement:
 
     @functools.cached_property
     def effects(self) -> tuple[ast.stmt, ...]:
-        """What it does beside binding names."""
+        """Acts beside binding names."""
         return tuple(effects_of(self.node))
 
 
@@ -107,7 +107,7 @@ class Module:
 
     @functools.cached_property
     def syntax(self) -> Syntax | None:
-        """What its text says; None where there is none, as of extensions and of files that are compiled only."""
+        """Parsed text; None where there is none, as of extensions and of files that are compiled only."""
         if self.spec.origin in {None, "namespace"} and self.is_package:
             return _parse("", self.name, is_package=True)
         text = self.text

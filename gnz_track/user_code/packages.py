@@ -1,4 +1,4 @@
-"""Whose code a name leads to: ours, that of an installed package and of which version, or the user's."""
+"""Owner of the code that a name leads to: this package, an installed one of some version, or the user."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _library_folders() -> tuple[Path, ...]:
 
 def is_recorded(distribution: str) -> bool:
     """Tell the packages that ours needs: each run records their versions, and reports compare them."""
-    return _plain(distribution) in _needed()
+    return _plain_name(distribution) in _needed()
 
 
 def distribution_of(module: str) -> tuple[str, str]:
@@ -71,8 +71,8 @@ def _needed() -> frozenset[str]:
     except PackageNotFoundError:
         # It runs from a folder, where nobody has said what it needs.
         wanted = ["torch", "torch-geometric", "numpy"]
-    return frozenset(_plain(re.split(r"[^A-Za-z0-9_.-]", text)[0]) for text in (*wanted, "gnz-track"))
+    return frozenset(_plain_name(re.split(r"[^A-Za-z0-9_.-]", text)[0]) for text in (*wanted, "gnz-track"))
 
 
-def _plain(name: str) -> str:
+def _plain_name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()

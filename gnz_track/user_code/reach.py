@@ -25,7 +25,7 @@ Origins = Mapping[str, Iterable[Origin]]
 
 
 class Reach:
-    """What is reached so far: texts by ``module:name``, and sentences about what is not followed."""
+    """Code reached so far: texts by ``module:name``, and sentences about what is not followed."""
 
     def __init__(self) -> None:
         self.unseen: dict[str, None] = {}
@@ -46,7 +46,7 @@ class Reach:
         self._enter(module, chain)
         while self._left or self._run_what_matters():
             if self._left:
-                self._take(*self._left.pop())
+                self._take_name(*self._left.pop())
 
     def _enter(self, name: str, chain: Chain) -> None:
         """Go to an attribute of a module, or of a module in it."""
@@ -95,11 +95,11 @@ class Reach:
             self._texts[key] = "\n".join(syntax.statements[place].text for place in syntax.bindings[name])
             self._left.append((module, syntax, name))
 
-    def _take(self, module: Module, syntax: Syntax, name: str) -> None:
+    def _take_name(self, module: Module, syntax: Syntax, name: str) -> None:
         for place in syntax.bindings[name]:
-            self._read(module, syntax, syntax.statements[place])
+            self._read_statement(module, syntax, syntax.statements[place])
 
-    def _read(self, module: Module, syntax: Syntax, statement: Statement) -> None:
+    def _read_statement(self, module: Module, syntax: Syntax, statement: Statement) -> None:
         """Follow what a statement mentions, and say what it hides."""
         inner = statement.inner_origins
         for chain in sorted(statement.mentions):
@@ -139,7 +139,7 @@ class Reach:
                 ran = self._runs.get(module.name, {})
                 if syntax and place not in ran and matters(module, syntax, statement, self._texts):
                     self._runs.setdefault(module.name, {})[place] = statement.text
-                    self._read(module, syntax, statement)
+                    self._read_statement(module, syntax, statement)
         return len(self._texts) + sum(map(len, self._runs.values())) > n_before
 
     def _note_package(self, name: str) -> None:

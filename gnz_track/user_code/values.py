@@ -1,4 +1,4 @@
-"""What cannot be imported, as it lives in this process: its compiled code, and the values that this refers to.
+"""Code that cannot be imported, as it lives in this process: its compiled code, and the values that this refers to.
 
 Two classes of one text that close over different numbers are different models. Lines are the same in every process of
 one version of Python. What another process can import ends a line of thought: it is named, and followed by its text.

@@ -7,9 +7,8 @@ imported and nothing is run: the rules read the syntax tree.
 from __future__ import annotations
 
 import ast
-import io
+import functools
 import re
-import tokenize
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,9 +93,9 @@ CHEAP = frozenset(
 NO_NAMES = re.compile(r"(utils?|helpers?|base|managers?|common|misc|_[a-z].*)")
 # Files that `gnz init` copies into somebody's own project: they are written as for there.
 STARTER = "pipeline/starter/"
-MOST_LINES, MOST_BODY_LINES, MOST_PARAMETERS = 300, 40, 7
+MOST_PARAMETERS = 7
 
-# "file:function" -> why it may have more lines or parameters than others. Few is the aim.
+# "file:function" -> why it may have more parameters than others. Few is the aim.
 EXCEPTIONS: dict[str, str] = {
     "quality/rings_api.py:ComplementarityFunctor.__init__": "the published signature, as in benchmark.py",
     "benchmark.py:run_benchmark": "the published signature, by which scripts move over with one changed import",
@@ -118,7 +117,7 @@ class Source:
         """The room: the first folder, or the name of a file that lies at the top."""
         return self.path.split("/")[0].removesuffix(".py")
 
-    @property
+    @functools.cached_property
     def imports(self) -> list[Import]:
         """All imports, wherever they stand."""
         return imports_of(self.tree, f"{PACKAGE}/{self.path}")
@@ -188,30 +187,15 @@ def check_asserts(sources: Iterable[Source]) -> list[str]:
     ]
 
 
-def check_sizes(sources: Iterable[Source]) -> list[str]:
-    """Files and functions stay small enough to be read at once."""
-    found = []
-    for source in sources:
-        n_lines = len(source.text.splitlines())
-        if n_lines > MOST_LINES:
-            found.append(source.at(1, f"{n_lines} lines; at most {MOST_LINES}"))
-        code = _code_lines(source.text)
-        for name, function in _functions(source.tree):
-            n_body = len(code & _body_lines(function))
-            if n_body > MOST_BODY_LINES and f"{source.path}:{name}" not in EXCEPTIONS:
-                found.append(source.at(function.lineno, f"{name} has {n_body} lines; at most {MOST_BODY_LINES}"))
-    return found
-
-
 def check_parameters(sources: Iterable[Source]) -> list[str]:
     """Nobody remembers the order of eight parameters; self counts."""
     return [
         source.at(function.lineno, f"{name} has {n_parameters} parameters; at most {MOST_PARAMETERS}")
         for source in sources
-        for name, function in _functions(source.tree)
+        for name, function in functions_of(source.tree)
         if (n_parameters := len(_parameters(function))) > MOST_PARAMETERS
         and f"{source.path}:{name}" not in EXCEPTIONS
-        and not _is_command(source, function)
+        and not is_command(source, function)
         and not _constructs_model(source, name, function)
     ]
 
@@ -221,7 +205,7 @@ def check_docstrings(sources: Iterable[Source]) -> list[str]:
     return [
         source.at(getattr(node, "lineno", 1), f"{name} has no docstring")
         for source in sources
-        for name, node in [("the module", source.tree), *_public(source.tree)]
+        for name, node in [("the module", source.tree), *public_of(source.tree)]
         if not ast.get_docstring(node)
     ]
 
@@ -230,7 +214,7 @@ def check_annotations(sources: Iterable[Source]) -> list[str]:
     """Every parameter and every result has a type, private functions included."""
     found = []
     for source in sources:
-        for name, function in _functions(source.tree):
+        for name, function in functions_of(source.tree):
             bare = [item.arg for item in _parameters(function) if not item.annotation]
             if bare[:1] in (["self"], ["cls"]) and "." in name:
                 bare = bare[1:]
@@ -245,7 +229,6 @@ RULES: tuple[Callable[[Iterable[Source]], list[str]], ...] = (
     check_quick_start,
     check_names,
     check_asserts,
-    check_sizes,
     check_parameters,
     check_docstrings,
     check_annotations,
@@ -283,25 +266,27 @@ def _is_cheap(room: str) -> bool:
     return not room or room in CHEAP
 
 
-def _functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function]]:
+def functions_of(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function]]:
+    """Yield (dotted name, node) of all functions, those inside of functions included."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, Function):
             yield prefix + node.name, node
-            yield from _functions(node, f"{node.name}()/")
+            yield from functions_of(node, f"{node.name}()/")
         elif isinstance(node, ast.ClassDef):
-            yield from _functions(node, f"{prefix}{node.name}.")
+            yield from functions_of(node, f"{prefix}{node.name}.")
         else:
-            yield from _functions(node, prefix)
+            yield from functions_of(node, prefix)
 
 
-def _public(tree: ast.Module | ast.ClassDef, prefix: str = "") -> Iterator[tuple[str, Function | ast.ClassDef]]:
+def public_of(tree: ast.Module | ast.ClassDef, prefix: str = "") -> Iterator[tuple[str, Function | ast.ClassDef]]:
+    """Yield (dotted name, node) of public classes, functions and methods."""
     for node in tree.body:
         if not isinstance(node, Function | ast.ClassDef) or node.name.startswith("_"):
             continue
         if not any(ast.unparse(mark).endswith((".setter", "overload", "override")) for mark in node.decorator_list):
             yield prefix + node.name, node
         if isinstance(node, ast.ClassDef):
-            yield from _public(node, f"{prefix}{node.name}.")
+            yield from public_of(node, f"{prefix}{node.name}.")
 
 
 def _parameters(function: Function) -> list[ast.arg]:
@@ -310,7 +295,7 @@ def _parameters(function: Function) -> list[ast.arg]:
     return [*found.posonlyargs, *found.args, *found.kwonlyargs, *extra]
 
 
-def _is_command(source: Source, function: Function) -> bool:
+def is_command(source: Source, function: Function) -> bool:
     """Tell whether a function is a command of the command line, where every flag is a parameter by Typer's design.
 
     It is decorated, ``@app.command()``, or handed over, ``app.command()(function)``.
@@ -335,16 +320,3 @@ def _constructs_model(source: Source, name: str, function: Function) -> bool:
 def _makes_commands(node: ast.expr) -> bool:
     """Tell whether an expression is a call of some ``....command(...)``."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "command"
-
-
-def _body_lines(function: Function) -> set[int]:
-    body = function.body[1:] if ast.get_docstring(function) else function.body
-    return {line for node in body for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
-
-
-def _code_lines(text: str) -> set[int]:
-    """Return the lines that hold more than a comment or nothing."""
-    silent = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    spans = [range(item.start[0], item.end[0] + 1) for item in tokens if item.type not in silent]
-    return {line for span in spans for line in span}

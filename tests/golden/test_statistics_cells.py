@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gnz_track.stats.intervals import bca_interval, intervals_of, iqm, percentile_interval, t_interval
+from gnz_track.stats.intervals import intervals_of, iqm
 
 GOLDEN = json.loads(Path(__file__).with_name("statistics.json").read_text(encoding="utf-8"))
 CELLS = [fixture for fixture in GOLDEN["fixtures"] if fixture["kind"] == "cell"]
@@ -37,7 +37,7 @@ def test_there_are_cells() -> None:
 @by_id
 @pytest.mark.parametrize("key", LEVELS)
 def test_t_interval(fixture: dict[str, Any], key: str) -> None:
-    found, expected = t_interval(scores(fixture), alpha=LEVELS[key]), fixture["outputs"][key]
+    (found,), expected = intervals_of([scores(fixture)], alpha=LEVELS[key]), fixture["outputs"][key]
     assert found.n == expected["n"]
     assert found.n + found.n_missing == len(fixture["input"])
     for name, value in (("mean", found.mean), ("sd", found.sd), ("sem", found.sem)):
@@ -54,7 +54,7 @@ def test_interquartile_mean(fixture: dict[str, Any]) -> None:
 @by_id_with_band
 @pytest.mark.parametrize("seed", range(3))
 def test_percentile_lies_in_its_band(fixture: dict[str, Any], seed: int) -> None:
-    found = percentile_interval(scores(fixture), seed=seed)
+    (found,) = intervals_of([scores(fixture)], method="percentile", seed=seed)
     expected = fixture["outputs"]["bootstrap"]["percentile_exact_Binf"]
     for value, key in ((found.low, "lo_band_B10000"), (found.high, "hi_band_B10000")):
         lowest, highest = expected[key]
@@ -65,7 +65,8 @@ def test_percentile_lies_in_its_band(fixture: dict[str, Any], seed: int) -> None
 @by_id_with_band
 @pytest.mark.parametrize("seed", range(3))
 def test_bca_lies_near_its_exact_value(fixture: dict[str, Any], seed: int) -> None:
-    found, outputs = bca_interval(scores(fixture), seed=seed), fixture["outputs"]["bootstrap"]
+    (found,) = intervals_of([scores(fixture)], method="bca", seed=seed)
+    outputs = fixture["outputs"]["bootstrap"]
     expected, band = outputs["bca_exact_Binf"], outputs["percentile_exact_Binf"]
     # The band is that of the percentile interval; BCa reads quantiles farther out, so it gets the band twice.
     for value, key in ((found.low, "lo"), (found.high, "hi")):

@@ -16,7 +16,7 @@ from gnz_track.stats.attainability import attainability, smallest_p, smallest_se
 from gnz_track.stats.effects import effects
 from gnz_track.stats.equivalence import tost
 from gnz_track.stats.flags import flag_pair
-from gnz_track.stats.intervals import t_interval
+from gnz_track.stats.intervals import intervals_of
 from gnz_track.stats.joins import SeedPairs, join
 from gnz_track.stats.paired import Outcome, paired_t
 from gnz_track.stats.power import design_power, paired_t_power, seeds_needed, smallest_effect
@@ -187,7 +187,7 @@ def test_d7_far_tails_of_the_noncentral_t() -> None:
 
 
 def test_d13_one_score_has_no_interval() -> None:
-    found = t_interval([0.8])
+    (found,) = intervals_of([[0.8]])
     assert (found.mean, found.sd, found.low, found.high) == (0.8, None, None, None)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from sklearn.metrics import f1_score
 from sklearn.neighbors import NearestNeighbors
 from torch_geometric.data import Batch, Data
 
-from gnz_track.datasets.generators.tour_edges import nearest_are_steps, tour_edges
+from gnz_track.datasets.generators.tour_edges import tour_edges
 from gnz_track.errors import BadValue
 from gnz_track.models.building import build, count_parameters
 from gnz_track.models.catalogue import MODELS, usual_models
@@ -45,13 +46,15 @@ def test_the_nearest_are_those_of_brute_force(k: int, is_directed: bool) -> None
     assert found.tolist() == expected
 
 
-def test_on_round_trips_the_model_is_the_known_guess() -> None:
-    graphs = list(tour_edges(nodes=(30, 40), k=25, solver="exact", sizes=(3, 1, 1), seed=0).graphs)
-    batch = Batch.from_data_list(graphs)
-    guess = torch.cat([nearest_are_steps(graph) for graph in graphs])
-    found = _model()(batch).argmax(1)
-    assert torch.equal(found, guess.long())
-    assert 0.6 < f1_score(batch.edge_label, found) < 0.8
+@pytest.mark.slow
+def test_on_round_trips_the_model_has_the_known_score() -> None:
+    """0.688 with a standard error of 0.006 was measured on another twenty drawings with another solver."""
+    drawn = tour_edges(nodes=(50, 100), k=25, solver="exact", sizes=(20, 0, 0), seed=0).graphs
+    batches = [Batch.from_data_list([graph]) for graph in drawn]
+    scores = [f1_score(batch.edge_label, _model()(batch).argmax(1)) for batch in batches]
+    assert np.mean(scores) == pytest.approx(0.688, abs=0.02)
+    rate = torch.cat([batch.edge_label for batch in batches]).double().mean()
+    assert float(rate) == pytest.approx(0.08, abs=0.01)
 
 
 def test_only_links_that_there_are_compete_and_repeated_ones_once() -> None:

@@ -14,7 +14,7 @@ from gnz_track.quality.audit import RANDOM_MODES, Depth, audit_graphs
 from gnz_track.quality.complementarity import measure_complementarity
 from gnz_track.quality.judgement import TRAINED_MODES, Scores, gather_scores, judge
 from gnz_track.quality.measures import FIXED_MODES, Measure
-from gnz_track.quality.separability import Settings
+from gnz_track.quality.separability import SeparabilitySettings
 from gnz_track.store.audit_record import AuditRecord, audit_from_json
 
 QUICK = Depth(times=(1, 2), n_draws=2, n_neighbourhoods=12, most_nodes=12)
@@ -103,7 +103,7 @@ def table_of(means: dict[str, float], *, n: int = 10, metric: str = "accuracy") 
 ALL_LOWER = {"original": 0.9, **dict.fromkeys(TRAINED_MODES[1:], 0.6)}
 
 
-def judged(record: AuditRecord, table: pd.DataFrame, settings: Settings | None = None) -> AuditRecord:
+def judged(record: AuditRecord, table: pd.DataFrame, settings: SeparabilitySettings | None = None) -> AuditRecord:
     return judge(record, gather_scores(table, "made_up", {}), settings)
 
 
@@ -189,7 +189,7 @@ def test_correlation_is_pearsons_turned_upwards(record: AuditRecord) -> None:
 
 
 def test_other_tests_by_name(record: AuditRecord) -> None:
-    found = judged(record, table_of(ALL_LOWER), Settings(test="rank_sum", alpha=0.05, n_permutations=2000))
+    found = judged(record, table_of(ALL_LOWER), SeparabilitySettings(test="rank_sum", alpha=0.05, n_permutations=2000))
     assert (found.test, found.alpha, found.n_permutations) == ("rank_sum", 0.05, 2000)
     assert found.performance == "++"
 

@@ -15,7 +15,7 @@ from worlds import GOLDEN
 from gnz_track.errors import BadValue
 from gnz_track.kinds import Direction
 from gnz_track.quality import separability
-from gnz_track.quality.separability import TESTS, Settings, compare_pairs, compare_samples, smallest_p
+from gnz_track.quality.separability import TESTS, SeparabilitySettings, compare_pairs, compare_samples, smallest_p
 
 KS = GOLDEN["separability_ks"]
 SAMPLES = [name for name, item in KS.items() if "x" in item]
@@ -25,7 +25,7 @@ FEW = st.lists(st.integers(0, 5).map(float), min_size=1, max_size=9)
 @pytest.mark.parametrize("name", SAMPLES)
 def test_ks_is_the_golden_one_to_the_bit(name: str) -> None:
     item = KS[name]
-    found = compare_samples(item["x"], item["y"], Settings(compat="rings"))
+    found = compare_samples(item["x"], item["y"], SeparabilitySettings(compat="rings"))
     assert (found.statistic, found.p) == (item["ref_score"], item["ref_pvalue"])
     assert compare_samples(item["x"], item["y"]).p == item["plus_one"]
 
@@ -35,7 +35,7 @@ def test_family_of_six_modes_is_the_golden_one_to_the_bit() -> None:
     means = {"o": 0.80, "eg": 0.79, "cg": 0.80, "rg": 0.78, "cf": 0.75, "rf": 0.60}
     samples = {name: stream.normal(mean, 0.03, 100) for name, mean in means.items()}
     family = KS["functor_6modes"]
-    found = compare_pairs(samples, Settings(compat="rings", n_permutations=family["B"]))
+    found = compare_pairs(samples, SeparabilitySettings(compat="rings", n_permutations=family["B"]))
     rows = [(pair.first, pair.second, pair.statistic, pair.p, pair.p_adjusted, pair.is_significant) for pair in found]
     keys = ("mode1", "mode2", "score", "pvalue", "pvalue_adjusted", "significant")
     assert rows == [tuple(row[key] for key in keys) for row in family["rows"]]
@@ -46,9 +46,9 @@ def test_family_of_six_modes_is_the_golden_one_to_the_bit() -> None:
 def test_example_of_the_published_package() -> None:
     stream = np.random.RandomState(42)
     x, y = stream.normal(0, 1, 100), stream.normal(0.5, 1, 100)
-    ks = compare_samples(x, y, Settings(compat="rings"))
+    ks = compare_samples(x, y, SeparabilitySettings(compat="rings"))
     assert (ks.statistic, ks.p) == (KS["repo_example_ks"]["score"], KS["repo_example_ks"]["pvalue"])
-    paired = compare_samples(x, y, Settings(test="signed_rank", compat="rings", n_permutations=2000))
+    paired = compare_samples(x, y, SeparabilitySettings(test="signed_rank", compat="rings", n_permutations=2000))
     expected = KS["repo_example_wilcoxon_B2000"]
     assert (paired.statistic, paired.p) == (expected["score"], expected["pvalue"])
 
@@ -59,14 +59,14 @@ def test_statistics_are_those_of_their_definitions(x: list[float], y: list[float
     few = {"n_permutations": 20}
     # SciPy's own statistic warns of small samples: it has a p-value to give.
     expected = max(abs(np.mean(np.array(x) <= v) - np.mean(np.array(y) <= v)) for v in (*x, *y))
-    assert compare_samples(x, y, Settings(**few)).statistic == pytest.approx(expected)
+    assert compare_samples(x, y, SeparabilitySettings(**few)).statistic == pytest.approx(expected)
     larger = np.mean([(a > b) + (a == b) / 2 for a in x for b in y])
-    assert compare_samples(x, y, Settings(test="rank_sum", **few)).statistic == pytest.approx(larger)
+    assert compare_samples(x, y, SeparabilitySettings(test="rank_sum", **few)).statistic == pytest.approx(larger)
     if len(x) == len(y) and x != y:
         differences = np.array([a - b for a, b in zip(x, y, strict=True) if a != b])
         ranks = rankdata(np.abs(differences))
         expected = min(ranks[differences > 0].sum(), ranks[differences < 0].sum())
-        found = compare_samples(x, y, Settings(test="signed_rank", **few)).statistic
+        found = compare_samples(x, y, SeparabilitySettings(test="signed_rank", **few)).statistic
         assert found == pytest.approx(expected)
 
 
@@ -84,7 +84,7 @@ def test_p_is_the_share_of_all_permutations(test: str, x: list[float], y: list[f
     ways = [np.array(way) for way in itertools.combinations(range(len(pooled)), len(x))]
     observed = statistic(np.arange(len(x)))
     exact = np.mean([statistic(way) >= observed - 1e-12 for way in ways])
-    found = compare_samples(x, y, Settings(test=test, n_permutations=20_000))
+    found = compare_samples(x, y, SeparabilitySettings(test=test, n_permutations=20_000))
     assert found.p == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 20_000) + 1e-4)
 
 
@@ -92,9 +92,9 @@ def test_rank_sum_and_signed_rank_agree_with_exact_distributions() -> None:
     stream = np.random.default_rng(3)
     x, y = stream.normal(0.6, 1, 12), stream.normal(0, 1, 12)
     many = {"n_permutations": 40_000}
-    found = compare_samples(x, y, Settings(test="rank_sum", **many)).p
+    found = compare_samples(x, y, SeparabilitySettings(test="rank_sum", **many)).p
     assert found == pytest.approx(mannwhitneyu(x, y, method="exact").pvalue, abs=0.01)
-    found = compare_samples(x, y, Settings(test="signed_rank", **many)).p
+    found = compare_samples(x, y, SeparabilitySettings(test="signed_rank", **many)).p
     assert found == pytest.approx(wilcoxon(x, y, method="exact").pvalue, abs=0.01)
 
 
@@ -102,7 +102,7 @@ def test_rank_sum_and_signed_rank_agree_with_exact_distributions() -> None:
 def test_false_alarms_are_as_rare_as_promised(test: str) -> None:
     stream = np.random.default_rng(11)
     n_families, alpha = 300, 0.05
-    options = Settings(test=test, n_permutations=199, alpha=alpha)
+    options = SeparabilitySettings(test=test, n_permutations=199, alpha=alpha)
     alarms = sum(
         any(
             pair.is_significant
@@ -117,13 +117,13 @@ def test_false_alarms_are_as_rare_as_promised(test: str) -> None:
 @settings(max_examples=40, deadline=None)
 @given(x=FEW, y=FEW, test=st.sampled_from(["ks", "rank_sum"]))
 def test_laws(x: list[float], y: list[float], test: str) -> None:
-    one = Settings(test=test, n_permutations=99)
+    one = SeparabilitySettings(test=test, n_permutations=99)
     found, turned = compare_samples(x, y, one), compare_samples(y, x, one)
     assert 1 / 100 <= found.p <= found.p_adjusted <= 1
     assert found.difference == pytest.approx(-turned.difference)
     grown = compare_samples([math.exp(v) for v in x], [math.exp(v) for v in y], one)
     assert (grown.statistic, grown.p) == (found.statistic, found.p), "only the order of scores counts"
-    published = compare_samples(x, y, Settings(test=test, n_permutations=99, compat="rings"))
+    published = compare_samples(x, y, SeparabilitySettings(test=test, n_permutations=99, compat="rings"))
     if x != y:
         assert published.p == pytest.approx((found.p * 100 - 1) / 99)
     assert compare_samples(x, x, one).p == 1.0
@@ -143,7 +143,7 @@ def test_portions_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_direction_says_who_outperforms(direction: Direction) -> None:
     high, low = [0.9 + 0.001 * i for i in range(12)], [0.5 + 0.001 * i for i in range(12)]
     for test in TESTS:
-        found = compare_samples(high, low, Settings(test=test, direction=direction))
+        found = compare_samples(high, low, SeparabilitySettings(test=test, direction=direction))
         assert found.is_significant, test
         assert found.outperforms is (direction is Direction.up), test
 
@@ -153,12 +153,12 @@ def test_bootstrap_interval_covers_and_is_adjusted() -> None:
     covered = 0
     for seed in range(200):
         x, y = stream.normal(1.0, 1, 30), stream.normal(0.0, 1, 30)
-        found = compare_samples(x, y, Settings(test="bootstrap", alpha=0.1, n_permutations=400, seed=seed))
+        found = compare_samples(x, y, SeparabilitySettings(test="bootstrap", alpha=0.1, n_permutations=400, seed=seed))
         assert found.low is not None
         assert found.high is not None
         covered += found.low <= 1.0 <= found.high
         wider = compare_samples(
-            x, y, Settings(test="bootstrap", alpha=0.1, n_permutations=400, seed=seed), n_hypotheses=4
+            x, y, SeparabilitySettings(test="bootstrap", alpha=0.1, n_permutations=400, seed=seed), n_hypotheses=4
         )
         assert wider.low is not None
         assert wider.low <= found.low
@@ -169,12 +169,16 @@ def test_bootstrap_interval_covers_and_is_adjusted() -> None:
 
 def test_smallest_p_is_reached_and_never_passed() -> None:
     apart, below = [1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]
-    options = Settings(n_permutations=50_000)
+    options = SeparabilitySettings(n_permutations=50_000)
     assert smallest_p(4, 4, options) == pytest.approx(2 / 70)
     assert compare_samples(apart, below, options).p == pytest.approx(2 / 70, abs=0.003)
-    assert smallest_p(7, 7, Settings(), n_hypotheses=15) < 0.01 < smallest_p(6, 6, Settings(), n_hypotheses=15)
-    assert smallest_p(100, 100, Settings(n_permutations=999)) == 1 / 1000
-    assert smallest_p(2, 2, Settings(), n_hypotheses=15) == 1.0
+    assert (
+        smallest_p(7, 7, SeparabilitySettings(), n_hypotheses=15)
+        < 0.01
+        < smallest_p(6, 6, SeparabilitySettings(), n_hypotheses=15)
+    )
+    assert smallest_p(100, 100, SeparabilitySettings(n_permutations=999)) == 1 / 1000
+    assert smallest_p(2, 2, SeparabilitySettings(), n_hypotheses=15) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -198,12 +202,12 @@ def test_scores_that_are_none(x: list[object], sentence: str) -> None:
 )
 def test_settings_that_are_none(wrong: dict[str, object]) -> None:
     with pytest.raises(BadValue, match=next(iter(wrong))):
-        Settings(**wrong)  # type: ignore[arg-type]
+        SeparabilitySettings(**wrong)  # type: ignore[arg-type]
 
 
 def test_pairs_need_as_many_scores() -> None:
     with pytest.raises(BadValue, match="rank_sum"):
-        compare_samples([1.0, 2.0], [1.0], Settings(test="signed_rank"))
+        compare_samples([1.0, 2.0], [1.0], SeparabilitySettings(test="signed_rank"))
 
 
 def test_few_samples_have_no_pair() -> None:

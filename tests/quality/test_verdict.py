@@ -16,7 +16,7 @@ from gnz_track.quality.ratings import (
     DIVERSITY_SD,
     GRADES,
     PERFORMANCE,
-    Scale,
+    GradeScale,
     rate_informativeness,
 )
 from gnz_track.quality.separability import Pair
@@ -67,12 +67,12 @@ def test_score_of_performance(rated: tuple[int, int], expected: tuple[float, str
         (DIVERSITY_MEAN, float("nan"), ""),
     ],
 )
-def test_grades_at_their_bounds(scale: Scale, value: float, grade: str) -> None:
+def test_grades_at_their_bounds(scale: GradeScale, value: float, grade: str) -> None:
     assert scale.grade(value) == grade
 
 
 @given(a=st.floats(-2, 6), b=st.floats(-2, 6), scale=st.sampled_from([PERFORMANCE, DIVERSITY_MEAN, CORRELATION]))
-def test_a_larger_value_has_no_lower_grade(a: float, b: float, scale: Scale) -> None:
+def test_a_larger_value_has_no_lower_grade(a: float, b: float, scale: GradeScale) -> None:
     low, high = sorted([a, b])
     assert GRADES.index(scale.grade(low)) <= GRADES.index(scale.grade(high))
 

@@ -9,7 +9,7 @@ from figure_boxes import HOSTILE, bytes_of, count_faults, points_of, with_gid, w
 
 from gnz_track.errors import BadValue
 from gnz_track.report.learning_curves import choose_series, draw_learning_curves
-from gnz_track.stats.intervals import t_interval
+from gnz_track.stats.intervals import intervals_of
 
 Histories = dict[str, dict[str, list[dict[str, tuple[float, ...]]]]]
 
@@ -42,7 +42,7 @@ def test_curves_and_bands_are_means_and_intervals() -> None:
     histories = make_histories(1, 1, 4, epochs=12)
     (model,) = histories["task-0"]
     values = np.array([seed["val/accuracy"] for seed in histories["task-0"][model]])
-    found = [t_interval(column) for column in values.T]
+    found = intervals_of(list(values.T))
     figure = draw_learning_curves(histories)
     assert points_of(with_gid(figure, "gnz-curve")) == [(epoch, one.mean) for epoch, one in enumerate(found)]
     (band,) = with_gid(figure, "gnz-band")

@@ -21,15 +21,15 @@ from gnz_track.datasets.frozen import FrozenDataset, freeze, open_frozen
 from gnz_track.datasets.splits import split_edges, split_graphs, split_links, split_nodes, split_triples
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.one import run_one
-from gnz_track.runs.problems import Problem, Terms, pose
+from gnz_track.runs.problems import Problem, ProblemTerms, pose
 from gnz_track.types import Cell, TaskType
 
 Cells = Callable[..., Cell]
 Worlds = Callable[[str], Any]
 
 
-def terms_of(world: Any, *, is_blind: bool) -> Terms:
-    return Terms(
+def terms_of(world: Any, *, is_blind: bool) -> ProblemTerms:
+    return ProblemTerms(
         task_type=world.task_type,
         protocol=world.protocol,
         seed=0,

@@ -15,7 +15,7 @@ from gnz_track.datasets.preparation import task_from_dataset
 from gnz_track.models.catalogue import MODELS, usual_models
 from gnz_track.runs.one import run_one
 from gnz_track.runs.plan import Place, make_plan
-from gnz_track.runs.problems import Terms, pose
+from gnz_track.runs.problems import ProblemTerms, pose
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import CellResult, Optimiser, TaskType
 
@@ -93,7 +93,9 @@ def test_many_graphs_are_trained_in_batches_of_graphs(world: Worlds, cell_on: Ce
 def test_scores_by_batches_are_means_over_batches_of_graphs(world: Worlds, frozen: Freezer) -> None:
     edges = world("edges, several graphs")
     protocol = replace(edges.protocol, scoring="per_batch")
-    terms = Terms(task_type=edges.task_type, protocol=protocol, seed=0, hidden_channels=8, batch_size=1, device="cpu")
+    terms = ProblemTerms(
+        task_type=edges.task_type, protocol=protocol, seed=0, hidden_channels=8, batch_size=1, device="cpu"
+    )
     by_batch = pose(frozen(edges), terms).scorers["test"]
     whole = pose(frozen(edges), replace(terms, protocol=edges.protocol)).scorers["test"]
     assert whole.batches is None

@@ -28,7 +28,7 @@ from gnz_track.runs.one import run_one
 from gnz_track.runs.originals import originals
 from gnz_track.runs.process_state import ROWS
 from gnz_track.runs.streaming import stream_one
-from gnz_track.runs.waiting import Waiting
+from gnz_track.runs.waiting import CellQueue
 from gnz_track.training.acceleration import layers
 from gnz_track.types import Cell
 
@@ -141,7 +141,7 @@ def test_in_workers_a_cell_sees_nothing_of_others_of_its_model(
 
 def test_models_of_others_are_trained_in_workers_of_their_own(cell_on: Cells, world: Worlds) -> None:
     here = {cell_on(world("nodes"), "GCN"), cell_on(world("nodes"), "MLP")}
-    waiting = Waiting([*here, cell_on(world("nodes"), meddler("Relu")), cell_on(world("nodes"), meddler("Adam"))])
+    waiting = CellQueue([*here, cell_on(world("nodes"), meddler("Relu")), cell_on(world("nodes"), meddler("Adam"))])
     assert waiting.has("")
     assert waiting.take("") in here
     assert waiting.next_owner(set()) == ""

@@ -14,7 +14,7 @@ from gnz_track.datasets.perturbations import ORIGINAL, PERTURBATIONS
 from gnz_track.errors import UnknownName
 from gnz_track.runs.agenda import make_agenda
 from gnz_track.runs.fingerprint import NUMBERS, fingerprint
-from gnz_track.runs.model_inputs import Terms, collection_of, whole_graph_of
+from gnz_track.runs.model_inputs import ProblemTerms, collection_of, whole_graph_of
 from gnz_track.runs.on_inline import run_inline
 from gnz_track.runs.one import run_one
 from gnz_track.runs.perturbed_plan import perturb_plan
@@ -30,8 +30,8 @@ from gnz_track.types import Cell
 WORLDS = ["nodes", "graphs", "graphs, labels", "numbers", "links", "edges", "edges, several graphs"]
 
 
-def terms_of(cell: Cell, name: str) -> Terms:
-    return Terms(
+def terms_of(cell: Cell, name: str) -> ProblemTerms:
+    return ProblemTerms(
         task_type=cell.task.task_type,
         protocol=cell.protocol,
         seed=cell.seed,

@@ -29,8 +29,8 @@ from gnz_track.errors import BadValue, SplitImpossible
 from gnz_track.models.adapters import TripleHead
 from gnz_track.runs import one
 from gnz_track.runs.one import run_one
-from gnz_track.runs.problems import Problem, Terms, pose
-from gnz_track.training.loop import Settings, train
+from gnz_track.runs.problems import Problem, ProblemTerms, pose
+from gnz_track.training.loop import TrainingSettings, train
 from gnz_track.training.metrics import DEFAULT_METRICS, METRICS
 from gnz_track.types import Cell, CellResult, Optimiser, Selection, TaskType
 
@@ -41,8 +41,8 @@ Cells = Callable[..., Cell]
 WIDTH = 8
 
 
-def terms_of(world: Any, *, seed: int = 0, batch_size: int = 4) -> Terms:
-    return Terms(
+def terms_of(world: Any, *, seed: int = 0, batch_size: int = 4) -> ProblemTerms:
+    return ProblemTerms(
         task_type=world.task_type,
         protocol=world.protocol,
         seed=seed,
@@ -450,7 +450,7 @@ def test_labels_of_held_out_pairs_do_not_touch_training(name: str, world: Worlds
         }
         torch.manual_seed(0)
         model = own_head(problem)
-        settings = Settings(
+        settings = TrainingSettings(
             epochs=4,
             optimiser=Optimiser(lr=0.01),
             selection=Selection.last_epoch,

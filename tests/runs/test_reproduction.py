@@ -31,7 +31,7 @@ from gnz_track.runs.fingerprint import NUMBERS, fingerprint
 from gnz_track.runs.on_inline import run_inline
 from gnz_track.runs.plan import Place, Plan, make_plan
 from gnz_track.runs.rebuilding import Conditions, rebuild
-from gnz_track.runs.reproduction import Reproduction, SeriesDifference, Verdict, reproduce
+from gnz_track.runs.reproduction import Reproduction, ReproductionVerdict, SeriesDifference, reproduce
 from gnz_track.runs.scribe import Tracking
 from gnz_track.runs.sweep import run_sweep
 from gnz_track.store import past_run, schema
@@ -131,7 +131,7 @@ def set_tags(past: Past, run_id: str, **tags: str) -> None:
 def test_run_is_reproduced_bit_by_bit(task: str, tracked: Past) -> None:
     run_id = tracked.runs[task, "GCN"]
     found = tracked.again(run_id[:8])
-    assert found.verdict is Verdict.bit_identical, to_json(found)
+    assert found.verdict is ReproductionVerdict.bit_identical, to_json(found)
     assert (found.run_id, found.task, found.changes, found.notes) == (run_id, task, (), ())
     assert found.score_then == found.score_now is not None
     assert found.cell == f"{task} GCN s3 hidden_channels=8 lr=0.30000000000000004"
@@ -150,13 +150,13 @@ def test_cell_is_rebuilt_as_it_was(tracked: Past) -> None:
 
 def test_data_are_made_again_where_they_are_gone(tracked: Past, tmp_path: Path) -> None:
     found = replace(tracked, home=tmp_path / "empty").again(tracked.runs["planted_partition", "GCN"])
-    assert found.verdict is Verdict.bit_identical
+    assert found.verdict is ReproductionVerdict.bit_identical
 
 
 @pytest.mark.parametrize("model", ["FailsForward", "FailsLate"])
 def test_failure_is_reproduced(model: str, tracked: Past) -> None:
     found = tracked.again(tracked.runs["planted_partition", model], trusts_code=True)
-    assert found.verdict is Verdict.bit_identical
+    assert found.verdict is ReproductionVerdict.bit_identical
     assert found.error_then == found.error_now != ""
     assert (found.status_then, found.status_now, found.score_now) == (Status.failed, Status.failed, None)
     assert (found.n_points > 0) == (model == "FailsLate"), "what it had learnt until then is compared too"
@@ -187,7 +187,7 @@ def test_record_that_waited_on_a_disk_is_enough(
     with open_store(address) as store:
         assert len(replay(tmp_path / "spool", store).written) == 1
         run_id = store.runs_of_sweep("quick", "past")[record.key][0]
-    assert Past(address, tmp_path / "home", {}).again(run_id).verdict is Verdict.bit_identical
+    assert Past(address, tmp_path / "home", {}).again(run_id).verdict is ReproductionVerdict.bit_identical
 
 
 # Changed numbers -----------------------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ def test_other_curve_is_named_with_its_first_epoch_and_largest_difference(past: 
     change_number(past, run_id, "curve/train/loss", 0.25, epoch=2)
     change_number(past, run_id, "curve/train/loss", -0.5, epoch=4)
     found = past.again(run_id)
-    assert found.verdict is Verdict.within_tolerance, "the score is the same"
+    assert found.verdict is ReproductionVerdict.within_tolerance, "the score is the same"
     [series] = found.series
     assert (series.series, series.first_epoch) == ("train/loss", 2)
     assert series.largest == pytest.approx(0.5)
@@ -256,7 +256,7 @@ def test_changed_environment_is_named(past: Past) -> None:
     tags = {"env__python": "3.10.1", "env__torch": "1.0", "gnz__env": then.digest, "gnz__version": "0.0.1"}
     set_tags(past, run_id, **tags, **{schema.GIT_COMMIT: "c" * 40, schema.GIT_DIRTY: "true"})
     found = past.again(run_id)
-    assert found.verdict is Verdict.bit_identical
+    assert found.verdict is ReproductionVerdict.bit_identical
     changes = {change.what: (change.then, change.now) for change in found.changes}
     assert changes == {
         "gnz_track": ("0.0.1", VERSION),
@@ -305,7 +305,7 @@ def test_device_that_is_not_here_is_refused_and_another_one_is_named(past: Past)
         past.again(run_id)
     found = past.again(run_id, device="cpu")
     assert (found.verdict, found.changes) == (
-        Verdict.bit_identical,
+        ReproductionVerdict.bit_identical,
         (Change(what="device", then="cuda:77", now="cpu"),),
     )
 
@@ -325,7 +325,7 @@ def test_changed_byte_is_named_with_both_digests_and_the_next_command(past: Past
     assert (caught.value.expected, caught.value.found != then) == (then, True)
     for words in (then, caught.value.found, "rm -r", "gnz data get planted_partition"):
         assert words in str(caught.value)
-    assert past.again(past.runs["les_miserables", "GCN"]).verdict is Verdict.bit_identical, (
+    assert past.again(past.runs["les_miserables", "GCN"]).verdict is ReproductionVerdict.bit_identical, (
         "other data are as they were"
     )
 
@@ -346,14 +346,14 @@ def test_whole_data_of_another_digest_are_not_taken(past: Past) -> None:
 def test_data_that_are_not_those_of_the_catalogue_are_made_again(past: Past) -> None:
     row = DATASETS.get("les_miserables")
     assert freeze(NINE, past.home / row.name, row=row).digest != row.checksum
-    assert past.again(past.runs[row.name, "GCN"]).verdict is Verdict.bit_identical
+    assert past.again(past.runs[row.name, "GCN"]).verdict is ReproductionVerdict.bit_identical
 
 
 def test_own_data_are_found_by_their_digest(address: Address, world: Callable[[str], Any], tmp_path: Path) -> None:
     task = task_from_dataset("mine", "node_cls", world("nodes").graphs[0])
     past = track(address, tmp_path / "home", [task], ["MLP"])
     [run_id] = past.runs.values()
-    assert past.again(run_id).verdict is Verdict.bit_identical
+    assert past.again(run_id).verdict is ReproductionVerdict.bit_identical
     shutil.rmtree(tmp_path / "home" / "custom")
     with pytest.raises(DataMissing, match="the script that made the task 'mine'"):
         past.again(run_id)
@@ -445,7 +445,7 @@ def test_model_by_value_runs_only_where_it_is_trusted(address: Address, tmp_path
     [run_id] = past.runs.values()
     with pytest.raises(NotReproducible, match=r"'Local' lies in the store as code.*--trust"):
         past.again(run_id)
-    assert past.again(run_id, trusts_code=True).verdict is Verdict.bit_identical
+    assert past.again(run_id, trusts_code=True).verdict is ReproductionVerdict.bit_identical
     set_tags(past, run_id, env__python="3.4.0")
     with pytest.raises(NotReproducible, match=r"code of Python 3\.4"):
         past.again(run_id, trusts_code=True)
@@ -533,7 +533,7 @@ def test_server_gives_the_same_as_its_database(empty_database: Path, tmp_path: P
         past = track(parse_address(server), tmp_path / "home", [TASKS.get("planted_partition")], ["GCN"])
         [run_id] = past.runs.values()
         found = past.again(run_id[:8])
-        assert (found.verdict, found.changes) == (Verdict.bit_identical, ()), to_json(found)
+        assert (found.verdict, found.changes) == (ReproductionVerdict.bit_identical, ()), to_json(found)
         assert read_run(parse_address(str(file)), run_id) == read_run(past.address, run_id)
         with pytest.raises(UnknownRun, match="no id begins so"):
             past.again("0" * 32)
@@ -542,4 +542,4 @@ def test_server_gives_the_same_as_its_database(empty_database: Path, tmp_path: P
 def test_numbers_survive_postgresql(postgresql_database: str, tmp_path: Path) -> None:
     past = track(parse_address(postgresql_database), tmp_path / "home", [TASKS.get("les_miserables")], ["GCN"])
     found = past.again(*past.runs.values())
-    assert (found.verdict, found.changes) == (Verdict.bit_identical, ())
+    assert (found.verdict, found.changes) == (ReproductionVerdict.bit_identical, ())

@@ -12,7 +12,7 @@ import torch
 
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.errors import SplitImpossible
-from gnz_track.runs.model_inputs import Terms
+from gnz_track.runs.model_inputs import ProblemTerms
 from gnz_track.runs.problems import pose
 from gnz_track.runs.sizes import sizes_of
 
@@ -20,7 +20,7 @@ Freezer = Callable[[Any], FrozenDataset]
 Worlds = Callable[[str], Any]
 
 
-def terms_of(world: Any, **changes: Any) -> Terms:
+def terms_of(world: Any, **changes: Any) -> ProblemTerms:
     given = {
         "task_type": world.task_type,
         "protocol": world.protocol,
@@ -29,7 +29,7 @@ def terms_of(world: Any, **changes: Any) -> Terms:
         "batch_size": 4,
         "device": "cpu",
     }
-    return Terms(**{**given, **changes})
+    return ProblemTerms(**{**given, **changes})
 
 
 def first_batch(objective: Any) -> Any:

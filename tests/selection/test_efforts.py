@@ -17,7 +17,7 @@ from gnz_track.selection.efforts import SeedCount, count_seeds
 from gnz_track.selection.evidence import Evidence, gather_evidence, read_past
 from gnz_track.selection.expectations import Expectation
 from gnz_track.selection.graph_sources import open_graph, posed_as
-from gnz_track.selection.matrix import Setting, bare_matrix
+from gnz_track.selection.matrix import ModelSetting, bare_matrix
 from gnz_track.selection.recommendation import rank_settings, recommend
 from gnz_track.stats.power import seeds_needed
 from gnz_track.store.address import parse_address
@@ -82,7 +82,7 @@ def test_epochs_are_the_median_of_past_graphs_and_cost_goes_by_them(past: Past) 
 
 
 def test_seeds_are_counted_for_the_first_two_as_ranked() -> None:
-    matrix = bare_matrix(["here", "there"], [Setting(name) for name in "abc"], "auc", Direction.up)
+    matrix = bare_matrix(["here", "there"], [ModelSetting(name) for name in "abc"], "auc", Direction.up)
     matrix.spread[:] = 0.1
     evidence = Evidence(task_type=TaskType.link_pred, matrix=matrix, features=np.zeros((2, 1)), sizes=np.ones(2))
     expected = Expectation(np.array([0.9, 0.7, 0.8]), np.full(3, np.nan), 0.8, (0, 1))

@@ -15,7 +15,7 @@ from torch_geometric.loader import DataLoader
 
 from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.errors import BadValue, UnknownName
-from gnz_track.selection.features.feature_sets import FEATURE_SETS, features_of_network
+from gnz_track.selection.features.feature_sets import FEATURE_SETS
 from gnz_track.selection.graph_sources import OpenedGraph, open_graph
 from gnz_track.selection.past_graphs import digest_of_graphs
 
@@ -24,7 +24,7 @@ KARATE = np.array(nx.karate_club_graph().edges).T
 
 def compact(opened: OpenedGraph) -> np.ndarray:
     """Return the features that tell graphs apart."""
-    return features_of_network(opened.parts.network, "compact")
+    return FEATURE_SETS.get("compact").compute(opened.parts)
 
 
 def write_file(folder: Path, suffix: str) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,10 @@ import pytest
 from gnz_track.errors import BadValue, NothingToCompare
 from gnz_track.kinds import Direction
 from gnz_track.selection.matrix import (
+    ModelSetting,
     PerformanceMatrix,
-    Setting,
     comparable_rows,
     matrix_from_table,
-    merge_matrices,
 )
 from gnz_track.selection.matrix_files import read_matrix, write_matrix
 from gnz_track.store.results import make_table
@@ -150,19 +148,11 @@ def test_a_kind_of_problem_without_runs_is_told() -> None:
         matrix_from_table(table(*ROWS), "node_cls", protocol="odd@1")
 
 
-def test_rows_can_be_left_out_and_joined_again() -> None:
+def test_rows_can_be_left_out() -> None:
     matrix = matrix_from_table(table(*ROWS), "node_cls")
     rest = matrix.without("cora")
     assert rest.graphs == ("pubmed",)
     assert [one.label for one in rest.settings] == ["GCN hidden_channels=16", "GCN"]
-    whole = merge_matrices(matrix.without("pubmed"), rest)
-    assert whole.graphs == matrix.graphs
-    for column, setting in enumerate(whole.settings):
-        assert whole.scores[:, column] == pytest.approx(matrix.scores[:, matrix.settings.index(setting)], nan_ok=True)
-    changed = replace(matrix, scores=matrix.scores + 1)
-    assert merge_matrices(matrix, changed).scores == pytest.approx(matrix.scores, nan_ok=True)
-    with pytest.raises(BadValue, match="metric of the second matrix"):
-        merge_matrices(matrix, replace(matrix, metric="auc"))
     with pytest.raises(BadValue, match="a graph of the matrix is 'zinc'"):
         matrix.take(["zinc"])
 
@@ -188,7 +178,7 @@ def test_files_keep_the_matrix(suffix: str, tmp_path: Path) -> None:
 def test_a_matrix_of_somebody_else_has_plain_names(tmp_path: Path) -> None:
     (tmp_path / "theirs.csv").write_text("graph,GCN-16,GAT\na,0.5,\nb,0.25,1\n", encoding="utf-8")
     matrix = read_matrix(tmp_path / "theirs.csv", metric="rmse", direction="down")
-    assert matrix.settings == (Setting("GCN-16"), Setting("GAT"))
+    assert matrix.settings == (ModelSetting("GCN-16"), ModelSetting("GAT"))
     assert matrix.scores == pytest.approx(np.array([[0.5, np.nan], [0.25, 1]]), nan_ok=True)
     assert matrix.direction is Direction.down
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gnz_track.errors import BadValue
 from gnz_track.kinds import Direction
-from gnz_track.selection.matrix import PerformanceMatrix, Setting, bare_matrix
+from gnz_track.selection.matrix import ModelSetting, PerformanceMatrix, bare_matrix
 from gnz_track.selection.matrix_files import read_matrix, write_matrix
 from gnz_track.training.metrics import METRICS
 
@@ -22,7 +22,7 @@ from gnz_track.training.metrics import METRICS
 def matrix_of(metric: str = "rmse", direction: Direction = Direction.down) -> PerformanceMatrix:
     """Return a matrix of two graphs and three settings with a hole."""
     scores = np.array([[0.5, np.nan, 2.0], [0.25, 1e-300, -3.0]])
-    owners = [Setting("GCN", '{"lr": 0.1}', "glemos@1"), Setting("GCN"), Setting("a, b")]
+    owners = [ModelSetting("GCN", '{"lr": 0.1}', "glemos@1"), ModelSetting("GCN"), ModelSetting("a, b")]
     return replace(bare_matrix(["a", "b"], owners, metric, direction), scores=scores)
 
 
@@ -47,7 +47,7 @@ TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=
 def test_whatever_is_written_comes_back(
     graphs: list[str], models: list[str], metric: str, direction: Direction, data: st.DataObject
 ) -> None:
-    matrix = bare_matrix(graphs, [Setting(name, '{"k": [1, null]}', "p@1") for name in models], metric, direction)
+    matrix = bare_matrix(graphs, [ModelSetting(name, '{"k": [1, null]}', "p@1") for name in models], metric, direction)
     for place in np.ndindex(matrix.scores.shape):
         matrix.scores[place] = data.draw(st.floats(allow_infinity=False))
     with tempfile.TemporaryDirectory() as folder:

@@ -22,7 +22,7 @@ from gnz_track.models.sizes import Sizes
 from gnz_track.runs.one import run_one
 from gnz_track.runs.plan import Place
 from gnz_track.selection.confirmation import model_of
-from gnz_track.selection.matrix import Setting
+from gnz_track.selection.matrix import ModelSetting
 from gnz_track.selection.model_space import (
     FAMILIES,
     list_published_settings,
@@ -84,7 +84,7 @@ def test_hops_reach_the_layer_and_duplicates_run_as_one_model() -> None:
     settings = list_published_settings()
     hops = {one.setting for one in settings if one.method == "SGC"}
     assert len(hops) == 10
-    assert Setting("SGC", '{"bias": true, "n_hops": 3}', "glemos@1") in hops
+    assert ModelSetting("SGC", '{"bias": true, "n_hops": 3}', "glemos@1") in hops
     by_name = {one.name: one for one in settings}
     # Nothing is lost on the way: settings that differ are settings that differ here.
     assert len({one.setting for one in settings}) == len({one.name for one in settings})

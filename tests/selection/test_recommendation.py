@@ -22,7 +22,7 @@ from gnz_track.selection.confirmation import plan_confirmation, task_of
 from gnz_track.selection.evidence import Omission, _tiny_tests, gather_evidence, read_past
 from gnz_track.selection.expectations import expect_scores
 from gnz_track.selection.graph_sources import open_graph
-from gnz_track.selection.matrix import Setting, bare_matrix
+from gnz_track.selection.matrix import ModelSetting, bare_matrix
 from gnz_track.selection.past_graphs import KEPT, digest_of_graphs, name_apart
 from gnz_track.selection.recommendation import _order, rank_settings, recommend
 from gnz_track.selection.selectors.catalogue import fit_selector
@@ -96,7 +96,7 @@ def test_what_was_measured_on_the_graph_stands_in_that_order(past: Past) -> None
 
 
 def test_measured_settings_share_the_places_that_they_have() -> None:
-    matrix = bare_matrix(["here", "there"], [Setting(name) for name in "abcde"], "auc", Direction.up)
+    matrix = bare_matrix(["here", "there"], [ModelSetting(name) for name in "abcde"], "auc", Direction.up)
     # Nobody ran a and d here; b and e tie, and e is expected to be better.
     matrix.scores[0] = [np.nan, 0.5, 0.8, np.nan, 0.5]
     predicted = np.array([5.0, 1.0, 2.0, 4.0, 3.0])
@@ -136,7 +136,7 @@ def test_margins_hold_for_that_share_of_past_graphs() -> None:
     generator = np.random.default_rng(0)
     features = generator.random((120, 3))
     scores = np.clip(0.3 + 0.4 * features[:, :1] + generator.normal(0, 0.05, (120, 4)), 0, 1)
-    matrix = bare_matrix([f"g{row}" for row in range(80)], [Setting(name) for name in "abcd"], "auc", Direction.up)
+    matrix = bare_matrix([f"g{row}" for row in range(80)], [ModelSetting(name) for name in "abcd"], "auc", Direction.up)
     matrix.scores[:] = scores[:80]
     fitted = fit_selector("forest_neighbours", features[:80], scores[:80], seed=1)
     inside = []
@@ -166,7 +166,7 @@ def test_intervals_end_where_the_metric_does_and_not_where_past_scores_did(
 ) -> None:
     n = 2 * len(past_scores)
     direction = METRICS.get(metric).direction if metric in METRICS else Direction.down
-    matrix = bare_matrix([f"g{row}" for row in range(n)], [Setting("a"), Setting("b")], metric, direction)
+    matrix = bare_matrix([f"g{row}" for row in range(n)], [ModelSetting("a"), ModelSetting("b")], metric, direction)
     matrix.scores[:] = np.repeat(past_scores, 2)[:, None]
     features = np.random.default_rng(0).random((n, 3))
     fitted = fit_selector("forest_neighbours", features, matrix)

@@ -13,13 +13,12 @@ from selection.published_scores import LINKS, NODES, load_published
 
 from gnz_track.errors import BadValue
 from gnz_track.selection.testbeds import (
-    Fold,
+    SelectorFold,
     Trial,
     cross_task,
     fold_by_groups,
     fold_by_numbers,
     fold_by_strata,
-    hide_scores,
     small_to_large,
 )
 
@@ -31,7 +30,7 @@ def make_trial(n: int = 30, m: int = 6) -> Trial:
     return Trial(generator.random((n, 4)), generator.random((n, m)))
 
 
-def assert_covers(folds: list[Fold], trial: Trial) -> None:
+def assert_covers(folds: list[SelectorFold], trial: Trial) -> None:
     """Hold that every graph is tested once, and never learnt from in that fold."""
     assert sorted(np.concatenate([fold.rows for fold in folds]).tolist()) == list(range(len(trial.scores)))
     for fold in folds:
@@ -50,8 +49,9 @@ def test_published_folds_and_masks_come_out_again(kind: str, mirror: Path) -> No
     for number, fold in enumerate(fold_by_strata(trial, arrays["domain_index"])):
         numbers[fold.rows] = number
     assert (numbers == arrays["fold_fully_observed"]).all()
+    empty = Trial(arrays["M_tiny"], np.zeros_like(arrays["P_map"]))
     for place, share in enumerate(SHARES, start=1):
-        hidden = np.isnan(hide_scores(np.zeros_like(arrays["P_map"]), share))
+        hidden = np.isnan(empty.hide(share).seen)
         assert (hidden == (arrays["observed_level"] < place)).all()
 
 
@@ -69,8 +69,8 @@ def test_published_folds_out_of_domain_share_no_domain(mirror: Path) -> None:
 
 @given(st.integers(1, 40), st.integers(0, 5))
 def test_what_a_smaller_share_hides_a_larger_one_hides_too(m: int, seed: int) -> None:
-    scores = np.ones((4, m))
-    hidden = [np.isnan(hide_scores(scores, share, seed=seed)) for share in SHARES]
+    trial = Trial(np.ones((4, 1)), np.ones((4, m)))
+    hidden = [np.isnan(trial.hide(share, seed=seed).seen) for share in SHARES]
     assert all((more | ~less).all() for less, more in itertools.pairwise(hidden))
     assert [int(mask[0].sum()) for mask in hidden] == [int(np.ceil(share * m)) for share in SHARES]
 
@@ -116,7 +116,7 @@ def test_shapes_that_do_not_fit_and_shares_that_are_none_are_refused() -> None:
     with pytest.raises(BadValue, match=r"\(3, 2\) and \(4, 2\)"):
         Trial(np.zeros((3, 2)), np.zeros((4, 2)))
     with pytest.raises(BadValue, match="share of hidden scores is 1"):
-        hide_scores(np.ones((2, 2)), 1)
+        Trial(np.ones((2, 2)), np.ones((2, 2))).hide(1)
     with pytest.raises(BadValue, match=r"shape of the scores seen is \(3, 1\); allowed: \(3, 2\)"):
         Trial(np.zeros((3, 2)), np.zeros((3, 2)), np.zeros((3, 1)))
 

@@ -7,14 +7,14 @@ import pytest
 
 from gnz_track.errors import BadValue
 from gnz_track.stats.curves import mean_curve
-from gnz_track.stats.intervals import t_interval
+from gnz_track.stats.intervals import intervals_of
 
 
 def test_means_and_intervals_are_those_of_each_epoch() -> None:
     values = np.random.default_rng(0).normal(size=(5, 7))
     curve = mean_curve(values.tolist(), alpha=0.1)
     for epoch in range(7):
-        found = t_interval(values[:, epoch], alpha=0.1)
+        (found,) = intervals_of([values[:, epoch]], alpha=0.1)
         assert (curve.means[epoch], curve.lows[epoch], curve.highs[epoch]) == (found.mean, found.low, found.high)
     assert (curve.n_seeds, curve.n_whole, curve.epochs) == (5, 7, tuple(range(7)))
 

@@ -143,9 +143,9 @@ def test_forty_models_do_not_explode() -> None:
     # Thirteen triples of models, told apart inside a triple only: 3^13 maximal cliques.
     k = 40
     p = [[0.001 if a // 3 == b // 3 else 0.5 for b in range(k)] for a in range(k)]
-    start = time.perf_counter()
+    start = time.process_time()
     found = group_by_p(p, models=names(k), mean_ranks=[float(n) for n in range(k)])
-    assert time.perf_counter() - start < 2.0
+    assert time.process_time() - start < 2.0
     assert not found.is_complete
     assert str(MOST_CLIQUES) in found.note
     covered = {frozenset(pair) for group in found.groups for pair in combinations(group.members, 2)}

@@ -16,13 +16,9 @@ from gnz_track.records import to_json
 from gnz_track.stats.intervals import (
     COVERAGE,
     INTERVALS,
-    bca_interval,
-    bootstrap_t_interval,
     coverage_warning,
     intervals_of,
     iqm,
-    percentile_interval,
-    t_interval,
 )
 
 BOOTSTRAPS = ("percentile", "bca", "bootstrap_t")
@@ -56,7 +52,7 @@ def test_interval_shrinks_with_seeds(method: str) -> None:
 @given(some_scores)
 @settings(max_examples=50, deadline=None)
 def test_t_interval_equals_scipy(scores: list[float]) -> None:
-    found = t_interval(scores, alpha=0.1)
+    (found,) = intervals_of([scores], alpha=0.1)
     if len(set(scores)) == 1:
         assert (found.low, found.high, found.sd) == (scores[0], scores[0], 0.0)
         return
@@ -88,7 +84,7 @@ def test_fewer_than_two_scores_have_no_interval(method: str, scores: list[float]
 
 
 def test_missing_scores_are_counted_and_not_zero() -> None:
-    found = t_interval([0.8, math.nan, 0.82])
+    (found,) = intervals_of([[0.8, math.nan, 0.82]])
     assert (found.n, found.n_missing) == (2, 1)
     assert found.mean == pytest.approx(0.81)
     assert "n = 2/3" in str(found)
@@ -112,7 +108,7 @@ def test_bootstrap_warns_below_twenty_seeds_only(method: str) -> None:
     few, many = intervals_of([np.linspace(0, 1, 19), np.linspace(0, 1, 20)], method=method)
     assert "measured to cover" in few.warning
     assert not many.warning
-    assert not t_interval([0.1, 0.2]).warning
+    assert not intervals_of([[0.1, 0.2]])[0].warning
 
 
 def test_warning_quotes_the_nearest_number_of_seeds() -> None:
@@ -124,21 +120,21 @@ def test_warning_quotes_the_nearest_number_of_seeds() -> None:
 
 def test_bootstrap_agrees_with_scipy() -> None:
     scores = np.random.default_rng(5).gamma(2.0, size=25)
-    methods = {"percentile": percentile_interval, "BCa": bca_interval}
-    for name, interval in methods.items():
+    for name in ("percentile", "BCa"):
         expected = stats.bootstrap(
             (scores,), np.mean, n_resamples=10_000, method=name, rng=np.random.default_rng(0)
         ).confidence_interval
-        found = interval(scores)
+        (found,) = intervals_of([scores], method=name.lower())
         assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=0.03 * scores.std())
 
 
 def test_bootstrap_repeats_with_its_seed_and_differs_with_another() -> None:
     scores = np.random.default_rng(2).normal(size=12)
-    for interval in (percentile_interval, bca_interval, bootstrap_t_interval):
-        assert interval(scores, seed=1) == interval(scores, seed=1)
-        assert interval(scores, seed=1).low != interval(scores, seed=2).low
-        assert (interval(scores, seed=1).seed, interval(scores, seed=1).n_resamples) == (1, 10_000)
+    for method in BOOTSTRAPS:
+        first, again, other = (intervals_of([scores], method=method, seed=seed)[0] for seed in (1, 1, 2))
+        assert first == again
+        assert first.low != other.low
+        assert (first.seed, first.n_resamples) == (1, 10_000)
 
 
 @pytest.mark.parametrize("method", INTERVALS)
@@ -162,7 +158,7 @@ def test_interquartile_mean() -> None:
 
 
 def test_interval_is_written_as_json() -> None:
-    written = json.loads(to_json(bootstrap_t_interval([0.5, 0.6])))
+    written = json.loads(to_json(intervals_of([[0.5, 0.6]], method="bootstrap_t")[0]))
     assert written["low"] is None
     assert written["method"] == "bootstrap_t"
 
@@ -171,9 +167,9 @@ def test_wrong_choices_are_refused() -> None:
     with pytest.raises(BadValue, match="interval is 'normal'; allowed: t, percentile, bca, bootstrap_t"):
         intervals_of([[1.0, 2.0]], method="normal")
     with pytest.raises(BadValue, match="alpha is 5"):
-        t_interval([1.0, 2.0], alpha=5)
+        intervals_of([[1.0, 2.0]], alpha=5)
     with pytest.raises(BadValue, match="n_resamples is 0"):
-        percentile_interval([1.0, 2.0], n_resamples=0)
+        intervals_of([[1.0, 2.0]], n_resamples=0)
 
 
 def test_import_is_light() -> None:

@@ -21,12 +21,11 @@ from gnz_track.store.reaping import reap
 from gnz_track.store.replays import replay
 from gnz_track.store.search_reader import read_searches
 from gnz_track.store.search_record import SearchRecord, rising_best, search_from_json, search_to_json
-from gnz_track.store.search_spool import deliver_search, keep_search
-from gnz_track.store.search_writer import write_search, write_trials
+from gnz_track.store.search_spool import keep_search
+from gnz_track.store.search_writer import write_search
 from gnz_track.store.spool import spool_folder, spooled
 from gnz_track.store.sweeps import list_cells
-from gnz_track.store.trial_table import load_trials
-from gnz_track.store.trial_table import write_trials as write_trial_table
+from gnz_track.store.trial_table import load_trials, write_trials
 from gnz_track.store.writer import Store, open_store
 from gnz_track.types import Direction
 
@@ -71,7 +70,7 @@ def test_search_is_one_run_that_can_be_grouped_with_its_cells(store: Store) -> N
 
 
 def test_search_is_no_cell(store: Store) -> None:
-    write_trials(store, search_of())
+    write_search(store, search_of())
     cell = record(0, context=context_of())
     store.finish(cell)
     assert list(read_table(store.address)["fingerprint"]) == [cell.fingerprint]
@@ -222,7 +221,7 @@ def test_search_whose_files_are_gone_is_left_out_with_a_warning(store: Store, ca
 def test_trials_are_equal_bytes_whatever_their_order(tmp_path: Path) -> None:
     one = search_of()
     for name, trials in (("a", one.trials), ("b", one.trials[::-1])):
-        write_trial_table(trials, tmp_path / name)
+        write_trials(trials, tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert load_trials(tmp_path / "a") == one.trials
     table = pd.read_parquet(tmp_path / "a")
@@ -233,36 +232,18 @@ def test_trials_are_equal_bytes_whatever_their_order(tmp_path: Path) -> None:
 def test_trials_of_mixed_values_are_written(tmp_path: Path) -> None:
     values = ({"depth": 2, "lr": 1, "norm": "batch"}, {"depth": "deep", "lr": 0.5}, {"norm": True})
     trials = tuple(trial_of(n, 0.5, hyperparameters=one) for n, one in enumerate(values))
-    write_trial_table(trials, tmp_path / "trials.parquet")
+    write_trials(trials, tmp_path / "trials.parquet")
     assert load_trials(tmp_path / "trials.parquet") == trials
     table = pd.read_parquet(tmp_path / "trials.parquet")
     assert list(table["value/depth"].dropna()) == ["2", "deep"]
     assert list(table["value/lr"].dropna()) == [1.0, 0.5]
-    write_trial_table((), tmp_path / "none.parquet")
+    write_trials((), tmp_path / "none.parquet")
     assert load_trials(tmp_path / "none.parquet") == ()
 
 
 @pytest.mark.parametrize(("direction", "expected"), [(Direction.up, [0, 3]), (Direction.down, [0, 1])])
 def test_best_rises_only_with_better_trials(direction: Direction, expected: list[int]) -> None:
     assert [number for number, _ in rising_best(search_of(direction=direction))] == expected
-
-
-def test_trials_as_runs_are_children_in_an_experiment_of_their_own(store: Store) -> None:
-    one = search_of()
-    run_ids = write_trials(store, one)
-    assert write_trials(store, replace(one, trials=(*one.trials, trial_of(5, 0.1))))[:5] == run_ids
-    (parent,) = runs_of(store, schema.SEARCH_RUN)
-    trials = {run.tags[schema.TRIAL_NUMBER]: run for run in runs_of(store, schema.TRIAL_RUN)}
-    assert sorted(trials) == ["0", "1", "2", "3", "4", "5"]
-    assert {run.tags["mlflow.parentRunId"] for run in trials.values()} == {parent.run_id}
-    assert (trials["2"].status, trials["3"].status) == ("FAILED", "FINISHED")
-    assert trials["3"].metrics["val/accuracy"] == 0.7
-    names = {store.tracking.get_experiment(store.tracking.get_run(id_).info.experiment_id).name for id_ in run_ids}
-    assert names == {"gnz/quick/cora/hpo"}
-    assert {key: value for key, value in store.tracking.get_run(run_ids[3]).data.params.items() if key != "norm"} == {
-        "hidden_channels": "16",
-        "lr": "0.004",
-    }
 
 
 @pytest.fixture
@@ -297,7 +278,7 @@ def test_search_waits_on_disk_while_the_store_is_away_and_is_replayed_once(store
 def test_search_that_is_written_leaves_nothing_on_disk(store: Store) -> None:
     run_id, notice = keep_search(store.address, search_of())
     assert (bool(run_id), notice) == (True, "")
-    assert deliver_search(store, search_of("GAT")) != run_id
+    assert keep_search(store.address, search_of("GAT"))[0] != run_id
     assert not list(spool_folder(store.address).glob("*.jsonl"))
     assert read_searches(store.address) == (search_of("GAT"), search_of())
 
@@ -311,8 +292,7 @@ def test_older_state_that_waits_does_not_come_after_a_newer_one(store: Store, mo
 
     with monkeypatch.context() as patched:
         patched.setattr("gnz_track.store.search_spool.write_search", gone)
-        with pytest.raises(StoreUnreachable):
-            deliver_search(store, begun)
+        assert keep_search(store.address, begun)[0] == ""
     assert list(spooled(spool_folder(store.address)).values()) == [1]
     keep_search(store.address, whole)
     assert replay(spool_folder(store.address), store).written == ()

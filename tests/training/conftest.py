@@ -17,10 +17,10 @@ from gnz_track.models.gcn import GCN
 from gnz_track.models.mlp import MLP
 from gnz_track.training.acceleration import attach
 from gnz_track.training.graphs import GraphCollection
-from gnz_track.training.loop import Settings
+from gnz_track.training.loop import TrainingSettings
 from gnz_track.training.metrics import METRICS
 from gnz_track.training.objectives import ClassObjective, GraphObjective, LinkObjective, TripleObjective
-from gnz_track.training.scorers import ClassScorer, GraphScorer, LinkScorer, TripleScorer
+from gnz_track.training.scorers import ClassScorer, GraphScorer, LinkPredictionScorer, TripleScorer
 from gnz_track.types import Optimiser, Selection
 
 NAN = float("nan")
@@ -35,7 +35,7 @@ class Toy:
     scorers: dict[str, Any]
     metric: str
 
-    def settings(self, **changes: Any) -> Settings:
+    def settings(self, **changes: Any) -> TrainingSettings:
         """Return settings of a short training."""
         given = {
             "epochs": 30,
@@ -45,7 +45,7 @@ class Toy:
             "metric": METRICS.get(self.metric),
             "batch_seed": 5,
         }
-        return Settings(**{**given, **changes})
+        return TrainingSettings(**{**given, **changes})
 
 
 def _generator() -> torch.Generator:
@@ -111,7 +111,7 @@ def links() -> Toy:
     pairs = pairs[:, torch.randperm(pairs.size(1), generator=_generator())][:, :300]
     labels = (classes[pairs[0]] == classes[pairs[1]]).float()
     (first, second, third), (train, val, test) = pairs.split(100, dim=1), labels.split(100)
-    scorers = {"val": LinkScorer(second, val), "test": LinkScorer(third, test)}
+    scorers = {"val": LinkPredictionScorer(second, val), "test": LinkPredictionScorer(third, test)}
     return Toy(lambda: LinkHead(GCN(6, 8, 8)), LinkObjective(data, first, train), scorers, "auc")
 
 

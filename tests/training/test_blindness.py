@@ -12,8 +12,8 @@ from torch_geometric.data import Data
 
 from gnz_track.datasets.frozen import FrozenDataset, freeze
 from gnz_track.datasets.splits import split_nodes
-from gnz_track.runs.problems import Problem, Terms, pose
-from gnz_track.training.loop import Settings, train
+from gnz_track.runs.problems import Problem, ProblemTerms, pose
+from gnz_track.training.loop import TrainingSettings, train
 from gnz_track.training.metrics import DEFAULT_METRICS, METRICS
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Category, DatasetRow, Selection, TaskType
@@ -37,7 +37,7 @@ def _freeze(folder: Path, graphs: Any, task_type: TaskType) -> FrozenDataset:
 
 def _pose(dataset: FrozenDataset, task_type: TaskType) -> Problem:
     terms = {"protocol": PROTOCOL, "seed": 0, "hidden_channels": 8, "batch_size": 8, "device": "cpu"}
-    return pose(dataset, Terms(task_type=task_type, **terms))
+    return pose(dataset, ProblemTerms(task_type=task_type, **terms))
 
 
 class _Spy(nn.Module):
@@ -56,7 +56,7 @@ class _Spy(nn.Module):
 
 def _train(problem: Problem, task_type: TaskType) -> _Spy:
     spy = _Spy(problem.sizes.in_channels, problem.sizes.out_channels)
-    settings = Settings(
+    settings = TrainingSettings(
         epochs=3,
         optimiser=PROTOCOL.optimisers[task_type],
         selection=Selection.last_epoch,

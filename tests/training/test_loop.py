@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from gnz_track.errors import Diverged, ScoreUndefined
 from gnz_track.training.acceleration import accelerate
-from gnz_track.training.loop import Settings, Trained, train
+from gnz_track.training.loop import Trained, TrainingSettings, train
 from gnz_track.training.metrics import METRICS
 from gnz_track.types import Optimiser, Selection
 
@@ -146,7 +146,7 @@ class _Scripted:
         return {name: self.score(model, prediction, name) for name in ("accuracy", "mae")}
 
 
-def _settings(epochs: int, **changes: Any) -> Settings:
+def _settings(epochs: int, **changes: Any) -> TrainingSettings:
     given = {
         "optimiser": Optimiser(lr=LR),
         "selection": BEST,
@@ -154,7 +154,7 @@ def _settings(epochs: int, **changes: Any) -> Settings:
         "metric": METRICS.get("accuracy"),
         "batch_seed": 0,
     }
-    return Settings(epochs=epochs, **{**given, **changes})
+    return TrainingSettings(epochs=epochs, **{**given, **changes})
 
 
 def _run(*scores: float, objective: Any = None, **changes: Any) -> tuple[Trained, _Counter]:

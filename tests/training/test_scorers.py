@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from gnz_track.errors import BadValue
 from gnz_track.models.adapters import LinkHead, TripleHead
 from gnz_track.training.metrics import METRICS, auc, average_precision
-from gnz_track.training.scorers import CHUNK, ClassScorer, GraphScorer, LinkScorer, TripleScorer
+from gnz_track.training.scorers import CHUNK, ClassScorer, GraphScorer, LinkPredictionScorer, TripleScorer
 
 MODEL = nn.Identity()
 N_NODES, N_RELATIONS = 6, 2
@@ -161,7 +161,7 @@ def test_graphs_are_scored_by_their_kind() -> None:
 
 def test_links_are_scored_by_their_codes() -> None:
     codes, pairs = torch.tensor([[1.0], [2.0], [-1.0]]), torch.tensor([[0, 0, 1], [1, 2, 2]])
-    found = LinkScorer(pairs, torch.tensor([0.0, 1.0, 1.0])).score_fully(LinkHead(MODEL), codes)
+    found = LinkPredictionScorer(pairs, torch.tensor([0.0, 1.0, 1.0])).score_fully(LinkHead(MODEL), codes)
     assert found == {"auc": 0.0, "average_precision": pytest.approx((1 / 2 + 2 / 3) / 2)}
 
 
@@ -170,7 +170,7 @@ SCORERS: dict[str, tuple[Any, Any, Tensor]] = {
     "classes": (GraphScorer(torch.tensor([0]), torch.tensor([0]), "classes"), MODEL, LOGITS[:, [0, 1, 0]]),
     "labels": (GraphScorer(torch.tensor([0]), torch.ones(1, 2), "labels"), MODEL, LOGITS),
     "numbers": (GraphScorer(torch.tensor([0]), torch.ones(1, 2), "numbers"), MODEL, LOGITS),
-    "links": (LinkScorer(torch.tensor([[0], [1]]), torch.ones(1)), LinkHead(MODEL), LOGITS),
+    "links": (LinkPredictionScorer(torch.tensor([[0], [1]]), torch.ones(1)), LinkHead(MODEL), LOGITS),
     "triples": (
         TripleScorer(_columns([(0, 0, 1)]), torch.tensor([0]), _columns([(0, 0, 1)])),
         _Table(torch.rand(5, 1, 5)),
@@ -184,7 +184,7 @@ def test_a_metric_of_other_labels_is_refused_with_those_that_fit(scorer: Any, mo
     fitting = scorer.score_fully(model, prediction)
     # Metrics that fit, and are computed where a task asks for them.
     more = {"balanced_accuracy", "f1"} if "accuracy" in fitting else set()
-    more |= {"hits_at_10", "hits_at_50", "hits_at_100"} if isinstance(scorer, LinkScorer) else set()
+    more |= {"hits_at_10", "hits_at_50", "hits_at_100"} if isinstance(scorer, LinkPredictionScorer) else set()
     for metric in set(METRICS) - more:
         if metric in fitting:
             np.testing.assert_equal(scorer.score(model, prediction, metric), fitting[metric])

@@ -20,7 +20,7 @@ from gnz_track.store.address import Address, parse_address
 from gnz_track.store.search_record import SearchRecord
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.tuning.searches import plan_searches
-from gnz_track.tuning.searching import Listener, Setting, Silence, run_searches
+from gnz_track.tuning.searching import Listener, SearchContext, Silence, run_searches
 from gnz_track.tuning.settings import SearchSettings, seeds_to_tune
 from gnz_track.types import Task
 
@@ -70,7 +70,7 @@ def search(plan_of: Plans, address: Address) -> Search:
         shares = seeds_to_tune(settings, (0, 1, 2))
         seeds = tuple(seed for share in shares for seed in share.seeds)
         plan = plan_searches(plan_of(tasks or [task()], models, seeds=seeds, epochs=epochs), settings, shares)
-        setting = Setting(address=address, jobs=jobs, listener=listener or Silence())
-        return run_searches(plan, settings, setting)
+        context = SearchContext(address=address, jobs=jobs, listener=listener or Silence())
+        return run_searches(plan, settings, context)
 
     return search

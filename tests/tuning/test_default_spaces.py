@@ -15,9 +15,9 @@ from gnz_track.models.catalogue import MODELS, describe, usual_models
 from gnz_track.models.space_rows import SPACE_ROWS
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.tuning.default_spaces import ALL, borders_of, defaults_of, space_of
-from gnz_track.tuning.proposals import draw_of, propose
+from gnz_track.tuning.proposals import propose, sampler_inputs_of
 from gnz_track.tuning.spaces import Space, make_space
-from gnz_track.tuning.terms import Budget, Terms
+from gnz_track.tuning.terms import Budget, StudyTerms
 from gnz_track.types import ModelRow, TaskType
 
 PROTOCOL = PROTOCOLS.get("graphnetz")
@@ -52,9 +52,9 @@ def test_default_lies_in_the_space_and_every_option_is_searched(name: str, task_
 @pytest.mark.parametrize(("name", "task_type"), PAIRS)
 def test_every_proposal_can_be_built(name: str, task_type: TaskType) -> None:
     row, space = space_for(name, task_type)
-    terms = Terms(space=space, direction=Direction.up, budget=Budget(trials=9), sampler="random", label=name)
+    terms = StudyTerms(space=space, direction=Direction.up, budget=Budget(trials=9), sampler="random", label=name)
     for number in range(4 if space else 0):
-        values = propose(terms, draw_of(terms, [], number), 0, [], [])
+        values = propose(terms, sampler_inputs_of(terms, [], number), 0, [], [])
         options = {**row.options, **{key: value for key, value in values.items() if key not in TRAINING}}
         width: Any = values.get("hidden_channels", 64)
         torch.manual_seed(0)
@@ -119,8 +119,8 @@ def test_no_two_pairs_share_a_proposal_of_chance() -> None:
     for (name, task_type), seed in itertools.product(PAIRS[:6], range(2)):
         _, space = space_for(name, task_type)
         label = f"{name} {task_type}"
-        terms = Terms(
+        terms = StudyTerms(
             space=space, direction=Direction.up, budget=Budget(trials=9), sampler="random", label=label, seed=seed
         )
-        found.add(propose(terms, draw_of(terms, [], 1), 0, [], [])["lr"])
+        found.add(propose(terms, sampler_inputs_of(terms, [], 1), 0, [], [])["lr"])
     assert len(found) == 12

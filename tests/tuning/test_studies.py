@@ -21,8 +21,8 @@ from gnz_track.errors import BadValue, StoreUnusable, UnknownName
 from gnz_track.kinds import Direction
 from gnz_track.tuning.spaces import make_space
 from gnz_track.tuning.storages import StudyPlace, open_studies
-from gnz_track.tuning.studies import Answer, First, Question, Study, TrialRow, begin_study, run_study
-from gnz_track.tuning.terms import Budget, Terms
+from gnz_track.tuning.studies import First, Study, Trial, TrialOutcome, TrialRow, begin_study, run_study
+from gnz_track.tuning.terms import Budget, StudyTerms
 
 HERE = Path(__file__).parent
 CHOICES = {"dropout": [0.0, 0.25, 0.5], "norm": ["none", "batch", "layer"], "hidden_channels": [16, 32, 64]}
@@ -30,10 +30,10 @@ SPACE = make_space("GCN", {"lr": {"low": 1e-4, "high": 0.1, "log": True}, "n_lay
 DEFAULT = {"lr": 0.01, "n_layers": 2, "dropout": 0.5, "norm": "none", "hidden_channels": 64, "heads": 8}
 
 
-def terms(*, budget: int = 30, epochs: int | None = None, **changes: Any) -> Terms:
+def terms(*, budget: int = 30, epochs: int | None = None, **changes: Any) -> StudyTerms:
     limits = Budget(trials=budget, epochs=epochs, seconds=changes.pop("seconds", None))
     given = {"space": SPACE, "seed": 3, "direction": Direction.up, "default": DEFAULT, "label": "a study"}
-    return Terms(budget=limits, **{**given, **changes})
+    return StudyTerms(budget=limits, **{**given, **changes})
 
 
 @contextlib.contextmanager
@@ -42,18 +42,20 @@ def study_in(folder: Path, **changes: Any) -> Iterator[Study]:
         yield begin_study(studies, "a study", terms(**changes))
 
 
-def score(question: Question) -> Answer:
-    values = question.values
+def score(trial: Trial) -> TrialOutcome:
+    values = trial.values
     away = abs(math.log10(float(values["lr"])) + 2.5) + abs(int(values["n_layers"]) - 3)
-    return Answer(score=-away - float(values["dropout"]))
+    return TrialOutcome(score=-away - float(values["dropout"]))
 
 
-def one_by_one(find: Callable[[Question], Answer]) -> Callable[[Sequence[Question]], Iterator[tuple[Question, Answer]]]:
+def one_by_one(
+    find: Callable[[Trial], TrialOutcome],
+) -> Callable[[Sequence[Trial]], Iterator[tuple[Trial, TrialOutcome]]]:
     """Return what evaluates trials in turn."""
-    return lambda asked: ((question, find(question)) for question in asked)
+    return lambda asked: ((trial, find(trial)) for trial in asked)
 
 
-def run_in(folder: Path, find: Callable[[Question], Answer] = score, **changes: Any) -> list[TrialRow]:
+def run_in(folder: Path, find: Callable[[Trial], TrialOutcome] = score, **changes: Any) -> list[TrialRow]:
     with study_in(folder, **changes) as study:
         return run_study(study, one_by_one(find))
 
@@ -69,10 +71,10 @@ def test_interrupted_and_resumed_is_the_uninterrupted_one(tmp_path: Path, sample
         with study_in(tmp_path / "parts", sampler=sampler) as study:
             told = 0
             while told < n:
-                # In another order, and the rest of a round left without an answer.
-                for question in reversed(study.ask()):
+                # In another order, and the rest of a round left without an outcome.
+                for trial in reversed(study.ask()):
                     if told < n:
-                        study.tell(question, score(question))
+                        study.tell(trial, score(trial))
                         told += 1
     assert run_in(tmp_path / "parts", sampler=sampler) == expected
     assert len(values_of(expected)) == len(expected) == 30
@@ -83,7 +85,7 @@ def test_proposals_know_all_earlier_rounds_and_nothing_of_their_own(tmp_path: Pa
     rows = run_in(tmp_path / "whole", budget=24)
     for number, folder in changed.items():
         other = run_in(
-            folder, lambda q, number=number: Answer(score=9.0) if q.number == number else score(q), budget=24
+            folder, lambda q, number=number: TrialOutcome(score=9.0) if q.number == number else score(q), budget=24
         )
         differing = [row.number for row, before in zip(other, rows, strict=True) if row.values != before.values]
         # Ten trials are drawn by chance; what comes after them depends on what was told.
@@ -141,7 +143,7 @@ def test_name_without_a_default_is_left_to_the_model_where_no_sampler_proposes(t
 def test_best_is_the_first_of_those_that_tie(tmp_path: Path, direction: Direction, wanted: int) -> None:
     scores = [0.5, 0.1, 0.9, 0.9, 0.1]
     with study_in(tmp_path, direction=direction, budget=5) as study:
-        run_study(study, one_by_one(lambda question: Answer(score=scores[question.number])))
+        run_study(study, one_by_one(lambda trial: TrialOutcome(score=scores[trial.number])))
         best = study.best()
     assert best is not None
     assert best.number == wanted
@@ -150,9 +152,9 @@ def test_best_is_the_first_of_those_that_tie(tmp_path: Path, direction: Directio
 def test_failed_trials_count_against_the_budget(tmp_path: Path) -> None:
     answers = [0.5, None, math.nan, 0.25]
     with study_in(tmp_path, budget=4) as study:
-        for question in study.ask():
-            study.note(question, "seed 0", {"why": "x", "epochs": 3})
-            study.tell(question, Answer(score=answers[question.number]))
+        for trial in study.ask():
+            study.note(trial, "seed 0", {"why": "x", "epochs": 3})
+            study.tell(trial, TrialOutcome(score=answers[trial.number]))
         rows = study.rows()
         assert study.ask() == []
         assert study.is_over()
@@ -167,7 +169,7 @@ def test_failed_trials_count_against_the_budget(tmp_path: Path) -> None:
 
 def test_study_without_any_score_has_no_best(tmp_path: Path) -> None:
     with study_in(tmp_path, budget=2) as study:
-        assert len(run_study(study, one_by_one(lambda _: Answer(score=None)))) == 2
+        assert len(run_study(study, one_by_one(lambda _: TrialOutcome(score=None)))) == 2
         assert study.best() is None
 
 
@@ -182,9 +184,9 @@ def test_larger_budget_goes_on_as_if_it_had_been_so_large(tmp_path: Path) -> Non
 def test_no_trial_begins_beyond_epochs_or_seconds(tmp_path: Path, limits: dict[str, Any], wanted: int) -> None:
     """A trial takes up to 10 epochs, of which it uses 5 here, and 2 seconds; rounds have at most 4 trials."""
 
-    def find(question: Question) -> Answer:
-        study.note(question, "seed 0", {"epochs": 5, "seconds": 2.0})
-        return score(question)
+    def find(trial: Trial) -> TrialOutcome:
+        study.note(trial, "seed 0", {"epochs": 5, "seconds": 2.0})
+        return score(trial)
 
     for _ in range(2):
         with study_in(tmp_path, price=10 if "epochs" in limits else 1, **limits) as study:
@@ -195,7 +197,7 @@ def test_no_trial_begins_beyond_epochs_or_seconds(tmp_path: Path, limits: dict[s
 
 def test_grid_takes_every_point_once_and_ends(tmp_path: Path) -> None:
     grid = {"space": make_space("GCN", CHOICES), "sampler": "grid", "budget": 100}
-    rows = run_in(tmp_path, lambda _: Answer(score=0.0), **grid)
+    rows = run_in(tmp_path, lambda _: TrialOutcome(score=0.0), **grid)
     assert len(rows) == len(values_of(rows)) == 27
     assert rows[0].source == "default"
 
@@ -203,11 +205,11 @@ def test_grid_takes_every_point_once_and_ends(tmp_path: Path) -> None:
 def test_median_pruner_gives_up_what_is_worse_than_half_of_the_earlier_ones(tmp_path: Path) -> None:
     given_up = {}
 
-    def find(question: Question) -> Answer:
-        found = score(question)
+    def find(trial: Trial) -> TrialOutcome:
+        found = score(trial)
         assert found.score is not None
-        given_up[question.number] = study.report(question, 1, found.score)
-        return Answer(score=found.score, is_pruned=given_up[question.number])
+        given_up[trial.number] = study.report(trial, 1, found.score)
+        return TrialOutcome(score=found.score, is_pruned=given_up[trial.number])
 
     with study_in(tmp_path, pruner="median", n_steps=2, budget=24) as study:
         rows = run_study(study, one_by_one(find))
@@ -264,7 +266,7 @@ def kill_at_random_moments(folder: Path, root: Path, *, budget: int, n_kills: in
     code = (
         f"with study_in(Path({str(folder)!r}), budget={budget}) as study:\n"
         "    print('ready', flush=True)\n"
-        "    run_study(study, one_by_one(lambda question: time.sleep(0.03) or score(question)))"
+        "    run_study(study, one_by_one(lambda trial: time.sleep(0.03) or score(trial)))"
     )
     moments, kills = random.Random(0), 0
     while kills < n_kills:
@@ -321,7 +323,7 @@ def test_two_processes_share_a_study_on_postgresql(postgresql_database: str, roo
         "    print('ready', flush=True)\n"
         "    sys.stdin.readline()\n"
         "    study = begin_study(studies, 'shared', terms(budget=20))\n"
-        "    find = lambda question: print(question.number, flush=True) or time.sleep(0.05) or score(question)\n"
+        "    find = lambda trial: print(trial.number, flush=True) or time.sleep(0.05) or score(trial)\n"
         "    run_study(study, one_by_one(find), most=1)\n"
     )
     workers = [start(code, root) for _ in range(2)]

@@ -6,7 +6,7 @@ import torch
 from torch import Generator, Tensor
 from torch_geometric.data import Data
 
-from gnz_track.datasets.readers.edge_arrays import both_ways
+from gnz_track.datasets.generators.geometric_graphs import nearest_edges
 
 __all__ = ["random_bipartite_matching", "random_maxcut", "random_maxflow", "random_vrp"]
 
@@ -14,25 +14,38 @@ _LARGEST_CAPACITY = 10
 
 
 def random_vrp(*, n_customers: int, n_depots: int, k: int, seed: int) -> Data:
-    """Vehicle routing: depots, then customers, in the unit square, each joined to its ``k`` nearest, both ways.
+    """Draw an instance of vehicle routing: depots, then customers, in the unit square.
 
     x ``[n, 4]`` is place, demand (uniform, 0 for depots) and whether the node is a depot; the first ``n_depots`` are.
+
+    Parameters
+    ----------
+    n_customers, n_depots
+    k
+        Each node is joined to this many nearest, both ways.
+    seed
     """
     generator = Generator().manual_seed(seed)
     n_nodes = n_depots + n_customers
     pos = torch.rand((n_nodes, 2), generator=generator)
     demand = torch.rand((n_nodes, 1), generator=generator)
     is_depot = (torch.arange(n_nodes) < n_depots).float()[:, None]
-    nearest = torch.cdist(pos, pos).topk(k + 1, largest=False).indices[:, 1:].reshape(-1)
-    source = torch.arange(n_nodes).repeat_interleave(k)
     x = torch.cat([pos, demand * (1 - is_depot), is_depot], dim=1)
-    return Data(x=x, pos=pos, edge_index=both_ways(torch.stack([source, nearest]), n_nodes))
+    return Data(x=x, pos=pos, edge_index=nearest_edges(pos, k))
 
 
 def random_bipartite_matching(*, size: int, p: float, seed: int) -> Data:
-    """Two sides of ``size`` nodes to be matched, a pair joined with probability ``p``; x ``[n, 2]`` tells the side.
+    """Draw two sides of nodes to be matched; x ``[n, 2]`` tells the side.
 
     edge_attr ``[m, 1]`` is a uniform weight, the same in both directions.
+
+    Parameters
+    ----------
+    size
+        Nodes of a side.
+    p
+        Probability that a pair is joined.
+    seed
     """
     generator = Generator().manual_seed(seed)
     left, right = (torch.rand((size, size), generator=generator) < p).nonzero(as_tuple=True)
@@ -43,10 +56,17 @@ def random_bipartite_matching(*, size: int, p: float, seed: int) -> Data:
 
 
 def random_maxcut(*, n_nodes: int, p: float, seed: int) -> Data:
-    """Maximum cut: Erdos-Renyi graph with uniform edge_attr ``[m, 1]``; x ``[n, 1]`` ones.
+    """Draw an instance of maximum cut: Erdos-Renyi graph with uniform edge_attr ``[m, 1]``; x ``[n, 1]`` ones.
 
     y ``[n]`` is the side of each node in a cut that no single node improves by changing sides; ``cut_value [1]`` its
     weight.
+
+    Parameters
+    ----------
+    n_nodes
+    p
+        Probability that a pair is joined.
+    seed
     """
     generator = Generator().manual_seed(seed)
     pairs = torch.combinations(torch.arange(n_nodes)).t()
@@ -67,9 +87,16 @@ def random_maxcut(*, n_nodes: int, p: float, seed: int) -> Data:
 
 
 def random_maxflow(*, n_nodes: int, p: float, seed: int) -> Data:
-    """Maximum flow: each ordered pair joined with probability ``p``, edge_attr ``[m, 1]`` a capacity from 1 to 10.
+    """Draw an instance of maximum flow: edge_attr ``[m, 1]`` is a capacity from 1 to 10.
 
     x ``[n, 2]`` marks the source, node 0, and the sink, the last node.
+
+    Parameters
+    ----------
+    n_nodes
+    p
+        Probability that an ordered pair is joined.
+    seed
     """
     generator = Generator().manual_seed(seed)
     is_joined = torch.rand((n_nodes, n_nodes), generator=generator) < p

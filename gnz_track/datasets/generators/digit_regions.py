@@ -11,7 +11,7 @@ from torch_geometric.data import Data
 
 from gnz_track.datasets.generators.superpixels import join_touching, measure_regions
 
-__all__ = ["digits_regions", "regions_of"]
+__all__ = ["digits_regions"]
 
 Array = np.ndarray[Any, Any]
 
@@ -19,19 +19,28 @@ _BRIGHTEST = 16.0
 
 
 def digits_regions(*, grid: int, intensity_weight: float, n_rounds: int) -> list[Data]:
-    """Turn the 1,797 handwritten 8 x 8 digits of scikit-learn into graphs of about ``grid ** 2`` regions.
+    """Turn the 1,797 handwritten 8 x 8 digits of scikit-learn into graphs of regions.
 
     x ``[n, 4]``: mean intensity, centroid row and column in [0, 1], share of the pixels; edges join regions that touch;
     y ``[1]`` the digit. Alpaydin and Kaynak, Optical Recognition of Handwritten Digits, UCI, 1998.
+
+    Parameters
+    ----------
+    grid
+        An image has about ``grid ** 2`` regions.
+    intensity_weight
+        Weight of intensity against place.
+    n_rounds
+        Rounds of k-means.
     """
     digits = load_digits()
     images = digits.images / _BRIGHTEST
-    labels = regions_of(images, grid=grid, intensity_weight=intensity_weight, n_rounds=n_rounds)
+    labels = _regions_of(images, grid=grid, intensity_weight=intensity_weight, n_rounds=n_rounds)
     pairs = zip(images, labels, digits.target, strict=True)
-    return [_graph(image, label, int(digit)) for image, label, digit in pairs]
+    return [_digit_graph(image, label, int(digit)) for image, label, digit in pairs]
 
 
-def regions_of(images: Array, *, grid: int, intensity_weight: float, n_rounds: int) -> Array:
+def _regions_of(images: Array, *, grid: int, intensity_weight: float, n_rounds: int) -> Array:
     """Return the region number of every pixel, ``[n_images, n_pixels]``, by k-means on place and intensity.
 
     ``images [n_images, side, side]`` in [0, 1]. Regions start as the squares of a ``grid`` x ``grid`` division, so that
@@ -53,7 +62,7 @@ def regions_of(images: Array, *, grid: int, intensity_weight: float, n_rounds: i
     return labels
 
 
-def _graph(image: Array, labels: Array, target: int) -> Data:
+def _digit_graph(image: Array, labels: Array, target: int) -> Data:
     regions = np.unique(labels, return_inverse=True)[1].reshape(image.shape)
     return Data(
         x=torch.from_numpy(measure_regions(image[:, :, None], regions).astype(np.float32)),

@@ -12,11 +12,11 @@ from torch_geometric.data import Data
 from gnz_track.datasets.parted import PartedGraphs, parts_of_sizes
 from gnz_track.seeds import derive
 
-__all__ = ["Draw", "draw_parts"]
+__all__ = ["GraphDraw", "draw_parts"]
 
 
 @dataclass(frozen=True)
-class Draw:
+class GraphDraw:
     """The place of a draw: its part, its number there, and the generator that is its own."""
 
     part: str
@@ -25,17 +25,27 @@ class Draw:
 
 
 def draw_parts(
-    name: str, make: Callable[[Draw], list[Data]], *, sizes: tuple[int, int, int], seed: int
+    name: str, make: Callable[[GraphDraw], list[Data]], *, sizes: tuple[int, int, int], seed: int
 ) -> PartedGraphs:
-    """Return the first graphs of each part, as many as ``sizes`` says; ``make`` returns those of one draw, or the one.
+    """Return the first graphs of each part.
 
-    What a graph is depends on the seed, the name, its part and its number there, and not on how many there are.
+    A graph depends on the seed, the name, its part and its number there, and not on how many there are.
+
+    Parameters
+    ----------
+    name, seed
+    make
+        Returns the graphs of one draw.
+    sizes
+        Graphs of each part.
     """
     return PartedGraphs(_drawn(name, make, sizes, seed), parts_of_sizes(*sizes))
 
 
-def _drawn(name: str, make: Callable[[Draw], list[Data]], sizes: tuple[int, int, int], seed: int) -> Iterator[Data]:
+def _drawn(
+    name: str, make: Callable[[GraphDraw], list[Data]], sizes: tuple[int, int, int], seed: int
+) -> Iterator[Data]:
     for part, n_graphs in zip(("train", "val", "test"), sizes, strict=True):
         rngs = ((number, np.random.default_rng(derive(seed, name, part, number))) for number in count())
-        draws = (make(Draw(part, number, rng)) for number, rng in rngs)
+        draws = (make(GraphDraw(part, number, rng)) for number, rng in rngs)
         yield from islice(chain.from_iterable(draws), n_graphs)

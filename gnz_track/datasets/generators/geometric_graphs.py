@@ -11,28 +11,50 @@ import torch
 from torch import Generator, Tensor
 from torch_geometric.data import Data
 
-__all__ = ["ising_lattice", "lattice_edges", "random_coloring", "random_tsp"]
+from gnz_track.datasets.readers.edge_arrays import both_ways
+
+__all__ = ["ising_lattice", "lattice_edges", "nearest_edges", "random_coloring", "random_tsp"]
 
 
 def random_tsp(*, n_nodes: int, k: int, seed: int) -> Data:
-    """Uniform points of the unit square, each joined to its ``k`` nearest, both ways: x = pos ``[n_nodes, 2]``."""
+    """Draw uniform points of the unit square: x = pos ``[n_nodes, 2]``.
+
+    Parameters
+    ----------
+    n_nodes
+    k
+        Each point is joined to this many nearest, both ways.
+    seed
+    """
     pos = torch.rand((n_nodes, 2), generator=Generator().manual_seed(seed))
-    nearest = torch.cdist(pos, pos).topk(k + 1, largest=False).indices[:, 1:].reshape(-1)
-    source = torch.arange(n_nodes).repeat_interleave(k)
-    return Data(x=pos, pos=pos, edge_index=_both_ways(torch.stack([source, nearest]), n_nodes))
+    return Data(x=pos, pos=pos, edge_index=nearest_edges(pos, k))
 
 
 def random_coloring(*, n_nodes: int, p: float, seed: int) -> Data:
-    """Erdos-Renyi graph: each pair joined with probability ``p``; x is a column of ones ``[n_nodes, 1]``."""
+    """Draw an Erdos-Renyi graph; x is a column of ones ``[n_nodes, 1]``.
+
+    Parameters
+    ----------
+    n_nodes
+    p
+        Probability that a pair is joined.
+    seed
+    """
     pairs = torch.combinations(torch.arange(n_nodes)).t()
     chosen = torch.rand(pairs.size(1), generator=Generator().manual_seed(seed)) < p
-    return Data(x=torch.ones(n_nodes, 1), edge_index=_both_ways(pairs[:, chosen], n_nodes))
+    return Data(x=torch.ones(n_nodes, 1), edge_index=both_ways(pairs[:, chosen], n_nodes))
 
 
 def ising_lattice(*, side: int, temperature: float, seed: int) -> Data:
-    """Square lattice with free borders, eight neighbours a site; x ``[side**2, 1]`` are independent spins of +1 and -1.
+    """Draw a square lattice with free borders, eight neighbours a site; x are independent spins of +1 and -1.
 
     A spin is +1 with probability tanh(1 / temperature) / 2 + 1 / 2.
+
+    Parameters
+    ----------
+    side
+        x is ``[side ** 2, 1]``.
+    temperature, seed
     """
     up = math.tanh(1 / temperature) / 2 + 0.5
     spins = (torch.rand((side * side, 1), generator=Generator().manual_seed(seed)) < up).float() * 2 - 1
@@ -51,7 +73,7 @@ def lattice_edges(side: int) -> Tensor:
     return torch.stack([source[keep], target[keep]])
 
 
-def _both_ways(edges: Tensor, n_nodes: int) -> Tensor:
-    both = torch.cat([edges, edges.flip(0)], dim=1)
-    codes = torch.unique(both[0] * n_nodes + both[1])
-    return torch.stack([codes // n_nodes, codes % n_nodes])
+def nearest_edges(pos: Tensor, k: int) -> Tensor:
+    """Return the edges ``[2, m]``, both ways, of points ``[n, 2]`` joined to their ``k`` nearest."""
+    nearest = torch.cdist(pos, pos).topk(k + 1, largest=False).indices[:, 1:].reshape(-1)
+    return both_ways(torch.stack([torch.arange(len(pos)).repeat_interleave(k), nearest]), len(pos))

@@ -10,6 +10,8 @@ import torch
 from networkx import Graph
 from torch_geometric.data import Data
 
+from gnz_track.datasets.generators.graph_shapes import draw_seed
+
 __all__ = ["graph_families"]
 
 
@@ -28,16 +30,12 @@ def _tree_and_chords(n: int, rng: np.random.Generator) -> Graph:
     return graph
 
 
-def _seed(rng: np.random.Generator) -> int:
-    return int(rng.integers(2**31))
-
-
 # All families have about two edges a node, so that the count of edges alone does not tell the target.
 _FAMILIES: dict[str, Callable[[int, np.random.Generator], Graph]] = {
-    "erdos_renyi": lambda n, rng: nx.gnm_random_graph(n, 2 * n, seed=_seed(rng)),
-    "barabasi_albert": lambda n, rng: nx.barabasi_albert_graph(n, 2, seed=_seed(rng)),
-    "watts_strogatz": lambda n, rng: nx.watts_strogatz_graph(n, 4, 0.1, seed=_seed(rng)),
-    "regular": lambda n, rng: nx.random_regular_graph(4, n, seed=_seed(rng)),
+    "erdos_renyi": lambda n, rng: nx.gnm_random_graph(n, 2 * n, seed=draw_seed(rng)),
+    "barabasi_albert": lambda n, rng: nx.barabasi_albert_graph(n, 2, seed=draw_seed(rng)),
+    "watts_strogatz": lambda n, rng: nx.watts_strogatz_graph(n, 4, 0.1, seed=draw_seed(rng)),
+    "regular": lambda n, rng: nx.random_regular_graph(4, n, seed=draw_seed(rng)),
     "geometric": _geometric,
     "tree_and_chords": _tree_and_chords,
 }
@@ -48,6 +46,13 @@ def graph_families(*, n_graphs: int, smallest: int, largest: int, seed: int) -> 
 
     The gap is the second smallest eigenvalue of the Laplacian (Fiedler, Algebraic connectivity of graphs, 1973). x
     ``[n, 2]`` is a constant and the degree divided by the mean degree of the graph.
+
+    Parameters
+    ----------
+    n_graphs
+    smallest, largest
+        Numbers of nodes.
+    seed
     """
     rng = np.random.default_rng(seed)
     families = list(_FAMILIES.values())
@@ -60,10 +65,10 @@ def graph_families(*, n_graphs: int, smallest: int, largest: int, seed: int) -> 
     targets = np.log(gaps)
     targets = (targets - targets.mean()) / targets.std()
     # Rounded, so that the last bits of an eigenvalue solver do not change the bytes.
-    return [_graph(graph, round(float(target), 5)) for graph, target in zip(graphs, targets, strict=True)]
+    return [_family_graph(graph, round(float(target), 5)) for graph, target in zip(graphs, targets, strict=True)]
 
 
-def _graph(graph: Graph, target: float) -> Data:
+def _family_graph(graph: Graph, target: float) -> Data:
     edges = torch.tensor(sorted(graph.to_directed().edges)).t().contiguous()
     degree = torch.bincount(edges[0], minlength=graph.number_of_nodes()).float()
     x = torch.stack([torch.ones_like(degree), degree / degree.mean()], dim=1)

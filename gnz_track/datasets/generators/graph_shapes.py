@@ -13,7 +13,7 @@ import networkx as nx
 import numpy as np
 from networkx import Graph
 
-__all__ = ["SHAPES", "draw_shape", "randomise"]
+__all__ = ["SHAPES", "draw_seed", "draw_shape", "randomise"]
 
 Array = np.ndarray[Any, Any]
 Make = Callable[[int, np.random.Generator], Graph]
@@ -57,7 +57,8 @@ def randomise(joined: Array, rng: np.random.Generator) -> Array:
     return found
 
 
-def _seed(rng: np.random.Generator) -> int:
+def draw_seed(rng: np.random.Generator) -> int:
+    """Draw a seed for a generator of networkx."""
     return int(rng.integers(2**31))
 
 
@@ -68,11 +69,11 @@ def _sides(n: int) -> tuple[int, int]:
 
 
 def _erdos_renyi(n: int, rng: np.random.Generator) -> Graph:
-    return nx.gnp_random_graph(n, rng.random(), seed=_seed(rng))
+    return nx.gnp_random_graph(n, rng.random(), seed=draw_seed(rng))
 
 
 def _barabasi_albert(n: int, rng: np.random.Generator) -> Graph:
-    return nx.barabasi_albert_graph(n, 1 + int(rng.random() * (n - 1)), seed=_seed(rng))
+    return nx.barabasi_albert_graph(n, 1 + int(rng.random() * (n - 1)), seed=draw_seed(rng))
 
 
 def _grid(n: int, rng: np.random.Generator) -> Graph:
@@ -86,7 +87,7 @@ def _caveman(n: int, rng: np.random.Generator) -> Graph:
 
 
 def _power_law_tree(n: int, rng: np.random.Generator) -> Graph:
-    return nx.random_powerlaw_tree(n, seed=_seed(rng), tries=_TRIES)
+    return nx.random_powerlaw_tree(n, seed=draw_seed(rng), tries=_TRIES)
 
 
 def _ladder(n: int, rng: np.random.Generator) -> Graph:

@@ -12,7 +12,7 @@ import torch
 from scipy.sparse.csgraph import shortest_path
 from torch_geometric.data import Data
 
-from gnz_track.datasets.generators.draws import Draw, draw_parts
+from gnz_track.datasets.generators.draws import GraphDraw, draw_parts
 from gnz_track.datasets.generators.graph_shapes import draw_shape
 from gnz_track.datasets.parted import PartedGraphs
 
@@ -33,7 +33,7 @@ def graph_theory(*, sizes: tuple[int, int, int], seed: int) -> PartedGraphs:
     the source. Every column is divided by its largest value in the training part. Training graphs have 15 to 24 nodes,
     the others 15 to 19.
     """
-    drawn = draw_parts("graph_theory", _graph, sizes=sizes, seed=seed)
+    drawn = draw_parts("graph_theory", _measured_graph, sizes=sizes, seed=seed)
     graphs = list(drawn.graphs)
     train = graphs[: sizes[0]]
     largest = {key: torch.cat([graph[key] for graph in train]).amax(dim=0) for key in ("y", "graph_y")}
@@ -45,7 +45,17 @@ def graph_theory(*, sizes: tuple[int, int, int], seed: int) -> PartedGraphs:
 
 
 def measure_graph(joined: Array, *, source: int, numbers: Array) -> tuple[Array, Array]:
-    """Return the three properties of nodes ``[n, 3]`` and of the graph ``[3]`` with adjacency ``[n, n]``."""
+    """Return three properties of nodes ``[n, 3]`` and of the graph ``[3]``.
+
+    Parameters
+    ----------
+    joined
+        Adjacency ``[n, n]``.
+    source
+        Node from which distances are measured.
+    numbers
+        ``[n]``, for their Laplacian.
+    """
     distance = shortest_path(joined, unweighted=True, directed=False)
     is_connected = bool(np.isfinite(distance).all())
     distance = np.where(np.isfinite(distance), distance, 0)
@@ -56,7 +66,7 @@ def measure_graph(joined: Array, *, source: int, numbers: Array) -> tuple[Array,
     return of_nodes, np.array([float(is_connected), far.max(), radius])
 
 
-def _graph(draw: Draw) -> list[Data]:
+def _measured_graph(draw: GraphDraw) -> list[Data]:
     smallest, past = _NODES[draw.part]
     n, rng = smallest + draw.number % (past - smallest), draw.rng
     joined, numbers, source = draw_shape(n, rng), rng.random(n, dtype=np.float32), int(rng.integers(n))

@@ -21,10 +21,18 @@ _TABLE = "create table if not exists tours (points text, solver text, tour blob,
 
 
 def known_tour(points: Array, find: Callable[[Array], Array], *, solver: str, folder: Path | None) -> Array:
-    """Return the round trip ``[n]`` through points ``[n, 2]`` from ``tours.sqlite`` in a folder, or find and keep it.
+    """Return the round trip ``[n]`` through points from ``tours.sqlite`` in a folder, or find and keep it.
 
-    Trips are told apart by the bytes of the points and by the name of the solver. Without a folder nothing is kept.
-    What is kept but no round trip through as many points is found again.
+    Trips are told apart by the bytes of the points and by the name of the solver. A kept row that is no round trip
+    through as many points is found again.
+
+    Parameters
+    ----------
+    points
+        ``[n, 2]``.
+    find, solver
+    folder
+        Without one nothing is kept.
     """
     if folder is None:
         return find(points)

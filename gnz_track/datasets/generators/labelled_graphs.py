@@ -16,11 +16,17 @@ _N_SPLITS = 10
 
 
 def grid_mines(*, side: int, p_mine: float, p_unknown: float, seed: int) -> Data:
-    """Minesweeper on a ``side`` x ``side`` grid: y ``[n]`` tells mines; ten features a cell.
+    """Draw a board of Minesweeper: y ``[n]`` tells mines; ten features a cell.
 
     The first nine columns are the one-hot count of mines around the cell, all zero where the last column says that the
-    count is unknown. Masks ``[n, 10]`` divide the cells 50/25/25. The design follows the minesweeper graph of
-    Platonov et al., ICLR 2023; the instance is our own.
+    count is unknown. Masks ``[n, 10]`` divide the cells 50/25/25. The design follows the minesweeper graph of Platonov
+    et al., ICLR 2023; the instance is our own.
+
+    Parameters
+    ----------
+    side
+        The board has ``side ** 2`` cells.
+    p_mine, p_unknown, seed
     """
     generator = Generator().manual_seed(seed)
     n = side * side
@@ -36,9 +42,15 @@ def grid_mines(*, side: int, p_mine: float, p_unknown: float, seed: int) -> Data
 def planted_partition(
     *, n_classes: int, class_size: int, p_within: float, p_between: float, n_features: int, seed: int
 ) -> Data:
-    """Equal communities, denser within than between; x are class means buried in unit noise; masks divide 20/20/60.
+    """Draw communities of one size; x are class means buried in unit noise; masks divide 20/20/60.
 
     Condon and Karp: Algorithms for graph partitioning on the planted partition model, 2001.
+
+    Parameters
+    ----------
+    n_classes, class_size, n_features, seed
+    p_within, p_between
+        Probabilities that a pair within a class, or of two, is joined.
     """
     generator = Generator().manual_seed(seed)
     n = n_classes * class_size
@@ -54,7 +66,7 @@ def planted_partition(
 
 
 def les_miserables() -> Data:
-    """Who meets whom in Les Miserables: 77 characters, edge_weight ``[m]`` counts common chapters; no features.
+    """Return the meetings of 77 characters in Les Miserables; edge_weight ``[m]`` counts common chapters, no features.
 
     Knuth: The Stanford GraphBase, 1993; the copy that networkx ships.
     """

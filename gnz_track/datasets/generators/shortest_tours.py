@@ -59,7 +59,7 @@ def find_shortest_tour(points: Array) -> Array:
 
 @dataclass(eq=False)
 class _Program:
-    """Which of all pairs ``ends [2, m]`` of cost ``[m]`` to step along; each of ``sides`` ``[n]`` is to be left."""
+    """Choice among all pairs ``ends [2, m]`` of cost ``[m]``; a trip leaves each of ``sides`` ``[n]``."""
 
     ends: Array
     cost: Array

@@ -15,9 +15,15 @@ _LEAST_SCALE = 1e-8
 
 
 def join_similar(colours: Array, places: Array, k: int) -> tuple[Array, Array]:
-    """Return the edges ``[2, n * k]`` of each region to the ``k`` most similar others, and how similar ``[n * k]``.
+    """Return the edges ``[2, n * k]`` of each region to the most similar others, and how similar ``[n * k]``.
 
     Edges have a direction: whom a region is most like need not be most like it.
+
+    Parameters
+    ----------
+    colours, places
+        Mean colours ``[n, c]`` and centroids ``[n, 2]``.
+    k
     """
     weight = similarity(colours, places)
     n = len(weight)

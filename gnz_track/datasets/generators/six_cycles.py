@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from gnz_track.datasets.generators.draws import Draw, draw_parts
+from gnz_track.datasets.generators.draws import GraphDraw, draw_parts
 from gnz_track.datasets.parted import PartedGraphs
 from gnz_track.errors import BadValue
 
@@ -32,10 +32,17 @@ _MOST_OTHERS = 3
 def six_cycles(*, mode: str, sizes: tuple[int, int, int], seed: int) -> PartedGraphs:
     """Draw graphs of circles and trees in pairs, one of each class; y ``[1]`` is 1 where there is a circle of six.
 
-    x ``[n, 1]`` is 0 everywhere. Graphs of a pair have as many nodes and are in random order. "matched": they differ in
-    two circles only, six and ``k`` nodes against two others of ``6 + k`` together, so that degrees are the same and
-    colour refinement cannot tell them apart. "loose": their circles and trees are drawn apart, and one has a circle of
-    six besides, so that degrees say something of the class.
+    x ``[n, 1]`` is 0 everywhere. Graphs of a pair have as many nodes and are in random order.
+
+    Parameters
+    ----------
+    mode
+        "matched": the graphs of a pair differ in two circles only, six and ``k`` nodes against two others of ``6 + k``
+        together, so that degrees are the same and colour refinement cannot tell them apart. "loose": their circles and
+        trees are drawn apart, and one has a circle of six besides, so that degrees say something of the class.
+    sizes
+        Graphs of each part.
+    seed
     """
     if mode not in _MODES:
         raise BadValue("mode", mode, " or ".join(_MODES))
@@ -43,7 +50,14 @@ def six_cycles(*, mode: str, sizes: tuple[int, int, int], seed: int) -> PartedGr
 
 
 def count_cycles(edges: Array, *, n_nodes: int, length: int) -> int:
-    """Count the circles of a length in any graph with edges ``[2, m]`` both ways, by walking along all of them."""
+    """Count the circles of a length in any graph, by walking along all of them.
+
+    Parameters
+    ----------
+    edges
+        ``[2, m]``, both ways.
+    n_nodes, length
+    """
     beside: list[list[int]] = [[] for _ in range(n_nodes)]
     for source, target in edges.T.tolist():
         beside[source].append(target)
@@ -60,12 +74,12 @@ def count_cycles(edges: Array, *, n_nodes: int, length: int) -> int:
     return walks // 2
 
 
-def _pair(mode: str, draw: Draw) -> list[Data]:
+def _pair(mode: str, draw: GraphDraw) -> list[Data]:
     """Return a graph of each class, with as many nodes, the one or the other first."""
     rng = draw.rng
     n = int(rng.integers(*_NODES))
     drawn = _MODES[mode](n, rng)
-    return [_graph(n, drawn[place], rng) for place in rng.permutation(2)]
+    return [_cycle_graph(n, drawn[place], rng) for place in rng.permutation(2)]
 
 
 def _matched(n: int, rng: np.random.Generator) -> list[Array]:
@@ -111,7 +125,7 @@ def _trees(first: int, n: int, rng: np.random.Generator) -> Array:
     return np.stack([above, nodes])
 
 
-def _graph(n: int, pairs: Array, rng: np.random.Generator) -> Data:
+def _cycle_graph(n: int, pairs: Array, rng: np.random.Generator) -> Data:
     renamed = rng.permutation(n)[pairs]
     both = np.concatenate([renamed, renamed[::-1]], axis=1)
     edges = both[:, np.lexsort(both[::-1])]

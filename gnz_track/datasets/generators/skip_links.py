@@ -13,11 +13,20 @@ __all__ = ["skip_link_circles"]
 
 
 def skip_link_circles(*, n_nodes: int, skips: tuple[int, ...], n_copies: int, n_folds: int, seed: int) -> PartedGraphs:
-    """Draw ``n_copies`` of the circle of each length of skips, their nodes in no order; y ``[1]`` tells the length.
+    """Draw circles with skips of several lengths, their nodes in no order; y ``[1]`` tells the length.
 
-    x ``[n, 1]`` is 0 everywhere. Every graph is in the test part of one of ``n_folds`` columns, in the validation part
-    of the column before, and in the training part of all others; all parts have all classes alike. Murphy, Srinivasan,
-    Rao, Ribeiro: Relational Pooling for Graph Representations, ICML 2019.
+    x ``[n, 1]`` is 0 everywhere. Murphy, Srinivasan, Rao, Ribeiro: Relational Pooling for Graph Representations, ICML
+    2019.
+
+    Parameters
+    ----------
+    n_nodes, skips
+    n_copies
+        Graphs of each length.
+    n_folds
+        Columns of parts: a graph is in the test part of one, in the validation part of the column before, and in the
+        training part of all others; all parts have all classes alike.
+    seed
     """
     rng = np.random.default_rng(seed)
     fold = rng.permuted(np.tile(np.arange(n_copies) % n_folds, (len(skips), 1)), axis=1).ravel()

@@ -31,13 +31,25 @@ def superpixels(
     edges: str = "nearest",
     k: int = 8,
 ) -> Iterator[Data]:
-    """Yield one graph of about ``n_regions`` regions for each image ``[h, w]`` or ``[h, w, c]``.
+    """Yield one graph of regions for each image.
 
-    Images are whole numbers from 0 to 255, or real ones from 0 to 1. x ``[n, c + 3]`` are mean colour, row and column
-    of the centroid in [0, 1], and share of the pixels; ``edges`` joins the ``k`` "nearest" centroids (both ways),
-    "touching" regions, or each to the ``k`` most "similar" in place and colour, with edge_attr ``[m, 1]``; y ``[1]`` is
-    the label. ``compactness`` weighs place against colour. Design: Knyazev, Lin, Amer, Taylor, Image classification
-    with hierarchical multigraph networks, BMVC 2019.
+    x ``[n, c + 3]`` are mean colour, row and column of the centroid in [0, 1], and share of the pixels; y ``[1]`` is
+    the label. Design: Knyazev, Lin, Amer, Taylor, Image classification with hierarchical multigraph networks, BMVC
+    2019.
+
+    Parameters
+    ----------
+    images
+        Each ``[h, w]`` or ``[h, w, c]``: whole numbers from 0 to 255, or real ones from 0 to 1.
+    labels
+    n_regions
+        About how many regions an image has.
+    compactness
+        Weight of place against colour.
+    edges
+        Join the ``k`` "nearest" centroids (both ways), "touching" regions, or each to the ``k`` most "similar" in place
+        and colour, with edge_attr ``[m, 1]``.
+    k
     """
     if edges not in _JOINERS:
         raise BadValue("edges", edges, " or ".join(_JOINERS))
@@ -57,11 +69,17 @@ def superpixels(
 
 
 def find_regions(image: Array, *, n_regions: int, compactness: float) -> Array:
-    """Return the region of every pixel of an image ``[h, w, c]`` in [0, 1] as ``[h, w]``, numbered from 0 without gaps.
+    """Return the region of every pixel as ``[h, w]``, numbered from 0 without gaps.
 
     k-means on place and colour from a regular grid; a pixel chooses among the nine regions that began around it
     (Achanta et al., SLIC superpixels, TPAMI 2012; Ren, Reid, gSLIC, 2011). Nothing is random, and a region need not be
     in one piece.
+
+    Parameters
+    ----------
+    image
+        ``[h, w, c]`` in [0, 1].
+    n_regions, compactness
     """
     height, width, _ = image.shape
     board = _board(height, width, n_regions)
@@ -124,7 +142,7 @@ _JOINERS: dict[str, Callable[[Array, Array, int], tuple[Array, Array | None]]] =
 
 @dataclass(frozen=True, eq=False)
 class _Board:
-    """What images of one size share: where pixels lie in units of a cell ``[p, 2]``, their cell and the nine around it.
+    """Layout of images of one size: where pixels lie in units of a cell ``[p, 2]``, their cell and the nine around it.
 
     ``candidates [p, 9]`` has ``n_cells`` where the grid ends.
     """

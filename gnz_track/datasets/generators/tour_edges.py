@@ -12,17 +12,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 from torch_geometric.data import Data
 
-from gnz_track.datasets.generators.draws import Draw, draw_parts
+from gnz_track.datasets.generators.draws import GraphDraw, draw_parts
 from gnz_track.datasets.generators.known_tours import known_tour
 from gnz_track.datasets.generators.quick_tours import find_quick_tour
 from gnz_track.datasets.generators.shortest_tours import find_shortest_tour
 from gnz_track.datasets.parted import PartedGraphs
 from gnz_track.errors import BadValue
 
-__all__ = ["nearest_are_steps", "tour_edges"]
+__all__ = ["tour_edges"]
 
 Array = np.ndarray[Any, Any]
 
@@ -39,12 +38,25 @@ def tour_edges(
     seed: int,
     cache: Path | None = None,
 ) -> PartedGraphs:
-    """Draw from ``nodes[0]`` to ``nodes[1]`` points, each with links to its ``k`` nearest; ``edge_label`` 1 is a step.
+    """Draw points, each with links to its nearest; ``edge_label`` 1 is a step of the round trip.
 
     x ``[n, 2]`` are the points, edge_attr ``[m, 1]`` the lengths; all links are labelled, ``edge_label_index`` is
     ``edge_index``. Links of a node stand together, the shortest first. A step between two points that are near to each
-    other both ways is positive in both directions; a step along no link is lost. ``solver`` is "exact" or "fast_tsp";
-    trips are kept in ``cache``.
+    other both ways is positive in both directions; a step along no link is lost.
+
+    Parameters
+    ----------
+    nodes
+        Fewest and most points.
+    k
+        Links of a point.
+    solver
+        "exact" or "fast_tsp".
+    sizes
+        Graphs of each part.
+    seed
+    cache
+        Folder where trips are kept.
     """
     if solver not in _SOLVERS:
         raise BadValue("solver", solver, " or ".join(_SOLVERS))
@@ -52,26 +64,13 @@ def tour_edges(
         allowed = f"at most {LARGEST_EXACT} for shortest trips; solver='fast_tsp' finds short ones through more"
         raise BadValue("the number of points", nodes[1], allowed)
     find = partial(known_tour, find=_SOLVERS[solver], solver=solver, folder=cache)
-    return draw_parts("tour_edges", partial(_graph, nodes, k, find), sizes=sizes, seed=seed)
-
-
-def nearest_are_steps(graph: Data, *, k: int = 2) -> Tensor:
-    """Say that links to the ``k`` nearest, and no others, are steps of the trip: a guess ``[m]`` without any training.
-
-    Dwivedi et al. report an F1 of 0.69 for k = 2.
-    """
-    edges, length = graph.edge_index, graph.edge_attr.flatten()
-    order = torch.from_numpy(np.lexsort((length.numpy(), edges[0].numpy())))
-    counts = torch.bincount(edges[0], minlength=int(graph.num_nodes))
-    rank = torch.empty_like(order)
-    rank[order] = torch.arange(order.numel()) - (counts.cumsum(0) - counts).repeat_interleave(counts)
-    return rank < k
+    return draw_parts("tour_edges", partial(_step_graph, nodes, k, find), sizes=sizes, seed=seed)
 
 
 _SOLVERS = {"exact": find_shortest_tour, "fast_tsp": find_quick_tour}
 
 
-def _graph(nodes: tuple[int, int], k: int, find: Callable[[Array], Array], draw: Draw) -> list[Data]:
+def _step_graph(nodes: tuple[int, int], k: int, find: Callable[[Array], Array], draw: GraphDraw) -> list[Data]:
     n = int(draw.rng.integers(nodes[0], nodes[1] + 1))
     # As they are stored, so that the trip is that of the stored points.
     points = draw.rng.random((n, 2), dtype=np.float32).astype(np.float64)

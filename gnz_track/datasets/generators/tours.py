@@ -17,14 +17,21 @@ _LEAST_GAIN = 1e-9
 
 
 def knn_tour(*, n_graphs: int, n_nodes: int, k: int, seed: int) -> list[Data]:
-    """Draw uniform points of the unit square, each joined to its ``k`` nearest; ``edge_label`` 1 is an edge of a tour.
+    """Draw uniform points of the unit square; ``edge_label`` 1 is an edge of a tour.
 
     x ``[n, 2]`` are the points, ``edge_attr`` and ``edge_label_attr`` ``[., 1]`` lengths, in units of the mean spacing.
     Every pair of neighbours is labelled once. The design is that of Joshi, Laurent, Bresson, An efficient graph
     convolutional network technique for the travelling salesman problem, 2019; tours are 2-optimal, not optimal.
+
+    Parameters
+    ----------
+    n_graphs, n_nodes
+    k
+        Each point is joined to this many nearest.
+    seed
     """
     rng = np.random.default_rng(seed)
-    return [_graph(rng.random((n_nodes, 2)), k) for _ in range(n_graphs)]
+    return [_tour_graph(rng.random((n_nodes, 2)), k) for _ in range(n_graphs)]
 
 
 def find_tour(length: Array) -> Array:
@@ -49,7 +56,7 @@ def find_tour(length: Array) -> Array:
         tour[first + 1 : last + 1] = tour[first + 1 : last + 1][::-1].copy()
 
 
-def _graph(points: Array, k: int) -> Data:
+def _tour_graph(points: Array, k: int) -> Data:
     n = len(points)
     length = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2)) * np.sqrt(n)
     nearest = (length + np.diag(np.full(n, np.inf))).round(12).argsort(axis=1, kind="stable")[:, :k]
@@ -62,12 +69,12 @@ def _graph(points: Array, k: int) -> Data:
     return Data(
         x=torch.from_numpy(points.astype(np.float32)),
         edge_index=torch.from_numpy(both),
-        edge_attr=_column(length[both[0], both[1]]),
+        edge_attr=_as_column(length[both[0], both[1]]),
         edge_label_index=torch.from_numpy(pairs),
         edge_label=torch.from_numpy(is_step.astype(np.int64)),
-        edge_label_attr=_column(length[pairs[0], pairs[1]]),
+        edge_label_attr=_as_column(length[pairs[0], pairs[1]]),
     )
 
 
-def _column(values: Array) -> torch.Tensor:
+def _as_column(values: Array) -> torch.Tensor:
     return torch.from_numpy(values.astype(np.float32)).unsqueeze(1)

@@ -1,4 +1,4 @@
-"""What users say of their own data: source, licence, citation."""
+"""Source, licence and citation that users state of their own data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What graphs of users must hold before they are frozen: named by field, with what it is and what is allowed."""
+"""Checks of users' graphs before they are frozen: each complaint names a field, what it is and what is allowed."""
 
 from __future__ import annotations
 

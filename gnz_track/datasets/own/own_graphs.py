@@ -31,24 +31,34 @@ __all__ = ["from_networkx", "read_network", "read_tables"]
 
 Source = str | Path | pd.DataFrame
 _PARTS = ("train", "val", "test")
+_ONCE = "each id once; this one stands in {first} too"
 
 
 def read_tables(edges: Source, nodes: Source | None = None, graphs: Source | None = None, **options: Any) -> Any:
     """Read one graph, or many, from tables: CSV, TSV or parquet files, or pandas frames.
 
-    ``edges`` has columns ``source`` and ``target``, ``nodes`` has ``id``, ``graphs`` has ``id``; with several graphs,
-    nodes (and edges, where ids of nodes repeat) have a column ``graph``. Labels of nodes, graphs or edges are column
-    ``label="label"`` of their table, published parts its column ``split`` (train, val, test); all other columns are
-    features and must be numbers, but for those in ``ignore=``. Edges go both ways unless ``is_directed=True``; missing
-    labels are an error unless ``allow_unlabelled=True``. Returns what ``task_from_dataset`` takes: a ``Data``, a list
-    of them, or (train, val, test).
+    Labels of nodes, graphs or edges are column ``label="label"`` of their table, published parts its column ``split``
+    (train, val, test); all other columns are features and must be numbers, but for those in ``ignore=``. Edges go both
+    ways unless ``is_directed=True``; missing labels are an error unless ``allow_unlabelled=True``. Returns what
+    ``task_from_dataset`` takes: a ``Data``, a list of them, or (train, val, test).
+
+    Parameters
+    ----------
+    edges
+        Columns ``source`` and ``target``; also ``graph``, where ids of nodes repeat in several graphs.
+    nodes
+        Column ``id``, and with several graphs ``graph``.
+    graphs
+        Column ``id``.
+    **options
+        ``label``, ``ignore``, ``is_directed`` and ``allow_unlabelled``.
     """
     reading = read_options(options)
     node_table = None if nodes is None else open_table(nodes, "nodes")
     graph_table = None if graphs is None else open_table(graphs, "graphs")
     tables = [open_table(edges, "edges"), *(table for table in (node_table, graph_table) if table is not None)]
     _check_labels_exist(tables, reading, options)
-    return _read(tables[0], node_table, graph_table, reading)
+    return _graphs_from(tables[0], node_table, graph_table, reading)
 
 
 def read_network(path: str | Path, **options: Any) -> Data:
@@ -82,7 +92,7 @@ def from_networkx(graph: nx.Graph, **options: Any) -> Data:
     nodes = Table("the nodes", node_frame, lambda row: f"node {places[row]!r}")
     edges = Table("the edges", edge_frame, lambda row: f"edge {ends[row][:2]!r}")
     _check_labels_exist([nodes, edges], reading, options)
-    found: Data = _read(edges, nodes, None, reading)
+    found: Data = _graphs_from(edges, nodes, None, reading)
     return found
 
 
@@ -107,7 +117,7 @@ class _Nodes:
     graphs: list[str]
 
 
-def _read(edges: Table, nodes: Table | None, graphs: Table | None, reading: Reading) -> Any:
+def _graphs_from(edges: Table, nodes: Table | None, graphs: Table | None, reading: Reading) -> Any:
     index = _index_nodes(edges, nodes, graphs)
     whole = Data(num_nodes=len(index.graph))
     if nodes is not None:
@@ -116,7 +126,7 @@ def _read(edges: Table, nodes: Table | None, graphs: Table | None, reading: Read
     _add_edges(whole, edges, ends, reading)
     if graphs is None and len(index.graphs) == 1:
         return whole
-    listed = [_cut(whole, index, number) for number in range(len(index.graphs))]
+    listed = [_cut_graph(whole, index, number) for number in range(len(index.graphs))]
     return listed if graphs is None else _add_graphs(listed, graphs, nodes, reading)
 
 
@@ -141,13 +151,12 @@ def _index_nodes(edges: Table, nodes: Table | None, graphs: Table | None) -> _No
     return _Nodes({key: number for number, key in enumerate(keys)}, np.array([place[name] for name in of_node]), names)
 
 
-def _refuse_repeated(table: Table, keys: list[Any], column: str) -> None:
-    """Raise at the second row of a key."""
+def _refuse_repeated(table: Table, keys: list[Any], column: str, allowed: str = _ONCE) -> None:
+    """Raise at the second row of a key; ``allowed`` says what is, given the place of the first row."""
     is_repeated = pd.Series(pd.factorize(pd.Series(keys, dtype=object))[0]).duplicated().to_numpy()
     if is_repeated.any():
-        second = int(is_repeated.argmax())
-        first = table.place(keys.index(keys[second]))
-        table.refuse(is_repeated, column, f"each id once; this one stands in {first} too")
+        first = table.place(keys.index(keys[int(is_repeated.argmax())]))
+        table.refuse(is_repeated, column, allowed.format(first=first))
 
 
 def _find_ends(edges: Table, index: _Nodes) -> np.ndarray[Any, Any]:
@@ -187,7 +196,7 @@ def _add_edges(whole: Data, edges: Table, ends: np.ndarray[Any, Any], reading: R
     pairs = torch.from_numpy(ends)
     keep = torch.arange(pairs.size(1))
     if not reading.is_directed:
-        keep = _distinct(edges, ends, is_plain=features is None and labels is None)
+        keep = _distinct_rows(edges, ends, is_plain=features is None and labels is None)
     both = pairs[:, keep]
     is_loop = both[0] == both[1]
     back = torch.empty(0, dtype=torch.int64) if reading.is_directed else keep[~is_loop]
@@ -203,24 +212,17 @@ def _add_edges(whole: Data, edges: Table, ends: np.ndarray[Any, Any], reading: R
                 whole[f"{part}_edge_mask"] = split[keep] == number
 
 
-def _distinct(edges: Table, ends: np.ndarray[Any, Any], *, is_plain: bool) -> Tensor:
+def _distinct_rows(edges: Table, ends: np.ndarray[Any, Any], *, is_plain: bool) -> Tensor:
     """Return the first row of each undirected edge; rows that say something of an edge may not repeat it."""
     low, high = np.sort(ends, axis=0)
     codes = low.astype(np.int64) * (int(high.max(initial=0)) + 1) + high
     if not is_plain:
-        _refuse_repeated_edges(edges, codes)
+        allowed = "each undirected edge once; {first} has it too (or is_directed=True)"
+        _refuse_repeated(edges, codes.tolist(), "source", allowed)
     return torch.from_numpy(np.sort(np.unique(codes, return_index=True)[1]))
 
 
-def _refuse_repeated_edges(edges: Table, codes: np.ndarray[Any, Any]) -> None:
-    is_repeated = pd.Series(codes).duplicated().to_numpy()
-    if is_repeated.any():
-        second = int(is_repeated.argmax())
-        first = edges.place(int(np.flatnonzero(codes == codes[second])[0]))
-        edges.refuse(is_repeated, "source", f"each undirected edge once; {first} has it too (or is_directed=True)")
-
-
-def _cut(whole: Data, index: _Nodes, number: int) -> Data:
+def _cut_graph(whole: Data, index: _Nodes, number: int) -> Data:
     """Return one graph of the whole."""
     nodes = torch.from_numpy(np.flatnonzero(index.graph == number))
     place = torch.full((len(index.graph),), -1)

@@ -26,7 +26,7 @@ SPLITS = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How tables are read: the column (or columns) of labels, those to leave out, and what is allowed."""
+    """Options for reading tables: the column (or columns) of labels, those to leave out, and what is allowed."""
 
     label: str | tuple[str, ...] = "label"
     ignore: tuple[str, ...] = ()
@@ -66,7 +66,14 @@ class Table:
         return [str(value) for value in found]
 
     def refuse(self, is_wrong: pd.Series | np.ndarray[Any, Any], column: str, allowed: str) -> None:
-        """Raise at the first line of a column that is wrong."""
+        """Raise at the first line of a column that is wrong.
+
+        Parameters
+        ----------
+        is_wrong
+            Whether each row is wrong ``[n]``.
+        column, allowed
+        """
         wrong = np.flatnonzero(np.asarray(is_wrong))
         if wrong.size:
             value = self.frame[column].iloc[wrong[0]]
@@ -121,7 +128,16 @@ def open_table(source: str | Path | pd.DataFrame, role: str) -> Table:
 
 
 def numbers_of(table: Table, taken: Sequence[str], reading: Reading) -> Tensor | None:
-    """Return the columns that are not taken as features ``[n, columns]`` float32; None where there are none."""
+    """Return columns as features ``[n, columns]`` float32; None where there are none.
+
+    Parameters
+    ----------
+    table
+    taken
+        Columns that are no features.
+    reading
+        Names more columns to leave out.
+    """
     names = [name for name in table.frame.columns if name not in {*taken, *reading.ignore}]
     for name in names:
         _check_number(table, name)

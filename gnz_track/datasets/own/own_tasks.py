@@ -49,9 +49,16 @@ class GivenDataset:
 def task_from_dataset(
     name: str, task_type: TaskType | str, dataset: Any, *, epochs: int = 30, card: Mapping[str, str] | None = None
 ) -> Task:
-    """Pose a loaded dataset as a task: a ``Data``, a list of them, a PyG dataset, or a (train, val, test) of these.
+    """Pose a loaded dataset as a task.
 
-    ``card`` says where it comes from: ``source``, ``licence``, ``citation``, ``url`` and ``notes``, all as texts.
+    Parameters
+    ----------
+    name, task_type
+    dataset
+        A ``Data``, a list of them, a PyG dataset, or a (train, val, test) of these.
+    epochs
+    card
+        Where it comes from: ``source``, ``licence``, ``citation``, ``url`` and ``notes``, all as texts.
     """
     if dataset is None:
         raise BadValue("dataset", None, "a Data, a list of Data, a PyG dataset or a tuple (train, val, test) of them")
@@ -77,21 +84,29 @@ def is_seed_aware(loader: Callable[..., Any]) -> bool:
 
 def takes(loader: Callable[..., Any], name: str) -> bool:
     """Tell whether a loader has a parameter of a name."""
-    return name in _parameters(loader)
+    return name in _parameters_of(loader)
 
 
 def load_graphs(task: Task, loader: Callable[..., Any], *, root: Path, seed: int) -> tuple[list[Data], Tensor | None]:
-    """Call a loader with the folder and the seed that its signature asks for; return graphs and their split."""
+    """Call a loader with the folder and the seed that its signature asks for; return graphs and their split.
+
+    Parameters
+    ----------
+    task, loader
+    root
+        Folder for a loader that wants one.
+    seed
+    """
     folder = [str(root)] if _takes_root(loader) else []
     if folder:
         root.mkdir(parents=True, exist_ok=True)
     options = {"seed": seed} if is_seed_aware(loader) else {}
     found = loader(*folder, **options)
     if not isinstance(found, tuple):
-        return _graphs(task, found), None
+        return _as_graphs(task, found), None
     if len(found) != _N_PARTS:
         raise BadValue(f"what the loader of task {task.name!r} returned", f"a tuple of {len(found)}", _ALLOWED)
-    parts = [_graphs(task, part) for part in found]
+    parts = [_as_graphs(task, part) for part in found]
     split = torch.arange(_N_PARTS).repeat_interleave(torch.tensor([len(part) for part in parts]))
     return [graph for part in parts for graph in part], split
 
@@ -99,13 +114,13 @@ def load_graphs(task: Task, loader: Callable[..., Any], *, root: Path, seed: int
 _ALLOWED = "a Data, a sequence of Data, a PyG dataset, or a tuple (train, val, test) of these"
 
 
-def _graphs(task: Task, found: Any) -> list[Data]:
+def _as_graphs(task: Task, found: Any) -> list[Data]:
     if isinstance(found, Data):
         return [found]
     # Other kinds of PyG's graphs have no order of graphs either.
     if not hasattr(found, "__getitem__") or isinstance(found, str | dict | Tensor | BaseData):
         raise BadValue(f"what the loader of task {task.name!r} returned", type(found).__name__, _ALLOWED)
-    graphs = list(found) if isinstance(found, Sequence) else [found[place] for place in range(_length(found))]
+    graphs = list(found) if isinstance(found, Sequence) else [found[place] for place in range(_count_graphs(found))]
     odd = next((graph for graph in graphs if not isinstance(graph, Data)), None)
     if odd is not None or not graphs:
         what = "nothing" if not graphs else f"a sequence with a {type(odd).__name__}"
@@ -113,12 +128,12 @@ def _graphs(task: Task, found: Any) -> list[Data]:
     return graphs
 
 
-def _length(found: Any) -> int:
+def _count_graphs(found: Any) -> int:
     """Count the graphs of a wrapper; one that only answers ``[0]`` holds one."""
     return len(found) if hasattr(found, "__len__") else 1
 
 
-def _parameters(loader: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+def _parameters_of(loader: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     try:
         return dict(inspect.signature(loader).parameters)
     except (TypeError, ValueError):  # some classes written in C tell nothing of their parameters
@@ -127,7 +142,7 @@ def _parameters(loader: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
 def _takes_root(loader: Callable[..., Any]) -> bool:
     """Tell whether the first positional parameter wants a folder: it has no default, or it is named as one."""
-    for parameter in _parameters(loader).values():
+    for parameter in _parameters_of(loader).values():
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
             return True
         if parameter.kind in _POSITIONAL and parameter.name != "seed":

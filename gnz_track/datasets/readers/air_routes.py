@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 from torch_geometric.data import Data
 
+from gnz_track.datasets.readers.edge_arrays import rank
 from gnz_track.datasets.readers.edge_counts import count_edges
 
 __all__ = ["read_air_routes"]
@@ -26,17 +27,17 @@ def read_air_routes(folder: Path, *, file: str) -> Data:
     left out: they would tell the continent. Airports are numbered by their number in the file.
     """
     text = (folder / file).read_text(encoding="utf-8")
-    airports = {name: _properties(content) for name, content in _AIRPORT.findall(text)}
+    airports = {name: _parse_properties(content) for name, content in _AIRPORT.findall(text)}
     place = {name: at for at, name in enumerate(sorted(airports, key=lambda name: int(name[1:])))}
-    continents = sorted({airport["continent"] for airport in airports.values()})
+    continents = rank(airport["continent"] for airport in airports.values())
     edges, _ = count_edges((place[one], place[other]) for one, other in _ROUTE.findall(text))
     x = [[float(airports[name][key]) / unit for key, unit in _MEASURES.items()] for name in place]
     return Data(
         x=torch.tensor(x, dtype=torch.float32).reshape(-1, len(_MEASURES)),
         edge_index=edges,
-        y=torch.tensor([continents.index(airports[name]["continent"]) for name in place]),
+        y=torch.tensor([continents[airports[name]["continent"]] for name in place]),
     )
 
 
-def _properties(content: str) -> dict[str, str]:
+def _parse_properties(content: str) -> dict[str, str]:
     return {key: text or number for key, text, number in _PROPERTY.findall(content)}

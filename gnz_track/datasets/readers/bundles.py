@@ -7,13 +7,20 @@ import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
-__all__ = ["read_bundle"]
+__all__ = ["read_bundle", "read_lines"]
 
 Members = Iterator[tuple[PurePosixPath, bytes]]
 
 
 def read_bundle(folder: Path, *, archive: str, suffix: str) -> Members:
-    """Give path and content of each file of a suffix: of the archive where it is there, else of the folder."""
+    """Give path and content of each file of a suffix.
+
+    Parameters
+    ----------
+    folder, suffix
+    archive
+        Is read where it is there, else the folder.
+    """
     path = folder / archive
     if path.exists():
         reader = next(reader for ending, reader in _READERS.items() if archive.endswith(ending))
@@ -25,6 +32,11 @@ def read_bundle(folder: Path, *, archive: str, suffix: str) -> Members:
         raise FileNotFoundError(2, message, str(path))
     for file in found:
         yield PurePosixPath(file.relative_to(folder).as_posix()), file.read_bytes()
+
+
+def read_lines(path: Path) -> list[str]:
+    """Return the lines of a text file that are not blank."""
+    return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 def _zipped(path: Path, suffix: str) -> Members:

@@ -8,20 +8,30 @@ from pathlib import Path
 import torch
 from torch_geometric.data import Data
 
+from gnz_track.datasets.readers.bundles import read_lines
 from gnz_track.datasets.readers.edge_arrays import both_ways
 
 __all__ = ["read_crime_roles"]
 
 
 def read_crime_roles(folder: Path, *, edges: str, roles: str, sexes: str, labelled: Sequence[str]) -> Data:
-    """Read who was involved in what: nodes are people, then crimes; ``edge_label`` is the number of a role.
+    """Read the roles of people in crimes: nodes are people, then crimes; ``edge_label`` is the number of a role.
 
-    Roles are numbered in the order of ``labelled``; edges with any other role pass messages and have no label.
     x ``[n, 3]``: is a person, is a crime, the person's sex as the file has it (0 or 1). Names are not read.
+
+    Parameters
+    ----------
+    folder
+    edges, roles, sexes
+        Names of files.
+    labelled
+        Roles in the order of their numbers; edges with any other pass messages and have no label.
     """
-    pairs = [[int(word) for word in line.split()[:2]] for line in _lines(folder / edges) if not line.startswith("%")]
-    role_of = [line.strip() for line in _lines(folder / roles)]
-    sex = torch.tensor([float(line) for line in _lines(folder / sexes)])
+    pairs = [
+        [int(word) for word in line.split()[:2]] for line in read_lines(folder / edges) if not line.startswith("%")
+    ]
+    role_of = [line.strip() for line in read_lines(folder / roles)]
+    sex = torch.tensor([float(line) for line in read_lines(folder / sexes)])
     if len(pairs) != len(role_of) or max(person for person, _ in pairs) > len(sex):
         message = f"{len(pairs)} edges, {len(role_of)} roles and {len(sex)} people do not belong together"
         raise ValueError(message)
@@ -37,7 +47,3 @@ def read_crime_roles(folder: Path, *, edges: str, roles: str, sexes: str, labell
         edge_label_index=ends[:, kept],
         edge_label=torch.tensor([labelled.index(role_of[at]) for at in kept]),
     )
-
-
-def _lines(path: Path) -> list[str]:
-    return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]

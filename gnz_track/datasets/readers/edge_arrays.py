@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TypeVar
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["both_ways", "distinct", "renumber"]
+__all__ = ["both_ways", "distinct", "rank", "renumber"]
+
+T = TypeVar("T", int, str)
 
 
 def distinct(edges: Tensor, n_nodes: int) -> Tensor:
@@ -19,6 +24,15 @@ def distinct(edges: Tensor, n_nodes: int) -> Tensor:
 def both_ways(edges: Tensor, n_nodes: int) -> Tensor:
     """Return the distinct edges ``[2, m]`` of an undirected graph, each in both directions, self-loops once."""
     return distinct(torch.cat([edges, edges.flip(0)], dim=1), n_nodes)
+
+
+def rank(values: Iterable[T]) -> dict[T, int]:
+    """Return distinct values in ascending order with their numbers, from 0 on.
+
+    >>> rank("nana")
+    {'a': 0, 'n': 1}
+    """
+    return {value: number for number, value in enumerate(sorted(set(values)))}
 
 
 def renumber(ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:

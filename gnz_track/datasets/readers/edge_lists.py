@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from gnz_track.datasets.readers.edge_arrays import both_ways, distinct, renumber
+from gnz_track.datasets.readers.edge_arrays import both_ways, renumber
 
 __all__ = ["read_edge_list"]
 
 
-def read_edge_list(folder: Path, *, file: str, is_directed: bool = False) -> Data:
+def read_edge_list(folder: Path, *, file: str) -> Data:
     """Read edge_index ``[2, m]`` and num_nodes; ids may have gaps or start at 1, further columns are left out.
 
     Leskovec, Krevl: SNAP Datasets, 2014. A node without an edge cannot be told in this format.
@@ -25,5 +25,4 @@ def read_edge_list(folder: Path, *, file: str, is_directed: bool = False) -> Dat
         raise ValueError(message)
     numbers, n_nodes = renumber(ids)
     edges = torch.from_numpy(numbers.T.copy())
-    found = distinct(edges, n_nodes) if is_directed else both_ways(edges, n_nodes)
-    return Data(edge_index=found, num_nodes=n_nodes)
+    return Data(edge_index=both_ways(edges, n_nodes), num_nodes=n_nodes)

@@ -17,8 +17,13 @@ _UNLABELLED = -1
 def read_elliptic(folder: Path, *, validation_from: int, test_from: int) -> Data:
     """Read x ``[n, 165]``, y ``[n]`` of 1 (illicit), 0 (licit) and -1 (unlabelled), directed payments, masks by time.
 
-    Time steps up to ``validation_from`` train, those from ``test_from`` on test. Weber et al.: Anti-Money Laundering
-    in Bitcoin, 2019.
+    Weber et al.: Anti-Money Laundering in Bitcoin, 2019.
+
+    Parameters
+    ----------
+    folder
+    validation_from, test_from
+        First time steps of these parts.
     """
     features = pd.read_csv(folder / "elliptic_txs_features.csv", header=None)
     classes = pd.read_csv(folder / "elliptic_txs_classes.csv", dtype=str).set_index("txId")["class"]

@@ -21,19 +21,19 @@ def read_geom_gcn(folder: Path, *, prefix: str) -> Data:
 
     Pei, Wei, Chang, Lei, Yang: Geom-GCN: Geometric Graph Convolutional Networks, ICLR 2020.
     """
-    rows = [line.split("\t") for line in _lines(folder / "out1_node_feature_label.txt")]
+    rows = [line.split("\t") for line in _lines_after_header(folder / "out1_node_feature_label.txt")]
     x = torch.from_numpy(np.stack([np.array(row[1].split(","), dtype=np.float32) for row in rows]))
     y = torch.tensor([int(row[2]) for row in rows])
-    edges = [[int(end) for end in line.split("\t")] for line in _lines(folder / "out1_graph_edges.txt")]
-    return Data(x=x, y=y, edge_index=distinct(torch.tensor(edges).t(), y.numel()), **_masks(folder, prefix))
+    edges = [[int(end) for end in line.split("\t")] for line in _lines_after_header(folder / "out1_graph_edges.txt")]
+    return Data(x=x, y=y, edge_index=distinct(torch.tensor(edges).t(), y.numel()), **_read_masks(folder, prefix))
 
 
-def _lines(path: Path) -> list[str]:
+def _lines_after_header(path: Path) -> list[str]:
     """Return the lines after the header."""
     return path.read_text(encoding="utf-8").splitlines()[1:]
 
 
-def _masks(folder: Path, prefix: str) -> dict[str, Tensor]:
+def _read_masks(folder: Path, prefix: str) -> dict[str, Tensor]:
     columns: dict[str, list[Tensor]] = {"train_mask": [], "val_mask": [], "test_mask": []}
     for place in range(_N_SPLITS):
         with np.load(folder / f"{prefix}_split_0.6_0.2_{place}.npz", allow_pickle=False) as split:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,27 +11,31 @@ import torch
 from torch.nn.functional import one_hot
 from torch_geometric.data import Data
 
+from gnz_track.datasets.readers.bundles import read_lines
+from gnz_track.datasets.readers.edge_arrays import rank
+
 __all__ = ["read_ground_facts"]
 
+_FACTS, _LABELS = "examples.txt", "queries.txt"
 _FACT = re.compile(r"(?:<[^<>]*>\s*)?([a-z]\w*)\(([\d,\s]*)\)\s*([,.])\s*")
 _TYPED = re.compile(r"(atom|b)_(\d+)")
 
 
-def read_ground_facts(folder: Path, *, facts: str = "examples.txt", labels: str = "queries.txt") -> list[Data]:
+def read_ground_facts(folder: Path) -> list[Data]:
     """Read molecules: x ``[n, atom types]`` and edge_attr ``[m, bond types]`` one-hot, y ``[1]`` the answer, 0 or 1.
 
     ``bond(i, j, k)`` joins two atoms by bond k, ``atom_t(i)`` and ``b_t(k)`` type an atom and a bond; types are
-    numbered by rank, atoms by their own number. The first word of a line of ``labels`` is the answer.
+    numbered by rank, atoms by their own number. The first word of a line of ``queries.txt`` is the answer.
     """
-    molecules = [_parse(line, number) for number, line in enumerate(_lines(folder / facts), start=1)]
-    answers = [int(float(line.split()[0])) for line in _lines(folder / labels)]
+    molecules = [_parse_molecule(line, number) for number, line in enumerate(read_lines(folder / _FACTS), start=1)]
+    answers = [int(float(line.split()[0])) for line in read_lines(folder / _LABELS)]
     if len(molecules) != len(answers):
-        message = f"{len(molecules)} molecules in {facts}, {len(answers)} answers in {labels}"
+        message = f"{len(molecules)} molecules in {_FACTS}, {len(answers)} answers in {_LABELS}"
         raise ValueError(message)
-    atom_types = _ranks(kind for molecule in molecules for kind in molecule.atoms.values())
-    bond_types = _ranks(kind for molecule in molecules for kind in molecule.bond_types.values())
+    atom_types = rank(kind for molecule in molecules for kind in molecule.atoms.values())
+    bond_types = rank(kind for molecule in molecules for kind in molecule.bond_types.values())
     pairs = zip(molecules, answers, strict=True)
-    return [_graph(molecule, answer, atom_types, bond_types) for molecule, answer in pairs]
+    return [_molecule_graph(molecule, answer, atom_types, bond_types) for molecule, answer in pairs]
 
 
 @dataclass(frozen=True)
@@ -41,18 +45,14 @@ class _Molecule:
     bonds: dict[tuple[int, int], int] = field(default_factory=dict)
 
 
-def _lines(path: Path) -> list[str]:
-    return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-
-
-def _parse(line: str, number: int) -> _Molecule:
+def _parse_molecule(line: str, number: int) -> _Molecule:
     molecule, at, end = _Molecule(), 0, ""
     while at < len(line) and end != ".":
         found = _FACT.match(line, at)
         if found is None:
             message = f"molecule {number}: no fact at {line[at : at + 40]!r}"
             raise ValueError(message)
-        _add(molecule, found[1], [int(word) for word in found[2].split(",")], number)
+        _add_fact(molecule, found[1], [int(word) for word in found[2].split(",")], number)
         at, end = found.end(), found[3]
     ends = {atom for pair in molecule.bonds for atom in pair}
     unknown = sorted(ends - set(molecule.atoms)) or sorted(set(molecule.bonds.values()) - set(molecule.bond_types))
@@ -63,7 +63,7 @@ def _parse(line: str, number: int) -> _Molecule:
     return molecule
 
 
-def _add(molecule: _Molecule, name: str, terms: Sequence[int], number: int) -> None:
+def _add_fact(molecule: _Molecule, name: str, terms: Sequence[int], number: int) -> None:
     typed = _TYPED.fullmatch(name)
     if name == "bond" and len(terms) == 3:
         molecule.bonds[terms[0], terms[1]] = terms[2]
@@ -77,12 +77,8 @@ def _add(molecule: _Molecule, name: str, terms: Sequence[int], number: int) -> N
         raise ValueError(message)
 
 
-def _ranks(values: Iterable[int]) -> dict[int, int]:
-    return {value: rank for rank, value in enumerate(sorted(set(values)))}
-
-
-def _graph(molecule: _Molecule, answer: int, atom_types: dict[int, int], bond_types: dict[int, int]) -> Data:
-    place = _ranks(molecule.atoms)
+def _molecule_graph(molecule: _Molecule, answer: int, atom_types: dict[int, int], bond_types: dict[int, int]) -> Data:
+    place = rank(molecule.atoms)
     bonds = sorted((place[one], place[other], bond) for (one, other), bond in molecule.bonds.items())
     atoms = torch.tensor([atom_types[molecule.atoms[atom]] for atom in sorted(place)])
     kinds = torch.tensor([bond_types[molecule.bond_types[bond]] for _, _, bond in bonds], dtype=torch.int64)

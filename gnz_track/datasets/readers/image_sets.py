@@ -27,44 +27,57 @@ _BATCHES = tuple(f"data_batch_{number}" for number in range(1, 6))
 
 
 def read_mnist_regions(folder: Path, *, sizes: tuple[int, int, int], n_regions: int) -> PartedGraphs:
-    """Read digits as graphs of about ``n_regions`` regions: x ``[n, 3]`` are mean grey and place, y ``[1]`` the digit.
+    """Read digits as graphs of regions: x ``[n, 3]`` are mean grey and place, y ``[1]`` the digit.
 
-    Each region is joined to the eight most similar ones, edge_attr ``[m, 1]`` how similar they are. ``sizes`` are the
-    first graphs of each part. LeCun, Cortes, Burges: The MNIST database, 1998.
+    Each region is joined to the eight most similar ones, edge_attr ``[m, 1]`` how similar they are. LeCun, Cortes,
+    Burges: The MNIST database, 1998.
+
+    Parameters
+    ----------
+    folder
+    sizes
+        First graphs of each part.
+    n_regions
+        About how many regions an image has.
     """
     train, test = (
-        (_idx(folder / f"{part}-images-idx3-ubyte.gz", 3), _idx(folder / f"{part}-labels-idx1-ubyte.gz", 1))
+        (_read_idx(folder / f"{part}-images-idx3-ubyte.gz", 3), _read_idx(folder / f"{part}-labels-idx1-ubyte.gz", 1))
         for part in ("train", "t10k")
     )
-    return _regions(train, test, sizes, n_regions)
+    return _parted_regions(train, test, sizes, n_regions)
 
 
 def read_cifar10_regions(folder: Path, *, sizes: tuple[int, int, int], n_regions: int) -> PartedGraphs:
-    """Read photographs as graphs of about ``n_regions`` regions: x ``[n, 5]`` are mean colour and place, y ``[1]``.
+    """Read photographs as graphs of regions: x ``[n, 5]`` are mean colour and place, y ``[1]`` the class.
 
-    Edges and sizes as :func:`read_mnist_regions` has them. Krizhevsky: Learning multiple layers of features, 2009.
+    Edges as :func:`read_mnist_regions` has them. Krizhevsky: Learning multiple layers of features, 2009.
+
+    Parameters
+    ----------
+    folder, sizes, n_regions
+        As :func:`read_mnist_regions` takes them.
     """
-    return _regions(_batches(folder, _BATCHES), _batches(folder, ("test_batch",)), sizes, n_regions)
+    return _parted_regions(_read_batches(folder, _BATCHES), _read_batches(folder, ("test_batch",)), sizes, n_regions)
 
 
-def _regions(
+def _parted_regions(
     train: tuple[Array, Array], test: tuple[Array, Array], sizes: tuple[int, int, int], n_regions: int
 ) -> PartedGraphs:
     n_val = min(_N_VAL, len(train[0]) - 1)
     rest, val = tuple(column[n_val:] for column in train), tuple(column[:n_val] for column in train)
     parts = [tuple(column[:size] for column in part) for part, size in zip((rest, val, test), sizes, strict=True)]
     split = parts_of_sizes(*(len(part[0]) for part in parts))
-    return PartedGraphs(chain.from_iterable(_graphs(*part, n_regions) for part in parts), split)
+    return PartedGraphs(chain.from_iterable(_region_graphs(*part, n_regions) for part in parts), split)
 
 
-def _graphs(images: Array, labels: Array, n_regions: int) -> Iterator[Data]:
+def _region_graphs(images: Array, labels: Array, n_regions: int) -> Iterator[Data]:
     for graph in superpixels(images, labels.tolist(), n_regions=n_regions, edges="similar"):
         # The published features tell nothing of how large a region is.
         graph.x = graph.x[:, :-1].contiguous()
         yield graph
 
 
-def _idx(path: Path, n_dimensions: int) -> Array:
+def _read_idx(path: Path, n_dimensions: int) -> Array:
     """Read an array of bytes: a magic number, the length of each dimension, and all values."""
     with gzip.open(path) as file:
         content = file.read()
@@ -76,7 +89,7 @@ def _idx(path: Path, n_dimensions: int) -> Array:
     return np.frombuffer(content, dtype=np.uint8, offset=4 * (1 + n_dimensions)).reshape(shape)
 
 
-def _batches(folder: Path, names: tuple[str, ...]) -> tuple[Array, Array]:
+def _read_batches(folder: Path, names: tuple[str, ...]) -> tuple[Array, Array]:
     """Read images ``[n, 32, 32, 3]`` and classes ``[n]`` of several files."""
     found = [load_arrays(folder / name) for name in names]
     images = np.concatenate([np.asarray(batch["data"]) for batch in found]).reshape(-1, 3, 32, 32)

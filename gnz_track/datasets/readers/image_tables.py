@@ -20,17 +20,27 @@ Array = np.ndarray[Any, Any]
 
 
 def read_image_regions(folder: Path, *, file: str, per_class: int, n_regions: int, edges: str) -> Iterator[Data]:
-    """Yield the first ``per_class`` images of each class, in their order, as graphs of about ``n_regions`` regions.
+    """Yield the first images of each class, in their order, as graphs of regions.
 
-    A row holds the pixels of a square image, 0 to 255, and its class in the last column; the table may be gzipped.
-    x ``[n, 4]``, y ``[1]`` and ``edges`` as :func:`superpixels` has them.
+    A row holds the pixels of a square image, 0 to 255, and its class in the last column. x ``[n, 4]`` and y ``[1]`` are
+    those of :func:`superpixels`.
+
+    Parameters
+    ----------
+    folder
+    file
+        The table; it may be gzipped.
+    per_class
+        Images of a class.
+    n_regions, edges
+        As :func:`superpixels` takes them.
     """
-    rows = list(_rows(folder / file, per_class))
+    rows = list(_read_images(folder / file, per_class))
     images, classes = [image for image, _ in rows], [number for _, number in rows]
     yield from superpixels(images, classes, n_regions=n_regions, edges=edges)
 
 
-def _rows(path: Path, per_class: int) -> Iterator[tuple[Array, int]]:
+def _read_images(path: Path, per_class: int) -> Iterator[tuple[Array, int]]:
     opened = gzip.open if path.suffix == ".gz" else open
     seen: Counter[int] = Counter()
     with opened(path, "rt", encoding="utf-8") as file:

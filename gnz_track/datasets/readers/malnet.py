@@ -10,6 +10,7 @@ import torch
 from torch_geometric.data import Data
 
 from gnz_track.datasets.readers.bundles import read_bundle
+from gnz_track.datasets.readers.edge_arrays import rank
 from gnz_track.datasets.readers.published_parts import GraphParts
 
 __all__ = ["read_malnet"]
@@ -26,16 +27,16 @@ def read_malnet(folder: Path) -> GraphParts:
         (folder / "split_info_tiny" / "type" / f"{part}.txt").read_text(encoding="utf-8").split()
         for part in ("train", "val", "test")
     ]
-    kinds = {kind: place for place, kind in enumerate(sorted({name.split("/")[0] for part in lists for name in part}))}
+    kinds = rank(name.split("/")[0] for part in lists for name in part)
     graphs: dict[str, Data] = {}
     for path, content in read_bundle(folder, archive=f"{_ROOT}.tar.gz", suffix=".edgelist"):
         name = path.with_suffix("").as_posix().removeprefix(f"{_ROOT}/")
-        graphs[name] = _graph(content, kinds.get(name.split("/")[0], -1))
+        graphs[name] = _call_graph(content, kinds.get(name.split("/")[0], -1))
     train, val, test = ([graphs[name] for name in part] for part in lists)
     return train, val, test
 
 
-def _graph(content: bytes, kind: int) -> Data:
+def _call_graph(content: bytes, kind: int) -> Data:
     edges = np.loadtxt(io.BytesIO(content), dtype=np.int64, comments="#", ndmin=2).reshape(-1, 2)
     n_nodes = int(edges.max()) + 1 if edges.size else 0
     return Data(edge_index=torch.from_numpy(edges.T.copy()), y=torch.tensor([kind]), num_nodes=n_nodes)

@@ -10,7 +10,7 @@ import torch
 from torch_geometric.data import Data
 
 from gnz_track.datasets.readers.bundles import read_bundle
-from gnz_track.datasets.readers.edge_arrays import both_ways
+from gnz_track.datasets.readers.edge_arrays import both_ways, rank
 from gnz_track.datasets.readers.published_parts import GraphParts, with_validation
 
 __all__ = ["parse_off", "read_modelnet"]
@@ -25,7 +25,7 @@ def read_modelnet(folder: Path, *, archive: str) -> GraphParts:
     for path, content in read_bundle(folder, archive=archive, suffix=".off"):
         kind, part = path.parts[-3:-1]
         parts[part].append((kind, path.name, parse_off(content.decode("utf-8"))))
-    kinds = {kind: place for place, kind in enumerate(sorted({kind for kind, _, _ in parts["train"]}))}
+    kinds = rank(kind for kind, _, _ in parts["train"])
     for kind, _, graph in (*parts["train"], *parts["test"]):
         graph.y = torch.tensor([kinds[kind]])
     train, test = ([graph for _, _, graph in sorted(part, key=lambda row: row[:2])] for part in parts.values())

@@ -16,6 +16,12 @@ def read_moleculenet(folder: Path, *, file: str, target: str) -> list[Data]:
     """Read x ``[n, 9]`` and edge_attr ``[m, 3]`` whole numbers, y ``[1]`` float32.
 
     Wu et al.: MoleculeNet: A Benchmark for Molecular Machine Learning, 2018.
+
+    Parameters
+    ----------
+    folder, file
+    target
+        Column of the property.
     """
     table = pd.read_csv(folder / file)
     graphs: list[Data] = []

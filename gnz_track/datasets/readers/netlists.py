@@ -45,14 +45,14 @@ def read_netlists(folder: Path, *, parts: Mapping[str, Sequence[str]]) -> Data:
     wires: list[tuple[int, int]] = []
     for number, names in enumerate(parts[part] for part in ("train", "val", "test")):
         for name in names:
-            circuit = _parse((folder / f"{name}.v").read_text(encoding="utf-8"), name)
+            circuit = _parse_circuit((folder / f"{name}.v").read_text(encoding="utf-8"), name)
             nodes = [*circuit.inputs, *sorted(circuit.gates)]
             place = {wire: len(y) + at for at, wire in enumerate(nodes)}
             feeds = {wire: [_driver(circuit, of) for of in circuit.gates[wire][1]] for wire in sorted(circuit.gates)}
             fan_out = Counter(driver for drivers in feeds.values() for driver in drivers)
             outputs = {_driver(circuit, wire) for wire in circuit.outputs}
             wires += [(place[driver], place[wire]) for wire, drivers in feeds.items() for driver in drivers]
-            x += [_features(len(feeds.get(wire, ())), fan_out[wire], wire in outputs) for wire in nodes]
+            x += [_gate_features(len(feeds.get(wire, ())), fan_out[wire], wire in outputs) for wire in nodes]
             y += [_GATES.index(circuit.gates[wire][0]) if wire in circuit.gates else -1 for wire in nodes]
             part_of += [number] * len(nodes)
     part = torch.tensor(part_of)
@@ -60,30 +60,30 @@ def read_netlists(folder: Path, *, parts: Mapping[str, Sequence[str]]) -> Data:
     return Data(x=torch.tensor(x), y=torch.tensor(y), edge_index=count_edges(wires)[0], **masks)
 
 
-def _features(fan_in: int, fan_out: int, is_output: bool) -> list[float]:  # noqa: FBT001  (a column among columns)
+def _gate_features(fan_in: int, fan_out: int, is_output: bool) -> list[float]:  # noqa: FBT001  (a column among columns)
     # Rounded, since logarithms may differ in their last bit from machine to machine.
     return [round(math.log2(1 + fan_in), 6), round(math.log2(1 + fan_out), 6), float(fan_in == 0), float(is_output)]
 
 
-def _parse(text: str, name: str) -> _Circuit:
+def _parse_circuit(text: str, name: str) -> _Circuit:
     circuit = _Circuit()
     for statement in filter(None, (part.strip() for part in _COMMENT.sub(" ", text).split(";"))):
         gate, alias = _GATE.fullmatch(statement), _ASSIGN.fullmatch(statement)
         declared = _DECLARED.fullmatch(statement)
         if gate:
-            output, *inputs = _names(gate[2])
+            output, *inputs = _split_names(gate[2])
             circuit.gates[output] = (gate[1], inputs)
         elif alias:
             circuit.aliases[alias[1]] = alias[2]
         elif declared:
-            {"input": circuit.inputs.extend, "output": circuit.outputs.update}[declared[1]](_names(declared[2]))
+            {"input": circuit.inputs.extend, "output": circuit.outputs.update}[declared[1]](_split_names(declared[2]))
         elif statement.split()[0] not in _IGNORED:
             message = f"circuit {name}: {statement[:60]!r} is neither a gate nor a declaration"
             raise ValueError(message)
     return circuit
 
 
-def _names(listed: str) -> list[str]:
+def _split_names(listed: str) -> list[str]:
     return [name.strip() for name in listed.split(",")]
 
 

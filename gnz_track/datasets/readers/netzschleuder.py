@@ -22,8 +22,13 @@ _PIECE = 1_000_000
 def read_netzschleuder(folder: Path, *, is_directed: bool = False, keep_parallel: bool = False) -> Data:
     """Read ``edges.csv`` and, for isolated nodes, ``nodes.csv``: edge_index ``[2, m]`` and num_nodes, no features.
 
-    Undirected edges count both ways. Parallel edges are merged, or kept on request, and then ``layer [m]`` numbers the
-    layers of a multiplex network. Peixoto: The Netzschleuder network catalogue and repository, 2020.
+    Undirected edges count both ways. Peixoto: The Netzschleuder network catalogue and repository, 2020.
+
+    Parameters
+    ----------
+    folder, is_directed
+    keep_parallel
+        Keep parallel edges, which are merged else, and number the layers of a multiplex network as ``layer [m]``.
     """
     edges, layers = _read_edges(folder / "edges.csv")
     n_nodes = max(_count_nodes(folder / "nodes.csv"), int(edges.max()) + 1 if edges.numel() else 0)
@@ -40,7 +45,7 @@ def read_netzschleuder(folder: Path, *, is_directed: bool = False, keep_parallel
 
 def _read_edges(path: Path) -> tuple[Tensor, Tensor | None]:
     """Return edges ``[2, m]`` and, where there is such a column, the number of each edge's layer ``[m]``."""
-    names = _header(path)
+    names = _read_header(path)
     places = [names.index(name) for name in ("source", "target", *(["layer"] if "layer" in names else []))]
     pieces = pd.read_csv(
         path,
@@ -65,7 +70,7 @@ def _header_line(path: Path) -> int:
         return next((place for place, line in enumerate(file, start=1) if line.strip()), 0)
 
 
-def _header(path: Path) -> list[str]:
+def _read_header(path: Path) -> list[str]:
     """Return the names of the columns; the header may start with ``#``."""
     with path.open(encoding="utf-8") as file:
         line = next((line for line in file if line.strip()), "")

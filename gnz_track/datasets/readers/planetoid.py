@@ -22,20 +22,19 @@ def read_planetoid(folder: Path, *, prefix: str) -> Data:
 
     Yang, Cohen, Salakhutdinov: Revisiting Semi-Supervised Learning with Graph Embeddings, ICML 2016.
     """
-    parts = {name: _load(folder / f"ind.{prefix}.{name}") for name in ("tx", "allx", "y", "ty", "ally", "graph")}
+    parts = {name: _load_part(folder / f"ind.{prefix}.{name}") for name in ("tx", "allx", "y", "ty", "ally", "graph")}
     test = torch.from_numpy(np.loadtxt(folder / f"ind.{prefix}.test.index", dtype=np.int64, ndmin=1))
-    first = int(test.min())
     x, one_hot = (_with_test_rows(parts[f"all{key}"], parts[f"t{key}"], test) for key in ("x", "y"))
     y = one_hot.max(dim=1).indices
     n_nodes, n_train = y.numel(), len(parts["y"])
-    if n_nodes != first + int(test.max()) - first + 1:
+    if n_nodes != int(test.max()) + 1:
         message = f"{n_nodes} labels do not reach the last test node {int(test.max())}"
         raise ValueError(message)
     order = torch.arange(n_nodes)
     return Data(
         x=x,
         y=y,
-        edge_index=_edges(parts["graph"], n_nodes),
+        edge_index=_edges_of(parts["graph"], n_nodes),
         train_mask=order < n_train,
         val_mask=(order >= n_train) & (order < n_train + _N_VALIDATION),
         test_mask=torch.isin(order, test),
@@ -50,7 +49,7 @@ def _with_test_rows(known: Tensor, listed: Tensor, test: Tensor) -> Tensor:
     return torch.cat([known, rows])
 
 
-def _edges(graph: dict[int, list[int]], n_nodes: int) -> Tensor:
+def _edges_of(graph: dict[int, list[int]], n_nodes: int) -> Tensor:
     """Return distinct edges ``[2, m]`` without self-loops, ordered by target, then by source."""
     sizes = torch.tensor([len(neighbours) for neighbours in graph.values()])
     source = torch.tensor(list(graph)).repeat_interleave(sizes)
@@ -59,7 +58,7 @@ def _edges(graph: dict[int, list[int]], n_nodes: int) -> Tensor:
     return torch.stack([codes % n_nodes, codes // n_nodes])
 
 
-def _load(path: Path) -> Any:
+def _load_part(path: Path) -> Any:
     found = load_arrays(path)
     if isinstance(found, dict):
         return found

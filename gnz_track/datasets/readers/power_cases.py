@@ -28,18 +28,18 @@ def read_power_case(folder: Path, *, file: str) -> Data:
     of service are left out, as is the place of a bus.
     """
     tables = json.loads((folder / file).read_text(encoding="utf-8"))["_object"]
-    buses = sorted(_rows(tables, "bus"), key=lambda bus: int(bus["index"]))
+    buses = sorted(_rows_in_service(tables, "bus"), key=lambda bus: int(bus["index"]))
     place = {int(bus["index"]): at for at, bus in enumerate(buses)}
     ends = {
-        kind: [(place[row[one]], place[row[other]]) for row in _rows(tables, kind)]
+        kind: [(place[row[one]], place[row[other]]) for row in _rows_in_service(tables, kind)]
         for kind, (one, other) in _BRANCHES.items()
     }
     edges, counts = count_edges(pair for listed in ends.values() for pair in listed)
     degrees = [Counter(bus for pair in listed for bus in pair) for listed in ends.values()]
     x = [[math.log(float(bus["vn_kv"]) / 100.0), *(math.log1p(n[at]) for n in degrees)] for at, bus in enumerate(buses)]
     y = torch.zeros(len(buses), dtype=torch.int64)
-    y[[place[row["bus"]] for row in _rows(tables, "load")]] = 1
-    y[[place[row["bus"]] for kind in _GENERATION for row in _rows(tables, kind)]] = 2
+    y[[place[row["bus"]] for row in _rows_in_service(tables, "load")]] = 1
+    y[[place[row["bus"]] for kind in _GENERATION for row in _rows_in_service(tables, kind)]] = 2
     return Data(
         x=_rounded(x),
         edge_index=edges,
@@ -53,7 +53,7 @@ def _rounded(rows: list[list[float]]) -> Tensor:
     return torch.tensor([[round(value, 6) for value in row] for row in rows])
 
 
-def _rows(tables: dict[str, Any], name: str) -> list[dict[str, Any]]:
+def _rows_in_service(tables: dict[str, Any], name: str) -> list[dict[str, Any]]:
     """Return the rows in service of a table; a column ``index`` numbers them."""
     if name not in tables:
         return []

@@ -15,9 +15,15 @@ __all__ = ["read_ppi"]
 
 
 def read_ppi(folder: Path, *, part: str, graph: int) -> Data:
-    """Read one tissue of a part: x ``[n, 50]``, y ``[n, 121]`` float32, links without self-loops.
+    """Read one tissue: x ``[n, 50]``, y ``[n, 121]`` float32, links without self-loops.
 
     Zitnik, Leskovec: Predicting multicellular function through multi-layer tissue networks, 2017.
+
+    Parameters
+    ----------
+    folder
+    part, graph
+        The tissue is number ``graph`` of its part.
     """
     tissue = np.load(folder / f"{part}_graph_id.npy", allow_pickle=False)
     is_chosen = torch.from_numpy(tissue == tissue.min() + graph)

@@ -25,13 +25,13 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 _KINDS_OF_NUMBERS = frozenset("biufcSUO")
 
 
-def load_arrays(path: Path, *, encoding: str = "latin1") -> Any:
+def load_arrays(path: Path) -> Any:
     """Return what a pickle holds: numpy arrays and scalars, plain containers, and :class:`SparseParts`.
 
     Arrays come as a subclass of ``ndarray``. Raises ``pickle.UnpicklingError`` that names what was refused.
     """
     with path.open("rb") as file:
-        return _ArraysOnly(file, encoding=encoding).load()
+        return _ArraysOnly(file, encoding="latin1").load()
 
 
 def load_tensors(path: Path) -> Any:
@@ -56,7 +56,7 @@ def load_tensors(path: Path) -> Any:
     return found
 
 
-def load_saved_arrays(path: Path, *, encoding: str = "utf-8") -> Any:
+def load_saved_arrays(path: Path) -> Any:
     """Return what a file of ``torch.save`` holds where it was given numpy arrays; see :func:`load_arrays`.
 
     Such a file has no tensors: it is a zip archive with one pickle or, of old, a pickle after three that say who wrote.
@@ -67,9 +67,9 @@ def load_saved_arrays(path: Path, *, encoding: str = "utf-8") -> Any:
             if len(names) != 1:
                 raise pickle.UnpicklingError("it is no whole file of torch.save: it has no data.pkl")
             with archive.open(names[0]) as member:
-                return _ArraysOnly(member, encoding=encoding).load()
+                return _ArraysOnly(member, encoding="utf-8").load()
     with path.open("rb") as file:
-        magic, _, _, found = (_ArraysOnly(file, encoding=encoding).load() for _ in range(4))
+        magic, _, _, found = (_ArraysOnly(file, encoding="utf-8").load() for _ in range(4))
     if magic != _MAGIC:
         raise pickle.UnpicklingError("it is no file of torch.save: it begins otherwise")
     return found
@@ -97,7 +97,7 @@ def _require_tensors(found: object) -> None:
 
 
 class SparseParts:
-    """What a pickled CSR or COO matrix holds, as plain attributes."""
+    """Parts of a pickled CSR or COO matrix, as plain attributes."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._state = dict(state)

@@ -31,13 +31,13 @@ def read_shapenet(folder: Path, *, k: int) -> list[Data]:
     lists = read_bundle(folder, archive=f"{_ROOT}.zip", suffix="_file_list.json")
     parts = {path.stem.split("_")[1]: json.loads(content) for path, content in lists}
     return [
-        _graph(clouds["/".join(name.split("/")[-2:]) + ".txt"], part, k)
+        _cloud_graph(clouds["/".join(name.split("/")[-2:]) + ".txt"], part, k)
         for part in ("train", "val", "test")
         for name in sorted(parts[part])
     ]
 
 
-def _graph(content: bytes, part: str, k: int) -> Data:
+def _cloud_graph(content: bytes, part: str, k: int) -> Data:
     points = np.loadtxt(io.BytesIO(content), dtype=np.float32, ndmin=2)
     if points.shape[1] != _N_COLUMNS:
         message = f"a point cloud has {points.shape[1]} columns, {_N_COLUMNS} are expected"

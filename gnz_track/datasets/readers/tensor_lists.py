@@ -16,7 +16,7 @@ __all__ = ["read_first_graphs", "read_graph_list", "read_graph_parts", "read_pep
 
 def read_graph_parts(folder: Path, *, file: str) -> GraphParts:
     """Read one list of graphs for each part; of two parts, the first also gives the validation graphs."""
-    parts = [_graphs(part) for part in load_tensors(folder / file)]
+    parts = [_graphs_of(part) for part in load_tensors(folder / file)]
     if len(parts) == 2:
         return with_validation(*parts)
     train, val, test = parts
@@ -24,13 +24,20 @@ def read_graph_parts(folder: Path, *, file: str) -> GraphParts:
 
 
 def read_first_graphs(folder: Path, *, file: str, first: int) -> list[Data]:
-    """Read the first graphs of the training part alone, in no part."""
-    return _graphs(load_tensors(folder / file)[0][:first])
+    """Read the first graphs of the training part alone, in no part.
+
+    Parameters
+    ----------
+    folder, file
+    first
+        How many.
+    """
+    return _graphs_of(load_tensors(folder / file)[0][:first])
 
 
 def read_graph_list(folder: Path, *, file: str) -> list[Data]:
     """Read one list of graphs without parts."""
-    return _graphs(load_tensors(folder / file))
+    return _graphs_of(load_tensors(folder / file))
 
 
 def read_peptides(folder: Path) -> GraphParts:
@@ -46,5 +53,5 @@ def read_peptides(folder: Path) -> GraphParts:
     return train, val, test
 
 
-def _graphs(records: Iterable[Mapping[str, Any]]) -> list[Data]:
+def _graphs_of(records: Iterable[Mapping[str, Any]]) -> list[Data]:
     return [Data(**record) for record in records]

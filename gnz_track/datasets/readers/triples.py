@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from gnz_track.datasets.readers.edge_arrays import rank
 from gnz_track.errors import BadValue
 
 __all__ = ["number_triples", "read_named_triples", "read_triples"]
@@ -22,9 +23,9 @@ def read_triples(folder: Path) -> Data:
     ``{train,valid,test}_edge_index [2, n]`` and ``_edge_type [n]`` are the published parts; ``edge_index`` and
     ``edge_type`` carry the training triples and their inverses, whose relations are numbered after all others.
     """
-    entities, relations = (_numbers(folder / f"{name}.dict") for name in ("entities", "relations"))
-    parts = {name: _rows(folder / f"{name}.txt") for name in _PARTS}
-    return _graph(parts, entities, relations)
+    entities, relations = (_read_numbers(folder / f"{name}.dict") for name in ("entities", "relations"))
+    parts = {name: _read_rows(folder / f"{name}.txt") for name in _PARTS}
+    return _triple_graph(parts, entities, relations)
 
 
 def read_named_triples(folder: Path, *, order: str = "hrt") -> Data:
@@ -35,19 +36,17 @@ def read_named_triples(folder: Path, *, order: str = "hrt") -> Data:
     if sorted(order) != sorted("hrt"):
         raise BadValue("order", order, "the letters h, r and t once each, such as 'hrt'")
     places = [order.index(letter) for letter in "hrt"]
-    parts = {name: [[row[place] for place in places] for row in _rows(folder / f"{name}.txt")] for name in _PARTS}
+    parts = {name: [[row[place] for place in places] for row in _read_rows(folder / f"{name}.txt")] for name in _PARTS}
     return number_triples(parts)
 
 
 def number_triples(parts: Mapping[str, Sequence[Sequence[str]]]) -> Data:
     """Return a graph of (head, relation, tail), names numbered alphabetically; fields as :func:`read_triples`."""
     rows = [row for part in parts.values() for row in part]
-    entities = sorted({row[place] for row in rows for place in (0, 2)})
-    relations = sorted({row[1] for row in rows})
-    return _graph(parts, *({name: number for number, name in enumerate(names)} for names in (entities, relations)))
+    return _triple_graph(parts, rank(row[place] for row in rows for place in (0, 2)), rank(row[1] for row in rows))
 
 
-def _graph(
+def _triple_graph(
     parts: Mapping[str, Sequence[Sequence[str]]], entities: Mapping[str, int], relations: Mapping[str, int]
 ) -> Data:
     tensors: dict[str, Tensor] = {}
@@ -64,10 +63,10 @@ def _graph(
     )
 
 
-def _rows(path: Path) -> list[list[str]]:
+def _read_rows(path: Path) -> list[list[str]]:
     with path.open(encoding="utf-8") as file:
         return [line.rstrip("\r\n").split("\t") for line in file if line.strip()]
 
 
-def _numbers(path: Path) -> dict[str, int]:
-    return {name: int(number) for number, name in _rows(path)}
+def _read_numbers(path: Path) -> dict[str, int]:
+    return {name: int(number) for number, name in _read_rows(path)}

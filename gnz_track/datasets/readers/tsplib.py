@@ -15,14 +15,24 @@ Array = np.ndarray[Any, Any]
 
 
 def read_tour_edges(folder: Path, *, problem: str, tour: str, k: int) -> Data:
-    """Read the ``k`` nearest neighbours of every city; ``edge_label`` 1 is an edge of the optimal tour.
+    """Read neighbours of every city; ``edge_label`` 1 is an edge of the optimal tour.
 
     x ``[n, 3]``: the place in [0, 1], and the mean length of the edges to the ``k`` nearest. ``edge_attr [m, 3]`` and
     ``edge_label_attr [n, 3]``: the length, and the ranks of the two ends among each other's neighbours, the lower
     first. Lengths are in units of their mean, ranks in units of ``k``.
+
+    Parameters
+    ----------
+    folder
+    problem, tour
+        Names of files.
+    k
+        Each city is joined to this many nearest.
     """
-    places = _places((folder / problem).read_text(encoding="utf-8"))
-    order = np.array(_section((folder / tour).read_text(encoding="utf-8"), "TOUR_SECTION")).astype(np.int64) - 1
+    places = _parse_places((folder / problem).read_text(encoding="utf-8"))
+    order = (
+        np.array(_words_of_section((folder / tour).read_text(encoding="utf-8"), "TOUR_SECTION")).astype(np.int64) - 1
+    )
     if sorted(order[order >= 0]) != list(range(len(places))):
         message = f"the tour in {tour} does not visit each of {len(places)} cities once"
         raise ValueError(message)
@@ -46,7 +56,7 @@ def read_tour_edges(folder: Path, *, problem: str, tour: str, k: int) -> Data:
     )
 
 
-def _section(text: str, name: str) -> list[str]:
+def _words_of_section(text: str, name: str) -> list[str]:
     """Return the words from the title of a section to the end of the file, or to ``EOF``."""
     before, title, after = text.partition(name)
     if not title:
@@ -55,8 +65,8 @@ def _section(text: str, name: str) -> list[str]:
     return after.partition("EOF")[0].split()
 
 
-def _places(text: str) -> Array:
-    words = np.array(_section(text, "NODE_COORD_SECTION")).astype(np.float64).reshape(-1, 3)
+def _parse_places(text: str) -> Array:
+    words = np.array(_words_of_section(text, "NODE_COORD_SECTION")).astype(np.float64).reshape(-1, 3)
     if words[:, 0].tolist() != list(range(1, len(words) + 1)):
         message = "the cities are not numbered 1, 2, 3, ... in their order"
         raise ValueError(message)

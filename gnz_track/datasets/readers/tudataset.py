@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,18 @@ __all__ = ["read_tudataset"]
 def read_tudataset(folder: Path, *, prefix: str, features: str = "labels") -> list[Data]:
     """Read labelled graphs: x and edge_attr are the one-hot node and edge labels, y ``[1]`` the class of the graph.
 
-    Self-loops are removed, repeated edges merged with their labels summed. With ``features="attributes"``, x are the
-    continuous attributes of nodes instead; otherwise these are left out.
-    Morris et al.: TUDataset: A collection of benchmark datasets for learning with graphs, ICML GRL+ 2020.
+    Self-loops are removed, repeated edges merged with their labels summed. Morris et al.: TUDataset: A collection of
+    benchmark datasets for learning with graphs, ICML GRL+ 2020.
+
+    Parameters
+    ----------
+    folder, prefix
+    features
+        "labels", or "attributes" for the continuous attributes of nodes as x.
     """
-    edges = _read(folder / f"{prefix}_A.txt").t() - 1
-    graph_of = _read(folder / f"{prefix}_graph_indicator.txt")[:, 0] - 1
-    y = torch.unique(_read(folder / f"{prefix}_graph_labels.txt")[:, 0], return_inverse=True)[1]
+    edges = _read_numbers(folder / f"{prefix}_A.txt").t() - 1
+    graph_of = _read_numbers(folder / f"{prefix}_graph_indicator.txt")[:, 0] - 1
+    y = torch.unique(_read_numbers(folder / f"{prefix}_graph_labels.txt")[:, 0], return_inverse=True)[1]
     x = _FEATURES[features](folder / f"{prefix}_node_{features}.txt")
     edge_attr = _one_hot(folder / f"{prefix}_edge_labels.txt")
     edges, edge_attr = _merged(edges, edge_attr, graph_of.numel())
@@ -40,25 +46,21 @@ def read_tudataset(folder: Path, *, prefix: str, features: str = "labels") -> li
     return [Data(**{key: column[graph] for key, column in present.items()}) for graph in range(n_graphs)]
 
 
-def _read(path: Path) -> Tensor:
-    return torch.from_numpy(np.loadtxt(path, dtype=np.int64, delimiter=",", ndmin=2))
+def _read_numbers(path: Path, dtype: Any = np.int64) -> Tensor:
+    return torch.from_numpy(np.loadtxt(path, dtype=dtype, delimiter=",", ndmin=2))
 
 
 def _one_hot(path: Path) -> Tensor | None:
     """Return one block of columns for each column of labels, counted from its smallest; None without a file."""
     if not path.exists():
         return None
-    labels = _read(path)
+    labels = _read_numbers(path)
     labels = labels - labels.amin(dim=0)
     blocks: list[Any] = [torch.nn.functional.one_hot(column).float() for column in labels.unbind(dim=1)]
     return torch.cat(blocks, dim=1)
 
 
-def _numbers(path: Path) -> Tensor:
-    return torch.from_numpy(np.loadtxt(path, dtype=np.float32, delimiter=",", ndmin=2))
-
-
-_FEATURES = {"labels": _one_hot, "attributes": _numbers}
+_FEATURES = {"labels": _one_hot, "attributes": partial(_read_numbers, dtype=np.float32)}
 
 
 def _merged(edges: Tensor, edge_attr: Tensor | None, n_nodes: int) -> tuple[Tensor, Tensor | None]:

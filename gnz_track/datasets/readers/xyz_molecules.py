@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
+from gnz_track.datasets.readers.bundles import read_lines
+
 __all__ = ["read_xyz_energies"]
 
 Array = np.ndarray[Any, Any]
@@ -22,17 +24,26 @@ _KCAL_MOL_PER_EV = 23.060548
 def read_xyz_energies(folder: Path, *, energies: str, structures: str, centre: float, every: int = 1) -> list[Data]:
     """Read molecules: x ``[n, 6]`` element one-hot and mean bond length, edge_attr ``[m, 1]`` length, y ``[1, 1]``.
 
-    Atoms are bonded where they are nearer than 1.25 times the sum of their covalent radii (Angstrom). The first number
-    of a line of ``energies`` is in kcal/mol; y is that energy in eV per atom, minus ``centre``. Molecules are the
-    files ``*.xyz`` in the folder ``structures``, by name; of these the first and each ``every``-th after it.
+    Atoms are bonded where they are nearer than 1.25 times the sum of their covalent radii (Angstrom).
+
+    Parameters
+    ----------
+    folder
+    energies
+        File whose lines begin with an energy in kcal/mol; y is that energy in eV per atom, minus ``centre``.
+    structures
+        Folder of the files ``*.xyz``.
+    centre
+    every
+        Of the molecules by name, the first and each ``every``-th after it are read.
     """
-    table = [line.split() for line in (folder / energies).read_text(encoding="utf-8").splitlines() if line.strip()]
+    table = [line.split() for line in read_lines(folder / energies)]
     paths = sorted((folder / structures).glob("*.xyz"))[::every]
     energy_of = {name: float(energy) for name, energy, *_ in table}
-    return [_graph(*_read(path), energy_of[path.name], centre) for path in paths]
+    return [_bonded_graph(*_read_atoms(path), energy_of[path.name], centre) for path in paths]
 
 
-def _read(path: Path) -> tuple[Array, Array]:
+def _read_atoms(path: Path) -> tuple[Array, Array]:
     """Return element numbers ``[n]`` and places ``[n, 3]``."""
     lines = path.read_text(encoding="utf-8").splitlines()
     n_atoms = int(lines[0])
@@ -45,7 +56,7 @@ def _read(path: Path) -> tuple[Array, Array]:
     return elements, np.array([[float(word) for word in row[1:4]] for row in rows])
 
 
-def _graph(elements: Array, places: Array, energy: float, centre: float) -> Data:
+def _bonded_graph(elements: Array, places: Array, energy: float, centre: float) -> Data:
     n = len(elements)
     radii = np.array(list(_RADII.values()))[elements]
     length = np.sqrt(((places[:, None] - places[None]) ** 2).sum(axis=2))

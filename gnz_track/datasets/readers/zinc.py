@@ -68,19 +68,19 @@ def _zinc_graph(molecule: dict[str, Any]) -> Data:
     )
 
 
-def _storage(content: bytes) -> Any:
+def _read_storage(content: bytes) -> Any:
     """Read the numbers of one tensor, which pickles of Torch carry as a file inside the file."""
     return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
 
 
-def _tensor(*parts: Any) -> Tensor:
+def _rebuild_tensor(*parts: Any) -> Tensor:
     found: Tensor = _rebuild_tensor_v2(*parts)
     return found
 
 
 _ADMITTED: dict[tuple[str, str], Any] = {
-    ("torch._utils", "_rebuild_tensor_v2"): _tensor,
-    ("torch.storage", "_load_from_bytes"): _storage,
+    ("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor,
+    ("torch.storage", "_load_from_bytes"): _read_storage,
     ("collections", "OrderedDict"): collections.OrderedDict,
 }
 

@@ -23,6 +23,14 @@ def tasks_beside(rows: Iterable[DatasetRow], chosen: Iterable[Task], large: Iter
     """Return the large tasks, then one for each row and kind of problem that has none.
 
     A task bears the name of its row where that is free, else the kind of problem behind it: ``cora_link_pred``.
+
+    Parameters
+    ----------
+    rows
+    chosen
+        Tasks that stand for a category.
+    large
+        Tasks that are run by name only.
     """
     large = list(large)
     taken = {task.name for task in (*chosen, *large)}

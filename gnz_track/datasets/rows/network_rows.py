@@ -17,10 +17,15 @@ _LICENCE = "not stated by the archive"
 def network_row(
     name: str, category: Category, *, entry: str, net: str = "", references: tuple[str, ...] = (), **facts: Any
 ) -> DatasetRow:
-    """Make the row of one network: ``entry`` and ``net`` are its names in the archive, ``net`` left out is the entry.
+    """Make the row of one network. Sizes count an undirected edge both ways.
 
-    ``facts`` are fields of the row; the loader reads csv unless they name another one. Sizes count an undirected edge
-    both ways.
+    Parameters
+    ----------
+    name, category, references
+    entry, net
+        Its names in the archive; ``net`` left out is the entry.
+    **facts
+        Fields of the row; the loader reads csv unless they name another one.
     """
     net = net or entry
     members = {file: file for file in ("edges.csv", "nodes.csv")}

@@ -27,9 +27,19 @@ _TABLES = {
 def ogb_row(
     name: str, category: Category, *, kind: str, archive: str, split: str, options: Mapping[str, Any], **facts: Any
 ) -> DatasetRow:
-    """Make the row of one benchmark: ``kind`` and ``archive`` say where it lies, ``split`` names its published split.
+    """Make the row of one benchmark.
 
-    ``options`` go to the loader beside it; ``facts`` are fields.
+    Parameters
+    ----------
+    name, category
+    kind, archive
+        Where it lies on the server.
+    split
+        Name of its published split.
+    options
+        Of the loader, beside the split.
+    **facts
+        Fields of the row.
     """
     suffix = _PART_SUFFIXES.get(kind, _SUFFIX)
     parts = [f"split/{split}/{part}{suffix}" for part in ("train", "valid", "test")]

@@ -1,4 +1,4 @@
-"""How long a cell takes: a hint for who plans an evening, measured once. No torch here."""
+"""Seconds that a cell takes: a hint for planning, measured once. No torch here."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is wrong with a dataset, or makes it easier than it looks."""
+"""Checks of datasets: faults, and what makes a dataset easier than it looks."""

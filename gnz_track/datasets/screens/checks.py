@@ -1,7 +1,7 @@
-"""What a frozen dataset is checked for: that it is whole, that its parts are apart, and what gives labels away.
+"""Checks of a frozen dataset: that it is whole, that its parts are apart, and what gives labels away.
 
 A check is a function of a :class:`Subject`; to add one, add it to :data:`CHECKS`. A fault is something wrong with the
-frozen data or their parts; a note is a property of the dataset that whoever reads its scores should know.
+frozen data or their parts; a note is a property of the dataset that readers of its scores should know.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from torch import Tensor
 
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.screens.graph_twins import find_twins
-from gnz_track.datasets.screens.label_screens import screen_columns, screen_order, screen_sizes
+from gnz_track.datasets.screens.label_screens import SCREENS
 from gnz_track.datasets.screens.link_leaks import find_answered, find_inverses, find_reversed, find_shared
 from gnz_track.datasets.splits import Parts, split_edges, split_graphs, split_links, split_nodes, split_triples
 from gnz_track.errors import SplitImpossible
 from gnz_track.types import DatasetRow, TaskType
 
-__all__ = ["CHECKS", "Finding", "Level", "Subject", "check"]
+__all__ = ["CHECKS", "CheckFinding", "Level", "Subject", "check"]
 
 
 class Level(enum.StrEnum):
-    """How bad a finding is."""
+    """Severity of a finding."""
 
     ok = "ok"
     note = "note"
@@ -35,8 +35,8 @@ class Level(enum.StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What one check found, in a sentence."""
+class CheckFinding:
+    """Result of one check, in a sentence."""
 
     check: str
     level: Level
@@ -94,7 +94,7 @@ TELLING = TOLD[1][0]
 Result = tuple[Level, str] | None
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: Subject) -> Iterator[CheckFinding]:
     """Run all checks that concern the kind of task; where the data cannot be split, that is the last finding."""
     for name, kinds, find in CHECKS:
         if subject.kind not in kinds:
@@ -102,10 +102,10 @@ def check(subject: Subject) -> Iterator[Finding]:
         try:
             result = find(subject)
         except SplitImpossible as error:
-            yield Finding(name, Level.fault, str(error))
+            yield CheckFinding(name, Level.fault, str(error))
             return
         if result is not None:
-            yield Finding(name, *result)
+            yield CheckFinding(name, *result)
 
 
 def _check_sizes(subject: Subject) -> Result:
@@ -208,11 +208,11 @@ def _check_inverse_relations(subject: Subject) -> Result:
     )
 
 
-def _screened(screen: Callable[..., Any]) -> Callable[[Subject], Result]:
+def _screened(name: str) -> Callable[[Subject], Result]:
     """Return the check of a screen: how far one thing alone goes from the most frequent class to no error."""
 
     def find(subject: Subject) -> Result:
-        found = screen(subject.dataset, subject.kind, subject.split, subject.labels)
+        found = SCREENS[name](subject.dataset, subject.kind, subject.split, subject.labels)
         if found is None:
             return None
         gain = (found.accuracy - found.majority) / max(1 - found.majority, 1e-9)
@@ -238,7 +238,5 @@ CHECKS: tuple[tuple[str, tuple[str, ...], Find], ...] = (
     ("repeated triples", ("triples",), _check_shared_triples),
     ("linked pairs", ("triples",), _check_answered_triples),
     ("inverse relations", ("triples",), _check_inverse_relations),
-    ("one feature", _CLASSES, _screened(screen_columns)),
-    ("order", _CLASSES, _screened(screen_order)),
-    ("graph size", ("graph_cls",), _screened(screen_sizes)),
+    *((name, _CLASSES if name != "graph size" else ("graph_cls",), _screened(name)) for name in SCREENS),
 )

@@ -34,7 +34,14 @@ class Twins:
 
 
 def find_twins(dataset: FrozenDataset, parts: Parts, labels: Tensor) -> Twins:
-    """Count test graphs that are isomorphic to a training graph; ``labels [n_graphs]``."""
+    """Count test graphs that are isomorphic to a training graph.
+
+    Parameters
+    ----------
+    dataset, parts
+    labels
+        ``[n_graphs]``.
+    """
     colours, edge_colours, hashes = hash_graphs(dataset)
     by_hash: dict[int, list[int]] = defaultdict(list)
     for graph in parts.train.tolist():
@@ -62,10 +69,10 @@ def hash_graphs(dataset: FrozenDataset) -> tuple[Tensor, Tensor, Tensor]:
     """
     source, target = dataset.global_edge_index.long()
     x = dataset.tensors.get("x")
-    colours = torch.zeros(dataset.n_nodes, dtype=torch.int64) if x is None else _rows(x)
+    colours = torch.zeros(dataset.n_nodes, dtype=torch.int64) if x is None else _number_rows(x)
     edges = torch.zeros(source.numel(), dtype=torch.int64)
     if dataset.card.fields.get("edge_attr") is not None and dataset.card.fields["edge_attr"].along == "edge":
-        edges = _rows(dataset.tensors["edge_attr"])
+        edges = _number_rows(dataset.tensors["edge_attr"])
     for _ in range(ROUNDS):
         messages = _mix(_mix(colours[source]) + edges)
         colours = _mix(colours) + torch.zeros_like(colours).index_add_(0, target, messages)
@@ -73,7 +80,7 @@ def hash_graphs(dataset: FrozenDataset) -> tuple[Tensor, Tensor, Tensor]:
     return colours, edges, torch.zeros(len(dataset), dtype=torch.int64).index_add_(0, graph, _mix(colours))
 
 
-def _rows(features: Tensor) -> Tensor:
+def _number_rows(features: Tensor) -> Tensor:
     """Return one number for each row, the same for equal rows."""
     return (
         torch.unique(features, dim=0, return_inverse=True)[1] if features.numel() else torch.zeros(len(features)).long()

@@ -1,4 +1,4 @@
-"""What gives a label away by itself: one column of features, the place in the file, the size of a graph.
+"""Single things that give a label away: one column of features, the place in the file, the size of a graph.
 
 Each screen trains a tree of few leaves on the training part and scores it on the test part. Trees are those of Breiman,
 Friedman, Olshen, Stone, Classification and regression trees, 1984.
@@ -6,6 +6,7 @@ Friedman, Olshen, Stone, Classification and regression trees, 1984.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from torch import Tensor
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.splits import Parts
 
-__all__ = ["Screen", "screen_columns", "screen_order", "screen_sizes"]
+__all__ = ["SCREENS", "Screen"]
 
 Array = np.ndarray[Any, Any]
 
@@ -28,14 +29,14 @@ _LEAVES_PER_CLASS = 4
 
 @dataclass(frozen=True)
 class Screen:
-    """What was looked at, its accuracy on the test part, and that of the most frequent class of training."""
+    """The thing looked at, its accuracy on the test part, and that of the most frequent class of training."""
 
     what: str
     accuracy: float
     majority: float
 
 
-def screen_columns(dataset: FrozenDataset, kind: str, parts: Parts, labels: Tensor) -> Screen | None:
+def _screen_columns(dataset: FrozenDataset, kind: str, parts: Parts, labels: Tensor) -> Screen | None:
     """Look at the one column of features that splits the training classes best; means over nodes for graphs."""
     features, word = _FEATURES[kind](dataset)
     if features is None or not _are_classes(labels):
@@ -50,7 +51,7 @@ def screen_columns(dataset: FrozenDataset, kind: str, parts: Parts, labels: Tens
     return Screen(f"{word} {column}", *_accuracies(values, parts, labels))
 
 
-def screen_order(dataset: FrozenDataset, kind: str, parts: Parts, labels: Tensor) -> Screen | None:
+def _screen_order(dataset: FrozenDataset, kind: str, parts: Parts, labels: Tensor) -> Screen | None:
     """Look at the place of a node, an edge or a graph in the file."""
     del dataset
     if not _are_classes(labels):
@@ -59,13 +60,21 @@ def screen_order(dataset: FrozenDataset, kind: str, parts: Parts, labels: Tensor
     return Screen(word, *_accuracies(np.arange(labels.numel(), dtype=np.float64)[:, None], parts, labels))
 
 
-def screen_sizes(dataset: FrozenDataset, kind: str, parts: Parts, labels: Tensor) -> Screen | None:
+def _screen_sizes(dataset: FrozenDataset, kind: str, parts: Parts, labels: Tensor) -> Screen | None:
     """Look at the numbers of nodes and of edges of a graph."""
     del kind
     if not _are_classes(labels):
         return None
     sizes = torch.stack([dataset.node_ptr.diff(), dataset.edge_ptr.diff()], dim=1).double().numpy()
     return Screen("the numbers of nodes and edges", *_accuracies(sizes, parts, labels))
+
+
+# Screens of (dataset, kind of task, parts, labels); None where there is nothing to look at.
+SCREENS: dict[str, Callable[[FrozenDataset, str, Parts, Tensor], Screen | None]] = {
+    "one feature": _screen_columns,
+    "order": _screen_order,
+    "graph size": _screen_sizes,
+}
 
 
 def _are_classes(labels: Tensor) -> bool:

@@ -69,18 +69,18 @@ def find_reversed(split: LinkSplit) -> Reversed:
 
 def find_shared(split: TripleSplit) -> Shared:
     """Count test triples of other parts, and of what training never shows."""
-    base = _base(split)
-    known = torch.cat([_codes(split.train, base), _codes(split.val, base)])
+    base = _one_past_largest(split)
+    known = torch.cat([_encode_triples(split.train, base), _encode_triples(split.val, base)])
     test = split.test
     entities, relations = split.train.edge_index.unique(), split.train.edge_type.unique()
     is_seen = torch.isin(test.edge_index, entities).all(dim=0) & torch.isin(test.edge_type, relations)
-    n_repeated = int(torch.isin(_codes(test, base), known).sum())
+    n_repeated = int(torch.isin(_encode_triples(test, base), known).sum())
     return Shared(test.edge_type.numel(), n_repeated, int((~is_seen).sum()))
 
 
 def find_answered(split: TripleSplit) -> Answered:
     """Count test pairs that training links."""
-    n, _ = _base(split)
+    n, _ = _one_past_largest(split)
     head, tail = split.train.edge_index
     known, wanted = head * n + tail, split.test.edge_index
     forwards = torch.isin(wanted[0] * n + wanted[1], known)
@@ -93,7 +93,7 @@ def find_inverses(split: TripleSplit) -> Inverses:
 
     A relation may be nearly its own inverse (symmetric). Toutanova and Chen, 2015; Dettmers et al., 2018.
     """
-    base = _base(split)
+    base = _one_past_largest(split)
     n, n_relations = base
     train = split.train
     (head, tail), kind = train.edge_index, train.edge_type
@@ -108,7 +108,7 @@ def find_inverses(split: TripleSplit) -> Inverses:
         one, other = codes // n_relations, codes % n_relations
         is_near = (shared >= NEARLY * counts[one]) & (shared >= NEARLY * counts[other])
         rules += [(int(a), int(b), is_backwards) for a, b in zip(one[is_near], other[is_near], strict=True)]
-    known, is_solved = _codes(train, base), torch.zeros(split.test.edge_type.numel(), dtype=torch.bool)
+    known, is_solved = _encode_triples(train, base), torch.zeros(split.test.edge_type.numel(), dtype=torch.bool)
     for one, other, is_backwards in rules:
         rows = (split.test.edge_type == one).nonzero().flatten()
         ends = split.test.edge_index[:, rows]
@@ -127,7 +127,7 @@ def _matches(wanted: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
     return first, order[low.repeat_interleave(counts) + offset]
 
 
-def _base(split: TripleSplit) -> tuple[int, int]:
+def _one_past_largest(split: TripleSplit) -> tuple[int, int]:
     """Return one past the largest entity, and one past the largest relation."""
     parts = (split.train, split.val, split.test)
     entities, relations = (
@@ -136,6 +136,6 @@ def _base(split: TripleSplit) -> tuple[int, int]:
     return entities + 1, relations + 1
 
 
-def _codes(part: TriplePart, base: tuple[int, int]) -> Tensor:
+def _encode_triples(part: TriplePart, base: tuple[int, int]) -> Tensor:
     n, n_relations = base
     return (part.edge_index[0] * n_relations + part.edge_type) * n + part.edge_index[1]

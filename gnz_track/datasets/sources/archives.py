@@ -33,7 +33,7 @@ _TAR_BLOCK = 512
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """How much an archive may unpack to: ``most_bytes``, and ``most_ratio`` times its size beyond the first bytes.
+    """Bounds on what an archive unpacks to: ``most_bytes``, and ``most_ratio`` times its size beyond the first bytes.
 
     ``most_members`` counts all that it lists, whether they are wanted or not, nested archives included.
     """
@@ -52,14 +52,20 @@ LIMIT = Limit()
 
 
 def extract(archive: Path, members: Mapping[str, str], folder: Path, *, limit: Limit = LIMIT) -> None:
-    """Write members of an archive below a folder; ``members`` maps a path below the folder to a member.
+    """Write members of an archive below a folder; raises :class:`ArchiveUnusable`.
 
-    A member ``outer!inner`` lies in an archive inside the archive. One that ends in ``/`` is a folder of which all
-    files are taken, in their layout; ``/`` is all of it. A single compressed file has one member, whatever name is
-    asked for. Raises :class:`ArchiveUnusable`.
+    A single compressed file has one member, whatever name is asked for.
+
+    Parameters
+    ----------
+    archive
+    members
+        Path below the folder -> member. A member ``outer!inner`` lies in an archive inside the archive; one that ends
+        in ``/`` is a folder of which all files are taken, in their layout; ``/`` is all of it.
+    folder, limit
     """
     budget = _Budget(archive.name, limit.of(archive), limit.most_members)
-    _extract(_Source(archive, archive.name, budget), members, folder)
+    _extract(_Archive(archive, archive.name, budget), members, folder)
 
 
 def is_safe(path: str) -> bool:
@@ -92,7 +98,7 @@ class _Budget:
 
 
 @dataclass(frozen=True)
-class _Source:
+class _Archive:
     """An archive on the disk, the name it is shown under, and what may still come out of it."""
 
     path: Path
@@ -103,7 +109,7 @@ class _Source:
         return ArchiveUnusable(self.name, reason)
 
 
-def _extract(source: _Source, members: Mapping[str, str], folder: Path) -> None:
+def _extract(source: _Archive, members: Mapping[str, str], folder: Path) -> None:
     direct, nested = _Selection(source, folder), dict[str, dict[str, str]]()
     for path, member in members.items():
         outer, mark, inner = member.partition("!")
@@ -111,7 +117,7 @@ def _extract(source: _Source, members: Mapping[str, str], folder: Path) -> None:
             nested.setdefault(outer, {})[path] = inner
         else:
             direct.add(path, member)
-    with tempfile.TemporaryDirectory(prefix=".nested-", dir=_made(folder)) as name:
+    with tempfile.TemporaryDirectory(prefix=".nested-", dir=_make_folder(folder)) as name:
         outers = {outer: Path(name) / str(n) for n, outer in enumerate(nested)}
         for outer, place in outers.items():
             direct.places.setdefault(outer, []).append(place)
@@ -121,18 +127,18 @@ def _extract(source: _Source, members: Mapping[str, str], folder: Path) -> None:
         except _BROKEN as error:
             raise source.refuse(f"it does not read, {type(error).__name__}: {error}") from error
         for outer, place in outers.items():
-            _extract(_Source(place, f"{source.name}!{outer}", source.budget), nested[outer], folder)
+            _extract(_Archive(place, f"{source.name}!{outer}", source.budget), nested[outer], folder)
 
 
-def _made(folder: Path) -> Path:
+def _make_folder(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 class _Selection:
-    """Which members are wanted, where they go, and which were found."""
+    """Members that are wanted, where they go, and which were found."""
 
-    def __init__(self, source: _Source, folder: Path) -> None:
+    def __init__(self, source: _Archive, folder: Path) -> None:
         self.source, self.folder = source, folder
         self.places: dict[str, list[Path]] = {}
         self.prefixes: dict[str, list[Path]] = {}
@@ -161,7 +167,14 @@ class _Selection:
         return targets
 
     def write(self, name: str, stream: IO[bytes], targets: Iterable[Path], *, counts: bool) -> None:
-        """Copy a member to its first target, and from there to the others."""
+        """Copy a member to its first target, and from there to the others.
+
+        Parameters
+        ----------
+        name, stream, targets
+        counts
+            Whether its bytes are to be counted against the budget here.
+        """
         first, *others = targets
         if any(target.exists() for target in (first, *others)):
             raise self.source.refuse(f"it holds {name!r} twice, or under two spellings")
@@ -181,7 +194,7 @@ class _Selection:
             raise self.source.refuse(f"it has no member {missing[0]!r}")
 
 
-def _from_zip(source: _Source, selection: _Selection) -> None:
+def _from_zip(source: _Archive, selection: _Selection) -> None:
     with zipfile.ZipFile(source.path) as archive:
         infos = archive.infolist()
         source.budget.count(len(infos))
@@ -215,7 +228,7 @@ class _Counted(io.RawIOBase):
         return piece
 
 
-def _from_tar(source: _Source, selection: _Selection, unpack: Callable[[Path], IO[bytes]]) -> None:
+def _from_tar(source: _Archive, selection: _Selection, unpack: Callable[[Path], IO[bytes]]) -> None:
     with (
         unpack(source.path) as stream,
         tarfile.open(fileobj=_Counted(stream, source.budget), mode="r|", bufsize=_PIECE) as archive,
@@ -232,7 +245,7 @@ def _from_tar(source: _Source, selection: _Selection, unpack: Callable[[Path], I
                 selection.write(member.name, content, targets, counts=False)
 
 
-def _from_single(source: _Source, selection: _Selection, unpack: Callable[[Path], IO[bytes]]) -> None:
+def _from_single(source: _Archive, selection: _Selection, unpack: Callable[[Path], IO[bytes]]) -> None:
     wanted = [place for places in selection.places.values() for place in places]
     if selection.prefixes or len(selection.places) != 1:
         raise source.refuse("it is a single compressed file, and has one member")
@@ -248,7 +261,7 @@ def _open_plain(path: Path) -> Any:
 _UNPACK: dict[bytes, Callable[[Path], Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
 
 
-def _kind_of(source: _Source) -> Callable[[_Source, _Selection], None]:
+def _kind_of(source: _Archive) -> Callable[[_Archive, _Selection], None]:
     """Return how an archive is read, by its first bytes: names lie more often."""
     with source.path.open("rb") as file:
         start = file.read(_TAR_BLOCK)

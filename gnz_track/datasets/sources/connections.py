@@ -1,4 +1,4 @@
-"""Answers of http and https servers, and of files: which certificates, redirects and credentials are taken."""
+"""Responses of http and https servers, and of files: which certificates, redirects and credentials are taken."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gnz_track import __version__
 from gnz_track.datasets.sources.fetch_errors import DownloadFailed
 from gnz_track.errors import BadValue
 
-__all__ = ["Answer", "Dropped", "is_web_address", "open_address", "path_of", "without_credentials"]
+__all__ = ["Dropped", "Response", "is_web_address", "open_address", "path_of", "without_credentials"]
 
 CERTIFICATES = ("REQUESTS_CA_BUNDLE", "PIP_CERT", "SSL_CERT_FILE")
 MOST_REDIRECTS = 10
@@ -42,8 +42,8 @@ class Dropped(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
-    """What an address gave: a stream of bytes, its status (200 for files), its headers, and where it came from."""
+class Response:
+    """Content of an address: a stream of bytes, its status (200 for files), its headers, and where it came from."""
 
     body: IO[bytes] | http.client.HTTPResponse
     status: int = 200
@@ -82,20 +82,26 @@ def path_of(address: str) -> Path:
 
 
 @contextlib.contextmanager
-def open_address(address: str, *, headers: Mapping[str, str], timeout: float) -> Iterator[Answer]:
-    """Give the answer of an http, https or file address.
+def open_address(address: str, *, headers: Mapping[str, str], timeout: float) -> Iterator[Response]:
+    """Give the response of an http, https or file address.
 
     Raises :class:`Dropped` where another attempt may help, :class:`DownloadFailed` where none will.
+
+    Parameters
+    ----------
+    address, headers
+    timeout
+        Seconds.
     """
     kind = _KINDS.get(address.partition("://")[0].lower())
     if kind is None:
         raise DownloadFailed(without_credentials(address), "only http, https and file addresses are fetched")
-    with kind(address, headers, timeout) as answer:
-        yield answer
+    with kind(address, headers, timeout) as response:
+        yield response
 
 
 @contextlib.contextmanager
-def _file(address: str, headers: Mapping[str, str], timeout: float) -> Iterator[Answer]:
+def _open_file(address: str, headers: Mapping[str, str], timeout: float) -> Iterator[Response]:
     del headers, timeout
     path = path_of(address)
     try:
@@ -103,18 +109,18 @@ def _file(address: str, headers: Mapping[str, str], timeout: float) -> Iterator[
     except OSError as error:
         raise DownloadFailed(address, error.strerror or str(error)) from error
     with file:
-        yield Answer(body=file, headers={"content-length": str(path.stat().st_size)}, address=address)
+        yield Response(body=file, headers={"content-length": str(path.stat().st_size)}, address=address)
 
 
 @contextlib.contextmanager
-def _web(address: str, headers: Mapping[str, str], timeout: float) -> Iterator[Answer]:
+def _open_web(address: str, headers: Mapping[str, str], timeout: float) -> Iterator[Response]:
     response = _respond(address, headers, timeout)
     with contextlib.closing(response):
         lowered = {name.lower(): value for name, value in response.headers.items()}
-        yield Answer(body=response, status=response.status, headers=lowered, address=response.url)
+        yield Response(body=response, status=response.status, headers=lowered, address=response.url)
 
 
-_KINDS = {"http": _web, "https": _web, "file": _file}
+_KINDS = {"http": _open_web, "https": _open_web, "file": _open_file}
 
 
 def _respond(address: str, headers: Mapping[str, str], timeout: float) -> Any:
@@ -125,7 +131,7 @@ def _respond(address: str, headers: Mapping[str, str], timeout: float) -> Any:
         error.close()
         reason = " ".join(f"{error.code} {error.reason}".split())
         if error.code in PASSING:
-            raise Dropped(reason, wait=_seconds(error.headers.get("Retry-After"))) from error
+            raise Dropped(reason, wait=_parse_seconds(error.headers.get("Retry-After"))) from error
         if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
             raise Dropped(reason, has_no_rest=True) from error
         raise DownloadFailed(shown, reason) from error
@@ -148,7 +154,7 @@ def _request(address: str, headers: Mapping[str, str]) -> urllib.request.Request
     return request
 
 
-def _seconds(text: str | None) -> float:
+def _parse_seconds(text: str | None) -> float:
     return float(text) if text and text.isdecimal() else 0.0
 
 
@@ -184,7 +190,7 @@ def _opener() -> urllib.request.OpenerDirector:
         urllib.request.ProxyHandler(),
         urllib.request.UnknownHandler(),
         urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(context=_trust()),
+        urllib.request.HTTPSHandler(context=_trusted_context()),
         urllib.request.HTTPDefaultErrorHandler(),
         _Redirects(),
         urllib.request.HTTPErrorProcessor(),
@@ -193,17 +199,17 @@ def _opener() -> urllib.request.OpenerDirector:
     return opener
 
 
-def _trust() -> ssl.SSLContext:
+def _trusted_context() -> ssl.SSLContext:
     """Return what the system trusts, and the certificates that the environment names."""
     places = {name: os.environ[name] for name in CERTIFICATES if os.environ.get(name)}
     for name, place in places.items():
         if not Path(place).exists():
             raise BadValue(name, place, "a file or a folder with certificates")
-    return _context(tuple(dict.fromkeys(places.values())))
+    return _load_context(tuple(dict.fromkeys(places.values())))
 
 
 @functools.cache
-def _context(places: tuple[str, ...]) -> ssl.SSLContext:
+def _load_context(places: tuple[str, ...]) -> ssl.SSLContext:
     """Make a context once: reading all certificates of a system takes a tenth of a second."""
     context = ssl.create_default_context()
     for place in places:

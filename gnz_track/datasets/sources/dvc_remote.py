@@ -37,7 +37,7 @@ def find_repository(home: Path, *, start: Path | None = None) -> Path:
 
 def frozen_folders(home: Path, names: Sequence[str]) -> list[Path]:
     """Return the frozen folders of some datasets, of all without names; a dataset that has none is an error."""
-    return _named(home, names, lambda place: sorted(path.parent for path in place.rglob(CARD)), "is not frozen")
+    return _find_each(home, names, lambda place: sorted(path.parent for path in place.rglob(CARD)), "is not frozen")
 
 
 def tracked_folders(home: Path, names: Sequence[str]) -> list[Path]:
@@ -48,10 +48,10 @@ def tracked_folders(home: Path, names: Sequence[str]) -> list[Path]:
         files = [*([beside] if beside.is_file() else []), *sorted(place.rglob(f"?*{_SUFFIX}"))]
         return [path.with_suffix("") for path in files]
 
-    return _named(home, names, tracked, f"has no {_SUFFIX} file (fetch it with Git)")
+    return _find_each(home, names, tracked, f"has no {_SUFFIX} file (fetch it with Git)")
 
 
-def _named(home: Path, names: Sequence[str], find: Callable[[Path], list[Path]], lacking: str) -> list[Path]:
+def _find_each(home: Path, names: Sequence[str], find: Callable[[Path], list[Path]], lacking: str) -> list[Path]:
     """Return what is found for each name; nothing is an error that names the first dataset without."""
     found: list[Path] = []
     for place in [home / folder_name(name) for name in names] or [home]:
@@ -64,22 +64,36 @@ def _named(home: Path, names: Sequence[str], find: Callable[[Path], list[Path]],
 
 
 def push(folders: Iterable[Path], *, repository: Path, remote: str = "") -> None:
-    """Track frozen folders, and copy them to a remote."""
+    """Track frozen folders, and copy them to a remote.
+
+    Parameters
+    ----------
+    folders, repository
+    remote
+        Its name; DVC's default where left out.
+    """
     folders = list(folders)
-    _run(["add", "--quiet", *map(str, folders)], repository)
-    _run(["push", *_remote(remote), *(f"{folder}{_SUFFIX}" for folder in folders)], repository)
+    _run_dvc(["add", "--quiet", *map(str, folders)], repository)
+    _run_dvc(["push", *_remote_option(remote), *(f"{folder}{_SUFFIX}" for folder in folders)], repository)
 
 
 def pull(folders: Iterable[Path], *, repository: Path, remote: str = "") -> None:
-    """Copy tracked folders from a remote."""
-    _run(["pull", *_remote(remote), *(f"{folder}{_SUFFIX}" for folder in folders)], repository)
+    """Copy tracked folders from a remote.
+
+    Parameters
+    ----------
+    folders, repository
+    remote
+        Its name; DVC's default where left out.
+    """
+    _run_dvc(["pull", *_remote_option(remote), *(f"{folder}{_SUFFIX}" for folder in folders)], repository)
 
 
-def _remote(remote: str) -> list[str]:
+def _remote_option(remote: str) -> list[str]:
     return ["--remote", remote] if remote else []
 
 
-def _run(arguments: Sequence[str], repository: Path) -> None:
+def _run_dvc(arguments: Sequence[str], repository: Path) -> None:
     """Run dvc in its repository; what it complains about is the reason of the error."""
     beside = Path(sys.executable).with_name("dvc")
     program = str(beside) if beside.is_file() else shutil.which("dvc")

@@ -1,4 +1,4 @@
-"""What goes wrong between an origin of raw files and the raw folder, and on the way to a remote."""
+"""Errors between an origin of raw files and the raw folder, and on the way to a remote."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class FetchFailed(DataMissing):
         remedy = ", or ".join(by_hand)
         GnzError.__init__(
             self,
-            f"the raw files of {dataset!r} cannot be fetched. Wanted: {_listed(wanted)}. Looked in: {places}. "
+            f"the raw files of {dataset!r} cannot be fetched. Wanted: {_name_some(wanted)}. Looked in: {places}. "
             f"By hand: {remedy}; then type: gnz data get {dataset}",
         )
         self.dataset = dataset
@@ -69,7 +69,7 @@ class ExtraMissing(GnzError):
         self.dataset, self.extra = dataset, extra
 
 
-def _listed(names: Iterable[str]) -> str:
+def _name_some(names: Iterable[str]) -> str:
     names = list(names)
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return (", ".join(names[:_MOST_NAMES]) or "the files of its raw folder") + more

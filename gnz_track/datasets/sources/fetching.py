@@ -1,4 +1,4 @@
-"""From a catalogue row to its raw folder: from a mirror, what is here already, or the origins of the row.
+"""Raw folders of catalogue rows: from a mirror, what is here already, or the origins of the row.
 
 Only ``gnz data get`` fetches; preparing and training read what is on the disk.
 """
@@ -23,7 +23,7 @@ from gnz_track.errors import BadValue, GnzError
 from gnz_track.origins import Download, PackageFile
 from gnz_track.types import DatasetRow
 
-__all__ = ["Fetched", "Received", "Tell", "fetch", "fetch_all", "fetch_each", "n_bytes_left", "n_bytes_of"]
+__all__ = ["Fetched", "Received", "Tell", "fetch", "fetch_each", "n_bytes_left", "n_bytes_of"]
 
 JOBS = 4
 _Origin = Mirror | PackageFile | Download
@@ -55,8 +55,15 @@ def n_bytes_left(rows: Iterable[DatasetRow], *, home: Path) -> tuple[int, int]:
 def fetch(row: DatasetRow, *, home: Path, mirror: str | Path | None = None, tell: Tell | None = None) -> Path:
     """Return the folder with the raw files of a row, fetched where they are not here.
 
-    ``mirror`` is a folder (then read in place) or an address; both are laid out as PyG's raw folders. The raw folder
-    below ``home`` appears whole or not at all. Raises :class:`FetchFailed` or :class:`DataRetired`.
+    The raw folder below ``home`` appears whole or not at all. Raises :class:`FetchFailed` or :class:`DataRetired`.
+
+    Parameters
+    ----------
+    row, home
+    mirror
+        A folder (then read in place) or an address, laid out as PyG's raw folders.
+    tell
+        Is called as bytes arrive.
     """
     if not is_safe(row.raw):
         raise BadValue("the dataset to fetch", row.name, "one that is read from raw files, in a folder of its own")
@@ -78,19 +85,6 @@ def fetch(row: DatasetRow, *, home: Path, mirror: str | Path | None = None, tell
     return folder
 
 
-def fetch_all(
-    rows: Sequence[DatasetRow],
-    *,
-    home: Path,
-    mirror: str | Path | None = None,
-    jobs: int = JOBS,
-    tell: Tell | None = None,
-) -> list[Fetched]:
-    """Fetch rows at once, in their order; what fails is told in its place, and the others finish."""
-    done = {one.row.name: one for one in fetch_each(rows, home=home, mirror=mirror, jobs=jobs, tell=tell)}
-    return [done[row.name] for row in rows]
-
-
 def fetch_each(
     rows: Sequence[DatasetRow],
     *,
@@ -99,7 +93,15 @@ def fetch_each(
     jobs: int = JOBS,
     tell: Tell | None = None,
 ) -> Iterator[Fetched]:
-    """Yield rows as they are fetched; ending the iteration stops the rest, and keeps what has arrived of it."""
+    """Yield rows as they are fetched; ending the iteration stops the rest, and keeps what has arrived of it.
+
+    Parameters
+    ----------
+    rows, home, mirror, tell
+        As :func:`fetch` takes them.
+    jobs
+        Rows fetched at once.
+    """
     parse_mirror(mirror)
     is_over = threading.Event()
     crew = _Crew(rows, lambda row, hear: _attempt(row, home, mirror, hear), tell or _ignore, is_over)

@@ -1,4 +1,4 @@
-"""Where a file of a release lies: on the package indexes and in the folders of links that pip is configured with.
+"""Places of a release's file: on the package indexes and in the folders of links that pip is configured with.
 
 Only pages are read, never a package: nothing is built, installed or run. JSON pages are those of PEP 691, HTML pages
 those of PEP 503.
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit, urlunsplit
 
-from gnz_track.datasets.sources.connections import Answer, Dropped, open_address, path_of, without_credentials
+from gnz_track.datasets.sources.connections import Dropped, Response, open_address, path_of, without_credentials
 from gnz_track.datasets.sources.fetch_errors import DownloadFailed
 
 __all__ = ["PUBLIC_INDEX", "Listed", "PipPlaces", "find_file", "read_pip_places"]
@@ -32,7 +32,7 @@ _TIMEOUT = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class PipPlaces:
-    """Where pip looks: ``links`` are folders and pages with files of all projects, ``indexes`` have a page for each."""
+    """Places where pip looks: ``links`` have files of all projects, ``indexes`` a page for each project."""
 
     indexes: tuple[str, ...] = (PUBLIC_INDEX,)
     links: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ def read_pip_places(environment: Mapping[str, str] | None = None) -> PipPlaces:
     found = _from_files(environment)
     for name, value in environment.items():
         if name.startswith("PIP_") and value:
-            found[_key(name.removeprefix("PIP_"))] = value
+            found[_option_key(name.removeprefix("PIP_"))] = value
     is_offline = found.get("no-index", "").lower() in {"1", "true", "yes", "on", "y", "t"}
     indexes = [found.get("index-url", PUBLIC_INDEX), *found.get("extra-index-url", "").split()]
     return PipPlaces(
@@ -63,13 +63,20 @@ def read_pip_places(environment: Mapping[str, str] | None = None) -> PipPlaces:
 
 
 def find_file(project: str, file: str, *, places: PipPlaces, looked_in: list[tuple[object, str]]) -> Iterator[Listed]:
-    """Yield each place that lists a file of exactly this name; ``looked_in`` gets those that do not, with a reason."""
+    """Yield each place that lists a file of exactly this name.
+
+    Parameters
+    ----------
+    project, file, places
+    looked_in
+        Gets the places that do not list it, each with a reason.
+    """
     folder = re.sub(r"[-_.]+", "-", project).lower()
     pages = [*((link, link) for link in places.links), *((index, f"{index}/{folder}/") for index in places.indexes)]
     for place, page in pages:
         shown = without_credentials(place)
         try:
-            listed = _listed(page)
+            listed = _files_at(page)
         except (Dropped, DownloadFailed) as error:
             looked_in.append((shown, getattr(error, "reason", str(error))))
             continue
@@ -84,18 +91,18 @@ def _from_files(environment: Mapping[str, str]) -> dict[str, str]:
     """Return pip's settings for downloads, later files above earlier ones."""
     found: dict[str, str] = {}
     for section in ("global", "download"):
-        for path in _files(environment):
+        for path in _config_files(environment):
             parser = configparser.RawConfigParser(strict=False)
             try:
                 parser.read(path, encoding="utf-8")
             except (configparser.Error, UnicodeDecodeError, OSError) as error:
                 raise DownloadFailed(path, f"pip's configuration file cannot be read: {error}") from error
             if parser.has_section(section):
-                found.update({_key(name): value for name, value in parser.items(section)})
+                found.update({_option_key(name): value for name, value in parser.items(section)})
     return found
 
 
-def _files(environment: Mapping[str, str]) -> list[Path]:
+def _config_files(environment: Mapping[str, str]) -> list[Path]:
     own = environment.get("PIP_CONFIG_FILE", "")
     if own == os.devnull:
         return []
@@ -115,11 +122,11 @@ def _files(environment: Mapping[str, str]) -> list[Path]:
     ]
 
 
-def _key(name: str) -> str:
+def _option_key(name: str) -> str:
     return name.lower().replace("_", "-").removeprefix("--")
 
 
-def _listed(page: str) -> dict[str, tuple[str, str]]:
+def _files_at(page: str) -> dict[str, tuple[str, str]]:
     """Return file names to (address, sha256) of a page or a folder."""
     if "://" in page and not page.startswith("file:"):
         return _on_page(page)
@@ -133,14 +140,14 @@ def _on_page(page: str) -> dict[str, tuple[str, str]]:
     for attempt in range(_ATTEMPTS):
         try:
             with open_address(page, headers={"Accept": _ACCEPT}, timeout=_TIMEOUT) as answer:
-                return _parsed(answer, page)
+                return _parse_page(answer, page)
         except Dropped:
             if attempt == _ATTEMPTS - 1:
                 raise
     return {}
 
 
-def _parsed(answer: Answer, page: str) -> dict[str, tuple[str, str]]:
+def _parse_page(answer: Response, page: str) -> dict[str, tuple[str, str]]:
     try:
         content = answer.body.read(_MOST_PAGE_BYTES + 1)
     except OSError as error:
@@ -169,10 +176,10 @@ def _read_html(text: str, address: str) -> list[tuple[str, str]]:
     parser = _Anchors(address)
     parser.feed(text)
     parser.close()
-    return [(plain, _sha256(fragment)) for plain, fragment in map(urldefrag, parser.addresses)]
+    return [(plain, _sha256_in(fragment)) for plain, fragment in map(urldefrag, parser.addresses)]
 
 
-def _sha256(fragment: str) -> str:
+def _sha256_in(fragment: str) -> str:
     return fragment.removeprefix("sha256=").partition("&")[0] if fragment.startswith("sha256=") else ""
 
 

@@ -1,4 +1,4 @@
-"""Which files the raw folder of a dataset holds, and what of them a folder lacks. Nothing is fetched here."""
+"""Files that the raw folder of a dataset holds, and what of them a folder lacks. Nothing is fetched here."""
 
 from __future__ import annotations
 
@@ -60,21 +60,35 @@ def lack_of(row: DatasetRow, place: Path) -> str:
     if not any(place.iterdir()):
         return "it is empty"
     missing = [path for path, member in wanted_files(row).items() if not holds(place, path, member)]
-    return f"it lacks {_listed(missing)}" if missing else ""
+    return f"it lacks {_list_some(missing)}" if missing else ""
 
 
 def holds(place: Path, path: str, member: str) -> bool:
-    """Tell whether a folder has a file; for a folder of an archive, whether it has any."""
+    """Tell whether a folder has a file; for a folder of an archive, whether it has any.
+
+    Parameters
+    ----------
+    place, path
+    member
+        The member that the path comes from; a folder's ends in ``/``.
+    """
     found = place / path
     return found.is_dir() and any(found.iterdir()) if member.endswith("/") else found.is_file()
 
 
 def find_complete(row: DatasetRow, *, home: Path, mirror: Path | str | None) -> Path | None:
-    """Return the raw folder of a row that lacks nothing, of the mirror or else of the home; None without one."""
+    """Return the raw folder of a row that lacks nothing, of the mirror or else of the home; None without one.
+
+    Parameters
+    ----------
+    row, home
+    mirror
+        Its folder; one at an address is not asked.
+    """
     roots = [mirror / row.raw] if isinstance(mirror, Path) else []
     return next((place for place in [*roots, raw_folder(row, home)] if not lack_of(row, place)), None)
 
 
-def _listed(names: Iterable[str]) -> str:
+def _list_some(names: Iterable[str]) -> str:
     names = list(names)
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more files" if len(names) > 3 else "")

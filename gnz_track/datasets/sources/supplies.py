@@ -22,7 +22,7 @@ __all__ = ["Mirror", "Nowhere", "Received", "Supply", "Tell", "archive_folder", 
 
 @dataclass(frozen=True, kw_only=True)
 class Received:
-    """How far one file of a dataset is; ``n_total`` is None where nobody has said."""
+    """Progress of one file of a dataset; ``n_total`` is None where nobody has said."""
 
     dataset: str
     file: str
@@ -57,7 +57,12 @@ class Supply:
     tell: Tell
 
     def receive(self, address: str, target: Path, origin: PackageFile | Download) -> None:
-        """Download the file of an origin and tell how far it is."""
+        """Download the file of an origin and tell how far it is.
+
+        Parameters
+        ----------
+        address, target, origin
+        """
         file = origin.file if isinstance(origin, PackageFile) else urlsplit(address).path.rpartition("/")[2]
 
         def tell(n_done: int, n_total: int | None) -> None:
@@ -81,7 +86,15 @@ def kept_file(origin: PackageFile | Download, home: Path) -> Path:
 
 
 def supply(to: Supply, origin: PackageFile | Download | Mirror, files: Mapping[str, str], folder: Path) -> None:
-    """Write files of an origin, paths to members, below a folder; raise :class:`Nowhere` where it gives none."""
+    """Write files of an origin below a folder; raise :class:`Nowhere` where it gives none.
+
+    Parameters
+    ----------
+    to, origin
+    files
+        Path below the folder -> member, empty for the file itself.
+    folder
+    """
     _KINDS[type(origin)](to, origin, files, folder)
 
 

@@ -1,4 +1,4 @@
-"""What a dataset holds beside its edges, as features see it: attributes of nodes, labels, parts of a collection."""
+"""Contents of a dataset beside its edges, as features see it: attributes of nodes, labels, parts of a collection."""
 
 from __future__ import annotations
 

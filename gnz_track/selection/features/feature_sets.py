@@ -17,7 +17,7 @@ from gnz_track.selection.features.statistics import STATISTICS, describe_vector
 from gnz_track.selection.features.task_features import TASK_FEATURES, describe_problem
 from gnz_track.selection.features.vectors import core_numbers, loop_degrees, page_ranks, wedge_counts
 
-__all__ = ["FEATURE_SETS", "FeatureSet", "Parts", "features_of", "features_of_network"]
+__all__ = ["FEATURE_SETS", "FeatureSet", "GraphParts", "features_of"]
 
 Real = NDArray[np.float64]
 # From this degree on, assortativity is not computed, and 0.
@@ -26,8 +26,8 @@ _CLIQUES = ("P4", "claw", "C4", "paw", "diamond", "K4")
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
-    """What sets of features are made of, each computed once and when it is first asked for."""
+class GraphParts:
+    """Quantities that sets of features are made of, each computed once and when it is first asked for."""
 
     network: Network
     contents: Contents = field(default_factory=Contents)
@@ -85,7 +85,7 @@ class FeatureSet:
     name: str
     version: int
     names: tuple[str, ...]
-    compute: Callable[[Parts], Real]
+    compute: Callable[[GraphParts], Real]
     description: str
 
     @property
@@ -103,38 +103,44 @@ def features_of(edge_index: ArrayLike, n_nodes: int | None = None, *, name: str 
     A self-loop counts as one neighbour and one edge in degrees, wedges, ``n_edges`` and ``density`` of the published
     sets, and nowhere else; the set ``task`` leaves loops out.
 
+    Parameters
+    ----------
+    edge_index
+        Edges [2, m] as numbers of nodes.
+    n_nodes
+        Nodes; without, one more than the largest number.
+    name
+        Name of the set of features.
+
+    Examples
+    --------
     >>> round(features_of([[0, 1, 2], [1, 2, 0]], name="compact")["global_clustering"], 3)
     1.0
     """
     wanted = FEATURE_SETS.get(name)
-    found = features_of_network(make_network(edge_index, n_nodes), name)
+    found = wanted.compute(GraphParts(make_network(edge_index, n_nodes)))
     return dict(zip(wanted.names, found.tolist(), strict=True))
 
 
-def features_of_network(network: Network, name: str = "regular", contents: Contents | None = None) -> Real:
-    """Return the features of a network as a vector, in the order of the set's names."""
-    return FEATURE_SETS.get(name).compute(Parts(network, contents or Contents()))
-
-
-def _regular(parts: Parts) -> Real:
+def _regular(parts: GraphParts) -> Real:
     # What is published as the density of the square is that of an elementwise square, which is the density itself.
     vectors = (parts.degrees, parts.cores, parts.page_ranks, wedge_counts(parts.network), parts.triangles.of_nodes)
     described = [describe_vector(vector) for vector in vectors]
     return np.concatenate([[parts.density, parts.density, parts.assortativity], *described])
 
 
-def _graphlets(parts: Parts) -> Real:
+def _graphlets(parts: GraphParts) -> Real:
     return np.concatenate([describe_vector(counts) for counts in parts.orbits.counts])
 
 
-def _tiny(parts: Parts) -> Real:
+def _tiny(parts: GraphParts) -> Real:
     degrees, cores, ranks = parts.degrees, parts.cores, parts.page_ranks
     spread = [value for vector in (cores, ranks) for value in (vector.max(), np.median(vector), vector.mean())]
     sizes = [np.count_nonzero(degrees), parts.network.n_edges + parts.network.n_loops, parts.density]
     return np.array([*sizes, degrees.max(), np.median(degrees), degrees.mean(), parts.assortativity, *spread])
 
 
-def _compact(parts: Parts) -> Real:
+def _compact(parts: GraphParts) -> Real:
     counts, degrees = parts.orbits.counts, parts.degrees
     totals = parts.orbits.totals()
     values = [np.count_nonzero(degrees), parts.network.n_edges + parts.network.n_loops, parts.density]
@@ -153,7 +159,7 @@ def _compact(parts: Parts) -> Real:
     return np.nan_to_num(np.array(values, dtype=np.float64))
 
 
-def _task(parts: Parts) -> Real:
+def _task(parts: GraphParts) -> Real:
     return describe_problem(parts.network, parts.contents, parts.triangles.of_nodes)
 
 

@@ -113,7 +113,17 @@ def make_network(edge_index: ArrayLike, n_nodes: int | None = None) -> Network:
 
 
 def check_arcs(edge_index: ArrayLike, n_nodes: int | None = None, *, where: str = "edge_index") -> tuple[Whole, int]:
-    """Return arcs ``[2, n]`` as whole numbers, and how many nodes there are: one more than the largest, or as given."""
+    """Return arcs [2, n] as whole numbers, and the number of nodes.
+
+    Parameters
+    ----------
+    edge_index
+        Arcs [2, n] of any numbers that are whole.
+    n_nodes
+        Nodes; without, one more than the largest number.
+    where
+        The argument's name, for the error.
+    """
     given = np.asarray(edge_index)
     given = given.reshape(2, -1) if not given.size else given
     if given.ndim != 2 or given.shape[0] != 2:

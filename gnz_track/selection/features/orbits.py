@@ -1,4 +1,4 @@
-"""How often each edge takes each place in the connected graphs of three and four nodes: twelve edge orbits, exactly.
+"""Edge orbits: how often each edge takes each of twelve places in connected graphs of 3 and 4 nodes, exactly.
 
 Triangles, 4-cliques and 4-cycles are enumerated; the other orbits follow from them by linear equations (in the manner
 of Hocevar and Demsar, 2014). All counts are of induced subgraphs. Memory beyond the graph: a few arrays of one number

@@ -26,7 +26,14 @@ MOST_NODES, MOST_EDGES = 5_000, 5_000
 def describe_problem(network: Network, contents: Contents, node_triangles: NDArray[np.int64]) -> Real:
     """Return the :data:`TASK_FEATURES` of a problem, in their order.
 
-    ``network`` is the disjoint union of all its graphs, ``node_triangles [n]`` counts in its order.
+    Parameters
+    ----------
+    network
+        The disjoint union of all its graphs.
+    contents
+        Attributes of nodes, labels and parts.
+    node_triangles
+        Triangles at each node [n].
     """
     # Attributes and labels of users may be infinite, or too large to be squared; what comes of that is 0 below.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -76,7 +83,7 @@ def _shape(network: Network, node_triangles: NDArray[np.int64]) -> dict[str, flo
 
 
 def _attributes(network: Network, contents: Contents) -> dict[str, float]:
-    """How many attributes there are, how filled, and whether neighbours are more alike than strangers."""
+    """Return the number of attributes, how filled they are, and whether neighbours are more alike than strangers."""
     x = contents.attributes
     names = ("n_attributes.log", "attributes.filled_share", "attributes.are_whole", "attributes.likeness_of_neighbours")
     if x is None or not x.size:

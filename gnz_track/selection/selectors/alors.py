@@ -9,21 +9,21 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
 
 from gnz_track.selection.selectors.factors import factorise
-from gnz_track.selection.selectors.lessons import Arrays, Lesson, Real, Selector
+from gnz_track.selection.selectors.lessons import Arrays, Real, Selector, TrainingSet
 
 __all__ = ["ROWS"]
 
 RANK, HIDDEN = 32, (128, 128)
 
 
-def _fit(lesson: Lesson) -> Arrays:
-    low = min(float(np.nanmin(lesson.scores)), 0.0)
-    graphs, settings = factorise(lesson.scores - low, RANK, np.random.default_rng(lesson.seed))
-    network = MLPRegressor(hidden_layer_sizes=HIDDEN, random_state=lesson.seed % 2**32)
+def _fit(data: TrainingSet) -> Arrays:
+    low = min(float(np.nanmin(data.scores)), 0.0)
+    graphs, settings = factorise(data.scores - low, RANK, np.random.default_rng(data.seed))
+    network = MLPRegressor(hidden_layer_sizes=HIDDEN, random_state=data.seed % 2**32)
     with warnings.catch_warnings():
         # 200 rounds are what is published, converged or not.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        network.fit(lesson.features, graphs)
+        network.fit(data.features, graphs)
     arrays: Arrays = {"settings": settings, "low": np.array(low)}
     for number, (weight, bias) in enumerate(zip(network.coefs_, network.intercepts_, strict=True)):
         arrays[f"weight{number}"], arrays[f"bias{number}"] = weight, bias

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gnz_track.errors import BadValue
 from gnz_track.registry import Registry
 from gnz_track.selection.archives import open_archive
-from gnz_track.selection.matrix import PerformanceMatrix, Setting
+from gnz_track.selection.matrix import ModelSetting, PerformanceMatrix
 from gnz_track.selection.selectors import (
     alors,
     collaborative,
@@ -26,23 +26,23 @@ from gnz_track.selection.selectors import (
     similar_graphs,
     supervised_surrogate,
 )
-from gnz_track.selection.selectors.lessons import Arrays, Lesson, Real, Selector
+from gnz_track.selection.selectors.lessons import Arrays, Real, Selector, TrainingSet
 
 __all__ = ["SELECTORS", "Fitted", "fit_selector", "load_fitted"]
 
 # No command lists selectors; where no name is near, the error lists them itself.
 SELECTORS = Registry[Selector]("selector", entry_point_group="gnz_track.selectors", row_type=Selector)
-for _module in (
-    constants,
-    similar_graphs,
-    supervised_surrogate,
-    alors,
-    collaborative,
-    meta_od,
-    meta_gl,
-    forest_neighbours,
+for _rows in (
+    constants.ROWS,
+    similar_graphs.ROWS,
+    supervised_surrogate.ROWS,
+    alors.ROWS,
+    collaborative.ROWS,
+    meta_od.ROWS,
+    meta_gl.ROWS,
+    forest_neighbours.ROWS,
 ):
-    for _row in _module.ROWS:
+    for _row in _rows:
         SELECTORS.add(_row.name, _row)
 
 _HEADER, _FORMAT, _SETTINGS = "header", 2, "settings"
@@ -64,9 +64,9 @@ class Fitted:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def settings(self) -> tuple[Setting, ...]:
-        """What the columns of a prediction stand for; nothing where it learnt from a bare array."""
-        return tuple(Setting(*parts) for parts in self.facts.get(_SETTINGS, ()))
+    def settings(self) -> tuple[ModelSetting, ...]:
+        """Settings of the columns of a prediction; nothing where it learnt from a bare array."""
+        return tuple(ModelSetting(*parts) for parts in self.facts.get(_SETTINGS, ()))
 
     def predict(self, features: Real) -> Real:
         """Return what to rank settings by ``[graphs, m]``, higher is better, for features ``[graphs, d]``.
@@ -108,12 +108,23 @@ def fit_selector(
     bounds: tuple[Real, Real] | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> Fitted:
-    """Fit a selector anew on features ``[n, d]`` and scores ``[n, m]``; graphs without any known score are left out.
+    """Fit a selector anew; graphs without any known score are left out.
 
-    Of scores in an array higher is better; a matrix knows the direction of its metric.
-    A feature that is NaN is undefined on its graph and counts as 0, as in published figures; a score that is NaN is
-    unknown. ``bounds`` are the lowest and highest value of each feature; without, those of the graphs learnt from, so
-    that nothing of a graph that is asked about later is used.
+    Parameters
+    ----------
+    name
+        Name of the selector.
+    features
+        Features [n, d]; NaN is undefined on its graph and counts as 0, as in published figures.
+    scores
+        Scores [n, m], NaN where unknown, higher better; or a matrix, which knows its direction.
+    seed
+        Seed of the fit.
+    bounds
+        Lowest and highest value of each feature; without, those of the graphs learnt from, so that nothing of a graph
+        that is asked about later is used.
+    facts
+        Facts that the fitted selector keeps.
     """
     row = SELECTORS.get(name)
     features = np.nan_to_num(_read_matrix("features to learn from", features, "graphs, features"))
@@ -130,7 +141,7 @@ def fit_selector(
     low, high = _read_bounds(bounds, features.shape[1]) if bounds else (features.min(axis=0), features.max(axis=0))
     fitted = Fitted(name, features.shape[1], {}, low, np.where(high > low, high - low, 1), facts)
     given = fitted._scaled(features) if row.is_scaled else features  # noqa: SLF001  (of this module)
-    arrays = row.fit(Lesson(given, scores, seed))
+    arrays = row.fit(TrainingSet(given, scores, seed))
     return Fitted(name, features.shape[1], arrays, fitted.low, fitted.span, fitted.facts)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from gnz_track.selection.selectors.lessons import Arrays, Lesson, Real, Selector
+from gnz_track.selection.selectors.lessons import Arrays, Real, Selector, TrainingSet
 from gnz_track.selection.selectors.networks import predict_with, seeded_network, train_by_hits
 
 __all__ = ["ROWS"]
@@ -44,10 +44,10 @@ def _narrow(n_inputs: int) -> nn.Sequential:
     return nn.Sequential(nn.Linear(n_inputs, WIDTH), nn.ReLU(), nn.Dropout(DROPOUT), nn.Linear(WIDTH, RANK))
 
 
-def _fit(lesson: Lesson) -> Arrays:
-    network = seeded_network(lambda: _Pairs(lesson.features.shape[1], lesson.scores.shape[1]), lesson.seed)
+def _fit(data: TrainingSet) -> Arrays:
+    network = seeded_network(lambda: _Pairs(data.features.shape[1], data.scores.shape[1]), data.seed)
     optimiser = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
-    return train_by_hits(network, lesson, optimiser, epochs=EPOCHS, patience=PATIENCE, after=FIRST)
+    return train_by_hits(network, data, optimiser, epochs=EPOCHS, patience=PATIENCE, after=FIRST)
 
 
 def _predict(arrays: Arrays, features: Real) -> Real:

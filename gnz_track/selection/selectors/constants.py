@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import rankdata
 
-from gnz_track.selection.selectors.lessons import Arrays, Lesson, Real, Selector, column_means
+from gnz_track.selection.selectors.lessons import Arrays, Real, Selector, TrainingSet, column_means
 
 __all__ = ["ROWS"]
 
@@ -13,8 +13,8 @@ __all__ = ["ROWS"]
 RANDOM_SEED = 127
 
 
-def _fit_random(lesson: Lesson) -> Arrays:
-    return {"n_settings": np.array(lesson.scores.shape[1])}
+def _fit_random(data: TrainingSet) -> Arrays:
+    return {"n_settings": np.array(data.scores.shape[1])}
 
 
 def _predict_random(arrays: Arrays, features: Real) -> Real:
@@ -23,15 +23,15 @@ def _predict_random(arrays: Arrays, features: Real) -> Real:
     return np.stack([generator.permutation(n) for _ in features]).astype(np.float64)
 
 
-def _fit_best_score(lesson: Lesson) -> Arrays:
-    return {"means": column_means(lesson.scores)}
+def _fit_best_score(data: TrainingSet) -> Arrays:
+    return {"means": column_means(data.scores)}
 
 
-def _fit_best_rank(lesson: Lesson) -> Arrays:
-    known = np.isfinite(lesson.scores)
-    ranks = np.full(lesson.scores.shape, np.nan)
+def _fit_best_rank(data: TrainingSet) -> Arrays:
+    known = np.isfinite(data.scores)
+    ranks = np.full(data.scores.shape, np.nan)
     for row, mask in enumerate(known):
-        ranks[row, mask] = rankdata(lesson.scores[row, mask]) / max(int(mask.sum()), 1)
+        ranks[row, mask] = rankdata(data.scores[row, mask]) / max(int(mask.sum()), 1)
     return {"means": column_means(ranks)}
 
 

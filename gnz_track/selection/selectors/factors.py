@@ -14,10 +14,19 @@ N_ROUNDS, SHRINKAGE, CHANGE, N_SWEEPS = 60, 1.0, 1e-4, 10
 
 
 def factorise(scores: Real, rank: int, generator: np.random.Generator) -> tuple[Real, Real]:
-    """Return factors ``[n, rank]`` and ``[rank, m]`` whose product is near the known scores, which are at least 0.
+    """Return factors [n, rank] and [rank, m] whose product is near the known scores.
 
     Multiplicative updates for weighted squares (Lee and Seung, 2001; Blondel et al., 2007), 100 steps from random
     factors of graphs and the settings' factors that fit these best.
+
+    Parameters
+    ----------
+    scores
+        Scores [n, m], at least 0, NaN where unknown.
+    rank
+        Number of factors.
+    generator
+        Source of the random factors.
     """
     known: NDArray[np.float64] = np.isfinite(scores).astype(np.float64)
     filled = np.where(known > 0, scores, 0.0)

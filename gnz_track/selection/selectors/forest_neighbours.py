@@ -14,20 +14,20 @@ from sklearn.ensemble import ExtraTreesRegressor
 
 from gnz_track.selection.selectors.factors import complete
 from gnz_track.selection.selectors.forests import find_leaves, forest_arrays
-from gnz_track.selection.selectors.lessons import Arrays, Lesson, Real, Selector
+from gnz_track.selection.selectors.lessons import Arrays, Real, Selector, TrainingSet
 
 __all__ = ["ROWS", "weigh_past_graphs", "weigh_themselves"]
 
 N_TREES, SHARE_OF_FEATURES, N_COMPONENTS, PRIOR_GRAPHS = 200, 0.3, 32, 10
 
 
-def _fit(lesson: Lesson) -> Arrays:
-    scores = complete(lesson.scores)
+def _fit(data: TrainingSet) -> Arrays:
+    scores = complete(data.scores)
     wanted = _wanted(scores)
     forest = ExtraTreesRegressor(
-        N_TREES, max_features=SHARE_OF_FEATURES, bootstrap=True, random_state=lesson.seed % 2**32
+        N_TREES, max_features=SHARE_OF_FEATURES, bootstrap=True, random_state=data.seed % 2**32
     )
-    features = _signed_logarithm(lesson.features)
+    features = _signed_logarithm(data.features)
     forest.fit(features, _narrow(np.concatenate([part / max(float(part.std()), 1e-12) for part in wanted], axis=1)))
     arrays = forest_arrays(forest, with_values=False)
     n = len(features)

@@ -1,4 +1,4 @@
-"""What a selector learns from, and what it is once it has learnt."""
+"""Past graphs that a selector learns from, and the selector itself."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Arrays", "Lesson", "Real", "Selector", "fill_rows"]
+__all__ = ["Arrays", "Real", "Selector", "TrainingSet", "fill_rows"]
 
 Real = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
+class TrainingSet:
     """Features ``[n, d]`` and scores ``[n, m]`` of past graphs, NaN where unknown, higher is better; and a seed."""
 
     features: Real
@@ -27,7 +27,7 @@ class Lesson:
 
 @dataclass(frozen=True, kw_only=True)
 class Selector:
-    """How to fit and how to predict: ``predict(arrays, features [t, d])`` returns scores ``[t, m]`` to rank by.
+    """Functions to fit and to predict: ``predict(arrays, features [t, d])`` returns scores ``[t, m]`` to rank by.
 
     ``is_scaled`` says that features come with every column from 0 to 1 over the graphs learnt from; what a new graph
     has beyond that counts as the edge of it.
@@ -35,7 +35,7 @@ class Selector:
     """
 
     name: str
-    fit: Callable[[Lesson], Arrays]
+    fit: Callable[[TrainingSet], Arrays]
     predict: Callable[[Arrays, Real], Real]
     description: str
     is_scaled: bool = True

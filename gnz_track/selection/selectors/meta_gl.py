@@ -15,7 +15,7 @@ from torch import Tensor
 from gnz_track.selection.ranking_metrics import area_under_curve, reciprocal_rank
 from gnz_track.selection.selectors.factors import factorise
 from gnz_track.selection.selectors.forests import forest_arrays, predict_forest
-from gnz_track.selection.selectors.lessons import Arrays, Lesson, Real, Selector
+from gnz_track.selection.selectors.lessons import Arrays, Real, Selector, TrainingSet
 from gnz_track.selection.selectors.meta_gl_layers import MetaNetwork, Ties
 from gnz_track.selection.selectors.networks import Stopping, arrays_of, hold_out, load_arrays, seeded_network
 from gnz_track.selection.selectors.similar_graphs import normalise
@@ -28,7 +28,7 @@ EPOCHS, PATIENCE, BATCH, LEARNING_RATE, WEIGHT_DECAY = 500, 50, 80, 7.5e-4, 1e-4
 
 @dataclass(frozen=True, eq=False)
 class _Past:
-    """What new graphs are tied to: features with their logarithms, factors of graphs and of settings, the forest."""
+    """Ties of new graphs: features with their logarithms, factors of graphs and of settings, the forest."""
 
     features: Real
     factors: Real
@@ -56,14 +56,14 @@ class _Past:
         }
 
 
-def _fit(lesson: Lesson) -> Arrays:
-    low, high = (f(lesson.scores, axis=1, keepdims=True) for f in (np.nanmin, np.nanmax))
-    scores = 1 + 10 * (lesson.scores - low) / np.where(high > low, high - low, 1)
-    train, held = hold_out(len(scores), 0.3, lesson.seed)
-    past = _look_back(_with_logarithms(lesson.features)[train], scores[train], lesson.seed)
-    network = seeded_network(lambda: MetaNetwork(past.features.shape[1], past.factors.shape[1]), lesson.seed)
+def _fit(data: TrainingSet) -> Arrays:
+    low, high = (f(data.scores, axis=1, keepdims=True) for f in (np.nanmin, np.nanmax))
+    scores = 1 + 10 * (data.scores - low) / np.where(high > low, high - low, 1)
+    train, held = hold_out(len(scores), 0.3, data.seed)
+    past = _look_back(_with_logarithms(data.features)[train], scores[train], data.seed)
+    network = seeded_network(lambda: MetaNetwork(past.features.shape[1], past.factors.shape[1]), data.seed)
 
-    arrays = _train(network, past, scores[train], (lesson.features[held], lesson.scores[held]), lesson.seed)
+    arrays = _train(network, past, scores[train], (data.features[held], data.scores[held]), data.seed)
     return arrays | _pack(past)
 
 

@@ -40,9 +40,14 @@ class _Attention(nn.Module):  # type: ignore[misc]
         self.weights = nn.ParameterDict({name: nn.Parameter(torch.ones(HEADS)) for name in RELATIONS})
 
     def forward(self, sources: dict[str, Tensor], targets: dict[str, Tensor], ties: Ties) -> dict[str, Tensor]:
-        """Return new states of the targets; ``ties[name] [targets, sources]`` is 0 where there is an edge.
+        """Return new states of the targets.
 
-        Elsewhere it is minus infinity, and no target is without an edge.
+        Parameters
+        ----------
+        sources, targets
+            Kind of node -> states [nodes, HIDDEN].
+        ties
+            Relation -> [targets, sources], 0 where there is an edge, else minus infinity; no target is without an edge.
         """
         found: dict[str, list[Tensor]] = {kind: [] for kind in targets}
         for name, (start, end) in RELATIONS.items():
@@ -92,7 +97,15 @@ class MetaNetwork(nn.Module):  # type: ignore[misc]
         return found
 
     def score(self, states: dict[str, Tensor], ties: Ties, rows: Tensor) -> Tensor:
-        """Return the scores of some past graphs ``[rows, settings]``; nobody hears the last states of the others."""
+        """Return the scores of some past graphs [rows, settings]; nobody hears the last states of the others.
+
+        Parameters
+        ----------
+        states, ties
+            States of all past graphs and settings, and their edges.
+        rows
+            Places of the graphs.
+        """
         *first, last = self.layers
         for layer in first:
             states = layer(states, states, ties)
@@ -101,7 +114,17 @@ class MetaNetwork(nn.Module):  # type: ignore[misc]
         return found["graph"] @ found["setting"].T
 
     def attach(self, graphs: Tensor, past: list[dict[str, Tensor]], ties: Ties) -> Tensor:
-        """Return the last states of new graphs, which hear past graphs and settings and are heard by none of them."""
+        """Return the last states of new graphs, which hear past graphs and settings and are heard by none of them.
+
+        Parameters
+        ----------
+        graphs
+            Features with factors of the new graphs.
+        past
+            Result of :meth:`spread`.
+        ties
+            Edges from past graphs and settings to new graphs.
+        """
         own = self.graph(graphs)
         for layer, states in zip(self.layers, past[:-1], strict=True):
             own = layer(states, {"graph": own}, ties)["graph"]

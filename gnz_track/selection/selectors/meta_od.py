@@ -14,7 +14,7 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestRegressor
 
 from gnz_track.selection.selectors.forests import forest_arrays, predict_forest
-from gnz_track.selection.selectors.lessons import Arrays, Lesson, Real, Selector
+from gnz_track.selection.selectors.lessons import Arrays, Real, Selector, TrainingSet
 from gnz_track.selection.selectors.networks import hold_out
 
 __all__ = ["ROWS"]
@@ -33,7 +33,17 @@ class _Factors:
     settings: Real
 
     def learn(self, row: int, scores: Real, rate: float) -> None:
-        """Move the factors of one graph and of its known settings towards its ranking."""
+        """Move the factors of one graph and of its known settings towards its ranking.
+
+        Parameters
+        ----------
+        row
+            Place of the graph.
+        scores
+            Its scores [m], NaN where unknown.
+        rate
+            Learning rate.
+        """
         known = np.flatnonzero(np.isfinite(scores))
         own, others = self.graphs[row].copy(), self.settings[known]
         wins = expit(others @ own - (others @ own)[:, None])
@@ -46,17 +56,17 @@ class _Factors:
         self.settings[known] += rate * (weights * totals)[:, None] * own
 
 
-def _fit(lesson: Lesson) -> Arrays:
-    generator = np.random.default_rng(lesson.seed)
-    rank = min(RANK, *lesson.features.shape)
-    pca = PCA(rank, random_state=lesson.seed % 2**32).fit(lesson.features)
-    reduced = pca.transform(lesson.features)
+def _fit(data: TrainingSet) -> Arrays:
+    generator = np.random.default_rng(data.seed)
+    rank = min(RANK, *data.features.shape)
+    pca = PCA(rank, random_state=data.seed % 2**32).fit(data.features)
+    reduced = pca.transform(data.features)
     spread = np.where(reduced.std(axis=0) > 0, reduced.std(axis=0), 1)
     inputs = (reduced - reduced.mean(axis=0)) / spread
-    settings = generator.normal(0, np.sqrt(1 / rank), (lesson.scores.shape[1], rank))
+    settings = generator.normal(0, np.sqrt(1 / rank), (data.scores.shape[1], rank))
     factors = _Factors(inputs.copy(), settings)
-    train, held = hold_out(len(inputs), 0.2, lesson.seed)
-    arrays = _learn(factors, inputs, Lesson(lesson.features, _unit(lesson.scores), lesson.seed), (train, held))
+    train, held = hold_out(len(inputs), 0.2, data.seed)
+    arrays = _learn(factors, inputs, TrainingSet(data.features, _unit(data.scores), data.seed), (train, held))
     return arrays | {
         "components": pca.components_,
         "centre": pca.mean_ + pca.components_.T @ reduced.mean(axis=0),
@@ -70,19 +80,19 @@ def _unit(scores: Real) -> Real:
     return scores if low >= 0 and high <= 1 else (scores - low) / (high - low if high > low else 1)
 
 
-def _learn(factors: _Factors, inputs: Real, lesson: Lesson, rows: tuple[Whole, Whole]) -> Arrays:
+def _learn(factors: _Factors, inputs: Real, data: TrainingSet, rows: tuple[Whole, Whole]) -> Arrays:
     train, held = rows
-    generator = np.random.default_rng([lesson.seed, 1])
+    generator = np.random.default_rng([data.seed, 1])
     best, idle = -np.inf, 0
     arrays: Arrays = {}
     for epoch in range(EPOCHS):
         rate = SLOWEST + (FASTEST - SLOWEST) * (1 - abs(2 * epoch / EPOCHS - 1))
         for row in generator.permutation(train):
-            factors.learn(int(row), lesson.scores[row], rate)
-        forest = RandomForestRegressor(N_TREES, max_depth=DEPTH, random_state=lesson.seed % 2**32)
+            factors.learn(int(row), data.scores[row], rate)
+        forest = RandomForestRegressor(N_TREES, max_depth=DEPTH, random_state=data.seed % 2**32)
         # What the last epoch leaves is the answer, as published, be it the best one on what was held out or not.
         arrays = forest_arrays(forest.fit(inputs[train], factors.graphs[train]))
-        gain = _gain(lesson.scores[held], predict_forest(arrays, inputs[held]) @ factors.settings.T)
+        gain = _gain(data.scores[held], predict_forest(arrays, inputs[held]) @ factors.settings.T)
         idle = idle + 1 if gain <= best * (1 + GAIN) else 0
         best = max(best, gain)
         if idle >= PATIENCE:

@@ -1,4 +1,4 @@
-"""What selectors that are Torch networks share: drawing, stopping early, and turning into arrays and back."""
+"""Parts of selectors that are Torch networks: drawing, stopping early, and turning into arrays and back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from gnz_track.selection.ranking_metrics import hit_rate
-from gnz_track.selection.selectors.lessons import Arrays, Lesson, Real
+from gnz_track.selection.selectors.lessons import Arrays, Real, TrainingSet
 
 __all__ = ["Stopping", "arrays_of", "hold_out", "load_arrays", "masked_squares", "seeded_network", "train_by_hits"]
 
@@ -38,7 +38,17 @@ def load_arrays(network: nn.Module, arrays: Arrays) -> nn.Module:
 
 
 def hold_out(n: int, share: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return rows to learn from and rows to stop by, at least one of each."""
+    """Return rows to learn from and rows to stop by, at least one of each.
+
+    Parameters
+    ----------
+    n
+        Number of rows.
+    share
+        Share to stop by.
+    seed
+        Seed of the draw.
+    """
     order = np.random.default_rng(seed).permutation(n)
     n_held = min(max(1, round(share * n)), n - 1)
     return np.sort(order[n_held:]), np.sort(order[:n_held])
@@ -59,7 +69,15 @@ class Stopping:
         self.arrays: Arrays = {}
 
     def is_over(self, epoch: int, score: float, network: nn.Module) -> bool:
-        """Take note of a score; tell whether that was the last round."""
+        """Take note of a score; tell whether that was the last round.
+
+        Parameters
+        ----------
+        epoch, score
+            The round, and its score.
+        network
+            The network, whose parameters are kept where they are the best so far.
+        """
         if epoch < self.after:
             return False
         if score > self.best:
@@ -69,21 +87,27 @@ class Stopping:
         return self.left <= 0
 
 
-def train_by_hits(network: nn.Module, lesson: Lesson, optimiser: torch.optim.Optimizer, **stopping: Any) -> Arrays:
+def train_by_hits(network: nn.Module, data: TrainingSet, optimiser: torch.optim.Optimizer, **stopping: Any) -> Arrays:
     """Train on the known scores of four graphs in five, full batch, and stop by the best settings of the fifth.
 
-    These are 30, as published, or a third of those that are known there. ``stopping`` holds ``epochs``, ``patience``
-    and ``after``. The parameters returned are the best where training stopped early, and the last where it did not, as
-    published.
+    These are 30, as published, or a third of those that are known there. The parameters returned are the best where
+    training stopped early, and the last where it did not, as published.
+
+    Parameters
+    ----------
+    network, data, optimiser
+        The network, past graphs to train on, and the optimiser.
+    stopping
+        ``epochs``, ``patience`` and ``after``.
     """
-    train, held = hold_out(len(lesson.features), 0.2, lesson.seed)
-    x = torch.from_numpy(lesson.features).float()
-    y = torch.from_numpy(lesson.scores).float()
+    train, held = hold_out(len(data.features), 0.2, data.seed)
+    x = torch.from_numpy(data.features).float()
+    y = torch.from_numpy(data.scores).float()
     stop = Stopping(stopping["patience"], after=stopping.get("after", 0))
-    n_known = np.isfinite(lesson.scores[held]).sum() / len(held)
+    n_known = np.isfinite(data.scores[held]).sum() / len(held)
     k = min(HITS, max(1, int(n_known // ONE_IN)))
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(lesson.seed)
+        torch.manual_seed(data.seed)
         for epoch in range(stopping["epochs"]):
             network.train()
             optimiser.zero_grad()
@@ -92,14 +116,24 @@ def train_by_hits(network: nn.Module, lesson: Lesson, optimiser: torch.optim.Opt
             network.eval()
             with torch.no_grad():
                 predicted = network(x[held]).double().numpy()
-            hits = np.nanmean(hit_rate(lesson.scores[held], predicted, k=k))
+            hits = np.nanmean(hit_rate(data.scores[held], predicted, k=k))
             if stop.is_over(epoch, float(hits), network):
                 return dict(stop.arrays)
     return arrays_of(network)
 
 
 def predict_with(make: Callable[[], nn.Module], arrays: Arrays, features: Real) -> Real:
-    """Return what a network with these parameters makes of features."""
+    """Return the predictions of a network.
+
+    Parameters
+    ----------
+    make
+        Function that makes the network.
+    arrays
+        Its parameters.
+    features
+        Features [n, d].
+    """
     with torch.no_grad():
         network = load_arrays(seeded_network(make, 0), arrays)
         found: Real = network(torch.from_numpy(features).float()).double().numpy()

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 from sklearn.cluster import KMeans
 
-from gnz_track.selection.selectors.lessons import Arrays, Lesson, Real, Selector, column_means, fill_rows
+from gnz_track.selection.selectors.lessons import Arrays, Real, Selector, TrainingSet, column_means, fill_rows
 
 __all__ = ["ROWS"]
 
 N_CLUSTERS = 5
 
 
-def _fit_isac(lesson: Lesson) -> Arrays:
+def _fit_isac(data: TrainingSet) -> Arrays:
     """Mean scores by cluster of features (Kadioglu et al., 2010)."""
-    n_clusters = min(N_CLUSTERS, len(np.unique(lesson.features, axis=0)))
-    clusters = KMeans(n_clusters, n_init="auto", random_state=lesson.seed % 2**32).fit(lesson.features)
-    means = np.stack([column_means(lesson.scores[clusters.labels_ == number]) for number in range(n_clusters)])
+    n_clusters = min(N_CLUSTERS, len(np.unique(data.features, axis=0)))
+    clusters = KMeans(n_clusters, n_init="auto", random_state=data.seed % 2**32).fit(data.features)
+    means = np.stack([column_means(data.scores[clusters.labels_ == number]) for number in range(n_clusters)])
     return {"centres": clusters.cluster_centers_, "means": means}
 
 
@@ -25,9 +25,9 @@ def _predict_isac(arrays: Arrays, features: Real) -> Real:
     return np.asarray(arrays["means"][distances.argmin(axis=1)])
 
 
-def _fit_nearest(lesson: Lesson) -> Arrays:
+def _fit_nearest(data: TrainingSet) -> Arrays:
     """Keep features and scores (ARGOSMART: Nikolic et al., 2013)."""
-    return {"features": normalise(lesson.features), "scores": fill_rows(lesson.scores)}
+    return {"features": normalise(data.features), "scores": fill_rows(data.scores)}
 
 
 def _predict_nearest(arrays: Arrays, features: Real) -> Real:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from gnz_track.selection.selectors.lessons import Arrays, Lesson, Real, Selector
+from gnz_track.selection.selectors.lessons import Arrays, Real, Selector, TrainingSet
 from gnz_track.selection.selectors.networks import predict_with, seeded_network, train_by_hits
 
 __all__ = ["ROWS", "fit_surrogate"]
@@ -17,17 +17,24 @@ def _make(n_features: int, n_settings: int) -> nn.Module:
     return nn.Sequential(nn.Linear(n_features, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, n_settings))
 
 
-def fit_surrogate(lesson: Lesson, *, start: Arrays | None = None, patience: int = PATIENCE) -> Arrays:
-    """Fit the network, until so many rounds have brought nothing.
+def fit_surrogate(data: TrainingSet, *, start: Arrays | None = None, patience: int = PATIENCE) -> Arrays:
+    """Fit the network.
 
-    ``start`` gives parameters to go on from, which is how published figures were got: from fold to fold, so that they
-    had learnt from test graphs, and had been trained for longer.
+    Parameters
+    ----------
+    data
+        Past graphs.
+    start
+        Parameters to go on from, which is how published figures were got: from fold to fold, so that they had learnt
+        from test graphs, and had been trained for longer.
+    patience
+        Rounds without a better score before training stops.
     """
-    network = seeded_network(lambda: _make(lesson.features.shape[1], lesson.scores.shape[1]), lesson.seed)
+    network = seeded_network(lambda: _make(data.features.shape[1], data.scores.shape[1]), data.seed)
     if start is not None:
         network.load_state_dict({name: torch.from_numpy(value) for name, value in start.items()})
     optimiser = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE)
-    return train_by_hits(network, lesson, optimiser, epochs=EPOCHS, patience=patience)
+    return train_by_hits(network, data, optimiser, epochs=EPOCHS, patience=patience)
 
 
 def _predict(arrays: Arrays, features: Real) -> Real:

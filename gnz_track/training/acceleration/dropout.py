@@ -59,9 +59,18 @@ class _Drop(torch.autograd.Function):
 
 
 def drop(x: Tensor, p: float, *, training: bool) -> Tensor:
-    """Zero each element of x (any shape) with probability p and scale the others by ``1 / (1 - p)``.
+    """Zero elements of a tensor at random, and scale the others by ``1 / (1 - p)``.
 
     The same values as :func:`torch.nn.functional.dropout` from the same state of the global generator.
+
+    Parameters
+    ----------
+    x
+        Tensor of any shape.
+    p
+        Probability of each element to be zeroed.
+    training
+        Whether anything is done.
     """
     if not training or p == 0.0 or x.numel() == 0:
         return x

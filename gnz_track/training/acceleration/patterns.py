@@ -53,13 +53,27 @@ class Pattern:
 
     @classmethod
     def from_entries(cls, rows: Tensor, columns: Tensor, n_rows: int, n_columns: int) -> Pattern:
-        """Make a pattern from the row and the column of each entry ``[n_entries]``, in any order."""
+        """Make a pattern from entries in any order.
+
+        Parameters
+        ----------
+        rows, columns
+            Row and column of each entry, ``[n_entries]``.
+        n_rows, n_columns
+            Shape of the matrix.
+        """
         order = torch.argsort(rows, stable=True)
         return cls(_pointers(rows, n_rows), columns[order].int(), n_columns, order=lambda: order)
 
     @classmethod
     def from_sorted(cls, rows: Tensor, columns: Tensor, n_rows: int, n_columns: int) -> Pattern:
-        """Make a pattern from entries ``[n_entries]`` whose rows do not descend; nothing is sorted."""
+        """Make a pattern from entries whose rows do not descend; nothing is sorted.
+
+        Parameters
+        ----------
+        rows, columns, n_rows, n_columns
+            Those of :meth:`from_entries`.
+        """
         n_entries = columns.numel()
         return cls(_pointers(rows, n_rows), columns.int(), n_columns, order=lambda: torch.arange(n_entries))
 
@@ -77,7 +91,7 @@ class Pattern:
 
     @property
     def order(self) -> Tensor:
-        """Where each entry stood in the given list ``[n_entries]``."""
+        """Place of each entry in the given list ``[n_entries]``."""
         if self._order is None:
             self._order = self._make_order()
         return self._order

@@ -87,17 +87,29 @@ def _sample(pattern: Pattern, a: Tensor, b: Tensor) -> Tensor:
 
 
 def sum_neighbours(pattern: Pattern, values: Tensor | None, x: Tensor) -> Tensor:
-    """Return ``A(values) @ x``: ``[n_rows, width]`` from values ``[n_entries]`` (None: ones), x ``[n_columns, width]``.
+    """Return ``A(values) @ x``: ``[n_rows, width]``, differentiable in values and x.
 
-    Differentiable in values and x.
+    Parameters
+    ----------
+    pattern
+        Where A has entries.
+    values
+        Value of each entry, ``[n_entries]``; None: ones.
+    x
+        Rows to sum, ``[n_columns, width]``.
     """
     return _SumNeighbours.apply(pattern, pattern.ones(x.dtype) if values is None else values, x)  # type: ignore[no-any-return]
 
 
 def score_edges(pattern: Pattern, a: Tensor, b: Tensor) -> Tensor:
-    """Return ``<a[row], b[column]>`` of each entry: ``[n_entries]`` from a ``[n_rows, w]`` and b ``[n_columns, w]``.
+    """Return ``<a[row], b[column]>`` of each entry: ``[n_entries]``, differentiable in a and b.
 
-    Differentiable in a and b.
+    Parameters
+    ----------
+    pattern
+        The entries.
+    a, b
+        ``[n_rows, width]`` and ``[n_columns, width]``.
     """
     return _ScoreEdges.apply(pattern, a, b)  # type: ignore[no-any-return]
 

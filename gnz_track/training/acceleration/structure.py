@@ -1,4 +1,4 @@
-"""What can be computed once from the edges of a graph, and is needed at every step.
+"""Structure of a graph: computed once from its edges, and needed at every step.
 
 A :class:`Structure` belongs to one ``edge_index`` tensor and hangs on it as an attribute. Layers look for it there
 (:func:`structure_of`); where there is none, because a model made its own edges, they take their ordinary path.
@@ -42,7 +42,15 @@ class Structure:
         return Structure, (self.edge_index, self.n_nodes)
 
     def part(self, first: int, end: int, edge_index: Tensor) -> Structure:
-        """Return the structure of nodes ``first`` to ``end``, whole graphs whose own edges are ``edge_index``."""
+        """Return the structure of some nodes, which are whole graphs.
+
+        Parameters
+        ----------
+        first, end
+            First node, and the one after the last.
+        edge_index
+            Edges of these nodes, counted from ``first``.
+        """
         part = Structure(edge_index, end - first)
         part._whole = (self, first, end)
         return part
@@ -137,7 +145,17 @@ class Structure:
 
 
 def attach(edge_index: Tensor, n_nodes: int, *, structure: Structure | None = None) -> Tensor:
-    """Hang a structure on an ``edge_index [2, n_edges]`` that will be used many times, and return the tensor."""
+    """Hang a structure on edges that will be used many times, and return them.
+
+    Parameters
+    ----------
+    edge_index
+        Edges ``[2, n_edges]``.
+    n_nodes
+        Nodes of the graph.
+    structure
+        Structure of the same edges; None: a new one.
+    """
     setattr(edge_index, ATTRIBUTE, structure or Structure(edge_index, n_nodes))
     return edge_index
 

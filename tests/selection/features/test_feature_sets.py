@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gnz_track.errors import UnknownName
 from gnz_track.selection.features.contents import Contents
-from gnz_track.selection.features.feature_sets import FEATURE_SETS, Parts, features_of, features_of_network
+from gnz_track.selection.features.feature_sets import FEATURE_SETS, GraphParts, features_of
 from gnz_track.selection.features.networks import Network, make_network
 
 LENGTHS = {"regular": 318, "graphlets": 756, "compact": 58, "tiny": 13, "regular_graphlets": 1074, "task": 29}
@@ -40,7 +40,9 @@ def read_airports(mirror: Path) -> Network:
 @pytest.mark.parametrize("name", ["regular", "tiny", "compact", "graphlets"])
 def test_airports_of_brazil_are_as_published(name: str, mirror: Path, published: dict[str, Any]) -> None:
     expected = np.array(published["graphs"]["Airports-Brazil"][name], dtype=np.float64)
-    assert features_of_network(read_airports(mirror), name) == pytest.approx(expected, rel=1e-5, abs=1e-12)
+    assert FEATURE_SETS.get(name).compute(GraphParts(read_airports(mirror))) == pytest.approx(
+        expected, rel=1e-5, abs=1e-12
+    )
 
 
 @pytest.mark.mirror
@@ -62,7 +64,7 @@ def test_graphs_with_loops_are_as_published(file: str, graph: str, n_loops: int,
         row = published["graph_names"].tolist().index(graph)
         for name in ("regular", "tiny"):
             expected = published[f"M_{name}"][row]
-            assert features_of_network(network, name) == pytest.approx(expected, rel=1e-5, abs=1e-6)
+            assert FEATURE_SETS.get(name).compute(GraphParts(network)) == pytest.approx(expected, rel=1e-5, abs=1e-6)
 
 
 WITH_LOOPS = ("density", "density_A2", "n_edges", "n_nodes_non_isolated", "global_clustering")
@@ -102,10 +104,12 @@ def test_loops_everywhere_bring_the_density_beyond_one() -> None:
 def test_the_karate_club_is_as_published(published: dict[str, Any]) -> None:
     network = make_network(np.array(nx.karate_club_graph().edges).T)
     expected = published["graphs"]["KarateClub"]
-    assert features_of_network(network, "regular") == pytest.approx(expected["regular"], rel=1e-5, abs=1e-12)
-    assert features_of_network(network, "tiny") == pytest.approx(expected["tiny"], rel=1e-5, abs=1e-12)
+    assert FEATURE_SETS.get("regular").compute(GraphParts(network)) == pytest.approx(
+        expected["regular"], rel=1e-5, abs=1e-12
+    )
+    assert FEATURE_SETS.get("tiny").compute(GraphParts(network)) == pytest.approx(expected["tiny"], rel=1e-5, abs=1e-12)
     # The published counter lost an edge of this graph: what does not count graphlets is right, and counts are exact.
-    compact = features_of_network(network, "compact")
+    compact = FEATURE_SETS.get("compact").compute(GraphParts(network))
     assert compact[:6] == pytest.approx(expected["compact"][:6], rel=1e-5)
     assert compact[13:16] == pytest.approx(expected["compact"][13:16], rel=1e-5)
     assert compact == pytest.approx(published["karate_true"]["compact"], rel=1e-9)
@@ -118,7 +122,7 @@ def test_a_set_has_one_value_per_name(name: str) -> None:
     assert len(features.names) == len(set(features.names)) == LENGTHS[name]
     assert features.label == f"{name}@1"
     for network in (make_network(np.zeros((2, 0)), 3), make_network([[0], [0]]), make_network([[0], [1]])):
-        found = features.compute(Parts(network))
+        found = features.compute(GraphParts(network))
         assert found.shape == (LENGTHS[name],)
         assert np.isfinite(found).all()
 
@@ -128,8 +132,8 @@ def test_renumbering_changes_nothing(name: str) -> None:
     pairs = np.array(nx.powerlaw_cluster_graph(60, 3, 0.5, seed=2).edges).T
     order = np.random.default_rng(1).permutation(60)
     again = make_network(np.concatenate([order[pairs], order[pairs[::-1]]], axis=1), 60)
-    expected = features_of_network(make_network(pairs, 60), name)
-    assert features_of_network(again, name) == pytest.approx(expected, rel=1e-6, abs=1e-12)
+    expected = FEATURE_SETS.get(name).compute(GraphParts(make_network(pairs, 60)))
+    assert FEATURE_SETS.get(name).compute(GraphParts(again)) == pytest.approx(expected, rel=1e-6, abs=1e-12)
 
 
 def test_a_graph_by_names() -> None:
@@ -143,10 +147,10 @@ def test_a_graph_by_names() -> None:
 def test_assortativity_is_that_of_networkx_and_zero_for_huge_degrees() -> None:
     graph = nx.karate_club_graph()
     expected = nx.degree_assortativity_coefficient(graph)
-    assert Parts(make_network(np.array(graph.edges).T)).assortativity == pytest.approx(expected)
+    assert GraphParts(make_network(np.array(graph.edges).T)).assortativity == pytest.approx(expected)
     hub = np.stack([np.zeros(1000, dtype=int), np.arange(1, 1001)])
     pair = np.array([[1], [2]])
-    assert Parts(make_network(np.concatenate([hub, pair], axis=1))).assortativity == 0
+    assert GraphParts(make_network(np.concatenate([hub, pair], axis=1))).assortativity == 0
 
 
 def test_labels_and_attributes_of_a_problem() -> None:
@@ -156,7 +160,11 @@ def test_labels_and_attributes_of_a_problem() -> None:
     network = make_network(np.array(graph.edges).T, 80)
     ends = y[network.original[network.edges]]
     contents = Contents(attributes=x, labels=y)
-    found = dict(zip(FEATURE_SETS.get("task").names, features_of_network(network, "task", contents), strict=True))
+    found = dict(
+        zip(
+            FEATURE_SETS.get("task").names, FEATURE_SETS.get("task").compute(GraphParts(network, contents)), strict=True
+        )
+    )
     share = np.mean(ends[0] == ends[1])
     assert found["labels.homophily"] == pytest.approx(share)
     ends_of_one = np.mean(ends)
@@ -167,14 +175,20 @@ def test_labels_and_attributes_of_a_problem() -> None:
     assert found["labels.evenness"] == pytest.approx(1)
     assert found["attributes.likeness_of_neighbours"] > 0.5
     half = Contents(attributes=x, labels=np.where(np.arange(80) % 2, y, np.nan))
-    again = dict(zip(FEATURE_SETS.get("task").names, features_of_network(network, "task", half), strict=True))
+    again = dict(
+        zip(FEATURE_SETS.get("task").names, FEATURE_SETS.get("task").compute(GraphParts(network, half)), strict=True)
+    )
     assert again["labels.known_share"] == 0.5
 
 
 def test_a_collection_counts_its_graphs() -> None:
     network = make_network([[0, 1, 3, 4, 5], [1, 2, 4, 5, 6]], 8)
     contents = Contents(labels=np.array([1.5, 2.5]), are_classes=False, node_ptr=np.array([0, 3, 8]))
-    found = dict(zip(FEATURE_SETS.get("task").names, features_of_network(network, "task", contents), strict=True))
+    found = dict(
+        zip(
+            FEATURE_SETS.get("task").names, FEATURE_SETS.get("task").compute(GraphParts(network, contents)), strict=True
+        )
+    )
     assert found["n_graphs.log"] == pytest.approx(np.log(2))
     assert found["graph_size.log"] == pytest.approx(np.log(5))
     assert found["graph_density"] == pytest.approx(10 / (3 * 2 + 5 * 4))

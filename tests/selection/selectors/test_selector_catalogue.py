@@ -12,7 +12,7 @@ import torch
 
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.kinds import Direction
-from gnz_track.selection.matrix import Setting, bare_matrix
+from gnz_track.selection.matrix import ModelSetting, bare_matrix
 from gnz_track.selection.selectors.catalogue import SELECTORS, Fitted, fit_selector, load_fitted
 
 GENERATOR = np.random.default_rng(8)
@@ -47,7 +47,7 @@ def test_a_saved_selector_says_the_same_and_holds_no_pickle(
 
 
 def test_a_saved_selector_names_what_it_ranks(tmp_path: Path) -> None:
-    settings = [Setting(f"Net{place}", json.dumps({"width": 8 * place}), "quick@1") for place in range(7)]
+    settings = [ModelSetting(f"Net{place}", json.dumps({"width": 8 * place}), "quick@1") for place in range(7)]
     matrix = bare_matrix([f"graph {place}" for place in range(24)], settings, "mae", Direction.down)
     matrix.scores[:] = HOLES
     fitted = fit_selector("argosmart", FEATURES, matrix)
