@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gnz_track.errors import BadValue
-from gnz_track.kinds import Direction
+from gnz_track.types import Direction
 
 __all__ = ["TESTS", "Pair", "SeparabilitySettings", "compare_pairs", "compare_samples", "smallest_p"]
 

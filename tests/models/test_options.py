@@ -18,7 +18,7 @@ from gnz_track.models.catalogue import MODELS, describe
 from gnz_track.models.gat import GAT
 from gnz_track.models.gcn import GCN
 from gnz_track.models.options import Defaults, Model, Option, count, fixed
-from gnz_track.models.polynomial.sgc import SGC
+from gnz_track.models.sgc import SGC
 from gnz_track.types import TaskType
 
 BUILT_IN = [name for name in MODELS if issubclass(load_parts(MODELS.get(name))[0], Model)]

@@ -10,9 +10,19 @@ from torch.nn import functional
 from torch_geometric.data import Data
 from torch_geometric.nn import GATConv
 
-from gnz_track.models.deep.edge_kinds import EDGE_CODES, EDGE_FEAT, ISOTROPIC, edge_options
-from gnz_track.models.deep.messages import softmax_to, sum_to
-from gnz_track.models.deep.network import Convolution, DeepNetwork, Frame, Layer, OnEdges
+from gnz_track.models.deep.network import (
+    EDGE_CODES,
+    EDGE_FEAT,
+    ISOTROPIC,
+    Convolution,
+    DeepNetwork,
+    Frame,
+    Layer,
+    OnEdges,
+    edge_options,
+    softmax_to,
+    sum_to,
+)
 from gnz_track.models.options import count
 
 __all__ = ["DeepGAT"]

@@ -7,9 +7,17 @@ from collections.abc import Callable
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from gnz_track.models.deep.edge_kinds import EDGE_CODES, EDGE_FEAT, ISOTROPIC, edge_options
-from gnz_track.models.deep.messages import sum_to
-from gnz_track.models.deep.network import Convolution, DeepNetwork, Frame, Layer
+from gnz_track.models.deep.network import (
+    EDGE_CODES,
+    EDGE_FEAT,
+    ISOTROPIC,
+    Convolution,
+    DeepNetwork,
+    Frame,
+    Layer,
+    edge_options,
+    sum_to,
+)
 
 __all__ = ["GatedGCN"]
 

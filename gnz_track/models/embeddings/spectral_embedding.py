@@ -9,8 +9,7 @@ from scipy.sparse.linalg import eigsh
 from torch import Generator, Tensor
 from torch_geometric.data import Data
 
-from gnz_track.models.adjacency import undirected_links
-from gnz_track.models.embeddings.fitted import OneGraphEmbedding
+from gnz_track.models.embeddings.fitted import OneGraphEmbedding, undirected_links
 from gnz_track.models.options import Option, count
 
 __all__ = ["SpectralEmbedding"]
