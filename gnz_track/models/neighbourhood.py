@@ -1,17 +1,9 @@
-"""Resource allocation index (Zhou, Lu and Zhang, 2009): common neighbours, each over its degree.
+"""Scores of links by common neighbours, with no weights but a scale and an offset of the logits.
 
-Weighted counts of common neighbours, for pairs of nodes.
-
-Adamic-Adar index (Adamic and Adar, 2003): common neighbours, those with few links of their own weighing more.
-
-Jaccard coefficient (Jaccard, 1901): common neighbours over all neighbours of two nodes.
-
-The nearest points of each point, and nothing learnt: what networks that look for round trips are held against.
+A score says what a common neighbour weighs by its degree, and what the sum of weights is divided by.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import torch
@@ -22,11 +14,9 @@ from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue
 from gnz_track.models.embeddings.fitted import undirected_links
-from gnz_track.models.options import Defaults, Model, count
-from gnz_track.models.sizes import Sizes
 from gnz_track.types import TaskType
 
-__all__ = ["AdamicAdar", "CommonNeighbours", "Jaccard", "NearestNeighbours", "Real", "ResourceAllocation"]
+__all__ = ["AdamicAdar", "CommonNeighbours", "Jaccard", "ResourceAllocation"]
 
 
 Real = NDArray[np.float64]
@@ -81,7 +71,7 @@ class CommonNeighbours(nn.Module):
 
 
 class AdamicAdar(CommonNeighbours):
-    """The sum over common neighbours of one over the logarithm of their degree."""
+    """The sum over common neighbours of one over the logarithm of their degree (Adamic and Adar, 2003)."""
 
     def weigh(self, degrees: Real) -> Real:
         """Return what neighbours of some degrees weigh; a common one has at least two links."""
@@ -89,7 +79,7 @@ class AdamicAdar(CommonNeighbours):
 
 
 class Jaccard(CommonNeighbours):
-    """The share of the neighbours of two nodes that both have."""
+    """The share of the neighbours of two nodes that both have (Jaccard, 1901)."""
 
     def finish(self, sums: Real, degrees: Real) -> Real:
         """Return common neighbours over all neighbours ``[n_pairs]``."""
@@ -97,53 +87,8 @@ class Jaccard(CommonNeighbours):
         return np.divide(sums, union, out=np.zeros_like(sums), where=union > 0)
 
 
-class NearestNeighbours(Model):
-    """Says that the links of a point to its ``k`` nearest neighbours, and no others, are of the second class.
-
-    Features are coordinates; the nearest are chosen among those that message edges lead to. An undirected link is one
-    if it is so from either end. Logits are plus and minus one positive number, which is fitted: it makes a loss of
-    them, and changes no decision. Dwivedi et al., JMLR 2023, have it with k = 2 beside their networks.
-    """
-
-    task_types = (TaskType.edge_cls,)
-    defaults = Defaults(k=count(2))
-
-    def __init__(
-        self, in_channels: int, hidden_channels: int, out_channels: int, *, sizes: Sizes, **options: Any
-    ) -> None:
-        del in_channels, hidden_channels
-        super().__init__(options)
-        if sizes.vocabulary or out_channels != 2:
-            found = "categories" if sizes.vocabulary else f"edges of {out_channels} classes"
-            raise BadValue("the task of NearestNeighbours", found, "coordinates of nodes, and edges of two classes")
-        self.k, self.is_directed = self.options.k, sizes.is_directed
-        self.log_scale = nn.Parameter(torch.zeros(()))
-
-    def forward(self, data: Data) -> Tensor:
-        """Score the edges of ``data.edge_label_index``: ``[n_labelled, 2]``."""
-        n_nodes, labelled = int(data.num_nodes), data.edge_label_index
-        near = self.find_nearest(data.x, data.edge_index)
-        codes = near[0] * n_nodes + near[1]
-        is_near = torch.isin(labelled[0] * n_nodes + labelled[1], codes)
-        if not self.is_directed:
-            is_near |= torch.isin(labelled[1] * n_nodes + labelled[0], codes)
-        margin = torch.where(is_near, self.log_scale.exp(), -self.log_scale.exp())
-        return torch.stack([-margin, margin], dim=1)
-
-    def find_nearest(self, points: Tensor, edge_index: Tensor) -> Tensor:
-        """Return the edges ``[2, n]`` from each of the points ``[n_nodes, d]`` to the nearest that edges lead to."""
-        edges = torch.unique(edge_index[:, edge_index[0] != edge_index[1]], dim=1)
-        ends = points.double()[edges]
-        order = (ends[0] - ends[1]).square().sum(dim=1).argsort(stable=True)
-        # Stable: the edges of a point stay in the order of their lengths.
-        edges = edges[:, order[edges[0, order].argsort(stable=True)]]
-        counts = torch.bincount(edges[0])
-        first = (counts.cumsum(0) - counts).repeat_interleave(counts)
-        return edges[:, torch.arange(edges.size(1), device=edges.device) - first < self.k]
-
-
 class ResourceAllocation(CommonNeighbours):
-    """The sum over common neighbours of one over their degree."""
+    """The sum over common neighbours of one over their degree (Zhou, Lu and Zhang, 2009)."""
 
     def weigh(self, degrees: Real) -> Real:
         """Return what neighbours of some degrees weigh."""

@@ -1,6 +1,4 @@
-"""Principal neighbourhood aggregation (Corso et al., NeurIPS 2020).
-
-The layer of principal neighbourhood aggregation (Corso et al., NeurIPS 2020), at the price of a mean.
+"""Principal neighbourhood aggregation (Corso et al., NeurIPS 2020), at the price of a mean.
 
 A message is a linear map of both ends, ``U x_i + V x_j + b``. Its first part is the same for all neighbours of a node
 and leaves every aggregation: so neighbours are joined after ``V``, and nothing is computed edge by edge.

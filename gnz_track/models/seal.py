@@ -1,10 +1,8 @@
 """SEAL (Zhang and Chen, NeurIPS 2018): whether two nodes are linked, by the part of the graph around them.
 
-Labels of nodes by their distances to two others (Zhang and Chen, NeurIPS 2018), in many graphs at once.
-
-A network of whole graphs whose nodes are put in order (Zhang et al., AAAI 2018).
-
-The parts of a graph around pairs of nodes, many at once.
+The parts around many pairs are cut out at once (:func:`enclose`), their nodes labelled by the distances to the two
+(:func:`label_by_distances`), and a network of whole graphs, whose nodes are put in order, reads them
+(:class:`SortedPooling`; Zhang et al., AAAI 2018).
 """
 
 from __future__ import annotations

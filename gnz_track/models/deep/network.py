@@ -1,10 +1,7 @@
 """The frame of all deep networks: embed, convolve ``n_layers`` times, read out.
 
-Words for what a layer knows of an edge (``edge_repr``), and the options of models that have a choice.
-
-The way of features, positions and edge features into a network.
-
-Sums, means and maxima over the edges that enter each node.
+First the words of ``edge_repr``, by which a layer knows of an edge; then the way of features into a network; then sums,
+means and maxima over the edges that enter each node; then a layer, and the network.
 """
 
 from __future__ import annotations

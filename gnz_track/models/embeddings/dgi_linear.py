@@ -1,8 +1,7 @@
 """Deep Graph Infomax (Velickovic et al., ICLR 2019), then a linear map, which held-out labels can score.
 
-Codes by Deep Graph Infomax (Velickovic et al., ICLR 2019): one convolution that tells its graph from a shuffled one.
-
-Features are mapped before they are shuffled, which is the same as after, and half the work.
+The codes are those of one convolution that tells its graph from a shuffled one. Features are mapped before they are
+shuffled, which is the same as after, and half the work.
 """
 
 from __future__ import annotations

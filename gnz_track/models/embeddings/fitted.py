@@ -1,7 +1,4 @@
-"""A linear map of codes that were found once, from the graph alone.
-
-Edges of a graph as a sparse matrix of zeros and ones.
-"""
+"""A linear map of codes that were found once, from the graph alone."""
 
 from __future__ import annotations
 

@@ -1,11 +1,8 @@
 """node2vec (Grover and Leskovec, KDD 2016): skip-gram codes of biased walks, then a linear map.
 
-Skip-gram with negative samples (Mikolov et al., NeurIPS 2013) of walks, by Adam on full tables.
-
-Random walks of the second order (Grover and Leskovec, KDD 2016), many at once.
-
-A step goes to a neighbour drawn evenly, which is accepted with the probability of its weight over the largest one, and
-drawn again otherwise: no table of transitions is ever made.
+Walks are of the second order and taken many at once. A step goes to a neighbour drawn evenly, which is accepted with
+the probability of its weight over the largest one, and drawn again otherwise: no table of transitions is ever made.
+Codes are those of skip-gram with negative samples (Mikolov et al., NeurIPS 2013), by Adam on full tables.
 """
 
 from __future__ import annotations
