@@ -10,9 +10,10 @@ __all__ = ["GAT"]
 
 
 class GAT(AttentionStack):
-    """Attention layers, two unless told, ELU between them, dropout on all inputs; ``forward -> [n_nodes, out]``.
+    """Attention layers with ELU between them, dropout on all inputs; ``forward(data) -> [n_nodes, out]``.
 
-    The options are those of :mod:`gnz_track.models.stack`; ``dropout`` is that of the features and the attention too.
+    Options of :mod:`gnz_track.models.stack`: ``n_layers=2``, ``heads=8``, ``dropout=0.6``, ``norm='none'``,
+    ``jumping='none'``. ``dropout`` is that of the features and the attention too.
     """
 
     defaults = AttentionStack.defaults.but(heads=8, dropout=0.6, act="elu")

@@ -12,9 +12,10 @@ __all__ = ["GCN"]
 
 
 class GCN(Stack):
-    """Convolutions with a ReLU between them unless told, two and no dropout; ``forward(data) -> [n_nodes, out]``.
+    """Convolutions with an activation between them; ``forward(data) -> [n_nodes, out]``.
 
-    The options are those of :mod:`gnz_track.models.stack`.
+    Options of :mod:`gnz_track.models.stack`: ``n_layers=2``, ``dropout=0.0``, ``norm='none'``, ``jumping='none'``,
+    ``act='relu'``.
     """
 
     defaults = Stack.defaults.but(act=choice("relu", ACTIVATIONS))

@@ -17,9 +17,9 @@ __all__ = ["GIN"]
 class GIN(Model):
     """Isomorphism layers, sum pooling and a linear head; ``forward(data) -> [n_graphs, out_channels]``.
 
-    The options are those of :mod:`gnz_track.models.stack`, with three layers unless told. All of them are hidden ones,
-    and the head is the read-out, so that ``jumping="cat"`` sums every layer over a graph, as published. ``norm`` lies
-    within the perceptron of a layer.
+    Options of :mod:`gnz_track.models.stack`: ``n_layers=3``, ``dropout=0.0``, ``norm='batch'``, ``jumping='none'``.
+    All layers are hidden ones, and the head is the read-out: ``jumping="cat"`` sums every layer over a graph, as
+    published. ``norm`` lies within the perceptron of a layer.
     """
 
     defaults = Defaults(

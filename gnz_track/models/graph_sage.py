@@ -14,9 +14,10 @@ _AGGREGATIONS = {"mean": "mean", "max": "max"}
 
 
 class GraphSAGE(Stack):
-    """Aggregations, two and by the mean unless told, ReLU and dropout between; ``forward(data) -> [n_nodes, out]``.
+    """Aggregations with an activation and dropout between them; ``forward(data) -> [n_nodes, out]``.
 
-    The options are those of :mod:`gnz_track.models.stack`.
+    Options of :mod:`gnz_track.models.stack`: ``n_layers=2``, ``dropout=0.5``, ``norm='none'``, ``jumping='none'``,
+    ``act='relu'``. And ``aggr='mean'``, or ``max``: how neighbours are aggregated.
     """
 
     defaults = Stack.defaults.but(dropout=0.5, act=choice("relu", ACTIVATIONS), aggr=choice("mean", _AGGREGATIONS))

@@ -10,9 +10,10 @@ __all__ = ["GraphTransformer"]
 
 
 class GraphTransformer(AttentionStack):
-    """Transformer convolutions, two unless told, ReLU and dropout between them; ``forward -> [n_nodes, out]``.
+    """Transformer convolutions with ReLU and dropout between them; ``forward(data) -> [n_nodes, out]``.
 
-    The options are those of :mod:`gnz_track.models.stack`; ``dropout`` is that of the attention too.
+    Options of :mod:`gnz_track.models.stack`: ``n_layers=2``, ``heads=4``, ``dropout=0.1``, ``norm='none'``,
+    ``jumping='none'``. ``dropout`` is that of the attention too.
     """
 
     defaults = AttentionStack.defaults.but(heads=4, dropout=0.1)

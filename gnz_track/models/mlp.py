@@ -10,9 +10,9 @@ __all__ = ["MLP"]
 
 
 class MLP(Stack):
-    """Linear layers, two unless told, ReLU and dropout between them, blind to edges; ``forward -> [n_nodes, out]``.
+    """Linear layers with ReLU and dropout between them, blind to edges; ``forward(data) -> [n_nodes, out]``.
 
-    The options are those of :mod:`gnz_track.models.stack`.
+    Options of :mod:`gnz_track.models.stack`: ``n_layers=2``, ``dropout=0.5``, ``norm='none'``, ``jumping='none'``.
     """
 
     defaults = Stack.defaults.but(dropout=0.5)

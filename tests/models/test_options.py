@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import re
 from dataclasses import FrozenInstanceError
 from typing import Any
 
@@ -14,12 +15,12 @@ from torch import nn
 
 from gnz_track.errors import BadValue
 from gnz_track.models.building import load_parts, options_of
-from gnz_track.models.catalogue import MODELS, describe
+from gnz_track.models.catalogue import MODELS, describe, usual_models
 from gnz_track.models.gat import GAT
 from gnz_track.models.gcn import GCN
 from gnz_track.models.options import Defaults, Model, Option, count, fixed
 from gnz_track.models.sgc import SGC
-from gnz_track.types import TaskType
+from gnz_track.types import ModelRow, TaskType
 
 BUILT_IN = [name for name in MODELS if issubclass(load_parts(MODELS.get(name))[0], Model)]
 
@@ -64,6 +65,13 @@ def test_defaults_are_allowed_and_told_in_words(name: str) -> None:
     for option in load_parts(MODELS.get(name))[0].defaults.values():
         assert option.allows(option.default)
         assert bool(option.allowed) == (option.allows is not Option(0).allows)
+
+
+@pytest.mark.parametrize("row", usual_models(), ids=lambda row: row.name)
+def test_reference_pages_tell_the_defaults(row: ModelRow) -> None:
+    cls = load_parts(row)[0]
+    told = [f"``{name}={option.default!r}``" for name, option in cls.defaults.items() if option.is_open]
+    assert re.findall(r"``\w+=\S+?``", cls.__doc__)[: len(told)] == told
 
 
 def test_classes_of_ones_own_have_the_signature_that_they_write() -> None:
