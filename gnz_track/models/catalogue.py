@@ -18,7 +18,20 @@ from gnz_track.types import ModelRow, TaskType
 from gnz_track.user_code.digests import describe_own, target_of
 from gnz_track.user_code.modules import is_ours
 
-__all__ = ["MODELS", "describe", "describe_all", "register_model", "renew_code", "usual_models"]
+__all__ = [
+    "MODELS",
+    "MODULES",
+    "ROOM",
+    "describe",
+    "describe_all",
+    "readdress",
+    "register_model",
+    "renew_code",
+    "usual_models",
+]
+
+# Under which rows and stores name the classes of all models of this package.
+ROOM = "gnz_track.models"
 
 _ALL = tuple(TaskType)
 _NODES, _LINKS, _EDGES = (TaskType.node_cls,), (TaskType.link_pred,), (TaskType.edge_cls,)
@@ -42,12 +55,17 @@ class BuiltIn(NamedTuple):
     sweeps: str = BY_NAME
     options: Mapping[str, Any] = {}
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """The class, and its module below this room."""
+        module, _, cls = self.module.partition(":")
+        return cls or self.name, module
+
     def describe(self) -> ModelRow:
         """Return the row under which it is registered."""
-        module, _, cls = self.module.partition(":")
         return ModelRow(
             name=self.name,
-            target=f"gnz_track.models.{module}:{cls or self.name}",
+            target=f"{ROOM}:{self.place[0]}",
             task_types=self.task_types,
             is_encoder=self.is_encoder,
             options=self.options,
@@ -252,6 +270,8 @@ MODELS: Registry[ModelRow] = Registry(
 for _row in ROWS:
     MODELS.add(_row.name, _row.describe())
 
+# Class -> its module below this room. Rows, and with them all stores, name the room alone, so that modules may move.
+MODULES: dict[str, str] = dict(row.place for row in ROWS)
 _SWEEPS = {row.name: row.sweeps for row in ROWS}
 _REMEDY = (
     "give the class an attribute task_types = {'node_cls', ...}, decorate it with @register_model(task_type=...), "
@@ -340,6 +360,17 @@ def renew_code(row: ModelRow) -> ModelRow:
     return replace(row, source_digest=code.digest, parts=code.parts, unseen=code.unseen)
 
 
+def readdress(row: ModelRow) -> ModelRow:
+    """Return a row of an earlier version with the targets that it has by now: they named modules of this package."""
+    return replace(row, target=_lasting(row.target), factory=_lasting(row.factory))
+
+
+def _lasting(target: str) -> str:
+    """Return the target of a class of this room without its module."""
+    name = target.rpartition(":")[2]
+    return f"{ROOM}:{name}" if is_ours(target) and name in MODULES else target
+
+
 def describe(model: object, *, name: str = "") -> ModelRow:
     """Return the row of whatever a user handed over as a model; ``name`` renames it."""
     for kind, read in _READERS.items():
@@ -377,7 +408,7 @@ def _describe_name(text: str) -> ModelRow:
 def _describe_class(cls: type) -> ModelRow:
     if cls in _REGISTERED:
         return _as_of_now(_REGISTERED[cls][0])
-    target = target_of(cls)
+    target = _lasting(target_of(cls))
     for row in MODELS.rows():
         # Classes that travel by value have no target, and are not each other.
         if target and row.target == target:
@@ -430,7 +461,7 @@ def _row_of_class(
     # An encoder factory of the same class is what a flag says better: it stays a name.
     is_encoder = factory is not None and getattr(factory, "encoder", None) is cls
     factory = None if is_encoder else factory
-    target, factory_target = target_of(cls), "" if factory is None else target_of(factory)
+    target, factory_target = _lasting(target_of(cls)), "" if factory is None else target_of(factory)
     by_value = not target or (factory is not None and not factory_target)
     code = describe_own(*(item for item in (cls, factory) if item is not None))
     return ModelRow(
