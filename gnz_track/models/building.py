@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue, ModelInvalid
+from gnz_track.models.adapters import CategoricalInput, EncodedInput, EncoderFactory, LinkHead, LinkScorer, TripleHead
 from gnz_track.models.catalogue import MODULES, ROOM
-from gnz_track.models.heads import CategoricalInput, EncodedInput, EncoderFactory, LinkHead, LinkScorer, TripleHead
 from gnz_track.models.sizes import Sizes
 from gnz_track.registry import import_target
 from gnz_track.types import ModelRow, TaskType
@@ -113,7 +113,7 @@ class _Payload(pickle.Unpickler):
 
 
 # Modules that payloads in stores name -> where their classes lie by now.
-_FORMER = {f"{ROOM}.adapters": f"{ROOM}.heads"}
+_FORMER: dict[str, str] = {}
 
 
 def _constructor(row: ModelRow) -> Callable[..., Any]:
