@@ -15,8 +15,9 @@ from typing import Any, NamedTuple, TypeVar, overload
 from gnz_track.errors import ModelInvalid, TargetMissing
 from gnz_track.registry import Registry, import_target, is_target
 from gnz_track.types import ModelRow, TaskType
-from gnz_track.user_code.digests import describe_own, target_of
+from gnz_track.user_code.digests import describe_own
 from gnz_track.user_code.modules import is_ours
+from gnz_track.user_code.values import target_of
 
 __all__ = [
     "MODELS",
