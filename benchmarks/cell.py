@@ -106,7 +106,7 @@ class Side:
 
     def pose(self) -> Any:
         """Pose the task as our protocol does."""
-        from gnz_track.runs.problems import ProblemTerms, pose
+        from gnz_track.problems.catalogue import ProblemTerms, pose
         from gnz_track.training.protocols import PROTOCOLS
 
         protocol = PROTOCOLS.get("graphnetz")

@@ -16,8 +16,8 @@ from pathlib import Path
 from gnz_track.datasets.catalogue import TASKS
 from gnz_track.datasets.preparation import prepare
 from gnz_track.models.catalogue import describe
-from gnz_track.runs.events import ignore
-from gnz_track.runs.executors import choose_executor
+from gnz_track.runs.executors.choice import choose_executor
+from gnz_track.runs.executors.events import ignore
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Cell
 

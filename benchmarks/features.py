@@ -18,7 +18,7 @@ import networkx as nx
 import numpy as np
 
 from gnz_track.selection.features.feature_sets import FEATURE_SETS, GraphParts
-from gnz_track.selection.features.networks import make_network
+from gnz_track.selection.features.graph import make_network
 
 Edges = np.ndarray[Any, Any]
 

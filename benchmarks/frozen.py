@@ -19,9 +19,9 @@ from sklearn.datasets import load_digits
 from torch_geometric.data import Data
 
 from gnz_track.datasets.frozen import FrozenDataset, freeze, open_frozen
-from gnz_track.datasets.generators.superpixels import superpixels
-from gnz_track.datasets.portions import freeze_stream
-from gnz_track.training.gauge import Gauge
+from gnz_track.datasets.generators.images import superpixels
+from gnz_track.datasets.streaming import freeze_stream
+from gnz_track.training.usage import Gauge
 from gnz_track.types import Category, DatasetRow, TaskType
 
 ROW = DatasetRow(

@@ -24,14 +24,22 @@ from typing import Any
 
 import numpy as np
 
-from gnz_track.kinds import TaskType
-from gnz_track.selection.model_space import list_scored_settings
-from gnz_track.selection.ranking_metrics import RANKING_METRICS, area_under_curve
 from gnz_track.selection.selectors.catalogue import SELECTORS
-from gnz_track.selection.selectors.lessons import Arrays, TrainingSet
-from gnz_track.selection.selectors.supervised_surrogate import fit_surrogate
-from gnz_track.selection.testbeds import SelectorFold, Trial, cross_task, fold_by_numbers, small_to_large
-from gnz_track.selection.trials import SelectorScores, compare_selectors, try_selector
+from gnz_track.selection.selectors.neural import fit_surrogate
+from gnz_track.selection.selectors.training_set import Arrays, TrainingSet
+from gnz_track.selection.study.evaluation import (
+    SelectorFold,
+    SelectorScores,
+    Trial,
+    compare_selectors,
+    cross_task,
+    fold_by_numbers,
+    small_to_large,
+    try_selector,
+)
+from gnz_track.selection.study.glemos import list_scored_settings
+from gnz_track.selection.study.ranking_metrics import RANKING_METRICS, area_under_curve
+from gnz_track.types import TaskType
 
 Array = np.ndarray[Any, Any]
 OURS = "forest_neighbours"

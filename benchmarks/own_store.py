@@ -26,21 +26,21 @@ from typing import Any
 
 import numpy as np
 
-from gnz_track.benchmark import run_benchmark
+from gnz_track.api import run_benchmark
 from gnz_track.datasets.catalogue import SUITES, TASKS
 from gnz_track.errors import BadValue, UnknownName
-from gnz_track.kinds import Direction, TaskType
 from gnz_track.models.catalogue import MODELS
 from gnz_track.seeds import parse_seeds
 from gnz_track.selection.evidence import FEWEST_GRAPHS, gather_evidence, read_past
 from gnz_track.selection.features.feature_sets import FEATURE_SETS
-from gnz_track.selection.graph_sources import open_graph
+from gnz_track.selection.graph_input import open_graph
 from gnz_track.selection.recommendation import FEATURES, rank_settings, recommend
 from gnz_track.selection.selectors.catalogue import fit_selector
-from gnz_track.stats.effects import mean_advantage
-from gnz_track.stats.joins import join
-from gnz_track.stats.sign_flip import sign_flip
+from gnz_track.stats.comparison.joins import join
+from gnz_track.stats.estimates.effects import mean_advantage
+from gnz_track.stats.significance.sign_flip import sign_flip
 from gnz_track.store.address import Address, parse_address
+from gnz_track.types import Direction, TaskType
 
 WIDTHS = {
     64: ("GCN", "GAT", "GraphSAGE", "GIN", "MLP", "SGC", "ChebNet", "AdamicAdar", "ResourceAllocation"),

@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 from model_selection import KINDS, OURS, full, load, out_of_domain, trial_of
 
-from gnz_track.kinds import Direction
 from gnz_track.selection.expectations import LEVEL, Expectation, expect_scores
 from gnz_track.selection.matrix import ModelSetting, bare_matrix
 from gnz_track.selection.selectors.catalogue import fit_selector
 from gnz_track.selection.selectors.forest_neighbours import weigh_past_graphs
-from gnz_track.selection.testbeds import SelectorFold, Trial
+from gnz_track.selection.study.evaluation import SelectorFold, Trial
+from gnz_track.types import Direction
 
 Array = np.ndarray[Any, Any]
 N_SETTINGS, N_ASKED, N_TIMES = 12, 8, 30

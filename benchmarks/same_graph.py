@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from model_selection import KINDS, TASK_TYPES, load, trial_of
 
-from gnz_track.selection.model_space import list_scored_settings
-from gnz_track.selection.ranking_metrics import area_under_curve
-from gnz_track.selection.selectors.lessons import fill_rows
+from gnz_track.selection.selectors.training_set import fill_rows
+from gnz_track.selection.study.glemos import list_scored_settings
+from gnz_track.selection.study.ranking_metrics import area_under_curve
 
 Array = np.ndarray[Any, Any]
 

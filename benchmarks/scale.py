@@ -26,8 +26,7 @@ from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.plan import Place, Plan, make_plan
 from gnz_track.store import schema
 from gnz_track.store.address import parse_address
-from gnz_track.store.environment import collect_environment
-from gnz_track.store.owners import this_owner
+from gnz_track.store.environment import collect_environment, this_owner
 from gnz_track.store.run_record import SweepContext, record_of
 from gnz_track.store.writer import open_store
 from gnz_track.training.protocols import PROTOCOLS
@@ -149,7 +148,7 @@ def name_of_plan(n: int, folder: Path) -> Callable[[], int]:
 
 def resume(n: int, folder: Path) -> Callable[[], int]:
     """Return what looks up n wanted cells among the n of the store, all of them finished."""
-    from gnz_track.runs.agenda import make_agenda
+    from gnz_track.runs.remaining import make_agenda
 
     wanted = Plan(cells=tuple(cells_of(n)), skipped=())
     address = parse_address(str(folder / f"{n}.db"))
@@ -158,8 +157,8 @@ def resume(n: int, folder: Path) -> Callable[[], int]:
 
 def tensor(n: int, folder: Path) -> Callable[[], int]:
     """Return what reads X by SQL, every column of the results table with it."""
-    from gnz_track.store.reading import read_table
-    from gnz_track.store.score_tensor import tensor_of
+    from gnz_track.store.reader import read_table
+    from gnz_track.store.results_table import tensor_of
 
     address = parse_address(str(folder / f"{n}.db"))
     return lambda: int(tensor_of(read_table(address, suite="scale")).mask.sum())
@@ -167,7 +166,7 @@ def tensor(n: int, folder: Path) -> Callable[[], int]:
 
 def tensor_alone(n: int, folder: Path) -> Callable[[], int]:
     """Return what reads X by SQL, and no column that it does not need."""
-    from gnz_track.store.reading import read_tensor
+    from gnz_track.store.reader import read_tensor
 
     address = parse_address(str(folder / f"{n}.db"))
     return lambda: int(read_tensor(address, suite="scale").mask.sum())
@@ -176,7 +175,7 @@ def tensor_alone(n: int, folder: Path) -> Callable[[], int]:
 def report(n: int, folder: Path) -> Callable[[], int]:
     """Return what writes the page of all cells, from the store to the file."""
     from gnz_track.report.benchmark_report import BenchmarkReport
-    from gnz_track.report.page import write_page
+    from gnz_track.report.page.page import write_page
 
     store = str(folder / f"{n}.db")
 

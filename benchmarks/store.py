@@ -20,15 +20,13 @@ import numpy as np
 
 from gnz_track.store import schema
 from gnz_track.store.address import parse_address
-from gnz_track.store.environment import collect_environment
-from gnz_track.store.owners import this_owner
-from gnz_track.store.published import read_published
-from gnz_track.store.reading import publish_table
-from gnz_track.store.rest_reader import read_by_rest
-from gnz_track.store.run_filter import RunFilter
+from gnz_track.store.environment import collect_environment, this_owner
+from gnz_track.store.read_rest import read_by_rest
+from gnz_track.store.read_sql import read_by_sql
+from gnz_track.store.reader import publish_table, read_published
+from gnz_track.store.results_table import ResultsTensor, tensor_of
+from gnz_track.store.row_filters import RunFilter
 from gnz_track.store.run_record import RunRecord, SweepContext, record_of
-from gnz_track.store.score_tensor import ResultsTensor, tensor_of
-from gnz_track.store.sql_reader import read_by_sql
 from gnz_track.store.writer import open_store
 from gnz_track.types import (
     Cell,

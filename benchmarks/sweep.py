@@ -34,11 +34,11 @@ assert all(len(runs) == int(n_seeds) for per_model in report.histories.values() 
 ONE_SECOND = """
 import sys, time
 from pathlib import Path
-from gnz_track.request import Request, make_request_agenda, carry_out
+from gnz_track.api import Request, make_request_agenda, carry_out
 from gnz_track.datasets.catalogue import TASKS
 from gnz_track.models.catalogue import describe
-from gnz_track.runs.events import ignore
-from gnz_track.runs.executors import choose_executor
+from gnz_track.runs.executors.events import ignore
+from gnz_track.runs.executors.choice import choose_executor
 from gnz_track.runs.plan import Place
 from gnz_track.store.address import parse_address
 from gnz_track.training.protocols import PROTOCOLS

@@ -15,24 +15,22 @@ from dataclasses import replace
 from pathlib import Path
 
 from gnz_track.datasets.catalogue import TASKS
-from gnz_track.kinds import Direction
 from gnz_track.models.building import options_of
 from gnz_track.models.catalogue import MODELS
-from gnz_track.runs.one import run_one
 from gnz_track.runs.plan import Place, Plan, make_plan
+from gnz_track.runs.run_one import run_one
 from gnz_track.store.address import parse_address
-from gnz_track.store.search_spool import keep_search
+from gnz_track.store.outbox import keep_search
 from gnz_track.store.writer import open_store
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.tuning.default_spaces import space_of
-from gnz_track.tuning.searches import plan_searches
-from gnz_track.tuning.searching import SearchContext, run_searches
+from gnz_track.tuning.plan import plan_searches
+from gnz_track.tuning.search import SearchContext, run_searches
 from gnz_track.tuning.settings import SearchSettings, Share
-from gnz_track.tuning.storages import StudyPlace, open_studies
-from gnz_track.tuning.studies import TrialOutcome, begin_study, run_study
-from gnz_track.tuning.terms import Budget, StudyTerms
-from gnz_track.tuning.trials import Trial
-from gnz_track.types import TaskType
+from gnz_track.tuning.study import Trial, TrialOutcome, begin_study, run_study
+from gnz_track.tuning.study_storage import StudyPlace, open_studies
+from gnz_track.tuning.study_terms import Budget, StudyTerms
+from gnz_track.types import Direction, TaskType
 
 MOST_MILLISECONDS, MOST_SHARE = 30.0, 0.08
 N_SEEDS, SECONDS_OF_A_CELL = 3, 1.0

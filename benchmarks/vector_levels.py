@@ -21,7 +21,7 @@ warnings.simplefilter("ignore")
 from pathlib import Path
 from gnz_track.datasets.catalogue import TASKS
 from gnz_track.models.catalogue import describe
-from gnz_track.runs.on_inline import run_inline
+from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.plan import Place, make_plan
 from gnz_track.training.protocols import PROTOCOLS
 home, tasks, models, epochs = sys.argv[1:]

@@ -26,15 +26,15 @@ _PUBLIC = {
         "register_task",
         "unregister_task",
     ),
-    "gnz_track.datasets.loaders": ("LOADER_REGISTRY", "list_datasets"),
-    "gnz_track.datasets.own.own_tasks": ("task_from_dataset",),
-    "gnz_track.datasets.own.own_graphs": ("from_networkx", "read_network", "read_tables"),
-    "gnz_track.datasets.generators.superpixels": ("superpixels",),
-    "gnz_track.datasets.portions": ("freeze_stream",),
+    "gnz_track.compat.graphnetz": ("LOADER_REGISTRY", "list_datasets"),
+    "gnz_track.datasets.own.tasks": ("task_from_dataset",),
+    "gnz_track.datasets.own.graphs": ("from_networkx", "read_network", "read_tables"),
+    "gnz_track.datasets.generators.images": ("superpixels",),
+    "gnz_track.datasets.streaming": ("freeze_stream",),
     "gnz_track.datasets.preparation": ("prepare",),
     "gnz_track.datasets.frozen": ("FrozenDataset", "freeze", "open_frozen"),
     "gnz_track.models.catalogue": ("MODELS", "register_model"),
-    "gnz_track.models.adapters": ("multi_task_factory",),
+    "gnz_track.models.heads": ("multi_task_factory",),
     "gnz_track.models.gcn": ("GCN",),
     "gnz_track.models.gat": ("GAT",),
     "gnz_track.models.graph_sage": ("GraphSAGE",),
@@ -44,24 +44,24 @@ _PUBLIC = {
     "gnz_track.models.dgi": ("DGI", "DGIWrapper"),
     "gnz_track.training.pretraining": ("train_dgi",),
     "gnz_track.training.protocols": ("PROTOCOLS",),
-    "gnz_track.runs.one": ("run_one",),
+    "gnz_track.runs.run_one": ("run_one",),
     "gnz_track.runs.plan": ("make_plan",),
-    "gnz_track.benchmark": ("run_benchmark",),
+    "gnz_track.api": ("run_benchmark",),
     "gnz_track.report.benchmark_report": ("BenchmarkReport",),
-    "gnz_track.stats.compare": ("compare",),
+    "gnz_track.stats.comparison.compare": ("compare",),
     "gnz_track.tuning.search_space": ("SearchSpace",),
     "gnz_track.tuning.settings": ("SearchSettings",),
-    "gnz_track.store.reading": ("read_table", "read_tensor"),
-    "gnz_track.selection.model_space": ("list_published_settings", "plan_published_settings"),
+    "gnz_track.store.reader": ("read_table", "read_tensor"),
+    "gnz_track.selection.study.glemos": ("list_published_settings", "plan_published_settings"),
     "gnz_track.selection.recommendation": ("recommend",),
-    "gnz_track.selection.warm_starts": ("warm_starts",),
+    "gnz_track.selection.confirmation": ("warm_starts",),
 }
 # Before any file of ours, or of a library, gets the number of a standard stream that is closed.
 take_missing_streams()
 
 _OWNERS = {name: module for module, names in _PUBLIC.items() for name in names}
 # The published name of one of them.
-_OWNERS["_multi_task_factory"] = "gnz_track.models.adapters"
+_OWNERS["_multi_task_factory"] = "gnz_track.models.heads"
 
 __all__ = ["__version__", *(name for names in _PUBLIC.values() for name in names)]  # noqa: PLE0604  (names come from the table)
 

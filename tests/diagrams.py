@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gnz_track.report.cd_facts import CdFacts
-from gnz_track.stats.friedman import run_friedman
-from gnz_track.stats.groups import group_by_nemenyi, group_by_p
-from gnz_track.stats.ranks import rank_rows
+from gnz_track.report.figures.critical_difference.content import CdFacts
+from gnz_track.stats.ranking.friedman import run_friedman
+from gnz_track.stats.ranking.groups import group_by_nemenyi, group_by_p
+from gnz_track.stats.ranking.ranks import rank_rows
 from gnz_track.types import Direction
 
 

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from score_tables import table_of
 
-from gnz_track.stats.compare import compare
-from gnz_track.stats.comparison import Comparison
+from gnz_track.stats.comparison.compare import compare
+from gnz_track.stats.comparison.comparison import Comparison
 
 HOSTILE = [
     "<script>alert(1)</script>",

@@ -44,9 +44,9 @@ def read_by_api(store: str) -> None:
     from gnz_track.report.sources import read_store
     from gnz_track.store.address import parse_address
     from gnz_track.store.audits import read_audits
-    from gnz_track.store.plans import read_plan
-    from gnz_track.store.reading import finished_fingerprints, read_table, read_tensor
-    from gnz_track.store.search_reader import read_searches
+    from gnz_track.store.reader import finished_fingerprints, read_table, read_tensor
+    from gnz_track.store.searches import read_searches
+    from gnz_track.store.sweep_manifest import read_plan
 
     sweeps: set[str] = set()
     for read in (

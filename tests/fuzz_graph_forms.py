@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from gnz_track.kinds import Direction
-from gnz_track.selection.graph_sources import open_graph
+from gnz_track.selection.graph_input import open_graph
 from gnz_track.selection.matrix import ModelSetting, bare_matrix
-from gnz_track.selection.matrix_files import read_matrix, write_matrix
 from gnz_track.selection.selectors.catalogue import fit_selector, load_fitted
+from gnz_track.selection.study.matrix_files import read_matrix, write_matrix
+from gnz_track.types import Direction
 
 __all__ = ["Form", "graph_forms"]
 

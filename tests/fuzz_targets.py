@@ -25,14 +25,13 @@ from torch_geometric.data import Data
 
 from gnz_track.cli import app
 from gnz_track.datasets.frozen import CARD, TENSORS, freeze, open_frozen
-from gnz_track.datasets.own.own_graphs import read_tables
+from gnz_track.datasets.own.graphs import read_tables
 from gnz_track.errors import GnzError
-from gnz_track.kinds import Category, TaskType
 from gnz_track.pipeline.params import read_params
 from gnz_track.report.sources import read_parquet
 from gnz_track.store.query import parse_condition
-from gnz_track.store.results import COLUMNS, empty_table, make_table, write_table
-from gnz_track.types import DatasetRow
+from gnz_track.store.results_table import COLUMNS, empty_table, make_table, write_table
+from gnz_track.types import Category, DatasetRow, TaskType
 
 # Commands that neither train, fetch nor serve.
 HARMLESS = (

@@ -21,9 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
-from gnz_track.training import gauge as gauges
+from gnz_track.training import usage as gauges
 from gnz_track.training.allocator import keep_freed_memory
-from gnz_track.training.gauge import Gauge
+from gnz_track.training.usage import Gauge
 
 MIB = 2**20
 # All but the largest are below what is mapped on its own.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gnz_track.report.benchmark_report import BenchmarkReport
-from gnz_track.store.search_record import SearchRecord, search_from_json
+from gnz_track.store.searches import SearchRecord, search_from_json
 from gnz_track.types import tuned_name
 
 GOLDEN = Path(__file__).with_name("golden") / "searches.json"

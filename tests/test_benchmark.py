@@ -14,10 +14,10 @@ from torch_geometric.data import Data
 
 from gnz_track import GCN, TASKS, Task, run_benchmark, task_from_dataset
 from gnz_track.errors import BadValue, GnzError, NothingToRun, UnknownName
-from gnz_track.runs.events import Started, Tell
-from gnz_track.runs.one import run_one
+from gnz_track.runs.executors.events import Started, Tell
+from gnz_track.runs.run_one import run_one
 from gnz_track.store.address import parse_address
-from gnz_track.store.reading import read_table
+from gnz_track.store.reader import read_table
 from gnz_track.types import Cell, CellResult
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gnz_track.near_names import near_matches
+from gnz_track.errors import near_matches
 
 NAMES = ["GCN", "GAT", "GraphSAGE", "MLP", "SGC"]
 

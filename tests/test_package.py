@@ -58,8 +58,8 @@ def test_every_public_name_resolves() -> None:
 
 def test_public_names_are_those_of_their_rooms() -> None:
     from gnz_track.datasets.catalogue import TASKS
-    from gnz_track.models.adapters import multi_task_factory
-    from gnz_track.runs.one import run_one
+    from gnz_track.models.heads import multi_task_factory
+    from gnz_track.runs.run_one import run_one
     from gnz_track.types import Task
 
     assert (gnz_track.Task, gnz_track.TASKS, gnz_track.run_one) == (Task, TASKS, run_one)
@@ -99,7 +99,7 @@ def test_name_that_is_not_public_is_refused() -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_examples_in_docstrings_hold(module: str) -> None:
-    if module == "gnz_track.runs.on_ray":
+    if module == "gnz_track.runs.executors.ray.driver":
         pytest.importorskip("ray", reason="ray is an extra: pip install 'gnz-track[ray]'")
     found = doctest.testmod(importlib.import_module(module), optionflags=doctest.ELLIPSIS)
     assert found.failed == 0

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from gnz_track.errors import DuplicateName, TargetMissing, UnknownName
-from gnz_track.plugins import PluginBroken, PluginWarning
-from gnz_track.registry import Registry, import_target, is_target
+from gnz_track.registry import PluginBroken, PluginWarning, Registry, import_target, is_target
 
 
 @pytest.fixture

@@ -25,17 +25,15 @@ from gnz_track.cli import (
     report,
     reproduce,
     run,
-    runs,
     stage,
     sync,
     tune,
     ui,
 )
-from gnz_track.cli.calls import Commands
+from gnz_track.cli import ls as runs
+from gnz_track.cli.commands import Commands, end_with, show_warnings
 from gnz_track.cli.interrupts import INTERRUPTED, leave, listen_for_interrupts
-from gnz_track.cli.missing_folder import refuse_missing_folder
-from gnz_track.cli.mistakes import end_with, show_warnings
-from gnz_track.cli.working_folder import settle_working_folder
+from gnz_track.cli.working_folder import refuse_missing_folder, settle_working_folder
 from gnz_track.errors import BadValue
 
 __all__ = ["app", "main"]

@@ -8,22 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnz_track.cli.choosing import find_task, split
-from gnz_track.cli.home import choose_home
 from gnz_track.cli.interrupts import INTERRUPTED
-from gnz_track.cli.outputs import check_folder, naming
-from gnz_track.cli.runs import Store
-from gnz_track.cli.saying import hand_over, say
+from gnz_track.cli.ls import Store
+from gnz_track.cli.terminal import check_folder, choose_home, hand_over, naming, say
+from gnz_track.cli.training import find_task, split
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gnz_track.api import Request
     from gnz_track.quality.separability import SeparabilitySettings
-    from gnz_track.request import Request
-    from gnz_track.runs.nursery import Nursery
+    from gnz_track.runs.executors.fork_server import Nursery
     from gnz_track.runs.sweep import Sweep
     from gnz_track.store.address import Address
-    from gnz_track.store.audit_record import AuditRecord
+    from gnz_track.store.audits import AuditRecord
     from gnz_track.types import Task
 
 __all__ = ["add_to"]
@@ -79,14 +77,14 @@ def _audit(  # noqa: PLR0913  (one parameter per flag)
     The verdict (keep, realign or deprecate) stands with the rule that fired, in the store, on a page, and from then on
     beside the task in every report.
     """
-    from gnz_track.runs.nursery import open_nursery_for
+    from gnz_track.runs.executors.fork_server import open_nursery_for
 
     folder = check_folder("--out", out or Path("reports") / "audit")
     needed = open_nursery_for(jobs=jobs, timeout=timeout) if full else contextlib.nullcontext()
     with needed as nursery:
+        from gnz_track.api import Request
         from gnz_track.models.catalogue import describe
         from gnz_track.quality.separability import SeparabilitySettings
-        from gnz_track.request import Request
         from gnz_track.runs.plan import Place
         from gnz_track.seeds import parse_seeds
         from gnz_track.store.address import parse_address
@@ -139,8 +137,8 @@ def _measure_tasks(request: Request, distance: str) -> list[AuditRecord]:
 def _train_perturbed(request: Request, nursery: Nursery | None) -> Sweep:
     from dataclasses import replace
 
+    from gnz_track.api import carry_out, make_request_agenda
     from gnz_track.quality.judgement import TRAINED_MODES
-    from gnz_track.request import carry_out, make_request_agenda
     from gnz_track.runs.progress import Progress
 
     request = replace(request, perturbations=TRAINED_MODES)
@@ -166,7 +164,7 @@ def _judge(
     from dataclasses import replace
 
     from gnz_track.quality.judgement import gather_scores, judge, usual_test
-    from gnz_track.store.score_reader import read_scores
+    from gnz_track.store.past_runs import read_scores
 
     runs = [run_id for run_id in sweep.table["run_id"] if run_id]
     scores = replace(gather_scores(sweep.table, record.task, read_scores(address, runs)), sweep=sweep.name)
@@ -174,7 +172,7 @@ def _judge(
 
 
 def _keep(request: Request, records: Sequence[AuditRecord], folder: Path) -> Path:
-    from gnz_track.report.quality_page import write_audit_page
+    from gnz_track.report.page.audits import write_audit_page
     from gnz_track.store.audits import write_audit
     from gnz_track.store.writer import open_store
 
@@ -186,7 +184,7 @@ def _keep(request: Request, records: Sequence[AuditRecord], folder: Path) -> Pat
 
 
 def _print_audits(records: Sequence[AuditRecord], page: Path, *, as_json: bool) -> None:
-    from gnz_track.cli.tables import print_rows
+    from gnz_track.cli.terminal import print_rows
 
     if as_json:
         for record in records:

@@ -1,22 +1,241 @@
-"""``gnz tasks``, ``gnz models``, ``gnz protocols``: what there is."""
+"""``gnz tasks``, ``gnz models``, ``gnz protocols``: what there is.
+
+``gnz models NAME``: what one model is, what it takes, and what a search would try.
+
+``gnz protocols NAME``: all that one protocol lays down, and whom it concerns.
+
+``gnz tasks NAME``: all that one task is, and what is to be typed next.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gnz_track.cli.saying import say
-from gnz_track.wording import format_seconds
+from gnz_track.cli.terminal import say
+from gnz_track.text import format_seconds
+
+__all__ = ["add_to", "print_model", "print_protocol", "print_task"]
+
+
+if TYPE_CHECKING:
+    from gnz_track.types import ModelRow, TaskType
+
+
+NOTHING = "-"
+_PROTOCOL = "graphnetz"
+_ENCODER = "codes of nodes, which heads carry to each kind of problem"
+_WHOLE = "a whole model, constructed as it is"
+
+
+def print_model(name: str, *, task_type: TaskType | None = None) -> None:
+    """Print where a model comes from, whom it serves, its hyperparameters, their defaults, and where a search looks.
+
+    The last two are those of ``task_type``; where none is given, of the first one that the model serves.
+    """
+    from gnz_track.cli.terminal import print_rows
+    from gnz_track.datasets.catalogue import TASKS
+    from gnz_track.errors import BadValue
+    from gnz_track.models.catalogue import MODELS, usual_models
+    from gnz_track.training.protocols import PROTOCOLS
+
+    row = MODELS.get(name)
+    kinds = [kind for kind in row.task_types if kind in PROTOCOLS.get(_PROTOCOL).optimisers]
+    if task_type is not None and task_type not in kinds:
+        raise BadValue("--task-type", str(task_type), ", ".join(kinds), command=f"gnz models {name}")
+    served = [task for task in TASKS.rows() if task.task_type in row.task_types]
+    facts = {
+        "kinds of problem": ", ".join(row.task_types),
+        "tasks": f"{len(served)} of {len(TASKS)}",
+        "gives": _ENCODER if row.is_encoder else _WHOLE,
+        "from": row.reference,
+        "of the name": " ".join(f"{option}={value}" for option, value in row.options.items()),
+        "in a sweep that names no model": "yes" if row in usual_models() else "no; by name only",
+    }
+    told = [(fact, value) for fact, value in facts.items() if value]
+    print_rows(f"{name}: {row.description}", ("fact", "value"), told)
+    columns = ("hyperparameter", "default", "searched over")
+    for kind in [task_type] if task_type else kinds[:1]:
+        print_rows(f"\nhyperparameters for {kind} under {_PROTOCOL}", columns, _hyperparameters(row, kind))
+    say(f"\ntrain it: gnz run --task {served[0].name} --models {name}" if served else "")
+
+
+def _hyperparameters(row: ModelRow, task_type: TaskType) -> list[tuple[str, str, str]]:
+    """Return each hyperparameter with its default and what a search tries; ``-`` where there is none."""
+    from gnz_track.models.building import options_of
+    from gnz_track.training.protocols import PROTOCOLS
+    from gnz_track.tuning.default_spaces import defaults_of, space_of
+    from gnz_track.tuning.spaces import plain_space
+
+    protocol = PROTOCOLS.get(_PROTOCOL)
+    options = options_of(row)
+    space = plain_space(space_of(row, options, protocol, task_type, {}))
+    defaults = {**defaults_of(options, protocol, task_type), **row.options}
+    names = sorted({*defaults, *options.names, *space})
+    return [(one, _write_value(one, defaults.get(one)), _write_value(one, space.get(one))) for one in names]
+
+
+def _write_value(name: str, value: Any) -> str:
+    # No batch size is all nodes at once.
+    if value is None or (value == 0 and name == "batch_size"):
+        return NOTHING
+    if isinstance(value, dict):
+        return f"{value['low']:g} to {value['high']:g}" + (", by order of magnitude" if value.get("log") else "")
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+if TYPE_CHECKING:
+    from gnz_track.types import Amendment, Protocol
+
+
+# Fields that are tables of their own, or stand in the title.
+TABLES = frozenset({"name", "version", "description", "optimisers", "options", "by_model", "by_dataset"})
+OF_TRAINING = "training by task type; patience is that of the schedule, and without a batch size all is one batch"
+# What it means that a setting is empty or 0, where that is not nothing at all.
+UNSET = {
+    "patience": "never stops early",
+    "epochs": "those of each task",
+    "code_channels": "as wide as the layers",
+}
+WIDTH = 100
+
+
+def print_protocol(name: str) -> None:
+    """Print every field of a protocol, what it changes for single models and datasets, and what it serves."""
+    from gnz_track.cli.terminal import print_rows
+    from gnz_track.training.protocols import PROTOCOLS
+    from gnz_track.types import Optimiser
+
+    row = {one.label: one for one in PROTOCOLS.rows()}.get(name) or PROTOCOLS.get(name)
+    shown = {
+        field.name: _write_value_protocol_card(getattr(row, field.name))
+        for field in fields(row)
+        if field.name not in TABLES
+    }
+    settings = [(name, UNSET.get(name, NOTHING) if value == NOTHING else value) for name, value in shown.items()]
+    print_rows(f"{row.label}: {row.description}", ("setting", "value"), settings)
+    names = [field.name for field in fields(Optimiser)]
+    optimisers = [
+        (task_type, *(_write_value_protocol_card(getattr(optimiser, one)) for one in names))
+        for task_type, optimiser in row.optimisers.items()
+    ]
+    print_rows(f"\n{OF_TRAINING}", ("task type", *(f">{one}" for one in names)), optimisers)
+    models = [("all that have it", _write_value_protocol_card(row.options))] if row.options else []
+    models += [(model, _write_value_protocol_card(given)) for model, given in sorted(row.by_model.items())]
+    if models:
+        print_rows("\nhyperparameters that models are given", ("model", "given"), models)
+    if row.by_dataset:
+        changed = [(dataset, _amended(amendment)) for dataset, amendment in sorted(row.by_dataset.items())]
+        print_rows("\notherwise on datasets, and on those whose names begin so", ("dataset", "otherwise"), changed)
+    say()
+    for sentence in _served(row):
+        say(fill(sentence, width=WIDTH, subsequent_indent="  ", break_on_hyphens=False))
+
+
+def _write_value_protocol_card(value: Any) -> str:
+    """Write a value; what is empty or 0 is none."""
+    if isinstance(value, Mapping):
+        return " ".join(f"{name}={one}" for name, one in value.items()) or NOTHING
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or NOTHING
+    if isinstance(value, float):
+        return f"{value:g}" if value else NOTHING
+    return (f"{value:,}" if isinstance(value, int) else str(value)) if value else NOTHING
+
+
+def _amended(amendment: Amendment) -> str:
+    """Write what is otherwise for one dataset: its optimiser, options of all models, and of single ones."""
+    parts = [_write_value_protocol_card(amendment.optimiser), _write_value_protocol_card(amendment.options)]
+    parts += [f"{model}: {_write_value_protocol_card(given)}" for model, given in amendment.by_model.items()]
+    parts += [
+        f"{field.name}={_write_value_protocol_card(value)}"
+        for field in fields(amendment)
+        if (value := getattr(amendment, field.name)) and not isinstance(value, Mapping)
+    ]
+    return "; ".join(part for part in parts if part != NOTHING)
+
+
+def _served(row: Protocol) -> list[str]:
+    """Say which tasks and models a protocol can train, and how it is asked for."""
+    from gnz_track.datasets.catalogue import TASKS
+    from gnz_track.models.catalogue import MODELS, usual_models
+
+    kinds = list(row.optimisers)
+    tasks = [task for task in TASKS.rows() if task.task_type in kinds]
+    models = [model for model in MODELS.rows() if {*kinds} & {*model.task_types}]
+    usual = [model.name for model in usual_models(has_budget=row.budget > 0) if {*kinds} & {*model.task_types}]
+    served = f"{len(tasks)} of {len(TASKS)} tasks ({', '.join(kinds)})"
+    found = [
+        f"trains {served} and {len(models)} of {len(MODELS)} models that serve one of these",
+        f"models where none is named: {', '.join(usual)}",
+        f"train with it: gnz run --protocol {row.name}",
+    ]
+    widths = f"gnz models --protocol {row.name} --task NAME"
+    return [*found, f"widths that the budget gives: {widths}"] if row.budget else found
+
+
+_BETTER = {"up": "higher is better", "down": "lower is better"}
+
+
+def print_task(name: str) -> None:
+    """Print what a task asks, how it is scored, how large and how dear it is, and what is wrong with its data."""
+    from gnz_track.cli.data import show_download
+    from gnz_track.cli.terminal import print_rows
+    from gnz_track.datasets.catalogue import DATASETS, SUITES, TASKS
+    from gnz_track.datasets.rows.times import SECONDS
+    from gnz_track.models.catalogue import MODELS, usual_models
+    from gnz_track.runs.run_one import presumed_metric
+    from gnz_track.training.protocols import PROTOCOLS
+
+    task = TASKS.get(name)
+    row = DATASETS.get(task.dataset) if task.dataset in DATASETS else None
+    metric = presumed_metric(task)
+    serving = [model.name for model in MODELS.rows() if task.task_type in model.task_types]
+    usual = [model.name for model in usual_models() if task.task_type in model.task_types]
+    protocols = [protocol.label for protocol in PROTOCOLS.rows() if task.task_type in protocol.optimisers]
+    facts = {
+        "kind of problem": task.task_type,
+        "category": task.category,
+        "metric": f"{metric.name}, {_BETTER[metric.direction]}",
+        "epochs": f"{task.epochs:,}",
+        "seconds a cell": f"about {SECONDS[name]:.1f} on one core" if name in SECONDS else "not measured",
+        "suites": ", ".join(suite for suite in SUITES if name in SUITES.get(suite).tasks),
+        "protocols": ", ".join(protocols),
+        "models": f"{len(serving)} of {len(MODELS)} serve it; where none is named: {', '.join(usual)}",
+        "dataset": task.dataset,
+    }
+    if row is not None:
+        facts |= {
+            "source": row.source,
+            "licence": row.licence,
+            "size": ", ".join(f"{size:,} {what.removeprefix('n_')}" for what, size in row.expected.items()),
+            "to be fetched": show_download(row),
+            "needs": f"pip install 'gnz-track[{row.extra}]'" if row.extra else "",
+            "retired": row.retired,
+        }
+    print_rows(name, ("fact", "value"), [(fact, value) for fact, value in facts.items() if value])
+    say()
+    for sentence in [
+        *(row.defects if row is not None else ()),
+        *_following(name, task.dataset, is_known=row is not None),
+    ]:
+        say(fill(sentence, width=WIDTH, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False))
+
+
+def _following(name: str, dataset: str, *, is_known: bool) -> list[str]:
+    found = [f"train on it: gnz run --task {name}"]
+    return [*found, f"all of its dataset, and how to cite it: gnz data card {dataset}"] if is_known else found
+
 
 if TYPE_CHECKING:
     from gnz_track.models.budgets import Width
     from gnz_track.types import ModelRow, Task
 
-__all__ = ["add_to"]
 
 # Columns of what is told in sentences below a table.
 SENTENCE_WIDTH = 100
@@ -42,8 +261,7 @@ def _tasks(
     task_type: Annotated[str, typer.Option(help="Only one kind of problem.")] = "",
 ) -> None:
     """List the tasks: kind of problem, epochs, what is to be fetched, time, licence, size; or show one."""
-    from gnz_track.cli.tables import print_rows
-    from gnz_track.cli.task_card import print_task
+    from gnz_track.cli.terminal import print_rows
     from gnz_track.datasets.catalogue import SUITES, TASKS, iter_tasks
     from gnz_track.datasets.rows.times import SECONDS
     from gnz_track.errors import BadValue
@@ -70,7 +288,7 @@ def _tasks(
 
 def _summary(task: Task) -> tuple[object, ...]:
     """Return the row of a task in the table of all."""
-    from gnz_track.cli.data_list import show_download
+    from gnz_track.cli.data import show_download
     from gnz_track.datasets.catalogue import DATASETS, SUITES
     from gnz_track.datasets.rows.times import SECONDS
 
@@ -101,8 +319,7 @@ def _models(
     mirror: Annotated[Path | None, typer.Option(help="Folder of raw files; default GNZ_MIRROR.")] = None,
 ) -> None:
     """List the models and the kinds of problem that they serve; show one, or the widths that a budget gives to all."""
-    from gnz_track.cli.model_card import print_model
-    from gnz_track.cli.tables import print_rows
+    from gnz_track.cli.terminal import print_rows
     from gnz_track.models.catalogue import MODELS
     from gnz_track.types import TaskType
 
@@ -134,12 +351,11 @@ def _print_widths(
     """Print the width of each model that serves a task, its parameters there, and how far they are from the budget."""
     from dataclasses import replace
 
-    from gnz_track.cli.home import choose_home
-    from gnz_track.cli.tables import print_rows
+    from gnz_track.cli.terminal import choose_home, print_rows
     from gnz_track.datasets.catalogue import TASKS
     from gnz_track.datasets.preparation import prepare
     from gnz_track.errors import BadValue
-    from gnz_track.runs.widths import list_widths
+    from gnz_track.runs.protocol_resolution import list_widths
     from gnz_track.training.protocols import PROTOCOLS
 
     if budget is not None and budget < 1:
@@ -175,8 +391,7 @@ def _protocols(
     name: Annotated[str, typer.Argument(help="Show all of one protocol.", show_default=False)] = "",
 ) -> None:
     """List the protocols, how cells are trained and scored, or show one: its numbers, models, tasks and datasets."""
-    from gnz_track.cli.protocol_card import print_protocol
-    from gnz_track.cli.tables import print_rows
+    from gnz_track.cli.terminal import print_rows
     from gnz_track.training.protocols import PROTOCOLS
 
     if name:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnz_track.cli.runs import Store
-from gnz_track.cli.saying import hand_over, say
+from gnz_track.cli.ls import Store
+from gnz_track.cli.terminal import hand_over, say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,8 +46,7 @@ def _compare(  # noqa: PLR0913  (one parameter per flag)
     import dataclasses
 
     from gnz_track.records import to_json
-    from gnz_track.report.environment_changes import compare_environments
-    from gnz_track.report.sweep_comparison import compare_sweeps, shared_rows
+    from gnz_track.report.sweep_comparison import compare_environments, compare_sweeps, shared_rows
     from gnz_track.store.address import parse_address
 
     address = parse_address(store)
@@ -65,8 +64,8 @@ def _compare(  # noqa: PLR0913  (one parameter per flag)
 def _read_sweep(store: str, sweep: str) -> pd.DataFrame:
     from gnz_track.errors import UnknownName
     from gnz_track.store.address import parse_address
-    from gnz_track.store.plans import read_wanted_cells
-    from gnz_track.store.sweeps import has_tables, list_sweeps
+    from gnz_track.store.listings import has_tables, list_sweeps
+    from gnz_track.store.sweep_manifest import read_wanted_cells
 
     address = parse_address(store)
     known = [row.sweep for row in list_sweeps(address)] if has_tables(address) else []
@@ -76,7 +75,7 @@ def _read_sweep(store: str, sweep: str) -> pd.DataFrame:
 
 
 def _print_comparison(found: SweepComparison) -> None:
-    from gnz_track.cli.tables import print_rows
+    from gnz_track.cli.terminal import print_rows
 
     say(str(found))
     say(f"  {found.choices}")

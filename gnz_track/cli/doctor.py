@@ -11,8 +11,8 @@ from pathlib import Path
 import typer
 
 from gnz_track import __version__
-from gnz_track.cli.outputs import takes_files
-from gnz_track.cli.runs import Store
+from gnz_track.cli.ls import Store
+from gnz_track.cli.terminal import takes_files
 from gnz_track.errors import GnzError
 
 __all__ = ["add_to"]
@@ -28,7 +28,7 @@ def add_to(app: typer.Typer) -> None:
 
 def _doctor(*, store: Store = "") -> None:
     """Show versions, devices and folders; exit code 1 where something needed is missing."""
-    from gnz_track.cli.tables import print_rows
+    from gnz_track.cli.terminal import print_rows
 
     rows = [
         ("gnz_track", __version__, str(Path(__file__).parents[1])),
@@ -81,7 +81,7 @@ def _devices() -> list[tuple[str, str, str]]:
 def _store(given: str) -> tuple[str, str, str]:
     """Tell whether the store answers, and whether it holds anything."""
     from gnz_track.store.address import parse_address
-    from gnz_track.store.sweeps import holds_sweeps
+    from gnz_track.store.listings import holds_sweeps
 
     try:
         address = parse_address(given)
@@ -92,10 +92,10 @@ def _store(given: str) -> tuple[str, str, str]:
 
 
 def _folders() -> list[tuple[str, str, str]]:
-    from gnz_track.datasets.homes import data_home
-    from gnz_track.datasets.sources.connections import without_credentials
-    from gnz_track.datasets.sources.raw_folders import parse_mirror
-    from gnz_track.store.spool import spool_home
+    from gnz_track.datasets.preparation import data_home
+    from gnz_track.datasets.sources.download import without_credentials
+    from gnz_track.datasets.sources.fetch import parse_mirror
+    from gnz_track.store.outbox import spool_home
 
     home, spool, found = data_home(), spool_home(), parse_mirror()
     mirror = without_credentials(found) if isinstance(found, str) else found

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnz_track.cli.saying import hand_over, say
+from gnz_track.cli.terminal import hand_over, say
 from gnz_track.errors import BadValue
 
 if TYPE_CHECKING:
-    from gnz_track.selection.graph_sources import OpenedGraph
+    from gnz_track.selection.graph_input import OpenedGraph
 
 __all__ = ["add_to"]
 
@@ -53,13 +53,13 @@ def _features(
         raise BadValue("form of output", "--json --csv", "one of them")
     # A slip in a name is told before anything is read, and before torch is imported, which takes seconds.
     from gnz_track.selection.features.feature_sets import FEATURE_SETS
-    from gnz_track.selection.graph_names import check_graph_name
+    from gnz_track.selection.graph_files import check_graph_name
 
     FEATURE_SETS.get(name)
     check_graph_name(graph)
 
-    from gnz_track.cli.home import choose_home
-    from gnz_track.selection.graph_sources import open_graph, view_whole
+    from gnz_track.cli.terminal import choose_home
+    from gnz_track.selection.graph_input import open_graph, view_whole
 
     opened = open_graph(graph, home=choose_home(home), mirror=mirror)
     opened = view_whole(opened) if whole else opened
@@ -75,7 +75,7 @@ def _features(
         lines = ["feature,value", *(f"{feature},{value!r}" for feature, value in found.items())]
         hand_over("\n".join(lines))
     else:
-        from gnz_track.cli.tables import print_rows
+        from gnz_track.cli.terminal import print_rows
 
         rows = [(feature, f"{value:.6g}") for feature, value in found.items()]
         print_rows(f"{len(rows)} features of {opened.name}", ("feature", ">value"), rows)

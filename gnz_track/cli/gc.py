@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnz_track.cli.runs import RUN_ID_SHOWN, Store
-from gnz_track.cli.saying import say
+from gnz_track.cli.ls import RUN_ID_SHOWN, Store
+from gnz_track.cli.terminal import say
 
 if TYPE_CHECKING:
-    from gnz_track.store.reaping import Reaped
+    from gnz_track.store.writer import Reaped
 
 __all__ = ["add_to"]
 
@@ -39,11 +39,9 @@ def _gc(
     """Mark runs of dead processes as killed, and remove emptied files of the spool."""
     from gnz_track.errors import BadValue
     from gnz_track.store.address import parse_address
-    from gnz_track.store.reaping import find_stale, reap
-    from gnz_track.store.spool import spool_folder
-    from gnz_track.store.spools import clear_spool
-    from gnz_track.store.sweeps import has_tables
-    from gnz_track.store.writer import open_store
+    from gnz_track.store.listings import has_tables
+    from gnz_track.store.outbox import clear_spool, spool_folder
+    from gnz_track.store.writer import find_stale, open_store, reap
 
     if not 0 <= stale_after < float("inf"):
         raise BadValue("the age of a stale run", stale_after, "seconds from 0 upwards", command="--stale-after 3600")
@@ -57,7 +55,7 @@ def _gc(
 
 
 def _print_stale(stale: list[Reaped], *, n_files: int, would: str) -> None:
-    from gnz_track.cli.tables import print_rows
+    from gnz_track.cli.terminal import print_rows
 
     if stale:
         rows = [(one.run_id[:RUN_ID_SHOWN], one.name, one.reason) for one in stale]

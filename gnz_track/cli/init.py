@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from gnz_track.cli.outputs import naming
-from gnz_track.cli.saying import say
+from gnz_track.cli.terminal import naming, say
 from gnz_track.errors import BadValue
 
 __all__ = ["add_to"]
@@ -46,7 +45,7 @@ def _init(
 ) -> None:
     """Make a benchmark of one's own: params.yaml, dvc.yaml, an own model and dataset as examples, tests, a README."""
     from gnz_track.datasets.catalogue import SUITES, TASKS
-    from gnz_track.pipeline.starting import start_project
+    from gnz_track.pipeline.starter_project import start_project
 
     names = SUITES.get(suite).tasks if suite else [part.strip() for part in (task or DEFAULT_TASKS).split(",")]
     if suite and task:

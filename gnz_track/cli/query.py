@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gnz_track.cli.outputs import check_file, naming
-from gnz_track.cli.runs import Store
-from gnz_track.cli.saying import hand_over, say
+from gnz_track.cli.ls import Store
+from gnz_track.cli.terminal import check_file, hand_over, naming, say
 from gnz_track.errors import BadValue
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def _query(
     # Read before the store is: a slip in it is told at once.
     table = _read_cells(condition, store)
     if parquet is not None:
-        from gnz_track.store.results import write_table
+        from gnz_track.store.results_table import write_table
 
         with naming(parquet):
             write_table(table, parquet)
@@ -75,10 +74,10 @@ def _query(
 
 def _read_cells(condition: str, store: str) -> pd.DataFrame:
     from gnz_track.store.address import parse_address
+    from gnz_track.store.listings import has_tables
     from gnz_track.store.query import parse_condition
-    from gnz_track.store.reading import read_table
-    from gnz_track.store.results import empty_table
-    from gnz_track.store.sweeps import has_tables
+    from gnz_track.store.reader import read_table
+    from gnz_track.store.results_table import empty_table
 
     holds = parse_condition(condition) if condition.strip() else None
     address = parse_address(store)
@@ -91,7 +90,7 @@ def _read_cells(condition: str, store: str) -> pd.DataFrame:
 
 def _choose_columns(text: str) -> list[str]:
     from gnz_track.errors import UnknownName
-    from gnz_track.store.results import COLUMNS
+    from gnz_track.store.results_table import COLUMNS
 
     names = list(COLUMNS) if text == "all" else [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
@@ -117,13 +116,13 @@ def _print_json(table: pd.DataFrame) -> None:
 
 def _with_labels(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table whose models are named as a comparison does, so that no two variants look the same."""
-    from gnz_track.store.score_tensor import labels_of
+    from gnz_track.store.results_table import labels_of
 
     return table.assign(model=labels_of(table))
 
 
 def _print_table(table: pd.DataFrame) -> None:
-    from gnz_track.cli.tables import print_rows
+    from gnz_track.cli.terminal import print_rows
 
     numbers = {name for name in table.columns if table[name].dtype.kind in "fi"}
     shown = table.head(MOST_ROWS)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gnz_track.cli.calls import repeat
-from gnz_track.cli.runs import Store
-from gnz_track.cli.saying import hand_over, say
+from gnz_track.cli.commands import repeat
+from gnz_track.cli.ls import Store
+from gnz_track.cli.terminal import hand_over, say
 from gnz_track.errors import BadValue
 from gnz_track.seeds import parse_seeds
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from gnz_track.runs.plan import Place
-    from gnz_track.selection.graph_sources import OpenedGraph
+    from gnz_track.selection.graph_input import OpenedGraph
     from gnz_track.selection.recommendation import RankedSetting, Recommendation
 
 __all__ = ["add_to"]
@@ -79,13 +79,13 @@ def _recommend(  # noqa: PLR0913  (one parameter per flag)
     wishes = _Wishes(call=call, top=top, seeds=seeds, epochs=epochs, jobs=jobs, store=store, is_json=as_json)
     _check_wishes(wishes, is_run=run)
     # A slip in a name is told before torch is imported, which takes seconds.
-    from gnz_track.selection.graph_names import check_graph_name
+    from gnz_track.selection.graph_files import check_graph_name
 
     check_graph_name(graph)
 
-    from gnz_track.cli.home import choose_home
-    from gnz_track.selection.graph_sources import open_graph
-    from gnz_track.selection.obstacles import reason_against
+    from gnz_track.cli.terminal import choose_home
+    from gnz_track.selection.feasibility import reason_against
+    from gnz_track.selection.graph_input import open_graph
     from gnz_track.selection.recommendation import recommend as recommend_for
 
     folder = choose_home(home)
@@ -136,7 +136,7 @@ def _refuse_without_run(wishes: _Wishes) -> None:
 
 
 def _print_ranking(found: Recommendation, top: int) -> None:
-    from gnz_track.cli.tables import print_rows
+    from gnz_track.cli.terminal import print_rows
 
     arrow = {"up": "higher is better", "down": "lower is better"}[found.direction]
     title = f"{found.task_type} on {found.graph}, from {found.n_graphs} past graphs: {found.metric}, {arrow}"
@@ -159,7 +159,7 @@ def _print_ranking(found: Recommendation, top: int) -> None:
 
 def _print_cost(found: Recommendation, wishes: _Wishes, *, is_next: bool) -> None:
     """Say what a confirmation takes; ``is_next`` where it follows at once."""
-    from gnz_track.wording import format_seconds
+    from gnz_track.text import format_seconds
 
     shown = found.ranking[: wishes.top]
     n_seeds = len(_seeds(found, wishes))
@@ -202,10 +202,10 @@ def _row_of(one: RankedSetting) -> tuple[object, ...]:
 
 
 def _confirm(found: Recommendation, opened: OpenedGraph, wishes: _Wishes, place: Place) -> None:
-    from gnz_track.cli.choosing import train
-    from gnz_track.cli.tables import print_failures, print_skipped
-    from gnz_track.request import Request
-    from gnz_track.runs.agenda import make_agenda
+    from gnz_track.api import Request
+    from gnz_track.cli.terminal import print_failures, print_skipped
+    from gnz_track.cli.training import train
+    from gnz_track.runs.remaining import make_agenda
     from gnz_track.selection.confirmation import model_of, plan_confirmation, task_of
     from gnz_track.store.address import parse_address
 
@@ -246,7 +246,7 @@ def _confirm(found: Recommendation, opened: OpenedGraph, wishes: _Wishes, place:
 
 def _print_measured(shown: Sequence[RankedSetting], table: pd.DataFrame) -> None:
     """Print what was expected beside what came of it."""
-    from gnz_track.cli.tables import print_rows
+    from gnz_track.cli.terminal import print_rows
 
     rows = []
     for one, came in zip(shown, _measured(shown, table), strict=True):

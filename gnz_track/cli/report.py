@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnz_track.cli.outputs import check_folder, naming
-from gnz_track.cli.runs import Store
-from gnz_track.cli.saying import say
+from gnz_track.cli.ls import Store
+from gnz_track.cli.terminal import check_folder, naming, say
 from gnz_track.errors import BadValue, NothingToCompare, UnknownName
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def _report(  # noqa: PLR0913  (one parameter per flag)
 ) -> None:
     """Write a report: report.html, figures, tables, LaTeX and results.parquet; print what it says."""
     from gnz_track.report.bundle import write_bundle
-    from gnz_track.stats.choices import Choices
+    from gnz_track.stats.comparison.choices import Choices
     from gnz_track.store.address import parse_address
 
     # A slip in these is told before anything is read.
@@ -124,7 +123,7 @@ def _read_sizes(text: str) -> tuple[int, int] | None:
 
 def _read_runs(address: Address, selection: ReportedRuns) -> BenchmarkReport:
     from gnz_track.report.benchmark_report import BenchmarkReport
-    from gnz_track.store.sweeps import has_tables
+    from gnz_track.store.listings import has_tables
 
     if not has_tables(address):
         raise NothingToCompare(f"there is nothing in {address} yet; fill it with: gnz run")
@@ -137,8 +136,8 @@ def _read_runs(address: Address, selection: ReportedRuns) -> BenchmarkReport:
 
 def _choose_sweep(address: Address, selection: ReportedRuns) -> str:
     """Return the sweep that was named, or the latest one that has a finished cell."""
-    from gnz_track.store.plans import read_wanted_cells
-    from gnz_track.store.sweeps import list_sweeps
+    from gnz_track.store.listings import list_sweeps
+    from gnz_track.store.sweep_manifest import read_wanted_cells
 
     rows = list_sweeps(address)
     if selection.sweep:
@@ -157,7 +156,7 @@ def _read_where(address: Address, selection: ReportedRuns) -> BenchmarkReport:
     """Read the cells for which a condition holds: by their runs, so that all else is as without one."""
     from gnz_track.report.benchmark_report import BenchmarkReport
     from gnz_track.store.query import select_rows
-    from gnz_track.store.reading import read_table
+    from gnz_track.store.reader import read_table
 
     sweep, suite, task, experiment = selection.sweep, selection.suite, selection.task, selection.experiment
     cells = read_table(address, sweep=sweep, suite=suite, task=task, experiment=experiment)
@@ -213,7 +212,7 @@ def _print_report(report: BenchmarkReport, bundle: Bundle, *, has_training: bool
     say(str(report.comparison))
     summary = report.search_summary
     if summary is not None:
-        from gnz_track.report.search_tables import write_searches_text
+        from gnz_track.report.tables.searches import write_searches_text
 
         say(f"\nSearches\n{write_searches_text(summary)}")
     if has_training:
@@ -232,8 +231,7 @@ def _print_report(report: BenchmarkReport, bundle: Bundle, *, has_training: bool
 
 
 def _print_training(report: BenchmarkReport) -> None:
-    from gnz_track.report.training_facts import training_facts
-    from gnz_track.report.training_tables import write_training_text
+    from gnz_track.report.tables.training import training_facts, write_training_text
 
     facts = training_facts(report.comparison, report.table)
     said = "the table tells nothing of it but scores" if facts is None else write_training_text(facts).rstrip()
@@ -241,8 +239,8 @@ def _print_training(report: BenchmarkReport) -> None:
 
 
 def _publish(bundle: Bundle, address: Address, sweep: str) -> None:
-    from gnz_track.report.publishing import publish_bundle
-    from gnz_track.store.sweeps import list_sweeps
+    from gnz_track.report.bundle import publish_bundle
+    from gnz_track.store.listings import list_sweeps
 
     suite = next(row.suite for row in list_sweeps(address) if row.sweep == sweep)
     run_id = publish_bundle(bundle, address, suite=suite, sweep=sweep)

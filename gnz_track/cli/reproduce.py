@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnz_track.cli.home import choose_home
-from gnz_track.cli.runs import RUN_ID_SHOWN, Store
-from gnz_track.cli.saying import hand_over, say
+from gnz_track.cli.ls import RUN_ID_SHOWN, Store
+from gnz_track.cli.terminal import choose_home, hand_over, say
 from gnz_track.cli.working_folder import reach_working_folder
 
 if TYPE_CHECKING:
-    from gnz_track.runs.reproduction import Reproduction
+    from gnz_track.runs.reproduce import Reproduction
 
 __all__ = ["add_to"]
 
@@ -56,9 +55,9 @@ def _reproduce(  # noqa: PLR0913  (one parameter per flag)
     """Train a past run again from its record alone, compare every number, and name what has changed."""
     from gnz_track import __version__
     from gnz_track.records import to_json
-    from gnz_track.runs import reproduction
+    from gnz_track.runs import reproduce as reproduction
     from gnz_track.runs.plan import Place
-    from gnz_track.runs.rebuilding import Conditions
+    from gnz_track.runs.reproduce import Conditions
     from gnz_track.store.address import parse_address
 
     if trust:
@@ -77,7 +76,7 @@ def _reproduce(  # noqa: PLR0913  (one parameter per flag)
 
 
 def _print_reproduction(found: Reproduction) -> None:
-    from gnz_track.cli.tables import print_rows
+    from gnz_track.cli.terminal import print_rows
 
     say(f"{found.cell}, run {found.run_id[:RUN_ID_SHOWN]} of {found.sweep}: {WORDS[found.verdict]}")
     _print_outcome(found)
@@ -104,7 +103,7 @@ def _print_outcome(found: Reproduction) -> None:
 
 
 def _print_changes(found: Reproduction) -> None:
-    from gnz_track.cli.tables import print_rows
+    from gnz_track.cli.terminal import print_rows
 
     if not found.changes:
         known = ", as far as the notes do not say otherwise" if found.notes else ""

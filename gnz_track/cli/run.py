@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnz_track.cli.choosing import choose_suite, choose_tasks, split, train
-from gnz_track.cli.home import choose_home
-from gnz_track.cli.saying import say
-from gnz_track.cli.searches import print_gains, search_and_print
+from gnz_track.cli.terminal import choose_home, say
+from gnz_track.cli.training import choose_suite, choose_tasks, print_gains, search_and_print, split, train
 
 if TYPE_CHECKING:
-    from gnz_track.request import Request
-    from gnz_track.runs.agenda import Agenda
-    from gnz_track.runs.nursery import Nursery
+    from gnz_track.api import Request
+    from gnz_track.runs.executors.fork_server import Nursery
+    from gnz_track.runs.remaining import Agenda
     from gnz_track.runs.sweep import Sweep
-    from gnz_track.store.search_record import SearchRecord
+    from gnz_track.store.searches import SearchRecord
     from gnz_track.tuning.settings import SearchSettings
 
 __all__ = ["add_to"]
@@ -76,13 +74,13 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be trained, and train nothing.")] = False,
 ) -> None:
     """Train every compatible (task, model, seed) that is not finished yet, and print the means."""
-    from gnz_track.runs.nursery import open_nursery_for
+    from gnz_track.runs.executors.fork_server import open_nursery_for
 
     # Before anything heavy is imported here: workers get ready meanwhile.
     needed = contextlib.nullcontext() if dry_run else open_nursery_for(jobs=jobs, timeout=timeout, executor=executor)
     with needed as nursery:
+        from gnz_track.api import Request, make_request_agenda
         from gnz_track.models.catalogue import describe, usual_models
-        from gnz_track.request import Request, make_request_agenda
         from gnz_track.runs.plan import Place
         from gnz_track.seeds import parse_seeds
         from gnz_track.store.address import parse_address
@@ -127,14 +125,14 @@ def _settings(n_trials: int, *, is_fresh: bool) -> SearchSettings:
 
 
 def _search(request: Request, nursery: Nursery | None) -> list[SearchRecord]:
-    from gnz_track.request import plan_request_searches
+    from gnz_track.api import plan_request_searches
 
     return search_and_print(request, plan_request_searches(request), nursery)
 
 
 def _print_agenda(request: Request, agenda: Agenda) -> None:
-    from gnz_track.cli.tables import print_agenda, print_skipped
-    from gnz_track.wording import format_seconds
+    from gnz_track.cli.terminal import print_agenda, print_skipped
+    from gnz_track.text import format_seconds
 
     print_agenda(agenda)
     print_skipped(agenda.plan.skipped)
@@ -147,8 +145,8 @@ def _print_agenda(request: Request, agenda: Agenda) -> None:
 
 
 def _print_sweep(request: Request, sweep: Sweep) -> None:
-    from gnz_track.cli.tables import print_failures, print_skipped, print_summary
-    from gnz_track.report.summary import summarise
+    from gnz_track.cli.terminal import print_failures, print_skipped, print_summary
+    from gnz_track.report.tables.scores import summarise
 
     print_summary(summarise(sweep.table))
     print_skipped(sweep.skipped)

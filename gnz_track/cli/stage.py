@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnz_track.cli.calls import Commands
+from gnz_track.cli.commands import Commands
 from gnz_track.cli.interrupts import INTERRUPTED
-from gnz_track.cli.saying import say
+from gnz_track.cli.terminal import say
 
 if TYPE_CHECKING:
     from gnz_track.pipeline.params import Params
-    from gnz_track.runs.nursery import Nursery
+    from gnz_track.runs.executors.fork_server import Nursery
     from gnz_track.runs.sweep import Sweep
 
 __all__ = ["add_to"]
@@ -54,9 +54,9 @@ def add_to(app: typer.Typer) -> None:
 
 def _data(name: Name, *, seeds: Seeds = None, modules: Modules = None, params: File = PARAMS) -> None:
     """Freeze the data of a task below data/TASK; what is not here is fetched."""
-    from gnz_track.cli.tables import print_rows
-    from gnz_track.pipeline.freezing import freeze_task
+    from gnz_track.cli.terminal import print_rows
     from gnz_track.pipeline.params import read_params
+    from gnz_track.pipeline.stages import freeze_task
 
     read = read_params(params, seeds=seeds, modules=modules)
     datasets = freeze_task(read, name, say=lambda text: say(text, err=True))
@@ -75,13 +75,13 @@ def _tune(
     params: File = PARAMS,
 ) -> None:
     """Search what the key tune asks for on a task, and write searches/TASK.jsonl."""
-    from gnz_track.cli.searches import print_found
+    from gnz_track.cli.training import print_found
     from gnz_track.pipeline.params import read_params
-    from gnz_track.runs.nursery import open_nursery_for
+    from gnz_track.runs.executors.fork_server import open_nursery_for
 
     read = read_params(params, models=models, seeds=seeds, modules=modules, jobs=jobs, store=store)
     with open_nursery_for(jobs=read.jobs, timeout=read.timeout) as nursery:
-        from gnz_track.pipeline.tuning import make_tuning, tune_task
+        from gnz_track.pipeline.stages import make_tuning, tune_task
         from gnz_track.tuning.progress import SearchProgress
 
         tuning = make_tuning(read, name)
@@ -113,7 +113,7 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
 ) -> None:
     """Train what is left of a task, and write results/TASK.parquet and curves/TASK.parquet."""
     from gnz_track.pipeline.params import read_params
-    from gnz_track.runs.nursery import open_nursery_for
+    from gnz_track.runs.executors.fork_server import open_nursery_for
 
     read = read_params(
         params,
@@ -138,7 +138,7 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
 def _quality(name: Name, *, seeds: Seeds = None, modules: Modules = None, params: File = PARAMS) -> None:
     """Audit the frozen data of a task without training, and write quality/TASK."""
     from gnz_track.pipeline.params import read_params
-    from gnz_track.pipeline.quality import audit_task
+    from gnz_track.pipeline.stages import audit_task
 
     record, page = audit_task(read_params(params, seeds=seeds, modules=modules), name)
     say(f"{name}: {record.decision}: {record.rule}; page: {page}")
@@ -155,7 +155,7 @@ def _report(
 ) -> None:
     """Write the report of all tasks to report/, metrics.json, and the tables of plots."""
     from gnz_track.pipeline.params import read_params
-    from gnz_track.pipeline.reporting import report_all
+    from gnz_track.pipeline.stages import report_all
 
     read = read_params(params, alpha=alpha, margin=margin, posthoc=posthoc, test=test, modules=modules)
     found, bundle = report_all(read)
@@ -164,8 +164,7 @@ def _report(
 
 
 def _train_left(params: Params, name: str, nursery: Nursery | None) -> Sweep:
-    from gnz_track.pipeline.training import make_training, train
-    from gnz_track.pipeline.tuning import load_searches
+    from gnz_track.pipeline.stages import load_searches, make_training, train
     from gnz_track.runs.progress import Progress
 
     training = make_training(params, name, load_searches(params, name))
@@ -184,8 +183,8 @@ def _train_left(params: Params, name: str, nursery: Nursery | None) -> Sweep:
 
 def _print_sweep(sweep: Sweep) -> None:
     """Say what came of a sweep: cells that failed are part of its results, unless all of them did."""
-    from gnz_track.cli.tables import print_failures, print_summary
-    from gnz_track.report.summary import summarise
+    from gnz_track.cli.terminal import print_failures, print_summary
+    from gnz_track.report.tables.scores import summarise
 
     print_summary(summarise(sweep.table))
     for notice in sweep.notices:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnz_track.cli.runs import Store
-from gnz_track.cli.saying import say
+from gnz_track.cli.ls import Store
+from gnz_track.cli.terminal import say
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gnz_track.store.replays import Replay
+    from gnz_track.store.replay import Replay
 
 __all__ = ["add_to"]
 
@@ -41,8 +41,8 @@ def _sync(
         _print_waiting()
         return
     from gnz_track.store.address import parse_address
-    from gnz_track.store.replays import replay_each
-    from gnz_track.store.spool import holds_sweeps, spool_folder
+    from gnz_track.store.outbox import holds_sweeps, spool_folder
+    from gnz_track.store.replay import replay_each
     from gnz_track.store.writer import open_store
 
     address = parse_address(store)
@@ -63,8 +63,8 @@ def _sync(
 
 
 def _print_waiting() -> None:
-    from gnz_track.cli.tables import print_rows
-    from gnz_track.store.spools import describe_spools
+    from gnz_track.cli.terminal import print_rows
+    from gnz_track.store.outbox import describe_spools
 
     rows = [
         (
@@ -90,7 +90,7 @@ def _print_waiting() -> None:
 
 def _others(folder: Path) -> str:
     """Say that records wait for other stores than that of a folder, where they do."""
-    from gnz_track.store.spools import describe_spools
+    from gnz_track.store.outbox import describe_spools
 
     others = {one.folder for one in describe_spools() if one.folder != folder}
     many = f"{len(others)} other stores" if len(others) > 1 else "another store"
@@ -98,7 +98,7 @@ def _others(folder: Path) -> str:
 
 
 def _print_replays(done: dict[str, Replay]) -> None:
-    from gnz_track.cli.tables import print_rows
+    from gnz_track.cli.terminal import print_rows
 
     rows = [
         (

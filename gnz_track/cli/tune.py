@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gnz_track.cli.choosing import choose_suite, choose_tasks, split, train
-from gnz_track.cli.home import choose_home
-from gnz_track.cli.saying import say
-from gnz_track.cli.searches import print_gains, print_plan, search_and_print
+from gnz_track.cli.terminal import choose_home, say
+from gnz_track.cli.training import choose_suite, choose_tasks, print_gains, print_plan, search_and_print, split, train
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.seeds import parse_seeds
 
 if TYPE_CHECKING:
-    from gnz_track.request import Request
-    from gnz_track.runs.nursery import Nursery
+    from gnz_track.api import Request
+    from gnz_track.runs.executors.fork_server import Nursery
     from gnz_track.store.address import Address
     from gnz_track.tuning.settings import SearchSettings
     from gnz_track.types import Cell
@@ -83,12 +81,12 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be searched, and do nothing.")] = False,
 ) -> None:
     """Search hyperparameters of models by validation alone, then compare default and winner on the seeds reported."""
-    from gnz_track.runs.nursery import open_nursery_for
+    from gnz_track.runs.executors.fork_server import open_nursery_for
 
     needed = contextlib.nullcontext() if dry_run else open_nursery_for(jobs=jobs, timeout=timeout)
     with needed as nursery:
+        from gnz_track.api import Request
         from gnz_track.models.catalogue import MODELS, describe
-        from gnz_track.request import Request
         from gnz_track.runs.plan import Place
         from gnz_track.store.address import parse_address
         from gnz_track.training.protocols import PROTOCOLS
@@ -130,7 +128,7 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
 def _settings(place: str, address: Address, *, space: Path | None, tuning_seeds: str, **given: Any) -> SearchSettings:
     from gnz_track.tuning.settings import SearchSettings
     from gnz_track.tuning.spaces import read_spaces
-    from gnz_track.tuning.storages import parse_place
+    from gnz_track.tuning.study_storage import parse_place
 
     return SearchSettings(
         place=parse_place(place, address),
@@ -148,7 +146,7 @@ def _recommender(address: Address, home: Path) -> Callable[[Cell], list[Mapping[
     told: set[str] = set()
 
     def recommend(cell: Cell) -> list[Mapping[str, Any]]:
-        from gnz_track.selection.warm_starts import warm_starts
+        from gnz_track.selection.confirmation import warm_starts
 
         try:
             return warm_starts(cell, cell.model.name, store=address, home=home, n=None)
@@ -162,7 +160,7 @@ def _recommender(address: Address, home: Path) -> Callable[[Cell], list[Mapping[
 
 
 def _carry_out(request: Request, nursery: Nursery | None, *, is_dry: bool, is_search_only: bool) -> None:
-    from gnz_track.request import keep_searches, make_request_agenda, plan_request_searches
+    from gnz_track.api import keep_searches, make_request_agenda, plan_request_searches
 
     plan = plan_request_searches(request)
     if is_dry:

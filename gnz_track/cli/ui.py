@@ -1,16 +1,63 @@
-"""``gnz ui``: MLflow's user interface on the store."""
+"""``gnz ui``: MLflow's user interface on the store.
+
+``gnz dash``: the dashboard of Optuna on the trials of searches.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
-from gnz_track.cli.dash import add_dash
-from gnz_track.cli.runs import Store
-from gnz_track.cli.saying import say
+from gnz_track.cli.ls import Store
+from gnz_track.cli.terminal import say
+from gnz_track.errors import BadValue
 
-__all__ = ["add_to"]
+__all__ = ["add_dash", "add_to"]
+
+
+DASH_EXAMPLES = """
+[bold]Examples[/bold]
+
+  gnz dash
+
+  gnz dash --study-store postgresql://USER@HOST/DATABASE --port 8081
+"""
+PORT = "Port on this machine; where it is taken, another one is chosen."
+PLACE = "File or postgresql:// of trials; default beside the store."
+
+
+def add_dash(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command("dash", epilog=DASH_EXAMPLES)(_dash)
+
+
+def _dash(
+    *,
+    store: Store = "",
+    study_store: Annotated[str, typer.Option(help=PLACE)] = "",
+    port: Annotated[int, typer.Option(help=PORT, min=1, max=65535)] = 8080,
+) -> None:
+    """Show the trials of all searches in a browser, for this machine only; Ctrl-C ends it."""
+    from gnz_track.store.address import parse_address
+    from gnz_track.store.ui import choose_port
+    from gnz_track.tuning.study_storage import open_studies, parse_place
+
+    if find_spec("optuna_dashboard") is None:
+        raise BadValue("optuna-dashboard", "not installed", "an installed one", command="pip install optuna-dashboard")
+    place = parse_place(study_store, parse_address(store))
+    if place.file is not None and not place.file.exists():
+        say(f"nothing in {place} yet; fill it with: gnz tune", err=True)
+        return
+    # Nothing here needs it otherwise, and type checks do without it.
+    dashboard = import_module("optuna_dashboard")
+    chosen = choose_port(port)
+    with open_studies(place) as studies:
+        say(f"open http://127.0.0.1:{chosen} to see {place}; Ctrl-C ends it")
+        dashboard.run_server(studies.storage, host="127.0.0.1", port=chosen)
+
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -19,7 +66,6 @@ EXAMPLES = """
 
   gnz ui --store postgresql://USER@HOST/DATABASE --port 5001
 """
-PORT = "Port on this machine; where it is taken, another one is chosen."
 
 
 def add_to(app: typer.Typer) -> None:

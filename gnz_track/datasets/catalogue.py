@@ -2,12 +2,14 @@
 
 Adding a dataset is one row in the module of its category; other packages add theirs by the entry points
 ``gnz_track.datasets`` and ``gnz_track.tasks``.
+
+Tasks from what a script names.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from gnz_track.datasets.rows import (
     benchmarking_gnns,
@@ -37,11 +39,13 @@ __all__ = [
     "DATASETS",
     "SUITES",
     "TASKS",
+    "choose_tasks",
     "iter_benchmark_tasks",
     "iter_tasks",
     "register_task",
     "unregister_task",
 ]
+
 
 _LISTING = "gnz tasks"
 
@@ -197,3 +201,33 @@ class _TasksByCategory(Mapping[str, Mapping[str, list[Task]]]):
 
 
 BENCHMARK_TASKS: Mapping[str, Mapping[str, list[Task]]] = _TasksByCategory()
+
+
+def choose_tasks(
+    category: str | None, tasks: Iterable[Task | str] | None, task_type: TaskType | None, only: Iterable[str] | None
+) -> list[Task]:
+    """Return tasks by what a script names.
+
+    Parameters
+    ----------
+    category
+        All tasks of a category, where ``tasks`` names none.
+    tasks
+    task_type, only
+        Keep tasks of this type, and those of these names.
+    """
+    if tasks is None and category is None:
+        raise BadValue("category", None, f"tasks=[...], or one of: {', '.join(Category)}", command="gnz tasks")
+    given = [tasks] if isinstance(tasks, str | Task) else tasks
+    wanted_tasks = list(given) if given is not None else iter_benchmark_tasks(category)
+    chosen = [TASKS.get(task) if isinstance(task, str) else task for task in wanted_tasks]
+    for task in chosen:
+        if not isinstance(task, Task):
+            raise BadValue("task", task, "a name, or a Task as from task_from_dataset(name, task_type, dataset)")
+    chosen = [task for task in chosen if task_type in (None, task.task_type)]
+    names = [task.name for task in chosen]
+    wanted = names if only is None else [only] if isinstance(only, str) else list(only)
+    for name in wanted:
+        if name not in names:
+            raise UnknownName("task", name, names, command="gnz tasks")
+    return [task for task in chosen if task.name in wanted]

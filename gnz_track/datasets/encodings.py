@@ -14,26 +14,41 @@ Edges count once, in both directions, and loops not at all. The degree of an iso
 of the Laplacian is that of the identity. Of the eigenvectors only the very first is left out, in a graph of several
 components too, where more of them tell nothing but the component. A graph of ``n <= k`` nodes has ``n - 1`` columns,
 and zeros in the rest. :func:`describe_limits` says where that is so.
+
+Encodings computed once and kept beside the frozen data that they belong to.
+
+A file bears the digest of the data, of the split where edges are hidden by one, and the name of the encoding; the
+digest of its own content is in its header. One that is not whole is made anew.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import eigsh
 from torch import Tensor
 
+from gnz_track.datasets.frozen import FrozenDataset, write_tensors
+from gnz_track.datasets.mapped_tensors import digest_of
+from gnz_track.datasets.sources.download import hold
+from gnz_track.datasets.steady import hold_steady
 from gnz_track.errors import BadValue
 
-__all__ = ["Encoding", "compute_encoding", "describe_limits", "parse_encoding"]
+__all__ = ["Encoding", "compute_encoding", "describe_limits", "encode_nodes", "encoding_file", "parse_encoding"]
+
 
 # Beyond these sizes: eigenvectors by iteration, and nothing else at all.
 MOST_DENSE, MOST_COLUMNS = 2_000, 1_024
@@ -211,3 +226,84 @@ _ENCODERS: dict[str, Callable[[Any, int], NDArray[np.float64]]] = {
     "rw": _encode_walks,
     "order": _encode_order,
 }
+
+
+FOLDER = ".encodings"
+_TENSOR, _DIGEST = "encoding", "digest"
+
+
+def encoding_file(dataset: FrozenDataset, encoding: Encoding, *, split_digest: str = "") -> Path:
+    """Return where an encoding of a dataset is kept.
+
+    Parameters
+    ----------
+    dataset, encoding
+    split_digest
+        The split that hides edges, if one does.
+    """
+    words = [dataset.digest, *([split_digest] if split_digest else []), encoding.name]
+    return dataset.folder.parent / FOLDER / f"{'-'.join(words)}.safetensors"
+
+
+def encode_nodes(
+    dataset: FrozenDataset, encoding: Encoding, *, message_edges: Tensor | None = None, split_digest: str = ""
+) -> Tensor:
+    """Return the encoding ``[n_nodes, n_columns]`` of all graphs, from the disk where it is known.
+
+    Processes that ask at once wait for the first one. Where the folder cannot be written, nothing is kept.
+
+    Parameters
+    ----------
+    dataset, encoding
+    message_edges
+        Edges ``[2, n]`` in place of all, where a split hides some.
+    split_digest
+        Digest of that split.
+    """
+    file = encoding_file(dataset, encoding, split_digest=split_digest)
+    found = _read_encoding(file)
+    if found is not None:
+        return found
+    edges = dataset.global_edge_index if message_edges is None else message_edges
+    with contextlib.ExitStack() as stack:
+        is_writable = _try_to_hold(file, stack)
+        found = _read_encoding(file)
+        if found is None:
+            # What is kept bears the digest of the data, for ever: they must be those while it is computed.
+            with hold_steady(dataset.folder, digest=dataset.digest):
+                found = compute_encoding(encoding, edges, dataset.node_ptr)
+            if is_writable:
+                _write_encoding(file, found)
+    return found
+
+
+def _try_to_hold(file: Path, stack: contextlib.ExitStack) -> bool:
+    try:
+        stack.enter_context(hold(file.with_suffix(".lock")))
+    except OSError:
+        # Data of a team may be for reading only; then every process computes for itself.
+        return False
+    return True
+
+
+def _read_encoding(file: Path) -> Tensor | None:
+    try:
+        with safe_open(file, framework="pt") as content:
+            # A copy: what is mapped changes with its file, also after its digest was looked at.
+            found: Tensor = content.get_tensor(_TENSOR).clone()
+            expected = (content.metadata() or {}).get(_DIGEST)
+    except (FileNotFoundError, SafetensorError):
+        return None
+    return found if digest_of({_TENSOR: found}) == expected else None
+
+
+def _write_encoding(file: Path, encoding: Tensor) -> None:
+    handle, name = tempfile.mkstemp(prefix=".writing-", dir=file.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        write_tensors({_TENSOR: encoding}, temporary, metadata={_DIGEST: digest_of({_TENSOR: encoding})})
+        temporary.chmod(0o644)  # mkstemp keeps others out, and data are for all to read
+        temporary.replace(file)
+    finally:
+        temporary.unlink(missing_ok=True)

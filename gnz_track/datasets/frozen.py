@@ -1,32 +1,69 @@
 """Frozen datasets: graphs written once as tensors with a card, byte-identical on every rewrite, mapped when opened.
 
 A frozen dataset is a folder with ``tensors.safetensors`` and ``card.json`` and nothing else.
+
+Tensors into a file; what the disk says against it is an error of the system, with the file's name.
 """
 
 from __future__ import annotations
 
 import operator
+import os
+import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import save_file
 from torch import Tensor
 from torch_geometric.data import Data
 
 from gnz_track.datasets.card import CARD, Card, card_from_json, card_to_json, make_card
-from gnz_track.datasets.collation import SPLIT, Collated, collate, value_of
-from gnz_track.datasets.facts import describe
-from gnz_track.datasets.mapped import MappedTensors, digest_of, digest_of_file
-from gnz_track.datasets.publishing import publish, refuse_foreign, temporary_beside
-from gnz_track.datasets.tensor_files import write_tensors
+from gnz_track.datasets.collation import SPLIT, Collated, collate, describe, value_of
+from gnz_track.datasets.mapped_tensors import MappedTensors, digest_of, digest_of_file
 from gnz_track.errors import DataCorrupted, DataMissing, DataUnusable
+from gnz_track.files import publish, refuse_foreign, temporary_beside
 from gnz_track.types import DatasetRow
 
-__all__ = ["CARD", "TENSORS", "FrozenDataset", "freeze", "freeze_collated", "open_frozen", "rebuilding_command"]
+__all__ = [
+    "CARD",
+    "TENSORS",
+    "FrozenDataset",
+    "freeze",
+    "freeze_collated",
+    "open_frozen",
+    "rebuilding_command",
+    "write_tensors",
+]
+
+
+# The library says what the system said as a text of its own, and by its number.
+_OF_SYSTEM = re.compile(r"\(os error (\d+)\)")
+
+
+def write_tensors(tensors: Mapping[str, Tensor], path: Path, *, metadata: Mapping[str, str] | None = None) -> None:
+    """Write tensors as safetensors; a disk that is full or does not take them raises ``OSError``.
+
+    Parameters
+    ----------
+    tensors, path
+    metadata
+        Texts for the header of the file.
+    """
+    try:
+        save_file(dict(tensors), path, metadata=None if metadata is None else dict(metadata))
+    except SafetensorError as error:
+        found = _OF_SYSTEM.search(str(error))
+        if found is None:
+            raise
+        number = int(found.group(1))
+        raise OSError(number, os.strerror(number), str(path)) from error
+
 
 TENSORS = "tensors.safetensors"
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gnz_track.datasets.card import Card
 from gnz_track.datasets.frozen import CARD, TENSORS, FrozenDataset, open_frozen, rebuilding_command
-from gnz_track.datasets.mapped import digest_of_file
+from gnz_track.datasets.mapped_tensors import digest_of_file
 from gnz_track.errors import DataCorrupted
 
 __all__ = ["hold_steady", "open_steady", "read_again"]

@@ -32,7 +32,7 @@ class Params:
     """A benchmark: its cells from ``tasks`` to ``device``, how they are trained, and how they are compared.
 
     ``modules`` are imported first, and may register tasks and models. ``tune`` says how hyperparameters are searched
-    (:func:`gnz_track.pipeline.tuning.read_settings`), and None that they are not. With ``quality`` the report shows the
+    (:func:`gnz_track.pipeline.stages.read_settings`), and None that they are not. With ``quality`` the report shows the
     audits of the data. ``jobs``, ``timeout`` and ``store`` change no result, and so no stage depends on them.
     """
 

@@ -6,6 +6,10 @@ another. An isolated node adds 0; a graph without any edge is one space, whose n
 
 C. Coupette et al., No metric to rule them all (2025), in the form of its published implementation, with one difference:
 the features of a component belong to the nodes whose distances are taken, in every case.
+
+Overlap of two sets of graphs: those that two modes get right, or that are diverse in both.
+
+Mode diversity: how much the distances within one mode differ from having none of them differ.
 """
 
 from __future__ import annotations
@@ -15,12 +19,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from gnz_track.errors import BadValue
-from gnz_track.quality.feature_distances import FeatureMetric, find_feature_metric
-from gnz_track.quality.graph_distances import GRAPH_METRICS
-from gnz_track.quality.large_spaces import compare_large
+from gnz_track.quality.distances import GRAPH_METRICS, FeatureMetric, find_feature_metric
+from gnz_track.quality.large_graphs import compare_large
 from gnz_track.quality.measures import (
     ALONG_EDGES,
     COMPLETE_FEATURES,
@@ -32,9 +35,56 @@ from gnz_track.quality.measures import (
     ORIGINAL,
     Measure,
 )
-from gnz_track.quality.spaces import Bucket, GraphSet, Spaces, bucket_spaces, cut_into_components, gather, take_whole
+from gnz_track.quality.node_sets import Bucket, GraphSet, Spaces, bucket_spaces, cut_into_components, gather, take_whole
 
-__all__ = ["FIXED_MODES", "Complementarity", "Measure", "measure_complementarity"]
+__all__ = [
+    "FIXED_MODES",
+    "Agreement",
+    "Complementarity",
+    "Diversity",
+    "Measure",
+    "agree",
+    "diversity_of",
+    "measure_complementarity",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """Sizes of two sets and of what they share; shares are None where there is nothing to divide by."""
+
+    n_first: int
+    n_second: int
+    n_both: int
+
+    @property
+    def jaccard(self) -> float | None:
+        """Graphs in both sets, as a share of those in either (P. Jaccard, 1912)."""
+        n_either = self.n_first + self.n_second - self.n_both
+        return self.n_both / n_either if n_either else None
+
+    @property
+    def of_first(self) -> float | None:
+        """The share of the first set that the second one has too."""
+        return self.n_both / self.n_first if self.n_first else None
+
+    @property
+    def of_second(self) -> float | None:
+        """The share of the second set that the first one has too."""
+        return self.n_both / self.n_second if self.n_second else None
+
+
+def agree(first: ArrayLike, second: ArrayLike) -> Agreement:
+    """Return the agreement of two sets of graphs, each ``[n_graphs]`` of whether a graph is in it.
+
+    >>> agree([True, True, False], [True, False, False]).jaccard
+    0.5
+    """
+    one, two = (np.asarray(item, dtype=bool) for item in (first, second))
+    if one.shape != two.shape or one.ndim != 1:
+        raise BadValue("the shapes of two sets of graphs", (one.shape, two.shape), "one entry for each graph in both")
+    return Agreement(n_first=int(one.sum()), n_second=int(two.sum()), n_both=int((one & two).sum()))
+
 
 Numbers = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -247,3 +297,23 @@ def _distances_from_mode(distances: Numbers, mode: str, bucket: Bucket) -> Numbe
 
 def _norm_share(differences: Numbers, bucket: Bucket, measure: Measure) -> Numbers:
     return measure.norm.share(measure.norm.columns(differences).sum(axis=-1), bucket.sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class Diversity:
+    """Of each graph ``[n_graphs]``, from 0 to 1: of its structure, and of its features; NaN where undefined."""
+
+    structure: Numbers
+    features: Numbers
+
+
+def diversity_of(found: Complementarity) -> Diversity:
+    """Return Delta = 1 - |1 - 2 gamma|, with the complementarity that is left once the other mode is empty.
+
+    The structure is what is left without features, and the other way round. Both are at the first time.
+    """
+    moment = found.times[0]
+    return Diversity(
+        structure=1.0 - np.abs(1.0 - 2.0 * found.at(EMPTY_FEATURES, moment)),
+        features=1.0 - np.abs(1.0 - 2.0 * found.at(EMPTY_GRAPH, moment)),
+    )

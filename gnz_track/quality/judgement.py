@@ -10,12 +10,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gnz_track.kinds import Direction, TaskType
-from gnz_track.quality.ratings import CORRELATION
 from gnz_track.quality.separability import SeparabilitySettings, compare_pairs, smallest_p
-from gnz_track.quality.verdict import OF_FEATURES, OF_STRUCTURE, ORIGINAL, decide, find_informativeness
-from gnz_track.store.audit_record import AuditRecord, PairRecord, SampleRecord
+from gnz_track.quality.verdict import CORRELATION, OF_FEATURES, OF_STRUCTURE, ORIGINAL, decide, find_informativeness
+from gnz_track.store.audits import AuditRecord, PairRecord, SampleRecord
 from gnz_track.training.metrics import METRICS
+from gnz_track.types import Direction, TaskType
 
 __all__ = ["TRAINED_MODES", "Scores", "gather_scores", "judge", "usual_test"]
 

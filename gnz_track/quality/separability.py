@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gnz_track.errors import BadValue
-from gnz_track.kinds import Direction
-from gnz_track.store.audit_record import PairRecord
+from gnz_track.store.audits import PairRecord
+from gnz_track.types import Direction
 
 __all__ = ["TESTS", "SeparabilitySettings", "compare_pairs", "compare_samples", "smallest_p"]
 

@@ -1,35 +1,348 @@
-"""The report of a benchmark: a thin facade over a results table and its comparison."""
+"""The report of a benchmark: a thin facade over a results table and its comparison.
+
+The figures of a report under their published names; Matplotlib is imported when the first one is drawn.
+
+What a report says of searches: which there were, what they gained, and their figures.
+"""
 
 from __future__ import annotations
 
+import abc
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
-from gnz_track.errors import BadValue
+from gnz_track.errors import BadValue, NothingToCompare, StoreUnusable, UnknownName
 from gnz_track.records import to_json
-from gnz_track.report.choice_names import ChoiceName, level_of, translate
-from gnz_track.report.counted_rows import count_rows, with_score
-from gnz_track.report.found_audits import find_audits
 from gnz_track.report.joining import NotMerged, join_tables
-from gnz_track.report.published_frames import summary_frame
-from gnz_track.report.report_figures import ReportFigures
+from gnz_track.report.published import ChoiceName, level_of, summary_frame, translate
 from gnz_track.report.report_json import ReportParts, read_report, write_report
-from gnz_track.report.report_searches import ReportSearches
 from gnz_track.report.report_statistics import ReportStatistics, write_text
-from gnz_track.report.sources import Source, read_frame, read_parquet, read_store
-from gnz_track.stats.choices import Choices, choose
-from gnz_track.stats.compare import compare
-from gnz_track.stats.comparison import Comparison
+from gnz_track.report.sources import Source, count_rows, find_audits, read_frame, read_parquet, read_store, with_score
+from gnz_track.report.tables.latex import LatexLook
+from gnz_track.report.tables.searches import search_frame, write_searches_latex
+from gnz_track.report.tuned_models import SearchSummary, summarise_searches
+from gnz_track.stats.comparison.choices import Choices, choose
+from gnz_track.stats.comparison.compare import compare
+from gnz_track.stats.comparison.comparison import Comparison
 from gnz_track.store.address import Address
-from gnz_track.store.audit_record import AuditRecord
-from gnz_track.store.curve_reader import read_curves
+from gnz_track.store.audits import AuditRecord
 from gnz_track.store.curves import straighten
-from gnz_track.store.reading import Where
+from gnz_track.store.past_runs import read_curves
+from gnz_track.store.reader import Where
+from gnz_track.store.searches import SearchRecord, read_searches
+from gnz_track.types import Direction
 
-__all__ = ["BenchmarkReport"]
+__all__ = ["BenchmarkReport", "ReportFigures", "ReportSearches", "searches_of"]
+
+
+if TYPE_CHECKING:
+    from gnz_track.report.figures.style import HouseFigure
+
+
+# Level of the bands of learning curves.
+BAND = 0.95
+PARTS = ("test", "val", "train")
+
+
+class ReportFigures(abc.ABC):
+    """What can be drawn of a report.
+
+    Each figure can be unpacked as ``figure, axes = report.plot()``, as the published package returns it.
+    """
+
+    table: pd.DataFrame
+
+    @abc.abstractmethod
+    def compare(self, **choices: Any) -> Comparison:
+        """Return what the table says under these choices."""
+
+    @property
+    @abc.abstractmethod
+    def histories(self) -> Mapping[str, Mapping[str, list[Any]]]:
+        """``[task][model]`` -> series by seed."""
+
+    def plot(self, *, ci: float = 0.95) -> HouseFigure:
+        """Draw the means of all cells with their intervals as bars."""
+        from gnz_track.report.figures.bars import draw_bars
+
+        return draw_bars(self.compare(alpha=level_of(ci)))
+
+    def plot_forest(
+        self, *, task: str | None = None, ci: float = 0.95, sort_within: bool = True, band: Any = None
+    ) -> HouseFigure:
+        """Draw the paired differences of each task with their intervals.
+
+        Parameters
+        ----------
+        task
+            Task to draw; all of them without one.
+        ci
+            Level of the intervals.
+        sort_within
+            Sort by advantage.
+        band
+            Margin to shade; True or None shades that of the comparison where one was chosen.
+        """
+        from gnz_track.report.figures.forest import draw_forest
+
+        shaded = None if isinstance(band, bool) else band
+        return draw_forest(self.compare(alpha=level_of(ci)), task=task, sort_within=sort_within, band=shaded)
+
+    def plot_pairwise(
+        self,
+        *,
+        task: str | None = None,
+        alpha: float | None = None,
+        layout: str = "matrix",
+        max_cols: int | None = None,
+        method: str | None = None,
+    ) -> HouseFigure:
+        """Draw all pairs within tasks.
+
+        Parameters
+        ----------
+        task
+            Task to draw; all of them without one.
+        alpha
+            Level of the tests.
+        layout
+            ``matrix`` (advantages and adjusted p) or ``list``.
+        max_cols
+            Most panels side by side.
+        method
+            Test of a pair: t, wilcoxon or another one.
+        """
+        from gnz_track.report.figures.pairs import draw_pairs
+
+        comparison = self.compare(alpha=alpha, test=method)
+        return draw_pairs(comparison, task=task, layout=layout, max_cols=max_cols)
+
+    def plot_critical_difference(self, alpha: float | None = None, *, posthoc: str | None = None) -> HouseFigure:
+        """Draw mean ranks across tasks, and bars over models that are not told apart.
+
+        The pairs are tested one by one (Wilcoxon with Holm); ``posthoc="nemenyi"`` draws Nemenyi's with its ruler.
+        """
+        from gnz_track.report.figures.critical_difference.content import cd_facts_of
+        from gnz_track.report.figures.critical_difference.draw import draw_cd_diagram
+
+        return draw_cd_diagram(cd_facts_of(self.compare(alpha=alpha, posthoc=posthoc)))
+
+    def plot_learning_curves(
+        self, *, part: str = "test", ci: float = 0.95, max_cols: int | None = None, ylabel: str | None = None
+    ) -> HouseFigure:
+        """Draw a series over epochs, a panel per task, with the 95 % interval over seeds at each epoch.
+
+        Parameters
+        ----------
+        part
+            Part of the data: test, val or train.
+        ci
+            Level of the bands, 0.95.
+        max_cols
+            Most panels side by side.
+        ylabel
+            Label of the vertical axes.
+        """
+        if ci != BAND:
+            raise BadValue("ci", ci, f"{BAND} for learning curves")
+        if part not in PARTS:
+            raise UnknownName("part of the data", part, PARTS)
+        from gnz_track.report.figures.learning_curves import draw_learning_curves
+
+        rows = self.table[self.table["direction"].isin(list(Direction))]
+        directions = {str(row.task): Direction(row.direction) for row in rows.itertuples()}
+        figure = draw_learning_curves(_only(self.histories, part), directions=directions, max_cols=max_cols)
+        for text in figure.findobj(_stands_upright) if ylabel is not None else ():
+            text.set_text(ylabel)  # type: ignore[attr-defined]
+        return figure
+
+    def plot_profiles(self, **choices: Any) -> HouseFigure:
+        """Draw the share of runs above each score, on the scale that ``bounds`` declare."""
+        from gnz_track.report.figures.profiles import draw_profiles
+
+        return draw_profiles(self.compare(**choices))
+
+    def plot_trade_off(self, cost: str = "") -> HouseFigure:
+        """Draw scores against ``cpu_seconds``, ``seconds`` (of the wall) or ``n_parameters``, with the Pareto front."""
+        from gnz_track.report.figures.trade_offs import draw_trade_off
+
+        return draw_trade_off(self.compare(), self.table, cost=cost)
+
+    def plot_detectable_effects(self) -> HouseFigure:
+        """Draw how small an effect so many seeds detect."""
+        from gnz_track.report.figures.seeds_needed import draw_detectable_effects
+
+        return draw_detectable_effects(self.compare())
+
+
+def _only(histories: Mapping[str, Mapping[str, list[Any]]], part: str) -> dict[str, dict[str, list[Any]]]:
+    """Return the series of one part of the data."""
+    return {
+        task: {
+            model: [{name: one[name] for name in one if name.startswith(f"{part}/")} for one in seeds]
+            for model, seeds in models.items()
+        }
+        for task, models in histories.items()
+    }
+
+
+def _stands_upright(artist: Any) -> bool:
+    """Tell whether an artist is the label of a vertical axis."""
+    return hasattr(artist, "get_text") and artist.get_rotation() == 90.0 and bool(artist.get_text())
+
+
+if TYPE_CHECKING:
+    from gnz_track.report.figures.style import HouseFigure
+    from gnz_track.report.searches import SearchFacts
+
+
+LOG = logging.getLogger(__name__)
+
+
+class ReportSearches(abc.ABC):
+    """The searches behind the tuned models of a report."""
+
+    table: pd.DataFrame
+    config: dict[str, Any]
+    choices: Choices
+    addresses: tuple[Address, ...]
+    _searches: tuple[SearchRecord, ...] | None
+    _summaries: dict[str, SearchSummary]
+
+    @property
+    def searches(self) -> tuple[SearchRecord, ...]:
+        """The searches of the sweeps in the table, each with all of its trials; read from the store on demand."""
+        if self._searches is None:
+            sweep = "" if self.config.get("merged") else str(self.config.get("sweep", ""))
+            try:
+                self._searches = searches_of(self.table, self.addresses, sweep=sweep)
+            except StoreUnusable as error:
+                # Scores are here already: a report of them needs no store.
+                LOG.warning("searches are left out: %s", error)
+                self._searches = ()
+        return self._searches
+
+    @searches.setter
+    def searches(self, given: Sequence[SearchRecord]) -> None:
+        self._searches = tuple(given)
+        self._summaries.clear()
+
+    @property
+    def search_summary(self) -> SearchSummary | None:
+        """Default against tuned, what the trials tell, and what to beware of; None where nothing was searched."""
+        if not self.searches:
+            return None
+        key = to_json(self.choices)
+        if key not in self._summaries:
+            self._summaries[key] = summarise_searches(self.table, self.searches, self.choices)
+        return self._summaries[key]
+
+    def tuning(self) -> pd.DataFrame:
+        """Return a row per tuned model: its default, its gain with the paired verdict, and what its search cost."""
+        return search_frame(self._known_summary())
+
+    def tuning_to_latex(self, path: str | Path, *, caption: str | None = None, label: str | None = None) -> Path:
+        """Write the table of tuned models against their defaults.
+
+        Parameters
+        ----------
+        path
+            File to write.
+        caption, label
+            LaTeX of the author's own; with one of them the table floats.
+        """
+        return write_text(path, write_searches_latex(self._known_summary(), LatexLook(caption=caption, label=label)))
+
+    def plot_expected_best(self) -> HouseFigure:
+        """Draw the expected best validation score against the number of trials, a panel per task."""
+        from gnz_track.report.figures.searches import draw_expected_best
+
+        return draw_expected_best(self._known_summary().budgets)
+
+    def plot_rank_by_budget(self) -> HouseFigure:
+        """Draw the mean ranks of the searched models against the number of trials."""
+        from gnz_track.report.figures.searches import draw_budget_ranks
+
+        return draw_budget_ranks(self._known_summary().ranks)
+
+    def plot_search(self, task: str, model: str, *, seed: int | None = None) -> HouseFigure:
+        """Draw the trials of one search, and the best so far.
+
+        Parameters
+        ----------
+        task, model
+            Names of the search.
+        seed
+            Seed of a nested search.
+        """
+        from gnz_track.report.figures.searches import draw_search_history
+
+        return draw_search_history(self._facts_of(task, model, seed))
+
+    def plot_importance(self, task: str, model: str, *, seed: int | None = None) -> HouseFigure:
+        """Draw how much of the validation scores goes with each hyperparameter of one search.
+
+        Parameters
+        ----------
+        task, model
+            Names of the search.
+        seed
+            Seed of a nested search.
+        """
+        from gnz_track.report.figures.searches import draw_importances
+
+        return draw_importances(self._facts_of(task, model, seed))
+
+    def _known_summary(self) -> SearchSummary:
+        summary = self.search_summary
+        if summary is None:
+            raise NothingToCompare("no search is behind this report; tune its models: gnz tune")
+        return summary
+
+    def _facts_of(self, task: str, model: str, seed: int | None) -> SearchFacts:
+        known = self._known_summary().facts
+        for facts in known:
+            search = facts.search
+            if (search.task, search.model) == (task, model) and seed in (None, search.seed):
+                return facts
+        wanted = f"{task} {model}" + ("" if seed is None else f" s{seed}")
+        raise UnknownName("search", wanted, [facts.search.title for facts in known])
+
+
+def searches_of(table: pd.DataFrame, addresses: Sequence[Address], *, sweep: str = "") -> tuple[SearchRecord, ...]:
+    """Return the searches of a sweep, or of all sweeps that a table names; only of tasks in the table.
+
+    A tuned cell may have been trained by another sweep, whose search is told by its name then.
+
+    Parameters
+    ----------
+    table
+        Results table.
+    addresses
+        Stores to look in.
+    sweep
+        Sweep of the searches; those of the table without one.
+    """
+    sweeps = [sweep] if sweep else sorted(set(table["sweep"]) - {""})
+    found: dict[str, SearchRecord] = {}
+    for address in addresses:
+        for name in sweeps:
+            found |= {search.key: search for search in read_searches(address, sweep=name)}
+    known = {search.name for search in found.values()}
+    left = table[(table["search"] != "") & ~table["search"].isin(known)]
+    for suite, task in sorted(set(zip(left["suite"], left["task"], strict=True))):
+        for address in addresses:
+            for search in read_searches(address, suite=suite, task=task):
+                # Of one search in several sweeps, any tells the same of these cells.
+                if search.name in set(left["search"]) - known:
+                    known.add(search.name)
+                    found[search.key] = search
+    return tuple(search for search in found.values() if search.task in set(table["task"]))
+
 
 # Name of a series, such as "test/accuracy" -> one value per recorded epoch.
 Series = Mapping[str, tuple[float, ...]]

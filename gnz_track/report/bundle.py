@@ -1,4 +1,7 @@
-"""A report as a folder of files: the page, figures, tables and the results table."""
+"""A report as a folder of files: the page, figures, tables and the results table.
+
+A report among the artifacts of its sweep's run, where MLflow's user interface shows it.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gnz_track.report.latex_tables import write_scores_latex, write_verdicts_latex
-from gnz_track.report.page import Reported, write_page
-from gnz_track.report.page_figures import FigureSet, draw_figures
-from gnz_track.report.search_summary import SearchSummary
-from gnz_track.report.search_tables import save_searches, write_searches_latex
-from gnz_track.report.text_tables import save_scores, save_verdicts
-from gnz_track.report.training_facts import TrainingFacts, training_facts
-from gnz_track.report.training_tables import save_training, write_training_latex
-from gnz_track.stats.comparison import Comparison
+from gnz_track.errors import UnknownName
+from gnz_track.report.page.figures import FigureSet, draw_figures
+from gnz_track.report.page.page import Reported, write_page
+from gnz_track.report.tables.latex import write_scores_latex, write_verdicts_latex
+from gnz_track.report.tables.searches import save_searches, write_searches_latex
+from gnz_track.report.tables.table import save_scores, save_verdicts
+from gnz_track.report.tables.training import TrainingFacts, save_training, training_facts, write_training_latex
+from gnz_track.report.tuned_models import SearchSummary
+from gnz_track.stats.comparison.comparison import Comparison
 from gnz_track.store import schema
-from gnz_track.store.results import write_table
-from gnz_track.store.search_record import search_to_json
+from gnz_track.store.address import Address
+from gnz_track.store.listings import list_sweeps
+from gnz_track.store.past_runs import read_sweep_run
+from gnz_track.store.results_table import write_table
+from gnz_track.store.searches import search_to_json
+from gnz_track.store.writer import open_store
 
-__all__ = ["PAGE", "Bundle", "write_bundle"]
+__all__ = ["PAGE", "Bundle", "publish_bundle", "write_bundle"]
+
 
 PAGE, FIGURES, TABLES = "report.html", "figures", "tables"
 # What was written last time, so that the next time can clear it away.
@@ -130,3 +138,26 @@ def _write_tables(comparison: Comparison, folder: Path) -> list[Path]:
         (folder / name).write_text(write(comparison), encoding="utf-8", errors="replace")
         files.append(folder / name)
     return files
+
+
+def publish_bundle(bundle: Bundle, address: Address, *, suite: str, sweep: str) -> str:
+    """Copy the files of a report into the run that stands for a sweep, and return that run's id.
+
+    Parameters
+    ----------
+    bundle
+        Files of the report.
+    address
+        Store of the sweep.
+    suite, sweep
+        Names of the sweep and of its suite.
+    """
+    found = read_sweep_run(address, suite=suite, sweep=sweep)
+    if found is None:
+        known = [row.sweep for row in list_sweeps(address, suite=suite)]
+        raise UnknownName("sweep", sweep, known, command="gnz ls")
+    with open_store(address) as store:
+        for file in bundle.files:
+            name = file.relative_to(bundle.folder).as_posix()
+            store.write_artifact(found.run_id, f"{schema.REPORT_FOLDER}/{name}", file)
+    return found.run_id

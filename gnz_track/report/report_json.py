@@ -14,9 +14,9 @@ import pandas as pd
 
 from gnz_track.errors import BadValue
 from gnz_track.report.joining import NotMerged
-from gnz_track.stats.choices import Choices, choose
-from gnz_track.store.results import COLUMNS, REAL, TIME, WHOLE, make_table
-from gnz_track.store.search_record import SearchRecord, search_from_json, search_to_json
+from gnz_track.stats.comparison.choices import Choices, choose
+from gnz_track.store.results_table import COLUMNS, REAL, TIME, WHOLE, make_table
+from gnz_track.store.searches import SearchRecord, search_from_json, search_to_json
 
 __all__ = ["SCHEMA", "ReportParts", "read_report", "write_report"]
 

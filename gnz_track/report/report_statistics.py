@@ -10,13 +10,20 @@ from typing import Any, Unpack
 import pandas as pd
 
 from gnz_track.errors import NothingToCompare
-from gnz_track.report.choice_names import level_of
-from gnz_track.report.latex_tables import LatexLook, LatexOptions, write_scores_latex, write_verdicts_latex
-from gnz_track.report.published_frames import equivalence_frame, pairwise_frame, power_frame
-from gnz_track.report.published_ranks import Weights, describe_stability, friedman_facts, rank_frame, weigh_ranks
-from gnz_track.report.training_facts import training_facts, training_frame
-from gnz_track.report.training_tables import write_training_latex
-from gnz_track.stats.comparison import Comparison
+from gnz_track.report.published import (
+    Weights,
+    describe_stability,
+    equivalence_frame,
+    friedman_facts,
+    level_of,
+    pairwise_frame,
+    power_frame,
+    rank_frame,
+    weigh_ranks,
+)
+from gnz_track.report.tables.latex import LatexLook, LatexOptions, write_scores_latex, write_verdicts_latex
+from gnz_track.report.tables.training import training_facts, training_frame, write_training_latex
+from gnz_track.stats.comparison.comparison import Comparison
 
 __all__ = ["ReportStatistics", "write_text"]
 

@@ -1,8 +1,13 @@
-"""Results tables for a report: from a store, from parquet, or from a plain table of someone else's numbers."""
+"""Results tables for a report: from a store, from parquet, or from a plain table of someone else's numbers.
+
+The rows of a results table that count, and the name that each stands for in a comparison.
+
+The audits of the tasks of a report, from the stores that it comes from.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,14 +16,53 @@ import pandas as pd
 
 from gnz_track.errors import BadValue, NothingToCompare
 from gnz_track.report.joining import NotMerged, join_tables, order_for_joining
-from gnz_track.stats.cells import read_cells
+from gnz_track.stats.comparison.cells import REQUIRED, read_cells
 from gnz_track.store.address import Address, parse_address
-from gnz_track.store.plans import read_wanted_cells
-from gnz_track.store.reading import Where, check_known, read_table
-from gnz_track.store.results import COLUMNS, make_table, sort_rows
-from gnz_track.store.wanted_rows import asked_names, read_where
+from gnz_track.store.audits import AuditRecord, read_audits
+from gnz_track.store.reader import Where, check_known, read_table
+from gnz_track.store.results_table import COLUMNS, make_table, sort_rows
+from gnz_track.store.row_filters import asked_names, read_where
+from gnz_track.store.sweep_manifest import read_wanted_cells
 
-__all__ = ["Source", "read_frame", "read_parquet", "read_store"]
+__all__ = ["Source", "count_rows", "find_audits", "read_frame", "read_parquet", "read_store", "with_score"]
+
+
+# What a comparison tells variants of a model apart by, and attempts from results.
+TOLD_BY = ("status", "hyperparameters", "protocol")
+
+
+def count_rows(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that count, in their order, with the column ``label``: the model and what sets it apart.
+
+    Labels are those of a comparison, and as there a scored cell replaces attempts at it that have no score.
+    """
+    if table.empty:
+        return table.assign(label=pd.Series(dtype="str"))
+    names = [*REQUIRED, *(name for name in TOLD_BY if name in table)]
+    # The place of a row travels as the id of its run.
+    cells = read_cells(table[names].assign(run_id=range(len(table))))
+    labels = dict(sorted((int(cell.run_id), cell.label) for cell in cells))
+    return table.iloc[list(labels)].assign(label=list(labels.values()))
+
+
+def with_score(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that finished with a score, seeds rising."""
+    return rows[(rows["status"] == "finished") & rows["score"].notna()].sort_values("seed", kind="stable")
+
+
+def find_audits(table: pd.DataFrame, addresses: Iterable[Address]) -> dict[str, AuditRecord]:
+    """Return task -> its latest audit, for tasks of a results table; an audit of other data than these is none."""
+    rows = table[["task", "dataset_digest"]].drop_duplicates() if "dataset_digest" in table.columns else table[:0]
+    digests: dict[str, set[str]] = {}
+    for row in rows.itertuples():
+        digests.setdefault(str(row.task).partition("~")[0], set()).add(str(row.dataset_digest))
+    found: dict[str, AuditRecord] = {}
+    for address in addresses if digests else ():
+        for task, record in read_audits(address, tuple(digests)).items():
+            if record.dataset_digest in digests[task]:
+                found.setdefault(task, record)
+    return {task: found[task] for task in digests if task in found}
+
 
 # Cells of one model, task and seed may differ in these: a comparison names the variants.
 VARIANTS = frozenset({"hyperparameters"})

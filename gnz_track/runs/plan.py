@@ -2,6 +2,10 @@
 
 A plan is made before any training: every name is resolved, every dataset is frozen and opened, and whatever is left
 out is listed with its reason.
+
+Which pairs of a task and a model can be trained under a protocol, and why others cannot. No torch here.
+
+A plan on perturbed graphs: each of its cells once for each perturbation.
 """
 
 from __future__ import annotations
@@ -15,20 +19,73 @@ from torch import Tensor
 
 from gnz_track.datasets.encodings import describe_limits, parse_encoding
 from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.datasets.perturbations import ORIGINAL, PERTURBATIONS
 from gnz_track.datasets.preparation import forget_loaded, prepare
-from gnz_track.datasets.splits import split_links, split_triples
+from gnz_track.datasets.splits.nodes_and_graphs import split_links, split_triples
 from gnz_track.datasets.steady import open_steady
 from gnz_track.errors import BadValue, DataMissing, NothingToRun, SeveralMissing, SplitImpossible
 from gnz_track.models.catalogue import renew_code
-from gnz_track.runs.amendments import amend, find_amendment
-from gnz_track.runs.cell_code import code_of, tell_unseen
-from gnz_track.runs.compatibility import Skipped, list_skipped, reason_against
-from gnz_track.runs.widths import hyperparameters_of
+from gnz_track.runs.fingerprint import code_of, tell_unseen
+from gnz_track.runs.protocol_resolution import amend, find_amendment, hyperparameters_of
 from gnz_track.training.metrics import METRICS
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Cell, ModelRow, Protocol, Task, TaskType, Value
 
-__all__ = ["Place", "Plan", "make_plan", "resolve_device", "usual_epochs"]
+__all__ = [
+    "Place",
+    "Plan",
+    "Skipped",
+    "list_skipped",
+    "make_plan",
+    "perturb_plan",
+    "reason_against",
+    "resolve_device",
+    "usual_epochs",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skipped:
+    """A pair that is left out before training."""
+
+    task: str
+    model: str
+    reason: str
+
+
+def list_skipped(tasks: Iterable[Task], models: Sequence[ModelRow], protocol: Protocol) -> list[Skipped]:
+    """Return the pairs that cannot be trained, each with its reason.
+
+    Parameters
+    ----------
+    tasks, models
+        Tasks and models, of which every pair is wanted.
+    protocol
+        Protocol of all of them.
+    """
+    return [
+        Skipped(task=task.name, model=model.name, reason=reason)
+        for task in tasks
+        for model in models
+        if (reason := reason_against(task, model, protocol))
+    ]
+
+
+def reason_against(task: Task, model: ModelRow, protocol: Protocol) -> str:
+    """Return why a pair cannot be trained, nothing where it can.
+
+    Parameters
+    ----------
+    task, model
+        The pair.
+    protocol
+        Protocol, which may not train every task type.
+    """
+    if task.task_type not in model.task_types:
+        return f"it serves {', '.join(model.task_types)}, not {task.task_type}"
+    if task.task_type not in protocol.optimisers:
+        return f"protocol {protocol.name!r} trains {', '.join(protocol.optimisers)}, not {task.task_type}"
+    return ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,3 +286,15 @@ def _refuse_repeated(kind: str, names: Iterable[object]) -> None:
         if name in seen:
             raise BadValue(kind, name, f"each {kind} once in a sweep")
         seen.add(name)
+
+
+def perturb_plan(plan: Plan, names: Iterable[str]) -> Plan:
+    """Return a plan with every cell under each perturbation; ``original`` stands for the cells as they are.
+
+    Cells of one seed share their split and the first parameters of their model, whatever is done to the graphs.
+    """
+    known = [PERTURBATIONS.get(name).name for name in names]
+    perturbations = ["" if name == ORIGINAL else name for name in known]
+    code = {name: code_of(name) for name in perturbations}
+    cells = tuple(replace(cell, perturbation=name, code=code[name]) for name in perturbations for cell in plan.cells)
+    return replace(plan, cells=cells)

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from gnz_track.runs.agenda import Agenda
-from gnz_track.runs.events import Done, Event
+from gnz_track.runs.executors.events import Done, Event
 from gnz_track.runs.fingerprint import fingerprint
+from gnz_track.runs.remaining import Agenda
 from gnz_track.streams import tell
+from gnz_track.text import format_seconds, visible
 from gnz_track.types import CellResult
-from gnz_track.wording import format_seconds, visible
 
 __all__ = ["Line", "Progress", "open_line", "tell_failures"]
 

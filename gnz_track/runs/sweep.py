@@ -16,15 +16,14 @@ import pandas as pd
 
 from gnz_track.datasets.steady import read_again
 from gnz_track.errors import StoreUnreachable
-from gnz_track.runs.agenda import Agenda
-from gnz_track.runs.compatibility import Skipped
-from gnz_track.runs.events import Done, Event, Leaked, Tell, ignore
-from gnz_track.runs.executors import Executor
+from gnz_track.runs.executors.choice import Executor
+from gnz_track.runs.executors.events import Done, Event, Leaked, Tell, ignore
 from gnz_track.runs.fingerprint import fingerprint
-from gnz_track.runs.plan import Plan
-from gnz_track.runs.scribe import Scribe, Tracking
-from gnz_track.store.results import empty_table, one_row_per_cell
-from gnz_track.store.storable import check_cells
+from gnz_track.runs.plan import Plan, Skipped
+from gnz_track.runs.remaining import Agenda
+from gnz_track.runs.sweep_writer import Scribe, Tracking
+from gnz_track.store.results_table import empty_table, one_row_per_cell
+from gnz_track.store.run_record import check_cells
 from gnz_track.training.metrics import METRICS
 from gnz_track.types import Cell, CellResult
 

@@ -1,24 +1,67 @@
-"""The first of a ranking, trained: ordinary cells for the ordinary runs."""
+"""The first of a ranking, trained: ordinary cells for the ordinary runs.
+
+Starting points of a search: hyperparameters that were good on graphs like this one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from gnz_track.datasets.own.own_tasks import task_from_dataset
-from gnz_track.errors import BadValue
+from gnz_track.datasets.own.tasks import task_from_dataset
+from gnz_track.errors import BadValue, UnknownName, near_matches
 from gnz_track.models.catalogue import MODELS
 from gnz_track.runs.plan import Place, Plan, make_plan
-from gnz_track.selection.graph_sources import OpenedGraph
+from gnz_track.selection.graph_input import OpenedGraph
 from gnz_track.selection.matrix import ModelSetting
-from gnz_track.selection.recommendation import Recommendation
+from gnz_track.selection.recommendation import Recommendation, recommend
+from gnz_track.store.address import Address
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import ModelRow, Protocol, Task, TaskType, untuned_name
 
-__all__ = ["model_of", "plan_confirmation", "scores_of", "task_of"]
+__all__ = ["model_of", "plan_confirmation", "scores_of", "task_of", "warm_starts"]
+
+
+def warm_starts(
+    graph: object,
+    model: str,
+    task_type: TaskType | str | None = None,
+    *,
+    store: str | Address = "",
+    home: str | Path | None = None,
+    mirror: str | Path | None = None,
+    n: int | None = 3,
+) -> list[Mapping[str, Any]]:
+    """Return hyperparameters of a model that were run on past graphs, those with the best expected score first.
+
+    They changed something, winners of searches among them; runs on this very task are left out. A ``Cell`` is a task as
+    a search may see it: no label and no link that the split of its seed keeps for tests has a say. A model that past
+    graphs know by its defaults alone has none. A store that holds too little is an error that says so, and so is a name
+    that looks like a slip of one that is known.
+
+    Parameters
+    ----------
+    graph
+        The graph, as in :func:`~gnz_track.selection.recommendation.recommend`.
+    model
+        Name of the model.
+    task_type, store, home, mirror
+        As in :func:`~gnz_track.selection.recommendation.recommend`.
+    n
+        Most sets that are returned; None for all.
+    """
+    found = recommend(graph, task_type, store=store, home=home, mirror=mirror, is_unseen=True)
+    known = {one.setting.model for one in found.ranking} | set(MODELS.names())
+    # A model of the user's own that was never run is no mistake.
+    if model not in known and near_matches(model, sorted(known)):
+        raise UnknownName("model", model, known, command="gnz models")
+    of_model = [one.setting.options for one in found.ranking if one.setting.model == model]
+    return [values for number, values in enumerate(of_model) if values and values not in of_model[:number]][:n]
 
 
 def plan_confirmation(

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gnz_track.kinds import Direction
 from gnz_track.selection.matrix import PerformanceMatrix
 from gnz_track.selection.selectors.forest_neighbours import weigh_themselves
-from gnz_track.selection.selectors.lessons import Arrays
+from gnz_track.selection.selectors.training_set import Arrays
 from gnz_track.training.metrics import METRICS
+from gnz_track.types import Direction
 
 __all__ = ["LEVEL", "Expectation", "expect_scores"]
 

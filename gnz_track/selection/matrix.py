@@ -16,8 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gnz_track.errors import BadValue, NothingToCompare
-from gnz_track.kinds import Direction, TaskType
-from gnz_track.types import untuned_name
+from gnz_track.types import Direction, TaskType, untuned_name
 
 __all__ = ["ModelSetting", "PerformanceMatrix", "bare_matrix", "comparable_rows", "matrix_from_table"]
 

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnz_track.datasets.catalogue import TASKS
-from gnz_track.datasets.homes import data_home
+from gnz_track.datasets.preparation import data_home
 from gnz_track.errors import BadValue
-from gnz_track.kinds import Direction, TaskType
-from gnz_track.selection.efforts import (
+from gnz_track.selection.cost_estimates import (
     FEWEST_SEEDS,
     choose_epochs,
     count_seeds,
@@ -22,18 +21,23 @@ from gnz_track.selection.efforts import (
     note_on_epochs,
     note_on_extrapolation,
 )
-from gnz_track.selection.evidence import Evidence, Omission, gather_evidence, read_past
+from gnz_track.selection.evidence import Evidence, Omission, digest_of_graphs, gather_evidence, name_apart, read_past
 from gnz_track.selection.expectations import expect_scores
+from gnz_track.selection.feasibility import (
+    check_labels,
+    find_duplicate_graphs,
+    note_on_duplicates,
+    note_on_labels,
+    reason_against,
+)
 from gnz_track.selection.features.feature_sets import FEATURE_SETS
-from gnz_track.selection.graph_sources import OpenedGraph, open_graph, view_as
-from gnz_track.selection.likeness import find_duplicate_graphs, note_on_duplicates
+from gnz_track.selection.graph_input import OpenedGraph, open_graph, view_as
 from gnz_track.selection.matrix import ModelSetting, PerformanceMatrix
-from gnz_track.selection.obstacles import check_labels, note_on_labels, reason_against
-from gnz_track.selection.past_graphs import digest_of_graphs, name_apart
 from gnz_track.selection.selectors.catalogue import fit_selector
 from gnz_track.selection.selectors.forest_neighbours import weigh_past_graphs
 from gnz_track.store.address import Address, parse_address
 from gnz_track.training.protocols import PROTOCOLS
+from gnz_track.types import Direction, TaskType
 
 __all__ = ["RankedSetting", "Recommendation", "rank_settings", "recommend"]
 

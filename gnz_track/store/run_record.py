@@ -1,4 +1,9 @@
-"""Record of one cell in the store, one that can wait on disk."""
+"""Record of one cell in the store, one that can wait on disk.
+
+Limits of a store on names that users choose: asked before any training, in words that name the limit.
+
+Layout of a record in the store: its tags and final metrics, and its curves.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,11 +19,29 @@ from gnz_track.errors import BadValue
 from gnz_track.records import freeze_mappings, later, to_json
 from gnz_track.store import schema
 from gnz_track.store.cell_book import digest_of_book
-from gnz_track.store.curves import Curve, thin_all
-from gnz_track.store.environment import Environment, GitState
+from gnz_track.store.curves import Curve, fill_up, thin_all
+from gnz_track.store.environment import Environment, GitState, parse_owner
 from gnz_track.types import Category, Cell, CellResult, Direction, Failure, Metric, Status, TaskType
 
-__all__ = ["RunRecord", "SweepContext", "check_hyperparameters", "record_from_json", "record_of", "record_of_start"]
+__all__ = [
+    "Point",
+    "RunRecord",
+    "SweepContext",
+    "check_cells",
+    "check_hyperparameters",
+    "checked",
+    "curve_points",
+    "final_metrics",
+    "owner_tags",
+    "params_of",
+    "record_from_json",
+    "record_of",
+    "record_of_start",
+    "sweep_tags",
+    "tags_of",
+    "written_out",
+]
+
 
 Value = int | float | str | bool
 # Longer values are shown by their digest; what a tag can hold is shared by at most 30 hyperparameters.
@@ -318,3 +341,185 @@ def _refuse_collisions(names: Mapping[str, float]) -> None:
     keys = [schema.legal_key(name) for name in names]
     if len(set(keys)) < len(keys):
         raise BadValue("names of metrics", ", ".join(names), "names that stay apart when @ is written _at_")
+
+
+COMMAND = "another name"
+
+
+def check_cells(cells: Iterable[Cell], *, suite: str, sweep: str, metrics: Iterable[str]) -> None:
+    """Refuse names that no store takes: of tasks, models, datasets, metrics, hyperparameters, suites and sweeps.
+
+    Parameters
+    ----------
+    cells
+        Cells of a sweep.
+    suite, sweep
+        Names of the sweep's suite and of itself.
+    metrics
+        Names of all metrics.
+    """
+    _check_text("name of a suite", suite, schema.MOST_EXPERIMENT_CHARACTERS)
+    _check_text("name of a sweep", sweep, schema.MOST_TAG_CHARACTERS)
+    # Its experiments are named after suite and task together.
+    most_of_task = schema.MOST_EXPERIMENT_CHARACTERS - len(f"{schema.PREFIX}/{suite}//hpo")
+    names: dict[tuple[str, str], int] = {}
+    for cell in cells:
+        check_hyperparameters(cell.hyperparameters)
+        names |= {
+            ("name of a task", cell.task.name): most_of_task,
+            ("name of a dataset", cell.task.dataset): schema.MOST_DATASET_CHARACTERS,
+            ("name of a model", cell.model.name): schema.MOST_TAG_CHARACTERS,
+            ("import path of a model", cell.model.reference): schema.MOST_TAG_CHARACTERS,
+            ("name of a protocol", cell.protocol.label): schema.MOST_TAG_CHARACTERS,
+            **{("hyperparameter", f"{name}={value}"): schema.MOST_TEXT for name, value in cell.hyperparameters},
+        }
+    for (what, name), most in names.items():
+        _check_text(what, name, most)
+    for metric in metrics:
+        # The longest key that is made of it.
+        schema.curve_key(f"{schema.TEST_PREFIX}{metric}{schema.AT_BEST_VALIDATION}")
+
+
+def _check_text(what: str, value: str, most: int) -> None:
+    """Refuse a text that is longer than a store takes, or holds what no database does."""
+    if len(value) > most:
+        raise BadValue(what, value, f"at most {most} characters, which is what MLflow takes", command=COMMAND)
+    if value != written_out(value):
+        allowed = "characters that databases hold: no zero bytes, no half characters"
+        raise BadValue(what, value, allowed, command=COMMAND)
+
+
+def written_out(text: str) -> str:
+    r"""Return a text in which what no database holds can be read: zero bytes, and bytes of names that are no UTF-8.
+
+    >>> written_out("a\0b")
+    'a\\x00b'
+    """
+    return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+# (key, value, time in milliseconds since 1970, step).
+Point = tuple[str, float, int, int]
+
+
+def tags_of(record: RunRecord) -> dict[str, str]:
+    """Return all tags of a cell's run, be they such that a store takes them or not; who writes checks them."""
+    tags = {
+        schema.KIND: schema.CELL,
+        schema.RECORD: record.key,
+        schema.ATTEMPT: record.attempt,
+        schema.SUITE: record.suite,
+        schema.TASK: record.task,
+        schema.CATEGORY: str(record.category),
+        schema.TASK_TYPE: str(record.task_type),
+        schema.DATASET: record.dataset,
+        schema.MODEL: record.model,
+        schema.MODEL_SOURCE: record.model_source,
+        schema.MODEL_DIGEST: record.model_digest,
+        schema.SEED: str(record.seed),
+        schema.METRIC: record.metric,
+        schema.BASELINE: "" if record.baseline is None else repr(record.baseline),
+        schema.SCORE_KEY: schema.score_key(record.metric) if record.metric else "",
+        schema.DIRECTION: str(record.direction),
+        schema.PROTOCOL: record.protocol,
+        schema.HYPERPARAMETERS: record.hyperparameters,
+        schema.FINGERPRINT: record.fingerprint,
+        schema.SEARCH: record.search,
+        schema.DATASET_DIGEST: record.dataset_digest,
+        schema.SPLIT_DIGEST: record.split_digest,
+        schema.N_TRAIN: "" if record.n_train is None else str(record.n_train),
+        schema.N_TEST: "" if record.n_test is None else str(record.n_test),
+        schema.ENV_DEVICE: record.device,
+        schema.INSTRUCTIONS: record.instructions,
+        schema.ERROR: error_text(record),
+        schema.NOT_FINITE: ", ".join(record.not_finite)[: schema.MOST_ERROR_CHARACTERS],
+        **record.environment_tags,
+        **_of_code(record),
+        **owner_tags(record.owner, at=record.ended_at),
+        schema.SWEEP: record.sweep,
+        schema.ENVIRONMENT: record.environment,
+        schema.BOOK: record.book,
+    }
+    return {key: value for key, value in tags.items() if value}
+
+
+def sweep_tags(context: SweepContext, *, at: int) -> dict[str, str]:
+    """Return the tags of the run that stands for a whole sweep; ``at`` is now, in milliseconds since 1970."""
+    tags = {
+        schema.KIND: schema.SWEEP_RUN,
+        schema.SUITE: context.suite,
+        schema.SWEEP: context.sweep,
+        schema.ENVIRONMENT: context.environment.digest,
+        **context.environment.tags,
+        **_of_code(context),
+        **owner_tags(context.owner, at=at),
+    }
+    return checked({key: value for key, value in tags.items() if value})
+
+
+def params_of(record: RunRecord) -> dict[str, str]:
+    """Return the hyperparameters under names that MLflow takes."""
+    return {schema.legal_key(name): value for name, value in record.params.items()}
+
+
+def final_metrics(record: RunRecord) -> dict[str, float]:
+    """Return scores at the selected epoch and costs, each logged once; what is unknown is left out."""
+    scores = {schema.score_key(name): value for name, value in record.scores.items()}
+    validation = {schema.validation_key(name): value for name, value in record.validation.items()}
+    rest = {
+        schema.SELECTED_EPOCH: record.selected_epoch,
+        schema.SECONDS: record.seconds,
+        schema.CPU_SECONDS: record.cpu_seconds,
+        schema.SECONDS_PER_EPOCH: record.seconds_per_epoch,
+        schema.PEAK_RSS: record.peak_rss_mib,
+        schema.PEAK_DEVICE: record.peak_device_mib,
+        schema.MEMORY: record.memory_mib,
+        schema.N_PARAMETERS: record.n_parameters,
+    }
+    return {**scores, **validation, **{key: float(value) for key, value in rest.items() if value is not None}}
+
+
+def curve_points(record: RunRecord, streamed: Collection[tuple[str, int]] = ()) -> Iterator[Point]:
+    """Yield the points of all curves, spread evenly over the cell's time: equal records give equal points.
+
+    ``streamed`` are the (key, epoch) that were written while the cell ran.
+    """
+    last = max((points[-1][0] for points in record.curves.values() if points), default=0)
+    span = record.ended_at - record.started_at
+    for name, points in record.curves.items():
+        key = schema.curve_key(name)
+        epochs = {epoch for streamed_key, epoch in streamed if streamed_key == key}
+        for epoch, value in fill_up(points, epochs, keep=record.selected_epoch) if epochs else points:
+            yield key, value, record.started_at + span * epoch // max(1, last), epoch
+
+
+def error_text(record: RunRecord) -> str:
+    """Return the class of a failure and the start of its message, nothing where there is none."""
+    if record.failure is None:
+        return ""
+    return written_out(f"{record.failure.kind}: {record.failure.message[: schema.MOST_ERROR_CHARACTERS]}")
+
+
+def checked(tags: dict[str, str]) -> dict[str, str]:
+    """Return tags that MLflow stores whole; it cuts longer ones off without a word."""
+    for key, value in tags.items():
+        if len(value) > schema.MOST_TAG_CHARACTERS:
+            raise BadValue(f"tag {key}", value[:40] + "...", f"at most {schema.MOST_TAG_CHARACTERS} characters")
+    return tags
+
+
+def _of_code(source: RunRecord | SweepContext) -> dict[str, str]:
+    return {
+        schema.VERSION: source.version,
+        schema.GIT_COMMIT: source.git.commit,
+        schema.GIT_BRANCH: source.git.branch,
+        schema.GIT_DIRTY: str(source.git.is_dirty).lower(),
+        schema.SOURCE_NAME: source.source_name,
+        schema.SOURCE_TYPE: schema.SOURCE_TYPE_LOCAL,
+    }
+
+
+def owner_tags(owner: str, *, at: int) -> dict[str, str]:
+    """Return who writes a run, and when that was last seen to live."""
+    known = parse_owner(owner)
+    return {schema.OWNER: owner, schema.HEARTBEAT: str(at), schema.HOST: known.host if known else ""}

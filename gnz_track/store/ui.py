@@ -19,9 +19,9 @@ from typing import Any
 from gnz_track.errors import StoreUnusable
 from gnz_track.store.address import SQLITE, Address, mask
 from gnz_track.store.connection import connect, disconnect
+from gnz_track.store.files.sqlite import START, uri_of
+from gnz_track.store.listings import has_tables
 from gnz_track.store.mlflow_import import set_up
-from gnz_track.store.sqlite_files import START, uri_of
-from gnz_track.store.sweeps import has_tables
 
 __all__ = ["UserInterface", "choose_port", "serve"]
 

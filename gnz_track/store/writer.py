@@ -1,4 +1,7 @@
-"""The one writer of a store: a run per cell, in a handful of transactions."""
+"""The one writer of a store: a run per cell, in a handful of transactions.
+
+Runs whose owner is gone are marked KILLED.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,26 @@ import json
 import tempfile
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from gnz_track.errors import StoreUnusable
 from gnz_track.records import to_json
-from gnz_track.store import layout, schema
+from gnz_track.store import run_record as layout
+from gnz_track.store import schema
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.artifacts import keep_artifact
 from gnz_track.store.connection import connect, disconnect, says_in_one_line
 from gnz_track.store.curves import is_streamed
-from gnz_track.store.rest_reader import experiments_named, pages
-from gnz_track.store.run_record import RunRecord, SweepContext
-from gnz_track.store.storable import written_out
+from gnz_track.store.environment import Owner, parse_owner, this_owner
+from gnz_track.store.read_rest import experiments_named, pages
+from gnz_track.store.run_record import RunRecord, SweepContext, written_out
 from gnz_track.types import Status
 
-__all__ = ["Store", "now", "open_store"]
+__all__ = ["Reaped", "Store", "find_stale", "now", "open_store", "reap"]
+
 
 RUNNING, FINISHED, FAILED, KILLED = "RUNNING", "FINISHED", "FAILED", "KILLED"
 ENDED = {Status.finished: FINISHED, Status.failed: FAILED}
@@ -333,3 +339,51 @@ def _artifacts_of(record: RunRecord) -> dict[str, str]:
         texts[schema.TRACEBACK_FILE] = record.failure.traceback or f"{record.failure.kind}: {record.failure.message}\n"
         texts[schema.CELL_FILE] = record.cell
     return texts
+
+
+# Long cells beat every ten seconds, but one epoch may take long and a node may be busy.
+STALE_AFTER_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reaped:
+    """A run that nobody will end any more, and why."""
+
+    run_id: str
+    name: str
+    reason: str
+
+
+def reap(store: Store, *, stale_after: float = STALE_AFTER_SECONDS) -> list[Reaped]:
+    """Mark every RUNNING run of a dead owner as KILLED, and return them.
+
+    Dead is, on this machine, who runs no more; on any other, whose last heartbeat is ``stale_after`` seconds old.
+    """
+    stale = find_stale(store, stale_after=stale_after)
+    for one in stale:
+        store.kill(one.run_id, f"Killed: {one.reason}")
+    return stale
+
+
+def find_stale(store: Store, *, stale_after: float = STALE_AFTER_SECONDS) -> list[Reaped]:
+    """Return every RUNNING run of a dead owner, unchanged."""
+    me, at = this_owner(), now()
+    found = []
+    for run in store.running():
+        reason = _why_stale(run, me=me, at=at, stale_after=stale_after)
+        if reason:
+            found.append(Reaped(run_id=run.info.run_id, name=run.info.run_name, reason=reason))
+    return found
+
+
+def _why_stale(run: Any, *, me: Owner, at: int, stale_after: float) -> str:
+    """Return why nobody will end a run any more, nothing where somebody may."""
+    tags = run.data.tags
+    beat = tags.get(schema.HEARTBEAT, "")
+    last = int(beat) if beat.isdecimal() else run.info.start_time
+    owner = parse_owner(tags.get(schema.OWNER, ""))
+    if owner is not None and owner.is_on_the_machine_of(me):
+        # A heartbeat is written by the owner: the process must be older than the last one.
+        return "" if owner.is_alive(since=last / 1000) else f"its owner {owner} runs no more"
+    age = (at - last) / 1000
+    return f"no heartbeat for {age:.0f} s" if age > stale_after else ""

@@ -15,7 +15,7 @@ from gnz_track.errors import BadValue
 from gnz_track.models.building import Options
 from gnz_track.tuning.spaces import Space, Value, make_space
 from gnz_track.types import ModelRow, Protocol, TaskType
-from gnz_track.user_code.packages import is_ours
+from gnz_track.user_code.modules import is_ours
 
 __all__ = ["ALL", "borders_of", "defaults_of", "space_of"]
 

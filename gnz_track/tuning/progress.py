@@ -6,11 +6,11 @@ import time
 from types import TracebackType
 from typing import Self
 
-from gnz_track.runs.events import Done, Event
+from gnz_track.runs.executors.events import Done, Event
 from gnz_track.runs.progress import open_line
-from gnz_track.tuning.searches import Search, SearchPlan
-from gnz_track.tuning.studies import Study
-from gnz_track.wording import format_seconds
+from gnz_track.text import format_seconds
+from gnz_track.tuning.plan import Search, SearchPlan
+from gnz_track.tuning.study import Study
 
 __all__ = ["SearchProgress"]
 

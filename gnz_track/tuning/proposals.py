@@ -9,11 +9,11 @@ import optuna
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from gnz_track.kinds import Direction
 from gnz_track.seeds import derive
 from gnz_track.tuning.samplers import SamplerInputs, distributions_of, make_sampler
 from gnz_track.tuning.spaces import Dimension, Value
-from gnz_track.tuning.terms import StudyTerms
+from gnz_track.tuning.study_terms import StudyTerms
+from gnz_track.types import Direction
 
 __all__ = ["DIRECTIONS", "propose", "sampler_inputs_of"]
 

@@ -11,8 +11,8 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gnz_track.kinds import Direction
 from gnz_track.registry import Registry
+from gnz_track.types import Direction
 
 __all__ = ["PRUNERS", "Standing"]
 

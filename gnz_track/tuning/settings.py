@@ -12,8 +12,8 @@ from gnz_track.seeds import format_seeds
 from gnz_track.tuning.pruners import PRUNERS
 from gnz_track.tuning.samplers import SAMPLERS
 from gnz_track.tuning.spaces import Space
-from gnz_track.tuning.storages import StudyPlace
-from gnz_track.tuning.terms import Budget
+from gnz_track.tuning.study_storage import StudyPlace
+from gnz_track.tuning.study_terms import Budget
 from gnz_track.types import Cell
 
 __all__ = ["KINDS", "PER_TASK", "SearchSettings", "Share", "seeds_to_tune"]

@@ -21,8 +21,7 @@ from typing import Any
 
 from gnz_track.errors import BadValue
 from gnz_track.records import freeze_mappings
-from gnz_track.user_code.modules import Module, forget_modules
-from gnz_track.user_code.packages import is_ours
+from gnz_track.user_code.modules import Module, forget_modules, is_ours
 from gnz_track.user_code.reach import Reach
 from gnz_track.user_code.values import Outline, target_of
 

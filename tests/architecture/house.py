@@ -24,23 +24,20 @@ LINES: tuple[frozenset[str], ...] = (
     # Its stages are commands too.
     frozenset({"pipeline"}),
     # What users call: one function from names to a report.
-    frozenset({"benchmark"}),
-    # What all of them call: a benchmark as it is asked for.
-    frozenset({"request"}),
+    frozenset({"api"}),
+    # The faces of published packages, which lead to the rooms below.
+    frozenset({"compat"}),
     frozenset({"tuning", "quality", "selection", "report"}),
     frozenset({"runs"}),
+    frozenset({"problems"}),
     frozenset({"datasets", "models", "training", "store", "stats"}),
     # What the rooms above ask of a user's class or function.
     frozenset({"user_code"}),
-    frozenset({"registry", "variants"}),
-    frozenset({"plugins"}),
+    frozenset({"registry"}),
     frozenset({"types", "seeds"}),
-    # The types are written with these.
-    frozenset({"settings"}),
-    frozenset({"kinds", "origins"}),
     frozenset({"records"}),
     frozenset({"errors"}),
-    frozenset({"near_names", "streams", "waking_time", "wording"}),
+    frozenset({"files", "streams", "text", "waking_time"}),
 )
 LINE_OF = {room: n for n, line in enumerate(LINES) for room in line}
 
@@ -48,7 +45,7 @@ LINE_OF = {room: n for n, line in enumerate(LINES) for room in line}
 HOMES: dict[str, tuple[str, ...]] = {
     "mlflow": ("store/",),
     "optuna": ("tuning/",),
-    "ray": ("runs/on_ray.py",),
+    "ray": ("runs/executors/ray/",),
     "matplotlib": ("report/",),
 }
 TORCH = frozenset({"torch", "torch_geometric"})
@@ -58,15 +55,10 @@ WITHOUT_TORCH = frozenset(
         "store",
         "report",
         "types",
-        "settings",
-        "kinds",
-        "origins",
         "records",
         "errors",
         "registry",
         "user_code",
-        "plugins",
-        "variants",
         "seeds",
     }
 )
@@ -76,17 +68,13 @@ CHEAP = frozenset(
     {
         "cli",
         "registry",
-        "plugins",
         "types",
-        "settings",
-        "kinds",
-        "origins",
         "records",
         "seeds",
         "errors",
-        "near_names",
+        "files",
         "streams",
-        "wording",
+        "text",
     }
 )
 
@@ -97,8 +85,8 @@ MOST_PARAMETERS = 7
 
 # "file:function" -> why it may have more parameters than others. Few is the aim.
 EXCEPTIONS: dict[str, str] = {
-    "quality/rings_api.py:ComplementarityFunctor.__init__": "the published signature, as in benchmark.py",
-    "benchmark.py:run_benchmark": "the published signature, by which scripts move over with one changed import",
+    "compat/rings.py:ComplementarityFunctor.__init__": "the published signature, as in api.py",
+    "api.py:run_benchmark": "the published signature, by which scripts move over with one changed import",
 }
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -27,7 +27,7 @@ CLEAN = {
     "models/__init__.py": '"""Networks."""\n\nimport torch\n\nfrom . import gcn\n',
     "models/gcn.py": '"""One network."""\n\nfrom ..types import Cell\nfrom ..registry import Registry\n',
     "store/sink.py": '"""What was measured."""\n\nimport mlflow\n\nfrom gnz_track import __version__\n',
-    "runs/on_ray.py": '"""Cells on a cluster."""\n\nimport ray\n\nfrom gnz_track.models.gcn import Net\n',
+    "runs/executors/ray/driver.py": '"""Cells on a cluster."""\n\nimport ray\n\nfrom gnz_track.models.gcn import Net\n',
     "cli/__init__.py": '"""The command line."""\n\nfrom gnz_track.errors import GnzError\n',
 }
 WIDE = '''"""A module."""
@@ -82,14 +82,19 @@ PLANTED: dict[str, tuple[Rule, str, str, str]] = {
     "by target": (
         house.check_arrows,
         "seeds.py",
-        "import_target('gnz_track.runs.one:run')",
+        "import_target('gnz_track.runs.run_one:run')",
         "seeds may not import runs",
     ),
     "facade from below": (house.check_arrows, "runs/a.py", "from gnz_track import run", "the room that owns the name"),
     "unknown room": (house.check_arrows, "attic/a.py", "import gnz_track.types", "no place in the table"),
     "mlflow outside": (house.check_walls, "runs/a.py", "import mlflow.tracking", "it belongs to store/"),
     "optuna outside": (house.check_walls, "runs/a.py", "from optuna import Trial", "it belongs to tuning/"),
-    "ray outside": (house.check_walls, "runs/on_processes.py", "import ray", "it belongs to runs/on_ray.py"),
+    "ray outside": (
+        house.check_walls,
+        "runs/executors/processes.py",
+        "import ray",
+        "it belongs to runs/executors/ray/",
+    ),
     "matplotlib outside": (house.check_walls, "stats/a.py", "import matplotlib.pyplot", "it belongs to report/"),
     "torch in stats": (house.check_walls, "stats/a.py", "def f():\n    import torch", "a.py:2: torch stays out"),
     "torch in store": (house.check_walls, "store/a.py", "from torch import nn", "torch stays out of here"),

@@ -13,7 +13,7 @@ import pytest
 from gnz_track.quality.judgement import TRAINED_MODES
 from gnz_track.store.address import parse_address
 from gnz_track.store.audits import read_audits
-from gnz_track.store.reading import read_table
+from gnz_track.store.reader import read_table
 
 Gnz = Callable[..., Any]
 

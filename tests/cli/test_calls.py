@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from gnz_track.cli import app
-from gnz_track.cli.calls import repeat
+from gnz_track.cli.commands import repeat
 
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 PLAIN = sorted(name for name, command in COMMANDS.items() if not hasattr(command, "commands"))

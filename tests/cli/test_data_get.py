@@ -17,8 +17,7 @@ from file_servers import FileServer, Request, give, run_server
 
 from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.datasets.frozen import open_frozen
-from gnz_track.origins import Download
-from gnz_track.types import Category, DatasetRow, Task, TaskType
+from gnz_track.types import Category, DatasetRow, Download, Task, TaskType
 
 Gnz = Callable[..., Any]
 EDGES = "0 1\n1 2\n2 0\n"
@@ -193,7 +192,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 import json, sys
 from gnz_track.cli import main
 from gnz_track.datasets.catalogue import DATASETS
-from gnz_track.origins import Download
+from gnz_track.types import Download
 from gnz_track.types import Category, DatasetRow, TaskType
 address = sys.argv.pop()
 for name in ("small", "large"):

@@ -12,10 +12,10 @@ import pytest
 from cells import cell_of, context_of, record
 
 from gnz_track.store.address import parse_address
-from gnz_track.store.owners import Owner, this_owner
+from gnz_track.store.environment import Owner, this_owner
+from gnz_track.store.listings import list_cells
+from gnz_track.store.outbox import Spool, make_spool_folder
 from gnz_track.store.run_record import record_of_start
-from gnz_track.store.spool import Spool, make_spool_folder
-from gnz_track.store.sweeps import list_cells
 from gnz_track.store.writer import now, open_store
 from gnz_track.types import Direction, Metric
 

@@ -17,14 +17,14 @@ import pytest
 from cells import context_of
 
 from gnz_track import __version__
-from gnz_track.cli.protocol_card import TABLES
-from gnz_track.cli.tables import print_failures, print_rows
+from gnz_track.cli.catalogue import TABLES
+from gnz_track.cli.terminal import print_failures, print_rows
 from gnz_track.datasets.catalogue import SUITES, TASKS, iter_tasks
 from gnz_track.datasets.rows.times import SECONDS
 from gnz_track.models.catalogue import MODELS
-from gnz_track.settings import Optimiser, Protocol
 from gnz_track.store.writer import open_store
 from gnz_track.training.protocols import PROTOCOLS
+from gnz_track.types import Optimiser, Protocol
 
 Gnz = Callable[..., Any]
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from cells import record
 
-from gnz_track.store.results import COLUMNS, load_table
+from gnz_track.store.results_table import COLUMNS, load_table
 from gnz_track.store.writer import open_store
 
 Gnz = Callable[..., Any]

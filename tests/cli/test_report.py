@@ -13,8 +13,8 @@ from cells import context_of, failed_record
 
 from gnz_track.store.address import parse_address
 from gnz_track.store.artifacts import read_artifact
-from gnz_track.store.past_run import read_sweep_run
-from gnz_track.store.results import load_table
+from gnz_track.store.past_runs import read_sweep_run
+from gnz_track.store.results_table import load_table
 from gnz_track.store.writer import open_store
 
 Gnz = Callable[..., Any]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from searches import search_of
 
-from gnz_track.store.search_writer import write_search
+from gnz_track.store.searches import write_search
 from gnz_track.store.writer import open_store
 
 Gnz = Callable[..., Any]

@@ -12,8 +12,8 @@ import pytest
 from cells import context_of, record, sweep_records
 
 from gnz_track.store.address import parse_address
-from gnz_track.store.reading import read_table
-from gnz_track.store.spool import Spool, make_spool_folder
+from gnz_track.store.outbox import Spool, make_spool_folder
+from gnz_track.store.reader import read_table
 
 Gnz = Callable[..., Any]
 

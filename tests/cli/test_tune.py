@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from gnz_track.benchmark import run_benchmark
+from gnz_track.api import run_benchmark
 from gnz_track.store.address import parse_address
-from gnz_track.store.search_reader import read_searches
-from gnz_track.store.search_record import SearchRecord
+from gnz_track.store.searches import SearchRecord, read_searches
 
 Gnz = Callable[..., Any]
 SHORT = ("--task", "ising_lattice", "--models", "MLP", "--epochs", "2", "--tuning-seeds", "100,101", "--seeds", "0-2")

@@ -18,9 +18,9 @@ import pytest
 from doc_pages import DOCS, read_blocks
 from ray_nodes import Nodes
 
-from gnz_track.runs.cluster_head import greet
-from gnz_track.runs.executors import Executor, choose_executor
-from gnz_track.runs.nursery import open_nursery
+from gnz_track.runs.executors.choice import Executor, choose_executor
+from gnz_track.runs.executors.fork_server import open_nursery
+from gnz_track.runs.executors.ray.head import greet
 
 
 @dataclass(frozen=True)

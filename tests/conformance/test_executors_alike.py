@@ -11,8 +11,8 @@ import pytest
 from crews import Crew
 
 from gnz_track.models.catalogue import describe
-from gnz_track.runs.events import Event, Points, Started, ignore
-from gnz_track.runs.one import run_one
+from gnz_track.runs.executors.events import Event, Points, Started, ignore
+from gnz_track.runs.run_one import run_one
 from gnz_track.types import Cell, CellResult, ModelRow
 
 MakeCell = Callable[..., Cell]

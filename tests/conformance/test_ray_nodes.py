@@ -19,8 +19,8 @@ from ray_nodes import Nodes
 from test_executors_alike import numbers_of
 
 from gnz_track.errors import GnzError
-from gnz_track.runs.events import Started, ignore
-from gnz_track.runs.executors import choose_executor
+from gnz_track.runs.executors.choice import choose_executor
+from gnz_track.runs.executors.events import Started, ignore
 from gnz_track.types import Cell
 
 pytest.importorskip("ray", reason="no ray: pip install 'gnz-track[ray]'")
@@ -222,8 +222,8 @@ def test_interrupt_is_answered_while_a_silent_head_is_joined(joining: Callable[[
 JOIN = """
 import signal, sys, threading
 from gnz_track.errors import GnzError
-from gnz_track.runs.demands import Footprints
-from gnz_track.runs.on_ray import _Terms, _cluster
+from gnz_track.runs.executors.ray.resources import Footprints
+from gnz_track.runs.executors.ray.driver import _Terms, _cluster
 for seconds in sys.argv[2:]:
     main = threading.main_thread().ident
     threading.Timer(float(seconds), signal.pthread_kill, (main, signal.SIGINT)).start()
@@ -278,11 +278,11 @@ import os, sys
 import psutil
 if "ray" in sys.argv:
     import ray
-from gnz_track.runs.executors import choose_executor
+from gnz_track.runs.executors.choice import choose_executor
 execute = choose_executor(executor="ray", address="local", jobs=1)
 import ray
-from gnz_track.runs.on_ray import _Terms, _cluster
-from gnz_track.runs.demands import Footprints
+from gnz_track.runs.executors.ray.driver import _Terms, _cluster
+from gnz_track.runs.executors.ray.resources import Footprints
 with _cluster(_Terms("local", 1, None, Footprints()), {"cpu"}):
     mine = {os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))}
     found = {one.laddr.ip for one in psutil.net_connections("tcp") if one.status == "LISTEN" and one.pid in mine}

@@ -8,7 +8,7 @@ import torch
 from scipy.stats import chisquare
 from torch_geometric.data import Data
 
-from gnz_track.datasets.generators.block_graphs import sbm_cluster, sbm_pattern
+from gnz_track.datasets.generators.communities import sbm_cluster, sbm_pattern
 
 # Four standard errors: one in sixteen thousand would fail by chance, and the draw is always the same.
 ERRORS = 4

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 
 from gnz_track.datasets.catalogue import DATASETS
+from gnz_track.datasets.checks.catalogue import CHECKS, CheckFinding, Level, Subject, check
+from gnz_track.datasets.checks.leaks import find_answered, find_inverses, find_reversed, find_shared, hash_graphs
 from gnz_track.datasets.frozen import FrozenDataset
-from gnz_track.datasets.link_splits import split_links, split_triples
 from gnz_track.datasets.preparation import prepare_dataset
-from gnz_track.datasets.screens.checks import CHECKS, CheckFinding, Level, Subject, check
-from gnz_track.datasets.screens.graph_twins import hash_graphs
-from gnz_track.datasets.screens.link_leaks import find_answered, find_inverses, find_reversed, find_shared
+from gnz_track.datasets.splits.links import split_links, split_triples
 from gnz_track.types import DatasetRow, TaskType
 
 Freezer = Callable[..., FrozenDataset]

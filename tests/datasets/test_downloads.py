@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from file_servers import FileServer, Request, give, give_ranges, in_turn, make_certificate, redirect, run_server
 
-from gnz_track.datasets.sources.connections import is_web_address, without_credentials
-from gnz_track.datasets.sources.downloads import Patience, download, part_of
+from gnz_track.datasets.sources.download import Patience, download, is_web_address, part_of, without_credentials
 from gnz_track.datasets.sources.fetch_errors import DownloadFailed
 from gnz_track.errors import BadValue
 

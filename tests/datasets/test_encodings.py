@@ -17,8 +17,14 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gnz_track.datasets import encodings
-from gnz_track.datasets.encoding_files import encode_nodes, encoding_file
-from gnz_track.datasets.encodings import Encoding, compute_encoding, describe_limits, parse_encoding
+from gnz_track.datasets.encodings import (
+    Encoding,
+    compute_encoding,
+    describe_limits,
+    encode_nodes,
+    encoding_file,
+    parse_encoding,
+)
 from gnz_track.datasets.frozen import FrozenDataset, freeze, open_frozen
 from gnz_track.errors import BadValue
 from gnz_track.types import Category, DatasetRow, TaskType
@@ -267,7 +273,7 @@ def rings(tmp_path: Path) -> FrozenDataset:
 def test_an_encoding_is_computed_once(rings: FrozenDataset, monkeypatch: pytest.MonkeyPatch) -> None:
     first = encode_nodes(rings, _read("lap3"))
     assert torch.equal(first, compute_encoding(_read("lap3"), rings.global_edge_index, rings.node_ptr))
-    monkeypatch.setattr("gnz_track.datasets.encoding_files.compute_encoding", None)
+    monkeypatch.setattr("gnz_track.datasets.encodings.compute_encoding", None)
     assert torch.equal(encode_nodes(rings, _read("lap3")), first)
     # The frozen folder holds what it held.
     assert sorted(path.name for path in rings.folder.iterdir()) == ["card.json", "tensors.safetensors"]

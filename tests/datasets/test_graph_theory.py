@@ -14,8 +14,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import to_networkx
 
 from gnz_track.datasets.frozen import FrozenDataset
-from gnz_track.datasets.generators.graph_shapes import SHAPES, draw_shape, randomise
-from gnz_track.datasets.generators.graph_theory import graph_theory, measure_graph
+from gnz_track.datasets.generators.families import SHAPES, draw_shape, graph_theory, measure_graph, randomise
 
 SIZES = (60, 20, 20)
 

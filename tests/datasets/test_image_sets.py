@@ -11,9 +11,8 @@ import pytest
 import torch
 from scipy.spatial.distance import cdist
 
-from gnz_track.datasets.generators.similar_regions import join_similar, similarity
-from gnz_track.datasets.generators.superpixels import find_regions, measure_regions
-from gnz_track.datasets.readers.image_sets import read_cifar10_regions, read_mnist_regions
+from gnz_track.datasets.generators.images import find_regions, join_similar, measure_regions, similarity
+from gnz_track.datasets.readers.images import read_cifar10_regions, read_mnist_regions
 
 
 def _write_idx(path: Path, values: np.ndarray) -> None:

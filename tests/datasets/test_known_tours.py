@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gnz_track.datasets.generators.known_tours import known_tour
+from gnz_track.datasets.generators.tours import known_tour
 
 
 def test_a_trip_is_found_once_for_all_equal_points(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from published_table import PUBLISHED_LOADERS
 
-from gnz_track.datasets.loaders import LOADER_REGISTRY, list_datasets
+from gnz_track.compat.graphnetz import LOADER_REGISTRY, list_datasets
 from gnz_track.errors import BadValue
 
 

@@ -23,16 +23,12 @@ from torch_geometric.datasets import (
     WordNet18RR,
 )
 
-from gnz_track.datasets.readers.airports import read_airports
-from gnz_track.datasets.readers.elliptic import read_elliptic
-from gnz_track.datasets.readers.geom_gcn import read_geom_gcn
-from gnz_track.datasets.readers.heterophilous import read_heterophilous
-from gnz_track.datasets.readers.movielens import read_movielens
+from gnz_track.datasets.readers.citations import read_geom_gcn, read_heterophilous, read_wikics
+from gnz_track.datasets.readers.knowledge import read_named_triples
+from gnz_track.datasets.readers.networks import read_airports, read_elliptic, read_movielens
 from gnz_track.datasets.readers.ppi import read_ppi
-from gnz_track.datasets.readers.shapenet import read_shapenet
-from gnz_track.datasets.readers.triples import read_named_triples
-from gnz_track.datasets.readers.wikics import read_wikics
-from gnz_track.datasets.splits import split_nodes
+from gnz_track.datasets.readers.shapes import read_shapenet
+from gnz_track.datasets.splits.nodes_and_graphs import split_nodes
 from gnz_track.errors import BadValue
 
 

@@ -11,11 +11,11 @@ import pytest
 import torch
 from torch_geometric.data import Data, HeteroData, TemporalData
 
-from gnz_track.datasets.own.own_tasks import task_from_dataset
+from gnz_track.datasets.own.tasks import task_from_dataset
 from gnz_track.datasets.preparation import prepare
 from gnz_track.errors import BadValue
-from gnz_track.runs.one import run_one
 from gnz_track.runs.plan import Place, make_plan
+from gnz_track.runs.run_one import run_one
 
 N = 40
 Y = torch.arange(N) % 2

@@ -17,8 +17,8 @@ from torch_geometric.data import Data
 from torch_geometric.utils import to_networkx
 
 from gnz_track.datasets.collation import collate
-from gnz_track.datasets.own.own_graphs import from_networkx, read_network, read_tables
-from gnz_track.datasets.own.own_tasks import own_row, task_from_dataset
+from gnz_track.datasets.own.graphs import from_networkx, read_network, read_tables
+from gnz_track.datasets.own.tasks import own_row, task_from_dataset
 from gnz_track.datasets.preparation import prepare
 from gnz_track.errors import BadValue, GnzError, UnknownName
 

@@ -18,13 +18,13 @@ from torch_geometric.utils import is_undirected, to_networkx
 
 from gnz_track.datasets.features import LARGEST_IDENTITY
 from gnz_track.datasets.perturbations import (
+    MOST_EDGES,
     ORIGINAL,
     PERTURBATIONS,
     find_perturbation,
     perturb,
     perturb_together,
 )
-from gnz_track.datasets.random_edges import MOST_EDGES
 from gnz_track.errors import BadValue, UnknownName
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "rings.json").read_text(encoding="utf-8"))["small"]

@@ -16,8 +16,8 @@ from scipy.sparse import csr_matrix
 from torch_geometric.data import Data
 from torch_geometric.datasets import Planetoid, RelLinkPredDataset, TUDataset
 
-from gnz_track.datasets.readers.planetoid import read_planetoid
-from gnz_track.datasets.readers.triples import read_triples
+from gnz_track.datasets.readers.citations import read_planetoid
+from gnz_track.datasets.readers.knowledge import read_triples
 from gnz_track.datasets.readers.tudataset import read_tudataset
 
 

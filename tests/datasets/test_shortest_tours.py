@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from gnz_track.datasets.generators.shortest_tours import find_shortest_tour
+from gnz_track.datasets.generators.tours import find_shortest_tour
 from gnz_track.errors import BadValue
 
 

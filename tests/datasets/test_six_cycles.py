@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch_geometric.data import Data
 from torch_geometric.utils import to_networkx
 
-from gnz_track.datasets.generators.six_cycles import count_cycles, six_cycles
+from gnz_track.datasets.generators.cycles import count_cycles, six_cycles
 from gnz_track.errors import BadValue
 
 MODES = ("matched", "loose")

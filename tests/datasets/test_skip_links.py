@@ -12,9 +12,9 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.utils import to_networkx
 
+from gnz_track.datasets.collation import PartedGraphs
 from gnz_track.datasets.frozen import FrozenDataset
-from gnz_track.datasets.generators.skip_links import skip_link_circles
-from gnz_track.datasets.parted import PartedGraphs
+from gnz_track.datasets.generators.cycles import skip_link_circles
 
 SKIPS = (2, 3, 4, 5, 6, 9, 11, 12, 13, 16)
 

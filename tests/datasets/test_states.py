@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from gnz_track.datasets.catalogue import DATASETS
-from gnz_track.datasets.readers.extras import missing_library
-from gnz_track.datasets.sources.raw_folders import find_complete
-from gnz_track.datasets.states import State, state_of
-from gnz_track.origins import Download, PackageFile
-from gnz_track.types import Category, DatasetRow, TaskType
+from gnz_track.datasets.preparation import State, state_of
+from gnz_track.datasets.readers.raw_files import missing_library
+from gnz_track.datasets.sources.fetch import find_complete
+from gnz_track.types import Category, DatasetRow, Download, PackageFile, TaskType
 
 ROW = DatasetRow(
     name="made_up",

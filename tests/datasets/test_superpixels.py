@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_sample_image
 
-from gnz_track.datasets.generators.superpixels import find_regions, join_touching, measure_regions, superpixels
+from gnz_track.datasets.generators.images import find_regions, join_touching, measure_regions, superpixels
 from gnz_track.errors import BadValue
 
 

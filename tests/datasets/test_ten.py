@@ -14,23 +14,16 @@ import torch
 from torch_geometric.data import Data
 
 from gnz_track.datasets.preparation import data_home, prepare_dataset
-from gnz_track.datasets.readers.air_routes import read_air_routes
-from gnz_track.datasets.readers.contact_lists import read_contacts
-from gnz_track.datasets.readers.crime_roles import read_crime_roles
-from gnz_track.datasets.readers.galaxy_clusters import read_galaxy
-from gnz_track.datasets.readers.ground_facts import read_ground_facts
-from gnz_track.datasets.readers.identified_triples import read_identified_triples
-from gnz_track.datasets.readers.image_tables import read_image_regions
-from gnz_track.datasets.readers.netlists import read_netlists
-from gnz_track.datasets.readers.power_cases import read_power_case
-from gnz_track.datasets.readers.product_space import read_product_space
+from gnz_track.datasets.readers.circuits_and_grids import read_netlists, read_power_case
+from gnz_track.datasets.readers.images import read_image_regions
+from gnz_track.datasets.readers.knowledge import read_galaxy, read_identified_triples
+from gnz_track.datasets.readers.molecules import read_ground_facts, read_xyz_energies
+from gnz_track.datasets.readers.networks import read_air_routes, read_contacts, read_crime_roles, read_product_space
 from gnz_track.datasets.readers.tsplib import read_tour_edges
 from gnz_track.datasets.readers.tudataset import read_tudataset
-from gnz_track.datasets.readers.xyz_molecules import read_xyz_energies
 from gnz_track.datasets.rows.ten import ROWS, SUITE, TASKS
-from gnz_track.origins import PackageFile
 from gnz_track.registry import import_target
-from gnz_track.types import Category, DatasetRow, TaskType
+from gnz_track.types import Category, DatasetRow, PackageFile, TaskType
 
 RAW = data_home() / "raw"
 

@@ -15,9 +15,8 @@ import torch
 from safetensors.torch import load_file
 from torch_geometric.data import Data
 
-from gnz_track.datasets.frozen import freeze
-from gnz_track.datasets.publishing import temporary_beside
-from gnz_track.datasets.tensor_files import write_tensors
+from gnz_track.datasets.frozen import freeze, write_tensors
+from gnz_track.files import temporary_beside
 from gnz_track.types import DatasetRow
 
 

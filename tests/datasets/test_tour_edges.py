@@ -10,9 +10,7 @@ import torch
 from sklearn.neighbors import NearestNeighbors
 from torch_geometric.data import Data
 
-from gnz_track.datasets.generators.quick_tours import find_quick_tour
-from gnz_track.datasets.generators.shortest_tours import find_shortest_tour
-from gnz_track.datasets.generators.tour_edges import tour_edges
+from gnz_track.datasets.generators.tours import find_quick_tour, find_shortest_tour, tour_edges
 from gnz_track.datasets.sources.fetch_errors import ExtraMissing
 from gnz_track.errors import BadValue
 

@@ -162,7 +162,7 @@ ADDITIONS: dict[str, tuple[str, tuple[Addition, ...]]] = {
 
                 from scipy.stats import binomtest
 
-                from gnz_track.stats.paired import Outcome, PairedTest
+                from gnz_track.stats.significance.paired import Outcome, PairedTest
 
 
                 def sign_test(pair) -> PairedTest:

@@ -12,7 +12,7 @@ import gnz_track
 
 NAMES = re.findall(r"^::: (\S+)$", (DOCS / "reference.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
 # Not resolved from the package, but spoken of.
-FURTHER = {"gnz_track.stats.choices.Choices"}
+FURTHER = {"gnz_track.stats.comparison.choices.Choices"}
 
 
 def resolve(path: str) -> object:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gnz_track.store.address import parse_address
-from gnz_track.store.curve_reader import read_curves
-from gnz_track.store.reading import read_table
+from gnz_track.store.past_runs import read_curves
+from gnz_track.store.reader import read_table
 
 # 2 tasks x 3 models x 11 seeds.
 WORDS = ("run", "--task", "les_miserables,planted_partition", "--models", "GCN,GraphSAGE,MLP", "--epochs", "20")

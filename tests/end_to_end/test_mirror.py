@@ -9,8 +9,8 @@ import pytest
 
 from gnz_track.datasets.catalogue import TASKS
 from gnz_track.models.catalogue import MODELS
-from gnz_track.runs.one import run_one
 from gnz_track.runs.plan import Place, make_plan
+from gnz_track.runs.run_one import run_one
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import CellResult
 

@@ -11,8 +11,7 @@ import pytest
 from chromium import Tab, open_browser
 
 from gnz_track.report.benchmark_report import BenchmarkReport
-from gnz_track.report.bundle import write_bundle
-from gnz_track.report.publishing import publish_bundle
+from gnz_track.report.bundle import publish_bundle, write_bundle
 from gnz_track.store.address import parse_address
 from gnz_track.store.ui import UserInterface, choose_port, serve
 from gnz_track.store.writer import open_store

@@ -261,7 +261,7 @@ def test_artifact_store_that_is_away_from_the_start(stack: Team, tmp_path: Path,
 def files_of_sweep(stack: Team, sweep: str) -> dict[str, bytes]:
     """Return the files of a sweep's run as they lie in the artifact store, by name."""
     from gnz_track.store.address import parse_address
-    from gnz_track.store.sql_reader import sweep_run_by_sql
+    from gnz_track.store.read_sql import sweep_run_by_sql
 
     found = sweep_run_by_sql(parse_address(stack.database.uri), sweep)
     assert found is not None
@@ -290,7 +290,7 @@ def check_files(stack: Team, files: dict[str, bytes], sweep: str, alone: Place) 
     """See that a sweep has the files that the same sweep has in sqlite, and a table of the promised digest."""
     from gnz_track.store import schema
     from gnz_track.store.address import parse_address
-    from gnz_track.store.sql_reader import sweep_run_by_sql
+    from gnz_track.store.read_sql import sweep_run_by_sql
 
     own = sweep_run_by_sql(parse_address(alone.uri), sweep)
     assert own is not None

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gnz_track.stats.intervals import intervals_of, iqm
+from gnz_track.stats.estimates.intervals import intervals_of, iqm
 
 GOLDEN = json.loads(Path(__file__).with_name("statistics.json").read_text(encoding="utf-8"))
 CELLS = [fixture for fixture in GOLDEN["fixtures"] if fixture["kind"] == "cell"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gnz_track.stats.multiple import adjust
+from gnz_track.stats.significance.multiple import adjust
 
 GOLDEN = json.loads(Path(__file__).with_name("statistics.json").read_text(encoding="utf-8"))
 FAMILIES = [item for item in GOLDEN["fixtures"] if item["kind"] == "family"]

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from scipy.special import fdtri
 
-from gnz_track.kinds import Direction
-from gnz_track.stats.friedman import run_friedman
-from gnz_track.stats.groups import critical_difference, group_by_nemenyi, group_by_p, nemenyi_q
-from gnz_track.stats.multiple import adjust
-from gnz_track.stats.ranks import RankTable, check_printed_ranks, rank_table
+from gnz_track.stats.ranking.friedman import run_friedman
+from gnz_track.stats.ranking.groups import critical_difference, group_by_nemenyi, group_by_p, nemenyi_q
+from gnz_track.stats.ranking.ranks import RankTable, check_printed_ranks, rank_table
+from gnz_track.stats.significance.multiple import adjust
+from gnz_track.types import Direction
 
 GOLDEN = json.loads(Path(__file__).with_name("statistics.json").read_text(encoding="utf-8"))
 TABLES = {item["id"]: item for item in GOLDEN["fixtures"] if item["kind"] == "rank_table"}

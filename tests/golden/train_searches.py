@@ -21,17 +21,18 @@ from gnz_track.datasets.catalogue import TASKS
 from gnz_track.models.catalogue import MODELS
 from gnz_track.registry import import_target
 from gnz_track.report.benchmark_report import BenchmarkReport
-from gnz_track.runs.agenda import make_agenda
+from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.fingerprint import fingerprint
-from gnz_track.runs.on_inline import run_inline
-from gnz_track.runs.one import run_one
 from gnz_track.runs.plan import Place, Plan, make_plan
-from gnz_track.runs.scribe import Tracking
+from gnz_track.runs.remaining import make_agenda
+from gnz_track.runs.run_one import run_one
 from gnz_track.runs.sweep import run_sweep
+from gnz_track.runs.sweep_writer import Tracking
 from gnz_track.seeds import derive
 from gnz_track.store.address import parse_address
-from gnz_track.store.search_record import COMPLETE, FAILED, SearchRecord, TrialRecord, search_to_json
-from gnz_track.store.search_spool import keep_search
+from gnz_track.store.outbox import keep_search
+from gnz_track.store.searches import COMPLETE, SearchRecord, TrialRecord, search_to_json
+from gnz_track.store.searches import SEARCH_RECORD_FAILED as FAILED
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Cell, tuned_name
 

@@ -12,13 +12,12 @@ from torch_geometric.nn import EGConv, PNAConv, models
 from torch_geometric.nn.models.basic_gnn import BasicGNN
 
 from gnz_track.errors import BadValue
-from gnz_track.models.convolutions.averaged_gat import AveragedGAT
-from gnz_track.models.convolutions.egc import EGC
-from gnz_track.models.convolutions.node_gin import NodeGIN
-from gnz_track.models.convolutions.pna import PNA
-from gnz_track.models.convolutions.principal import AGGREGATORS, SCALERS, PrincipalConv
+from gnz_track.models.averaged_gat import AveragedGAT
+from gnz_track.models.egc import EGC
 from gnz_track.models.gcn import GCN
 from gnz_track.models.graph_sage import GraphSAGE
+from gnz_track.models.node_gin import NodeGIN
+from gnz_track.models.pna import AGGREGATORS, PNA, SCALERS, PrincipalConv
 
 
 class TheirEGC(BasicGNN):

@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score
 from sklearn.neighbors import NearestNeighbors
 from torch_geometric.data import Batch, Data
 
-from gnz_track.datasets.generators.tour_edges import tour_edges
+from gnz_track.datasets.generators.tours import tour_edges
 from gnz_track.errors import BadValue
 from gnz_track.models.building import build, count_parameters
 from gnz_track.models.catalogue import MODELS, usual_models

@@ -12,9 +12,7 @@ import torch
 from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue
-from gnz_track.models.neighbourhood.adamic_adar import AdamicAdar
-from gnz_track.models.neighbourhood.jaccard import Jaccard
-from gnz_track.models.neighbourhood.resource_allocation import ResourceAllocation
+from gnz_track.models.neighbourhood import AdamicAdar, Jaccard, ResourceAllocation
 
 GRAPH = nx.powerlaw_cluster_graph(60, 4, 0.6, seed=2)
 PAIRS = np.array([(a, b) for a in range(30) for b in range(30, 60)])

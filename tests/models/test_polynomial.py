@@ -7,7 +7,7 @@ import torch
 from torch_geometric.data import Data
 from torch_geometric.nn import SGConv
 
-from gnz_track.models.polynomial.sgc import SGC
+from gnz_track.models.sgc import SGC
 
 
 @pytest.mark.parametrize("n_hops", [1, 2, 4])

@@ -12,10 +12,9 @@ from torch_geometric.data import Data
 from torch_geometric.utils import from_networkx
 
 from gnz_track.errors import BadValue
-from gnz_track.models.adjacency import undirected_links
-from gnz_track.models.enclosing import seal
-from gnz_track.models.enclosing.seal import SEAL
-from gnz_track.models.enclosing.subgraphs import enclose, thin
+from gnz_track.models import seal
+from gnz_track.models.embeddings.fitted import undirected_links
+from gnz_track.models.seal import SEAL, enclose, thin
 
 GRAPH = nx.powerlaw_cluster_graph(50, 3, 0.4, seed=3)
 GRAPH.add_node(50)

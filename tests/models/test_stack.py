@@ -25,7 +25,7 @@ from gnz_track.models.building import Sizes, build, count_parameters
 from gnz_track.models.catalogue import MODELS
 from gnz_track.models.stack import JOINS, NORMS
 from gnz_track.registry import import_target
-from gnz_track.runs.one import run_one
+from gnz_track.runs.run_one import run_one
 from gnz_track.training.acceleration import SparseFeatures, accelerate, attach, sparsify
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Cell, TaskType

@@ -10,15 +10,12 @@ import yaml
 
 from gnz_track.datasets.catalogue import TASKS
 from gnz_track.errors import GnzError
-from gnz_track.pipeline.freezing import freeze_task
 from gnz_track.pipeline.params import override, read_params
-from gnz_track.pipeline.quality import audit_task
-from gnz_track.pipeline.reporting import report_all
-from gnz_track.pipeline.starting import start_project
-from gnz_track.pipeline.training import make_training, train
+from gnz_track.pipeline.stages import audit_task, freeze_task, make_training, report_all, train
+from gnz_track.pipeline.starter_project import start_project
 from gnz_track.quality.audit import Depth
-from gnz_track.runs.events import ignore
-from gnz_track.store.audit_record import audit_from_json
+from gnz_track.runs.executors.events import ignore
+from gnz_track.store.audits import audit_from_json
 
 
 def test_audit_of_frozen_data_is_the_same_byte_by_byte(project: Callable[..., Path]) -> None:

@@ -14,13 +14,11 @@ import pytest
 
 from gnz_track.errors import GnzError
 from gnz_track.models.catalogue import MODELS
-from gnz_track.pipeline.freezing import freeze_task
 from gnz_track.pipeline.params import override, read_params
-from gnz_track.pipeline.reporting import report_all
-from gnz_track.pipeline.training import make_training, train
-from gnz_track.runs.events import ignore
-from gnz_track.store.curve_table import load_curves
-from gnz_track.store.results import load_table
+from gnz_track.pipeline.stages import freeze_task, make_training, report_all, train
+from gnz_track.runs.executors.events import ignore
+from gnz_track.store.curves import load_curves
+from gnz_track.store.results_table import load_table
 
 Project = Callable[..., Path]
 

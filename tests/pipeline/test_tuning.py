@@ -12,14 +12,21 @@ import yaml
 
 from gnz_track.datasets.catalogue import TASKS
 from gnz_track.errors import BadValue, GnzError
-from gnz_track.pipeline.freezing import freeze_task
 from gnz_track.pipeline.params import read_params
-from gnz_track.pipeline.reporting import report_all
-from gnz_track.pipeline.starting import start_project
-from gnz_track.pipeline.training import make_training, train
-from gnz_track.pipeline.tuning import load_searches, make_tuning, read_settings, seeds_of, tune_task
-from gnz_track.runs.events import ignore
-from gnz_track.store.results import load_table
+from gnz_track.pipeline.stages import (
+    freeze_task,
+    load_searches,
+    make_training,
+    make_tuning,
+    read_settings,
+    report_all,
+    seeds_of,
+    train,
+    tune_task,
+)
+from gnz_track.pipeline.starter_project import start_project
+from gnz_track.runs.executors.events import ignore
+from gnz_track.store.results_table import load_table
 
 Project = Callable[..., Path]
 TASK = "planted_partition"

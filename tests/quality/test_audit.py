@@ -15,7 +15,7 @@ from gnz_track.quality.complementarity import measure_complementarity
 from gnz_track.quality.judgement import TRAINED_MODES, Scores, gather_scores, judge
 from gnz_track.quality.measures import FIXED_MODES, Measure
 from gnz_track.quality.separability import SeparabilitySettings
-from gnz_track.store.audit_record import AuditRecord, audit_from_json
+from gnz_track.store.audits import AuditRecord, audit_from_json
 
 QUICK = Depth(times=(1, 2), n_draws=2, n_neighbourhoods=12, most_nodes=12)
 GRAPHS = [draw(8 + number % 4, 12, seed=number) for number in range(14)]

@@ -18,12 +18,11 @@ from worlds import GOLDEN, METRICS, MODES, complementarity_by_eigenvectors, draw
 
 from gnz_track.datasets.perturbations import perturb
 from gnz_track.errors import BadValue, UnknownName
-from gnz_track.quality import complementarity, large_spaces
-from gnz_track.quality.comparators import FROBENIUS, NORMS, Norm
-from gnz_track.quality.complementarity import measure_complementarity
-from gnz_track.quality.diversity import diversity_of
-from gnz_track.quality.graph_distances import GRAPH_METRICS
-from gnz_track.quality.measures import FIXED_MODES, Measure
+from gnz_track.quality import complementarity
+from gnz_track.quality import large_graphs as large_spaces
+from gnz_track.quality.complementarity import diversity_of, measure_complementarity
+from gnz_track.quality.distances import GRAPH_METRICS
+from gnz_track.quality.measures import FIXED_MODES, FROBENIUS, NORMS, Measure, Norm
 
 SMALL = GOLDEN["small"]
 DRAWN = {"rf": "random-features", "sf": "shuffled-features", "rg": "random-graph", "sg": "shuffled-graph"}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from gnz_track.errors import BadValue
-from gnz_track.quality.feature_distances import find_feature_metric
+from gnz_track.quality.distances import find_feature_metric
 
 NAMES = {
     "euclidean": "euclidean",

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from gnz_track.errors import BadValue
-from gnz_track.quality.neighbourhoods import sample_neighbourhoods
+from gnz_track.quality.audit import sample_neighbourhoods
 
 
 def draw(n: int, m: int) -> tuple[torch.Tensor, torch.Tensor, nx.Graph]:

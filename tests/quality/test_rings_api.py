@@ -13,8 +13,8 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.utils import to_scipy_sparse_matrix
 from worlds import GOLDEN, METRICS, draw, graph_of
 
+from gnz_track.compat import rings
 from gnz_track.errors import BadValue
-from gnz_track.quality import rings_api as rings
 
 SMALL = GOLDEN["small"]
 PATH = SMALL["path5"]

@@ -13,9 +13,9 @@ from scipy.stats import mannwhitneyu, rankdata, wilcoxon
 from worlds import GOLDEN
 
 from gnz_track.errors import BadValue
-from gnz_track.kinds import Direction
 from gnz_track.quality import separability
 from gnz_track.quality.separability import TESTS, SeparabilitySettings, compare_pairs, compare_samples, smallest_p
+from gnz_track.types import Direction
 
 KS = GOLDEN["separability_ks"]
 SAMPLES = [name for name, item in KS.items() if "x" in item]

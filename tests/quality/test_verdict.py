@@ -9,18 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnz_track.errors import BadValue
-from gnz_track.quality.agreement import agree
-from gnz_track.quality.ratings import (
+from gnz_track.quality.complementarity import agree
+from gnz_track.quality.verdict import (
     CORRELATION,
     DIVERSITY_MEAN,
     DIVERSITY_SD,
     GRADES,
     PERFORMANCE,
+    Decision,
     GradeScale,
+    Informativeness,
+    decide,
+    find_informativeness,
     rate_informativeness,
 )
-from gnz_track.quality.verdict import Decision, Informativeness, decide, find_informativeness
-from gnz_track.store.audit_record import PairRecord
+from gnz_track.store.audits import PairRecord
 
 # (S, F) -> (score, grade): all nine.
 SCORES = {

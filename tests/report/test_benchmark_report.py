@@ -18,7 +18,7 @@ from score_tables import table_of, with_values
 
 from gnz_track.errors import BadValue, GnzError, MetricsMixed, NothingToCompare, UnknownName
 from gnz_track.report.benchmark_report import BenchmarkReport
-from gnz_track.store.results import empty_table, make_table
+from gnz_track.store.results_table import empty_table, make_table
 
 HOSTILE = ["50%_$x$ & #1", "<script>alert(1)</script>", "a\nb", "\u202eabc \u05e9", "x" * 200, '../"', "|"]
 

@@ -10,9 +10,9 @@ import pytest
 import scipy.stats
 from real_searches import nested, report, search, searches
 
-from gnz_track.report.search_cells import find_cells, group_searches
+from gnz_track.report.searches import find_cells, group_searches
 from gnz_track.report.tuned_models import ALL_FAILED, DEFAULT_WON, TunedModel, compare_tuned
-from gnz_track.stats.choices import Choices
+from gnz_track.stats.comparison.choices import Choices
 from gnz_track.types import tuned_name
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from real_searches import nested, report, search, searches
 
-from gnz_track.report.search_cells import SearchGroup
-from gnz_track.report.search_facts import borders_of, curve_of, ranks_by_budget, read_facts, trial_scores
-from gnz_track.report.search_summary import summarise_searches
-from gnz_track.store.search_record import FAILED, PRUNED, SearchRecord
+from gnz_track.report.searches import SearchGroup, borders_of, curve_of, ranks_by_budget, read_facts, trial_scores
+from gnz_track.report.tuned_models import summarise_searches
+from gnz_track.store.searches import PRUNED, SearchRecord
+from gnz_track.store.searches import SEARCH_RECORD_FAILED as FAILED
 
 
 def altered(one: SearchRecord, number: int, **changed: Any) -> SearchRecord:

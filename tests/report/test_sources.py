@@ -16,11 +16,11 @@ from gnz_track import run_benchmark, task_from_dataset
 from gnz_track.errors import BadValue, GnzError, NothingToCompare, UnknownName
 from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.report.joining import join_tables
-from gnz_track.report.page import render_page
+from gnz_track.report.page.page import render_page
 from gnz_track.store.address import parse_address
-from gnz_track.store.plans import read_plan, read_wanted_cells
-from gnz_track.store.results import load_table, make_table, write_table
-from gnz_track.store.sweeps import list_sweeps
+from gnz_track.store.listings import list_sweeps
+from gnz_track.store.results_table import load_table, make_table, write_table
+from gnz_track.store.sweep_manifest import read_plan, read_wanted_cells
 from gnz_track.types import Task
 
 

@@ -12,15 +12,14 @@ import pytest
 from servers import free_port
 
 from gnz_track.errors import StoreUnusable
-from gnz_track.runs.agenda import Agenda, Paces, make_agenda
 from gnz_track.runs.fingerprint import fingerprint
-from gnz_track.runs.past import OF_COSTS
 from gnz_track.runs.plan import Plan
+from gnz_track.runs.remaining import OF_COSTS, Agenda, Paces, make_agenda
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.environment import collect_environment
-from gnz_track.store.reading import read_table
+from gnz_track.store.outbox import Spool, spool_folder
+from gnz_track.store.reader import read_table
 from gnz_track.store.run_record import RunRecord, SweepContext, record_of
-from gnz_track.store.spool import Spool, spool_folder
 from gnz_track.store.writer import open_store
 from gnz_track.types import Cell, CellResult, Direction, Failure, Status
 
@@ -92,7 +91,7 @@ def test_rows_are_read_when_they_are_asked_for(address: Address, cell: Make, mon
         read.append(tuple(columns))
         return read_table(*given, **more, **({"columns": tuple(columns)} if columns else {}))
 
-    monkeypatch.setattr("gnz_track.runs.past.read_table", spy)
+    monkeypatch.setattr("gnz_track.runs.remaining.read_table", spy)
     agenda = agenda_of(cells, address)
     assert agenda.done == {fingerprint(one) for one in cells[:2]}
     assert read == [OF_COSTS]

@@ -13,11 +13,10 @@ from torch_geometric.data import Data
 from gnz_track.datasets.preparation import prepare, task_from_dataset
 from gnz_track.models.catalogue import MODELS, usual_models
 from gnz_track.records import to_json
-from gnz_track.runs.amendments import amend, find_amendment, given_to
 from gnz_track.runs.fingerprint import fingerprint
-from gnz_track.runs.one import run_one
 from gnz_track.runs.plan import Place, make_plan
-from gnz_track.runs.widths import list_widths
+from gnz_track.runs.protocol_resolution import amend, find_amendment, given_to, list_widths
+from gnz_track.runs.run_one import run_one
 from gnz_track.store.cell_book import read_book, write_book
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Amendment, Optimiser, Protocol, Selection, Task, TaskType

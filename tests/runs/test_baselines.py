@@ -11,8 +11,8 @@ import pytest
 from sklearn import metrics
 
 from gnz_track.datasets.frozen import FrozenDataset
-from gnz_track.datasets.splits import split_graphs, split_nodes
-from gnz_track.runs.one import run_one
+from gnz_track.datasets.splits.nodes_and_graphs import split_graphs, split_nodes
+from gnz_track.runs.run_one import run_one
 from gnz_track.types import Cell
 
 Cells = Callable[..., Cell]

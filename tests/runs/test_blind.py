@@ -16,7 +16,7 @@ import pytest
 
 from gnz_track.datasets.frozen import freeze
 from gnz_track.runs.fingerprint import fingerprint
-from gnz_track.runs.one import run_one
+from gnz_track.runs.run_one import run_one
 from gnz_track.types import Cell, ModelRow, TaskType
 
 Cells = Callable[..., Cell]
@@ -91,7 +91,7 @@ class Reaching(torch.nn.Module):
         return self.layer(data.x, data.edge_index)
 
 
-from gnz_track.runs.one import run_one
+from gnz_track.runs.run_one import run_one
 
 result = run_one(cell)
 print(json.dumps({"found": len(found), "finished": result.is_finished, "why": str(result.failure)}))

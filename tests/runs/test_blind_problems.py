@@ -18,10 +18,16 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gnz_track.datasets.frozen import FrozenDataset, freeze, open_frozen
-from gnz_track.datasets.splits import split_edges, split_graphs, split_links, split_nodes, split_triples
+from gnz_track.datasets.splits.nodes_and_graphs import (
+    split_edges,
+    split_graphs,
+    split_links,
+    split_nodes,
+    split_triples,
+)
+from gnz_track.problems.catalogue import Problem, ProblemTerms, pose
 from gnz_track.runs.fingerprint import fingerprint
-from gnz_track.runs.one import run_one
-from gnz_track.runs.problems import Problem, ProblemTerms, pose
+from gnz_track.runs.run_one import run_one
 from gnz_track.types import Cell, TaskType
 
 Cells = Callable[..., Cell]

@@ -17,16 +17,16 @@ import torch
 
 from gnz_track.datasets import steady
 from gnz_track.datasets.frozen import TENSORS, FrozenDataset, freeze, open_frozen
-from gnz_track.datasets.mapped import digest_of_file
+from gnz_track.datasets.mapped_tensors import digest_of_file
 from gnz_track.errors import DataCorrupted
-from gnz_track.runs.agenda import make_agenda
-from gnz_track.runs.events import Done, Event, Started, Tell, ignore
-from gnz_track.runs.executors import choose_executor
-from gnz_track.runs.on_inline import run_inline
-from gnz_track.runs.one import run_one
+from gnz_track.runs.executors.choice import choose_executor
+from gnz_track.runs.executors.events import Done, Event, Started, Tell, ignore
+from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.plan import Plan
-from gnz_track.runs.scribe import Tracking
+from gnz_track.runs.remaining import make_agenda
+from gnz_track.runs.run_one import run_one
 from gnz_track.runs.sweep import Sweep, run_sweep
+from gnz_track.runs.sweep_writer import Tracking
 from gnz_track.store.address import Address
 from gnz_track.types import Cell, CellResult
 
@@ -267,7 +267,7 @@ def test_data_that_stay_are_not_spoken_of(
 def test_features_of_other_bytes_are_not_kept_under_the_digest(tmp_path: Path, world: Callable[[str], Any]) -> None:
     import pandas as pd
 
-    from gnz_track.selection.past_graphs import KEPT, features_of_tasks
+    from gnz_track.selection.evidence import KEPT, features_of_tasks
 
     data = freeze(world("nodes").graphs, tmp_path / "home" / "nodes", row=world("nodes").row)
     table = pd.DataFrame({"task": ["nodes"], "dataset_digest": [data.digest], "task_type": ["node_cls"]})
@@ -288,8 +288,7 @@ def test_audit_of_other_bytes_is_none(tmp_path: Path, world: Callable[[str], Any
 
 
 def test_encoding_that_was_read_stays_what_it_was(tmp_path: Path, world: Callable[[str], Any]) -> None:
-    from gnz_track.datasets.encoding_files import encode_nodes, encoding_file
-    from gnz_track.datasets.encodings import parse_encoding
+    from gnz_track.datasets.encodings import encode_nodes, encoding_file, parse_encoding
 
     data, encoding = world("nodes").freeze(tmp_path / "nodes"), parse_encoding("lap4")
     assert encoding is not None
@@ -306,8 +305,7 @@ def test_encoding_that_was_read_stays_what_it_was(tmp_path: Path, world: Callabl
 
 
 def test_encoding_of_other_bytes_is_not_kept(tmp_path: Path, world: Callable[[str], Any]) -> None:
-    from gnz_track.datasets.encoding_files import encode_nodes, encoding_file
-    from gnz_track.datasets.encodings import parse_encoding
+    from gnz_track.datasets.encodings import encode_nodes, encoding_file, parse_encoding
 
     data, encoding = world("nodes").freeze(tmp_path / "nodes"), parse_encoding("lap4")
     assert encoding is not None

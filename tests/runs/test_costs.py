@@ -15,8 +15,7 @@ import own_nets
 import pytest
 import torch
 
-from gnz_track.runs.instructions import SETTINGS, name_instructions
-from gnz_track.runs.one import run_one
+from gnz_track.runs.run_one import SETTINGS, name_instructions, run_one
 from gnz_track.types import Cell
 
 Cells = Callable[..., Cell]
@@ -27,10 +26,10 @@ CAN_RESET = Path("/proc/self/clear_refs").exists()
 TRAINED_ALONE = """
 import json, pickle, sys
 sys.path[:0] = {path!r}
-from gnz_track.runs.events import ignore
-from gnz_track.runs.executors import choose_executor
-from gnz_track.runs.on_inline import run_inline
-from gnz_track.runs.one import run_one
+from gnz_track.runs.executors.events import ignore
+from gnz_track.runs.executors.choice import choose_executor
+from gnz_track.runs.executors.inline import run_inline
+from gnz_track.runs.run_one import run_one
 
 if __name__ == "__main__":
     with open({file!r}, "rb") as file:
@@ -84,7 +83,7 @@ def test_settings_that_change_bits_are_named(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_vector_level_of_a_process_is_named(root: Path) -> None:
-    said = "from gnz_track.runs.instructions import name_instructions; print(name_instructions())"
+    said = "from gnz_track.runs.run_one import name_instructions; print(name_instructions())"
     environment = {**os.environ, "PYTHONPATH": str(root), "ATEN_CPU_CAPABILITY": "default"}
     done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True, env=environment)
     assert done.stdout.startswith(("DEFAULT", "NO AVX"))

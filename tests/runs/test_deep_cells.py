@@ -13,9 +13,9 @@ from torch_geometric.data import Data
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.preparation import task_from_dataset
 from gnz_track.models.catalogue import MODELS, usual_models
-from gnz_track.runs.one import run_one
+from gnz_track.problems.catalogue import ProblemTerms, pose
 from gnz_track.runs.plan import Place, make_plan
-from gnz_track.runs.problems import ProblemTerms, pose
+from gnz_track.runs.run_one import run_one
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import CellResult, Optimiser, TaskType
 

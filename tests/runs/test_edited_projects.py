@@ -14,21 +14,19 @@ from torch_geometric.data import Data
 from user_projects import Project, project
 
 from gnz_track import __version__
-from gnz_track.benchmark import run_benchmark
+from gnz_track.api import run_benchmark
 from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.datasets.perturbations import PERTURBATIONS, Perturbation
 from gnz_track.datasets.preparation import prepare
 from gnz_track.models.catalogue import MODELS, describe
 from gnz_track.report.benchmark_report import BenchmarkReport
-from gnz_track.runs.agenda import Agenda, make_agenda
+from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.fingerprint import fingerprint
-from gnz_track.runs.on_inline import run_inline
-from gnz_track.runs.perturbed_plan import perturb_plan
-from gnz_track.runs.plan import Place, make_plan
-from gnz_track.runs.rebuilding import Conditions
-from gnz_track.runs.reproduction import Reproduction, reproduce
-from gnz_track.runs.scribe import Tracking
+from gnz_track.runs.plan import Place, make_plan, perturb_plan
+from gnz_track.runs.remaining import Agenda, make_agenda
+from gnz_track.runs.reproduce import Conditions, Reproduction, reproduce
 from gnz_track.runs.sweep import run_sweep
+from gnz_track.runs.sweep_writer import Tracking
 from gnz_track.store.address import parse_address
 from gnz_track.training.metrics import FUNCTIONS, accuracy
 from gnz_track.training.protocols import PROTOCOLS

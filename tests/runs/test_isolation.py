@@ -19,16 +19,16 @@ from meddling_nets import FUNCTIONS, MEDDLING, NAMES
 from test_one import bits
 
 from gnz_track.models.catalogue import describe
-from gnz_track.runs.canary import find_leak
-from gnz_track.runs.events import Done, Event, Leaked
-from gnz_track.runs.executors import choose_executor
-from gnz_track.runs.nursery import Nursery, open_nursery
-from gnz_track.runs.on_inline import run_inline
-from gnz_track.runs.one import run_one
-from gnz_track.runs.originals import originals
-from gnz_track.runs.process_state import ROWS
-from gnz_track.runs.streaming import stream_one
-from gnz_track.runs.waiting import CellQueue
+from gnz_track.runs.executors.choice import choose_executor
+from gnz_track.runs.executors.events import Done, Event, Leaked
+from gnz_track.runs.executors.fork_server import Nursery, open_nursery
+from gnz_track.runs.executors.inline import run_inline
+from gnz_track.runs.executors.processes import CellQueue
+from gnz_track.runs.executors.ray.driver import stream_one
+from gnz_track.runs.isolation.canary import find_leak
+from gnz_track.runs.isolation.originals import originals
+from gnz_track.runs.isolation.process_state import ROWS
+from gnz_track.runs.run_one import run_one
 from gnz_track.training.acceleration import layers
 from gnz_track.types import Cell
 
@@ -190,7 +190,7 @@ def test_a_child_that_a_model_lets_train_on_says_nothing(cell_on: Cells, world: 
 
 
 def test_children_of_a_model_may_end_so(cell_on: Cells, world: Worlds) -> None:
-    from gnz_track.runs.on_inline import _without_exit
+    from gnz_track.runs.executors.inline import _without_exit
 
     with _without_exit():
         child = os.fork()
@@ -205,7 +205,7 @@ import sys; sys.path[:] = {path!r}
 import torch
 torch.nn.functional.relu = lambda x, inplace=False: x * 0
 torch.nn.functional.relu.__module__ = "mynets"
-from gnz_track.runs.executors import choose_executor
+from gnz_track.runs.executors.choice import choose_executor
 import pickle
 cells = pickle.load(open({file!r}, "rb"))
 print([result.series["train/loss"][-1].hex() for result in choose_executor()(cells, lambda _: None)])

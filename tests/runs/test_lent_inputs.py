@@ -12,8 +12,8 @@ from torch import Tensor
 from writing_nets import HARMFUL, HARMFUL_SCORERS, WAYS, Harmless, HarmlessScorer, tensors_of
 
 from gnz_track.models.catalogue import MODELS, describe
-from gnz_track.runs import one
-from gnz_track.runs.one import run_one
+from gnz_track.runs import run_one as one
+from gnz_track.runs.run_one import run_one
 from gnz_track.training.acceleration import attach, sparsify
 from gnz_track.training.lent import lend
 from gnz_track.types import Cell, CellResult

@@ -21,8 +21,8 @@ import torch
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.models.catalogue import describe, usual_models
 from gnz_track.records import to_json
-from gnz_track.runs.on_inline import run_inline
-from gnz_track.runs.one import metric_of, run_one
+from gnz_track.runs.executors.inline import run_inline
+from gnz_track.runs.run_one import metric_of, run_one
 from gnz_track.training.metrics import DEFAULT_METRICS, METRICS
 from gnz_track.types import Cell, CellResult, Direction, Selection, Status, Task, TaskType
 
@@ -83,7 +83,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import torch_geometric
 import torch
-from gnz_track.runs.one import run_one
+from gnz_track.runs.run_one import run_one
 
 torch.set_num_threads(2)
 torch.manual_seed(123)

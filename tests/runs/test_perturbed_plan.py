@@ -12,17 +12,16 @@ import torch
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.perturbations import ORIGINAL, PERTURBATIONS
 from gnz_track.errors import UnknownName
-from gnz_track.runs.agenda import make_agenda
+from gnz_track.problems.inputs import ProblemTerms, collection_of, whole_graph_of
+from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.fingerprint import NUMBERS, fingerprint
-from gnz_track.runs.model_inputs import ProblemTerms, collection_of, whole_graph_of
-from gnz_track.runs.on_inline import run_inline
-from gnz_track.runs.one import run_one
-from gnz_track.runs.perturbed_plan import perturb_plan
-from gnz_track.runs.plan import Plan
-from gnz_track.runs.scribe import Tracking
+from gnz_track.runs.plan import Plan, perturb_plan
+from gnz_track.runs.remaining import make_agenda
+from gnz_track.runs.run_one import run_one
 from gnz_track.runs.sweep import run_sweep
-from gnz_track.stats.choices import Choices
-from gnz_track.stats.compare import compare
+from gnz_track.runs.sweep_writer import Tracking
+from gnz_track.stats.comparison.choices import Choices
+from gnz_track.stats.comparison.compare import compare
 from gnz_track.store.address import Address
 from gnz_track.store.cell_book import read_book, write_book
 from gnz_track.types import Cell

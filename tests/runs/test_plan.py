@@ -17,9 +17,9 @@ from gnz_track.datasets.catalogue import TASKS
 from gnz_track.datasets.preparation import prepare, task_from_dataset
 from gnz_track.errors import BadValue, DataCorrupted, DataMissing, NothingToRun, SeveralMissing, UnknownName
 from gnz_track.models.catalogue import MODELS, describe
-from gnz_track.runs.on_inline import run_inline
-from gnz_track.runs.one import run_one
+from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.plan import Place, Plan, make_plan, resolve_device
+from gnz_track.runs.run_one import run_one
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Cell, Task, TaskType
 

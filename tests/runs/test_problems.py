@@ -17,7 +17,7 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from gnz_track.datasets.frozen import FrozenDataset, open_frozen
-from gnz_track.datasets.splits import (
+from gnz_track.datasets.splits.nodes_and_graphs import (
     split_edges,
     split_graphs,
     split_links,
@@ -26,10 +26,10 @@ from gnz_track.datasets.splits import (
     structural_features,
 )
 from gnz_track.errors import BadValue, SplitImpossible
-from gnz_track.models.adapters import TripleHead
-from gnz_track.runs import one
-from gnz_track.runs.one import run_one
-from gnz_track.runs.problems import Problem, ProblemTerms, pose
+from gnz_track.models.heads import TripleHead
+from gnz_track.problems.catalogue import Problem, ProblemTerms, pose
+from gnz_track.runs import run_one as one
+from gnz_track.runs.run_one import run_one
 from gnz_track.training.loop import TrainingSettings, train
 from gnz_track.training.metrics import DEFAULT_METRICS, METRICS
 from gnz_track.types import Cell, CellResult, Optimiser, Selection, TaskType
@@ -469,7 +469,7 @@ def test_labels_of_held_out_pairs_do_not_touch_training(name: str, world: Worlds
 
 
 def own_head(problem: Problem) -> torch.nn.Module:
-    from gnz_track.models.adapters import LinkHead
+    from gnz_track.models.heads import LinkHead
 
     sizes = problem.sizes
     return LinkHead(own_nets.Plain(sizes.in_channels, sizes.hidden_channels, sizes.out_channels))

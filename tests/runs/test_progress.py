@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from gnz_track.runs import progress
-from gnz_track.runs.agenda import Agenda, Paces
-from gnz_track.runs.events import Done, Points, Started
+from gnz_track.runs.executors.events import Done, Points, Started
 from gnz_track.runs.plan import Plan
 from gnz_track.runs.progress import Progress
+from gnz_track.runs.remaining import Agenda, Paces
+from gnz_track.text import format_seconds
 from gnz_track.types import Cell, CellResult, Direction, Status
-from gnz_track.wording import format_seconds
 
 Make = Callable[..., Cell]
 

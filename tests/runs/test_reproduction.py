@@ -25,23 +25,30 @@ from gnz_track.datasets.preparation import task_from_dataset
 from gnz_track.errors import BadValue, DataCorrupted, DataMissing, NotReproducible, TargetMissing, UnknownRun
 from gnz_track.models.catalogue import describe
 from gnz_track.records import to_json
-from gnz_track.runs.agenda import make_agenda
-from gnz_track.runs.changes import Change
+from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.fingerprint import NUMBERS, fingerprint
-from gnz_track.runs.on_inline import run_inline
 from gnz_track.runs.plan import Place, Plan, make_plan
-from gnz_track.runs.rebuilding import Conditions, rebuild
-from gnz_track.runs.reproduction import Reproduction, ReproductionVerdict, SeriesDifference, reproduce
-from gnz_track.runs.scribe import Tracking
+from gnz_track.runs.remaining import make_agenda
+from gnz_track.runs.reproduce import (
+    Change,
+    Conditions,
+    Reproduction,
+    ReproductionVerdict,
+    SeriesDifference,
+    rebuild,
+    reproduce,
+)
 from gnz_track.runs.sweep import run_sweep
-from gnz_track.store import past_run, schema
+from gnz_track.runs.sweep_writer import Tracking
+from gnz_track.store import past_runs as past_run
+from gnz_track.store import schema
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.cell_book import write_book
 from gnz_track.store.environment import collect_environment
-from gnz_track.store.past_run import read_run, read_sweep_run
-from gnz_track.store.replays import replay
+from gnz_track.store.outbox import Spool
+from gnz_track.store.past_runs import read_run, read_sweep_run
+from gnz_track.store.replay import replay
 from gnz_track.store.run_record import SweepContext, record_of
-from gnz_track.store.spool import Spool
 from gnz_track.store.writer import open_store
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Cell, ModelRow, Protocol, Status, Task
@@ -292,7 +299,7 @@ def test_environment_whose_file_is_gone_is_noted(past: Past) -> None:
 
 
 def test_other_way_of_making_numbers_is_named(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gnz_track.runs.changes.NUMBERS", NUMBERS + 1)
+    monkeypatch.setattr("gnz_track.runs.reproduce.NUMBERS", NUMBERS + 1)
     [change] = past.again(past.runs["planted_partition", "GCN"]).changes
     what = "way in which gnz_track makes numbers (NUMBERS)"
     assert change == Change(what=what, then=str(NUMBERS), now=str(NUMBERS + 1))

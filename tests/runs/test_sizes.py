@@ -12,9 +12,8 @@ import torch
 
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.errors import SplitImpossible
-from gnz_track.runs.model_inputs import ProblemTerms
-from gnz_track.runs.problems import pose
-from gnz_track.runs.sizes import sizes_of
+from gnz_track.problems.catalogue import pose
+from gnz_track.problems.inputs import ProblemTerms, sizes_of
 
 Freezer = Callable[[Any], FrozenDataset]
 Worlds = Callable[[str], Any]

@@ -24,23 +24,23 @@ from call_counts import Counted
 from servers import free_port
 
 from gnz_track.errors import BadValue, SpoolBusy, StoreUnreachable, StoreUnusable
-from gnz_track.runs import events, scribe
-from gnz_track.runs.agenda import make_agenda
-from gnz_track.runs.events import Done, Event, Points, Started, Tell, ignore
-from gnz_track.runs.executors import choose_executor
+from gnz_track.runs import sweep_writer as scribe
+from gnz_track.runs.executors import events
+from gnz_track.runs.executors.choice import choose_executor
+from gnz_track.runs.executors.events import Done, Event, Points, Started, Tell, ignore
+from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.fingerprint import fingerprint
-from gnz_track.runs.on_inline import run_inline
-from gnz_track.runs.one import run_one
 from gnz_track.runs.plan import Plan
-from gnz_track.runs.scribe import Scribe, Tracking
+from gnz_track.runs.remaining import make_agenda
+from gnz_track.runs.run_one import run_one
 from gnz_track.runs.sweep import Sweep, name_sweep, run_sweep, say_once
+from gnz_track.runs.sweep_writer import Scribe, Tracking
 from gnz_track.store.address import Address, parse_address
-from gnz_track.store.curve_reader import read_curves
-from gnz_track.store.plans import PLAN_COLUMNS, read_plan
-from gnz_track.store.published import read_published
-from gnz_track.store.reading import finished_fingerprints, read_table
-from gnz_track.store.replays import replay
-from gnz_track.store.spool import file_stem, spool_folder, spooled
+from gnz_track.store.outbox import file_stem, spool_folder, spooled
+from gnz_track.store.past_runs import read_curves
+from gnz_track.store.reader import finished_fingerprints, read_published, read_table
+from gnz_track.store.replay import replay
+from gnz_track.store.sweep_manifest import PLAN_COLUMNS, read_plan
 from gnz_track.store.writer import Store, now, open_store
 from gnz_track.types import Cell, CellResult, Direction, Failure, Status
 

@@ -28,7 +28,7 @@ from foreign_stores import (
 )
 
 from gnz_track.errors import StoreUnusable
-from gnz_track.store.reading import read_table
+from gnz_track.store.reader import read_table
 
 READER = Path(__file__).parents[1] / "foreign_reader.py"
 BASE = """
@@ -37,7 +37,7 @@ sys.path.append({store_tests!r})
 import dataclasses
 from searches import search_of
 from gnz_track import TASKS, run_benchmark
-from gnz_track.store.search_writer import write_search
+from gnz_track.store.searches import write_search
 from gnz_track.store.writer import open_store
 if __name__ == "__main__":
     tasks = [TASKS.get(name) for name in ("planted_partition", "les_miserables", "random_tsp")]

@@ -97,7 +97,7 @@ def test_no_server_of_ours_listens_to_others(root: Path) -> None:
 def test_data_sent_to_a_node_are_in_a_private_folder_that_is_ours(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gnz_track.runs.placing import node_folder
+    from gnz_track.runs.executors.ray.data import node_folder
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     ours = node_folder()

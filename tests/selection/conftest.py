@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gnz_track.benchmark import run_benchmark
-from gnz_track.kinds import TaskType
+from gnz_track.api import run_benchmark
 from gnz_track.selection.evidence import Evidence, gather_evidence, read_past
 from gnz_track.store.address import parse_address
+from gnz_track.types import TaskType
 
 TASKS = ("random_tsp", "random_coloring", "ising_lattice", "les_miserables")
 

@@ -13,11 +13,10 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gnz_track.datasets.own.own_tasks import task_from_dataset
+from gnz_track.datasets.own.tasks import task_from_dataset
 from gnz_track.models.catalogue import MODELS
 from gnz_track.runs.plan import Place, make_plan
-from gnz_track.store.environment import Environment, GitState
-from gnz_track.store.owners import this_owner
+from gnz_track.store.environment import Environment, GitState, this_owner
 from gnz_track.store.run_record import SweepContext, record_of
 from gnz_track.store.writer import open_store
 from gnz_track.training.protocols import PROTOCOLS

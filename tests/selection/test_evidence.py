@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from selection.conftest import TASKS, Past, evidence_of
 
-from gnz_track.benchmark import run_benchmark
-from gnz_track.datasets.own.own_tasks import task_from_dataset
+from gnz_track.api import run_benchmark
+from gnz_track.datasets.own.tasks import task_from_dataset
 from gnz_track.errors import BadValue, NothingToCompare, UnknownName
-from gnz_track.selection.graph_sources import open_graph
+from gnz_track.selection.graph_input import open_graph
 from gnz_track.selection.recommendation import recommend
 from gnz_track.store.address import parse_address
-from gnz_track.store.reading import read_table
+from gnz_track.store.reader import read_table
 
 
 def test_scores_of_one_protocol_count(own: Past) -> None:

@@ -13,13 +13,13 @@ from selection.conftest import Past
 from torch_geometric.data import Data
 
 from gnz_track.datasets.preparation import prepare
-from gnz_track.datasets.splits import split_links
+from gnz_track.datasets.splits.nodes_and_graphs import split_links
 from gnz_track.errors import BadValue, SplitImpossible
-from gnz_track.kinds import TaskType
 from gnz_track.selection.confirmation import task_of
-from gnz_track.selection.graph_sources import open_graph, view_as, view_whole
-from gnz_track.selection.obstacles import note_on_labels, reason_against
+from gnz_track.selection.feasibility import note_on_labels, reason_against
+from gnz_track.selection.graph_input import open_graph, view_as, view_whole
 from gnz_track.selection.recommendation import recommend
+from gnz_track.types import TaskType
 
 KARATE = nx.karate_club_graph()
 

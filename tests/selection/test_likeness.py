@@ -12,9 +12,9 @@ from selection.conftest import Past
 from torch_geometric.data import Data
 from torch_geometric.utils import from_networkx
 
-from gnz_track.benchmark import run_benchmark
-from gnz_track.datasets.own.own_tasks import task_from_dataset
-from gnz_track.selection.graph_sources import open_graph
+from gnz_track.api import run_benchmark
+from gnz_track.datasets.own.tasks import task_from_dataset
+from gnz_track.selection.graph_input import open_graph
 from gnz_track.selection.recommendation import recommend
 
 KARATE = nx.karate_club_graph()

@@ -10,15 +10,15 @@ import pandas as pd
 import pytest
 
 from gnz_track.errors import BadValue, NothingToCompare
-from gnz_track.kinds import Direction
 from gnz_track.selection.matrix import (
     ModelSetting,
     PerformanceMatrix,
     comparable_rows,
     matrix_from_table,
 )
-from gnz_track.selection.matrix_files import read_matrix, write_matrix
-from gnz_track.store.results import make_table
+from gnz_track.selection.study.matrix_files import read_matrix, write_matrix
+from gnz_track.store.results_table import make_table
+from gnz_track.types import Direction
 
 DAY = 86_400_000
 

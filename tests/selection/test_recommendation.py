@@ -13,23 +13,29 @@ import pandas as pd
 import pytest
 from selection.conftest import TASKS, Past, evidence_of
 
-from gnz_track.benchmark import run_benchmark
-from gnz_track.datasets.own.own_tasks import task_from_dataset
+from gnz_track.api import run_benchmark
+from gnz_track.datasets.own.tasks import task_from_dataset
 from gnz_track.errors import BadValue, UnknownName
-from gnz_track.kinds import Direction, TaskType
 from gnz_track.runs.plan import Place
-from gnz_track.selection.confirmation import plan_confirmation, task_of
-from gnz_track.selection.evidence import Omission, _note_tiny_tests, gather_evidence, read_past
+from gnz_track.selection.confirmation import plan_confirmation, task_of, warm_starts
+from gnz_track.selection.evidence import (
+    KEPT,
+    Omission,
+    _note_tiny_tests,
+    digest_of_graphs,
+    gather_evidence,
+    name_apart,
+    read_past,
+)
 from gnz_track.selection.expectations import expect_scores
-from gnz_track.selection.graph_sources import open_graph
+from gnz_track.selection.graph_input import open_graph
 from gnz_track.selection.matrix import ModelSetting, bare_matrix
-from gnz_track.selection.past_graphs import KEPT, digest_of_graphs, name_apart
 from gnz_track.selection.recommendation import _order_settings, rank_settings, recommend
 from gnz_track.selection.selectors.catalogue import fit_selector
 from gnz_track.selection.selectors.forest_neighbours import weigh_past_graphs
-from gnz_track.selection.warm_starts import warm_starts
 from gnz_track.store.address import parse_address
 from gnz_track.training.metrics import METRICS
+from gnz_track.types import Direction, TaskType
 
 KARATE = nx.karate_club_graph()
 

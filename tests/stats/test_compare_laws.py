@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from score_tables import table_of
 
 from gnz_track.records import to_json
-from gnz_track.stats.compare import compare
-from gnz_track.stats.comparison import Comparison
+from gnz_track.stats.comparison.compare import compare
+from gnz_track.stats.comparison.comparison import Comparison
 
 
 def verdicts(found: Comparison) -> dict[tuple[str, frozenset[str]], tuple[str, str | None]]:

@@ -6,8 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
-from gnz_track.store.environment import Environment, GitState
-from gnz_track.store.owners import this_owner
+from gnz_track.store.environment import Environment, GitState, this_owner
 from gnz_track.store.run_record import RunRecord, SweepContext, record_of
 from gnz_track.types import (
     Cell,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from gnz_track.store.results import COLUMNS, make_table
+from gnz_track.store.results_table import COLUMNS, make_table
 
 
 def row(task: str, model: str, seed: int, score: float | None, **more: object) -> dict[str, object]:

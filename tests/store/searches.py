@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gnz_track.store.search_record import COMPLETE, FAILED, SearchRecord, TrialRecord
+from gnz_track.store.searches import COMPLETE, SearchRecord, TrialRecord
+from gnz_track.store.searches import SEARCH_RECORD_FAILED as FAILED
 from gnz_track.types import Direction, TaskType
 
 SEEDS = (1000, 1001)

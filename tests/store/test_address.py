@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from gnz_track.errors import SpoolCorrupted, StoreUnreachable, StoreUnusable
 from gnz_track.store import address as address_module
 from gnz_track.store import connection as connection_module
-from gnz_track.store.address import check_place, mask, parse_address
-from gnz_track.store.mounts import NETWORK_FILE_SYSTEMS, file_system_of
+from gnz_track.store.address import NETWORK_FILE_SYSTEMS, check_place, file_system_of, mask, parse_address
 from gnz_track.store.writer import open_store
 
 
@@ -163,7 +162,7 @@ def test_innermost_mount_counts(path: str, expected: str) -> None:
 def test_file_on_a_network_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mounts = tmp_path / "mounts"
     mounts.write_text(f"/dev/sda1 / ext4 rw 0 0\nserver:/x {tmp_path} nfs4 rw 0 0\n")
-    monkeypatch.setattr("gnz_track.store.mounts.MOUNTS", mounts)
+    monkeypatch.setattr("gnz_track.store.address.MOUNTS", mounts)
     with pytest.raises(StoreUnusable, match=r"network file system \(nfs4\).*postgresql://"):
         open_store(str(tmp_path / "new" / "gnz.db"))
     assert not (tmp_path / "new").exists()

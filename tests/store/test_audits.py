@@ -8,11 +8,18 @@ import pytest
 
 from gnz_track.store import audits
 from gnz_track.store.address import parse_address
-from gnz_track.store.audit_record import AuditRecord, DiversityRecord, ModeRecord, PairRecord, SampleRecord
-from gnz_track.store.audits import read_audits, write_audit
-from gnz_track.store.reading import read_table
+from gnz_track.store.audits import (
+    AuditRecord,
+    DiversityRecord,
+    ModeRecord,
+    PairRecord,
+    SampleRecord,
+    read_audits,
+    write_audit,
+)
+from gnz_track.store.listings import list_sweeps
+from gnz_track.store.reader import read_table
 from gnz_track.store.schema import AUDIT_FILE
-from gnz_track.store.sweeps import list_sweeps
 from gnz_track.store.writer import Store
 
 RECORD = AuditRecord(

@@ -14,7 +14,7 @@ from gnz_track.errors import BadValue
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.store.artifacts import read_artifact
 from gnz_track.store.cell_book import digest_of_book, read_book, write_book
-from gnz_track.store.past_run import read_run, read_sweep_run
+from gnz_track.store.past_runs import read_run, read_sweep_run
 from gnz_track.store.schema import book_file
 from gnz_track.store.writer import Store
 from gnz_track.types import Cell, ModelRow, Optimiser, Task, TaskType

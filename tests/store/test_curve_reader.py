@@ -9,9 +9,9 @@ import pytest
 from cells import cell_of, context_of, failed_record, finished, record, result_of, sweep_records
 
 from gnz_track.errors import StoreUnusable
-from gnz_track.store import curve_reader
-from gnz_track.store.curve_reader import read_curves
+from gnz_track.store import past_runs as curve_reader
 from gnz_track.store.curves import Curve
+from gnz_track.store.past_runs import read_curves
 from gnz_track.store.run_record import RunRecord
 from gnz_track.store.writer import Store, open_store
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnz_track.errors import BadValue
-from gnz_track.store.curve_table import load_curves, write_curves
+from gnz_track.store.curves import load_curves, write_curves
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 POINTS = st.dictionaries(st.integers(0, 1000), st.floats(allow_nan=False), min_size=1, max_size=5).map(

@@ -15,13 +15,15 @@ from gnz_track.store.environment import (
     NONE,
     Environment,
     GitState,
+    Owner,
     collect_environment,
     cuda_of,
     freeze_packages,
     parse_gpu,
+    parse_owner,
     read_git,
+    this_owner,
 )
-from gnz_track.store.owners import Owner, parse_owner, this_owner
 
 NEEDS_GIT = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 

@@ -13,20 +13,18 @@ import pandas as pd
 import pytest
 from cells import context_of, record, sweep_records
 
-from gnz_track.store import legible, schema
+from gnz_track.store import row_filters as legible
+from gnz_track.store import schema
 from gnz_track.store.address import Address
-from gnz_track.store.curve_reader import read_curves
-from gnz_track.store.past_run import read_run
-from gnz_track.store.plans import read_wanted_cells
-from gnz_track.store.reading import finished_fingerprints, read_table, read_tensor
-from gnz_track.store.rest_reader import read_by_rest
-from gnz_track.store.results import BESIDE, COLUMNS, COUNT, FINAL, PARAM, RUN, TAG, one_row_per_cell
-from gnz_track.store.run_filter import RunFilter
-from gnz_track.store.score_reader import read_scores
-from gnz_track.store.score_tensor import tensor_of
-from gnz_track.store.search_reader import read_searches
-from gnz_track.store.sql_reader import read_by_sql
-from gnz_track.store.sweeps import list_cells, list_failures, list_sweeps
+from gnz_track.store.listings import list_cells, list_failures, list_sweeps
+from gnz_track.store.past_runs import read_curves, read_run, read_scores
+from gnz_track.store.read_rest import read_by_rest
+from gnz_track.store.read_sql import read_by_sql
+from gnz_track.store.reader import finished_fingerprints, read_table, read_tensor
+from gnz_track.store.results_table import BESIDE, COLUMNS, COUNT, FINAL, PARAM, RUN, TAG, one_row_per_cell, tensor_of
+from gnz_track.store.row_filters import RunFilter
+from gnz_track.store.searches import read_searches
+from gnz_track.store.sweep_manifest import read_wanted_cells
 from gnz_track.store.writer import Store
 
 JUNK_TEXTS = ["banana", "", "NaN", "1e999", "-1.5", '{"a": ', '{"a": [1]}', '{"a": 1, "a": 2}', "[]", "\U0001f34c" * 40]

@@ -13,9 +13,8 @@ from cells import context_of, sweep_records
 from gnz_track.errors import BadValue, StoreUnusable
 from gnz_track.store import artifacts
 from gnz_track.store.address import Address, parse_address
-from gnz_track.store.artifacts import fetch_artifact, keep_artifact, read_artifact
-from gnz_track.store.places import PLACES_VARIABLE, file_in, find_place
-from gnz_track.store.plans import SweepPlan, plan_to_json, read_plan
+from gnz_track.store.artifacts import PLACES_VARIABLE, fetch_artifact, file_in, find_place, keep_artifact, read_artifact
+from gnz_track.store.sweep_manifest import SweepPlan, plan_to_json, read_plan
 from gnz_track.store.writer import open_store
 
 RUN = "0123456789abcdef" * 2

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gnz_track.errors import BadExpression
 from gnz_track.store.query import parse_condition, select_rows
-from gnz_track.store.results import COLUMNS, make_table
+from gnz_track.store.results_table import COLUMNS, make_table
 
 TABLE = make_table(
     {

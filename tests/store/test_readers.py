@@ -14,17 +14,14 @@ from conftest import mlflow_server
 from searches import search_of
 
 from gnz_track.errors import BadValue, GnzError, UnknownName
-from gnz_track.store import sql_reader
+from gnz_track.store import read_sql as sql_reader
 from gnz_track.store.address import Address, parse_address
-from gnz_track.store.published import read_published
-from gnz_track.store.reading import finished_fingerprints, publish_table, read_table, read_tensor
-from gnz_track.store.rest_reader import read_by_rest
-from gnz_track.store.results import COLUMNS, one_row_per_cell
-from gnz_track.store.run_filter import RunFilter
-from gnz_track.store.score_tensor import tensor_of
-from gnz_track.store.search_reader import read_searches
-from gnz_track.store.search_writer import write_search
-from gnz_track.store.sql_reader import read_by_sql
+from gnz_track.store.read_rest import read_by_rest
+from gnz_track.store.read_sql import read_by_sql
+from gnz_track.store.reader import finished_fingerprints, publish_table, read_published, read_table, read_tensor
+from gnz_track.store.results_table import COLUMNS, one_row_per_cell, tensor_of
+from gnz_track.store.row_filters import RunFilter
+from gnz_track.store.searches import read_searches, write_search
 from gnz_track.store.writer import Store, open_store
 from gnz_track.types import Task
 
@@ -325,7 +322,7 @@ def test_few_columns_are_those_of_the_whole_table(
         store.finish(one)
     whole = read_table(store.address, where={"model": "GCN"})
     if not is_known:
-        monkeypatch.setattr("gnz_track.store.reading.KNOWN_REVISIONS", {})
+        monkeypatch.setattr("gnz_track.store.reader.KNOWN_REVISIONS", {})
     for columns in (("score",), ("seed", "task", "metric"), ("error", "run_id", "start_time"), tuple(COLUMNS)):
         found = read_table(store.address, where={"model": "GCN"}, columns=columns)
         order = ["run_id"] if "run_id" in columns else list(columns)
@@ -370,8 +367,8 @@ def test_unknown_revision_is_read_the_slow_way_with_a_word(
 ) -> None:
     fill(store)
     known = read_table(store.address)
-    monkeypatch.setattr("gnz_track.store.reading.KNOWN_REVISIONS", {"0000": "9.9"})
-    monkeypatch.setattr("gnz_track.store.reading.read_by_sql", None)
+    monkeypatch.setattr("gnz_track.store.reader.KNOWN_REVISIONS", {"0000": "9.9"})
+    monkeypatch.setattr("gnz_track.store.reader.read_by_sql", None)
     same(read_table(store.address), known)
     assert "unknown revision" in caplog.text
     assert finished_fingerprints(store.address)
@@ -396,11 +393,11 @@ def test_reading_by_sql_imports_neither_mlflow_nor_torch(store: Store) -> None:
     publish_table(store, "quick", "first", run_id=run_id)
     code = (
         "import sys\n"
-        "from gnz_track.store.reading import read_table, finished_fingerprints\n"
+        "from gnz_track.store.reader import read_table, finished_fingerprints\n"
         f"assert len(read_table({str(store.address.file)!r}, sweep='first')) == 10\n"
         f"assert len(read_table({str(store.address.file)!r})) == 10\n"
         f"assert len(finished_fingerprints({str(store.address.file)!r})) == 9\n"
-        "import gnz_track.store.spool, gnz_track.store.reaping, gnz_track.store.environment\n"
+        "import gnz_track.store.outbox, gnz_track.store.writer, gnz_track.store.environment\n"
         "print(sorted({'mlflow', 'torch'} & set(sys.modules)))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

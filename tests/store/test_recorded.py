@@ -7,11 +7,10 @@ import pytest
 from cells import cell_of, context_of, finished, record, result_of, sweep_records
 
 from gnz_track.records import to_json
-from gnz_track.store.reading import read_table
-from gnz_track.store.recorded import table_of_records
-from gnz_track.store.rest_reader import read_by_rest
-from gnz_track.store.results import COLUMNS, empty_table, one_row_per_cell
-from gnz_track.store.run_filter import RunFilter
+from gnz_track.store.read_rest import read_by_rest
+from gnz_track.store.reader import read_table
+from gnz_track.store.results_table import COLUMNS, empty_table, one_row_per_cell, table_of_records
+from gnz_track.store.row_filters import RunFilter
 from gnz_track.store.run_record import record_from_json
 from gnz_track.store.writer import Store
 

@@ -11,8 +11,7 @@ import pytest
 from gnz_track.errors import StoreUnreachable, StoreUnusable
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.artifacts import fetch_artifact
-from gnz_track.store.connection import says_in_one_line
-from gnz_track.store.refusals import refusal_of
+from gnz_track.store.connection import refusal_of, says_in_one_line
 
 SERVER = Address("http://127.0.0.1:5000", "server")
 DATABASE = Address("postgresql+psycopg://gnz@127.0.0.1:5432/gnz", "postgresql")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from result_rows import SIX, row, table_of
 
 from gnz_track.errors import BadValue
-from gnz_track.store.results import COLUMNS, empty_table, load_table, sort_rows, write_table
+from gnz_track.store.results_table import COLUMNS, empty_table, load_table, sort_rows, write_table
 
 
 def test_types_of_columns_do_not_depend_on_the_content() -> None:

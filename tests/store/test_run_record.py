@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gnz_track.errors import BadValue
 from gnz_track.records import to_json
-from gnz_track.store import layout
+from gnz_track.store import run_record as layout
 from gnz_track.store.curves import thin, thin_all
 from gnz_track.store.run_record import check_hyperparameters, record_from_json, record_of, record_of_start
 from gnz_track.types import Direction, Metric, Status

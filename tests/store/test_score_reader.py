@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from cells import context_of, record, sweep_records
 
-from gnz_track.store import score_reader
-from gnz_track.store.score_reader import read_scores
+from gnz_track.store import past_runs as score_reader
+from gnz_track.store.past_runs import read_scores
 from gnz_track.store.writer import Store
 
 

@@ -9,8 +9,7 @@ import pytest
 from result_rows import SIX, row, table_of
 
 from gnz_track.errors import BadValue
-from gnz_track.store.results import empty_table
-from gnz_track.store.score_tensor import tensor_of
+from gnz_track.store.results_table import empty_table, tensor_of
 
 
 def test_tensor_holds_each_score_at_its_names() -> None:

@@ -12,21 +12,26 @@ from conftest import free_port
 from searches import SCORES, search_of, trial_of
 
 from gnz_track.errors import BadValue, StoreUnreachable
-from gnz_track.runs.scribe import Tracking
-from gnz_track.store import schema, search_reader
+from gnz_track.runs.sweep_writer import Tracking
+from gnz_track.store import schema
+from gnz_track.store import searches as search_reader
 from gnz_track.store.address import Address, parse_address
-from gnz_track.store.past_run import PastRun, read_run
-from gnz_track.store.reading import finished_fingerprints, read_table
-from gnz_track.store.reaping import reap
-from gnz_track.store.replays import replay
-from gnz_track.store.search_reader import read_searches
-from gnz_track.store.search_record import SearchRecord, rising_best, search_from_json, search_to_json
-from gnz_track.store.search_spool import keep_search
-from gnz_track.store.search_writer import write_search
-from gnz_track.store.spool import spool_folder, spooled
-from gnz_track.store.sweeps import list_cells
-from gnz_track.store.trial_table import load_trials, write_trials
-from gnz_track.store.writer import Store, open_store
+from gnz_track.store.listings import list_cells
+from gnz_track.store.outbox import keep_search, spool_folder, spooled
+from gnz_track.store.past_runs import PastRun, read_run
+from gnz_track.store.reader import finished_fingerprints, read_table
+from gnz_track.store.replay import replay
+from gnz_track.store.searches import (
+    SearchRecord,
+    load_trials,
+    read_searches,
+    rising_best,
+    search_from_json,
+    search_to_json,
+    write_search,
+    write_trials,
+)
+from gnz_track.store.writer import Store, open_store, reap
 from gnz_track.types import Direction
 
 
@@ -291,7 +296,7 @@ def test_older_state_that_waits_does_not_come_after_a_newer_one(store: Store, mo
         raise StoreUnreachable("there", "it is away")
 
     with monkeypatch.context() as patched:
-        patched.setattr("gnz_track.store.search_spool.write_search", gone)
+        patched.setattr("gnz_track.store.outbox.write_search", gone)
         assert keep_search(store.address, begun)[0] == ""
     assert list(spooled(spool_folder(store.address)).values()) == [1]
     keep_search(store.address, whole)

@@ -12,11 +12,10 @@ from conftest import free_port
 
 from gnz_track.errors import SpoolBusy, SpoolCorrupted, StoreUnreachable
 from gnz_track.store.artifacts import read_artifact
-from gnz_track.store.plans import SweepPlan, plan_to_json
-from gnz_track.store.published import read_published
-from gnz_track.store.reading import read_table
-from gnz_track.store.replays import replay
-from gnz_track.store.spool import Spool, deliver, spooled
+from gnz_track.store.outbox import Spool, deliver, spooled
+from gnz_track.store.reader import read_published, read_table
+from gnz_track.store.replay import replay
+from gnz_track.store.sweep_manifest import SweepPlan, plan_to_json
 from gnz_track.store.writer import Store, open_store
 
 
@@ -114,7 +113,7 @@ def test_record_is_on_disk_when_append_returns(tmp_path: Path) -> None:
         f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
         "from pathlib import Path\n"
         "from cells import ENVIRONMENT, context_of, record\n"
-        "from gnz_track.store.spool import Spool\n"
+        "from gnz_track.store.outbox import Spool\n"
         f"spool = Spool(Path({str(tmp_path)!r}), context_of())\n"
         "spool.__enter__()\n"
         "spool.append(record(5))\n"

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from cells import context_of, record
 
+from gnz_track.files import file_lock
 from gnz_track.store.address import parse_address
-from gnz_track.store.locks import file_lock
-from gnz_track.store.spool import Spool, deliver, make_spool_folder, spool_folder
-from gnz_track.store.spools import clear_spool, describe_spools
+from gnz_track.store.outbox import Spool, clear_spool, deliver, describe_spools, make_spool_folder, spool_folder
 from gnz_track.store.writer import Store
 
 

@@ -17,11 +17,10 @@ from cells import ENVIRONMENT, TASK, cell_of, context_of, failed_record, finishe
 
 from gnz_track.errors import StoreUnusable
 from gnz_track.store import schema
-from gnz_track.store.owners import Owner, this_owner
-from gnz_track.store.reading import read_table
-from gnz_track.store.reaping import reap
+from gnz_track.store.environment import Owner, this_owner
+from gnz_track.store.reader import read_table
 from gnz_track.store.run_record import record_of_start
-from gnz_track.store.writer import Store, now, open_store
+from gnz_track.store.writer import Store, now, open_store, reap
 from gnz_track.types import Direction, Metric
 
 ACCURACY = Metric(name="accuracy", direction=Direction.up, description="share of right classes")
@@ -315,7 +314,7 @@ def _pid_of_the_dead() -> int:
 
 
 def test_store_is_created_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gnz_track.store import local_stores
+    from gnz_track.store.files import local_stores
 
     file = tmp_path / "gnz.db"
     make = local_stores.store_in_file

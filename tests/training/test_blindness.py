@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gnz_track.datasets.frozen import FrozenDataset, freeze
-from gnz_track.datasets.splits import split_nodes
-from gnz_track.runs.problems import Problem, ProblemTerms, pose
+from gnz_track.datasets.splits.nodes_and_graphs import split_nodes
+from gnz_track.problems.catalogue import Problem, ProblemTerms, pose
 from gnz_track.training.loop import TrainingSettings, train
 from gnz_track.training.metrics import DEFAULT_METRICS, METRICS
 from gnz_track.training.protocols import PROTOCOLS

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue, ModelInvalid
+from gnz_track.problems.multi_task import TwoLevelObjective, TwoLevelScorer
 from gnz_track.training.graphs import GraphCollection
-from gnz_track.training.levels import TwoLevelObjective, TwoLevelScorer
 
 SIZES = torch.tensor([3, 5, 2, 4, 6])
 POINTER = torch.tensor([0, 3, 8, 10, 14, 20])

@@ -10,9 +10,8 @@ import pytest
 import torch
 
 from gnz_track.errors import BadValue
-from gnz_track.training.loop import train
+from gnz_track.training.loop import Clock, make_schedule, train, watches_loss
 from gnz_track.training.metrics import METRICS
-from gnz_track.training.schedules import Clock, make_schedule, watches_loss
 from gnz_track.types import Optimiser, Selection
 
 PLATEAU = Optimiser(lr=5e-4, schedule="plateau", factor=0.5, patience=5, min_lr=1e-6)

@@ -17,10 +17,10 @@ from rings import task
 from gnz_track.models.catalogue import describe_all
 from gnz_track.runs.plan import Place, Plan, make_plan
 from gnz_track.store.address import Address, parse_address
-from gnz_track.store.search_record import SearchRecord
+from gnz_track.store.searches import SearchRecord
 from gnz_track.training.protocols import PROTOCOLS
-from gnz_track.tuning.searches import plan_searches
-from gnz_track.tuning.searching import Listener, SearchContext, Silence, run_searches
+from gnz_track.tuning.plan import plan_searches
+from gnz_track.tuning.search import Listener, SearchContext, Silence, run_searches
 from gnz_track.tuning.settings import SearchSettings, seeds_to_tune
 from gnz_track.types import Task
 

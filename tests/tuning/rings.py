@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch_geometric.data import Data
 
-from gnz_track.datasets.own.own_tasks import task_from_dataset
-from gnz_track.store.search_record import SearchRecord
+from gnz_track.datasets.own.tasks import task_from_dataset
+from gnz_track.store.searches import SearchRecord
 from gnz_track.types import Task
 
 

@@ -9,16 +9,14 @@ import pytest
 import torch
 
 from gnz_track.errors import BadValue
-from gnz_track.kinds import Direction
 from gnz_track.models.building import Sizes, build, options_of
-from gnz_track.models.catalogue import MODELS, describe, usual_models
-from gnz_track.models.space_rows import SPACE_ROWS
+from gnz_track.models.catalogue import MODELS, SPACE_ROWS, describe, usual_models
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.tuning.default_spaces import ALL, borders_of, defaults_of, space_of
 from gnz_track.tuning.proposals import propose, sampler_inputs_of
 from gnz_track.tuning.spaces import Space, make_space
-from gnz_track.tuning.terms import Budget, StudyTerms
-from gnz_track.types import ModelRow, TaskType
+from gnz_track.tuning.study_terms import Budget, StudyTerms
+from gnz_track.types import Direction, ModelRow, TaskType
 
 PROTOCOL = PROTOCOLS.get("graphnetz")
 PAIRS = [

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnz_track.kinds import Direction
 from gnz_track.tuning.pruners import PRUNERS, Standing
+from gnz_track.types import Direction
 
 SCORES = st.lists(st.floats(0, 1, allow_nan=False), max_size=30)
 

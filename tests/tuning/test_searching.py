@@ -14,17 +14,17 @@ import nets
 import pytest
 from rings import decisions, graph, task, without_times
 
-from gnz_track.datasets.own.own_tasks import task_from_dataset
+from gnz_track.datasets.own.tasks import task_from_dataset
 from gnz_track.errors import BadValue, NothingToRun
-from gnz_track.runs.events import Done, Event
+from gnz_track.runs.executors.events import Done, Event
 from gnz_track.runs.fingerprint import fingerprint
-from gnz_track.runs.one import run_one
-from gnz_track.tuning.searches import NOTHING, plan_searches
-from gnz_track.tuning.searches import Search as Wanted
+from gnz_track.runs.run_one import run_one
+from gnz_track.tuning.plan import NOTHING, plan_searches
+from gnz_track.tuning.plan import Search as Wanted
 from gnz_track.tuning.settings import SearchSettings, seeds_to_tune
 from gnz_track.tuning.spaces import make_space
-from gnz_track.tuning.storages import StudyPlace
-from gnz_track.tuning.studies import Study
+from gnz_track.tuning.study import Study
+from gnz_track.tuning.study_storage import StudyPlace
 from gnz_track.types import Cell
 
 Search = Callable[..., Any]

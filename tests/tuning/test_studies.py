@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 
 from gnz_track.errors import BadValue, StoreUnusable, UnknownName
-from gnz_track.kinds import Direction
 from gnz_track.tuning.spaces import make_space
-from gnz_track.tuning.storages import StudyPlace, open_studies
-from gnz_track.tuning.studies import First, Study, Trial, TrialOutcome, TrialRow, begin_study, run_study
-from gnz_track.tuning.terms import Budget, StudyTerms
+from gnz_track.tuning.study import First, Study, Trial, TrialOutcome, TrialRow, begin_study, run_study
+from gnz_track.tuning.study_storage import StudyPlace, open_studies
+from gnz_track.tuning.study_terms import Budget, StudyTerms
+from gnz_track.types import Direction
 
 HERE = Path(__file__).parent
 CHOICES = {"dropout": [0.0, 0.25, 0.5], "norm": ["none", "batch", "layer"], "hidden_channels": [16, 32, 64]}

@@ -9,7 +9,7 @@ from itertools import chain, count, islice
 import numpy as np
 from torch_geometric.data import Data
 
-from gnz_track.datasets.parted import PartedGraphs, parts_of_sizes
+from gnz_track.datasets.collation import PartedGraphs, parts_of_sizes
 from gnz_track.seeds import derive
 
 __all__ = ["GraphDraw", "draw_parts"]

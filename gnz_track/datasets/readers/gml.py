@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from gnz_track.datasets.readers.edge_arrays import both_ways, distinct
+from gnz_track.datasets.readers.raw_files import both_ways, distinct
 
 __all__ = ["read_gml"]
 

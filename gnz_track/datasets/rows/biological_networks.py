@@ -6,8 +6,7 @@ import itertools
 
 from gnz_track.datasets.references import cited
 from gnz_track.datasets.rows.network_rows import network_row
-from gnz_track.origins import Download
-from gnz_track.types import Category, DatasetRow, Task, TaskType
+from gnz_track.types import Category, DatasetRow, Download, Task, TaskType
 
 __all__ = ["ROWS", "TASKS"]
 

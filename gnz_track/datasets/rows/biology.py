@@ -7,8 +7,7 @@ from typing import Any
 from gnz_track.datasets.references import cited
 from gnz_track.datasets.rows.ogb_rows import ogb_row
 from gnz_track.datasets.rows.pinned_packages import pinned
-from gnz_track.origins import Download, Origin
-from gnz_track.types import Category, DatasetRow, Task, TaskType
+from gnz_track.types import Category, DatasetRow, Download, Origin, Task, TaskType
 
 __all__ = ["LARGE_TASKS", "ROWS", "TASKS"]
 
@@ -49,7 +48,7 @@ def _peptides(name: str, task_type: TaskType, *, place: str, **facts: Any) -> Da
         name=name,
         category=Category.biology,
         task_types=(task_type,),
-        loader="gnz_track.datasets.readers.tensor_lists:read_peptides",
+        loader="gnz_track.datasets.readers.raw_files:read_peptides",
         raw=f"LRGBDataset/{name.replace('_', '-')}/raw",
         licence="CC BY-NC 4.0",
         **cited("dwivedi2022"),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gnz_track.datasets.references import cited
-from gnz_track.origins import Download
-from gnz_track.types import Category, DatasetRow, Task, TaskType
+from gnz_track.types import Category, DatasetRow, Download, Task, TaskType
 
 __all__ = ["ROWS", "TASKS"]
 
@@ -95,7 +94,7 @@ ROWS = (
         name="grid_mines",
         category=Category.combinatorial,
         task_types=(TaskType.node_cls,),
-        loader="gnz_track.datasets.generators.labelled_graphs:grid_mines",
+        loader="gnz_track.datasets.generators.communities:grid_mines",
         options={"side": 40, "p_mine": 0.2, "p_unknown": 0.5, "seed": 0},
         source="generated: minesweeper on a grid of 40 x 40 cells, after the design of a published graph",
         licence="Apache-2.0",
@@ -107,7 +106,7 @@ ROWS = (
         name="graph_families",
         category=Category.combinatorial,
         task_types=(TaskType.graph_reg,),
-        loader="gnz_track.datasets.generators.graph_families:graph_families",
+        loader="gnz_track.datasets.generators.families:graph_families",
         options={"n_graphs": 600, "smallest": 20, "largest": 40, "seed": 0},
         source="generated: six families of random graphs with about two edges a node",
         licence="Apache-2.0",
@@ -131,7 +130,7 @@ ROWS = (
         name="csl",
         category=Category.combinatorial,
         task_types=(TaskType.graph_cls,),
-        loader="gnz_track.datasets.readers.skip_links:read_skip_links",
+        loader="gnz_track.datasets.readers.ppi:read_skip_links",
         raw="GNNBenchmarkDataset/CSL/raw",
         source="CSL: circles with skip links, by the length of the links",
         licence="not stated",

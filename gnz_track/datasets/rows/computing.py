@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from gnz_track.datasets.rows.network_rows import network_row
-from gnz_track.origins import Download
-from gnz_track.types import Category, Task, TaskType
+from gnz_track.types import Category, Download, Task, TaskType
 
 __all__ = ["ROWS", "TASKS"]
 
@@ -47,7 +46,7 @@ ROWS = (
         Category.computing,
         entry="route_views",
         net="20000102",
-        loader="gnz_track.datasets.readers.edge_lists:read_edge_list",
+        loader="gnz_track.datasets.readers.networks:read_edge_list",
         options={"file": "as20000102.txt"},
         raw="networks/as20000102",
         origins=(Download(url=_SNAP, members={"as20000102.txt": "as20000102.txt"}),),

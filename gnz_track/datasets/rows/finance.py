@@ -5,8 +5,7 @@ from __future__ import annotations
 from gnz_track.datasets.references import cited
 from gnz_track.datasets.rows.network_rows import network_row
 from gnz_track.datasets.rows.ogb_rows import ogb_row
-from gnz_track.origins import Download
-from gnz_track.types import Category, DatasetRow, Task, TaskType
+from gnz_track.types import Category, DatasetRow, Download, Task, TaskType
 
 __all__ = ["LARGE_TASKS", "ROWS", "TASKS"]
 
@@ -17,7 +16,7 @@ ROWS = (
         name="elliptic_bitcoin",
         category=Category.finance,
         task_types=(TaskType.node_cls,),
-        loader="gnz_track.datasets.readers.elliptic:read_elliptic",
+        loader="gnz_track.datasets.readers.networks:read_elliptic",
         options={"validation_from": 30, "test_from": 35},
         raw="EllipticBitcoinDataset/raw",
         source="Elliptic: Bitcoin transactions of 49 time steps, licit or illicit, with 165 features",

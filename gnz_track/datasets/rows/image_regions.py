@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from gnz_track.datasets.references import cited
-from gnz_track.origins import Download
-from gnz_track.types import Category, DatasetRow, Task, TaskType
+from gnz_track.types import Category, DatasetRow, Download, Task, TaskType
 
 __all__ = ["LARGE_TASKS", "ROWS", "TASKS"]
 
-_READERS = "gnz_track.datasets.readers.image_sets"
+_READERS = "gnz_track.datasets.readers.images"
 _MNIST = "https://storage.googleapis.com/cvdf-datasets/mnist"
 # File: SHA-256, bytes.
 _MNIST_FILES = {

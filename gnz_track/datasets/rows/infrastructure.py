@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from gnz_track.datasets.references import cited
 from gnz_track.datasets.rows.network_rows import network_row
-from gnz_track.origins import Download
-from gnz_track.types import Category, DatasetRow, Task, TaskType
+from gnz_track.types import Category, DatasetRow, Download, Task, TaskType
 
 __all__ = ["ROWS", "TASKS"]
 
@@ -70,7 +69,7 @@ ROWS = (
         name="brazil_airports",
         category=Category.infrastructure,
         task_types=(TaskType.node_cls, TaskType.link_pred),
-        loader="gnz_track.datasets.readers.airports:read_airports",
+        loader="gnz_track.datasets.readers.networks:read_airports",
         options={"prefix": "brazil"},
         raw="Airports/brazil/raw",
         source="struc2vec: flights between Brazilian airports in 2016, labelled by quartile of activity",

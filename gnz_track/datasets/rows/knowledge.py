@@ -5,14 +5,13 @@ from __future__ import annotations
 from gnz_track.datasets.references import cited
 from gnz_track.datasets.rows.network_rows import network_row
 from gnz_track.datasets.rows.pinned_packages import pinned
-from gnz_track.origins import Download, Origin
-from gnz_track.types import Category, DatasetRow, Task, TaskType
+from gnz_track.types import Category, DatasetRow, Download, Origin, Task, TaskType
 
 __all__ = ["ROWS", "TASKS"]
 
 _FREEBASE = "https://raw.githubusercontent.com/MichSchli/RelationPrediction/master/data/FB-Toutanova"
 _WORDNET = "https://raw.githubusercontent.com/villmow/datasets_knowledge_embedding/master"
-_NAMED = "gnz_track.datasets.readers.triples:read_named_triples"
+_NAMED = "gnz_track.datasets.readers.knowledge:read_named_triples"
 _PARTS = ("train.txt", "valid.txt", "test.txt")
 _PYKEEN_URL = "https://github.com/pykeen/pykeen"
 _VILLMOW_URL = "https://github.com/villmow/datasets_knowledge_embedding"
@@ -33,7 +32,7 @@ ROWS = (
         name="fb15k_237",
         category=Category.knowledge,
         task_types=(TaskType.link_pred,),
-        loader="gnz_track.datasets.readers.triples:read_triples",
+        loader="gnz_track.datasets.readers.knowledge:read_triples",
         raw="RelLinkPredDataset/FB15k-237/raw",
         source="Freebase triples without inverse relations, published parts",
         licence="CC BY 2.5 (Freebase)",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gnz_track.datasets.references import cited
-from gnz_track.origins import Download
-from gnz_track.types import Category, DatasetRow, TaskType
+from gnz_track.types import Category, DatasetRow, Download, TaskType
 
 __all__ = ["network_row"]
 
@@ -31,7 +30,7 @@ def network_row(
     members = {file: file for file in ("edges.csv", "nodes.csv")}
     shared: dict[str, Any] = {
         "task_types": (TaskType.link_pred,),
-        "loader": "gnz_track.datasets.readers.netzschleuder:read_netzschleuder",
+        "loader": "gnz_track.datasets.readers.networks:read_netzschleuder",
         "licence": _LICENCE,
         "raw": f"networks/{name}",
         "url": f"{_ARCHIVE}/{entry}",

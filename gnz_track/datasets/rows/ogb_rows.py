@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gnz_track.datasets.references import cited
-from gnz_track.origins import Download
-from gnz_track.types import Category, DatasetRow
+from gnz_track.types import Category, DatasetRow, Download
 
 __all__ = ["ogb_row"]
 
@@ -48,7 +47,7 @@ def ogb_row(
     return DatasetRow(
         name=name,
         category=category,
-        loader=f"gnz_track.datasets.readers.ogb_tables:read_ogb_{_READERS[kind]}",
+        loader=f"gnz_track.datasets.readers.ogb:read_ogb_{_READERS[kind]}",
         options={"split": split, **options},
         raw=f"OGB/{name}",
         **cited("hu2020"),

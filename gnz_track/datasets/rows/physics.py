@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from gnz_track.datasets.references import cited
-from gnz_track.origins import Download
-from gnz_track.types import Category, DatasetRow, Task, TaskType
+from gnz_track.types import Category, DatasetRow, Download, Task, TaskType
 
 __all__ = ["ROWS", "TASKS"]
 
@@ -18,7 +17,7 @@ ROWS = (
         name="qm9",
         category=Category.physics,
         task_types=(TaskType.graph_reg,),
-        loader="gnz_track.datasets.readers.tensor_lists:read_graph_list",
+        loader="gnz_track.datasets.readers.raw_files:read_graph_list",
         options={"file": "qm9_v3.pt"},
         raw="QM9/raw",
         source="QM9: small organic molecules and 19 properties from quantum chemistry, as PyG has them",
@@ -33,7 +32,7 @@ ROWS = (
         name="zinc",
         category=Category.physics,
         task_types=(TaskType.graph_reg,),
-        loader="gnz_track.datasets.readers.zinc:read_zinc",
+        loader="gnz_track.datasets.readers.molecules:read_zinc",
         options={"is_subset": True},
         raw="ZINC/raw",
         source="ZINC: the subset of 12,000 molecules and their penalised logP",
@@ -54,7 +53,7 @@ ROWS = (
         name="aqsol",
         category=Category.physics,
         task_types=(TaskType.graph_reg,),
-        loader="gnz_track.datasets.readers.zinc:read_aqsol",
+        loader="gnz_track.datasets.readers.molecules:read_aqsol",
         raw="AQSOL/raw",
         source="AqSolDB: molecules and the measured log of their solubility in water",
         licence="MIT (repository); CC0 (AqSolDB)",
@@ -74,7 +73,7 @@ ROWS = (
         name="esol",
         category=Category.physics,
         task_types=(TaskType.graph_reg,),
-        loader="gnz_track.datasets.readers.moleculenet:read_moleculenet",
+        loader="gnz_track.datasets.readers.molecules:read_moleculenet",
         options={"file": "delaney-processed.csv", "target": "measured log solubility in mols per litre"},
         raw="MoleculeNet/esol/raw",
         source="ESOL: molecules and the measured log of their solubility in water",
@@ -89,7 +88,7 @@ ROWS = (
         name="freesolv",
         category=Category.physics,
         task_types=(TaskType.graph_reg,),
-        loader="gnz_track.datasets.readers.moleculenet:read_moleculenet",
+        loader="gnz_track.datasets.readers.molecules:read_moleculenet",
         options={"file": "SAMPL.csv", "target": "expt"},
         raw="MoleculeNet/freesolv/raw",
         source="FreeSolv: molecules and their measured free energy of hydration",
@@ -104,7 +103,7 @@ ROWS = (
         name="ising_lattice",
         category=Category.physics,
         task_types=(TaskType.link_pred,),
-        loader="gnz_track.datasets.generators.geometric_graphs:ising_lattice",
+        loader="gnz_track.datasets.generators.communities:ising_lattice",
         options={"side": 20, "temperature": 2.27},
         is_seed_aware=True,
         source="generated: 20 x 20 lattice, eight neighbours, free borders, independent spins",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gnz_track.origins import PackageFile
+from gnz_track.types import PackageFile
 
 __all__ = ["pinned"]
 

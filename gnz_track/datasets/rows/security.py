@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from gnz_track.datasets.references import cited
 from gnz_track.datasets.rows.network_rows import network_row
-from gnz_track.origins import Download
-from gnz_track.types import Category, DatasetRow, Task, TaskType
+from gnz_track.types import Category, DatasetRow, Download, Task, TaskType
 
 __all__ = ["ROWS", "TASKS"]
 
@@ -17,7 +16,7 @@ ROWS = (
         name="malnet_tiny",
         category=Category.security,
         task_types=(TaskType.graph_cls,),
-        loader="gnz_track.datasets.readers.malnet:read_malnet",
+        loader="gnz_track.datasets.readers.programs:read_malnet",
         raw="MalNetTiny/raw",
         source="MalNet-Tiny: function call graphs of Android software, benign and four types of malware",
         licence="CC BY 4.0",
@@ -58,7 +57,7 @@ ROWS = (
         name="hijackers_911",
         category=Category.security,
         task_types=(TaskType.link_pred,),
-        loader="gnz_track.datasets.readers.edge_lists:read_edge_list",
+        loader="gnz_track.datasets.readers.networks:read_edge_list",
         options={"file": "terrorists.net"},
         raw="networks/terrorists_911",
         source="a smaller transcription of the network around the hijackers of 11 September 2001, 34 persons",

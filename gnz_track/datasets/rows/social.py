@@ -5,13 +5,12 @@ from __future__ import annotations
 from gnz_track.datasets.references import cited
 from gnz_track.datasets.rows.ogb_rows import ogb_row
 from gnz_track.datasets.rows.pinned_packages import pinned
-from gnz_track.origins import Download, Origin
-from gnz_track.types import Category, DatasetRow, Task, TaskType
+from gnz_track.types import Category, DatasetRow, Download, Origin, Task, TaskType
 
 __all__ = ["LARGE_TASKS", "ROWS", "TASKS"]
 
 _NODES_AND_LINKS = (TaskType.node_cls, TaskType.link_pred)
-_PLANETOID = "gnz_track.datasets.readers.planetoid:read_planetoid"
+_PLANETOID = "gnz_track.datasets.readers.citations:read_planetoid"
 _PLANETOID_URL = "https://github.com/kimiyoung/planetoid"
 _PLANETOID_LICENCE = "MIT (repository); the texts' own licence is not stated"
 
@@ -115,7 +114,7 @@ ROWS = (
         name="planted_partition",
         category=Category.social,
         task_types=(TaskType.node_cls,),
-        loader="gnz_track.datasets.generators.labelled_graphs:planted_partition",
+        loader="gnz_track.datasets.generators.communities:planted_partition",
         options={
             "n_classes": 4,
             "class_size": 150,
@@ -134,7 +133,7 @@ ROWS = (
         name="les_miserables",
         category=Category.social,
         task_types=(TaskType.link_pred,),
-        loader="gnz_track.datasets.generators.labelled_graphs:les_miserables",
+        loader="gnz_track.datasets.generators.communities:les_miserables",
         source="shipped by networkx (les_miserables_graph): characters who meet in a chapter of the novel",
         licence="BSD-3-Clause (networkx)",
         **cited("knuth1993"),

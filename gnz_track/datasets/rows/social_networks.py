@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from gnz_track.datasets.references import cited
 from gnz_track.datasets.rows.network_rows import network_row
-from gnz_track.origins import Download
-from gnz_track.types import Category, DatasetRow, Task, TaskType
+from gnz_track.types import Category, DatasetRow, Download, Task, TaskType
 
 __all__ = ["ROWS", "TASKS"]
 
@@ -14,7 +13,7 @@ ROWS = (
         name="movielens100k",
         category=Category.social,
         task_types=(TaskType.link_pred,),
-        loader="gnz_track.datasets.readers.movielens:read_movielens",
+        loader="gnz_track.datasets.readers.networks:read_movielens",
         raw="MovieLens100K/raw",
         source="MovieLens 100K: ratings of 1,682 films by 943 users",
         licence="for research, not for redistribution (GroupLens)",
@@ -77,7 +76,7 @@ ROWS = (
         name="facebook_combined",
         category=Category.social,
         task_types=(TaskType.link_pred,),
-        loader="gnz_track.datasets.readers.edge_lists:read_edge_list",
+        loader="gnz_track.datasets.readers.networks:read_edge_list",
         options={"file": "facebook_combined.txt"},
         raw="networks/facebook_combined",
         source="SNAP ego-Facebook: ten users' circles of friends in one network",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from gnz_track.datasets.references import cited
-from gnz_track.origins import Download
-from gnz_track.types import Category, DatasetRow, Task, TaskType
+from gnz_track.types import Category, DatasetRow, Download, Task, TaskType
 
 __all__ = ["LARGE_TASKS", "ROWS", "TASKS"]
 
 _PYG = "https://data.pyg.org/datasets"
-_LISTS = "gnz_track.datasets.readers.tensor_lists"
+_LISTS = "gnz_track.datasets.readers.raw_files"
 _MNIST = Download(url=f"{_PYG}/MNISTSuperpixels.zip", members={"MNISTSuperpixels.pt": "MNISTSuperpixels.pt"})
 _MNIST_LICENCE = "CC BY-SA 3.0 (MNIST)"
 _TENTH = "Published are training and test; every tenth training graph validates here."
@@ -65,7 +64,7 @@ ROWS = (
         name="modelnet10",
         category=Category.vision,
         task_types=(TaskType.graph_cls,),
-        loader="gnz_track.datasets.readers.modelnet:read_modelnet",
+        loader="gnz_track.datasets.readers.shapes:read_modelnet",
         options={"archive": "ModelNet10.zip"},
         raw="ModelNet/10/raw",
         source="ModelNet10: meshes of furniture, by kind",
@@ -84,7 +83,7 @@ ROWS = (
         name="modelnet40",
         category=Category.vision,
         task_types=(TaskType.graph_cls,),
-        loader="gnz_track.datasets.readers.modelnet:read_modelnet",
+        loader="gnz_track.datasets.readers.shapes:read_modelnet",
         options={"archive": "ModelNet40.zip"},
         raw="ModelNet/40/raw",
         source="ModelNet40: meshes of things, by kind",
@@ -99,7 +98,7 @@ ROWS = (
         name="shapenet",
         category=Category.vision,
         task_types=(TaskType.node_cls,),
-        loader="gnz_track.datasets.readers.shapenet:read_shapenet",
+        loader="gnz_track.datasets.readers.shapes:read_shapenet",
         options={"k": 6},
         raw="ShapeNet/raw",
         source="ShapeNet parts: points on shapes of 16 kinds, by the part that each lies on",
@@ -115,7 +114,7 @@ ROWS = (
         name="digits_regions",
         category=Category.vision,
         task_types=(TaskType.graph_cls,),
-        loader="gnz_track.datasets.generators.digit_regions:digits_regions",
+        loader="gnz_track.datasets.generators.images:digits_regions",
         options={"grid": 4, "intensity_weight": 0.5, "n_rounds": 5},
         source="shipped by scikit-learn (load_digits), turned into graphs of regions here",
         licence="CC BY 4.0 (UCI); BSD-3-Clause (scikit-learn)",

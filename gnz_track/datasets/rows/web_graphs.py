@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gnz_track.datasets.references import cited
-from gnz_track.origins import Download, Origin
-from gnz_track.types import Category, DatasetRow, Task, TaskType
+from gnz_track.types import Category, DatasetRow, Download, Origin, Task, TaskType
 
 __all__ = ["ROWS", "TASKS"]
 
@@ -24,7 +23,7 @@ def _heterophilous(name: str, *, source: str, n_nodes: int, n_edges: int, **fact
         name=name,
         category=Category.social,
         task_types=(TaskType.node_cls,),
-        loader="gnz_track.datasets.readers.heterophilous:read_heterophilous",
+        loader="gnz_track.datasets.readers.citations:read_heterophilous",
         options={"file": f"{name}.npz"},
         raw=f"HeterophilousGraphDataset/{name}/raw",
         source=f"Heterophilous graphs: {source}",
@@ -48,7 +47,7 @@ def _wikics(name: str, **facts: Any) -> DatasetRow:
         name=name,
         category=Category.social,
         task_types=(TaskType.node_cls,),
-        loader="gnz_track.datasets.readers.wikics:read_wikics",
+        loader="gnz_track.datasets.readers.citations:read_wikics",
         raw="WikiCS/raw",
         source="Wiki-CS: articles of Wikipedia on computer science, by branch, and the links between them",
         licence="MIT (repository)",
@@ -119,7 +118,7 @@ ROWS = (
         name="chameleon",
         category=Category.social,
         task_types=(TaskType.node_cls,),
-        loader="gnz_track.datasets.readers.geom_gcn:read_geom_gcn",
+        loader="gnz_track.datasets.readers.citations:read_geom_gcn",
         options={"prefix": "chameleon"},
         raw="WikipediaNetwork/chameleon/geom_gcn/raw",
         source="Geom-GCN: articles of Wikipedia on chameleons, by traffic, and the links between them",
@@ -138,7 +137,7 @@ ROWS = (
         name="cornell",
         category=Category.social,
         task_types=(TaskType.node_cls,),
-        loader="gnz_track.datasets.readers.geom_gcn:read_geom_gcn",
+        loader="gnz_track.datasets.readers.citations:read_geom_gcn",
         options={"prefix": "cornell"},
         raw="WebKB/cornell/raw",
         source="Geom-GCN: pages of a department of computer science, by kind, and the links between them",

@@ -8,9 +8,15 @@ from torch.nn import functional
 from torch_geometric.data import Data
 from torch_geometric.nn import GATConv
 
-from gnz_track.models.deep.edge_kinds import choose_convolution, make_edge_frame
-from gnz_track.models.deep.messages import softmax_to, sum_to
-from gnz_track.models.deep.network import DeepNetwork, Layer, OnEdges
+from gnz_track.models.deep.network import (
+    DeepNetwork,
+    Layer,
+    OnEdges,
+    choose_convolution,
+    make_edge_frame,
+    softmax_to,
+    sum_to,
+)
 from gnz_track.models.sizes import Sizes
 from gnz_track.models.stack import check_count
 from gnz_track.types import TaskType

@@ -5,8 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from gnz_track.models.deep.messages import mean_to, normalise_both, sum_to
-from gnz_track.models.deep.network import DeepNetwork, Frame, Layer
+from gnz_track.models.deep.network import DeepNetwork, Frame, Layer, mean_to, normalise_both, sum_to
 from gnz_track.models.sizes import Sizes
 from gnz_track.types import TaskType
 

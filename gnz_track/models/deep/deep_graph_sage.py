@@ -7,9 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.data import Data
 
-from gnz_track.models.deep.edge_kinds import choose_convolution, make_edge_frame
-from gnz_track.models.deep.messages import largest_to
-from gnz_track.models.deep.network import DeepNetwork, Layer
+from gnz_track.models.deep.network import DeepNetwork, Layer, choose_convolution, largest_to, make_edge_frame
 from gnz_track.models.sizes import Sizes
 from gnz_track.types import TaskType
 

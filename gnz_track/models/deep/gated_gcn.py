@@ -5,9 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from gnz_track.models.deep.edge_kinds import choose_convolution, make_edge_frame
-from gnz_track.models.deep.messages import sum_to
-from gnz_track.models.deep.network import DeepNetwork, Layer
+from gnz_track.models.deep.network import DeepNetwork, Layer, choose_convolution, make_edge_frame, sum_to
 from gnz_track.models.sizes import Sizes
 from gnz_track.types import TaskType
 

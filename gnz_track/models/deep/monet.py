@@ -6,8 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from gnz_track.models.deep.messages import count_incoming, sum_to
-from gnz_track.models.deep.network import DeepNetwork, Frame, Layer
+from gnz_track.models.deep.network import DeepNetwork, Frame, Layer, count_incoming, sum_to
 from gnz_track.models.sizes import Sizes
 from gnz_track.models.stack import check_count
 from gnz_track.types import TaskType

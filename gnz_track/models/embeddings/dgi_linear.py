@@ -1,17 +1,97 @@
-"""Deep Graph Infomax (Velickovic et al., ICLR 2019), then a linear map, which held-out labels can score."""
+"""Deep Graph Infomax (Velickovic et al., ICLR 2019), then a linear map, which held-out labels can score.
+
+Codes by Deep Graph Infomax (Velickovic et al., ICLR 2019): one convolution that tells its graph from a shuffled one.
+
+Features are mapped before they are shuffled, which is the same as after, and half the work.
+"""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from torch import Generator, Tensor
+import torch
+from torch import Generator, Tensor, nn
+from torch.nn import functional
 from torch_geometric.data import Data
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 from gnz_track.models.embeddings.fitted import FittedEmbedding
-from gnz_track.models.embeddings.infomax import ENCODERS, SUMMARIES, Infomax, fit_infomax
 from gnz_track.models.stack import check_choice
 
-__all__ = ["DGILinear"]
+__all__ = ["ENCODERS", "SUMMARIES", "DGILinear", "Infomax", "fit_infomax"]
+
+
+EPOCHS, LR = 300, 1e-3
+# Name -> what bends the codes, given the width.
+ENCODERS: Mapping[str, Callable[[int], nn.Module]] = {
+    "prelu": nn.PReLU,
+    "relu": lambda _: nn.ReLU(),
+    "tanh": lambda _: nn.Tanh(),
+}
+# Name -> from codes [n_nodes, width] to what is said of the graph [width], before it is pressed between 0 and 1.
+SUMMARIES: Mapping[str, Callable[[Tensor], Tensor]] = {
+    "mean": lambda codes: codes.mean(dim=0),
+    "max": lambda codes: codes.amax(dim=0),
+    "min": lambda codes: codes.amin(dim=0),
+    "var": lambda codes: codes.var(dim=0),
+}
+
+
+@dataclass(frozen=True)
+class Infomax:
+    """How wide codes are, what bends them, and how a graph is summarised."""
+
+    width: int
+    encoder_act: str
+    summary: str
+
+
+def fit_infomax(how: Infomax, x: Tensor, edge_index: Tensor, generator: Generator) -> Tensor:
+    """Return codes ``[n_nodes, width]`` of features ``[n_nodes, in]``; those that are learnt elsewhere are learnt here.
+
+    Features that ask for a gradient are taken as a first guess.
+    """
+    features = [x.detach().clone().requires_grad_()] if x.requires_grad else []
+    net = _Net(how, x.size(1), _adjacency(edge_index, x.size(0)), generator).to(edge_index.device)
+    optimiser = torch.optim.Adam([*net.parameters(), *features], lr=LR)
+    given = features[0] if features else x
+    with torch.enable_grad():
+        for _ in range(EPOCHS):
+            optimiser.zero_grad()
+            net.loss(given, torch.randperm(x.size(0), generator=generator)).backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+    with torch.no_grad():
+        return net.encode(functional.linear(given, net.weight)).detach()
+
+
+def _adjacency(edge_index: Tensor, n_nodes: int) -> Tensor:
+    """Return the normalised adjacency with loops ``[n_nodes, n_nodes]``, targets in rows (Kipf and Welling, 2017)."""
+    ends, weights = gcn_norm(edge_index, num_nodes=n_nodes)
+    return torch.sparse_coo_tensor(ends.flip(0), weights, (n_nodes, n_nodes), check_invariants=False).coalesce()
+
+
+class _Net(nn.Module):
+    def __init__(self, how: Infomax, in_channels: int, adjacency: Tensor, generator: Generator) -> None:
+        super().__init__()
+        self.how, self.adjacency = how, adjacency
+        self.weight = nn.Parameter(torch.empty(how.width, in_channels))
+        nn.init.xavier_uniform_(self.weight, generator=generator)
+        self.bias = nn.Parameter(torch.zeros(how.width))
+        self.act = ENCODERS[how.encoder_act](how.width)
+        self.judge = nn.Parameter(torch.empty(how.width, how.width))
+        nn.init.uniform_(self.judge, -(how.width**-0.5), how.width**-0.5, generator=generator)
+
+    def encode(self, mapped: Tensor) -> Tensor:
+        codes: Tensor = self.act(torch.sparse.mm(self.adjacency, mapped) + self.bias)  # type: ignore[no-untyped-call]
+        return codes
+
+    def loss(self, x: Tensor, order: Tensor) -> Tensor:
+        mapped = functional.linear(x, self.weight)
+        codes, shuffled = self.encode(mapped), self.encode(mapped.index_select(0, order.to(mapped.device)))
+        summary = self.judge @ SUMMARIES[self.how.summary](codes).sigmoid()
+        return functional.softplus(-(codes @ summary)).mean() + functional.softplus(shuffled @ summary).mean()
 
 
 class DGILinear(FittedEmbedding):

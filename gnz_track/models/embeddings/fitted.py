@@ -1,10 +1,15 @@
-"""A linear map of codes that were found once, from the graph alone."""
+"""A linear map of codes that were found once, from the graph alone.
+
+Edges of a graph as a sparse matrix of zeros and ones.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
+from scipy import sparse
 from threadpoolctl import threadpool_limits
 from torch import Generator, Tensor, nn
 from torch_geometric.data import Data
@@ -13,7 +18,18 @@ from gnz_track.errors import BadValue
 from gnz_track.models.sizes import Sizes
 from gnz_track.types import TaskType
 
-__all__ = ["Embed", "FittedEmbedding", "check_one_graph"]
+__all__ = ["Embed", "FittedEmbedding", "check_one_graph", "undirected_links"]
+
+
+def undirected_links(data: Data) -> sparse.csr_matrix:
+    """Return who is linked with whom ``[n_nodes, n_nodes]``: directions, repetitions and self-loops do not count."""
+    n = int(data.num_nodes)
+    ends = data.edge_index.cpu().numpy()
+    both = np.concatenate([ends, ends[::-1]], axis=1)[:, np.tile(ends[0] != ends[1], 2)]
+    links = sparse.csr_matrix((np.ones(both.shape[1]), both), shape=(n, n))
+    links.data[:] = 1.0
+    return links
+
 
 # From a graph and a generator of its own to codes [n_nodes, up to the width told].
 Embed = Callable[[Data, Generator], Tensor]

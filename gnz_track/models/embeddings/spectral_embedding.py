@@ -12,8 +12,7 @@ from torch import Generator, Tensor
 from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue
-from gnz_track.models.adjacency import undirected_links
-from gnz_track.models.embeddings.fitted import FittedEmbedding, check_one_graph
+from gnz_track.models.embeddings.fitted import FittedEmbedding, check_one_graph, undirected_links
 from gnz_track.models.sizes import Sizes
 from gnz_track.models.stack import check_count
 

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from gnz_track.selection.features.networks import Network, Whole
+from gnz_track.selection.features.graph import Network, Whole
 
 __all__ = ["ORBITS", "EdgeOrbits", "Triangles", "count_edge_orbits"]
 

@@ -14,30 +14,27 @@ from numpy.typing import NDArray
 
 from gnz_track.errors import BadValue
 from gnz_track.registry import Registry
-from gnz_track.selection.archives import open_archive
+from gnz_track.selection.graph_files import open_archive
 from gnz_track.selection.matrix import ModelSetting, PerformanceMatrix
-from gnz_track.selection.selectors import (
-    alors,
-    collaborative,
-    constants,
-    forest_neighbours,
-    meta_gl,
-    meta_od,
-    similar_graphs,
-    supervised_surrogate,
-)
-from gnz_track.selection.selectors.lessons import Arrays, Real, Selector, TrainingSet
+from gnz_track.selection.selectors import factor_models as alors
+from gnz_track.selection.selectors import factor_models as meta_od
+from gnz_track.selection.selectors import forest_neighbours, meta_gl
+from gnz_track.selection.selectors import neural as collaborative
+from gnz_track.selection.selectors import neural as supervised_surrogate
+from gnz_track.selection.selectors import simple as constants
+from gnz_track.selection.selectors import simple as similar_graphs
+from gnz_track.selection.selectors.training_set import Arrays, Real, Selector, TrainingSet
 
 __all__ = ["SELECTORS", "Fitted", "fit_selector", "load_fitted"]
 
 # No command lists selectors; where no name is near, the error lists them itself.
 SELECTORS = Registry[Selector]("selector", entry_point_group="gnz_track.selectors", row_type=Selector)
 for _rows in (
-    constants.ROWS,
+    constants.CONSTANTS_ROWS,
     similar_graphs.ROWS,
     supervised_surrogate.ROWS,
-    alors.ROWS,
-    collaborative.ROWS,
+    alors.ALORS_ROWS,
+    collaborative.COLLABORATIVE_ROWS,
     meta_od.ROWS,
     meta_gl.ROWS,
     forest_neighbours.ROWS,

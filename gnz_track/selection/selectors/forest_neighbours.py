@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.ensemble import ExtraTreesRegressor
 
-from gnz_track.selection.selectors.factors import complete
+from gnz_track.selection.selectors.factor_models import complete
 from gnz_track.selection.selectors.forests import find_leaves, forest_arrays
-from gnz_track.selection.selectors.lessons import Arrays, Real, Selector, TrainingSet
+from gnz_track.selection.selectors.training_set import Arrays, Real, Selector, TrainingSet
 
 __all__ = ["ROWS", "weigh_past_graphs", "weigh_themselves"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gnz_track.selection.selectors.lessons import Arrays, Real
+from gnz_track.selection.selectors.training_set import Arrays, Real
 
 __all__ = ["find_leaves", "forest_arrays", "predict_forest"]
 

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnz_track.errors import BadValue
-from gnz_track.selection.features.networks import make_network
-from gnz_track.selection.features.vectors import core_numbers, loop_degrees, page_ranks, wedge_counts
+from gnz_track.selection.features.graph import core_numbers, loop_degrees, make_network, page_ranks, wedge_counts
 
 PAIRS = st.lists(st.tuples(st.integers(0, 14), st.integers(0, 14)), min_size=1, max_size=60)
 

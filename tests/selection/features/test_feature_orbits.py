@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnz_track.selection.features import orbits
-from gnz_track.selection.features.networks import Network, make_network
+from gnz_track.selection.features.graph import Network, make_network
 from gnz_track.selection.features.orbits import ORBITS, Triangles, count_edge_orbits
 
 # Kind of a connected graph of four nodes, by sorted degrees.

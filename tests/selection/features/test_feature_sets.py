@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gnz_track.errors import UnknownName
-from gnz_track.selection.features.contents import Contents
 from gnz_track.selection.features.feature_sets import FEATURE_SETS, GraphParts, features_of
-from gnz_track.selection.features.networks import Network, make_network
+from gnz_track.selection.features.graph import Contents, Network, make_network
 
 LENGTHS = {"regular": 318, "graphlets": 756, "compact": 58, "tiny": 13, "regular_graphlets": 1074, "task": 29}
 

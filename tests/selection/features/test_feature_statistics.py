@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from gnz_track.selection.features.statistics import STATISTICS, describe_vector
+from gnz_track.selection.features.graph import STATISTICS, describe_vector
 
 SAMPLE = np.random.default_rng(4).gamma(1.5, 3, 301).round(1) + 0.1
 

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from gnz_track.errors import BadValue, UnknownName
-from gnz_track.kinds import Direction
 from gnz_track.selection.matrix import ModelSetting, bare_matrix
 from gnz_track.selection.selectors.catalogue import SELECTORS, Fitted, fit_selector, load_fitted
+from gnz_track.types import Direction
 
 GENERATOR = np.random.default_rng(8)
 KINDS = np.arange(24) % 3

@@ -14,13 +14,14 @@ from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.metrics import ndcg_score
 from torch import Tensor, nn
 
-from gnz_track.selection.selectors import meta_od, networks
+from gnz_track.selection.selectors import factor_models as meta_od
+from gnz_track.selection.selectors import neural as networks
 from gnz_track.selection.selectors.catalogue import SELECTORS, fit_selector
-from gnz_track.selection.selectors.factors import complete, factorise
+from gnz_track.selection.selectors.factor_models import complete, factorise
 from gnz_track.selection.selectors.forest_neighbours import weigh_past_graphs, weigh_themselves
 from gnz_track.selection.selectors.forests import forest_arrays, predict_forest
-from gnz_track.selection.selectors.lessons import column_means, fill_rows
-from gnz_track.selection.selectors.meta_gl_layers import HEADS, HIDDEN, RELATIONS, MetaNetwork
+from gnz_track.selection.selectors.meta_gl import HEADS, HIDDEN, RELATIONS, MetaNetwork
+from gnz_track.selection.selectors.training_set import column_means, fill_rows
 
 GENERATOR = np.random.default_rng(2)
 X, Y = GENERATOR.random((50, 5)), GENERATOR.random((50, 3))

@@ -1,0 +1,208 @@
+"""Tables on a terminal, and plain text in a pipe.
+
+The folder in which the command line keeps frozen data.
+
+Output paths of a command: checked before any work, and named where the disk refuses.
+
+Output for people on a terminal, and for programs: texts of others drive no terminal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from gnz_track import errors
+from gnz_track.errors import BadValue
+from gnz_track.text import visible
+
+__all__ = [
+    "check_file",
+    "check_folder",
+    "choose_home",
+    "hand_over",
+    "is_usable",
+    "naming",
+    "print_agenda",
+    "print_failures",
+    "print_rows",
+    "print_skipped",
+    "print_summary",
+    "say",
+    "takes_files",
+]
+
+
+def choose_home(given: Path | None) -> Path:
+    """Return the folder of frozen data, absolute; one that is none, and cannot be made, is refused before any work."""
+    from gnz_track.datasets.preparation import data_home
+
+    home = (given or data_home()).expanduser().absolute()
+    if not is_usable(home):
+        allowed = "a folder, or a path where one can be made"
+        raise BadValue("the folder of frozen data", str(home), allowed, command="--home FOLDER or GNZ_DATA=FOLDER")
+    return home
+
+
+def is_usable(home: Path) -> bool:
+    """Tell whether a folder is there, or can be made."""
+    nearest = next(place for place in (home, *home.parents) if place.exists())
+    return nearest.is_dir() and (nearest == home or os.access(nearest, os.W_OK))
+
+
+def check_folder(flag: str, folder: Path) -> Path:
+    """Return a folder to write into; one that is none, cannot be made or is not writable is refused."""
+    whole = folder.expanduser().absolute()
+    if not takes_files(whole):
+        allowed = "a folder that you can write to, or a path where one can be made"
+        raise BadValue(flag, str(folder), allowed, command=f"{flag} FOLDER")
+    return folder
+
+
+def check_file(flag: str, file: Path) -> Path:
+    """Return a file to write; a folder, and a path where no file can be made, is refused."""
+    whole = file.expanduser().absolute()
+    if whole.is_dir() or not takes_files(whole.parent):
+        raise BadValue(flag, str(file), "a file in a folder that you can write to", command=f"{flag} FILE")
+    return file
+
+
+@contextlib.contextmanager
+def naming(place: Path) -> Iterator[None]:
+    """Write to a place that the user chose: what the system says of it then bears its name."""
+    try:
+        yield
+    except OSError as error:
+        # A full disk is told of by an open file, which gives no name.
+        if not isinstance(error.filename, str | os.PathLike):
+            error.filename = str(place)
+        raise
+
+
+def takes_files(folder: Path) -> bool:
+    """Tell whether a folder is there and can be written, or can be made."""
+    nearest = next(place for place in (folder, *folder.parents) if place.exists())
+    return nearest.is_dir() and os.access(nearest, os.W_OK)
+
+
+def say(text: object = "", *, err: bool = False) -> None:
+    """Print lines for people; what a terminal would obey is written so that it can be read."""
+    typer.echo(visible(str(text), keeps_lines=True), err=err)
+
+
+def hand_over(text: str) -> None:
+    """Print what is for programs (JSON, CSV, Markdown): as it is, but to a terminal as :func:`say` does."""
+    # Typer would take what looks like a colour out of a name.
+    sys.stdout.write(visible(text, keeps_lines=True) if sys.stdout.isatty() else text)
+    sys.stdout.write("" if text.endswith("\n") else "\n")
+    sys.stdout.flush()
+
+
+if TYPE_CHECKING:
+    from gnz_track.report.tables.scores import SummaryRow
+    from gnz_track.runs.plan import Skipped
+    from gnz_track.runs.remaining import Agenda
+    from gnz_track.types import Cell, CellResult
+
+
+# A pipe has no width to fit into: cut nothing there.
+PIPE_WIDTH = 10_000
+
+
+def print_rows(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table; cells are text as it is, never markup, each on one line and none that drives a terminal.
+
+    Parameters
+    ----------
+    title
+        Line above the table.
+    columns
+        Headings; ``>`` before one aligns it to the right.
+    rows
+        Cells by row.
+    """
+    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    # As a part of the table it would be folded to its width.
+    console.print(Text(visible(title, keeps_lines=True), style="italic"), soft_wrap=True)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        # Folded and never cut: half a name can be read, half a score must not be.
+        side: Literal["left", "right"] = "right" if column.startswith(">") else "left"
+        table.add_column(column.removeprefix(">"), justify=side, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(visible(str(cell))) for cell in row))
+    console.print(table)
+
+
+def print_summary(rows: Iterable[SummaryRow]) -> None:
+    """Print the means of a sweep."""
+    arrows = {"up": "higher is better", "down": "lower is better"}
+    print_rows(
+        "mean scores over seeds",
+        ("task", "model", "metric", "", ">mean", ">seeds", ">failed", ">wall s"),
+        (
+            (
+                row.task,
+                row.model,
+                row.metric,
+                arrows[row.direction],
+                "-" if row.mean is None else f"{row.mean:.4f}",
+                row.n_finished,
+                row.n_failed or "",
+                f"{row.seconds:.1f}",
+            )
+            for row in rows
+        ),
+    )
+
+
+def print_agenda(agenda: Agenda) -> None:
+    """Print what of a plan is finished and what is to be trained."""
+    from gnz_track.runs.fingerprint import fingerprint
+    from gnz_track.text import format_seconds
+
+    wanted = {fingerprint(cell): (cell.task.name, cell.model.name) for cell in agenda.plan.cells}
+    finished = Counter(pair for key, pair in wanted.items() if key in agenda.done)
+    left: dict[tuple[str, str], list[Cell]] = {}
+    for cell in agenda.cells:
+        left.setdefault((cell.task.name, cell.model.name), []).append(cell)
+    rows = []
+    for pair in dict.fromkeys((cell.task.name, cell.model.name) for cell in agenda.plan.cells):
+        seconds = agenda.paces.total(left.get(pair, []))
+        time = "unknown" if seconds is None else format_seconds(seconds)
+        rows.append((*pair, finished[pair], len(left.get(pair, [])), time))
+    print_rows("what would be trained", ("task", "model", ">finished", ">to train", ">time"), rows)
+
+
+def print_skipped(skipped: Sequence[Skipped]) -> None:
+    """Print the pairs left out, with reasons."""
+    if skipped:
+        rows = [(item.task, item.model, item.reason) for item in skipped]
+        print_rows("\nleft out before training", ("task", "model", "why"), rows)
+
+
+def print_failures(failed: Sequence[CellResult]) -> None:
+    """Print each different reason once, with the cells that it ended: one of ours as a sentence, others in full."""
+    groups: dict[str, list[str]] = {}
+    for result in failed:
+        groups.setdefault(_reason(result), []).append(result.cell.label)
+    for text, cells in groups.items():
+        sys.stderr.write(f"\n{len(cells)} failed: {visible(', '.join(cells))}\n{visible(text, keeps_lines=True)}")
+
+
+def _reason(result: CellResult) -> str:
+    failure = result.failure
+    if failure is None:
+        return ""
+    # These are sentences for users; where they were raised says nothing to them, and stands in the run's record.
+    return f"{failure.message}\n" if failure.kind in errors.__all__ else failure.traceback

@@ -1,0 +1,318 @@
+"""Searches with a line of progress, and their findings as tables.
+
+The tasks that a training command names, and training with a line of progress.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import typer
+
+from gnz_track.cli.interrupts import INTERRUPTED
+from gnz_track.cli.terminal import say
+from gnz_track.types import Category, TaskType
+
+__all__ = [
+    "choose_suite",
+    "choose_tasks",
+    "find_task",
+    "print_found",
+    "print_gains",
+    "print_plan",
+    "search_and_print",
+    "split",
+    "train",
+]
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gnz_track.api import Request
+    from gnz_track.runs.executors.fork_server import Nursery
+    from gnz_track.runs.remaining import Agenda
+    from gnz_track.runs.sweep import Sweep
+    from gnz_track.store.searches import SearchRecord
+    from gnz_track.types import Task
+
+
+QUICK, CUSTOM = "quick", "custom"
+
+
+def choose_tasks(suite: str, names: Sequence[str], categories: Sequence[str], types: Sequence[str]) -> list[Task]:
+    """Return the tasks that were asked for; without names and categories, those of the suite.
+
+    A name that the suite has not is refused: whoever names both means a part of the suite.
+
+    Parameters
+    ----------
+    suite
+        Suite that the tasks must be of.
+    names
+        Tasks by name, several by commas.
+    categories
+        Research areas whose tasks are added.
+    types
+        Task types to keep; all without any.
+    """
+    from gnz_track.datasets.catalogue import SUITES, iter_benchmark_tasks
+    from gnz_track.errors import NothingToRun
+
+    wanted = [name for text in names for name in split(text)]
+    of_areas = [task for name in categories for task in iter_benchmark_tasks(Category(name))]
+    if not (wanted or categories):
+        wanted = list(SUITES.get(suite or QUICK).tasks)
+    chosen = {task.name: task for task in [*map(find_task, wanted), *of_areas]}
+    if suite:
+        own = SUITES.get(suite).tasks
+        _refuse_others(suite, own, wanted)
+        chosen = {name: task for name, task in chosen.items() if name in own}
+    allowed = {TaskType(name) for name in types} or set(TaskType)
+    found = [task for task in chosen.values() if task.task_type in allowed]
+    if not found:
+        asked = " and ".join(filter(None, [", ".join(categories), ", ".join(types)])) or "nothing"
+        raise NothingToRun([f"no task{f' of the suite {suite}' if suite else ''} is of {asked}"])
+    return found
+
+
+def _refuse_others(suite: str, own: Sequence[str], wanted: Sequence[str]) -> None:
+    from gnz_track.errors import BadValue
+
+    for name in wanted:
+        if name not in own:
+            allowed = f"a task of the suite {suite} ({', '.join(own)}), or a task without --suite"
+            raise BadValue(f"task of the suite {suite}", name, allowed, command=f"--task {name} alone")
+
+
+def find_task(name: str) -> Task:
+    """Return the task of a name; somebody who gives a file is told what files are for."""
+    from gnz_track.datasets.catalogue import TASKS
+    from gnz_track.errors import BadValue
+
+    if name not in TASKS and os.path.isfile(name):  # noqa: PTH113  (of what is no path, a Path raises)
+        allowed = "a name of 'gnz tasks'; data of your own become one by gnz_track.task_from_dataset, from Python"
+        raise BadValue("task", name, allowed, command=f"gnz recommend --help, for models for the graph of {name!r}")
+    return TASKS.get(name)
+
+
+def choose_suite(suite: str, category: str, *, is_chosen: bool) -> str:
+    """Return the first part of the names of experiments.
+
+    Parameters
+    ----------
+    suite
+        Suite by name.
+    category
+        Research areas by commas.
+    is_chosen
+        Whether tasks were named otherwise.
+    """
+    return suite or category.replace(",", "+") or (CUSTOM if is_chosen else QUICK)
+
+
+def split(text: str) -> list[str]:
+    """Return the names in a text, by commas."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def train(
+    request: Request,
+    agenda: Agenda,
+    nursery: Nursery | None,
+    found: Sequence[SearchRecord] = (),
+    *,
+    hint: str = "cells are finished already; --fresh trains them again",
+    again: str = "the same command goes on from there",
+) -> Sweep:
+    """Train what is left of a request with a line of progress.
+
+    Parameters
+    ----------
+    request
+        The benchmark that was asked for.
+    agenda
+        Its cells, finished and left.
+    nursery
+        Workers that are getting ready.
+    found
+        Searches that the agenda was made with.
+    hint
+        Words behind the number of finished cells.
+    again
+        Words on how to go on after an interrupt.
+    """
+    from gnz_track.api import carry_out
+    from gnz_track.runs.progress import Progress
+
+    n_finished = len(agenda.done)
+    if n_finished:
+        n_wanted = len(agenda.plan.cells)
+        say(f"{n_finished} of {n_wanted} {hint}", err=True)
+    progress = Progress(agenda, jobs=request.jobs)
+    try:
+        with progress:
+            return carry_out(request, agenda, found=found, tell=progress.hear, nursery=nursery)
+    except KeyboardInterrupt:
+        kept = f"{progress.count_kept()} are kept in {request.address}"
+        say(f"{kept}; {again}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gnz_track.api import Request
+    from gnz_track.runs.executors.fork_server import Nursery
+    from gnz_track.runs.sweep import Sweep
+    from gnz_track.store.searches import SearchRecord
+    from gnz_track.tuning.plan import SearchPlan
+
+
+FAILED = 1
+
+
+def search_and_print(request: Request, plan: SearchPlan, nursery: Nursery | None) -> list[SearchRecord]:
+    """Do the searches of a plan with a line of progress, and print what they found on validation.
+
+    Parameters
+    ----------
+    request
+        The benchmark that was asked for.
+    plan
+        Its searches.
+    nursery
+        Workers that are getting ready.
+    """
+    from gnz_track.api import search_all
+    from gnz_track.tuning.progress import SearchProgress
+
+    progress = SearchProgress(plan)
+    try:
+        with progress:
+            found = search_all(request, plan, listener=progress, nursery=nursery)
+    except KeyboardInterrupt:
+        kept = f"{progress.count_kept()} and all cells of others that had ended are kept"
+        say(f"{kept}; the same command goes on from there", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    print_found(plan, found)
+    if not any(record.best for record in found):
+        raise typer.Exit(FAILED)
+    return found
+
+
+def print_plan(request: Request, plan: SearchPlan) -> None:
+    """Print what would be searched, over which space, and at which cost at most."""
+    from gnz_track.cli.terminal import print_rows, print_skipped
+    from gnz_track.seeds import format_seeds
+
+    rows = [
+        (
+            search.task.name,
+            search.model.name,
+            "all" if search.seed is None else search.seed,
+            format_seeds(cell.seed for cell in search.cells),
+            plan.n_trials,
+            plan.n_trials * sum(cell.epochs for cell in search.cells),
+            ", ".join(search.space),
+        )
+        for search in plan.searches
+    ]
+    columns = ("task", "model", ">for seed", ">tuned on", ">trials", ">epochs", "space")
+    print_rows("what would be searched", columns, rows)
+    print_skipped(plan.skipped)
+    n_cells = sum(plan.n_trials * len(search.cells) for search in plan.searches)
+    say(f"\nup to {n_cells} cells in {len(plan.searches)} searches with --jobs {request.jobs}")
+
+
+def print_gains(request: Request, sweep: Sweep, found: Sequence[SearchRecord]) -> None:
+    """Print default against tuned on the test parts of the seeds that are reported, and what else came of a sweep.
+
+    Parameters
+    ----------
+    request
+        The benchmark that was asked for.
+    sweep
+        Its cells.
+    found
+        Its searches.
+    """
+    from gnz_track.cli.terminal import print_failures, print_rows
+    from gnz_track.report.tuned_models import compare_tuned
+
+    rows = [
+        (
+            row.task,
+            row.model,
+            row.metric,
+            row.n_seeds,
+            _write_score(row.default),
+            _write_score(row.tuned),
+            "-" if row.advantage is None else f"{row.advantage:+.4f}",
+            "-" if row.low is None or row.high is None else f"[{row.low:+.4f}, {row.high:+.4f}]",
+            _write_score(row.p_adjusted),
+            row.verdict or row.note,
+        )
+        for row in compare_tuned(sweep.table, found)
+    ]
+    columns = ("task", "model", "metric", ">seeds", ">default", ">tuned", ">gain", ">95 % interval", ">p", "verdict")
+    print_rows("\ndefault against tuned on test, paired by seed, p by Holm", columns, rows)
+    for notice in sweep.notices:
+        say(f"note: {notice}", err=True)
+    say(f"tracked as sweep {sweep.name} in {request.address}; see: gnz report, gnz ls", err=True)
+    print_failures([result for result in sweep.results if not result.is_finished])
+
+
+def print_found(plan: SearchPlan, found: Sequence[SearchRecord]) -> None:
+    """Print what searches found on validation, what they cost, and what to beware of."""
+    from gnz_track.cli.terminal import print_rows
+    from gnz_track.text import format_seconds
+    from gnz_track.tuning.plan import changed
+
+    rows = []
+    for record in found:
+        chosen = ", ".join(
+            f"{name}={_write_value(value)}" for name, value in changed(record.best, record.default).items()
+        )
+        default = next((trial.score for trial in record.trials if trial.source == "default"), None)
+        rows.append(
+            (
+                record.task,
+                record.model + ("" if record.seed is None else f" s{record.seed}"),
+                record.metric,
+                len(record.trials),
+                sum(trial.state == "failed" for trial in record.trials) or "",
+                _write_score(default),
+                _write_score(record.best_score),
+                chosen or ("the default" if record.best else "all trials failed"),
+                sum(trial.epochs for trial in record.trials),
+                format_seconds(sum(trial.seconds for trial in record.trials)),
+            )
+        )
+    columns = ("task", "model", "metric", ">trials", ">failed", ">default", ">best", "found", ">epochs", ">wall time")
+    print_rows("default and best on validation", columns, rows)
+    _print_notes(plan, found)
+
+
+def _print_notes(plan: SearchPlan, found: Sequence[SearchRecord]) -> None:
+    from gnz_track.cli.terminal import print_skipped
+
+    print_skipped(plan.skipped)
+    for record in found:
+        name = f"{record.task} {record.model}"
+        for border in record.borders:
+            end = f"{border}={_write_value(record.best[border])} is at an end of its range"
+            say(f"note: {name}: {end}; a better one may lie beyond", err=True)
+        reasons = [trial.reason for trial in record.trials if trial.reason]
+        if reasons:
+            which = f"{len(reasons)} of" if record.best else "all"
+            say(f"note: {name}: {which} {len(record.trials)} trials failed: {reasons[0]}", err=True)
+
+
+def _write_score(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def _write_value(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,356 @@
+"""Graphs of one's own: from an edge list with tables, from GraphML and GML, from networkx.
+
+Source, licence and citation that users state of their own data.
+
+Checks of users' graphs before they are frozen: each complaint names a field, what it is and what is allowed.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from gnz_track.datasets.collation import Collated
+from gnz_track.datasets.own.tables import (
+    SPLITS,
+    Reading,
+    Table,
+    labels_of,
+    numbers_of,
+    open_table,
+    read_options,
+    split_of,
+)
+from gnz_track.errors import BadValue, UnknownName
+
+__all__ = [
+    "USUAL_FACTS",
+    "check_facts",
+    "check_own",
+    "from_networkx",
+    "read_network",
+    "read_tables",
+    "without_empty_features",
+]
+
+
+# What a card says where its user says nothing.
+USUAL_FACTS = {"source": "given by the user", "licence": "not stated", "citation": "not stated", "url": "", "notes": ""}
+
+
+def check_facts(card: Mapping[str, object] | None) -> dict[str, str]:
+    """Return the facts of a card, complete; unknown names and empty values are errors.
+
+    >>> check_facts({"licence": "CC-BY-4.0"})["licence"]
+    'CC-BY-4.0'
+    """
+    facts = dict(USUAL_FACTS)
+    for name, value in (card or {}).items():
+        if name not in USUAL_FACTS:
+            raise UnknownName("field of a card", name, USUAL_FACTS)
+        may_be_empty = not USUAL_FACTS[name]
+        if not isinstance(value, str) or not (value.strip() or may_be_empty):
+            raise BadValue(f"{name} of the card", value, "a text, such as 'CC-BY-4.0' for a licence")
+        facts[name] = value.strip()
+    return facts
+
+
+# More classes than any dataset has; a layer for as many fits into no memory where labels are really hashes or ids.
+MOST_CLASSES = 1_000_000
+_TENSORS_ONLY = ("x", "edge_index", "edge_attr", "pos")
+
+
+def without_empty_features(graphs: Sequence[Data]) -> list[Data]:
+    """Return graphs without an ``x`` that has no column: it says nothing but how many nodes there are."""
+    return [_without_x(graph) if _has_no_column(graph.get("x")) else graph for graph in graphs]
+
+
+def check_own(name: str, collated: Collated) -> None:
+    """Raise where graphs cannot be trained on, whatever the model: no nodes, no numbers, numbers that are none."""
+    for key in _TENSORS_ONLY:
+        field = collated.fields.get(key)
+        if field is not None and field.kind != "tensor":
+            raise BadValue(f"field {key!r} of {name!r}", f"a {field.kind}", f"a tensor: torch.as_tensor({key})")
+    sizes = collated.tensors["ptr/node"].diff()
+    empty = (sizes == 0).nonzero().flatten()
+    if empty.numel():
+        where = f"the number of nodes of graph {int(empty[0])} of {name!r}" if len(sizes) > 1 else f"nodes of {name!r}"
+        allowed = "at least one node in each graph: an empty one has nothing to pool over, and no score"
+        raise BadValue(where, 0, allowed, command="graphs = [graph for graph in graphs if graph.num_nodes]")
+    _check_numbers(name, collated)
+    for key in ("y", "edge_label"):
+        labels = collated.tensors.get(key)
+        if labels is not None and not labels.is_floating_point() and labels.numel() and labels.max() >= MOST_CLASSES:
+            allowed = f"classes as whole numbers from 0 to {MOST_CLASSES - 1}, or -1 for unknown"
+            command = f"_, {key} = torch.unique({key}, return_inverse=True)"
+            raise BadValue(f"the largest {key} of {name!r}", int(labels.max()), allowed, command=command)
+
+
+def _check_numbers(name: str, collated: Collated) -> None:
+    x = collated.tensors.get("x")
+    if x is not None and x.dim() not in {1, 2}:
+        allowed = "[number of nodes] or [number of nodes, number of features]"
+        raise BadValue(f"the shape of x of {name!r}", list(x.shape), allowed, command="x = x.flatten(1)")
+    for key in ("x", "edge_attr"):
+        found = collated.tensors.get(key)
+        if found is None or not found.is_floating_point():
+            continue
+        odd = (~found.isfinite()).nonzero()
+        if odd.numel():
+            place = odd[0].tolist()
+            value = float(found[tuple(place)])
+            allowed = "finite numbers, with which a loss can be computed"
+            raise BadValue(f"{key} of {name!r} at {place}", value, allowed, command=f"{key} = {key}.nan_to_num()")
+
+
+def _has_no_column(x: object) -> bool:
+    return isinstance(x, Tensor) and not x.is_nested and x.dim() == 2 and x.size(1) == 0
+
+
+def _without_x(graph: Data) -> Data:
+    n_nodes = graph.x.size(0) if graph.get("num_nodes") is None else graph.num_nodes
+    bare = copy.copy(graph)
+    del bare["x"]
+    bare.num_nodes = n_nodes
+    return bare
+
+
+Source = str | Path | pd.DataFrame
+_PARTS = ("train", "val", "test")
+_ONCE = "each id once; this one stands in {first} too"
+
+
+def read_tables(edges: Source, nodes: Source | None = None, graphs: Source | None = None, **options: Any) -> Any:
+    """Read one graph, or many, from tables: CSV, TSV or parquet files, or pandas frames.
+
+    Labels of nodes, graphs or edges are column ``label="label"`` of their table, published parts its column ``split``
+    (train, val, test); all other columns are features and must be numbers, but for those in ``ignore=``. Edges go both
+    ways unless ``is_directed=True``; missing labels are an error unless ``allow_unlabelled=True``. Returns what
+    ``task_from_dataset`` takes: a ``Data``, a list of them, or (train, val, test).
+
+    Parameters
+    ----------
+    edges
+        Columns ``source`` and ``target``; also ``graph``, where ids of nodes repeat in several graphs.
+    nodes
+        Column ``id``, and with several graphs ``graph``.
+    graphs
+        Column ``id``.
+    **options
+        ``label``, ``ignore``, ``is_directed`` and ``allow_unlabelled``.
+    """
+    reading = read_options(options)
+    node_table = None if nodes is None else open_table(nodes, "nodes")
+    graph_table = None if graphs is None else open_table(graphs, "graphs")
+    tables = [open_table(edges, "edges"), *(table for table in (node_table, graph_table) if table is not None)]
+    _check_labels_exist(tables, reading, options)
+    return _graphs_from(tables[0], node_table, graph_table, reading)
+
+
+def read_network(path: str | Path, **options: Any) -> Data:
+    """Read one graph from a GraphML or GML file, with the options of :func:`read_tables`; attributes are the columns.
+
+    The file says whether the graph is directed. A label is read where ``label=`` names its attribute.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in _NETWORKS or not path.is_file():
+        raise BadValue("the network", str(path), f"a file that exists and ends in {', '.join(_NETWORKS)}")
+    try:
+        graph = _NETWORKS[path.suffix.lower()](path)
+    except (nx.NetworkXException, ET.ParseError, ValueError, KeyError) as error:
+        raise BadValue("the network", str(path), f"a file that reads ({type(error).__name__}: {error})") from error
+    return from_networkx(graph, **options)
+
+
+def from_networkx(graph: nx.Graph, **options: Any) -> Data:
+    """Turn a networkx graph into a ``Data``, with the options of :func:`read_tables`; attributes are the columns."""
+    if "is_directed" in options:
+        raise BadValue("is_directed", options["is_directed"], "nothing: the graph says it; see its to_directed()")
+    reading = read_options({"label": (), "is_directed": graph.is_directed(), **options})
+    places = list(graph.nodes)
+    numbers = {node: number for number, node in enumerate(places)}
+    ends = list(graph.edges(data=True))
+    node_frame = pd.DataFrame([dict(graph.nodes[node]) for node in places]).drop(columns="id", errors="ignore")
+    node_frame = node_frame.reindex(range(len(places))).assign(id=range(len(places)))
+    edge_frame = pd.DataFrame([attributes for _, _, attributes in ends]).drop(columns="id", errors="ignore")
+    edge_frame = edge_frame.reindex(range(len(ends)))
+    edge_frame = edge_frame.assign(source=[numbers[a] for a, _, _ in ends], target=[numbers[b] for _, b, _ in ends])
+    nodes = Table("the nodes", node_frame, lambda row: f"node {places[row]!r}")
+    edges = Table("the edges", edge_frame, lambda row: f"edge {ends[row][:2]!r}")
+    _check_labels_exist([nodes, edges], reading, options)
+    found: Data = _graphs_from(edges, nodes, None, reading)
+    return found
+
+
+# Names of nodes are their ids; what GML calls a label is a name too.
+_NETWORKS = {".graphml": nx.read_graphml, ".xml": nx.read_graphml, ".gml": lambda path: nx.read_gml(path, label="id")}
+
+
+def _check_labels_exist(tables: list[Table], reading: Reading, options: Mapping[str, Any]) -> None:
+    """Raise where a label is asked for by name and no table has it; the usual name may be missing."""
+    for name in reading.labels:
+        if "label" in options and not any(name in table for table in tables):
+            columns = sorted({str(column) for table in tables for column in table.frame.columns})
+            raise UnknownName("column of labels", name, columns)
+
+
+@dataclass(frozen=True, eq=False)
+class _Nodes:
+    """All nodes: their numbers by (graph, id) or id, the graph of each ``[n]``, and the names of graphs."""
+
+    numbers: Mapping[Any, int]
+    graph: np.ndarray[Any, Any]
+    graphs: list[str]
+
+
+def _graphs_from(edges: Table, nodes: Table | None, graphs: Table | None, reading: Reading) -> Any:
+    index = _index_nodes(edges, nodes, graphs)
+    whole = Data(num_nodes=len(index.graph))
+    if nodes is not None:
+        _add_nodes(whole, nodes, reading)
+    ends = _find_ends(edges, index)
+    _add_edges(whole, edges, ends, reading)
+    if graphs is None and len(index.graphs) == 1:
+        return whole
+    listed = [_cut_graph(whole, index, number) for number in range(len(index.graphs))]
+    return listed if graphs is None else _add_graphs(listed, graphs, nodes, reading)
+
+
+def _index_nodes(edges: Table, nodes: Table | None, graphs: Table | None) -> _Nodes:
+    if nodes is None:
+        if graphs is not None or "graph" in edges:
+            raise BadValue(
+                "the table of nodes", None, "a table with columns id and graph, where there are several graphs"
+            )
+        found = {*edges.ids("source"), *edges.ids("target")}
+        ids = sorted(found, key=lambda text: (0, int(text), "") if text.isdecimal() else (1, 0, text))
+        return _Nodes({text: number for number, text in enumerate(ids)}, np.zeros(len(ids), dtype=np.int64), [""])
+    ids = nodes.ids("id")
+    of_node = nodes.ids("graph") if "graph" in nodes else [""] * len(ids)
+    names = list(dict.fromkeys(of_node)) if graphs is None else graphs.ids("id")
+    place = {name: number for number, name in enumerate(names)}
+    if graphs is not None:
+        _refuse_repeated(graphs, names, "id")
+        nodes.refuse(np.array([name not in place for name in of_node]), "graph", f"an id of {graphs.name}")
+    keys: list[Any] = list(zip(of_node, ids, strict=True)) if "graph" in edges else list(ids)
+    _refuse_repeated(nodes, keys, "id")
+    return _Nodes({key: number for number, key in enumerate(keys)}, np.array([place[name] for name in of_node]), names)
+
+
+def _refuse_repeated(table: Table, keys: list[Any], column: str, allowed: str = _ONCE) -> None:
+    """Raise at the second row of a key; ``allowed`` says what is, given the place of the first row."""
+    is_repeated = pd.Series(pd.factorize(pd.Series(keys, dtype=object))[0]).duplicated().to_numpy()
+    if is_repeated.any():
+        first = table.place(keys.index(keys[int(is_repeated.argmax())]))
+        table.refuse(is_repeated, column, allowed.format(first=first))
+
+
+def _find_ends(edges: Table, index: _Nodes) -> np.ndarray[Any, Any]:
+    """Return the numbers of both nodes of each edge ``[2, n]``."""
+    of_edge = edges.ids("graph") if "graph" in edges else None
+    ends = []
+    for name in ("source", "target"):
+        ids = edges.ids(name)
+        keys: list[Any] = ids if of_edge is None else list(zip(of_edge, ids, strict=True))
+        found = np.array([index.numbers.get(key, -1) for key in keys], dtype=np.int64)
+        edges.refuse(found < 0, name, "an id of the table of nodes")
+        ends.append(found)
+    crosses = index.graph[ends[0]] != index.graph[ends[1]]
+    edges.refuse(crosses, "target", "a node of the same graph as the source")
+    return np.stack(ends)
+
+
+def _add_nodes(whole: Data, nodes: Table, reading: Reading) -> None:
+    x, y, split = (
+        numbers_of(nodes, ("id", "graph", "split", *reading.labels), reading),
+        labels_of(nodes, reading),
+        split_of(nodes),
+    )
+    if x is not None:
+        whole.x = x
+    if y is not None:
+        whole.y = y
+    if split is not None:
+        for number, part in enumerate(_PARTS):
+            whole[f"{part}_mask"] = split == number
+
+
+def _add_edges(whole: Data, edges: Table, ends: np.ndarray[Any, Any], reading: Reading) -> None:
+    """Add edges, both ways where they have no direction, and their labels, features and parts."""
+    taken = ("source", "target", "graph", "split", *reading.labels)
+    features, labels, split = numbers_of(edges, taken, reading), labels_of(edges, reading), split_of(edges)
+    pairs = torch.from_numpy(ends)
+    keep = torch.arange(pairs.size(1))
+    if not reading.is_directed:
+        keep = _distinct_rows(edges, ends, is_plain=features is None and labels is None)
+    both = pairs[:, keep]
+    is_loop = both[0] == both[1]
+    back = torch.empty(0, dtype=torch.int64) if reading.is_directed else keep[~is_loop]
+    whole.edge_index = torch.cat([both, pairs[:, back].flip(0)], dim=1)
+    if features is not None:
+        whole.edge_attr = torch.cat([features[keep], features[back]])
+    if labels is not None:
+        whole.edge_label_index, whole.edge_label = both, labels[keep]
+        if features is not None:
+            whole.edge_label_attr = features[keep]
+        if split is not None:
+            for number, part in enumerate(_PARTS):
+                whole[f"{part}_edge_mask"] = split[keep] == number
+
+
+def _distinct_rows(edges: Table, ends: np.ndarray[Any, Any], *, is_plain: bool) -> Tensor:
+    """Return the first row of each undirected edge; rows that say something of an edge may not repeat it."""
+    low, high = np.sort(ends, axis=0)
+    codes = low.astype(np.int64) * (int(high.max(initial=0)) + 1) + high
+    if not is_plain:
+        allowed = "each undirected edge once; {first} has it too (or is_directed=True)"
+        _refuse_repeated(edges, codes.tolist(), "source", allowed)
+    return torch.from_numpy(np.sort(np.unique(codes, return_index=True)[1]))
+
+
+def _cut_graph(whole: Data, index: _Nodes, number: int) -> Data:
+    """Return one graph of the whole."""
+    nodes = torch.from_numpy(np.flatnonzero(index.graph == number))
+    place = torch.full((len(index.graph),), -1)
+    place[nodes] = torch.arange(nodes.numel())
+    graph = Data(num_nodes=nodes.numel())
+    of_edges = {"edge_index": ("edge_attr",), "edge_label_index": ("edge_label", "edge_label_attr")}
+    of_edges["edge_label_index"] += tuple(f"{part}_edge_mask" for part in _PARTS)
+    for ends, fields in of_edges.items():
+        if ends in whole:
+            is_here = place[whole[ends][0]] >= 0
+            graph[ends] = place[whole[ends][:, is_here]]
+            for name in fields:
+                if name in whole:
+                    graph[name] = whole[name][is_here]
+    for name in ("x", "y", *(f"{part}_mask" for part in _PARTS)):
+        if name in whole:
+            graph[name] = whole[name][nodes]
+    return graph
+
+
+def _add_graphs(listed: list[Data], graphs: Table, nodes: Table | None, reading: Reading) -> Any:
+    """Add labels of graphs, and divide graphs by their published part."""
+    y, split = labels_of(graphs, reading), split_of(graphs)
+    if y is not None and nodes is not None and any(name in nodes for name in reading.labels):
+        both = f"{graphs.name} and {nodes.name}"
+        raise BadValue("the column of labels", reading.label, f"a column of one of {both}; rename it in the other")
+    for number, graph in enumerate(listed):
+        if y is not None:
+            graph.y = y[number : number + 1]
+    if split is None:
+        return listed
+    graphs.refuse((split < 0).numpy(), "split", ", ".join(SPLITS))
+    parts = split.tolist()
+    return tuple([graph for graph, part in zip(listed, parts, strict=True) if part == number] for number in range(3))

@@ -1,0 +1,150 @@
+"""Tasks that users bring: what their loaders return becomes a list of graphs and, where they have one, a split."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+from torch_geometric.data.data import BaseData
+
+from gnz_track.datasets.own.graphs import check_facts
+from gnz_track.errors import BadValue, DataMissing
+from gnz_track.types import DatasetRow, Task, TaskType
+
+__all__ = ["GivenDataset", "is_seed_aware", "load_graphs", "own_row", "takes", "task_from_dataset"]
+
+_N_PARTS = 3
+_ROOT_NAMES = frozenset({"root", "folder", "path", "data_root", "data_dir"})
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class GivenDataset:
+    """A loader that returns a dataset which is in memory already.
+
+    It travels to other processes without the dataset: there, the frozen form is read.
+    """
+
+    def __init__(self, name: str, dataset: Any, facts: Mapping[str, str] | None = None) -> None:
+        self.name, self.dataset, self.facts = name, dataset, check_facts(facts)
+
+    def __call__(self) -> Any:
+        """Return the dataset."""
+        if self.dataset is None:
+            command = f"task_from_dataset({self.name!r}, task_type, dataset) in this process"
+            raise DataMissing(self.name, ["the memory of this process"], command=command)
+        return self.dataset
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return GivenDataset, (self.name, None, self.facts)
+
+    def __repr__(self) -> str:
+        return f"GivenDataset({self.name!r})"
+
+
+def task_from_dataset(
+    name: str, task_type: TaskType | str, dataset: Any, *, epochs: int = 30, card: Mapping[str, str] | None = None
+) -> Task:
+    """Pose a loaded dataset as a task.
+
+    Parameters
+    ----------
+    name, task_type
+    dataset
+        A ``Data``, a list of them, a PyG dataset, or a (train, val, test) of these.
+    epochs
+    card
+        Where it comes from: ``source``, ``licence``, ``citation``, ``url`` and ``notes``, all as texts.
+    """
+    if dataset is None:
+        raise BadValue("dataset", None, "a Data, a list of Data, a PyG dataset or a tuple (train, val, test) of them")
+    return Task(name, TaskType(task_type), GivenDataset(name, dataset, card), epochs=epochs)
+
+
+def own_row(task: Task) -> DatasetRow:
+    """Return the row of a task with a loader of its own: what its user said of it, or that nothing was said."""
+    return DatasetRow(
+        name=task.name,
+        category=task.category,
+        task_types=(task.task_type,),
+        # It is called each time, and its data are known by their bytes.
+        loader="",
+        **(task.loader.facts if isinstance(task.loader, GivenDataset) else check_facts(None)),
+    )
+
+
+def is_seed_aware(loader: Callable[..., Any]) -> bool:
+    """Tell whether a loader has a parameter ``seed``."""
+    return takes(loader, "seed")
+
+
+def takes(loader: Callable[..., Any], name: str) -> bool:
+    """Tell whether a loader has a parameter of a name."""
+    return name in _parameters_of(loader)
+
+
+def load_graphs(task: Task, loader: Callable[..., Any], *, root: Path, seed: int) -> tuple[list[Data], Tensor | None]:
+    """Call a loader with the folder and the seed that its signature asks for; return graphs and their split.
+
+    Parameters
+    ----------
+    task, loader
+    root
+        Folder for a loader that wants one.
+    seed
+    """
+    folder = [str(root)] if _takes_root(loader) else []
+    if folder:
+        root.mkdir(parents=True, exist_ok=True)
+    options = {"seed": seed} if is_seed_aware(loader) else {}
+    found = loader(*folder, **options)
+    if not isinstance(found, tuple):
+        return _as_graphs(task, found), None
+    if len(found) != _N_PARTS:
+        raise BadValue(f"what the loader of task {task.name!r} returned", f"a tuple of {len(found)}", _ALLOWED)
+    parts = [_as_graphs(task, part) for part in found]
+    split = torch.arange(_N_PARTS).repeat_interleave(torch.tensor([len(part) for part in parts]))
+    return [graph for part in parts for graph in part], split
+
+
+_ALLOWED = "a Data, a sequence of Data, a PyG dataset, or a tuple (train, val, test) of these"
+
+
+def _as_graphs(task: Task, found: Any) -> list[Data]:
+    if isinstance(found, Data):
+        return [found]
+    # Other kinds of PyG's graphs have no order of graphs either.
+    if not hasattr(found, "__getitem__") or isinstance(found, str | dict | Tensor | BaseData):
+        raise BadValue(f"what the loader of task {task.name!r} returned", type(found).__name__, _ALLOWED)
+    graphs = list(found) if isinstance(found, Sequence) else [found[place] for place in range(_count_graphs(found))]
+    odd = next((graph for graph in graphs if not isinstance(graph, Data)), None)
+    if odd is not None or not graphs:
+        what = "nothing" if not graphs else f"a sequence with a {type(odd).__name__}"
+        raise BadValue(f"what the loader of task {task.name!r} returned", what, _ALLOWED)
+    return graphs
+
+
+def _count_graphs(found: Any) -> int:
+    """Count the graphs of a wrapper; one that only answers ``[0]`` holds one."""
+    return len(found) if hasattr(found, "__len__") else 1
+
+
+def _parameters_of(loader: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    try:
+        return dict(inspect.signature(loader).parameters)
+    except (TypeError, ValueError):  # some classes written in C tell nothing of their parameters
+        return {}
+
+
+def _takes_root(loader: Callable[..., Any]) -> bool:
+    """Tell whether the first positional parameter wants a folder: it has no default, or it is named as one."""
+    for parameter in _parameters_of(loader).values():
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            return True
+        if parameter.kind in _POSITIONAL and parameter.name != "seed":
+            return parameter.default is inspect.Parameter.empty or parameter.name in _ROOT_NAMES
+    return False

@@ -1,1 +1,0 @@
-"""Models that are polynomials of the adjacency: one file each."""

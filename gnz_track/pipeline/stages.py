@@ -1,0 +1,440 @@
+"""The stage ``report``: all results compared. It reads files only, so that any clone writes the same report.
+
+The tasks that parameters name, and where the stages of each keep their files.
+
+The stage ``run``: the cells of a task, as far as they are not finished, and their results as files.
+
+The store is neither read nor written by DVC: a stage that was interrupted finds there what it had finished.
+
+The stage ``tune``: the searches of a task, as far as they are not done, and what they found as a file.
+
+Trials lie beside the store of runs, which DVC neither reads nor writes; the file is all that other stages need.
+
+The stage ``data``: the data of a task, frozen for all seeds.
+
+The stage ``quality``: whether the data of a task are worth it, measured without training.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from gnz_track.api import Request, carry_out, make_request_agenda, plan_request_searches, search_all
+from gnz_track.datasets.card import CARD
+from gnz_track.datasets.catalogue import DATASETS, TASKS
+from gnz_track.datasets.frozen import FrozenDataset, open_frozen
+from gnz_track.datasets.preparation import data_home, find_prepared, freeze_row, prepare
+from gnz_track.datasets.sources.fetch import fetch
+from gnz_track.errors import BadValue, DataCorrupted, NothingToCompare, TargetMissing, UnknownName
+from gnz_track.models.catalogue import describe
+from gnz_track.pipeline.params import PARAMS_FILE, Params
+from gnz_track.pipeline.published import publish
+from gnz_track.quality.audit import Depth, audit_dataset
+from gnz_track.report.benchmark_report import BenchmarkReport
+from gnz_track.report.bundle import Bundle, write_bundle
+from gnz_track.report.page.audits import write_audit_page
+from gnz_track.runs.executors.events import Tell
+from gnz_track.runs.executors.fork_server import Nursery
+from gnz_track.runs.plan import Place, Skipped, list_skipped
+from gnz_track.runs.remaining import Agenda
+from gnz_track.runs.sweep import Sweep
+from gnz_track.stats.comparison.choices import Choices
+from gnz_track.store.address import parse_address
+from gnz_track.store.audits import AuditRecord, audit_from_json
+from gnz_track.store.curves import Curve, load_curves, straighten, thin_all, write_curves
+from gnz_track.store.past_runs import read_curves
+from gnz_track.store.results_table import load_table, write_table
+from gnz_track.store.searches import SearchRecord, search_from_json, search_to_json
+from gnz_track.training.protocols import PROTOCOLS
+from gnz_track.types import DatasetRow, ModelRow, Protocol, Task
+
+__all__ = [
+    "CURVES",
+    "DATA",
+    "QUALITY",
+    "REPORT",
+    "RESULTS",
+    "SEARCHES",
+    "Chosen",
+    "Training",
+    "Tuning",
+    "audit_task",
+    "choose",
+    "freeze_task",
+    "load_audits",
+    "load_searches",
+    "make_request",
+    "make_training",
+    "make_tuning",
+    "read_settings",
+    "report_all",
+    "require",
+    "seeds_of",
+    "train",
+    "tune_task",
+]
+
+
+DATA, SEARCHES, RESULTS, CURVES, REPORT = map(Path, ("data", "searches", "results", "curves", "report"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """The rows that the names of parameters stand for."""
+
+    tasks: Mapping[str, Task]
+    models: tuple[ModelRow, ...]
+    protocol: Protocol
+
+    def task(self, name: str) -> Task:
+        """Return a task by its name in the parameters."""
+        if name not in self.tasks:
+            raise UnknownName(f"task of {PARAMS_FILE}", name, self.tasks)
+        return self.tasks[name]
+
+
+def choose(params: Params) -> Chosen:
+    """Look up every name of the parameters, so that a slip is told before the first stage and not at its own.
+
+    Modules of the user are imported first, since they may register what is named.
+    """
+    _import_modules(params.modules)
+    return Chosen(
+        tasks={name: TASKS.get(name) for name in params.tasks},
+        models=tuple(describe(model) for model in params.models),
+        protocol=PROTOCOLS.get(params.protocol),
+    )
+
+
+def _import_modules(names: tuple[str, ...]) -> None:
+    for name in names:
+        try:
+            import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name is not None and not (name + ".").startswith(error.name + "."):
+                # One of its own imports is missing: the traceback is the user's to see.
+                raise
+            raise TargetMissing(name, f"there is no module {error.name!r}") from None
+
+
+def require(place: Path, stage: str) -> Path:
+    """Return a file or a folder that an earlier stage leaves; where it is missing, say which stage that is."""
+    if not place.exists():
+        raise BadValue("what the pipeline needs", str(place), f"what {stage} leaves", command=f"dvc repro {stage}")
+    return place
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """Cells of one task's stage, and those that are left to train; ``found`` are the searches whose winners it has."""
+
+    name: str
+    request: Request
+    agenda: Agenda
+    found: tuple[SearchRecord, ...] = ()
+
+
+def make_request(params: Params, name: str, *, source: str) -> Request:
+    """Return what is asked of a task: its cells on the data that were frozen for it.
+
+    Parameters
+    ----------
+    params
+        Parameters of the benchmark.
+    name
+        Task by name.
+    source
+        Command that asks.
+    """
+    chosen = choose(params)
+    home = require(DATA / name, f"data@{name}")
+    return Request(
+        tasks=[chosen.task(name)],
+        models=chosen.models,
+        seeds=params.seeds,
+        protocol=chosen.protocol,
+        address=parse_address(params.store),
+        suite=params.suite,
+        epochs=params.tasks[name].epochs,
+        hidden_channels=params.hidden_channels,
+        device=params.device,
+        place=Place(home=home.absolute()),
+        jobs=params.jobs,
+        timeout=params.timeout,
+        source=source,
+    )
+
+
+def make_training(params: Params, name: str, found: Sequence[SearchRecord] = ()) -> Training:
+    """Plan the cells of a task, with those of winners where it was tuned, and look up which of them are finished.
+
+    Parameters
+    ----------
+    params
+        Parameters of the benchmark.
+    name
+        Task by name.
+    found
+        Searches whose winners are trained too.
+    """
+    request = make_request(params, name, source=f"dvc run@{name}")
+    return Training(name=name, request=request, agenda=make_request_agenda(request, found), found=tuple(found))
+
+
+def train(training: Training, *, tell: Tell, nursery: Nursery | None = None) -> Sweep:
+    """Train what is left of a task; write its results table and its curves once every cell has ended.
+
+    Parameters
+    ----------
+    training
+        Cells of the stage.
+    tell
+        Listener of events.
+    nursery
+        Workers that are getting ready.
+    """
+    sweep = carry_out(training.request, training.agenda, found=training.found, tell=tell, nursery=nursery)
+    write_curves(_curves_of(sweep, training.request), CURVES / f"{training.name}.parquet")
+    write_table(sweep.table, RESULTS / f"{training.name}.parquet")
+    return sweep
+
+
+def _curves_of(sweep: Sweep, request: Request) -> dict[str, dict[str, Curve]]:
+    """Return the curves of all finished cells: of those trained now, and of those that the store has."""
+    trained = sweep.series()
+    finished = sweep.table[sweep.table["status"] == "finished"]
+    keep = dict(zip(finished["fingerprint"], finished["selected_epoch"], strict=True))
+    now = {key: thin_all(trained[key], keep=int(epoch)) for key, epoch in keep.items() if key in trained}
+    past = {row.run_id: row.fingerprint for row in finished.itertuples() if row.fingerprint not in now}
+    stored = read_curves(request.address, past)
+    return now | {past[run_id]: series for run_id, series in stored.items()}
+
+
+if TYPE_CHECKING:
+    from gnz_track.tuning.plan import SearchPlan
+    from gnz_track.tuning.search import Listener
+    from gnz_track.tuning.settings import SearchSettings
+
+
+# What a file of parameters may say of searches; where trials are kept, and whether they are fresh, is no part of it.
+_ELSEWHERE = frozenset({"place", "is_fresh", "spaces", "recommend"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """Searches of one task's stage."""
+
+    name: str
+    request: Request
+    plan: SearchPlan
+
+
+def read_settings(given: Mapping[str, Any]) -> SearchSettings:
+    """Return the settings that the key ``tune`` asks for; ``spaces`` are by model, as in a file of spaces."""
+    from gnz_track.seeds import parse_seeds
+    from gnz_track.tuning.settings import SearchSettings
+    from gnz_track.tuning.spaces import make_space
+
+    known = [field.name for field in dataclasses.fields(SearchSettings) if field.name not in _ELSEWHERE]
+    for key in given:
+        if key not in [*known, "spaces"]:
+            raise UnknownName(f"key of tune in {PARAMS_FILE}", key, [*known, "spaces"])
+    values = dict(given)
+    spaces = values.pop("spaces", None) or {}
+    seeds = values.pop("tuning_seeds", None)
+    return SearchSettings(
+        spaces={str(name): make_space(str(name), space) for name, space in spaces.items()},
+        tuning_seeds=None if seeds is None else parse_seeds(str(seeds)),
+        **values,
+    )
+
+
+def seeds_of(params: Params) -> tuple[int, ...]:
+    """Return all seeds whose data are needed: those that are reported, and those that are tuned on."""
+    if params.tune is None:
+        return params.seeds
+    from gnz_track.tuning.settings import seeds_to_tune
+
+    shares = seeds_to_tune(read_settings(params.tune), params.seeds)
+    return tuple(dict.fromkeys((*params.seeds, *(seed for share in shares for seed in share.seeds))))
+
+
+def make_tuning(params: Params, name: str) -> Tuning:
+    """Plan the searches of a task from its frozen data."""
+    request = make_request(params, name, source=f"dvc tune@{name}")
+    request = dataclasses.replace(request, search=read_settings(params.tune or {}))
+    return Tuning(name=name, request=request, plan=plan_request_searches(request))
+
+
+def tune_task(
+    tuning: Tuning, *, listener: Listener | None = None, nursery: Nursery | None = None
+) -> Sequence[SearchRecord]:
+    """Do what is left of the searches of a task, and write what they found once all of them have ended.
+
+    Parameters
+    ----------
+    tuning
+        Searches of the stage.
+    listener
+        Listener of trials.
+    nursery
+        Workers that are getting ready.
+    """
+    found = search_all(tuning.request, tuning.plan, listener=listener, nursery=nursery)
+    file = SEARCHES / f"{tuning.name}.jsonl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(search_to_json(record) + "\n" for record in found), encoding="utf-8")
+    return found
+
+
+def load_searches(params: Params, name: str) -> list[SearchRecord]:
+    """Return what the searches of a task have found; none where nothing is tuned."""
+    if params.tune is None:
+        return []
+    lines = require(SEARCHES / f"{name}.jsonl", f"tune@{name}").read_text("utf-8").splitlines()
+    return [search_from_json(line) for line in lines]
+
+
+Say = Callable[[str], None]
+
+
+def freeze_task(params: Params, name: str, *, say: Say) -> list[FrozenDataset]:
+    """Freeze the data of a task below ``data/TASK``, for all seeds, tuning seeds included; what is not here is fetched.
+
+    What is frozen already is checked and stays; folders of seeds that are no longer wanted go.
+
+    Parameters
+    ----------
+    params
+        Parameters of the benchmark.
+    name
+        Task by name.
+    say
+        Teller of notes.
+    """
+    task, home = choose(params).task(name), (DATA / name).absolute()
+    row = DATASETS.get(task.dataset) if task.loader is None else None
+    found = {}
+    for seed in seeds_of(params):
+        dataset = prepare(task, seed=seed, home=home) if row is None else _freeze(row, seed=seed, home=home, say=say)
+        found[dataset.folder.resolve()] = dataset
+    for card in list(home.rglob(CARD)):
+        if card.parent.resolve() not in found:
+            shutil.rmtree(card.parent)
+    return list(found.values())
+
+
+def _freeze(row: DatasetRow, *, seed: int, home: Path, say: Say) -> FrozenDataset:
+    try:
+        found = find_prepared(row, seed=seed, home=home)
+        if found is not None:
+            return open_frozen(found.folder, verify=True)
+    except DataCorrupted as error:
+        say(f"note: {row.name} is frozen anew, as {error}")
+    return freeze_row(row, seed=seed, home=home, mirror=_fetch_raw(row))
+
+
+def _fetch_raw(row: DatasetRow) -> Path | None:
+    """Return the root below which the raw files of a row lie, fetched where they are not here; None without any.
+
+    They are kept in the user's data folder: other projects need the same, and DVC versions what was made of them.
+    """
+    if not row.raw:
+        return None
+    folder = fetch(row, home=data_home())
+    return folder.parents[len(PurePosixPath(row.raw).parts) - 1]
+
+
+QUALITY = Path("quality")
+PAGE = "audit.html"
+
+
+def audit_task(params: Params, name: str, *, depth: Depth | None = None) -> tuple[AuditRecord, Path]:
+    """Write the audit of the frozen data of a task into ``quality/TASK``, as JSON and as a page.
+
+    The same data give the same bytes: how long it took is left out.
+
+    Parameters
+    ----------
+    params
+        Parameters of the benchmark.
+    name
+        Task by name.
+    depth
+        Effort of the measurement; the usual one without.
+    """
+    task = choose(params).task(name)
+    dataset = prepare(task, seed=params.seeds[0], home=(DATA / name).absolute())
+    record = replace(audit_dataset(dataset, task, depth), seconds=0.0)
+    page = write_audit_page([record], QUALITY / name / PAGE)
+    page.with_suffix(".json").write_text(record.to_json() + "\n", encoding="utf-8")
+    return record, page
+
+
+def load_audits(params: Params, names: Sequence[str]) -> dict[str, AuditRecord]:
+    """Return task -> its audit as the stage left it; none where data are not audited."""
+    if not params.quality:
+        return {}
+    files = {name: (QUALITY / name / PAGE).with_suffix(".json") for name in names}
+    return {name: audit_from_json(require(file, f"quality@{name}").read_text("utf-8")) for name, file in files.items()}
+
+
+def report_all(params: Params) -> tuple[BenchmarkReport, Bundle]:
+    """Write the report of all tasks from the files of their stages, and what DVC shows and compares of it."""
+    # A slip in these is told before anything is read.
+    choices = Choices(
+        alpha=params.alpha,
+        margin=params.margin,
+        posthoc=params.posthoc,
+        test=params.test,
+        split_sizes=params.split_sizes,
+    )
+    chosen = choose(params)
+    _remove_others(params)
+    report = _read_report(params, list_skipped(chosen.tasks.values(), chosen.models, chosen.protocol))
+    report.choices = choices
+    bundle = write_bundle(report, REPORT)
+    publish(report)
+    return report, bundle
+
+
+def _remove_others(params: Params) -> None:
+    """Remove the files of tasks that the parameters name no longer: a clone would not have them."""
+    for folder in (RESULTS, CURVES, SEARCHES):
+        for file in folder.glob("*.*"):
+            if file.stem not in params.tasks:
+                file.unlink()
+
+
+def _read_report(params: Params, skipped: Sequence[Skipped]) -> BenchmarkReport:
+    left_out = [(item.task, item.model, item.reason) for item in skipped]
+    # A task that no model serves has no results: all of its pairs are among those left out.
+    trained = [name for name in params.tasks if sum(task == name for task, *_ in left_out) < len(params.models)]
+    if not trained:
+        raise NothingToCompare("no model of params.yaml serves any of its tasks")
+    tables = [load_table(require(RESULTS / f"{name}.parquet", f"run@{name}")) for name in trained]
+    files = [require(CURVES / f"{name}.parquet", f"run@{name}") for name in trained]
+    curves = {
+        key: {part: straighten(curve) for part, curve in series.items()}
+        for file in files
+        for key, series in load_curves(file).items()
+    }
+    config = {
+        "name": params.suite,
+        "tasks": list(params.tasks),
+        "models": list(params.models),
+        "protocol": params.protocol,
+        "left_out": left_out,
+    }
+    report = BenchmarkReport(pd.concat(tables, ignore_index=True), seeds=params.seeds, config=config, series=curves)
+    report.quality = load_audits(params, trained)
+    report.searches = [record for name in trained for record in load_searches(params, name)]
+    return report

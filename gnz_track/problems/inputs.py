@@ -1,0 +1,301 @@
+"""Sizes that a model has to know of a dataset, told without making a single tensor of it.
+
+A plan asks for it before anything is posed, to find the width of a budget; a problem carries the same.
+
+Inputs of a model from a frozen dataset: features, message edges, other fields, sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+from torch_geometric.data import Data
+
+from gnz_track.datasets.encodings import encode_nodes, parse_encoding
+from gnz_track.datasets.features import N_LEARNED, N_STRUCTURAL, identity_features, node_numbers, structural_features
+from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.datasets.perturbations import changes_edges, form_of_features, perturb_together
+from gnz_track.errors import BadValue, SplitImpossible
+from gnz_track.models.sizes import Sizes
+from gnz_track.seeds import derive
+from gnz_track.training.acceleration import attach, sparsify
+from gnz_track.training.graphs import GraphCollection, Pairs
+from gnz_track.types import Protocol, TaskType
+
+__all__ = ["ProblemTerms", "collection_of", "sizes_of", "unfit", "whole_graph_of"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProblemTerms:
+    """Under which terms a dataset is posed as a problem; ``is_blind``: without test labels, and with no test scorer.
+
+    ``loss`` names another loss than the usual one, ``encoding`` a positional encoding.
+    """
+
+    task_type: TaskType
+    protocol: Protocol
+    seed: int
+    hidden_channels: int
+    batch_size: int
+    device: str
+    is_blind: bool = False
+    perturbation: str = ""
+    loss: str = ""
+    encoding: str = ""
+
+    @property
+    def batch_of_scores(self) -> int:
+        """Number of graphs that are scored together; 0 where all of a part are."""
+        return self.batch_size if SCORINGS[self._scoring] else 0
+
+    @property
+    def _scoring(self) -> str:
+        if self.protocol.scoring not in SCORINGS:
+            raise BadValue("the scoring of a protocol", self.protocol.scoring, ", ".join(SCORINGS))
+        return self.protocol.scoring
+
+
+# Way of scoring -> whether it is by batches.
+SCORINGS = {"whole": False, "per_batch": True}
+
+
+def whole_graph_of(
+    dataset: FrozenDataset, message_edges: Tensor, terms: ProblemTerms, *, split_digest: str = ""
+) -> Data:
+    """Return one graph with features and message edges, and what else is known of its nodes.
+
+    Parameters
+    ----------
+    dataset
+        Dataset of one graph.
+    message_edges
+        Edges along which messages go, ``[2, n_edges]``.
+    terms
+        What a cell asks of its data.
+    split_digest
+        Digest of the split that hides some of the edges.
+    """
+    data = Data(num_nodes=dataset.n_nodes)
+    data.x = _features(dataset, message_edges, terms.protocol.features)
+    for name, value in _fields(dataset, "node"):
+        data[name] = value
+    if message_edges is dataset.global_edge_index:
+        # Features of edges are known for the graph as it is; a split of its links leaves some out and reorders them.
+        for name, value in _fields(dataset, "edge"):
+            data[name] = value
+    if terms.perturbation:
+        data.x, changed, _ = _perturb(dataset, data.x, message_edges, terms, split_digest=split_digest)
+        if changed is not message_edges:
+            message_edges = changed
+            for name, _ in _fields(dataset, "edge"):
+                data[name] = None
+    encoding = parse_encoding(terms.encoding)
+    if encoding is not None:
+        data.encoding = encode_nodes(dataset, encoding, message_edges=message_edges, split_digest=split_digest)
+    data.edge_index = message_edges
+    data = data.to(terms.device)
+    if terms.device == "cpu":
+        # What is set beside the features of nodes could not be if these were sparse.
+        data.x = sparsify(data.x) if encoding is None else data.x
+        # A tensor of our own: what hangs on it must not outlive this problem.
+        data.edge_index = attach(message_edges.clone(), dataset.n_nodes)
+    return data
+
+
+def collection_of(
+    dataset: FrozenDataset,
+    terms: ProblemTerms,
+    *,
+    labels: Mapping[str, Tensor] | None = None,
+    pairs: Pairs | None = None,
+) -> GraphCollection:
+    """Return many graphs with features, and what else is known of their nodes and edges.
+
+    Parameters
+    ----------
+    dataset
+        Dataset of many graphs.
+    terms
+        What a cell asks of its data.
+    labels
+        Fields of nodes to show.
+    pairs
+        Labelled edges.
+    """
+    node = {**dict(_fields(dataset, "node")), **(labels or {})}
+    node["x"] = _features(dataset, dataset.global_edge_index, terms.protocol.features)
+    if terms.perturbation:
+        node["x"], edges, edge_ptr = _perturb(dataset, node["x"], dataset.global_edge_index, terms)
+        if edges is not dataset.global_edge_index:
+            edges = edges - dataset.node_ptr[:-1].repeat_interleave(edge_ptr.diff())
+            return GraphCollection(
+                edge_index=edges, node_ptr=dataset.node_ptr, edge_ptr=edge_ptr, node=node, pairs=pairs
+            )
+    encoding = parse_encoding(terms.encoding)
+    if encoding is not None:
+        node["encoding"] = encode_nodes(dataset, encoding)
+    return GraphCollection(
+        edge_index=dataset.tensors["edge_index"],
+        node_ptr=dataset.node_ptr,
+        edge_ptr=dataset.edge_ptr,
+        node=node,
+        edge=dict(_fields(dataset, "edge")),
+        pairs=pairs,
+    )
+
+
+def _perturb(
+    dataset: FrozenDataset, x: Tensor, edges: Tensor, terms: ProblemTerms, *, split_digest: str = ""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return features, edges and their pointer as the perturbation leaves them; the features are those of before.
+
+    What the protocol derives from edges is derived first: a mode that loses its edges keeps what was its features.
+    """
+    # Links that a blind problem does not know decide nothing in it, not even what is drawn.
+    basis = split_digest if terms.is_blind and split_digest else dataset.digest
+    seed = derive(terms.seed, basis, terms.perturbation)
+    return perturb_together(x, edges, dataset.node_ptr, terms.perturbation, seed=seed)
+
+
+# Fields with a part of their own: labels and splits are not for models, edges and features are set apart.
+# Labelled edges and links are as many as there are nodes or edges in some graphs, and so would pass for their fields.
+_MASKS = tuple(f"{part}_{kind}" for part in ("train", "val", "test") for kind in ("mask", "edge_mask"))
+_LINKS = tuple(f"{part}_{kind}_index" for part in ("train", "val", "test") for kind in ("link", "non_link"))
+_TRIPLES = tuple(f"{part}_edge_{kind}" for part in ("train", "valid", "test") for kind in ("index", "type"))
+_EDGES = ("edge_index", "edge_label", "edge_label_index", "edge_label_attr")
+_SET_APART = ("x", "y", "graph_y", *_EDGES, *_MASKS, *_LINKS, *_TRIPLES)
+
+
+def _fields(dataset: FrozenDataset, along: str) -> list[tuple[str, Tensor]]:
+    """Return the fields of nodes or of edges that a model may read."""
+    fields = dataset.card.fields.items()
+    return [(name, dataset.tensors[name]) for name, item in fields if item.along == along and name not in _SET_APART]
+
+
+_FEATURES: dict[str, Callable[[Tensor, int], Tensor]] = {
+    "structural": structural_features,
+    "identity": lambda _, n_nodes: identity_features(n_nodes),
+    "learned": lambda _, n_nodes: node_numbers(n_nodes),
+}
+
+
+def _features(dataset: FrozenDataset, message_edges: Tensor, policy: str) -> Tensor:
+    """Return the features of the dataset; where it has none, those of the protocol's policy."""
+    if policy not in _FEATURES:
+        raise BadValue("the features of a protocol", policy, ", ".join(_FEATURES))
+    x = dataset.tensors.get("x")
+    if x is None:
+        return _FEATURES[policy](message_edges, dataset.n_nodes)
+    x = x.unsqueeze(1) if x.dim() == 1 else x
+    return x.float() if x.is_floating_point() else x.long()
+
+
+def unfit(dataset: FrozenDataset, terms: ProblemTerms, reason: str) -> SplitImpossible:
+    """Return the error of a dataset that does not fit the task type.
+
+    Parameters
+    ----------
+    dataset
+        The dataset.
+    terms
+        What a cell asks of it.
+    reason
+        What it lacks, as the end of a sentence.
+    """
+    return SplitImpossible(dataset.name, terms.protocol.splits, f"{reason} ({terms.task_type})")
+
+
+def sizes_of(dataset: FrozenDataset, terms: ProblemTerms) -> Sizes:
+    """Return what a model has to know of its data; nothing to predict is an error."""
+    about_task = _ABOUT_TASK[terms.task_type](dataset, terms)
+    if about_task["out_channels"] < 1:
+        raise SplitImpossible(dataset.name, terms.protocol.splits, f"it has no labels for {terms.task_type}")
+    encoding = parse_encoding(terms.encoding)
+    is_learned = not dataset.n_features and terms.protocol.features == "learned"
+    width = dataset.n_features or _WIDTHS[terms.protocol.features](dataset)
+    vocabulary = (dataset.n_nodes,) if is_learned else dataset.card.vocabularies
+    if terms.perturbation:
+        most = int(dataset.node_ptr.diff().max())
+        width, is_real = form_of_features(terms.perturbation, width, most_nodes=most, is_real=not vocabulary)
+        vocabulary = () if is_real else vocabulary
+    return Sizes(
+        in_channels=width,
+        hidden_channels=terms.hidden_channels,
+        vocabulary=vocabulary,
+        category_channels=N_LEARNED if is_learned and vocabulary else 0,
+        n_encoding=0 if encoding is None else encoding.width(dataset.node_ptr),
+        n_nodes=dataset.n_nodes if len(dataset) == 1 else 0,
+        **about_task,
+    )
+
+
+# Policy of features -> how many columns it gives to nodes that have none.
+_WIDTHS: dict[str, Callable[[FrozenDataset], int]] = {
+    "structural": lambda _: N_STRUCTURAL,
+    "identity": lambda dataset: dataset.n_nodes,
+    "learned": lambda _: 1,
+}
+
+
+def _columns(tensor: Tensor | None, n_rows: int) -> int:
+    return 0 if tensor is None or not n_rows else tensor.numel() // n_rows
+
+
+def _about_edges(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
+    """Return how many features the message edges have, and, where they are categories, how many of each."""
+    if terms.perturbation and changes_edges(terms.perturbation):
+        return {}
+    features, field = dataset.tensors.get("edge_attr"), dataset.card.fields.get("edge_attr")
+    if features is None or field is None or field.along != "edge" or not features.numel():
+        return {}
+    columns = features.reshape(features.size(0), -1)
+    is_real = features.is_floating_point()
+    vocabulary = () if is_real else tuple((columns.amax(dim=0).long() + 1).tolist())
+    return {"edge_channels": columns.size(1), "edge_vocabulary": vocabulary}
+
+
+def _of_nodes(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
+    return {"out_channels": dataset.n_classes, **_about_edges(dataset, terms)}
+
+
+def _of_graph_numbers(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
+    return {"out_channels": _columns(dataset.tensors.get("y"), len(dataset)), **_about_edges(dataset, terms)}
+
+
+def _of_links(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
+    # Features of edges are known for the graph as it is, and not for what a split leaves of it.
+    if dataset.is_relational:
+        return {"out_channels": terms.hidden_channels, "n_relations": dataset.n_relations}
+    code_channels = terms.protocol.code_channels
+    return {"out_channels": code_channels or terms.hidden_channels, "code_channels": code_channels}
+
+
+def _of_labelled_edges(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
+    labels, features = dataset.tensors["edge_label"], dataset.tensors.get("edge_label_attr")
+    return {
+        "out_channels": max(int(labels.max()) + 1, 0) if labels.numel() else 0,
+        "n_edge_features": _columns(features, labels.numel()),
+        "is_directed": dataset.is_directed,
+        **_about_edges(dataset, terms),
+    }
+
+
+def _of_two_levels(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
+    return {
+        "out_channels": _columns(dataset.tensors.get("y"), dataset.n_nodes),
+        "n_graph_targets": _columns(dataset.tensors.get("graph_y"), len(dataset)),
+        **_about_edges(dataset, terms),
+    }
+
+
+_ABOUT_TASK: dict[TaskType, Callable[[FrozenDataset, ProblemTerms], dict[str, Any]]] = {
+    TaskType.node_cls: _of_nodes,
+    TaskType.graph_cls: _of_nodes,
+    TaskType.graph_reg: _of_graph_numbers,
+    TaskType.link_pred: _of_links,
+    TaskType.edge_cls: _of_labelled_edges,
+    TaskType.multi_task: _of_two_levels,
+}

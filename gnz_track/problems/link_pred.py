@@ -1,0 +1,174 @@
+"""Links and triples that a split hides, as problems.
+
+Links whose parts are published: trained in batches, told from pairs drawn anew, ranked among published non-links.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Generator, Tensor
+from torch.nn import functional
+from torch_geometric.data import Data
+
+from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.datasets.splits.nodes_and_graphs import LinkPart, LinkSplit, TriplePart, split_links, split_triples
+from gnz_track.errors import BadValue
+from gnz_track.problems.inputs import ProblemTerms, sizes_of, whole_graph_of
+from gnz_track.problems.problem import Problem, scored
+from gnz_track.training.loop import TRAINING
+from gnz_track.training.objectives import LinkObjective, Objective, TripleObjective, check_outputs
+from gnz_track.training.scorers import HITS, LinkPredictionScorer, Scorer, TripleScorer
+
+__all__ = ["LinkBatches", "PublishedLinkScorer", "pose_links", "pose_triples"]
+
+
+# Pairs decoded at a time where there are millions of them.
+CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class LinkBatches:
+    """Binary cross-entropy over training links ``[2, n]`` in shuffled batches, each beside as many random pairs.
+
+    Every batch is the whole graph with its pairs as ``edge_label_index`` and 1.0 or 0.0 as ``edge_label``. A pair is
+    drawn again while it is a link or a loop. ``batch_size`` counts links; 0 takes all. Predicts node codes.
+    """
+
+    data: Data
+    links: Tensor
+    batch_size: int = 0
+
+    def __post_init__(self) -> None:
+        n_nodes: int = self.data.num_nodes  # type: ignore[assignment]
+        both = torch.cat([self.data.edge_index, self.links], dim=1)
+        known = torch.unique(self._code(both[:, both[0] != both[1]])).cpu()
+        if known.numel() >= n_nodes * (n_nodes - 1):
+            raise BadValue("the links of a graph", f"all pairs of {n_nodes} nodes", "some pairs that are no links")
+        object.__setattr__(self, "_known", known)
+
+    def batches(self, generator: Generator) -> Iterator[Data]:
+        """Yield the graph with the pairs of one batch after another."""
+        n = self.links.size(1)
+        for rows in torch.randperm(n, generator=generator).split(self.batch_size or n):
+            links = self.links[:, rows.to(self.links.device)]
+            batch = copy.copy(self.data)
+            batch.edge_label_index = torch.cat([links, self._draw(rows.numel(), generator)], dim=1)
+            batch.edge_label = torch.cat([torch.ones(rows.numel()), torch.zeros(rows.numel())]).to(links.device)
+            yield batch
+
+    def loss(self, model: Any, batch: Data) -> tuple[Tensor, int]:
+        """Return the mean of the cross-entropy of links and of that of drawn pairs."""
+        codes = check_outputs(model, model.encode(batch), batch.num_nodes)
+        logits = model.decode(codes, batch.edge_label_index)
+        return functional.binary_cross_entropy_with_logits(logits, batch.edge_label), batch.edge_label.numel()
+
+    def predict(self, model: Any) -> Tensor:
+        """Return the node codes ``[n_nodes, width]``."""
+        codes: Tensor = model.encode(copy.copy(self.data))
+        return codes
+
+    def predict_training(self, model: Any) -> Tensor:
+        """Return the same."""
+        return self.predict(model)
+
+    def _code(self, pairs: Tensor) -> Tensor:
+        return pairs[0] * self.data.num_nodes + pairs[1]
+
+    def _draw(self, n: int, generator: Generator) -> Tensor:
+        """Return random pairs ``[2, n]``, none of which is a link of training or a loop."""
+        known: Tensor = self._known  # type: ignore[attr-defined]
+        # Drawn on the CPU whatever the device, so that a seed means the same numbers everywhere.
+        found, places = torch.empty(2, n, dtype=torch.int64), torch.arange(n)
+        while places.numel():
+            drawn = torch.randint(self.data.num_nodes, (2, places.numel()), generator=generator)
+            found[:, places] = drawn
+            codes = self._code(drawn)
+            at = torch.searchsorted(known, codes).clamp_(max=known.numel() - 1)
+            places = places[(known[at] == codes) | (drawn[0] == drawn[1])]
+        return found.to(self.links.device)
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedLinkScorer(LinkPredictionScorer):
+    """Held-out links and the published pairs that they are told from; the usual metrics rank among these too."""
+
+    usual: ClassVar[tuple[str, ...]] = (*LinkPredictionScorer.usual, *HITS)
+
+    def loss(self, model: Any, prediction: Tensor) -> float:
+        """Return what training minimises, on this part: links weigh as much as pairs that are none."""
+        logits, is_link = self.decode(model, prediction), self.labels > 0
+        parts = (functional.softplus(-logits[is_link]), functional.softplus(logits[~is_link]))
+        return float(torch.stack([part.mean() for part in parts]).mean())
+
+    def decode(self, model: Any, prediction: Tensor) -> Tensor:
+        """Return one logit per pair ``[n]``, some of them at a time."""
+        return torch.cat([model.decode(prediction, pairs) for pairs in self.pairs.split(CHUNK, dim=1)])
+
+
+def pose_links(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
+    """Pose the links that a split hides."""
+    split = split_links(dataset, policy=terms.protocol.splits, seed=terms.seed, is_blind=terms.is_blind)
+    data = whole_graph_of(dataset, split.message_edges, terms, split_digest=split.digest)
+    objective, scorers = (_pose_published if split.is_published else _pose_drawn)(split, terms, data)
+    return Problem(
+        objective=objective,
+        scorers=scorers,
+        sizes=sizes_of(dataset, terms),
+        split_digest=split.digest,
+        part_sizes=split.sizes,
+    )
+
+
+def _pose_drawn(split: LinkSplit, terms: ProblemTerms, data: Data) -> tuple[Objective, dict[str, Scorer]]:
+    move = terms.device
+    train = split.train
+    objective = LinkObjective(data, train.pairs.to(move), train.labels.to(move), batch_size=terms.batch_size)
+    parts = scored(split, terms)
+    return objective, {name: LinkPredictionScorer(part.pairs.to(move), part.labels.to(move)) for name, part in parts}
+
+
+def _pose_published(split: LinkSplit, terms: ProblemTerms, data: Data) -> tuple[Objective, dict[str, Scorer]]:
+    def scorer(name: str, part: LinkPart) -> Scorer:
+        # Training has no pairs of its own to be told from: those of validation, as published.
+        links, others = _links_of(part)[0], _links_of(split.val if name == TRAINING else part)
+        non_links = others[1]
+        if terms.batch_of_scores:
+            # Scores in the literature were taken against the first of these alone, as many as there are links.
+            non_links = non_links[:, : others[0].size(1)]
+        labels = torch.cat([torch.ones(links.size(1)), torch.zeros(non_links.size(1))])
+        return PublishedLinkScorer(torch.cat([links, non_links], dim=1).to(terms.device), labels.to(terms.device))
+
+    objective = LinkBatches(data, split.train.pairs.to(terms.device), terms.batch_size)
+    return objective, {name: scorer(name, part) for name, part in scored(split, terms)}
+
+
+def _links_of(part: LinkPart) -> tuple[Tensor, Tensor]:
+    """Return the links and the pairs that are none."""
+    return part.pairs[:, part.labels == 1], part.pairs[:, part.labels == 0]
+
+
+def pose_triples(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
+    """Pose the tails and heads of triples that a split hides."""
+    split = split_triples(dataset, seed=terms.seed, is_blind=terms.is_blind)
+    data = whole_graph_of(dataset, split.train.edge_index, terms, split_digest=split.digest)
+    data.edge_type = split.train.edge_type.to(terms.device)
+    # Ranks are filtered by what is known: in a blind problem that is no test triple.
+    parts = scored(split, terms)
+    triples = {name: _triples(part).to(terms.device) for name, part in [("train", split.train), *parts]}
+    known = torch.cat([found for name, found in triples.items() if name != TRAINING], dim=1)
+    return Problem(
+        objective=TripleObjective(data, triples["train"], dataset.n_relations),
+        scorers={name: TripleScorer(triples[name], part.negatives[1].to(terms.device), known) for name, part in parts},
+        sizes=sizes_of(dataset, terms),
+        split_digest=split.digest,
+        part_sizes=split.sizes,
+    )
+
+
+def _triples(part: TriplePart) -> Tensor:
+    return torch.stack([part.edge_index[0], part.edge_type, part.edge_index[1]])

@@ -1,0 +1,198 @@
+"""Classes of nodes and of labelled edges, as problems: of one graph at once, of many in batches of graphs.
+
+Nodes or labelled edges of many graphs, in batches of graphs.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Generator, Tensor, nn
+from torch_geometric.data import Data
+
+from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.datasets.splits.nodes_and_graphs import Parts, label_pointer, split_edges, split_nodes
+from gnz_track.problems.baselines import constant_answer
+from gnz_track.problems.inputs import ProblemTerms, collection_of, sizes_of, whole_graph_of
+from gnz_track.problems.problem import Problem, batches_of, classes_of, held_out_parts, seen, visible, with_labels
+from gnz_track.training.graphs import GraphCollection, Pairs, expand
+from gnz_track.training.loop import TRAINING
+from gnz_track.training.losses import choose_loss
+from gnz_track.training.objectives import ClassObjective, check_outputs
+from gnz_track.training.scorers import ClassScorer
+
+__all__ = ["PartObjective", "graphs_of", "pose_edges", "pose_nodes"]
+
+
+def graphs_of(parts: Tensor, pointer: Tensor) -> Tensor:
+    """Return the graph of each part ``[n]``, given where each graph begins among the parts ``[n_graphs + 1]``."""
+    return torch.searchsorted(pointer, parts, right=True) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class PartObjective:
+    """Cross-entropy over the nodes or labelled edges of graphs in shuffled batches.
+
+    The collection carries the training labels as ``y`` of nodes, or ``edge_label`` of labelled edges; all others are
+    -1. Parts count through all graphs, ``pointer [n_graphs + 1]`` says where each graph begins among them. Predicts
+    ``[n, classes]`` for all parts of the graphs that have one among ``held_out [m]``, whole graphs in their order:
+    :meth:`rows_of` says where a part is found.
+    """
+
+    graphs: GraphCollection
+    train: Tensor
+    held_out: Tensor
+    pointer: Tensor
+    label: str
+    batch_size: int
+    device: str = "cpu"
+    # Columns that the model must return; 0 checks nothing.
+    width: int = 0
+    loss_name: str = ""
+
+    def __post_init__(self) -> None:
+        for name, parts in (("_train_graphs", self.train), ("_held_out_graphs", self.held_out)):
+            object.__setattr__(self, name, graphs_of(parts, self.pointer).unique())
+
+    def batches(self, generator: Generator) -> Iterator[Data]:
+        """Yield shuffled batches of the graphs that have training labels."""
+        graphs: Tensor = self._train_graphs  # type: ignore[attr-defined]
+        order = graphs[torch.randperm(graphs.numel(), generator=generator)]
+        for batch, _ in self.graphs.batches(order, self.batch_size):
+            yield self._moved(batch)
+
+    def loss(self, model: nn.Module, batch: Data) -> tuple[Tensor, int]:
+        """Return the loss of the training parts of one batch."""
+        labels = batch[self.label]
+        rows = (labels >= 0).nonzero().flatten()
+        logits = check_outputs(model, model(batch), labels.numel(), self.width)
+        loss = choose_loss("classes", self.loss_name)
+        return loss(logits.index_select(0, rows), labels.index_select(0, rows)), rows.numel()
+
+    def predict(self, model: nn.Module) -> Tensor:
+        """Return the logits of all parts of graphs with held-out ones ``[n, classes]``."""
+        return self._predict(model, self._held_out_graphs)  # type: ignore[attr-defined]
+
+    def predict_training(self, model: nn.Module) -> Tensor:
+        """Return the logits of all parts of graphs with training ones ``[n, classes]``."""
+        return self._predict(model, self._train_graphs)  # type: ignore[attr-defined]
+
+    def rows_of(self, parts: Tensor, *, training: bool = False) -> Tensor:
+        """Return the rows ``[n]`` of a prediction where parts ``[n]`` are found."""
+        graphs: Tensor = self._train_graphs if training else self._held_out_graphs  # type: ignore[attr-defined]
+        starts = expand(self.pointer, graphs)[1]
+        graph = graphs_of(parts, self.pointer)
+        return parts - self.pointer[graph] + starts[torch.searchsorted(graphs, graph)]
+
+    def _predict(self, model: nn.Module, graphs: Tensor) -> Tensor:
+        # In batches as large as those of training: an evaluation must not need more memory than a step.
+        batches = self.graphs.batches(graphs, self.batch_size)
+        return torch.cat([model(self._moved(_without_label(batch, self.label))) for batch, _ in batches])
+
+    def _moved(self, batch: Data) -> Data:
+        # Moving would make new tensors, without the structure that hangs on the edges.
+        return batch if self.device == "cpu" else batch.to(self.device)
+
+
+def _without_label(batch: Data, label: str) -> Data:
+    """Return a batch without its labels."""
+    shown = copy.copy(batch)
+    del shown[label]
+    return shown
+
+
+def pose_nodes(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
+    """Pose the classes of nodes."""
+    parts = split_nodes(dataset, policy=terms.protocol.splits, seed=terms.seed)
+    labels = seen(classes_of(dataset, terms, "y", dataset.n_nodes), parts, terms)
+    shown = visible(labels, parts.train)
+    if _is_in_batches(dataset, terms):
+        graphs = collection_of(dataset, terms, labels={"y": shown})
+        return _pose_parts(dataset, terms, _Labelled(parts, labels, "y", dataset.node_ptr), graphs)
+    data = whole_graph_of(dataset, dataset.global_edge_index, terms)
+    data.y = shown.to(terms.device)
+    return _pose_whole(dataset, terms, _Labelled(parts, labels, "y", dataset.node_ptr), data)
+
+
+def pose_edges(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
+    """Pose the classes of labelled edges."""
+    parts = split_edges(dataset, policy=terms.protocol.splits, seed=terms.seed)
+    ends = dataset.tensors["edge_label_index"].long()
+    labels = seen(classes_of(dataset, terms, "edge_label", ends.size(1)), parts, terms)
+    fields = {"edge_label": visible(labels, parts.train)}
+    features = dataset.tensors.get("edge_label_attr")
+    if features is not None:
+        fields["edge_label_attr"] = features.float().reshape(labels.numel(), -1)
+    pointer = label_pointer(dataset)
+    labelled = _Labelled(parts, labels, "edge_label", pointer)
+    if _is_in_batches(dataset, terms):
+        graphs = collection_of(dataset, terms, pairs=Pairs(ends, pointer, fields))
+        return _pose_parts(dataset, terms, labelled, graphs)
+    data = whole_graph_of(dataset, dataset.global_edge_index, terms)
+    data.edge_label_index = (ends + dataset.node_ptr[:-1].repeat_interleave(pointer.diff())).to(terms.device)
+    for name, value in fields.items():
+        data[name] = value.to(terms.device)
+    return _pose_whole(dataset, terms, labelled, data)
+
+
+@dataclass(frozen=True, eq=False)
+class _Labelled:
+    """Nodes or edges with a class: their parts, classes, the field that shows these, and where graphs begin."""
+
+    parts: Parts
+    labels: Tensor
+    field: str
+    pointer: Tensor
+
+
+def _is_in_batches(dataset: FrozenDataset, terms: ProblemTerms) -> bool:
+    return len(dataset) > 1 and terms.batch_size > 0
+
+
+def _pose_whole(dataset: FrozenDataset, terms: ProblemTerms, labelled: _Labelled, data: Data) -> Problem:
+    parts, labels, sizes = labelled.parts, labelled.labels, sizes_of(dataset, terms)
+    train = with_labels(parts.train, labels, terms.device)
+    return Problem(
+        objective=ClassObjective(data, *train, n_rows=labels.numel(), width=sizes.out_channels, loss_name=terms.loss),
+        scorers={
+            name: ClassScorer(*with_labels(found, labels, terms.device), loss_name=terms.loss)
+            for name, found in held_out_parts(parts, terms)
+        },
+        sizes=sizes,
+        split_digest=parts.digest,
+        part_sizes=parts.sizes,
+        constant=partial(constant_answer, labels[parts.train], "classes", sizes.out_channels),
+    )
+
+
+def _pose_parts(dataset: FrozenDataset, terms: ProblemTerms, labelled: _Labelled, graphs: GraphCollection) -> Problem:
+    parts, labels, sizes = labelled.parts, labelled.labels, sizes_of(dataset, terms)
+    objective = PartObjective(
+        graphs=graphs,
+        train=parts.train,
+        held_out=torch.cat([parts.val, parts.test]),
+        pointer=labelled.pointer,
+        label=labelled.field,
+        batch_size=terms.batch_size,
+        device=terms.device,
+        width=sizes.out_channels,
+        loss_name=terms.loss,
+    )
+
+    def scorer(name: str, part: Tensor) -> ClassScorer:
+        rows = objective.rows_of(part, training=name == TRAINING).to(terms.device)
+        batches = batches_of(graphs_of(part, labelled.pointer).unique(return_inverse=True)[1], terms)
+        return ClassScorer(rows, labels[part].to(terms.device), loss_name=terms.loss, batches=batches)
+
+    return Problem(
+        objective=objective,
+        scorers={name: scorer(name, part) for name, part in held_out_parts(parts, terms)},
+        sizes=sizes,
+        split_digest=parts.digest,
+        part_sizes=parts.sizes,
+        constant=partial(constant_answer, labels[parts.train], "classes", sizes.out_channels),
+    )

@@ -1,0 +1,374 @@
+"""One page of HTML: everything that a report says, in one file that asks no network for anything.
+
+The tables that stand on the page before anybody asks: scores, tasks in detail, and what is missing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import jinja2
+import pandas as pd
+from markupsafe import Markup
+
+from gnz_track import __version__
+from gnz_track.report.figures.labels import clean_name, show_controls
+from gnz_track.report.joining import NotMerged
+from gnz_track.report.page.audits import view_audits, warn_of_versions
+from gnz_track.report.page.data import embed_json, make_page_data, order_of
+from gnz_track.report.page.figures import FigureSet, draw_figures
+from gnz_track.report.page.methods import write_methods, write_protocol_terms, write_summary
+from gnz_track.report.page.provenance import collect_facts, datasets_of, write_commands
+from gnz_track.report.page.searches import make_search_section
+from gnz_track.report.tables.training import make_training_section, training_facts
+from gnz_track.report.tuned_models import SearchSummary
+from gnz_track.stats.comparison.comparison import CellSummary, Comparison, PairComparison, TaskComparison
+from gnz_track.stats.comparison.comparison_text import write_across
+
+__all__ = [
+    "Reported",
+    "ScoreCell",
+    "TaskSection",
+    "make_sections",
+    "missing_of",
+    "rank_rows",
+    "render_page",
+    "write_page",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreCell:
+    """One model on one task, as texts; ``task`` and ``model`` are its numbers, by which the page finds its runs."""
+
+    task: int
+    model: int
+    name: str
+    mean: str
+    value: float | None
+    interval: str
+    sd: str
+    counts: str
+    behind: str
+    p: str
+    verdict: str
+    is_best: bool
+    is_level: bool
+    is_short: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskSection:
+    """One task: its heading, the line in words, its cells, best first, and how many pairs it has."""
+
+    place: int
+    task: str
+    metric: str
+    direction: str
+    line: str
+    cells: tuple[ScoreCell, ...]
+    n_pairs: int
+    not_planned: tuple[str, ...]
+    by_model: Mapping[int, ScoreCell]
+
+
+def make_sections(comparison: Comparison) -> list[TaskSection]:
+    """Return a section for each task."""
+    places = {model: place for place, model in enumerate(order_of(comparison))}
+    return [_section(place, task, places) for place, task in enumerate(comparison.tasks)]
+
+
+def rank_rows(comparison: Comparison) -> list[tuple[str, int, str, int, int, int]]:
+    """Return (model, its number, mean rank, pairs across tasks that it wins, loses, and that are undetermined)."""
+    ranks = comparison.across.ranks
+    if ranks is None or ranks.n_tasks < 1:
+        return []
+    means = dict(zip(ranks.models, ranks.mean_ranks, strict=True))
+    counts: dict[str, list[int]] = {model: [0, 0, 0] for model in ranks.order}
+    for pair in comparison.across.pairs:
+        for model, ahead in ((pair.first, pair.wins - pair.losses), (pair.second, pair.losses - pair.wins)):
+            if model in counts:
+                is_found = str(pair.verdict) in {"different", "trivial"}
+                counts[model][2 if not is_found else 0 if ahead > 0 else 1] += 1
+    return [(model, place, f"{means[model]:.2f}", *counts[model]) for place, model in enumerate(ranks.order)]  # type: ignore[misc]
+
+
+def missing_of(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
+    """Yield (task, model, what is missing) of each cell that was planned and is not whole, and of those not planned."""
+    for task in comparison.tasks:
+        for cell in task.cells:
+            if cell.n_finished < cell.n_planned:
+                yield task.task, cell.model, f"{cell.n_failed} failed, {cell.n_missing} missing of {cell.n_planned}"
+        for model in task.not_planned:
+            yield task.task, model, "not run on this task"
+
+
+def write_number(value: float | None) -> str:
+    """Write a number with four significant digits; nothing where there is none."""
+    return "" if value is None else f"{value:.4g}"
+
+
+def _section(place: int, task: TaskComparison, places: Mapping[str, int]) -> TaskSection:
+    with_best = {
+        (pair.second if pair.first == task.best else pair.first): pair
+        for pair in task.pairs
+        if task.best in {pair.first, pair.second}
+    }
+    made = [_cell(cell, task, place, places[cell.model], with_best.get(cell.model)) for cell in task.cells]
+    return TaskSection(
+        place=place,
+        task=task.task,
+        metric=task.metric,
+        direction={"up": "\u2191", "down": "\u2193"}[str(task.direction)],
+        line=str(task).removeprefix(f"{task.task} ({task.metric}, {task.direction}): "),
+        cells=tuple(_best_first(made, is_up=str(task.direction) == "up")),
+        n_pairs=len(task.pairs),
+        not_planned=task.not_planned,
+        by_model={cell.model: cell for cell in made},
+    )
+
+
+def _best_first(cells: Sequence[ScoreCell], *, is_up: bool) -> list[ScoreCell]:
+    def key(cell: ScoreCell) -> tuple[bool, float]:
+        value = cell.value if cell.value is not None else 0.0
+        return cell.value is None, -value if is_up else value
+
+    return sorted(cells, key=key)
+
+
+def _cell(cell: CellSummary, task: TaskComparison, place: int, model: int, pair: PairComparison | None) -> ScoreCell:
+    low, high = cell.interval.low, cell.interval.high
+    is_best = cell.model == task.best
+    found: dict[str, Any] = {"behind": "", "p": "", "verdict": "best" if is_best else ""}
+    if pair is not None and not is_best:
+        mean = pair.effects.mean.mean
+        behind = mean if pair.first == task.best or mean is None else -mean
+        found = {
+            "behind": write_number(behind),
+            "p": "no p" if pair.p_adjusted is None else f"{pair.p_adjusted:.3g}",
+            "verdict": str(pair.verdict),
+        }
+    return ScoreCell(
+        task=place,
+        model=model,
+        name=cell.model,
+        mean=write_number(cell.mean) or "no score",
+        value=cell.mean,
+        interval="" if low is None or high is None else f"{write_number(low)} to {write_number(high)}",
+        sd=write_number(cell.sd),
+        counts=f"{cell.n_finished} of {cell.n_planned}",
+        is_best=is_best,
+        is_level=cell.model in task.not_distinguishable,
+        is_short=cell.n_finished < cell.n_planned,
+        **found,
+    )
+
+
+TEMPLATE, STYLE, SCRIPT = "report.html.j2", "report.css", "report.js"
+MOST_MISSING, MOST_REASONS, MOST_TITLE, MOST_SIGNS = 500, 50, 160, 900
+
+
+class Reported(Protocol):
+    """A report as the page needs it: a BenchmarkReport is one."""
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per cell."""
+        ...
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """Its origin."""
+        ...
+
+    @property
+    def not_merged(self) -> tuple[NotMerged, ...]:
+        """Rows that could not be part of it."""
+        ...
+
+    @property
+    def comparison(self) -> Comparison:
+        """The statistics."""
+        ...
+
+    @property
+    def search_summary(self) -> SearchSummary | None:
+        """The searches, None where there were none."""
+        ...
+
+
+def write_page(report: Reported, path: str | Path, *, ui: str = "", figures: FigureSet | None = None) -> Path:
+    """Write the page of a report into a file, whole or not at all.
+
+    Parameters
+    ----------
+    report
+        The report to show.
+    path
+        File to write.
+    ui
+        Address of MLflow's user interface, for links to runs.
+    figures
+        Figures that are drawn already.
+    """
+    target = Path(path)
+    text = render_page(report, ui=ui, figures=figures)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_name(target.name + ".part")
+    # Halves of characters, which some names hold, have no UTF-8.
+    unfinished.write_text(text, encoding="utf-8", errors="replace")
+    unfinished.replace(target)
+    return target
+
+
+def render_page(report: Reported, *, ui: str = "", figures: FigureSet | None = None) -> str:
+    """Return the page of a report as HTML.
+
+    Parameters
+    ----------
+    report
+        The report to show.
+    ui
+        Address of MLflow's user interface, for links to runs; inside of it, the page finds it by itself.
+    figures
+        Figures that are drawn already.
+    """
+    comparison, table = report.comparison, report.table
+    drawn = draw_figures(comparison, table, searches=report.search_summary) if figures is None else figures
+    data = embed_json(make_page_data(comparison, table, ui=ui))
+    others = [(item.task, item.model, f"s{item.seed} not comparable: {item.reason}") for item in report.not_merged]
+    missing = [*_left_out(comparison, report.config), *others]
+    audits = view_audits(getattr(report, "quality", {}))
+    versions = warn_of_versions(table)
+    content = {**_results(comparison), **_missing(comparison, table, missing), **_origin(report)}
+    name = title_of(table, report.config)
+    return (
+        _environment()
+        .get_template(TEMPLATE)
+        .render(
+            title=clean_name(name)[:MOST_TITLE],
+            figures=drawn,
+            searches=make_search_section(report.search_summary),
+            training=make_training_section(training_facts(comparison, table)),
+            data=data,
+            audits=audits,
+            versions=versions,
+            methods=write_methods(comparison, write_protocol_terms(table)),
+            version=__version__,
+            css=_part(STYLE),
+            script=_part(SCRIPT),
+            script_hash=_digest(_part(SCRIPT)),
+            **content,
+        )
+    )
+
+
+def title_of(table: pd.DataFrame, config: Mapping[str, Any]) -> str:
+    """Return a title that names the sweep, or the suites."""
+    # Cells that a sweep wanted may have been trained by others before.
+    if config.get("sweep") and not config.get("merged"):
+        return f"Sweep {config['sweep']}"
+    for column, noun in (("sweep", "Sweep"), ("suite", "Suite")):
+        names = sorted(set(table[column]) - {""}) if column in table.columns else []
+        if len(names) == 1:
+            return f"{noun} {names[0]}"
+    return f"Benchmark {config['name']}" if config.get("name") else "Benchmark"
+
+
+def _results(comparison: Comparison) -> dict[str, Any]:
+    across = comparison.across
+    ranks = rank_rows(comparison)
+    lines = write_across(across)
+    # Ranks stand in the table beside.
+    shown = [line for line in lines if across.ranks is None or line != str(across.ranks)]
+    return {
+        "sentence": write_summary(comparison),
+        "choices": f"{comparison.choices}.",
+        "warnings": [str(finding) for finding in comparison.findings],
+        "tasks": make_sections(comparison),
+        "models": order_of(comparison),
+        "ranks": ranks,
+        "across_lines": [_shortened(line) for line in shown],
+        "n_pairs_across": len(across.pairs),
+        "has_pairs": bool(comparison.pairs),
+        "has_margin": comparison.choices.margin is not None,
+        "interval_name": f"{100 * (1 - comparison.choices.alpha):g} % interval",
+        "aggregates": [str(one) for one in comparison.aggregates],
+    }
+
+
+def _left_out(comparison: Comparison, config: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Return (task, model, why) of cells without a score, and of pairs that were left out before training."""
+    before = [(task, model, f"left out: {reason}") for task, model, reason in config.get("left_out", ())]
+    return [*missing_of(comparison), *before]
+
+
+def _missing(comparison: Comparison, table: pd.DataFrame, found: list[tuple[str, str, str]]) -> dict[str, Any]:
+    counts = f"{comparison.n_finished} of {comparison.n_cells} cells finished"
+    policy = f"; {comparison.n_failed} failed, {comparison.n_missing} missing: {comparison.missing_policy}"
+    return {
+        "missing_sentence": f"{counts}{policy if comparison.n_finished < comparison.n_cells else ', none is missing'}.",
+        "missing": found[:MOST_MISSING],
+        "n_missing_hidden": max(0, len(found) - MOST_MISSING),
+        "reasons": _reasons(table),
+    }
+
+
+def _origin(report: Reported) -> dict[str, Any]:
+    table, config = report.table, report.config
+    return {
+        "facts": collect_facts(table, config),
+        "datasets": datasets_of(table),
+        "commands": write_commands(table, config, report.comparison.choices),
+    }
+
+
+def _reasons(table: pd.DataFrame) -> list[tuple[str, int, str]]:
+    """Return (reason, how many cells, some of them), the most frequent first."""
+    if not {"status", "error"} <= set(table.columns):
+        return []
+    failed = table[table["status"] == "failed"]
+    found = []
+    for reason, rows in failed.groupby("error", sort=True):
+        cells = [f"{row.task} {row.model} s{row.seed}" for row in rows.head(3).itertuples()]
+        more = [f"and {len(rows) - 3} more"] if len(rows) > 3 else []
+        found.append((" ".join(str(reason).split()) or "no reason known", len(rows), ", ".join([*cells, *more])))
+    return sorted(found, key=lambda item: (-item[1], item[0]))[:MOST_REASONS]
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= MOST_SIGNS else f"{line[:MOST_SIGNS]} ..."
+
+
+@lru_cache(maxsize=1)
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("gnz_track.report"),
+        autoescape=True,
+        finalize=show_controls,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    # Matplotlib escapes the texts of its figures itself.
+    environment.filters["inline_svg"] = Markup
+    return environment
+
+
+def _part(name: str) -> Markup:
+    """Return a file of ours as it is."""
+    environment = _environment()
+    loader = environment.loader
+    source = loader.get_source(environment, name)[0] if loader is not None else ""
+    return Markup(source)  # noqa: S704
+
+
+def _digest(script: str) -> str:
+    """Return what a policy calls a script by: only this one runs, whatever else a page may come to hold."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"

@@ -1,0 +1,215 @@
+"""Origin of the numbers: data, code, machines and sweeps, and the commands that make them again."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from gnz_track.datasets.catalogue import DATASETS, TASKS
+from gnz_track.models.catalogue import MODELS
+from gnz_track.registry import is_target
+from gnz_track.seeds import format_seeds
+from gnz_track.stats.comparison.choices import Choices
+from gnz_track.training.protocols import PROTOCOLS
+from gnz_track.user_code.modules import is_ours
+
+__all__ = ["Fact", "collect_facts", "datasets_of", "write_commands"]
+
+# Column of the results table -> what it tells.
+TOLD = {
+    "sweep": "sweeps",
+    "suite": "suites",
+    "protocol": "protocols",
+    "version": "version of gnz_track that trained",
+    "git_commit": "git commit",
+    "environment": "environments (digests)",
+    "device": "devices",
+    "instructions": "instructions of the processor",
+}
+# What cuts a sweep down, as a report is told of it -> the flag that does.
+PARTS = {"task": "--task", "experiment": "--experiment", "condition": "--where"}
+# Choice -> its flag, and how the value is written there.
+FLAGS: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "alpha": ("--alpha", repr),
+    "margin": ("--margin", repr),
+    "posthoc": ("--posthoc", str),
+    "test": ("--test", str),
+    "split_sizes": ("--split-sizes", lambda sizes: ",".join(map(str, sizes))),
+}
+USUAL = Choices()
+MOST_VALUES, MOST_OWN = 12, 20
+WIDTH = "hidden_channels"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing about all cells, and its values."""
+
+    name: str
+    values: tuple[str, ...]
+
+
+def collect_facts(table: pd.DataFrame, config: Mapping[str, Any]) -> list[Fact]:
+    """Return what the cells of a table say of where they come from; what they do not tell is left out."""
+    facts = [Fact("store", (str(config["store"]),))] if config.get("store") else []
+    for column, name in TOLD.items():
+        values = distinct(table, column)
+        if column == "git_commit":
+            values = [_with_changes(table, commit) for commit in values]
+        if values:
+            facts.append(Fact(name, _shorten(values)))
+    if "start_time" in table.columns and table["start_time"].notna().any():
+        first, last = table["start_time"].min(), table["start_time"].max()
+        facts.append(Fact("trained", (f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC",)))
+    if "seconds" in table.columns and table["seconds"].notna().any():
+        facts.append(Fact("training time", (f"{float(table['seconds'].sum()) / 3600:.3g} wall hours in all cells",)))
+    return facts
+
+
+def datasets_of(table: pd.DataFrame) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Return (task, dataset, digests) of each task."""
+    if "dataset_digest" not in table.columns:
+        return []
+    found = []
+    for task, rows in table.groupby("task", sort=True):
+        digests = distinct(rows, "dataset_digest")
+        if digests:
+            found.append((str(task), ", ".join(distinct(rows, "dataset")), _shorten(digests)))
+    return found
+
+
+def write_commands(table: pd.DataFrame, config: Mapping[str, Any], choices: Choices) -> list[str]:
+    """Return the commands that make the cells, one for each suite and protocol, and the report of them as it was asked.
+
+    Models of somebody's own are named by the path that imports them. What has neither a name nor a path that a command
+    knows (made in Python, or with hyperparameters that no flag gives) is trained again from the record of one of its
+    runs.
+
+    Parameters
+    ----------
+    table
+        Results table.
+    config
+        Origin of the table.
+    choices
+        Choices of the comparison.
+    """
+    if "protocol" not in table.columns or "sweep" not in table.columns:
+        return []
+    store = str(config.get("store", ""))
+    at = ["--store", store] if store else []
+    table = table.assign(called=_names_of_models(table))
+    is_named = table["task"].isin(_named_tasks()) & (table["called"] != "")
+    commands = [
+        shlex.join(["gnz", "run", *_name_cells(rows), *at])
+        for _, rows in table[is_named].groupby(["suite", "protocol"], sort=True)
+    ]
+    own = table[~is_named & (table["run_id"] != "")].drop_duplicates(["task", "model", "hyperparameters"])
+    commands += [shlex.join(["gnz", "reproduce", row.run_id, *at]) for row in own.itertuples()][:MOST_OWN]
+    sweep = _sweep(table, config)
+    if sweep:
+        commands.append(shlex.join(["gnz", "report", "--sweep", sweep, *_part(config), *_flags(choices), *at]))
+        commands += [f"# chosen in Python, where no flag is: {text}" for text in [_without_flag(choices)] if text]
+    return commands
+
+
+def _sweep(table: pd.DataFrame, config: Mapping[str, Any]) -> str:
+    """Return the one sweep that was asked for, whoever had trained its cells, or whose cells these are."""
+    sweeps = distinct(table, "sweep")
+    if config.get("sweep") and not config.get("merged"):
+        return str(config["sweep"])
+    return sweeps[0] if len(sweeps) == 1 else ""
+
+
+def _part(config: Mapping[str, Any]) -> Iterator[str]:
+    """Return what cut the cells of a sweep down to those of a report."""
+    for name, flag in PARTS.items():
+        yield from (flag, str(config[name])) if config.get(name) else ()
+
+
+def _flags(choices: Choices) -> Iterator[str]:
+    """Return the flags by which a command chooses what the report chose."""
+    for name, (flag, write) in FLAGS.items():
+        value = getattr(choices, name)
+        if value != getattr(USUAL, name) and not isinstance(value, Mapping):
+            yield from (flag, write(value))
+
+
+def _without_flag(choices: Choices) -> str:
+    """Return the choices that no flag can say."""
+    values = {field.name: getattr(choices, field.name) for field in dataclasses.fields(choices)}
+    return ", ".join(
+        f"{name}={dict(value) if isinstance(value, Mapping) else value!r}"
+        for name, value in values.items()
+        if value != getattr(USUAL, name) and (name not in FLAGS or isinstance(value, Mapping))
+    )
+
+
+def _named_tasks() -> set[str]:
+    """Return the tasks that another process knows too: those of the catalogue, not those made in this one."""
+    return {task.name for task in TASKS.rows() if task.loader is None and task.dataset in DATASETS}
+
+
+def _names_of_models(table: pd.DataFrame) -> list[str]:
+    """Return how ``--models`` calls the model of each row; nothing where no flag makes that very cell."""
+    named = {model.name for model in MODELS.rows() if is_ours(model.target)}
+    blank = [""] * len(table)
+    sources, values = (table[name] if name in table.columns else blank for name in ("model_source", "hyperparameters"))
+    rows = zip(table["model"], sources, values, table["protocol"], strict=True)
+    return [
+        "" if _is_changed(changed, protocol) else model if model in named else _path_of(model, source)
+        for model, source, changed, protocol in rows
+    ]
+
+
+def _path_of(model: str, source: str) -> str:
+    """Return the import path by which a class of somebody's own gets the name that it has; nothing where none does."""
+    is_of_class = is_target(source) and source.rpartition(":")[2] == model
+    return source if is_of_class else ""
+
+
+def _is_changed(hyperparameters: str, protocol: str) -> bool:
+    """Tell whether a cell has hyperparameters that its protocol does not give it by itself, as it does widths."""
+    if hyperparameters in ("", "{}"):
+        return False
+    known = {row.label: row for row in PROTOCOLS.rows()}.get(protocol)
+    given = {WIDTH} if known is not None and known.budget > 0 else set()
+    try:
+        return not set(json.loads(hyperparameters)) <= given
+    except (ValueError, TypeError):
+        return True
+
+
+def distinct(table: pd.DataFrame, column: str) -> list[str]:
+    """Return the values of a column, sorted, nothing for one that is not there."""
+    if column not in table.columns:
+        return []
+    return sorted({str(value) for value in table[column].dropna()} - {"", "none"})
+
+
+def _name_cells(rows: pd.DataFrame) -> Iterator[str]:
+    tasks, models = distinct(rows, "task"), distinct(rows, "called")
+    yield from ("--task", ",".join(tasks), "--models", ",".join(models))
+    yield from ("--seeds", format_seeds(sorted({int(seed) for seed in rows["seed"].dropna()})))
+    yield from ("--protocol", str(rows["protocol"].iloc[0]).partition("@")[0])
+    # Where they differ, each task had its own number.
+    epochs = distinct(rows, "epochs")
+    yield from ("--epochs", epochs[0]) if len(epochs) == 1 else ()
+
+
+def _with_changes(table: pd.DataFrame, commit: str) -> str:
+    rows = table[table["git_commit"] == commit]
+    is_dirty = "git_dirty" in table.columns and (rows["git_dirty"] == "true").any()
+    return f"{commit} with changes that were not committed" if is_dirty else commit
+
+
+def _shorten(values: Iterable[str]) -> tuple[str, ...]:
+    listed = list(values)
+    more = [f"and {len(listed) - MOST_VALUES} more"] if len(listed) > MOST_VALUES else []
+    return (*listed[:MOST_VALUES], *more)

@@ -1,0 +1,157 @@
+"""The width that a budget of parameters gives to a model on a task, before anything is trained.
+
+A protocol applied to one task and one model. A cell carries the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.errors import BadValue, SplitImpossible
+from gnz_track.models.budgets import Width, find_width, refuse_beyond
+from gnz_track.models.building import options_of
+from gnz_track.problems.inputs import ProblemTerms, sizes_of
+from gnz_track.types import Amendment, ModelRow, Protocol, Task, Value
+
+__all__ = ["OF_TRAINING", "ListedWidth", "amend", "find_amendment", "given_to", "hyperparameters_of", "list_widths"]
+
+
+# Hyperparameters that training reads; all others are keywords of a model's constructor.
+OF_TRAINING = frozenset({"lr", "weight_decay", "batch_size", "patience", "min_lr", "hidden_channels", "encoding"})
+
+
+def find_amendment(protocol: Protocol, task: Task) -> Amendment:
+    """Return what a protocol has otherwise for the dataset of a task."""
+    return protocol.amendment_for(task.dataset)
+
+
+def amend(protocol: Protocol, task: Task) -> Protocol:
+    """Return a protocol as it is for one task; one that amends nothing is returned as it is."""
+    amendment = find_amendment(protocol, task)
+    if not (protocol.by_dataset or protocol.options or protocol.by_model or protocol.epochs):
+        return protocol
+    optimiser = protocol.optimiser_for(task.task_type, task.dataset)
+    return replace(
+        protocol,
+        optimisers={} if optimiser is None else {task.task_type: optimiser},
+        splits=amendment.splits or protocol.splits,
+        encoding=amendment.encoding or protocol.encoding,
+        hours=amendment.hours or protocol.hours,
+        # What a cell says itself, or what is not its own.
+        epochs=0,
+        options={},
+        by_model={},
+        by_dataset={},
+    )
+
+
+def given_to(model: ModelRow, protocol: Protocol, task: Task) -> dict[str, Value]:
+    """Return the hyperparameters that a protocol gives to a model on a task, but for the width of a budget.
+
+    Parameters
+    ----------
+    model
+        Model, whose constructor says which hyperparameters it takes.
+    protocol
+        Protocol, not amended yet.
+    task
+        Task, for which the protocol may name values of its own.
+    """
+    amendment = find_amendment(protocol, task)
+    found: dict[str, Value] = {}
+    for general, by_model in ((protocol.options, protocol.by_model), (amendment.options, amendment.by_model)):
+        found |= general
+        found |= _of_model(by_model, model)
+    allowed = {*OF_TRAINING, *options_of(model).names}
+    return {name: value for name, value in found.items() if name in allowed}
+
+
+def _of_model(by_model: Mapping[str, Mapping[str, Value]], model: ModelRow) -> Mapping[str, Value]:
+    """Return what is given to a model by name; ``GatedGCN-E`` is given what ``GatedGCN`` is."""
+    return by_model.get(model.name) or by_model.get(model.name.partition("-")[0]) or {}
+
+
+@dataclass(frozen=True)
+class ListedWidth:
+    """The width of one model, or why it has none; a width beyond the tolerance has both."""
+
+    model: str
+    width: Width | None
+    reason: str = ""
+
+
+def hyperparameters_of(
+    model: ModelRow, task: Task, dataset: FrozenDataset, protocol: Protocol
+) -> tuple[tuple[str, Value], ...]:
+    """Return what a protocol gives to a model on a task; the width of its budget included.
+
+    A network without a width within the tolerance raises :class:`~gnz_track.errors.BadValue`; a rule has none.
+
+    Parameters
+    ----------
+    model, task
+        The pair.
+    dataset
+        Data of the task, whose sizes decide how many parameters a width has.
+    protocol
+        Protocol, not amended yet.
+    """
+    given = given_to(model, protocol, task)
+    if protocol.budget:
+        found = _width_of(model, task, dataset, amend(protocol, task), given)
+        refuse_beyond(found, model.name, tolerance=protocol.tolerance)
+        if not found.is_of_rule:
+            given["hidden_channels"] = found.hidden_channels
+    return tuple(sorted(given.items()))
+
+
+def list_widths(
+    models: Iterable[ModelRow], task: Task, dataset: FrozenDataset, protocol: Protocol
+) -> list[ListedWidth]:
+    """Return the widths of all models that serve a task.
+
+    Parameters
+    ----------
+    models, task
+        Models, and the task for which widths are asked.
+    dataset
+        Data of the task.
+    protocol
+        Protocol with a budget, not amended yet.
+    """
+    amended = amend(protocol, task)
+    return [_list_width(row, task, dataset, protocol, amended) for row in models if task.task_type in row.task_types]
+
+
+def _list_width(
+    model: ModelRow, task: Task, dataset: FrozenDataset, protocol: Protocol, amended: Protocol
+) -> ListedWidth:
+    found: Width | None = None
+    try:
+        found = _width_of(model, task, dataset, amended, given_to(model, protocol, task))
+        refuse_beyond(found, model.name, tolerance=protocol.tolerance)
+    except (BadValue, SplitImpossible) as error:
+        return ListedWidth(model.name, found, str(error))
+    return ListedWidth(model.name, found)
+
+
+def _width_of(
+    model: ModelRow, task: Task, dataset: FrozenDataset, protocol: Protocol, options: Mapping[str, Value]
+) -> Width:
+    """Return the width at which a model has as many parameters as it is allowed on a task.
+
+    ``protocol`` is amended already, ``options`` are the hyperparameters of the cell.
+    """
+    terms = ProblemTerms(
+        task_type=task.task_type,
+        protocol=protocol,
+        seed=0,
+        hidden_channels=protocol.hidden_channels,
+        batch_size=0,
+        device="cpu",
+        encoding=str(options.get("encoding", protocol.encoding)),
+    )
+    of_model = {name: value for name, value in options.items() if name not in OF_TRAINING}
+    return find_width(model, task.task_type, sizes_of(dataset, terms), budget=protocol.budget, options=of_model)

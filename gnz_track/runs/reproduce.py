@@ -1,0 +1,615 @@
+"""A past run trained once more, and set against what the store kept of it, number by number.
+
+Code that a store names or holds, and whether it may run here.
+
+A record names its model and its loader by ``package.module:attribute``, and importing a module runs it; a model that
+has no such name lies in the store as a pickle, which runs when it is read. What this process knows under these very
+targets, built in, of a plugin that the user has installed, or registered by the user's own script, is no matter of
+trust. All else runs only where the user says so, who is told before what it would be.
+
+From the record of a run back to the cell that it was, on this machine.
+
+Changes between a past run and its repetition: data, code, packages, machine.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import json
+import math
+import pickle
+import platform
+import re
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import Any
+
+from gnz_track.datasets.catalogue import DATASETS, TASKS
+from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.datasets.preparation import find_frozen
+from gnz_track.errors import BadValue, DataMissing, NotReproducible
+from gnz_track.models.catalogue import MODELS
+from gnz_track.records import to_json
+from gnz_track.registry import import_target
+from gnz_track.runs.executors.inline import run_inline
+from gnz_track.runs.fingerprint import NUMBERS, changed_parts, code_of, fingerprint, tell_unseen
+from gnz_track.runs.plan import Place, resolve_device
+from gnz_track.store import run_record as layout
+from gnz_track.store import schema
+from gnz_track.store.address import Address
+from gnz_track.store.artifacts import find_place, read_artifact
+from gnz_track.store.cell_book import CellBook, digest_of_book, read_book
+from gnz_track.store.curves import Curve
+from gnz_track.store.environment import NONE, Environment, collect_environment, read_git
+from gnz_track.store.past_runs import PastRun, read_curves, read_run, read_sweep_run
+from gnz_track.store.run_record import RunRecord, SweepContext, record_of
+from gnz_track.types import Cell, CellResult, ModelRow, Status, Task
+from gnz_track.user_code.digests import ITSELF, Code, describe_own
+
+__all__ = [
+    "TOLERANCE",
+    "Change",
+    "Conditions",
+    "NumberDifference",
+    "Rebuilt",
+    "Reproduction",
+    "ReproductionVerdict",
+    "SeriesDifference",
+    "check_model",
+    "find_changes",
+    "is_known_loader",
+    "rebuild",
+    "refuse_loader",
+    "reproduce",
+]
+
+
+def check_model(run_id: str, model: ModelRow, address: Address) -> None:
+    """Refuse a model that is not known here; nothing is imported and nothing is read to find that out.
+
+    Parameters
+    ----------
+    run_id, address
+        Run and store that name the model.
+    model
+        Model as the store describes it.
+    """
+    if _is_known(model):
+        return
+    if model.payload:
+        digest = hashlib.sha256(model.payload).hexdigest()
+        what = f"a pickle of {len(model.payload)} bytes, sha256 {digest}"
+        reason = f"its model {model.name!r} lies in the store as code ({what}), which would run here"
+    else:
+        named = " and ".join(_describe_target(target) for target in (model.target, model.factory) if target)
+        reason = f"its model {model.name!r} is code that the store names and nothing here has registered: {named}"
+    raise NotReproducible(run_id, reason, remedy=_remedy_of_code(run_id, address))
+
+
+def is_known_loader(task: Task) -> bool:
+    """Tell whether a task has no loader of its own, or one that is registered here."""
+    return task.loader is None or any(task.loader == known.loader for known in TASKS.rows())
+
+
+def refuse_loader(run_id: str, task: Task, digest: str, address: Address) -> NotReproducible:
+    """Return the error for data that are not here, and that only code which the store names could make.
+
+    Parameters
+    ----------
+    run_id, address
+        Run and store that name the loader.
+    task
+        Task with the loader.
+    digest
+        Digest of the data.
+    """
+    where = _describe_target(str(task.loader))
+    reason = f"its data of digest {digest!r} are not here, and their loader is code that the store names: {where}"
+    return NotReproducible(run_id, reason, remedy=_remedy_of_code(run_id, address))
+
+
+def _is_known(model: ModelRow) -> bool:
+    """Tell whether a row of the registry has the same code; the name, which a sweep may change, says nothing."""
+    code = (model.target, model.factory, model.is_encoder, model.payload)
+    return any(code == (row.target, row.factory, row.is_encoder, row.payload) for row in MODELS.rows())
+
+
+def _remedy_of_code(run_id: str, address: Address) -> str:
+    # With the store: a run that was asked for there is in no other.
+    return f"if you trust whoever wrote it: gnz reproduce {run_id} --store {shlex.quote(str(address))} --trust"
+
+
+def _describe_target(target: str) -> str:
+    """Say which file a target would be imported from, with its digest, as far as that is known without importing."""
+    file = _find_file(target.partition(":")[0])
+    if file is None:
+        return f"{target!r} (nothing of that name was found)"
+    try:
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+    except OSError as error:
+        return f"{target!r} in {file} ({error.strerror})"
+    return f"{target!r} in {file} (sha256 {digest}...)"
+
+
+def _find_file(module: str) -> Path | None:
+    """Return the file of a module; packages on the way are looked at, and not imported."""
+    # With --trust the working folder comes first.
+    places: list[str] | None = [str(Path.cwd()), *sys.path]
+    spec = None
+    for n, _ in enumerate(parts := module.split(".")):
+        spec = PathFinder.find_spec(".".join(parts[: n + 1]), places)
+        if spec is None:
+            return None
+        places = list(spec.submodule_search_locations or ())
+    return Path(spec.origin) if spec is not None and spec.origin else None
+
+
+TRAIN_ANEW = "gnz run trains its cell anew"
+# What an executor calls the failure of a cell whose process it had to give up: the cell itself said nothing.
+ENDED_FROM_OUTSIDE = frozenset({"WorkerDied", "TimeLimit"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conditions:
+    """Conditions under which a run is trained again: where its data are, on which device, and whether its code may run.
+
+    That is code which lies in the store, and code which the store names and nothing here has registered. No device
+    means the one that the run was trained on.
+    """
+
+    place: Place = field(default_factory=Place)
+    device: str = ""
+    trusts_code: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rebuilt:
+    """A cell as it was planned, what its fingerprint was made with, and the code of its model as it is now."""
+
+    cell: Cell
+    numbers: int
+    code: Code
+
+    @property
+    def cell_now(self) -> Cell:
+        """The cell to train: with the code of now, which is not held against that of then."""
+        model = replace(self.cell.model, parts={}, unseen=())
+        return replace(self.cell, model=model, code=code_of(self.cell.perturbation))
+
+
+def rebuild(run: PastRun, address: Address, conditions: Conditions) -> Rebuilt:
+    """Return the cell of a run from what the store says of it; nothing else is known of the past.
+
+    The data are those of the same digest, to the byte.
+
+    Parameters
+    ----------
+    run
+        Run as the store has it.
+    address
+        Its store.
+    conditions
+        Device and data of the repetition, and whether code is trusted that is not registered here.
+    """
+    _refuse_what_has_no_end(run)
+    book = _fetch_book(run, address)
+    cell = book.cells.get(run.tags.get(schema.FINGERPRINT, ""))
+    if cell is None:
+        raise _lost(run, "the cells that its sweep describes do not contain it")
+    if not conditions.trusts_code:
+        check_model(run.run_id, cell.model, address)
+    code = _describe_code_now(run, cell.model)
+    device = _choose_device(run, conditions)
+    dataset = _find_data(run, cell, address, conditions)
+    cell = replace(cell, device=device, data=str(dataset.folder))
+    return Rebuilt(cell=cell, numbers=book.numbers, code=code)
+
+
+def _refuse_what_has_no_end(run: PastRun) -> None:
+    if run.tags.get(schema.KIND) != schema.CELL:
+        sweep = run.tags.get(schema.SWEEP, "")
+        reason = f"it trained nothing, it stands for the whole sweep {sweep!r}"
+        raise NotReproducible(run.run_id, reason, remedy=f"name one of its cells: gnz ls --sweep {shlex.quote(sweep)}")
+    error = run.tags.get(schema.ERROR, "")
+    if run.status == "KILLED":
+        raise NotReproducible(run.run_id, f"it was killed before it ended ({error})", remedy=TRAIN_ANEW)
+    if run.status not in {"FINISHED", "FAILED"}:
+        raise NotReproducible(run.run_id, f"it has not ended yet ({run.status})", remedy="wait for it: gnz ls")
+    if error.partition(":")[0] in ENDED_FROM_OUTSIDE:
+        raise NotReproducible(run.run_id, f"it did not end by itself ({error})", remedy=TRAIN_ANEW)
+
+
+def _fetch_book(run: PastRun, address: Address) -> CellBook:
+    digest, sweep = run.tags.get(schema.BOOK, ""), run.tags.get(schema.SWEEP, "")
+    if not re.fullmatch("[0-9a-f]{16}", digest):
+        raise _lost(run, f"an earlier version wrote it, without the tag {schema.BOOK}")
+    of_sweep = read_sweep_run(address, suite=run.tags.get(schema.SUITE, ""), sweep=sweep)
+    if of_sweep is None:
+        raise _lost(run, f"the run of its sweep {sweep!r}, which describes its cells, is gone")
+    name = schema.book_file(digest)
+    # Says in its own words where this machine does not look, and why.
+    find_place(address, of_sweep.artifacts)
+    text = read_artifact(address, of_sweep.artifacts, name)
+    if text is None:
+        raise _lost(run, f"{name} of its sweep is gone from {of_sweep.artifacts}")
+    if digest_of_book(text) != digest:
+        raise _lost(run, f"{name} of its sweep was changed: its digest is {digest_of_book(text)}")
+    return read_book(text)
+
+
+def _lost(run: PastRun, reason: str) -> NotReproducible:
+    return NotReproducible(run.run_id, reason, remedy=TRAIN_ANEW)
+
+
+def _describe_code_now(run: PastRun, model: ModelRow) -> Code:
+    """Return the code of the model as it is now; none where the record has none, as for our own models."""
+    if not model.payload:
+        found = [import_target(target) for target in (model.target, model.factory) if target]
+        return describe_own(*found) if model.source_digest else Code()
+    python = run.tags.get("env.python", "")
+    if _minor(python) != _minor(platform.python_version()):
+        reason = f"its model {model.name!r} lies in the store as code of Python {_minor(python)}"
+        remedy = f"call that Python; this is {_minor(platform.python_version())}"
+        raise NotReproducible(run.run_id, reason, remedy=remedy)
+    found = pickle.loads(model.payload)  # noqa: S301  (known here, or trusted; its bytes are those recorded)
+    code = describe_own(*(item for item in found if item is not None))
+    # What it refers to and lies in files may have changed; the model itself is in the record.
+    if model.parts and any(name.endswith(ITSELF) for name in changed_parts(model.parts, code.parts)):
+        digests = f"{code.digest}, not {model.source_digest}"
+        raise _lost(run, f"the code of its model {model.name!r} has the digest {digests}")
+    return code
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
+
+
+def _choose_device(run: PastRun, conditions: Conditions) -> str:
+    if conditions.device:
+        return resolve_device(conditions.device)
+    then = run.tags.get(schema.ENV_DEVICE, "cpu")
+    try:
+        return resolve_device(then)
+    except BadValue as error:
+        reason = f"it was trained on {then!r}, which is not here ({error})"
+        raise NotReproducible(run.run_id, reason, remedy="train it elsewhere: --device cpu") from error
+
+
+def _find_data(run: PastRun, cell: Cell, address: Address, conditions: Conditions) -> FrozenDataset:
+    digest, task, place = cell.dataset_digest, cell.source_task, conditions.place
+    if not re.fullmatch("[0-9a-f]+", digest):
+        raise _lost(run, f"the digest of its data is {digest!r}")
+    may_load = conditions.trusts_code or is_known_loader(task)
+    try:
+        dataset = find_frozen(
+            task, digest=digest, seed=cell.seed, home=place.home, mirror=place.mirror, may_load=may_load
+        )
+    except DataMissing as error:
+        if may_load:
+            raise
+        raise refuse_loader(run.run_id, task, digest, address) from error
+    if dataset.digest != digest:
+        name, found = cell.task.dataset, f"{dataset.digest} in {dataset.folder}"
+        reason = f"it was trained on {name!r} of digest {digest}, and here it is {found}"
+        raise NotReproducible(run.run_id, reason, remedy=_remedy_for(run, cell))
+    return dataset
+
+
+def _remedy_for(run: PastRun, cell: Cell) -> str:
+    if cell.task.dataset in DATASETS:
+        version = run.tags.get(schema.VERSION, "of then")
+        return f"the data of then are made by gnz_track {version}: gnz data get {cell.task.dataset} --home FOLDER"
+    return "bring the data of then back"
+
+
+# Tags that every run bears -> what they say, in words.
+_TAGS = {
+    schema.DATASET_DIGEST: "digest of the data",
+    schema.SPLIT_DIGEST: "digest of the split",
+    schema.VERSION: "gnz_track",
+    "env.python": "Python",
+    "env.torch": "torch",
+    "env.pyg": "torch-geometric",
+    schema.ENV_DEVICE: "device",
+    "env.gpu": "GPU",
+    "env.cuda": "CUDA",
+    "env.driver": "driver of the GPU",
+    schema.INSTRUCTIONS: "instructions of the processor",
+    schema.GIT_COMMIT: "git commit of the working folder",
+    schema.GIT_DIRTY: "working folder has changes that no commit holds",
+}
+# Facts of an environment that only its file holds.
+_MACHINE = {"os": "operating system", "cpu": "processor", "cores": "cores", "memory_mib": "memory in MiB"}
+# Packages that tags name already.
+_NAMED = frozenset({"torch", "torch-geometric", "gnz-track"})
+# Tags of later versions: a run without one says nothing of it, and nothing is known to have changed.
+_LATER = {schema.INSTRUCTIONS: "with which instructions of the processor it was computed is not recorded"}
+_DIRTY = "the working folder had changes that no commit holds: what they were is not recorded"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """One thing that is not what it was; ``"none"`` where there was none, or is none now."""
+
+    what: str
+    then: str
+    now: str
+
+
+def find_changes(
+    run: PastRun, record: RunRecord, address: Address, *, rebuilt: Rebuilt
+) -> tuple[tuple[Change, ...], tuple[str, ...]]:
+    """Return what has changed since a run, and sentences about what is not known of it.
+
+    Parameters
+    ----------
+    run
+        Run as the store has it.
+    record
+        Record that would be written of the repetition.
+    address
+        Store of the run.
+    rebuilt
+        Cell of the repetition.
+    """
+    cell = rebuilt.cell
+    pairs = list(_by_tag(run.tags, layout.tags_of(record)))
+    code, notes = _by_code(rebuilt)
+    pairs += code
+    pairs.append(("way in which gnz_track makes numbers (NUMBERS)", str(rebuilt.numbers), str(NUMBERS)))
+    if rebuilt.numbers == NUMBERS:
+        pairs.append(("fingerprint of the cell", run.tags[schema.FINGERPRINT], fingerprint(cell)))
+    notes += [_DIRTY] if run.tags.get(schema.GIT_DIRTY) == "true" else []
+    notes += [sentence for tag, sentence in _LATER.items() if tag not in run.tags]
+    if run.tags.get(schema.ENVIRONMENT, "") != record.environment:
+        facts = _read_environment(run, address)
+        pairs += _by_file(facts)
+        notes += [] if facts else ["the file with all facts of its environment is gone: other packages may differ"]
+    changes = (Change(what=what, then=then or NONE, now=now or NONE) for what, then, now in pairs if then != now)
+    return tuple(changes), tuple(notes)
+
+
+def _by_code(rebuilt: Rebuilt) -> tuple[list[tuple[str, str, str]], list[str]]:
+    """Return then and now of all code of the user's, and sentences about what is not known of it."""
+    model, now = rebuilt.cell.model, rebuilt.code
+    then_beside, now_beside = dict(rebuilt.cell.code), dict(rebuilt.cell_now.code)
+    beside = [(what, then_beside.get(what, ""), now_beside.get(what, "")) for what in {**then_beside, **now_beside}]
+    if model.source_digest and not model.parts:
+        return beside, [
+            f"an earlier version recorded the model {model.name}: whether its code has changed is not known"
+        ]
+    parts = [
+        (f"code {name}", model.parts.get(name, ""), now.parts.get(name, ""))
+        for name in changed_parts(model.parts, now.parts)
+    ]
+    source = (f"source of the model {model.name}", model.source_digest, now.digest)
+    return [source, *parts, *beside], tell_unseen([replace(model, unseen=now.unseen)])
+
+
+def _by_tag(then: Mapping[str, str], now: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    for tag, what in _TAGS.items():
+        if tag in then or tag not in _LATER:
+            yield what, then.get(tag, ""), now.get(tag, "")
+
+
+def _by_file(then: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    if not then:
+        return
+    now: dict[str, Any] = json.loads(to_json(collect_environment()))
+    for name, what in _MACHINE.items():
+        yield what, str(then.get(name, "")), str(now[name])
+    packages = {**dict.fromkeys(now["packages"], ""), **then.get("packages", {})}
+    for name in sorted(set(packages) - _NAMED):
+        yield f"package {name}", packages[name], now["packages"].get(name, "")
+
+
+def _read_environment(run: PastRun, address: Address) -> dict[str, Any]:
+    """Return the facts of a run's environment; none where its file is gone or is none."""
+    digest = run.tags.get(schema.ENVIRONMENT, "")
+    sweep = read_sweep_run(address, suite=run.tags.get(schema.SUITE, ""), sweep=run.tags.get(schema.SWEEP, ""))
+    text = read_artifact(address, sweep.artifacts, schema.environment_file(digest)) if sweep and digest else None
+    try:
+        found = json.loads(text or "{}")
+        return json.loads(to_json(Environment(**found))) if found else {}
+    except (ValueError, TypeError):
+        return {}
+
+
+# What rounding in another order does to a score of a short training; a model that is another one differs by more.
+TOLERANCE = 1e-4
+# How long a cell took is no part of what is to come out again.
+_TIMES = frozenset({schema.SECONDS, schema.CPU_SECONDS, schema.SECONDS_PER_EPOCH})
+_COSTS = _TIMES | {schema.PEAK_RSS, schema.PEAK_DEVICE, schema.MEMORY}
+
+
+class ReproductionVerdict(enum.StrEnum):
+    """Closeness of a run to its repetition."""
+
+    bit_identical = "bit_identical"
+    within_tolerance = "within_tolerance"
+    different = "different"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesDifference:
+    """A curve that came out otherwise: the first epoch that differs, and by how much values differ at most.
+
+    The largest difference is None where no epoch has a value on both sides that differs: one curve is shorter.
+    """
+
+    series: str
+    first_epoch: int
+    largest: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberDifference:
+    """A final number that came out otherwise; None where there was none, or is none now."""
+
+    name: str
+    then: float | None
+    now: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduction:
+    """A run and its repetition: the verdict, the numbers that differ, and what else has changed since.
+
+    ``n_points`` and ``n_numbers`` say how many values of curves and final numbers were compared. ``error_then`` and
+    ``error_now`` are the failures of cells that failed.
+    """
+
+    run_id: str
+    sweep: str
+    task: str
+    cell: str
+    verdict: ReproductionVerdict
+    tolerance: float
+    metric: str
+    score_then: float | None
+    score_now: float | None
+    status_then: Status
+    status_now: Status
+    error_then: str
+    error_now: str
+    n_points: int
+    n_series: int
+    n_numbers: int
+    series: tuple[SeriesDifference, ...]
+    numbers: tuple[NumberDifference, ...]
+    changes: tuple[Change, ...]
+    notes: tuple[str, ...]
+    seconds_then: float | None
+    seconds_now: float
+
+
+def reproduce(
+    start: str, address: Address, *, conditions: Conditions, tolerance: float = TOLERANCE, version: str = ""
+) -> Reproduction:
+    """Train a run once more, from its record alone, and compare; nothing is written to the store.
+
+    Bit-identical: every number that the store kept (of curves at most a hundred epochs) came out equal, or the cell
+    failed again in the same words. Within tolerance: the scores differ by at most ``tolerance``, on equal data in equal
+    splits. Everything else is different.
+
+    Parameters
+    ----------
+    start
+        First characters of the run's id.
+    address
+        Its store.
+    conditions
+        Device and data of the repetition, and whether foreign code is trusted.
+    tolerance
+        Largest difference of a score, relative to the score where that is above 1.
+    version
+        Version of this package.
+    """
+    if not (math.isfinite(tolerance) and tolerance >= 0):
+        raise BadValue("tolerance", tolerance, "a number from 0 upwards", command=f"--tolerance {TOLERANCE}")
+    run = read_run(address, start)
+    rebuilt = rebuild(run, address, conditions)
+    [result] = run_inline([rebuilt.cell_now])
+    record = _record_now(result, run, version)
+    then, now = _numbers(run.metrics), _numbers(layout.final_metrics(record))
+    curves = read_curves(address, [run.run_id])[run.run_id]
+    series = _compare_curves(curves, result)
+    numbers = tuple(_compare_numbers(then, now))
+    changes, notes = find_changes(run, record, address, rebuilt=rebuilt)
+    return Reproduction(
+        **_facts_of(run, record, rebuilt),
+        verdict=_judge(run, record, is_equal=not series and not numbers, tolerance=tolerance),
+        tolerance=tolerance,
+        n_points=sum(map(len, curves.values())),
+        n_series=len(curves),
+        n_numbers=len(then),
+        series=series,
+        numbers=numbers,
+        changes=changes,
+        notes=notes,
+    )
+
+
+def _record_now(result: CellResult, run: PastRun, version: str) -> RunRecord:
+    """Return what would be written of the repetition, were it written."""
+    context = SweepContext(
+        sweep=run.tags[schema.SWEEP],
+        suite=run.tags[schema.SUITE],
+        environment=collect_environment(),
+        git=read_git(),
+        version=version,
+    )
+    return record_of(result, context, fingerprint=fingerprint(result.cell), ended_at=0)
+
+
+def _facts_of(run: PastRun, record: RunRecord, rebuilt: Rebuilt) -> dict[str, object]:
+    return {
+        "run_id": run.run_id,
+        "sweep": record.sweep,
+        "task": record.task,
+        "cell": rebuilt.cell.label,
+        "metric": record.metric,
+        "score_then": _score_of(run),
+        "score_now": record.score,
+        "status_then": _STATUS[run.status],
+        "status_now": record.status,
+        "error_then": run.tags.get(schema.ERROR, ""),
+        "error_now": layout.error_text(record),
+        "seconds_then": run.metrics.get(schema.SECONDS),
+        "seconds_now": record.seconds,
+    }
+
+
+_STATUS = {"FINISHED": Status.finished, "FAILED": Status.failed}
+
+
+def _score_of(run: PastRun) -> float | None:
+    return run.metrics.get(run.tags.get(schema.SCORE_KEY, "")) if run.status == "FINISHED" else None
+
+
+def _judge(run: PastRun, record: RunRecord, *, is_equal: bool, tolerance: float) -> ReproductionVerdict:
+    has_ended_alike = _STATUS[run.status] is record.status
+    if has_ended_alike and is_equal and run.tags.get(schema.ERROR, "") == layout.error_text(record):
+        return ReproductionVerdict.bit_identical
+    then, now = _score_of(run), record.score
+    is_same_split = run.tags.get(schema.SPLIT_DIGEST, "") == record.split_digest
+    if then is None or now is None or not is_same_split:
+        return ReproductionVerdict.different
+    is_close = abs(then - now) <= tolerance * max(1.0, abs(then))
+    return ReproductionVerdict.within_tolerance if is_close else ReproductionVerdict.different
+
+
+def _numbers(metrics: Mapping[str, float]) -> dict[str, float]:
+    return {name: value for name, value in metrics.items() if name not in _COSTS}
+
+
+def _compare_numbers(then: Mapping[str, float], now: Mapping[str, float]) -> list[NumberDifference]:
+    return [
+        NumberDifference(name=name, then=then.get(name), now=now.get(name))
+        for name in sorted({*then, *now})
+        if then.get(name) != now.get(name)
+    ]
+
+
+def _compare_curves(curves: Mapping[str, Curve], result: CellResult) -> tuple[SeriesDifference, ...]:
+    """Compare stored points with the epochs of the repetition, and where both end."""
+    # As the store names them.
+    found = {schema.series_of(schema.curve_key(name)): values for name, values in result.series.items()}
+    differences = []
+    for name in sorted({*curves, *found}):
+        then = dict(curves.get(name, ()))
+        # What is no finite number is not stored.
+        now = {epoch: value for epoch, value in enumerate(found.get(name, ())) if math.isfinite(value)}
+        # Ends are never thinned out.
+        epochs = sorted({*then, *(list(now)[-1:])})
+        unequal = [epoch for epoch in epochs if then.get(epoch) != now.get(epoch)]
+        if unequal:
+            gaps = [abs(then[epoch] - now[epoch]) for epoch in unequal if epoch in then and epoch in now]
+            largest = max(gaps, default=None)
+            differences.append(SeriesDifference(series=name, first_epoch=unequal[0], largest=largest))
+    return tuple(differences)

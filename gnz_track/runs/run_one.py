@@ -1,0 +1,297 @@
+"""One cell in, one result out.
+
+Which instructions of the processor computed a cell: sums of wider vectors are added in another order.
+
+Torch takes the widest vectors that a processor has and it knows, so the same cell gives other bits on another one, and
+under ``ATEN_CPU_CAPABILITY``. Libraries below it choose for themselves, and have settings of their own. How many
+threads a user asked for changes nothing: cells compute on one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import torch
+
+from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.datasets.steady import hold_steady, open_steady
+from gnz_track.errors import BadValue
+from gnz_track.models.building import build, count_parameters, load_parts
+from gnz_track.problems.baselines import score_constant
+from gnz_track.problems.catalogue import Problem, ProblemTerms, pose
+from gnz_track.runs.fingerprint import check_code
+from gnz_track.runs.isolation.originals import is_ours, originals
+from gnz_track.runs.isolation.process_state import known_state
+from gnz_track.seeds import derive, seed_everything
+from gnz_track.store.address import mask
+from gnz_track.training.acceleration import accelerate, release
+from gnz_track.training.lent import LentInputs
+from gnz_track.training.loop import Observer, Trained, TrainingSettings, train
+from gnz_track.training.metrics import DEFAULT_METRICS, METRICS, MULTI_LABEL_METRIC
+from gnz_track.training.usage import Gauge
+from gnz_track.types import Cell, CellResult, Direction, Failure, Metric, Optimiser, Status, Task, TaskType
+
+__all__ = ["SETTINGS", "lost_result", "make_ready", "metric_of", "name_instructions", "presumed_metric", "run_one"]
+
+
+# Settings of the environment that make libraries compute with other instructions or in another order: oneDNN (and under
+# its name of before), MKL, OpenBLAS, NumPy, the mathematical functions of glibc, cuBLAS.
+SETTINGS = (
+    "ONEDNN_MAX_CPU_ISA",
+    "DNNL_MAX_CPU_ISA",
+    "ONEDNN_DEFAULT_FPMATH_MODE",
+    "MKL_CBWR",
+    "MKL_ENABLE_INSTRUCTIONS",
+    "MKL_DEBUG_CPU_TYPE",
+    "OPENBLAS_CORETYPE",
+    "NPY_DISABLE_CPU_FEATURES",
+    "NPY_ENABLE_CPU_FEATURES",
+    "GLIBC_TUNABLES",
+    "CUBLAS_WORKSPACE_CONFIG",
+    "NVIDIA_TF32_OVERRIDE",
+)
+MOST_CHARACTERS = 80
+
+
+def name_instructions() -> str:
+    """Return the vector level of Torch in this process, and behind it each of ``SETTINGS`` that is set."""
+    chosen = [f"{name}={os.environ[name][:MOST_CHARACTERS]}" for name in SETTINGS if os.environ.get(name)]
+    return "; ".join([torch.backends.cpu.get_cpu_capability(), *chosen])
+
+
+def run_one(cell: Cell, *, observe: Observer | None = None) -> CellResult:
+    """Train and score one cell; nothing is stored, and no setting of the process and no function is left changed.
+
+    An error in the model or in training is a result too: failed, with its traceback. The same cell gives the same
+    series bit by bit on one software stack: alone or in any company, in any process, in any order. ``observe`` is told
+    of every epoch and has no say.
+    """
+    facts = _Facts(instructions=name_instructions())
+    with _ends_in_children():
+        _import_model(cell)
+        with known_state(), _functions_for(cell), Gauge(cell.device) as gauge:
+            try:
+                check_code(cell)
+                _run_cell(cell, facts, observe and _in_this_process(observe))
+            except (Exception, SystemExit) as error:  # noqa: BLE001  (a failed cell is reported, with all it said)
+                # What is raised may quote an address with its password, and is kept and shown.
+                told = mask(traceback.format_exc())
+                facts.failure = Failure(kind=type(error).__name__, message=mask(str(error)), traceback=told)
+    return _result_of(cell, facts, gauge)
+
+
+def _in_this_process(observe: Observer) -> Observer:
+    me = os.getpid()
+    return lambda epoch, row: observe(epoch, row) if os.getpid() == me else None
+
+
+@contextlib.contextmanager
+def _ends_in_children() -> Iterator[None]:
+    """End here what a model has forked and let go on: a cell has one result, and whoever waits for it has one voice."""
+    me = os.getpid()
+    try:
+        yield
+    finally:
+        if os.getpid() != me:
+            os._exit(0)
+
+
+def make_ready(cell: Cell) -> None:
+    """Do once what all cells of a model on the same data would do: import it, compare its code, and read the data."""
+    _import_model(cell)
+    with contextlib.suppress(Exception, SystemExit):
+        # What is wrong is said by the cell.
+        check_code(cell)
+        open_steady(cell.data)
+
+
+def metric_of(task: Task, *, is_multi_label: bool) -> Metric:
+    """Return the metric of a task: the one it names, or the usual one of its task type."""
+    # Several numbers to predict may be 0 and 1 by chance; only classes come as several labels.
+    has_labels = is_multi_label and task.task_type is TaskType.graph_cls
+    usual = MULTI_LABEL_METRIC if has_labels else DEFAULT_METRICS.get(task.task_type, "")
+    return METRICS.get(task.metric or usual)
+
+
+@dataclass
+class _Facts:
+    """Facts known of a cell so far, finished or not."""
+
+    metric: Metric | None = None
+    trained: Trained = field(default_factory=Trained)
+    n_parameters: int | None = None
+    split_digest: str = ""
+    n_train: int | None = None
+    n_test: int | None = None
+    baseline: float | None = None
+    instructions: str = ""
+    failure: Failure | None = None
+
+
+def _run_cell(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
+    given = _read_hyperparameters(cell)
+    # Data are mapped: whoever writes into their files changes what is trained on.
+    with hold_steady(cell.data, digest=cell.dataset_digest, name=cell.task.dataset) as dataset:
+        facts.metric = metric_of(cell.task, is_multi_label=dataset.is_multi_label)
+        problem = _pose(cell, dataset, given)
+        # Of the data, training has what the problem holds, and nothing else.
+        del dataset
+        _train(cell, given, problem, facts, observe)
+
+
+def _pose(cell: Cell, dataset: FrozenDataset, given: _Given) -> Problem:
+    return pose(
+        dataset,
+        ProblemTerms(
+            task_type=cell.task.task_type,
+            protocol=cell.protocol,
+            seed=cell.seed,
+            hidden_channels=given.hidden_channels,
+            batch_size=given.optimiser.batch_size,
+            device=cell.device,
+            is_blind=cell.is_blind,
+            perturbation=cell.perturbation,
+            loss=given.optimiser.loss,
+            encoding=given.encoding,
+        ),
+    )
+
+
+def _train(cell: Cell, given: _Given, problem: Problem, facts: _Facts, observe: Observer | None) -> None:
+    facts.split_digest = problem.split_digest
+    facts.n_train, facts.n_test = problem.part_sizes
+    if not cell.is_blind:
+        facts.baseline = score_constant(problem.scorers["test"], problem.constant(facts.metric.name), facts.metric.name)
+    # Parameters and dropout come from the global generators, reset here as the published protocol does; what else is
+    # random (splits, batches, negatives) has a derived seed of its own.
+    seed_everything(cell.seed)
+    model = build(cell.model, cell.task.task_type, problem.sizes, options=given.options).to(cell.device)
+    asked = _materialise(model if is_ours(cell) else LentInputs(model), problem)
+    facts.n_parameters = count_parameters(model)
+    settings = TrainingSettings(
+        epochs=cell.epochs,
+        optimiser=given.optimiser,
+        selection=cell.protocol.selection,
+        patience=cell.protocol.patience,
+        metric=cast("Metric", facts.metric),
+        batch_seed=derive(cell.seed, _basis_of_batches(cell, problem), "batches"),
+        hours=cell.protocol.hours,
+        also=cell.protocol.also,
+    )
+    try:
+        if cell.device == "cpu":
+            accelerate(model)
+        train(asked, problem.objective, problem.scorers, settings, trained=facts.trained, observe=observe)
+    finally:
+        release(model)
+
+
+def _basis_of_batches(cell: Cell, problem: Problem) -> str:
+    """Return what the order of batches is derived from beside the seed: the data, or a blind problem's links alone."""
+    is_without_test = cell.is_blind and cell.task.task_type is TaskType.link_pred
+    return problem.split_digest if is_without_test else cell.dataset_digest
+
+
+def _materialise(model: torch.nn.Module, problem: Problem) -> torch.nn.Module:
+    """Show the graph to a model some of whose parameters have no shape yet: the optimiser has to know them."""
+    if any(isinstance(parameter, torch.nn.UninitializedParameter) for parameter in model.parameters()):
+        with torch.no_grad():
+            problem.objective.predict(model.eval())
+    return model
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Given:
+    """Hyperparameters of a cell by use: optimiser, width, encoding, and keywords of the model's constructor."""
+
+    optimiser: Optimiser
+    hidden_channels: int
+    encoding: str
+    options: dict[str, Any]
+
+
+_OPTIMISER_NAMES = ("lr", "weight_decay", "batch_size", "patience", "min_lr")
+
+
+def _read_hyperparameters(cell: Cell) -> _Given:
+    given: dict[str, Any] = dict(cell.hyperparameters)
+    if cell.task.task_type not in cell.protocol.optimisers:
+        allowed = ", ".join(cell.protocol.optimisers)
+        raise BadValue(f"task type under protocol {cell.protocol.name!r}", str(cell.task.task_type), allowed)
+    changed = {name: given.pop(name) for name in _OPTIMISER_NAMES if name in given}
+    return _Given(
+        optimiser=replace(cell.protocol.optimisers[cell.task.task_type], **changed),
+        hidden_channels=int(given.pop("hidden_channels", cell.protocol.hidden_channels)),
+        encoding=str(given.pop("encoding", cell.protocol.encoding)),
+        options=given,
+    )
+
+
+def _import_model(cell: Cell) -> None:
+    """Import the model of somebody else before anything is set, so that its first cell is trained as any other."""
+    if not is_ours(cell):
+        with contextlib.suppress(Exception, SystemExit):
+            # What is wrong with it is said where it is built.
+            load_parts(cell.model)
+
+
+def _functions_for(cell: Cell) -> contextlib.AbstractContextManager[None]:
+    """Train our models with the functions that we know, and others with those that their import has left."""
+    return originals.in_force() if is_ours(cell) else originals.as_found()
+
+
+def presumed_metric(task: Task) -> Metric:
+    """Return the metric of a cell before its data have said more; it may name one that does not exist."""
+    name = task.metric or DEFAULT_METRICS.get(task.task_type, "")
+    return METRICS.get(name) if name in METRICS else Metric(name=name, direction=Direction.up, description="unknown")
+
+
+def lost_result(cell: Cell, kind: str, message: str) -> CellResult:
+    """Return the result of a cell whose worker did not live to give one: failed, for the reason given.
+
+    Parameters
+    ----------
+    cell
+        Cell that was lost.
+    kind, message
+        Name of the failure, and what happened.
+    """
+    message = mask(message)
+    facts = _Facts(failure=Failure(kind=kind, message=message, traceback=f"{kind}: {message}\n"))
+    return _result_of(cell, facts, Gauge(cell.device))
+
+
+def _result_of(cell: Cell, facts: _Facts, gauge: Gauge) -> CellResult:
+    is_finished = facts.failure is None
+    metric = facts.metric or presumed_metric(cell.task)
+    trained = facts.trained
+    scores = trained.scores.get("val" if cell.is_blind else "test", {}) if is_finished else {}
+    return CellResult(
+        cell=cell,
+        status=Status.finished if is_finished else Status.failed,
+        metric=metric.name,
+        direction=metric.direction,
+        score=scores[metric.name] if is_finished else None,
+        scores=scores,
+        series={name: tuple(values) for name, values in trained.series.items()},
+        selected_epoch=trained.selected_epoch if is_finished else None,
+        n_parameters=facts.n_parameters,
+        seconds=gauge.seconds,
+        seconds_per_epoch=trained.seconds_per_epoch if is_finished else None,
+        cpu_seconds=gauge.cpu_seconds,
+        peak_rss_mib=gauge.peak_rss_mib,
+        peak_device_mib=gauge.peak_device_mib,
+        memory_mib=gauge.memory_mib,
+        instructions=facts.instructions,
+        dataset_digest=cell.dataset_digest,
+        split_digest=facts.split_digest,
+        n_train=facts.n_train,
+        n_test=facts.n_test,
+        baseline=facts.baseline,
+        failure=facts.failure,
+    )

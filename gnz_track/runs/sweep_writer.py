@@ -1,0 +1,335 @@
+"""Turns what an executor tells into records, writes them, and goes on without a store that has gone away.
+
+Plan of a sweep as reports find it: its cells before any of them is trained, and the pairs left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import pandas as pd
+
+from gnz_track.datasets.frozen import open_frozen
+from gnz_track.errors import GnzError, StoreUnreachable
+from gnz_track.runs.executors.events import Done, Event, Points, Started
+from gnz_track.runs.fingerprint import NUMBERS, fingerprint
+from gnz_track.runs.plan import Plan
+from gnz_track.runs.run_one import metric_of, presumed_metric
+from gnz_track.store.address import SQLITE, Address
+from gnz_track.store.cell_book import write_book
+from gnz_track.store.environment import collect_environment, read_git, this_owner
+from gnz_track.store.files.sqlite import change_of, identity_of
+from gnz_track.store.outbox import Spool, deliver, make_spool_folder, spool_folder, spool_unwritable
+from gnz_track.store.reader import publish_table
+from gnz_track.store.replay import replay
+from gnz_track.store.results_table import table_of_records
+from gnz_track.store.run_record import RunRecord, SweepContext, check_hyperparameters, record_of, record_of_start
+from gnz_track.store.schema import PLAN_FILE
+from gnz_track.store.sweep_manifest import SweepPlan, plan_to_json
+from gnz_track.store.writer import FAILED, FINISHED, Store, now, open_store, reap
+from gnz_track.text import sync_command
+from gnz_track.types import Cell, CellResult
+
+__all__ = ["Scribe", "Tracking", "wanted_by"]
+
+
+def wanted_by(plan: Plan, *, suite: str, sweep: str) -> SweepPlan:
+    """Return the cells of a plan as rows of the results table, as far as they are known before training.
+
+    Parameters
+    ----------
+    plan
+        Plan of a sweep.
+    suite, sweep
+        Names of the sweep's suite and of itself.
+    """
+    cells = tuple({"suite": suite, "sweep": sweep, **_row_of_cell(cell)} for cell in plan.cells)
+    return SweepPlan(cells=cells, left_out=tuple((item.task, item.model, item.reason) for item in plan.skipped))
+
+
+def _row_of_cell(cell: Cell) -> dict[str, str | int]:
+    metric = presumed_metric(cell.task)
+    return {
+        "fingerprint": fingerprint(cell),
+        "task": cell.task.name,
+        "category": str(cell.task.category),
+        "task_type": str(cell.task.task_type),
+        "model": cell.model.name,
+        "seed": cell.seed,
+        "metric": metric.name,
+        "direction": str(metric.direction),
+        "protocol": cell.protocol.label,
+        "dataset": cell.task.dataset,
+        "dataset_digest": cell.dataset_digest,
+        "hyperparameters": check_hyperparameters(cell.hyperparameters),
+        "epochs": cell.epochs,
+    }
+
+
+MILLISECONDS_BETWEEN_BEATS = 600_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tracking:
+    """Store and names of a sweep that is written; ``source`` was called, ``searches`` chose cells by fingerprint."""
+
+    address: Address
+    sweep: str
+    suite: str = "custom"
+    version: str = ""
+    source: str = "gnz"
+    searches: Mapping[str, str] = field(default_factory=dict)
+
+
+class Scribe:
+    """The one writer of a sweep; a context manager that leaves no run of its own without an end."""
+
+    def __init__(self, tracking: Tracking, *, plan: Plan) -> None:
+        self.notices: list[str] = []
+        self._tracking, self._plan = tracking, plan
+        self._folder = spool_folder(tracking.address)
+        self._context = SweepContext(
+            sweep=tracking.sweep,
+            suite=tracking.suite,
+            environment=collect_environment(),
+            git=read_git(),
+            owner=str(this_owner()),
+            version=tracking.version,
+            source_name=tracking.source,
+            book=write_book({fingerprint(cell): cell for cell in plan.cells}, numbers=NUMBERS),
+        )
+        self._spool = Spool(self._folder, self._context)
+        self._store: Store | None = None
+        self._file: tuple[int, int] | None = None
+        self._sweep_run, self._beaten = "", now()
+        self._started: dict[str, tuple[Cell, int]] = {}
+        self._begun: dict[str, str] = {}
+        self._written: list[tuple[str, RunRecord]] = []
+        # One attempt at each cell in one call; a later call is another attempt.
+        self._attempt = uuid.uuid4().hex[:12]
+
+    def __enter__(self) -> Self:
+        try:
+            with contextlib.ExitStack() as stack:
+                self._open(stack)
+                self._stack = stack.pop_all()
+        except OSError as error:
+            # What the store says is no OSError any more: this is the disk on which results are to wait.
+            self._close_store()
+            raise spool_unwritable(self._folder, error) from error
+        except BaseException:
+            self._close_store()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            with self._stack:
+                self._kill_running("the sweep was interrupted" if kind else "its executor left it")
+                self._close_sweep(killed="Killed: the sweep was interrupted" if kind else "")
+            self._catch_up()
+        finally:
+            self._close_store()
+
+    def take(self, event: Event) -> None:
+        """Write what an event says."""
+        self._TAKE[type(event)](self, event)
+
+    def table(self) -> pd.DataFrame:
+        """Return the rows of all cells that ended so far."""
+        return table_of_records(self._written)
+
+    def _write_start(self, event: Started) -> None:
+        self._started[fingerprint(event.cell)] = (event.cell, now())
+
+    def _stream(self, event: Points) -> None:
+        key = fingerprint(event.cell)
+        epoch, row = event.rows[-1]
+        points = {name: (epoch, value) for name, value in row.items() if math.isfinite(value)}
+        self._guard(lambda store: store.stream(self._begin(key, event.cell, store), points))
+
+    def _write_end(self, event: Done) -> None:
+        result = event.result
+        self._beat()
+        key = fingerprint(result.cell)
+        self._started.pop(key, None)
+        record = self._record_of(result, key)
+        run_id = self._begun.pop(key, "")
+        self._see_that_file_is_there()
+        try:
+            if self._store is None:
+                self._spool.append(record)
+            else:
+                run_id = deliver(self._spool, self._store, record, run_id=run_id)
+        except StoreUnreachable as error:
+            self._lose(error)
+        except GnzError as error:
+            self._note(f"{error}. The record waits on this disk: {self._sync}")
+        except OSError as error:
+            run_id = self._write_without_disk(record, run_id, error)
+        self._written.append((run_id, record))
+
+    _TAKE: ClassVar[dict[type, Callable[[Scribe, Any], None]]] = {
+        Started: _write_start,
+        Points: _stream,
+        Done: _write_end,
+    }
+
+    def _beat(self) -> None:
+        """Say now and then that the sweep's own run is alive: its machine may not be the one that looks for dead."""
+        if self._sweep_run and now() - self._beaten > MILLISECONDS_BETWEEN_BEATS:
+            self._beaten = now()
+            self._guard(lambda store: store.stream(self._sweep_run, {}, at=self._beaten))
+
+    def _record_of(self, result: CellResult, key: str) -> RunRecord:
+        search = self._tracking.searches.get(key, "")
+        return record_of(result, self._context, fingerprint=key, ended_at=now(), attempt=self._attempt, search=search)
+
+    def _begin(self, key: str, cell: Cell, store: Store) -> str:
+        """Return the run of a cell that runs, created where there is none yet."""
+        if key not in self._begun:
+            metric = metric_of(cell.task, is_multi_label=open_frozen(cell.data).is_multi_label)
+            record = record_of_start(
+                cell,
+                self._context,
+                fingerprint=key,
+                metric=metric,
+                started_at=self._started[key][1],
+                attempt=self._attempt,
+            )
+            self._begun[key] = store.start(record)
+        return self._begun[key]
+
+    def _write_without_disk(self, record: RunRecord, run_id: str, error: OSError) -> str:
+        """Write to the store alone where the disk takes nothing more; where there is no store, nothing is safe."""
+        if self._store is not None:
+            self._note(f"nothing can be written to {self._folder}: {error}. Results go to the store alone")
+            with contextlib.suppress(StoreUnreachable):
+                # The disk may have failed once the store had the record.
+                known = self._store.runs_of_sweep(record.suite, record.sweep)
+                run_id, status = known.get(record.key, (run_id, ""))
+                return run_id if status in {FINISHED, FAILED} else self._store.finish(record, run_id)
+        kept = f"{len(self._written)} results of this call are kept, and {record.task} {record.name} is trained anew"
+        raise spool_unwritable(self._folder, error, kept=kept) from error
+
+    def _kill_running(self, reason: str) -> None:
+        for key, (cell, _) in self._started.items():
+            self._guard(
+                lambda store, key=key, cell=cell: store.kill(self._begin(key, cell, store), f"Killed: {reason}")
+            )
+
+    def _open(self, stack: contextlib.ExitStack) -> None:
+        try:
+            self._open_store()
+            self._open_spool(stack)
+            self._open_sweep()
+        except StoreUnreachable as error:
+            self._lose(error)
+            self._open_spool(stack)
+
+    def _open_store(self) -> None:
+        self._store = open_store(self._tracking.address)
+        is_file = self._tracking.address.kind == SQLITE
+        self._file = identity_of(self._tracking.address.file) if is_file else None
+        # What an earlier call could not write comes first; then nobody's run is taken for a dead one.
+        for sentence in replay(self._folder, self._store).complaints:
+            self._note(sentence)
+        for run in reap(self._store):
+            self._note(f"marked as killed: {run.name}, {run.reason}")
+
+    def _open_spool(self, stack: contextlib.ExitStack) -> None:
+        if not self._spool.is_open:
+            make_spool_folder(self._tracking.address)
+            stack.enter_context(self._spool)
+
+    def _open_sweep(self) -> None:
+        if self._store is not None:
+            self._sweep_run = self._store.open_sweep(self._context)
+            self._store.write_text(self._sweep_run, PLAN_FILE, self._wanted)
+
+    @property
+    def _wanted(self) -> str:
+        return plan_to_json(wanted_by(self._plan, suite=self._tracking.suite, sweep=self._tracking.sweep))
+
+    def _close_sweep(self, *, killed: str) -> None:
+        """Publish the table and end the sweep's run; a store that is away is told so later."""
+        is_closed = False
+
+        def close(store: Store) -> None:
+            nonlocal is_closed
+            publish_table(store, self._tracking.suite, self._tracking.sweep, run_id=self._sweep_run)
+            # The table of an interrupted sweep is published too; but nobody shall take it for a whole one.
+            store.kill(self._sweep_run, killed) if killed else store.close_sweep(self._sweep_run)
+            is_closed = True
+
+        if self._sweep_run:
+            self._guard(close)
+        if not is_closed:
+            try:
+                self._spool.append_end(self._wanted, killed=killed)
+            except OSError as error:
+                self._note(f"nothing can be written to {self._folder}: {error}. The sweep has no plan and no table")
+
+    def _catch_up(self) -> None:
+        """Write what waits once more, where the store went away and may be back; say so where it is not."""
+        if not self._spool.path.exists():
+            return
+        try:
+            self._store = self._store or open_store(self._tracking.address)
+            done = replay(self._folder, self._store)
+        except (GnzError, OSError):
+            self._note(f"{self._spool.waiting} wait on this disk; when the store answers again, type: {self._sync}")
+        else:
+            for sentence in done.complaints:
+                self._note(sentence)
+            known = self._store.runs_of_sweep(self._tracking.suite, self._tracking.sweep)
+            # A store that took the place of another one has other runs.
+            self._written = [(known.get(record.key, (run_id,))[0], record) for run_id, record in self._written]
+            if done.written or done.ended:
+                what = (
+                    f"{len(done.written)} results that waited are" if done.written else "the sweep's plan and table are"
+                )
+                self._note(f"the store answers again: {what} written")
+
+    def _guard(self, write: Callable[[Store], object]) -> None:
+        self._see_that_file_is_there()
+        if self._store is None:
+            return
+        try:
+            write(self._store)
+        except StoreUnreachable as error:
+            self._lose(error)
+        except GnzError as error:
+            self._note(str(error))
+
+    def _see_that_file_is_there(self) -> None:
+        """Leave a store whose file was removed or replaced: who has it open still writes, and nobody will read it."""
+        address = self._tracking.address
+        change = change_of(address.file, self._file) if self._file else ""
+        if self._store is not None and change:
+            self._lose(StoreUnreachable(address, change, remedy="put it back"))
+
+    def _lose(self, error: StoreUnreachable) -> None:
+        self._note(f"{error}. Training goes on; results wait on this disk.")
+        if self._file and identity_of(self._tracking.address.file) != self._file:
+            # What that file had is nowhere else than on this disk now.
+            self._spool.forget_marks()
+        self._close_store()
+
+    def _close_store(self) -> None:
+        if self._store is not None:
+            self._store.close()
+        self._store = None
+
+    @property
+    def _sync(self) -> str:
+        return sync_command(self._tracking.address)
+
+    def _note(self, sentence: str) -> None:
+        if sentence not in self.notices:
+            self.notices.append(sentence)

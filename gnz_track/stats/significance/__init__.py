@@ -1,0 +1,1 @@
+"""TODO of this folder."""

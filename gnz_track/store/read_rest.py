@@ -1,0 +1,139 @@
+"""The results table through MLflow's own search: slow, and right everywhere, servers included."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from gnz_track.store import schema
+from gnz_track.store.address import Address
+from gnz_track.store.connection import connect, disconnect, says_in_one_line
+from gnz_track.store.results_table import COLUMNS, row_of
+from gnz_track.store.row_filters import RunFilter, finite, legible_table, read_with
+
+__all__ = ["experiments_named", "has_deleted_runs", "pages", "read_by_rest", "sweep_run_by_rest"]
+
+# Pages of a thousand hold memory at a sixth of pages of fifty thousand, for half more time (benchmarks/store.py).
+RUNS_PER_PAGE = 1000
+
+
+def read_by_rest(address: Address, wanted: RunFilter, *, columns: Collection[str] = COLUMNS) -> pd.DataFrame:
+    """Return every run that is wanted, in no particular order, and of it the columns asked for.
+
+    Parameters
+    ----------
+    address
+        The store.
+    wanted
+        Names, kind and states of the runs.
+    columns
+        Columns of the table.
+    """
+    with says_in_one_line(address):
+        tracking = connect(address, creates=False)
+        experiments = _experiments(tracking, wanted)
+        # MLflow's search knows no alternatives: each task is asked for by itself.
+        asked = [{schema.TASK: task} for task in wanted.tasks] or [{}]
+        found = (pages(tracking, experiments, {**wanted.tags, **more}) for more in asked)
+        rows = [_row_of_run(run) for page in found for run in page if run.info.status in wanted.statuses]
+        disconnect(tracking)
+    read = {name: [row[name] for row in rows] for name in read_with(columns, wanted)}
+    return legible_table(address, read, wanted=wanted, columns=columns)
+
+
+def sweep_run_by_rest(address: Address, sweep: str) -> tuple[str, Mapping[str, str]] | None:
+    """Return where the artifacts of a sweep's run lie, and its tags; None where there is no such run."""
+    with says_in_one_line(address):
+        tracking = connect(address, creates=False)
+        tags = {schema.KIND: schema.SWEEP_RUN, schema.SWEEP: sweep}
+        run = next(pages(tracking, experiments_named(tracking, f"{schema.PREFIX}/"), tags), None)
+        disconnect(tracking)
+    return (run.info.artifact_uri, run.data.tags) if run else None
+
+
+def has_deleted_runs(address: Address, sweep: str) -> bool:
+    """Tell whether cells of a sweep were deleted, before or after its table was published."""
+    with says_in_one_line(address):
+        tracking = connect(address, creates=False)
+        tags = {schema.KIND: schema.CELL, schema.SWEEP: sweep}
+        deleted = pages(tracking, experiments_named(tracking, f"{schema.PREFIX}/"), tags, view="DELETED_ONLY")
+        found = next(deleted, None) is not None
+        disconnect(tracking)
+    return found
+
+
+def pages(
+    tracking: Any, experiments: list[str], tags: Mapping[str, str], more: str = "", *, view: str = "ACTIVE_ONLY"
+) -> Iterator[Any]:
+    """Yield the runs that bear all tags, page by page, oldest first.
+
+    A run that is added meanwhile comes last, and shifts no page.
+
+    Parameters
+    ----------
+    tracking
+        MLflow's client or store.
+    experiments
+        Ids of the experiments to search.
+    tags
+        Tags and values that runs must bear.
+    more
+        Further condition in MLflow's words.
+    view
+        MLflow's name for runs that are deleted, are not, or either.
+    """
+    from mlflow.entities import ViewType
+
+    condition = " AND ".join([*_conditions(tags), *([more] if more else [])])
+    kind, token = ViewType.from_string(view.lower()), None
+    order = ["attributes.start_time ASC", "attributes.run_id ASC"]
+    while experiments:
+        page = tracking.search_runs(experiments, condition, kind, RUNS_PER_PAGE, order, token)
+        yield from (run for run in page if all(run.data.tags.get(key) == value for key, value in tags.items()))
+        token = page.token
+        if not token:
+            return
+
+
+def experiments_named(tracking: Any, start: str) -> list[str]:
+    """Return the ids of all experiments whose names start so, the one that is named so without its slash included."""
+    from mlflow.entities import ViewType
+
+    ids, token = [], None
+    while True:
+        # Wildcards and quotes within the name only let too much through.
+        condition = f"name LIKE '{start.removesuffix('/').partition(chr(39))[0]}%'"
+        page = tracking.search_experiments(ViewType.ACTIVE_ONLY, RUNS_PER_PAGE, condition, None, token)
+        ids += [str(one.experiment_id) for one in page if f"{one.name}/".startswith(start)]
+        token = page.token
+        if not token:
+            return ids
+
+
+def _conditions(tags: Mapping[str, str]) -> Iterator[str]:
+    """Yield MLflow's conditions, as far as it can read them: it knows no escape of a quote."""
+    for key, value in tags.items():
+        quote = next((mark for mark in "'\"" if mark not in value), "")
+        if quote:
+            yield f"tags.`{key}` = {quote}{value}{quote}"
+
+
+def _experiments(tracking: Any, wanted: RunFilter) -> list[str]:
+    if wanted.experiment:
+        found = tracking.get_experiment_by_name(wanted.experiment)
+        return [str(found.experiment_id)] if found and found.lifecycle_stage == "active" else []
+    suite = wanted.suite
+    return experiments_named(tracking, f"{schema.PREFIX}/{suite}/" if suite else f"{schema.PREFIX}/")
+
+
+def _row_of_run(run: Any) -> dict[str, Any]:
+    return row_of(
+        {"run_id": run.info.run_id, "status": run.info.status, "start_time": run.info.start_time},
+        tags=run.data.tags,
+        metrics={key: finite(value) for key, value in run.data.metrics.items()},
+        params=run.data.params,
+        # The public way out is a message of the server, which takes no value that is none.
+        last_epochs={metric.key: metric.step for metric in run.data._metric_objs},  # noqa: SLF001
+    )
