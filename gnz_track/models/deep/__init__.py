@@ -25,4 +25,21 @@ The width of a layer is ``hidden_channels``, times ``heads`` where a model has t
 edge: ``isotropic``, nothing; ``edge_feat``, a weight from the codes of its two ends; ``edge_repr``, a code of its own
 that every layer renews. ``edge_features=True`` begins that code with the features of the edge, and is an option of the
 models with ``edge_repr`` and of GPS.
+
+- `deep_gat`: deep graph attention (Velickovic et al., ICLR 2018)
+- `deep_gcn`: deep graph convolution, in the two forms that the benchmark compares (Kipf and Welling, ICLR 2017)
+- `deep_gin`: deep graph isomorphism network, read out from every layer (Xu et al., ICLR 2019)
+- `deep_graph_sage`: deep GraphSAGE with max pooling (Hamilton et al., NeurIPS 2017)
+- `deep_mlp`: the graph-agnostic baseline of the deep networks
+- `dense`: the frame of networks on dense tensors: one number for every pair of nodes and channel
+- `gated_gcn`: gated graph convolution with codes of edges (Bresson and Laurent, 2017; Dwivedi et al., 2023)
+- `gps`: general, powerful, scalable graph transformer (Rampasek et al., NeurIPS 2022): the modern reference
+- `matrix_factorisation`: matrix factorisation: a code of its own for every node, learnt from links alone (Koren
+  et al., 2009)
+- `monet`: mixture model network (Monti et al., CVPR 2017)
+- `network`: the frame of all deep networks: embed, convolve ``n_layers`` times, read out
+- `readouts`: from the codes of nodes to what a task asks for
+- `ring_gnn`: ring-GNN (Chen et al., NeurIPS 2019): sums and products of equivariant maps of the dense tensor of
+  a graph
+- `three_wl_gnn`: 3-WL-GNN, the provably powerful graph network (Maron et al., NeurIPS 2019)
 """

@@ -2,6 +2,14 @@
 
 ``sparsify`` the features, ``attach`` a structure to the edges, ``accelerate`` the layers. Each part falls back to
 PyG's own path for what it does not know, so a model that none of them serves is merely not sped up.
+
+- `dropout`: dropout with the masks of Torch's own, at half the price
+- `features`: sparse node features that pass for an ordinary tensor
+- `layers`: PyG's layers, computed as sparse products where the layer and its input allow it
+- `patterns`: positions of a sparse matrix, and how those of its parts and repetitions follow without sorting
+  again
+- `products`: products of a sparse pattern with dense matrices, with gradients
+- `structure`: structure of a graph: computed once from its edges, and needed at every step
 """
 
 from gnz_track.training.acceleration.dropout import drop
