@@ -1,12 +1,9 @@
-"""The names of the published package, so that its users move over with one changed import.
+"""The names of the published package RINGS, so that its users move over with one changed import.
 
 ``from gnz_track.compat.rings import ComplementarityFunctor, SeparabilityFunctor, SeparabilityStudy, ...``. Random
-perturbations draw the same graphs from the same seed, complementarity has the same values (features in several
-components are those of their own nodes), KS has the same p-values to the bit. What looped for ever there ends here.
-
-Separability under the names of the published package: p-values to the bit, count / B, which may be 0.
-
-Perturbations under the names of the published package, as transforms of PyG that draw the same graphs.
+perturbations are transforms of PyG that draw the same graphs from the same seed; complementarity has the same values
+(features in several components are those of their own nodes); separability has the same p-values to the bit, count / B,
+which may be 0. What looped for ever there ends here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The audit of a dataset without training: complementarity under all perturbations, diversity, what follows of it.
+"""The audit of a dataset without training: complementarity under all perturbations, diversity, and the verdict.
 
-Neighbourhoods of sampled nodes as graphs of their own, so that one large graph is measured as many small ones are.
-
-An extension: the published method is for datasets of many graphs.
+A dataset of few large graphs is measured on neighbourhoods of sampled nodes, each a graph of its own. That is an
+extension: the published method is for datasets of many graphs.
 """
 
 from __future__ import annotations

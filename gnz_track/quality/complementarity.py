@@ -2,14 +2,11 @@
 
 gamma = || D_X - D_G || over pairs of nodes, each divided by its largest entry; of a graph in several components the
 mean of theirs, weighted by nodes. Near 0 edges and features say the same, near 1 they have nothing to do with one
-another. An isolated node adds 0; a graph without any edge is one space, whose nodes are all at distance 0.
+another. An isolated node adds 0; a graph without any edge is one space, whose nodes are all at distance 0. Mode
+diversity follows from it: how much the distances within one mode differ from having none of them differ.
 
 C. Coupette et al., No metric to rule them all (2025), in the form of its published implementation, with one difference:
 the features of a component belong to the nodes whose distances are taken, in every case.
-
-Overlap of two sets of graphs: those that two modes get right, or that are diverse in both.
-
-Mode diversity: how much the distances within one mode differ from having none of them differ.
 """
 
 from __future__ import annotations

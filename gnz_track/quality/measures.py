@@ -1,7 +1,4 @@
-"""Measures of graphs: the fixed modes by name, and how distances are taken and compared.
-
-Distances between two spaces over the same nodes: norms of the difference of their distances.
-"""
+"""Measures of graphs: the fixed modes by name, how distances are taken, and the norms that compare them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Keep, realign or deprecate: which rule a dataset meets, and why.
 
-The published rules by which numbers become grades, as data.
-
-C. Coupette et al., No metric to rule them all (2025): Table 1 (how much models make of both modes), Table 2 (mode
-diversity), Table 18 (correlation of complementarity and performance).
+The published rules by which numbers become grades are data: C. Coupette et al., No metric to rule them all (2025),
+Table 1 (how much models make of both modes), Table 2 (mode diversity), Table 18 (correlation of complementarity and
+performance).
 """
 
 from __future__ import annotations

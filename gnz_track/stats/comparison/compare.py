@@ -1,8 +1,7 @@
 """From a results table to one comparison: read, admitted, tested within tasks and across them.
 
-Comparison of a model with its baseline, whoever has learnt nothing, seed by seed.
-
-Scores of all tasks on one declared scale, taken together model by model, and what made scores vary on a task.
+On the way each model is held against its baseline, whoever has learnt nothing, seed by seed; scores of all tasks are
+taken together on one declared scale; and the variance of a task is split among models, seeds and splits.
 """
 
 from __future__ import annotations

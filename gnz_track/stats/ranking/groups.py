@@ -4,12 +4,9 @@ Two rules, always both in the record: pairs tested by themselves (Wilcoxon with 
 cliques of what was not rejected and may skip models; and Nemenyi's test on mean ranks, whose groups are runs in rank
 order, and whose verdict on two models depends on all the others.
 
-Maximal cliques of a small graph whose nodes are numbers and whose neighbourhoods are the bits of numbers.
-
-The range of k independent standard normals: its tail and its upper points, which Nemenyi's test reads.
-
-scipy.stats has both as the studentised range with infinitely many degrees of freedom; it takes half a second to import,
-and milliseconds a value.
+Nemenyi's test reads the upper points of the range of k independent standard normals. scipy.stats has them as the
+studentised range with infinitely many degrees of freedom; it takes half a second to import, and milliseconds a value.
+Cliques are found on numbers whose bits are neighbours: networkx finds the same, as fast, and takes as long to import.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Is the advantage of one model over another more than the seeds explain: tests over seed pairs.
+"""Tests of the advantage of one model over another, over seed pairs: whether it is more than the seeds explain.
 
 The t test asks whether the mean advantage is zero, the signed-rank test (in ``signed_rank``) whether the advantages lie
 symmetrically around zero, the sign-flip test (in ``sign_flip``) both at once. All p-values are two-sided.
