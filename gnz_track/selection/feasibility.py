@@ -16,6 +16,7 @@ from gnz_track.selection.features.feature_sets import FEATURE_SETS
 from gnz_track.selection.graph_files import LABELLED_FORMS
 from gnz_track.selection.graph_input import OpenedGraph, view_as, view_whole
 from gnz_track.selection.graph_names import form_of
+from gnz_track.text import plural
 from gnz_track.types import TaskType
 
 __all__ = ["check_labels", "find_duplicate_graphs", "note_on_duplicates", "note_on_labels", "reason_against"]
@@ -54,7 +55,7 @@ def _reason_against_links(opened: OpenedGraph, task_type: TaskType) -> str:
         return ""
     n_edges, n_nodes = _count_links(opened), opened.parts.network.n_nodes
     if n_edges < FEWEST_EDGES:
-        return f"{n_edges} edge{'' if n_edges == 1 else 's'}, at least {FEWEST_EDGES} are needed to hide some"
+        return f"{plural(n_edges, 'edge')}, at least {FEWEST_EDGES} are needed to hide some"
     n_pairs = n_nodes * (n_nodes - 1) // (1 if opened.parts.contents.is_directed else 2)
     few = f"{n_edges} edges among {n_nodes} nodes leave fewer non-edges than edges, and as many are needed"
     return few if n_pairs < 2 * n_edges else ""
@@ -81,7 +82,7 @@ def _reason_against_labels(opened: OpenedGraph, task_type: TaskType) -> str:
         return f"none of its labels (y) is known, and {task_type} needs them"
     if is_of_nodes or isinstance(opened.graphs, FrozenDataset) or n_graphs >= FEWEST_GRAPHS:
         return _reason_against_kind(opened.graphs[0].y, task_type)
-    return f"{n_graphs} graph{'' if n_graphs == 1 else 's'}, at least {FEWEST_GRAPHS} are needed"
+    return f"{plural(n_graphs, 'graph')}, at least {FEWEST_GRAPHS} are needed"
 
 
 def _reason_against_kind(labels: object, task_type: TaskType) -> str:

@@ -21,7 +21,6 @@ import numpy.typing as npt
 from scipy.special import log_ndtr
 
 from gnz_track.errors import BadValue
-from gnz_track.stats.design.noncentral import FloatArray
 from gnz_track.stats.inputs import Floats, check_level, check_whole, read_finite
 from gnz_track.stats.ranking.ranks import order_models
 
@@ -104,7 +103,7 @@ REACH = 9.0
 N_HALVINGS = 60
 
 
-def range_tail(r: npt.ArrayLike, k: int) -> FloatArray:
+def range_tail(r: npt.ArrayLike, k: int) -> Floats:
     """Return P(range of k standard normals > r) for r [n]: k int phi(z) (F(z)^(k-1) - (F(z) - F(z-r))^(k-1)) dz.
 
     z is the largest of the k. The difference of powers is taken by logarithms, so that small tails keep their digits.
