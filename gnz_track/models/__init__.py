@@ -33,7 +33,7 @@ to `catalogue.py`.
 - `gin`: graph isomorphism network (Xu et al., ICLR 2019); graph level only
 - `graph_sage`: GraphSAGE with mean or max aggregation (Hamilton, Ying and Leskovec, NeurIPS 2017)
 - `graph_transformer`: graph transformer with attention over neighbours (Shi et al., IJCAI 2021)
-- `heads`: heads that carry one node encoder to every task type
+- `adapters`: heads that carry one node encoder to every task type
 - `label_propagation`: label propagation (Zhu and Ghahramani, 2002), in the form of Huang et al
 - `mlp`: the graph-agnostic baseline: what the features alone can do
 - `neighbourhood`: resource allocation index (Zhou, Lu and Zhang, 2009): common neighbours, each over its degree

@@ -13,7 +13,7 @@ from torch import nn
 from gnz_track.errors import BadValue, DuplicateName, ModelInvalid, TargetMissing, UnknownName
 from gnz_track.models.building import Sizes, build
 from gnz_track.models.catalogue import MODELS, describe, describe_all, register_model
-from gnz_track.models.heads import multi_task_factory
+from gnz_track.models.adapters import multi_task_factory
 from gnz_track.registry import import_target
 from gnz_track.types import ModelRow, TaskType
 
