@@ -21,11 +21,11 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 from torch_geometric.utils import to_scipy_sparse_matrix
 
-from gnz_track.datasets.perturbations import find_perturbation, perturb
+from gnz_track.datasets.perturbations import ORIGINAL, RINGS, find_perturbation, perturb
 from gnz_track.errors import BadValue
 from gnz_track.quality.complementarity import measure_complementarity
 from gnz_track.quality.distances import GRAPH_METRICS
-from gnz_track.quality.measures import NORMS, ORIGINAL, Measure, Norm
+from gnz_track.quality.measures import NORMS, Measure, Norm
 from gnz_track.quality.separability import SeparabilitySettings, compare_samples
 
 __all__ = [
@@ -48,7 +48,6 @@ __all__ = [
 ]
 
 
-RINGS = "rings"
 Comparator = Callable[..., dict[str, Any]]
 
 
@@ -202,13 +201,10 @@ class SeparabilityStudy:
         return functor.forward(self.scores, n_permutations, random_state, as_dataframe)
 
 
-RINGS_TRANSFORMS_ORIGINAL, RINGS_TRANSFORMS_RINGS = "original", "rings"
-
-
 class _Perturbing(BaseTransform):  # type: ignore[misc]  # what Torch is made of has no types here
     """A perturbation as a transform of PyG; the graph that is given is changed, as there."""
 
-    name = RINGS_TRANSFORMS_ORIGINAL
+    name = ORIGINAL
 
     def __init__(self) -> None:
         # One stream for all graphs, begun where Torch was last seeded.
@@ -216,7 +212,7 @@ class _Perturbing(BaseTransform):  # type: ignore[misc]  # what Torch is made of
 
     def forward(self, data: Data) -> Data:
         """Return the graph as the perturbation leaves it."""
-        changed = perturb(data, self.name, self.generator, compat=RINGS_TRANSFORMS_RINGS)
+        changed = perturb(data, self.name, self.generator, compat=RINGS)
         for key in set(data.keys()) - set(changed.keys()):
             data[key] = None
         if find_perturbation(self.name).changes == "graph":
@@ -312,7 +308,7 @@ class RandomGraph(_Perturbing):
         if self.p is not None and not self.shuffle:
             # Only how many there are decides.
             given = torch.zeros(2, int(self.p * n * (n - 1) / 2), dtype=torch.long)
-        make = find_perturbation(self.name, compat=RINGS_TRANSFORMS_RINGS).edges
+        make = find_perturbation(self.name, compat=RINGS).edges
         if make is not None:
             data.edge_index = make(given, n, self.generator)
         if not self.shuffle:

@@ -25,7 +25,7 @@ _PUBLIC = {
     "complementarity": ("Complementarity", "agree", "diversity_of", "measure_complementarity"),
     "distances": ("GRAPH_METRICS", "find_feature_metric"),
     "judgement": ("Scores", "TRAINED_MODES", "gather_scores", "judge_dataset", "usual_test"),
-    "measures": ("FIXED_MODES", "FROBENIUS", "L11", "Measure", "NORMS", "Norm", "ORIGINAL"),
+    "measures": ("FIXED_MODES", "FROBENIUS", "L11", "Measure", "NORMS", "Norm"),
     "separability": ("SeparabilitySettings", "compare_pairs", "compare_samples", "smallest_p"),
     "verdict": ("DatasetVerdict", "Decision", "Informativeness", "decide", "find_informativeness"),
 }

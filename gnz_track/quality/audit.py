@@ -21,11 +21,11 @@ from torch_geometric.data import Data
 from torch_geometric.utils import degree
 
 from gnz_track.datasets.frozen import FrozenDataset
-from gnz_track.datasets.perturbations import perturb
+from gnz_track.datasets.perturbations import ORIGINAL, perturb
 from gnz_track.datasets.steady import hold_steady
 from gnz_track.errors import BadValue, DataUnusable
 from gnz_track.quality.complementarity import Complementarity, agree, diversity_of, measure_complementarity
-from gnz_track.quality.measures import FIXED_MODES, ORIGINAL, Measure
+from gnz_track.quality.measures import FIXED_MODES, Measure
 from gnz_track.quality.verdict import DIVERSITY_MEAN, DIVERSITY_SD, decide
 from gnz_track.seeds import derive
 from gnz_track.store.audits import AuditRecord, DiversityRecord, ModeRecord

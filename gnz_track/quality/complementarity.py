@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gnz_track.datasets.perturbations import ORIGINAL
 from gnz_track.errors import BadValue
 from gnz_track.quality.distances import GRAPH_METRICS, FeatureMetric, find_feature_metric
 from gnz_track.quality.large_graphs import compare_large
@@ -29,7 +30,6 @@ from gnz_track.quality.measures import (
     EMPTY_GRAPH,
     FIXED_MODES,
     OF_FEATURES,
-    ORIGINAL,
     Measure,
 )
 from gnz_track.quality.node_sets import Bucket, GraphSet, Spaces, bucket_spaces, cut_into_components, gather, take_whole

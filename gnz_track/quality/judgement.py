@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gnz_track.datasets.perturbations import ORIGINAL
 from gnz_track.quality.separability import SeparabilitySettings, compare_pairs, smallest_p
-from gnz_track.quality.verdict import CORRELATION, OF_FEATURES, OF_STRUCTURE, ORIGINAL, decide, find_informativeness
+from gnz_track.quality.verdict import CORRELATION, OF_FEATURES, OF_STRUCTURE, decide, find_informativeness
 from gnz_track.store.audits import AuditRecord, PairRecord, SampleRecord
 from gnz_track.training.metrics import METRICS
 from gnz_track.types import Direction, TaskType

@@ -13,6 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gnz_track.datasets.perturbations import ORIGINAL
 from gnz_track.store.audits import PairRecord
 
 __all__ = [
@@ -73,7 +74,6 @@ def score_performance(structure: int, features: int) -> float:
     return 1.5 * structure + features
 
 
-ORIGINAL = "original"
 # A mode is informative where the graphs as they are do better than without it, however it is taken away.
 OF_STRUCTURE = ("empty-graph", "complete-graph", "random-graph")
 OF_FEATURES = ("complete-features", "random-features")
