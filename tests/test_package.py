@@ -38,6 +38,15 @@ def test_import_is_cheap() -> None:
     assert found.stdout.strip() == "[]"
 
 
+def test_statistics_can_be_used_alone() -> None:
+    every = "for one in pkgutil.walk_packages(stats.__path__, 'gnz_track.stats.'): importlib.import_module(one.name)"
+    code = f"import importlib, pkgutil, sys; from gnz_track import stats\n{every}\n"
+    foreign = {"torch", "torch_geometric", "mlflow", "optuna", "matplotlib", "sklearn", "sqlalchemy"}
+    found = run_python(f"{code}print('numpy' in sys.modules, sorted({foreign} & set(sys.modules)))")
+    # Something was imported, and none of these.
+    assert found.stdout.strip() == "True []"
+
+
 def test_help_is_cheap_and_names_the_command() -> None:
     at_exit = f"import atexit, sys; atexit.register(lambda: print(sorted({HEAVY} & set(sys.modules)), file=sys.stderr))"
     found = run_python(f"{at_exit}; {HELP}")

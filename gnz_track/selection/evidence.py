@@ -22,6 +22,7 @@ from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.mapped_tensors import digest_of
 from gnz_track.datasets.steady import hold_steady
 from gnz_track.errors import BadValue
+from gnz_track.files import write_whole
 from gnz_track.records import FrozenMapping
 from gnz_track.selection.features.feature_sets import FEATURE_SETS
 from gnz_track.selection.graph_input import describe_frozen
@@ -421,10 +422,8 @@ def _read_features(file: Path, name: str) -> Real | None:
 def _write_features(file: Path, name: str, found: Real) -> None:
     values = dict(zip(FEATURE_SETS.get(name).names, found.tolist(), strict=True))
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = file.with_name(file.name + ".part")
-        unfinished.write_text(json.dumps(values), encoding="utf-8")
-        unfinished.replace(file)
+        with write_whole(file) as unfinished:
+            unfinished.write_text(json.dumps(values), encoding="utf-8")
     except OSError:
         # A folder that cannot be written costs a second the next time, and nothing else.
         return
