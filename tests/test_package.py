@@ -208,7 +208,7 @@ def named_paths(text: str) -> set[str]:
     """Return the paths of this project that a page names, in code marks or as targets of links."""
     marked = [word for code in re.findall(r"`([^`\n]+)`", text) for word in code.split()]
     linked = [target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in target]
-    candidates = {word.partition("::")[0].rstrip(".,;:") for word in marked} | set(filter(None, linked))
+    candidates = {word.partition(":")[0].rstrip(".,;:") for word in marked} | set(filter(None, linked))
     return {word for word in candidates if word.startswith(FOLDERS) or FILES.fullmatch(word) or word in linked}
 
 
