@@ -19,6 +19,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Two workers with two threads each fight over two cores, and sums in another order differ in the last digits.
 test test-all fuzz faults: export OMP_NUM_THREADS := 1
 test test-all fuzz faults: export MKL_NUM_THREADS := 1
+# Hundreds of processes of tests import the package; each would compile it anew where this is set.
+test test-all fuzz faults: export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test test-all fuzz faults bench docs lint format clean

@@ -1,6 +1,5 @@
-"""TODO of this folder.
+"""Faces of published packages: their names and signatures, so that scripts move over with one changed import.
 
-- `graphnetz`: the published face of the catalogue: ``LOADER_REGISTRY[category][task_type]``, names and
-  callables
-- `rings`: the names of the published package, so that its users move over with one changed import
+- `graphnetz`: loaders by category and task type, ``LOADER_REGISTRY[category][task_type]``
+- `rings`: mode complementarity, separability and perturbations as classes
 """
