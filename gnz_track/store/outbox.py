@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from gnz_track.errors import BadValue, GnzError, SpoolBusy, StoreUnreachable
+from gnz_track.errors import BadValue, GnzError, OutboxBusy, StoreUnreachable
 from gnz_track.files import file_lock
 from gnz_track.records import from_json, to_json
 from gnz_track.store.address import Address, store_home
@@ -37,26 +37,26 @@ __all__ = [
     "RECORD",
     "SEARCH",
     "Lines",
-    "Spool",
+    "Outbox",
     "SweepEnd",
     "WaitingSweep",
-    "clear_spool",
+    "clear_outbox",
+    "count_waiting",
     "deliver",
-    "describe_spools",
+    "describe_outboxes",
+    "files_of_outbox",
     "is_of_record",
     "is_set_aside",
     "keep_search",
-    "make_spool_folder",
+    "make_outbox_folder",
+    "outbox_folder",
+    "outbox_home",
+    "outbox_unwritable",
     "read_lines",
     "remove_empty",
     "remove_reasons",
     "sealed",
     "set_aside_refused",
-    "spool_folder",
-    "spool_home",
-    "spool_unwritable",
-    "spooled",
-    "spools_in",
     "waiting_records",
 ]
 
@@ -163,7 +163,7 @@ STORE_FILE = "store.txt"
 REFUSED = "refused"
 
 
-class Spool:
+class Outbox:
     """The records of one sweep on disk; held by one process, a context manager."""
 
     def __init__(self, folder: Path, context: SweepContext) -> None:
@@ -176,7 +176,7 @@ class Spool:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if not self._stack.enter_context(file_lock(self.path.with_suffix(LOCK), waits=False)):
             self._stack.close()
-            raise SpoolBusy(self.context.sweep)
+            raise OutboxBusy(self.context.sweep)
         end_torn_line(self.path)
         append_line(self.path, sealed(CONTEXT, to_json(self.context)))
         self._is_open = True
@@ -221,15 +221,15 @@ class Spool:
         )
 
 
-def deliver(spool: Spool, store: Store | None, record: RunRecord, *, run_id: str = "") -> str:
-    """Spool a record, write it to the store, and mark it; return the run's id.
+def deliver(outbox: Outbox, store: Store | None, record: RunRecord, *, run_id: str = "") -> str:
+    """Put a record into the outbox, write it to the store, and mark it; return the run's id.
 
     A store that is away raises :class:`StoreUnreachable` once the record is safe: go on training, and say that
     ``gnz sync`` replays.
 
     Parameters
     ----------
-    spool
+    outbox
         Where records wait.
     store
         Open store; None: none could be opened.
@@ -238,34 +238,34 @@ def deliver(spool: Spool, store: Store | None, record: RunRecord, *, run_id: str
     run_id
         Run that has been created for it.
     """
-    spool.append(record)
+    outbox.append(record)
     if store is None:
         raise StoreUnreachable("none", "no store could be opened")
     run_id = store.finish(record, run_id)
-    spool.mark(record)
+    outbox.mark(record)
     return run_id
 
 
-def spool_home() -> Path:
-    """Return the folder in which the spools of all stores lie."""
+def outbox_home() -> Path:
+    """Return the folder in which the outboxes of all stores lie."""
     return store_home() / "spool"
 
 
-def spool_folder(address: Address) -> Path:
+def outbox_folder(address: Address) -> Path:
     """Return the folder in which records of a store wait on this machine; it may not be there."""
-    return spool_home() / hashlib.sha256(address.masked.encode()).hexdigest()[:12]
+    return outbox_home() / hashlib.sha256(address.masked.encode()).hexdigest()[:12]
 
 
-def make_spool_folder(address: Address) -> Path:
+def make_outbox_folder(address: Address) -> Path:
     """Return that folder, made where it was not, for its owner alone, with a note of whose it is."""
-    folder = spool_folder(address)
+    folder = outbox_folder(address)
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
     (folder / STORE_FILE).write_text(address.masked + "\n", encoding="utf-8")
     return folder
 
 
-def spool_unwritable(folder: Path, error: OSError, *, kept: str = "nothing was trained") -> BadValue:
+def outbox_unwritable(folder: Path, error: OSError, *, kept: str = "nothing was trained") -> BadValue:
     """Return the error for a disk that takes no results, with what is to be done about it and what is kept.
 
     Parameters
@@ -287,26 +287,26 @@ def spool_unwritable(folder: Path, error: OSError, *, kept: str = "nothing was t
     )
 
 
-def spooled(folder: Path) -> dict[str, int]:
+def count_waiting(folder: Path) -> dict[str, int]:
     """Return how many records of which sweep the store is not known to have."""
     found = Counter[str]()
-    for path in spools_in(folder):
+    for path in files_of_outbox(folder):
         found[path.stem] += count_lines(path)[0]
     return {sweep: n for sweep, n in found.items() if n}
 
 
-def spools_in(folder: Path, *, with_refused: bool = True) -> list[Path]:
+def files_of_outbox(folder: Path, *, with_refused: bool = True) -> list[Path]:
     """Return the files of records in the folder of a store, with those that it refused."""
     return [*sorted(folder.glob("*" + LINES)), *(sorted(folder.glob(f"{REFUSED}/*{LINES}")) if with_refused else ())]
 
 
 def holds_sweeps(folder: Path) -> bool:
     """Tell whether a folder holds any sweep's records, waiting or not."""
-    return bool(spools_in(folder))
+    return bool(files_of_outbox(folder))
 
 
 def count_lines(path: Path) -> tuple[int, int, int]:
-    """Return how many records (of cells and searches) and ends of a spool wait, and how many lines none can read."""
+    """Return how many records (of cells and searches) and ends of an outbox wait, and how many lines none can read."""
     lines, marked = read_lines(path), marks_of(path)
     n_records = len((lines.records.keys() | lines.searches.keys()) - marked)
     return n_records, len(lines.ends.keys() - marked), len(lines.bad)
@@ -314,7 +314,7 @@ def count_lines(path: Path) -> tuple[int, int, int]:
 
 def waiting_records(folder: Path) -> list[RunRecord]:
     """Return the records that the store is not known to have, of all sweeps."""
-    found = ((path, read_lines(path)) for path in spools_in(folder))
+    found = ((path, read_lines(path)) for path in files_of_outbox(folder))
     return [record for path, lines in found for key, record in lines.records.items() if key not in marks_of(path)]
 
 
@@ -325,7 +325,7 @@ def file_stem(sweep: str) -> str:
 
 
 def marks_of(path: Path) -> set[str]:
-    """Return the keys that the store is known to have of a spool."""
+    """Return the keys that the store is known to have of an outbox."""
     marks = path.with_suffix(DONE)
     # A mark that was torn is no key, so its record is looked up in the store once more.
     return set(marks.read_text(errors="replace").splitlines()) if marks.exists() else set()
@@ -350,7 +350,7 @@ def end_torn_line(path: Path) -> None:
 
 
 def remove_files(path: Path) -> None:
-    """Remove a spool of which the store has everything."""
+    """Remove an outbox of which the store has everything."""
     path.unlink()
     path.with_suffix(DONE).unlink(missing_ok=True)
 
@@ -380,7 +380,7 @@ def is_of_record(error: BaseException) -> bool:
 
 
 def is_set_aside(path: Path) -> bool:
-    """Tell whether a spool is one of refused records."""
+    """Tell whether an outbox is one of refused records."""
     return path.parent.name == REFUSED
 
 
@@ -443,7 +443,7 @@ def keep_search(address: Address, record: SearchRecord) -> tuple[str, str]:
 
 def _path(address: Address, record: SearchRecord) -> Path:
     stem = file_stem(f"search-{record.task}-{record.model}-{record.key[:12]}")
-    return make_spool_folder(address) / (stem + LINES)
+    return make_outbox_folder(address) / (stem + LINES)
 
 
 def _append(path: Path, record: SearchRecord) -> None:
@@ -479,10 +479,10 @@ class WaitingSweep:
     folder: Path
 
 
-def describe_spools() -> list[WaitingSweep]:
+def describe_outboxes() -> list[WaitingSweep]:
     """Return what waits, of all stores, sorted by folder and sweep."""
     found = []
-    for path in [path for folder in sorted(spool_home().glob("*/")) for path in spools_in(folder)]:
+    for path in [path for folder in sorted(outbox_home().glob("*/")) for path in files_of_outbox(folder)]:
         is_refused = is_set_aside(path)
         folder = path.parent.parent if is_refused else path.parent
         n_records, n_ends, n_unreadable = count_lines(path)
@@ -503,7 +503,7 @@ def describe_spools() -> list[WaitingSweep]:
     return found
 
 
-def clear_spool(folder: Path, *, removes: bool = True) -> list[Path]:
+def clear_outbox(folder: Path, *, removes: bool = True) -> list[Path]:
     """Remove the files of sweeps of which nothing waits, and return them; without ``removes``, return them only.
 
     Sweeps that a process is writing, and lines that were kept aside, are left alone. Whoever holds a lock removes its

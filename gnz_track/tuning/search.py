@@ -19,7 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from gnz_track.runs.executors.choice import Executor, choose_executor
 from gnz_track.runs.executors.events import Done, Event, Tell
-from gnz_track.runs.executors.fork_server import Nursery, open_nursery_for
+from gnz_track.runs.executors.fork_server import ForkServer, open_fork_server_for
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.store.address import Address
 from gnz_track.store.searches import SearchRecord, TrialRecord
@@ -258,7 +258,7 @@ class SearchContext:
     version: str = ""
     jobs: int = 1
     timeout: float | None = None
-    nursery: Nursery | None = None
+    fork_server: ForkServer | None = None
     listener: Listener = field(default_factory=Silence)
 
 
@@ -271,7 +271,7 @@ def _run_search(search: Search, settings: SearchSettings, studies: Studies, cont
     with studies.held(name):
         study = begin_study(studies, name, terms, first=lambda: _choose_first(search, settings, studies, terms))
         context.listener.begin(search, study)
-        execute = choose_executor(jobs=context.jobs, timeout=context.timeout, nursery=context.nursery)
+        execute = choose_executor(jobs=context.jobs, timeout=context.timeout, fork_server=context.fork_server)
         evaluate = Evaluation(search, study, execute=execute, tell=context.listener.hear)
         # No more trials than the workers can be at, where other processes want some too.
         most = -(-context.jobs // len(search.cells)) if studies.are_shared else None
@@ -293,10 +293,10 @@ def run_searches(plan: SearchPlan, settings: SearchSettings, context: SearchCont
     """
     with contextlib.ExitStack() as stack:
         studies = stack.enter_context(open_studies(settings.place or parse_place("", context.address)))
-        if context.nursery is None:
+        if context.fork_server is None:
             # One for all rounds of all searches: workers are ready at once.
-            nursery = stack.enter_context(open_nursery_for(jobs=context.jobs, timeout=context.timeout))
-            context = replace(context, nursery=nursery)
+            fork_server = stack.enter_context(open_fork_server_for(jobs=context.jobs, timeout=context.timeout))
+            context = replace(context, fork_server=fork_server)
         return [_run_search(search, settings, studies, context) for search in plan.searches]
 
 
