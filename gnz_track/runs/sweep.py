@@ -27,7 +27,7 @@ from gnz_track.store.run_record import check_cells
 from gnz_track.training.metrics import METRICS
 from gnz_track.types import Cell, CellResult
 
-__all__ = ["Sweep", "in_order", "name_sweep", "run_sweep", "say_once"]
+__all__ = ["Sweep", "name_sweep", "run_sweep", "say_once"]
 
 # How the error of a store that is away goes on behind its reason.
 REPLAYED = "Records that were spooled are replayed with:"
@@ -91,7 +91,7 @@ def run_sweep(remaining: RemainingCells, tracking: Tracking, *, execute: Executo
     rows = [table for table in (finished, writer.table()) if not table.empty]
     table = one_row_per_cell(pd.concat(rows, ignore_index=True)) if rows else finished
     notices = say_once((*remaining.notices, *unread, *writer.notices, *leaks, *changed))
-    return Sweep(tracking.sweep, in_order(table, remaining.plan), tuple(results), remaining.plan.skipped, notices)
+    return Sweep(tracking.sweep, _in_order(table, remaining.plan), tuple(results), remaining.plan.skipped, notices)
 
 
 def _read_data_again(remaining: RemainingCells, results: Iterable[CellResult]) -> list[str]:
@@ -123,7 +123,7 @@ def say_once(notices: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(said))
 
 
-def in_order(table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+def _in_order(table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     """Return the rows of a results table in the order of their cells in the plan."""
     places = {fingerprint(cell): number for number, cell in enumerate(plan.cells)}
     return table.iloc[table["fingerprint"].map(places).argsort(kind="stable")].reset_index(drop=True)

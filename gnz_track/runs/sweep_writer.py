@@ -32,19 +32,11 @@ from gnz_track.store.writer import FAILED, FINISHED, Store, kill_dead_runs, now,
 from gnz_track.text import sync_command
 from gnz_track.types import Cell, CellResult
 
-__all__ = ["SweepWriter", "Tracking", "wanted_by"]
+__all__ = ["SweepWriter", "Tracking"]
 
 
-def wanted_by(plan: Plan, *, suite: str, sweep: str) -> SweepPlan:
-    """Return the cells of a plan as rows of the results table, as far as they are known before training.
-
-    Parameters
-    ----------
-    plan
-        Plan of a sweep.
-    suite, sweep
-        Names of the sweep's suite and of itself.
-    """
+def _wanted_by(plan: Plan, *, suite: str, sweep: str) -> SweepPlan:
+    """Return the cells of a plan as rows of the results table, as far as they are known before training."""
     cells = tuple({"suite": suite, "sweep": sweep, **_row_of_cell(cell)} for cell in plan.cells)
     return SweepPlan(cells=cells, left_out=tuple((item.task, item.model, item.reason) for item in plan.skipped))
 
@@ -251,7 +243,7 @@ class SweepWriter:
 
     @property
     def _wanted(self) -> str:
-        return plan_to_json(wanted_by(self._plan, suite=self._tracking.suite, sweep=self._tracking.sweep))
+        return plan_to_json(_wanted_by(self._plan, suite=self._tracking.suite, sweep=self._tracking.sweep))
 
     def _close_sweep(self, *, killed: str) -> None:
         """Publish the table and end the sweep's run; a store that is away is told so later."""

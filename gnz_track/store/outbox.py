@@ -55,7 +55,6 @@ __all__ = [
     "read_lines",
     "remove_empty",
     "remove_reasons",
-    "sealed",
     "set_aside_refused",
     "waiting_records",
 ]
@@ -93,10 +92,10 @@ class Lines:
 
     def sealed_again(self, keys: Collection[str]) -> list[str]:
         """Return the lines of these keys, and of the contexts that belong to them, to be written elsewhere."""
-        contexts = [sealed(CONTEXT, to_json(context)) for context in self.contexts.values()]
-        records = [sealed(RECORD, to_json(record)) for key, record in self.records.items() if key in keys]
-        searches = [sealed(SEARCH, to_json(search)) for key, search in self.searches.items() if key in keys]
-        ends = [sealed(END, to_json(end)) for key, end in self.ends.items() if key in keys]
+        contexts = [_sealed(CONTEXT, to_json(context)) for context in self.contexts.values()]
+        records = [_sealed(RECORD, to_json(record)) for key, record in self.records.items() if key in keys]
+        searches = [_sealed(SEARCH, to_json(search)) for key, search in self.searches.items() if key in keys]
+        ends = [_sealed(END, to_json(end)) for key, end in self.ends.items() if key in keys]
         return [*contexts, *records, *searches, *ends]
 
 
@@ -139,7 +138,7 @@ def _take_end(found: Lines, text: str) -> None:
 _TAKE = {CONTEXT: _take_context, RECORD: _take_record, SEARCH: _take_search, END: _take_end}
 
 
-def sealed(kind: str, text: str) -> str:
+def _sealed(kind: str, text: str) -> str:
     """Return a line that tells whether it is whole: garbage in its middle may well be JSON still."""
     return json.dumps({"digest": _digest_of_line(kind, text), "kind": kind, "text": text})
 
@@ -177,8 +176,8 @@ class Outbox:
         if not self._stack.enter_context(file_lock(self.path.with_suffix(LOCK), waits=False)):
             self._stack.close()
             raise OutboxBusy(self.context.sweep)
-        end_torn_line(self.path)
-        append_line(self.path, sealed(CONTEXT, to_json(self.context)))
+        _end_torn_line(self.path)
+        append_line(self.path, _sealed(CONTEXT, to_json(self.context)))
         self._is_open = True
         return self
 
@@ -198,13 +197,13 @@ class Outbox:
     @property
     def waiting(self) -> str:
         """Records that the store is not known to have, in words."""
-        n_records, n_ends, _ = count_lines(self.path)
+        n_records, n_ends, _ = _count_lines(self.path)
         parts = [f"{n_records} result" + "s" * (n_records != 1)] if n_records else []
         return " and ".join([*parts, *(["the sweep's plan and table"] if n_ends else [])]) or "lines"
 
     def append(self, record: RunRecord) -> None:
         """Write a record; when this returns, it is on the disk."""
-        append_line(self.path, sealed(RECORD, to_json(record)))
+        append_line(self.path, _sealed(RECORD, to_json(record)))
 
     def mark(self, record: RunRecord) -> None:
         """Note that the store has a record."""
@@ -217,7 +216,7 @@ class Outbox:
     def append_end(self, plan: str, *, killed: str = "") -> None:
         """Write how the sweep ended, where the store could not be told: its plan and its table are still to come."""
         append_line(
-            self.path, sealed(END, to_json(SweepEnd(key=f"end {uuid.uuid4().hex[:12]}", plan=plan, killed=killed)))
+            self.path, _sealed(END, to_json(SweepEnd(key=f"end {uuid.uuid4().hex[:12]}", plan=plan, killed=killed)))
         )
 
 
@@ -291,7 +290,7 @@ def count_waiting(folder: Path) -> dict[str, int]:
     """Return how many records of which sweep the store is not known to have."""
     found = Counter[str]()
     for path in files_of_outbox(folder):
-        found[path.stem] += count_lines(path)[0]
+        found[path.stem] += _count_lines(path)[0]
     return {sweep: n for sweep, n in found.items() if n}
 
 
@@ -305,7 +304,7 @@ def holds_sweeps(folder: Path) -> bool:
     return bool(files_of_outbox(folder))
 
 
-def count_lines(path: Path) -> tuple[int, int, int]:
+def _count_lines(path: Path) -> tuple[int, int, int]:
     """Return how many records (of cells and searches) and ends of an outbox wait, and how many lines none can read."""
     lines, marked = read_lines(path), marks_of(path)
     n_records = len((lines.records.keys() | lines.searches.keys()) - marked)
@@ -342,7 +341,7 @@ def append_line(path: Path, line: str) -> None:
         _sync_folder(path.parent)
 
 
-def end_torn_line(path: Path) -> None:
+def _end_torn_line(path: Path) -> None:
     """End a line that a crash tore, so that the next one does not become part of it."""
     if path.exists() and path.stat().st_size and not path.read_bytes().endswith(b"\n"):
         with path.open("ab") as handle:
@@ -399,7 +398,7 @@ def set_aside_refused(path: Path, lines: list[str], reasons: Mapping[str, str]) 
     aside = path.parent / REFUSED / path.name
     aside.parent.mkdir(mode=0o700, exist_ok=True)
     with file_lock(aside.with_suffix(LOCK)):
-        end_torn_line(aside)
+        _end_torn_line(aside)
         for line in lines:
             append_line(aside, line)
         with aside.with_suffix(REASONS).open("a", encoding="utf-8") as output:
@@ -447,8 +446,8 @@ def _path(address: Address, record: SearchRecord) -> Path:
 
 
 def _append(path: Path, record: SearchRecord) -> None:
-    end_torn_line(path)
-    append_line(path, sealed(SEARCH, to_json(record)))
+    _end_torn_line(path)
+    append_line(path, _sealed(SEARCH, to_json(record)))
 
 
 def _deliver(path: Path, store: Store, record: SearchRecord) -> str:
@@ -485,7 +484,7 @@ def describe_outboxes() -> list[WaitingSweep]:
     for path in [path for folder in sorted(outbox_home().glob("*/")) for path in files_of_outbox(folder)]:
         is_refused = is_set_aside(path)
         folder = path.parent.parent if is_refused else path.parent
-        n_records, n_ends, n_unreadable = count_lines(path)
+        n_records, n_ends, n_unreadable = _count_lines(path)
         if n_records or n_ends or n_unreadable:
             note = folder / STORE_FILE
             store = note.read_text(encoding="utf-8", errors="replace").removesuffix("\n") if note.exists() else ""
@@ -528,4 +527,4 @@ def _clear_sweep(stem: Path, *, removes: bool) -> list[Path]:
 
 
 def _holds_anything(path: Path) -> bool:
-    return path.exists() and any(count_lines(path))
+    return path.exists() and any(_count_lines(path))

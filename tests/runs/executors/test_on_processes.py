@@ -225,7 +225,7 @@ def _descendants(pid: int) -> list[int]:
     return [*children, *(further for child in children for further in _descendants(child))]
 
 
-def test_fork_server_that_dies_costs_the_cells_that_ran_and_is_replaced(make_cell: Callable[..., Cell], nets: str) -> None:
+def test_fork_server_that_dies_costs_what_ran_and_is_replaced(make_cell: Callable[..., Cell], nets: str) -> None:
     cells = [make_cell(f"{nets}:Hanging"), *(make_cell(seed=seed) for seed in range(3))]
     with open_fork_server() as fork_server:
         events = run_on_processes(cells, jobs=1, fork_server=fork_server)
