@@ -213,8 +213,11 @@ def named_paths(text: str) -> set[str]:
 
 
 def is_there(path: str) -> bool:
-    """Tell whether a path exists; ``<name>`` in it stands for any name."""
-    return any(ROOT.glob(re.sub(r"<[^>]+>", "*", path.rstrip("/"))))
+    """Tell whether a path exists; ``<name>`` in it is any name, ``file.py:NAME`` one that a file binds."""
+    place, _, name = path.partition(":")
+    found = list(ROOT.glob(re.sub(r"<[^>]+>", "*", place.rstrip("/"))))
+    binds = re.compile(rf"^(def |class )?{name}\b", re.MULTILINE)
+    return any(not name or binds.search(file.read_text("utf-8")) for file in found)
 
 
 def test_named_paths_are_recognised() -> None:
@@ -222,6 +225,8 @@ def test_named_paths_are_recognised() -> None:
     assert named_paths(page) == {"gnz_track/<room>/", "CHANGELOG.md"}
     assert is_there("gnz_track/types.py")
     assert not is_there("gnz_track/no_such_room/<category>.py")
+    assert is_there("gnz_track/types.py:Cell")
+    assert not is_there("gnz_track/types.py:NoSuchName")
 
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "README.md"])
