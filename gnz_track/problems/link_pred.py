@@ -16,7 +16,7 @@ from torch.nn import functional
 from torch_geometric.data import Data
 
 from gnz_track.datasets.frozen import FrozenDataset
-from gnz_track.datasets.splits.nodes_and_graphs import LinkPart, LinkSplit, TriplePart, split_links, split_triples
+from gnz_track.datasets.splits.links import LinkPart, LinkSplit, TriplePart, split_links, split_triples
 from gnz_track.errors import BadValue
 from gnz_track.problems.inputs import ProblemTerms, sizes_of, whole_graph_of
 from gnz_track.problems.problem import Problem, scored
