@@ -10,7 +10,7 @@ model's step cheaper without changing its numbers.
 - `lent`: inputs of a model of somebody's own: copies, at every call
 - `loop`: the one training loop
 - `losses`: losses by kind of label and by name; the nameless one of a kind is the usual one
-- `metrics`: metrics: small functions of arrays, each with its direction
+- `metrics`: small functions of arrays, each a row with its direction, bounds and the kinds of problem it serves
 - `objectives`: objectives: the loss and the prediction of each task type
 - `pretraining`: training without labels, as a utility: its loss is no score
 - `protocols`: the table of protocols
@@ -35,7 +35,7 @@ _PUBLIC = {
     "lent": ("LentInputs",),
     "loop": ("Observer", "TRAINING", "Trained", "TrainingSettings", "train"),
     "losses": ("LOSSES", "choose_loss"),
-    "metrics": ("DEFAULT_METRICS", "METRICS"),
+    "metrics": ("DEFAULT_METRICS", "Kind", "METRICS", "MetricRow", "find_metric", "metrics_of"),
     "objectives": (
         "ClassObjective",
         "GraphObjective",
@@ -45,7 +45,7 @@ _PUBLIC = {
         "check_outputs",
     ),
     "protocols": ("PROTOCOLS",),
-    "scorers": ("ClassScorer", "GraphScorer", "HITS", "LinkPredictionScorer", "Scorer", "TripleScorer"),
+    "scorers": ("ClassScorer", "GraphScorer", "LinkPredictionScorer", "Scorer", "TripleScorer"),
     "usage": ("Gauge",),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)  # noqa: PLE0605  (names come from the table)
