@@ -90,7 +90,7 @@ def _write_value(name: str, value: Any) -> str:
 
 
 if TYPE_CHECKING:
-    from gnz_track.types import Amendment, Protocol
+    from gnz_track.types import Override, Protocol
 
 
 # Fields that are tables of their own, or stand in the title.
@@ -130,7 +130,7 @@ def print_protocol(name: str) -> None:
     if models:
         print_rows("\nhyperparameters that models are given", ("model", "given"), models)
     if row.by_dataset:
-        changed = [(dataset, _amended(amendment)) for dataset, amendment in sorted(row.by_dataset.items())]
+        changed = [(dataset, _overridden(override)) for dataset, override in sorted(row.by_dataset.items())]
         print_rows("\notherwise on datasets, and on those whose names begin so", ("dataset", "otherwise"), changed)
     say()
     for sentence in _served(row):
@@ -148,14 +148,14 @@ def _write_value_protocol_card(value: Any) -> str:
     return (f"{value:,}" if isinstance(value, int) else str(value)) if value else NOTHING
 
 
-def _amended(amendment: Amendment) -> str:
+def _overridden(override: Override) -> str:
     """Write what is otherwise for one dataset: its optimiser, options of all models, and of single ones."""
-    parts = [_write_value_protocol_card(amendment.optimiser), _write_value_protocol_card(amendment.options)]
-    parts += [f"{model}: {_write_value_protocol_card(given)}" for model, given in amendment.by_model.items()]
+    parts = [_write_value_protocol_card(override.optimiser), _write_value_protocol_card(override.options)]
+    parts += [f"{model}: {_write_value_protocol_card(given)}" for model, given in override.by_model.items()]
     parts += [
         f"{field.name}={_write_value_protocol_card(value)}"
-        for field in fields(amendment)
-        if (value := getattr(amendment, field.name)) and not isinstance(value, Mapping)
+        for field in fields(override)
+        if (value := getattr(override, field.name)) and not isinstance(value, Mapping)
     ]
     return "; ".join(part for part in parts if part != NOTHING)
 
