@@ -20,7 +20,6 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator, NullLoc
 from matplotlib.transforms import Affine2D, Transform
 
 from gnz_track.report.figures.critical_difference.shapes import Box
-from gnz_track.report.figures.labels import wrap_prose
 from gnz_track.report.figures.style import (
     MARKERS,
     HouseFigure,
@@ -32,6 +31,7 @@ from gnz_track.report.figures.style import (
     measure_text,
     short_names,
     undrawable,
+    wrap_prose,
 )
 from gnz_track.stats.comparison.comparison import Comparison
 from gnz_track.types import Direction
@@ -193,7 +193,7 @@ def open_sheet(
     heights = [max(height for _, height in row) for row in rows]
     wide = margins.left + margins.right + n_columns * pitch + (n_columns - 1) * margins.inner
     wide = max(wide, NARROWEST)
-    lines = wrap_prose(caption, wide, size=CAPTION_SIZE, measure=measure_text)
+    lines = wrap_prose(caption, wide, size=CAPTION_SIZE)
     places = _place_key(key, wide)
     key_height = KEY_LINE * (1 + max(row for _, row in places)) + 4.0 if places else 0.0
     below = LINE_SPACING * CAPTION_SIZE * len(lines) + 4.0
@@ -219,7 +219,7 @@ def open_sheet(
 def draw_words(sentence: str, *, names: Sequence[str] = ()) -> HouseFigure:
     """Return a figure that says why there is nothing to draw."""
     said = _with_undrawable(sentence, names)
-    lines = wrap_prose(said, NARROWEST, size=8.0, measure=measure_text)
+    lines = wrap_prose(said, NARROWEST, size=8.0)
     height = LINE_SPACING * 8.0 * len(lines) + 2 * EDGE + 4.0
     with house_style():
         figure = HouseFigure(figsize=((NARROWEST + 2 * EDGE) / 72.0, height / 72.0))

@@ -1,7 +1,4 @@
-"""A comparison as what its critical-difference diagram says.
-
-What a critical-difference diagram says, before it is drawn: models, ranks, groups, and the caption.
-"""
+"""Content of a critical-difference diagram: models, ranks and groups of a comparison, and the caption."""
 
 from __future__ import annotations
 
@@ -14,8 +11,7 @@ from gnz_track.stats.ranking.friedman import Friedman
 from gnz_track.stats.ranking.groups import Group, NemenyiGroups, PairwiseGroups
 from gnz_track.stats.significance.attainability import attainability
 
-__all__ = ["CdFacts", "cd_facts_of", "write_caption"]
-
+__all__ = ["ADJUSTED", "CdFacts", "cd_facts_of", "write_caption"]
 
 ADJUSTED = {
     "holm": "Holm-adjusted",
@@ -34,6 +30,7 @@ PAIRS = (
 SMALLEST_P = 1e-16
 # More names than these are counted instead.
 MOST_NAMES = 6
+GROUPS = {"wilcoxon-holm": "wilcoxon_holm", "nemenyi": "nemenyi"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +83,20 @@ class CdFacts:
             members: group for group, members in zip(found, sets, strict=True) if not any(members < one for one in sets)
         }
         return tuple(sorted(kept.values(), key=lambda group: [places[name] for name in group.members]))
+
+
+def cd_facts_of(comparison: Comparison) -> CdFacts:
+    """Return the groups of the chosen test across tasks, Friedman's test beside them, and what was left out."""
+    across = comparison.across
+    ranks = across.ranks
+    return CdFacts(
+        groups=getattr(across, GROUPS[across.posthoc]),
+        n_tasks=0 if ranks is None else ranks.n_tasks,
+        friedman=across.friedman,
+        dropped_tasks=() if ranks is None else ranks.dropped_tasks,
+        dropped_models=() if ranks is None else ranks.dropped_models,
+        notes=across.notes,
+    )
 
 
 def write_caption(facts: CdFacts, *, is_by_pair: bool = False) -> str:
@@ -166,20 +177,3 @@ def _name_or_count(names: tuple[str, ...], kind: str) -> str:
 
 def _count(n: int, kind: str) -> str:
     return f"{n} {kind}" if n == 1 else f"{n} {kind}s"
-
-
-GROUPS = {"wilcoxon-holm": "wilcoxon_holm", "nemenyi": "nemenyi"}
-
-
-def cd_facts_of(comparison: Comparison) -> CdFacts:
-    """Return the groups of the chosen test across tasks, Friedman's test beside them, and what was left out."""
-    across = comparison.across
-    ranks = across.ranks
-    return CdFacts(
-        groups=getattr(across, GROUPS[across.posthoc]),
-        n_tasks=0 if ranks is None else ranks.n_tasks,
-        friedman=across.friedman,
-        dropped_tasks=() if ranks is None else ranks.dropped_tasks,
-        dropped_models=() if ranks is None else ranks.dropped_models,
-        notes=across.notes,
-    )
