@@ -1,13 +1,8 @@
-"""Results tables for a report: from a store, from parquet, or from a plain table of someone else's numbers.
-
-The rows of a results table that count, and the name that each stands for in a comparison.
-
-The audits of the tasks of a report, from the stores that it comes from.
-"""
+"""Results tables for a report: from a store, from parquet, or from a plain table; with their searches and audits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,12 +14,27 @@ from gnz_track.report.joining import NotMerged, join_tables, order_for_joining
 from gnz_track.stats.comparison.cells import REQUIRED, read_cells
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.audits import AuditRecord, read_audits
+from gnz_track.store.curves import straighten
+from gnz_track.store.past_runs import read_curves
 from gnz_track.store.reader import Where, check_known, read_table
 from gnz_track.store.results_table import COLUMNS, make_table, sort_rows
 from gnz_track.store.row_filters import asked_names, read_where
+from gnz_track.store.search_record import SearchRecord
+from gnz_track.store.search_writer import read_searches
 from gnz_track.store.sweep_manifest import read_wanted_cells
 
-__all__ = ["Source", "count_rows", "find_audits", "read_frame", "read_parquet", "read_store", "with_score"]
+__all__ = [
+    "Source",
+    "count_rows",
+    "find_audits",
+    "find_searches",
+    "find_series",
+    "key_of",
+    "read_frame",
+    "read_parquet",
+    "read_store",
+    "with_score",
+]
 
 
 # What a comparison tells variants of a model apart by, and attempts from results.
@@ -48,6 +58,54 @@ def count_rows(table: pd.DataFrame) -> pd.DataFrame:
 def with_score(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that finished with a score, seeds rising."""
     return rows[(rows["status"] == "finished") & rows["score"].notna()].sort_values("seed", kind="stable")
+
+
+def find_searches(table: pd.DataFrame, addresses: Sequence[Address], *, sweep: str = "") -> tuple[SearchRecord, ...]:
+    """Return the searches of a sweep, or of all sweeps that a table names; only of tasks in the table.
+
+    A tuned cell may have been trained by another sweep, whose search is told by its name then.
+
+    Parameters
+    ----------
+    table
+        Results table.
+    addresses
+        Stores to look in.
+    sweep
+        Sweep of the searches; those of the table without one.
+    """
+    sweeps = [sweep] if sweep else sorted(set(table["sweep"]) - {""})
+    found: dict[str, SearchRecord] = {}
+    for address in addresses:
+        for name in sweeps:
+            found |= {search.key: search for search in read_searches(address, sweep=name)}
+    known = {search.name for search in found.values()}
+    left = table[(table["search"] != "") & ~table["search"].isin(known)]
+    for suite, task in sorted(set(zip(left["suite"], left["task"], strict=True))):
+        for address in addresses:
+            for search in read_searches(address, suite=suite, task=task):
+                # Of one search in several sweeps, any tells the same of these cells.
+                if search.name in set(left["search"]) - known:
+                    known.add(search.name)
+                    found[search.key] = search
+    return tuple(search for search in found.values() if search.task in set(table["task"]))
+
+
+def key_of(row: Any) -> str:
+    """Return the key of a row's series: the fingerprint of its cell, or its run where it has none."""
+    return str(row.fingerprint or row.run_id)
+
+
+def find_series(missing: Mapping[str, str], addresses: Sequence[Address]) -> dict[str, dict[str, tuple[float, ...]]]:
+    """Return key -> the series of its run, for (run -> key) of ``missing``; of the first store that has any of it."""
+    left, found = dict(missing), {}
+    for address in addresses:
+        if not left:
+            break
+        for run_id, series in read_curves(address, left).items():
+            if series or address is addresses[-1]:
+                found[left.pop(run_id)] = {name: straighten(curve) for name, curve in series.items()}
+    return found
 
 
 def find_audits(table: pd.DataFrame, addresses: Iterable[Address]) -> dict[str, AuditRecord]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gnz_track.errors import UnknownName
 from gnz_track.report.figures.captions import count
 from gnz_track.report.searches import (
     RANDOM_SAMPLERS,
@@ -239,6 +240,23 @@ class SearchSummary:
         rest = f"; {count(n_alike, 'pair')} {'is' if n_alike == 1 else 'are'} not told apart" if n_alike else ""
         kept = f"; for {count(n_kept, 'model')} {DEFAULT_WON}" if n_kept else ""
         return f"{said}{rest}{kept}; the searches took {write_seconds(seconds)} of wall time"
+
+    def facts_of(self, task: str, model: str, seed: int | None) -> SearchFacts:
+        """Return the facts of one search.
+
+        Parameters
+        ----------
+        task, model
+            Names of the search.
+        seed
+            Seed of a nested search; without it the first one.
+        """
+        for facts in self.facts:
+            search = facts.search
+            if (search.task, search.model) == (task, model) and seed in (None, search.seed):
+                return facts
+        wanted = f"{task} {model}" + ("" if seed is None else f" s{seed}")
+        raise UnknownName("search", wanted, [facts.search.title for facts in self.facts])
 
 
 def summarise_searches(

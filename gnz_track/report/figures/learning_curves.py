@@ -27,7 +27,7 @@ from gnz_track.report.figures.style import HouseFigure, house_style
 from gnz_track.stats.estimates.curves import MeanCurve, mean_curve
 from gnz_track.types import Direction
 
-__all__ = ["choose_series", "draw_learning_curves"]
+__all__ = ["choose_series", "draw_learning_curves", "series_of_part"]
 
 Series = Mapping[str, Sequence[float]]
 # [task][model] -> the series of its seeds.
@@ -53,7 +53,11 @@ class TaskCurves:
 
 
 def draw_learning_curves(
-    histories: Histories, *, directions: Mapping[str, Direction | str] | None = None, max_cols: int | None = None
+    histories: Histories,
+    *,
+    directions: Mapping[str, Direction | str] | None = None,
+    max_cols: int | None = None,
+    ylabel: str | None = None,
 ) -> HouseFigure:
     """Draw mean curves with their bands, a panel per task.
 
@@ -65,6 +69,8 @@ def draw_learning_curves(
         Task -> whether higher or lower is better.
     max_cols
         Most panels side by side.
+    ylabel
+        Label of the vertical axes in place of the name of the series.
     """
     towards = {task: _direction(task, given) for task, given in (directions or {}).items()}
     found = [curves for task, models in histories.items() if (curves := _choose_curves(task, models)) is not None]
@@ -93,7 +99,25 @@ def draw_learning_curves(
             panel.title(one.task)
             panel.below("epoch", drop=22.0)
             panel.beside(f"{one.series}{_arrow(one.series, towards.get(one.task))}", offset=36.0)
+    for text in sheet.figure.findobj(_stands_upright) if ylabel is not None else ():
+        text.set_text(ylabel)  # type: ignore[attr-defined]
     return sheet.figure
+
+
+def series_of_part(histories: Histories, part: str) -> dict[str, dict[str, list[Series]]]:
+    """Return the series of one part of the data: test, val or train."""
+    return {
+        task: {
+            model: [{name: one[name] for name in one if name.startswith(f"{part}/")} for one in seeds]
+            for model, seeds in models.items()
+        }
+        for task, models in histories.items()
+    }
+
+
+def _stands_upright(artist: Any) -> bool:
+    """Tell whether an artist is the label of a vertical axis."""
+    return hasattr(artist, "get_text") and artist.get_rotation() == 90.0 and bool(artist.get_text())
 
 
 def choose_series(names: Sequence[str]) -> str:

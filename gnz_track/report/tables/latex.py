@@ -22,6 +22,7 @@ from gnz_track.stats.comparison.comparison import Comparison, PairComparison
 
 __all__ = [
     "DEFINITIONS",
+    "FloatOptions",
     "LatexLook",
     "LatexOptions",
     "Tabular",
@@ -140,8 +141,15 @@ BOLD_AND_DAGGER = "bold: best mean; \u2020: not distinguishable from it"
 BETWEEN = "\n\\par\\medskip\\noindent\n"
 
 
-class LatexOptions(TypedDict, total=False):
-    """Options of the table of scores that are seldom needed; see :class:`LatexLook`."""
+class FloatOptions(TypedDict, total=False):
+    """Options of a table that floats; see :class:`LatexLook`."""
+
+    caption: str | None
+    label: str | None
+
+
+class LatexOptions(FloatOptions, total=False):
+    """Options of the table of scores; see :class:`LatexLook`."""
 
     bold_best: bool
     pretty_tasks: Mapping[str, str] | None
