@@ -26,14 +26,11 @@ from gnz_track.report.sources import (
     read_store,
     with_score,
 )
-from gnz_track.report.tables.latex import (
-    FloatOptions,
-    LatexLook,
-    LatexOptions,
-    write_scores_latex,
-    write_verdicts_latex,
-)
-from gnz_track.report.tables.searches import search_frame, write_searches_latex
+from gnz_track.report.tables.latex import FloatOptions, LatexLook, LatexOptions
+from gnz_track.report.tables.pairs import pair_table
+from gnz_track.report.tables.scores import score_table
+from gnz_track.report.tables.searches import search_frame, search_table
+from gnz_track.report.tables.training import training_facts, training_frame, training_table
 from gnz_track.report.tuned_models import SearchSummary, summarise_searches
 from gnz_track.stats.comparison.choices import Choices, choose
 from gnz_track.stats.comparison.compare import compare
@@ -391,7 +388,7 @@ class BenchmarkReport(Mapping[str, Mapping[str, Series]]):
             Fields of :class:`LatexLook`: caption, label, bold_best, pretty_tasks, siunitx and width.
         """
         comparison = self.compare(alpha=level_of(ci), interval=method)
-        return _write_text(path, write_scores_latex(comparison, LatexLook(**look)))
+        return _write_text(path, score_table(comparison).to_latex(LatexLook(**look)))
 
     def pairwise_to_latex(
         self, path: str | Path, *, alpha: float = 0.05, method: str | None = None, **look: Unpack[FloatOptions]
@@ -407,7 +404,7 @@ class BenchmarkReport(Mapping[str, Mapping[str, Series]]):
         **look
             LaTeX of the author's own, with which the table floats: caption and label.
         """
-        return _write_text(path, write_verdicts_latex(self.compare(alpha=alpha, test=method), LatexLook(**look)))
+        return _write_text(path, pair_table(self.compare(alpha=alpha, test=method)).to_latex(LatexLook(**look)))
 
     def training_to_latex(
         self, path: str | Path, *, alpha: float = 0.05, method: str | None = None, **look: Unpack[FloatOptions]
@@ -426,11 +423,11 @@ class BenchmarkReport(Mapping[str, Mapping[str, Series]]):
         facts = training_facts(self.compare(alpha=alpha, test=method), self.table)
         if facts is None:
             raise NothingToCompare("the table tells nothing of the training but scores")
-        return _write_text(path, write_training_latex(facts, LatexLook(**look)))
+        return _write_text(path, training_table(facts).to_latex(LatexLook(**look)))
 
     def tuning_to_latex(self, path: str | Path, **look: Unpack[FloatOptions]) -> Path:
         """Write the table of tuned models against their defaults; ``look`` is caption and label."""
-        return _write_text(path, write_searches_latex(self._known_summary(), LatexLook(**look)))
+        return _write_text(path, search_table(self._known_summary()).to_latex(LatexLook(**look)))
 
     # Figures.
     def plot(self, *, ci: float = 0.95) -> HouseFigure:
