@@ -220,10 +220,8 @@ def print_task(name: str) -> None:
         }
     print_rows(name, ("fact", "value"), [(fact, value) for fact, value in facts.items() if value])
     say()
-    for sentence in [
-        *(row.defects if row is not None else ()),
-        *_following(name, task.dataset, is_known=row is not None),
-    ]:
+    defects = row.defects if row is not None else ()
+    for sentence in [*defects, *_following(name, task.dataset, is_known=row is not None)]:
         say(fill(sentence, width=WIDTH, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False))
 
 

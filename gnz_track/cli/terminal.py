@@ -30,6 +30,7 @@ __all__ = [
     "check_file",
     "check_folder",
     "choose_home",
+    "choose_place",
     "hand_over",
     "is_usable",
     "naming",
@@ -52,6 +53,13 @@ def choose_home(given: Path | None) -> Path:
         allowed = "a folder, or a path where one can be made"
         raise BadValue("the folder of frozen data", str(home), allowed, command="--home FOLDER or GNZ_DATA=FOLDER")
     return home
+
+
+def choose_place(home: Path | None, mirror: Path | None) -> Place:
+    """Return where data lie: frozen ones in the folder chosen, raw files in a mirror."""
+    from gnz_track.runs.plan import Place
+
+    return Place(home=choose_home(home), mirror=mirror)
 
 
 def is_usable(home: Path) -> bool:
@@ -110,7 +118,7 @@ def hand_over(text: str) -> None:
 
 if TYPE_CHECKING:
     from gnz_track.report.tables.scores import SummaryRow
-    from gnz_track.runs.plan import Skipped
+    from gnz_track.runs.plan import Place, Skipped
     from gnz_track.runs.remaining import Agenda
     from gnz_track.types import Cell, CellResult
 

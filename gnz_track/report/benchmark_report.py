@@ -75,14 +75,14 @@ class BenchmarkReport(Mapping[str, Mapping[str, Series]]):
         self,
         table: pd.DataFrame,
         *,
-        seeds: tuple[int, ...],
+        seeds: tuple[int, ...] | None = None,
         config: Mapping[str, Any],
         series: Mapping[str, Series] | None = None,
         address: Address | Sequence[Address] | None = None,
         not_merged: tuple[NotMerged, ...] = (),
     ) -> None:
         self.table = table
-        self.seeds = seeds
+        self.seeds = tuple(sorted({int(seed) for seed in table["seed"].dropna()})) if seeds is None else seeds
         self.config = dict(config)
         self.choices = Choices()
         self.not_merged = not_merged
@@ -141,10 +141,7 @@ class BenchmarkReport(Mapping[str, Mapping[str, Series]]):
 
     @classmethod
     def _of(cls, source: Source) -> Self:
-        seeds = _seeds(source.table)
-        return cls(
-            source.table, seeds=seeds, config=source.config, address=source.address, not_merged=source.not_merged
-        )
+        return cls(source.table, config=source.config, address=source.address, not_merged=source.not_merged)
 
     def extend(self, *others: BenchmarkReport | Iterable[BenchmarkReport]) -> BenchmarkReport:
         """Return a report with the comparable runs of others as well; ``not_merged`` tells why the rest is not in it.
@@ -157,7 +154,6 @@ class BenchmarkReport(Mapping[str, Mapping[str, Series]]):
         series = {key: value for report in (*reversed(reports), self) for key, value in report._series.items()}  # noqa: SLF001
         found = BenchmarkReport(
             table,
-            seeds=_seeds(table),
             config={**self.config, "merged": [dict(report.config) for report in reports]},
             series=series,
             address=tuple(dict.fromkeys(place for report in (self, *reports) for place in report.addresses)),
@@ -636,7 +632,3 @@ def _write_text(path: str | Path, text: str) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text, encoding="utf-8")
     return target
-
-
-def _seeds(table: pd.DataFrame) -> tuple[int, ...]:
-    return tuple(sorted({int(seed) for seed in table["seed"].dropna()}))

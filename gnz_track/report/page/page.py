@@ -21,7 +21,7 @@ from gnz_track import __version__
 from gnz_track.report.figures.labels import clean_name, show_controls
 from gnz_track.report.joining import NotMerged
 from gnz_track.report.page.audits import view_audits, warn_of_versions
-from gnz_track.report.page.data import embed_json, make_page_data, order_of
+from gnz_track.report.page.data import embed_json, make_page_data, make_sections, missing_of, order_of, rank_rows
 from gnz_track.report.page.figures import FigureSet, draw_figures
 from gnz_track.report.page.methods import write_methods, write_protocol_terms, write_summary
 from gnz_track.report.page.provenance import collect_facts, datasets_of, write_commands

@@ -9,7 +9,7 @@ import pandas as pd
 
 from gnz_track.report.tables.latex import LatexLook, Tabular, tex_lines, tex_name, tex_text, write_document, write_p
 from gnz_track.report.tables.scores import GridTask, lay_out_scores
-from gnz_track.report.tables.table import Table
+from gnz_track.report.tables.table import ReportTable
 from gnz_track.stats.comparison.comparison import Comparison, PairComparison
 
 __all__ = ["pair_table"]
@@ -41,9 +41,9 @@ NUMBERS = {
 IN_PAIR = 16
 
 
-def pair_table(comparison: Comparison) -> Table:
+def pair_table(comparison: Comparison) -> ReportTable:
     """Return a row per pair of models, task by task."""
-    return Table(
+    return ReportTable(
         columns=COLUMNS,
         rows=tuple(map(_row_of, comparison.pairs)),
         empty="no pair of models to compare",

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from gnz_track.report.tables.latex import ARROWS, LatexLook, Tabular, tex_lines, tex_name, tex_width, write_document
-from gnz_track.report.tables.table import Marked, Table
+from gnz_track.report.tables.table import Marked, ReportTable
 from gnz_track.stats.comparison.choices import TESTS
 from gnz_track.stats.comparison.comparison import CellSummary, Comparison, TaskComparison
 from gnz_track.stats.ranking.ranks import check_printed_ranks
@@ -89,7 +89,7 @@ class ScoreGrid:
         return ((f"{task.task}, {cell.model}", cell.run_ids) for task in self.tasks for cell in task.record.cells)
 
 
-def score_table(comparison: Comparison) -> Table:
+def score_table(comparison: Comparison) -> ReportTable:
     """Return the means of all cells: a row per task, or per model where these are many."""
     grid = lay_out_scores(comparison)
     if len(grid.models) <= MOST_COLUMNS or len(grid.models) <= len(grid.tasks):
@@ -101,7 +101,7 @@ def score_table(comparison: Comparison) -> Table:
     else:
         columns = ("model", *(f"{task.task} ({task.record.metric}, {task.arrow})" for task in grid.tasks))
         rows = [(name, *(_entry(task, name, grid) for task in grid.tasks)) for name in grid.models]
-    return Table(
+    return ReportTable(
         columns=columns,
         rows=tuple(rows),
         empty="no score",

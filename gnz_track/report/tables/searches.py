@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from gnz_track.report.tables.latex import LatexLook, Tabular, tex_lines, tex_name, tex_task, write_document, write_p
-from gnz_track.report.tables.table import Table
+from gnz_track.report.tables.table import ReportTable
 from gnz_track.report.tuned_models import SearchSummary, TunedModel, write_seconds
 from gnz_track.types import Direction
 
@@ -33,10 +33,10 @@ COLUMNS = (
 ARROWS = {Direction.up: "\u2191", Direction.down: "\u2193"}
 
 
-def search_table(summary: SearchSummary) -> Table:
+def search_table(summary: SearchSummary) -> ReportTable:
     """Return a row for each tuned model, with what was chosen and what to beware of."""
     chosen = (f"{one.title} chose {write_best(one) or 'nothing'}" for one in summary.models)
-    return Table(
+    return ReportTable(
         columns=COLUMNS,
         rows=tuple(map(_row_of, summary.models)),
         empty="no search",

@@ -15,7 +15,7 @@ from gnz_track.errors import BadValue
 from gnz_track.report.figures.labels import clean_name
 from gnz_track.report.tables.latex import LatexLook
 
-__all__ = ["Marked", "Table"]
+__all__ = ["Marked", "ReportTable"]
 
 # Mark of the best entry, of one that is not told from it, and both as the legend shows them.
 PLAIN = ("{} *", "{} ~", "*", "~")
@@ -32,7 +32,7 @@ class Marked(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Table:
+class ReportTable:
     """Columns and rows of texts for people, and all numbers for programs; names are escaped by each form.
 
     ``notes`` are sentences below, with ``legend`` on the two marks before them, and ``empty`` stands where there is no
@@ -116,11 +116,11 @@ class Table:
         return [*([self.legend.format(*marks[2:])] if self.legend else []), *map(escape, self.notes)]
 
 
-TEXTS: dict[str, Callable[[Table], str]] = {
-    ".txt": Table.to_text,
-    ".md": Table.to_markdown,
-    ".csv": Table.to_csv,
-    ".tex": Table.to_latex,
+TEXTS: dict[str, Callable[[ReportTable], str]] = {
+    ".txt": ReportTable.to_text,
+    ".md": ReportTable.to_markdown,
+    ".csv": ReportTable.to_csv,
+    ".tex": ReportTable.to_latex,
 }
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from gnz_track.report.tables.latex import LatexLook, Tabular, tex_lines, tex_name, tex_task, write_document
 from gnz_track.report.tables.searches import ARROWS
-from gnz_track.report.tables.table import Table
+from gnz_track.report.tables.table import ReportTable
 from gnz_track.report.tuned_models import write_seconds
 from gnz_track.stats.comparison.cells import ScoreFrame
 from gnz_track.stats.comparison.comparison import CellSummary, Comparison, TaskComparison
@@ -180,9 +180,9 @@ def _place(task: TaskComparison, model: str) -> int:
     return 1 + sum(pair.is_apart and ((pair.effects.mean.mean or 0.0) < 0) is (model == pair.first) for pair in own)
 
 
-def training_table(facts: TrainingFacts) -> Table:
+def training_table(facts: TrainingFacts) -> ReportTable:
     """Return a row per (task, model), a dash where nothing is known."""
-    return Table(
+    return ReportTable(
         columns=_header(facts),
         rows=tuple(_texts(facts)),
         empty="nothing was trained",
