@@ -5,14 +5,27 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import pandas as pd
 
 from gnz_track.errors import BadValue, NothingToCompare, StoreUnusable, UnknownName
 from gnz_track.records import to_json
 from gnz_track.report.joining import NotMerged, join_tables
-from gnz_track.report.published import ChoiceName, level_of, summary_frame, translate
+from gnz_track.report.published import (
+    ChoiceName,
+    Weights,
+    describe_stability,
+    equivalence_frame,
+    friedman_facts,
+    level_of,
+    pairwise_frame,
+    power_frame,
+    rank_frame,
+    summary_frame,
+    translate,
+    weigh_ranks,
+)
 from gnz_track.report.report_json import ReportParts, read_report, write_report
 from gnz_track.report.sources import (
     Source,
@@ -38,7 +51,7 @@ from gnz_track.stats.comparison.comparison import Comparison
 from gnz_track.store.address import Address
 from gnz_track.store.audits import AuditRecord
 from gnz_track.store.reader import Where
-from gnz_track.store.search_record import SearchRecord
+from gnz_track.store.searches import SearchRecord
 from gnz_track.types import Direction
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from gnz_track.store.past_runs import read_curves
 from gnz_track.store.reader import Where, check_known, read_table
 from gnz_track.store.results_table import COLUMNS, make_table, sort_rows
 from gnz_track.store.row_filters import asked_names, read_where
-from gnz_track.store.search_record import SearchRecord
-from gnz_track.store.search_writer import read_searches
+from gnz_track.store.searches import SearchRecord, read_searches
 from gnz_track.store.sweep_manifest import read_wanted_cells
 
 __all__ = [
