@@ -1,10 +1,6 @@
-"""Tables on a terminal, and plain text in a pipe.
+"""Output on a terminal, in a pipe and for programs, and the folders that a command reads and writes.
 
-The folder in which the command line keeps frozen data.
-
-Output paths of a command: checked before any work, and named where the disk refuses.
-
-Output for people on a terminal, and for programs: texts of others drive no terminal.
+Texts of others drive no terminal. A folder is checked before any work, and named where the disk refuses it.
 """
 
 from __future__ import annotations
@@ -25,6 +21,12 @@ from rich.text import Text
 from gnz_track import errors
 from gnz_track.errors import BadValue
 from gnz_track.text import visible
+
+if TYPE_CHECKING:
+    from gnz_track.report.tables.scores import SummaryRow
+    from gnz_track.runs.plan import Place, Skipped
+    from gnz_track.runs.remaining import Agenda
+    from gnz_track.types import Cell, CellResult
 
 __all__ = [
     "check_file",
@@ -114,13 +116,6 @@ def hand_over(text: str) -> None:
     sys.stdout.write(visible(text, keeps_lines=True) if sys.stdout.isatty() else text)
     sys.stdout.write("" if text.endswith("\n") else "\n")
     sys.stdout.flush()
-
-
-if TYPE_CHECKING:
-    from gnz_track.report.tables.scores import SummaryRow
-    from gnz_track.runs.plan import Place, Skipped
-    from gnz_track.runs.remaining import Agenda
-    from gnz_track.types import Cell, CellResult
 
 
 # A pipe has no width to fit into: cut nothing there.

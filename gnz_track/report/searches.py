@@ -1,7 +1,4 @@
-"""Facts of a search by its trials: its curve, hyperparameters that mattered, the place of its winner.
-
-Cells of a results table that belong to a search: those of the default, and those of its winner.
-"""
+"""Facts of a search by its trials, and the cells of a results table that belong to it."""
 
 from __future__ import annotations
 

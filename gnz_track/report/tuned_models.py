@@ -1,7 +1,4 @@
-"""Default against tuned: what a search gained on the reporting cells, by the paired verdict, and what it cost.
-
-All that a report says of searches, in one record: gains and costs, what the trials tell, what to beware of.
-"""
+"""Default against tuned by the paired verdict, and the summary of all searches: gains, costs, warnings."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Ticks whose labels do not collide, and limits that panels share.
+"""Panels on a figure that is as large as their labels need: a key above, a caption below, all lengths in points.
 
-Panels on a figure that is as large as their labels need: a key above, a caption below, all lengths in points.
-
-The order of models in figures, and what tells them apart where a colour is printed grey.
+Labels of ticks do not collide, panels of one metric share their limits, and models have one order and one look.
 """
 
 from __future__ import annotations

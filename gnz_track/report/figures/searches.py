@@ -1,7 +1,4 @@
-"""One search as figures: the history of its trials, and how much of the scores goes with each hyperparameter.
-
-Findings of searches by budget: the expected best validation score, and the ranks of the models.
-"""
+"""Searches as figures: findings by budget, the trials of one search, and its hyperparameters."""
 
 from __future__ import annotations
 
@@ -37,7 +34,7 @@ from gnz_track.types import Direction
 __all__ = ["draw_budget_ranks", "draw_expected_best", "draw_importances", "draw_search_history"]
 
 
-BUDGET_CURVES_WIDTH, BUDGET_CURVES_HEIGHT = 114.0, 88.0
+PANEL_WIDTH, PANEL_HEIGHT = 114.0, 88.0
 ALONE_WIDTH, ALONE_HEIGHT = 300.0, 170.0
 # More bands than these cover each other.
 MOST_BANDS = 4
@@ -53,13 +50,13 @@ def draw_expected_best(tasks: Sequence[TaskBudgets]) -> HouseFigure:
         return draw_words("No expected best to draw: no trial of any search has a score.", names=names)
     marks = model_marks(models)
     margins = Margins(left=46.0, inner=46.0, right=12.0, top=18.0, bottom=30.0)
-    size = (ALONE_WIDTH, ALONE_HEIGHT) if len(known) == 1 else (BUDGET_CURVES_WIDTH, BUDGET_CURVES_HEIGHT)
+    size = (ALONE_WIDTH, ALONE_HEIGHT) if len(known) == 1 else (PANEL_WIDTH, PANEL_HEIGHT)
     has_bands = max(len(task.curves) for task in known) <= MOST_BANDS
     sheet = open_sheet(
         [size] * len(known),
         margins=margins,
         n_columns=columns_for(len(known), size[0], margins),
-        caption=_caption(known, has_bands=has_bands),
+        caption=_budget_caption(known, has_bands=has_bands),
         key=line_key(models, marks, has_lines=True),
         names=names,
     )
@@ -156,7 +153,7 @@ def _whole_ticks(last: int, length: float) -> tuple[list[float], list[str]]:
     return whole, [f"{tick:.0f}" for tick in whole]
 
 
-def _caption(tasks: Sequence[TaskBudgets], *, has_bands: bool) -> str:
+def _budget_caption(tasks: Sequence[TaskBudgets], *, has_bands: bool) -> str:
     curves = [curve for task in tasks for curve in task.curves.values()]
     n_failed = sum(curve.n_failed for curve in curves)
     learners = sorted({model for task in tasks for model in task.learners})

@@ -1,9 +1,4 @@
-"""The paragraph on methods that a paper needs, and its references, from the choices of a comparison.
-
-Pairs that more seeds would settle, and the whole comparison in one sentence.
-
-Rules of a protocol on the size of networks and on the learning rate, in sentences for a paper.
-"""
+"""Methods and findings in sentences for a paper, with references: tests, rules of protocols, seeds that would help."""
 
 from __future__ import annotations
 
