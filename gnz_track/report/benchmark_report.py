@@ -26,9 +26,9 @@ from gnz_track.report.published import (
     translate,
     weigh_ranks,
 )
-from gnz_track.report.report_json import ReportParts, read_report, write_report
+from gnz_track.report.report_json import read_report, write_report
 from gnz_track.report.sources import (
-    Source,
+    ReportParts,
     count_rows,
     find_audits,
     find_searches,
@@ -144,17 +144,20 @@ class BenchmarkReport(Mapping[str, Mapping[str, Series]]):
     @classmethod
     def from_json(cls, source: str | Path) -> Self:
         """Return the report that :meth:`to_json` wrote, from a file or from the text itself."""
-        parts = read_report(source)
-        found = cls(
-            parts.table, seeds=parts.seeds, config=parts.config, series=parts.series, not_merged=parts.not_merged
-        )
-        found.searches = parts.searches
-        found.choices = parts.choices
-        return found
+        return cls._of(read_report(source))
 
     @classmethod
-    def _of(cls, source: Source) -> Self:
-        return cls(source.table, config=source.config, address=source.address, not_merged=source.not_merged)
+    def _of(cls, parts: ReportParts) -> Self:
+        found = cls(
+            parts.table,
+            seeds=parts.seeds,
+            config=parts.config,
+            series=parts.series,
+            address=parts.address,
+            not_merged=parts.not_merged,
+        )
+        found.choices, found._searches = parts.choices, parts.searches
+        return found
 
     def extend(self, *others: BenchmarkReport | Iterable[BenchmarkReport]) -> BenchmarkReport:
         """Return a report with the comparable runs of others as well; ``not_merged`` tells why the rest is not in it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pandas as pd
 from gnz_track.errors import BadValue, NothingToCompare
 from gnz_track.report.joining import NotMerged, join_tables, order_for_joining
 from gnz_track.stats.comparison.cells import REQUIRED, read_cells
+from gnz_track.stats.comparison.choices import Choices
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.audits import AuditRecord, read_audits
 from gnz_track.store.curves import straighten
@@ -23,7 +24,7 @@ from gnz_track.store.searches import SearchRecord, read_searches
 from gnz_track.store.sweep_manifest import read_wanted_cells
 
 __all__ = [
-    "Source",
+    "ReportParts",
     "count_rows",
     "find_audits",
     "find_searches",
@@ -126,13 +127,21 @@ VARIANTS = frozenset({"hyperparameters"})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Source:
-    """A results table, where it comes from, and what could not be part of it."""
+class ReportParts:
+    """A results table, where it comes from, and all else that a report is made of.
+
+    ``series`` is by cell, name -> value per recorded epoch; seeds are those of the table, and searches those of the
+    store, where they are not given.
+    """
 
     table: pd.DataFrame
     config: Mapping[str, Any]
     address: Address | None = None
+    seeds: tuple[int, ...] | None = None
+    series: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
+    choices: Choices = field(default_factory=Choices)
     not_merged: tuple[NotMerged, ...] = ()
+    searches: tuple[SearchRecord, ...] | None = None
 
 
 def read_store(
@@ -143,7 +152,7 @@ def read_store(
     suite: str = "",
     task: str = "",
     where: Where | None = None,
-) -> Source:
+) -> ReportParts:
     """Read past runs: all cells that a sweep wanted, or of any sweeps those that are comparable.
 
     Without a sweep, the sweep with most cells of a task says what the others must agree with there.
@@ -177,10 +186,10 @@ def read_store(
         free = VARIANTS | ({"protocol"} & set(where or {}))
         joined, not_merged = join_tables(None, [order_for_joining(table)], free=free)
         table = sort_rows(joined)
-    return Source(table=table, config={**config, **_describe(table)}, address=address, not_merged=not_merged)
+    return ReportParts(table=table, config={**config, **_describe(table)}, address=address, not_merged=not_merged)
 
 
-def read_parquet(path: str | Path) -> Source:
+def read_parquet(path: str | Path) -> ReportParts:
     """Read a results table as it was published, or any parquet file with the columns of :func:`read_frame`."""
     file = Path(path)
     if not file.is_file():
@@ -192,10 +201,10 @@ def read_parquet(path: str | Path) -> Source:
         found = read_frame(pd.read_parquet(file))
     except (OSError, ValueError, ArrowException) as error:
         raise BadValue("results table", str(path), f"a parquet file ({error})") from error
-    return Source(table=found.table, config={**found.config, "source": str(path)})
+    return ReportParts(table=found.table, config={**found.config, "source": str(path)})
 
 
-def read_frame(frame: pd.DataFrame) -> Source:
+def read_frame(frame: pd.DataFrame) -> ReportParts:
     """Read plain numbers: task, model, seed, score, metric and direction (up or down); what is missing is filled in.
 
     A row without a score stands for a cell that has none. Columns that a results table does not have are left out.
@@ -211,7 +220,7 @@ def read_frame(frame: pd.DataFrame) -> Source:
     if "status" not in columns:
         columns["status"] = columns["score"].map(lambda score: "finished" if pd.notna(score) else "")
     table = make_table(columns)
-    return Source(table=table, config={"source": "a table of numbers", **_describe(table)})
+    return ReportParts(table=table, config={"source": "a table of numbers", **_describe(table)})
 
 
 def _describe(table: pd.DataFrame) -> dict[str, Any]:
