@@ -63,7 +63,7 @@ from gnz_track.cli.interrupts import INTERRUPTED, leave, listen_for_interrupts
 from gnz_track.cli.working_folder import refuse_missing_folder, settle_working_folder
 from gnz_track.errors import BadValue
 
-__all__ = ["app", "main"]
+__all__ = ["main"]
 
 EXAMPLES = """
 [bold]Examples[/bold]
