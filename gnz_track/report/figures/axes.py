@@ -19,7 +19,6 @@ from matplotlib.transforms import Affine2D, Transform
 
 from gnz_track.report.figures.critical_difference.shapes import Box
 from gnz_track.report.figures.style import (
-    MARKERS,
     HouseFigure,
     Mark,
     cut_text,
@@ -39,7 +38,6 @@ __all__ = [
     "WIDTH",
     "Key",
     "Margins",
-    "ModelMark",
     "Panel",
     "Sheet",
     "columns_for",
@@ -306,34 +304,12 @@ def _with_undrawable(caption: str, names: Sequence[str]) -> str:
     return f"{caption} No installed font draws {listed}; the SVG file holds them as text." if signs else caption
 
 
-HATCHES = ("", "////", "\\\\\\\\", "....", "xxxx", "----", "||||", "++++")
 KEY_WIDTH = 130.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class ModelMark:
-    """Look of a model; ``place`` is that of its name among all names, so that figures of one sweep agree."""
-
-    place: int
-    mark: Mark
-    hatch: str
-
-    @property
-    def marker(self) -> dict[str, Any]:
-        """A point, as options of Line2D; the markers of every other round are open."""
-        is_open = self.place // len(MARKERS) % 2 == 1
-        fill = {"markerfacecolor": "white"} if is_open else {}
-        return {"marker": self.mark.marker, "color": self.mark.colour, "markeredgewidth": 0.9, **fill}
-
-
-def model_marks(names: Sequence[str]) -> dict[str, ModelMark]:
-    """Return the mark of each model; by colour and hatch no two of the first 56 are drawn alike."""
-    ordered = sorted(set(names))
-    marks = marks_of(ordered)
-    return {
-        name: ModelMark(place=place, mark=marks[name], hatch=HATCHES[place % len(HATCHES)])
-        for place, name in enumerate(ordered)
-    }
+def model_marks(names: Sequence[str]) -> dict[str, Mark]:
+    """Return the mark of each model, by its name, so that figures of one sweep agree."""
+    return marks_of(sorted(set(names)))
 
 
 def order_models(comparison: Comparison) -> tuple[str, ...]:
@@ -343,7 +319,7 @@ def order_models(comparison: Comparison) -> tuple[str, ...]:
     return (*ranked, *sorted(set(comparison.models) - set(ranked)))
 
 
-def line_key(models: Sequence[str], marks: dict[str, ModelMark], *, has_lines: bool) -> list[Key]:
+def line_key(models: Sequence[str], marks: Mapping[str, Mark], *, has_lines: bool) -> list[Key]:
     """Return the key of models by marker, colour and line pattern.
 
     Parameters
@@ -360,8 +336,8 @@ def line_key(models: Sequence[str], marks: dict[str, ModelMark], *, has_lines: b
         Key(
             text=shown[model],
             line={
-                **marks[model].marker,
-                "linestyle": marks[model].mark.line if has_lines else "",
+                **marks[model].point,
+                "linestyle": marks[model].line if has_lines else "",
                 "markersize": 4.0,
                 "linewidth": 1.0,
             },

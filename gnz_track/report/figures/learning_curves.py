@@ -12,7 +12,6 @@ from matplotlib.axes import Axes
 from gnz_track.errors import BadValue
 from gnz_track.report.figures.axes import (
     Margins,
-    ModelMark,
     columns_for,
     draw_words,
     line_key,
@@ -23,7 +22,7 @@ from gnz_track.report.figures.axes import (
     widen,
 )
 from gnz_track.report.figures.captions import count, say_range
-from gnz_track.report.figures.style import HouseFigure, house_style
+from gnz_track.report.figures.style import HouseFigure, Mark, house_style
 from gnz_track.stats.estimates.curves import MeanCurve, mean_curve
 from gnz_track.types import Direction
 
@@ -154,7 +153,7 @@ def _arrow(series: str, direction: Direction | None) -> str:
     return ARROWS[direction] if direction else ""
 
 
-def _draw_curve(axes: Axes, curve: MeanCurve, mark: ModelMark, *, has_band: bool) -> None:
+def _draw_curve(axes: Axes, curve: MeanCurve, mark: Mark, *, has_band: bool) -> None:
     """Draw the mean while all seeds are there as a line with its band, behind that thin and without one."""
     points = [
         (epoch, mean, low, high)
@@ -166,11 +165,11 @@ def _draw_curve(axes: Axes, curve: MeanCurve, mark: ModelMark, *, has_band: bool
     # Markers of models stand at different epochs, so that they do not cover each other.
     every = [(n * (2 * step + 1) // 6 + mark.place) % n for step in range(3)] if n > 2 else [0][:n]
     xs, ys = [point[0] for point in whole], [point[1] for point in whole]
-    style: dict[str, Any] = {"linestyle": mark.mark.line, "linewidth": 1.1, "markersize": 3.0, "zorder": 3}
-    axes.plot(xs, ys, markevery=sorted(set(every)), gid="gnz-curve", **style, **mark.marker)
+    style: dict[str, Any] = {"linestyle": mark.line, "linewidth": 1.1, "markersize": 3.0, "zorder": 3}
+    axes.plot(xs, ys, markevery=sorted(set(every)), gid="gnz-curve", **style, **mark.point)
     rest = [point for point in points if point[0] >= curve.n_whole - 1]
     if len(rest) > 1:
-        thin: dict[str, Any] = {"linestyle": (0, (1, 1.5)), "linewidth": 0.7, "color": mark.mark.colour, "zorder": 2.5}
+        thin: dict[str, Any] = {"linestyle": (0, (1, 1.5)), "linewidth": 0.7, "color": mark.colour, "zorder": 2.5}
         axes.plot([point[0] for point in rest], [point[1] for point in rest], gid="gnz-rest", **thin)
     if not has_band:
         return
@@ -178,7 +177,7 @@ def _draw_curve(axes: Axes, curve: MeanCurve, mark: ModelMark, *, has_band: bool
         band = list(group)
         if is_known:
             lows, highs = [point[2] or 0.0 for point in band], [point[3] or 0.0 for point in band]
-            fill: dict[str, Any] = {"facecolor": mark.mark.colour, "alpha": 0.16, "linewidth": 0.0, "gid": "gnz-band"}
+            fill: dict[str, Any] = {"facecolor": mark.colour, "alpha": 0.16, "linewidth": 0.0, "gid": "gnz-band"}
             axes.fill_between([point[0] for point in band], lows, highs, **fill)
 
 

@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from gnz_track.report.figures.axes import (
     Key,
     Margins,
-    ModelMark,
     columns_for,
     draw_words,
     fence,
@@ -23,7 +22,7 @@ from gnz_track.report.figures.axes import (
     widen,
 )
 from gnz_track.report.figures.captions import count, say_range, write_p
-from gnz_track.report.figures.style import COLOURS, HouseFigure, house_style, measure_text, short_names
+from gnz_track.report.figures.style import COLOURS, HouseFigure, Mark, house_style, measure_text, short_names
 from gnz_track.report.searches import SearchFacts, TaskBudgets
 from gnz_track.stats.search.expected_best import BudgetRanks, ExpectedBest
 from gnz_track.stats.search.importance import Importance
@@ -108,19 +107,19 @@ def draw_budget_ranks(found: BudgetRanks) -> HouseFigure:
     return sheet.figure
 
 
-def _draw_curve(axes: Axes, curve: ExpectedBest, mark: ModelMark, *, has_band: bool) -> None:
+def _draw_curve(axes: Axes, curve: ExpectedBest, mark: Mark, *, has_band: bool) -> None:
     _draw_line(axes, curve.budgets, curve.means, mark)
     if has_band:
-        fill: dict[str, Any] = {"facecolor": mark.mark.colour, "alpha": 0.13, "linewidth": 0.0, "gid": "gnz-band"}
+        fill: dict[str, Any] = {"facecolor": mark.colour, "alpha": 0.13, "linewidth": 0.0, "gid": "gnz-band"}
         axes.fill_between(curve.budgets, curve.lows, curve.highs, **fill)
 
 
-def _draw_line(axes: Axes, xs: Sequence[int], ys: Sequence[float], mark: ModelMark) -> None:
+def _draw_line(axes: Axes, xs: Sequence[int], ys: Sequence[float], mark: Mark) -> None:
     n = len(xs)
     # Markers of models stand at different budgets, so that they do not cover each other.
     every = sorted({(n * (2 * step + 1) // 6 + mark.place) % n for step in range(3)}) if n > 2 else [0]
-    style: dict[str, Any] = {"linestyle": mark.mark.line, "linewidth": 1.1, "markersize": 3.0, "zorder": 3}
-    axes.plot(xs, ys, markevery=every, gid="gnz-budget", **style, **mark.marker)
+    style: dict[str, Any] = {"linestyle": mark.line, "linewidth": 1.1, "markersize": 3.0, "zorder": 3}
+    axes.plot(xs, ys, markevery=every, gid="gnz-budget", **style, **mark.point)
 
 
 def _set_scales(axes: Axes, curves: Sequence[ExpectedBest], size: tuple[float, float], *, has_bands: bool) -> None:

@@ -87,6 +87,7 @@ TEX_SYSTEMS = ("pdflatex", "lualatex", "xelatex")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 LINES = ("-", "--", ":", "-.")
+HATCHES = ("", "////", "\\\\\\\\", "....", "xxxx", "----", "||||", "++++")
 # Of a font in which widths are measured, to what other resolutions and programs may make of them.
 SLACK = 1.04
 # A line of prose ends behind spaces (others hold numbers and signs together); a name has no spaces to end at.
@@ -96,11 +97,38 @@ NAME = re.compile(r"[^\s_\-/.,;:]*[\s_\-/.,;:]*")
 
 @dataclass(frozen=True)
 class Mark:
-    """Look of one model in all figures; the marker and the line tell it apart in grey print."""
+    """Look of one model in all figures, by the place of its name among all; in grey print all but the colour tell it.
 
-    colour: str
-    marker: str
-    line: str
+    No two of the first 252 have the same colour, marker and line, and no two of the first 56 the same colour and hatch.
+    """
+
+    place: int
+
+    @property
+    def colour(self) -> str:
+        """Its colour."""
+        return COLOURS[self.place % len(COLOURS)]
+
+    @property
+    def marker(self) -> str:
+        """Its marker."""
+        return MARKERS[self.place % len(MARKERS)]
+
+    @property
+    def line(self) -> str:
+        """Its line pattern."""
+        return LINES[self.place % len(LINES)]
+
+    @property
+    def hatch(self) -> str:
+        """Its hatch."""
+        return HATCHES[self.place % len(HATCHES)]
+
+    @property
+    def point(self) -> dict[str, Any]:
+        """A point, as options of Line2D; the markers of every other round are open."""
+        fill = {"markerfacecolor": "white"} if self.place // len(MARKERS) % 2 == 1 else {}
+        return {"marker": self.marker, "color": self.colour, "markeredgewidth": 0.9, **fill}
 
 
 class HouseFigure(Figure):
@@ -137,11 +165,8 @@ def house_style() -> Iterator[None]:
 
 
 def marks_of(names: Sequence[str]) -> dict[str, Mark]:
-    """Return a mark for each name, by its place; no two of the first 252 are equal."""
-    return {
-        name: Mark(COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)], LINES[place % len(LINES)])
-        for place, name in enumerate(names)
-    }
+    """Return a mark for each name, by its place."""
+    return {name: Mark(place) for place, name in enumerate(names)}
 
 
 @lru_cache(maxsize=8192)
