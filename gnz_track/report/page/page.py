@@ -5,16 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
-import jinja2
 import pandas as pd
-from markupsafe import Markup
 
 from gnz_track import __version__
-from gnz_track.report.figures.labels import clean_name, show_controls
+from gnz_track.report.figures.labels import clean_name
 from gnz_track.report.joining import NotMerged
 from gnz_track.report.page.audits import view_audits, warn_of_versions
 from gnz_track.report.page.data import embed_json, make_page_data, make_sections, missing_of, order_of, rank_rows
@@ -22,6 +19,7 @@ from gnz_track.report.page.figures import FigureSet, draw_figures
 from gnz_track.report.page.methods import write_methods, write_protocol_terms, write_summary
 from gnz_track.report.page.provenance import collect_facts, datasets_of, write_commands
 from gnz_track.report.page.searches import make_search_section
+from gnz_track.report.page.template import part_of_page, render_template, write_whole
 from gnz_track.report.tables.training import make_training_section, training_facts
 from gnz_track.report.tuned_models import SearchSummary
 from gnz_track.stats.comparison.comparison import Comparison
@@ -76,14 +74,7 @@ def write_page(report: Reported, path: str | Path, *, ui: str = "", figures: Fig
     figures
         Figures that are drawn already.
     """
-    target = Path(path)
-    text = render_page(report, ui=ui, figures=figures)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = target.with_name(target.name + ".part")
-    # Halves of characters, which some names hold, have no UTF-8.
-    unfinished.write_text(text, encoding="utf-8", errors="replace")
-    unfinished.replace(target)
-    return target
+    return write_whole(path, render_page(report, ui=ui, figures=figures))
 
 
 def render_page(report: Reported, *, ui: str = "", figures: FigureSet | None = None) -> str:
@@ -107,24 +98,23 @@ def render_page(report: Reported, *, ui: str = "", figures: FigureSet | None = N
     versions = warn_of_versions(table)
     content = {**_results(comparison), **_missing(comparison, table, missing), **_origin(report)}
     name = title_of(table, report.config)
-    return (
-        _environment()
-        .get_template(TEMPLATE)
-        .render(
-            title=clean_name(name)[:MOST_TITLE],
-            figures=drawn,
-            searches=make_search_section(report.search_summary),
-            training=make_training_section(training_facts(comparison, table)),
-            data=data,
-            audits=audits,
-            versions=versions,
-            methods=write_methods(comparison, write_protocol_terms(table)),
-            version=__version__,
-            css=_part(STYLE),
-            script=_part(SCRIPT),
-            script_hash=_digest(_part(SCRIPT)),
+    return render_template(
+        TEMPLATE,
+        {
+            "title": clean_name(name)[:MOST_TITLE],
+            "figures": drawn,
+            "searches": make_search_section(report.search_summary),
+            "training": make_training_section(training_facts(comparison, table)),
+            "data": data,
+            "audits": audits,
+            "versions": versions,
+            "methods": write_methods(comparison, write_protocol_terms(table)),
+            "version": __version__,
+            "css": part_of_page(STYLE),
+            "script": part_of_page(SCRIPT),
+            "script_hash": _digest(part_of_page(SCRIPT)),
             **content,
-        )
+        },
     )
 
 
@@ -203,29 +193,6 @@ def _reasons(table: pd.DataFrame) -> list[tuple[str, int, str]]:
 
 def _shortened(line: str) -> str:
     return line if len(line) <= MOST_SIGNS else f"{line[:MOST_SIGNS]} ..."
-
-
-@lru_cache(maxsize=1)
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("gnz_track.report"),
-        autoescape=True,
-        finalize=show_controls,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    # Matplotlib escapes the texts of its figures itself.
-    environment.filters["inline_svg"] = Markup
-    return environment
-
-
-def _part(name: str) -> Markup:
-    """Return a file of ours as it is."""
-    environment = _environment()
-    loader = environment.loader
-    source = loader.get_source(environment, name)[0] if loader is not None else ""
-    return Markup(source)  # noqa: S704
 
 
 def _digest(script: str) -> str:
