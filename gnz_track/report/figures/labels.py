@@ -8,8 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Extent", "clean_name", "show_controls"]
+from gnz_track.types import Direction
 
+__all__ = ["ARROWS", "Extent", "clean_name", "show_controls"]
+
+ARROWS: dict[str, str] = {Direction.up: "\u2191", Direction.down: "\u2193"}
 # Characters that no format can show: control characters, halves of a pair, and those that no one has defined.
 INVISIBLE = frozenset({"Cc", "Cs", "Cn"})
 # They would turn the text that stands beside them, too.

@@ -22,6 +22,7 @@ from gnz_track.report.figures.axes import (
     widen,
 )
 from gnz_track.report.figures.captions import count, say_range
+from gnz_track.report.figures.labels import ARROWS
 from gnz_track.report.figures.style import HouseFigure, Mark, house_style
 from gnz_track.stats.estimates.curves import MeanCurve, mean_curve
 from gnz_track.types import Direction
@@ -39,7 +40,6 @@ MOST_BANDS = 6
 ALPHA = 0.05
 # What a model selects its epoch by comes before what nobody may choose by, and both before the loss of training.
 PARTS = ("val", "test", "train")
-ARROWS = {Direction.up: " \u2191", Direction.down: " \u2193"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,8 +149,8 @@ def _direction(task: str, given: Direction | str) -> Direction:
 
 def _arrow(series: str, direction: Direction | None) -> str:
     if series.endswith("/loss"):
-        return ARROWS[Direction.down]
-    return ARROWS[direction] if direction else ""
+        return f" {ARROWS[Direction.down]}"
+    return f" {ARROWS[direction]}" if direction else ""
 
 
 def _draw_curve(axes: Axes, curve: MeanCurve, mark: Mark, *, has_band: bool) -> None:

@@ -22,6 +22,7 @@ from gnz_track.report.figures.axes import (
     widen,
 )
 from gnz_track.report.figures.captions import count, say_range, write_p
+from gnz_track.report.figures.labels import ARROWS
 from gnz_track.report.figures.style import COLOURS, HouseFigure, Mark, house_style, measure_text, short_names
 from gnz_track.report.searches import SearchFacts, TaskBudgets
 from gnz_track.stats.search.expected_best import BudgetRanks, ExpectedBest
@@ -37,7 +38,6 @@ PANEL_WIDTH, PANEL_HEIGHT = 114.0, 88.0
 ALONE_WIDTH, ALONE_HEIGHT = 300.0, 170.0
 # More bands than these cover each other.
 MOST_BANDS = 4
-ARROWS = {Direction.up: "\u2191", Direction.down: "\u2193"}
 
 
 def draw_expected_best(tasks: Sequence[TaskBudgets]) -> HouseFigure:

@@ -23,6 +23,7 @@ from gnz_track.report.figures.axes import (
     widen,
 )
 from gnz_track.report.figures.captions import count, say_counts, say_interval, say_seeds
+from gnz_track.report.figures.labels import ARROWS
 from gnz_track.report.figures.style import HouseFigure, Mark, house_style
 from gnz_track.stats.comparison.cells import ScoreFrame
 from gnz_track.stats.comparison.comparison import CellSummary, Comparison, TaskComparison
@@ -88,9 +89,6 @@ def draw_trade_off(comparison: Comparison, table: ScoreFrame, *, cost: str = "")
             panel.below(COSTS[cost], drop=22.0)
             panel.beside(f"{task.metric} {ARROWS[task.direction]}", offset=36.0)
     return sheet.figure
-
-
-ARROWS = {Direction.up: "\u2191", Direction.down: "\u2193"}
 
 
 def _points(task: TaskComparison, costs: dict[tuple[str, str], float]) -> list[Point]:

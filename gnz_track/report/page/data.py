@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from gnz_track.report.figures.labels import show_controls
+from gnz_track.report.figures.labels import ARROWS, show_controls
 from gnz_track.stats.comparison.cells import read_cells
 from gnz_track.stats.comparison.comparison import CellSummary, Comparison, PairComparison, TaskComparison
 from gnz_track.stats.comparison.verdicts import Verdict
@@ -120,7 +120,7 @@ def _section(place: int, task: TaskComparison, places: Mapping[str, int]) -> Tas
         place=place,
         task=task.task,
         metric=task.metric,
-        direction={"up": "\u2191", "down": "\u2193"}[str(task.direction)],
+        direction=ARROWS[task.direction],
         line=str(task).removeprefix(f"{task.task} ({task.metric}, {task.direction}): "),
         cells=tuple(_best_first(made, is_up=str(task.direction) == "up")),
         n_pairs=len(task.pairs),

@@ -7,12 +7,12 @@ from typing import Any
 
 import pandas as pd
 
+from gnz_track.report.figures.labels import ARROWS
 from gnz_track.report.tables.latex import LatexLook, Tabular, tex_lines, tex_name, tex_task, write_document, write_p
 from gnz_track.report.tables.table import ReportTable
 from gnz_track.report.tuned_models import SearchSummary, TunedModel, write_seconds
-from gnz_track.types import Direction
 
-__all__ = ["ARROWS", "search_frame", "search_table", "write_best"]
+__all__ = ["search_frame", "search_table", "write_best"]
 
 COLUMNS = (
     "task",
@@ -30,7 +30,6 @@ COLUMNS = (
     "search took (wall)",
     "of reporting",
 )
-ARROWS = {Direction.up: "\u2191", Direction.down: "\u2193"}
 
 
 def search_table(summary: SearchSummary) -> ReportTable:

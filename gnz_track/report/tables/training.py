@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
+from gnz_track.report.figures.labels import ARROWS
 from gnz_track.report.tables.latex import LatexLook, Tabular, tex_lines, tex_name, tex_task, write_document
-from gnz_track.report.tables.searches import ARROWS
 from gnz_track.report.tables.table import ReportTable
 from gnz_track.report.tuned_models import write_seconds
 from gnz_track.stats.comparison.cells import ScoreFrame

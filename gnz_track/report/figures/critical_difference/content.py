@@ -5,21 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from gnz_track.report.figures.captions import ADJUSTED, count
 from gnz_track.report.figures.labels import clean_name
 from gnz_track.stats.comparison.comparison import Comparison
 from gnz_track.stats.ranking.friedman import Friedman
 from gnz_track.stats.ranking.groups import Group, NemenyiGroups, PairwiseGroups
 from gnz_track.stats.significance.attainability import attainability
 
-__all__ = ["ADJUSTED", "CdFacts", "cd_facts_of", "write_caption"]
+__all__ = ["CdFacts", "cd_facts_of", "write_caption"]
 
-ADJUSTED = {
-    "holm": "Holm-adjusted",
-    "bonferroni": "Bonferroni-adjusted",
-    "shaffer": "Shaffer-adjusted",
-    "bh": "Benjamini-Hochberg-adjusted",
-    "none": "not adjusted",
-}
 HELD = "Friedman\u2019s test does not reject that all models rank alike, so {marks} are grey."
 BARS = "Bars join models that are not told apart{gaps}."
 PAIRS = (
@@ -106,7 +100,7 @@ def write_caption(facts: CdFacts, *, is_by_pair: bool = False) -> str:
     """
     k = len(facts.models)
     if not facts.has_diagram:
-        models, tasks = _count(k, "model"), _count(facts.n_tasks, "task")
+        models, tasks = count(k, "model"), count(facts.n_tasks, "task")
         lines = [f"No critical-difference diagram: {models} on {tasks} leave nothing to compare across tasks."]
         ranks = ", ".join(f"{clean_name(name)} {rank:g}" for name, rank in facts.mean_ranks.items())
         lines += [f"Ranks on the only task: {ranks}."] if facts.n_tasks == 1 and k > 1 else []
@@ -131,7 +125,7 @@ def _say_test(facts: CdFacts) -> str:
     if groups is None:
         return ""
     adjusted = ADJUSTED.get(groups.adjustment, f"adjusted by {groups.adjustment}")
-    said = f"{groups.test} test, {adjusted} over m = {_count(groups.m, 'pair')}; no single CD."
+    said = f"{groups.test} test, {adjusted} over m = {count(groups.m, 'pair')}; no single CD."
     if groups.m < 1 or "ilcoxon" not in groups.test:
         return said
     reach = attainability(facts.n_tasks, groups.m, alpha=groups.alpha, unit="task")
@@ -159,7 +153,7 @@ def _say_friedman(found: Friedman | None) -> list[str]:
 
 def _say_rest(facts: CdFacts) -> list[str]:
     dropped = [
-        _name_or_count(names, kind)
+        _name_orcount(names, kind)
         for names, kind in ((facts.dropped_tasks, "task"), (facts.dropped_models, "model"))
         if names
     ]
@@ -170,10 +164,6 @@ def _say_rest(facts: CdFacts) -> list[str]:
     ]
 
 
-def _name_or_count(names: tuple[str, ...], kind: str) -> str:
+def _name_orcount(names: tuple[str, ...], kind: str) -> str:
     listed = f" ({', '.join(clean_name(name) for name in names)})" if len(names) <= MOST_NAMES else ""
-    return f"{_count(len(names), kind)}{listed}"
-
-
-def _count(n: int, kind: str) -> str:
-    return f"{n} {kind}" if n == 1 else f"{n} {kind}s"
+    return f"{count(len(names), kind)}{listed}"
