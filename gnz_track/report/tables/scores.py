@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -35,12 +35,13 @@ CELL, GAP = 15, 2
 
 @dataclass(frozen=True, kw_only=True)
 class GridTask:
-    """A task of a comparison with the number of decimals that its scores are printed with.
+    """A task of a comparison, its cells by model, and the number of decimals that its scores are printed with.
 
     Scores of which so many decimals would show nothing, or too much, are printed by their power of ten.
     """
 
     record: TaskComparison
+    cells: Mapping[str, CellSummary]
     decimals: int
     has_powers: bool = False
 
@@ -53,10 +54,6 @@ class GridTask:
     def arrow(self) -> str:
         """The better direction in words."""
         return "higher is better" if self.record.direction is Direction.up else "lower is better"
-
-    def cell(self, model: str) -> CellSummary | None:
-        """Return the cell of a model; None where it was not run on the task."""
-        return next((cell for cell in self.record.cells if cell.model == model), None)
 
     def write(self, value: float, sign: str = "") -> str:
         """Return a score of the task, or a difference of two, as text; the sign is that of a format."""
@@ -119,7 +116,8 @@ def lay_out_scores(comparison: Comparison) -> ScoreGrid:
         means = [cell.mean for cell in task.cells if cell.mean is not None]
         power = _power(means, comparison.choices.decimals)
         decimals, is_enough = _decimals([mean / 10.0**power for mean in means], task, comparison.choices.decimals)
-        tasks.append(GridTask(record=task, decimals=decimals, has_powers=power != 0))
+        cells = {cell.model: cell for cell in task.cells}
+        tasks.append(GridTask(record=task, cells=cells, decimals=decimals, has_powers=power != 0))
         if not is_enough:
             notes.append(f"the ranks on {task.task} do not follow from {decimals} decimals")
     return ScoreGrid(
@@ -153,7 +151,7 @@ def _decimals(means: Sequence[float], task: TaskComparison, fewest: int) -> tupl
 
 def _entry(task: GridTask, model: str, grid: ScoreGrid) -> str | Marked:
     """Return the mean of a cell with its interval, marked where it is the best or not told from it."""
-    cell = task.cell(model)
+    cell = task.cells.get(model)
     if cell is None or cell.mean is None:
         return "-" if cell is None else f"none ({_lack_of(cell)})"
     ends, text = task.write_ends(cell), task.write(cell.mean)
@@ -298,7 +296,7 @@ def _tabular(grid: ScoreGrid, tasks: Sequence[GridTask], look: LatexLook) -> Tab
 
 
 def _tex_cell(task: GridTask, model: str, grid: ScoreGrid, look: LatexLook) -> str:
-    cell = task.cell(model)
+    cell = task.cells.get(model)
     if cell is None:
         return "--"
     if cell.mean is None:

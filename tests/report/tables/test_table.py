@@ -70,7 +70,7 @@ def test_ranks_follow_from_the_print_or_a_note_says_so(seed: int, direction: Dir
     found = comparison_of(table_of(values, direction=str(direction)))
     grid = lay_out_scores(found)
     for task in grid.tasks:
-        means = [task.cell(model).mean for model in grid.models]
+        means = [task.cells[model].mean for model in grid.models]
         printed = [float(f"{mean:.{task.decimals}f}") for mean in means]
         is_same = (rank_rows([means], direction) == rank_rows([printed], direction)).all()
         assert is_same or any(task.task in note and "do not follow" in note for note in grid.notes)
