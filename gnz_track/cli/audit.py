@@ -84,6 +84,7 @@ def _audit(  # noqa: PLR0913  (one parameter per flag)
     with needed as nursery:
         from gnz_track.api import Request
         from gnz_track.models.catalogue import describe
+        from gnz_track.quality.separability import SeparabilitySettings
         from gnz_track.seeds import parse_seeds
         from gnz_track.store.address import parse_address
         from gnz_track.training.protocols import PROTOCOLS
