@@ -34,7 +34,7 @@ _PUBLIC = {
     "gnz_track.datasets.preparation": ("prepare",),
     "gnz_track.datasets.frozen": ("FrozenDataset", "freeze", "open_frozen"),
     "gnz_track.models.catalogue": ("MODELS", "register_model"),
-    "gnz_track.models.heads": ("multi_task_factory",),
+    "gnz_track.models.adapters": ("multi_task_factory",),
     "gnz_track.models.gcn": ("GCN",),
     "gnz_track.models.gat": ("GAT",),
     "gnz_track.models.graph_sage": ("GraphSAGE",),
@@ -61,7 +61,7 @@ take_missing_streams()
 
 _OWNERS = {name: module for module, names in _PUBLIC.items() for name in names}
 # The published name of one of them.
-_OWNERS["_multi_task_factory"] = "gnz_track.models.heads"
+_OWNERS["_multi_task_factory"] = "gnz_track.models.adapters"
 
 __all__ = ["__version__", *(name for names in _PUBLIC.values() for name in names)]  # noqa: PLE0604  (names come from the table)
 

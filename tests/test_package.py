@@ -58,7 +58,7 @@ def test_every_public_name_resolves() -> None:
 
 def test_public_names_are_those_of_their_rooms() -> None:
     from gnz_track.datasets.catalogue import TASKS
-    from gnz_track.models.heads import multi_task_factory
+    from gnz_track.models.adapters import multi_task_factory
     from gnz_track.runs.run_one import run_one
     from gnz_track.types import Task
 

@@ -59,12 +59,12 @@ def _features(
     check_graph_name(graph)
 
     from gnz_track.cli.terminal import choose_home
-    from gnz_track.selection.graph_input import open_graph, whole_of
+    from gnz_track.selection.graph_input import open_graph, view_whole
 
     opened = open_graph(graph, home=choose_home(home), mirror=mirror)
-    opened = whole_of(opened) if whole else opened
-    if opened.sight is not None and opened.sight.words:
-        say(f"note: {opened.name} is described {opened.sight.words}; all of it: --whole", err=True)
+    opened = view_whole(opened) if whole else opened
+    if opened.visible is not None and opened.visible.words:
+        say(f"note: {opened.name} is described {opened.visible.words}; all of it: --whole", err=True)
     found = _compute(opened, name)
     if as_json:
         import json

@@ -19,6 +19,8 @@ GCN and GraphSAGE take ``act`` (relu) too, and GraphSAGE ``aggr`` (mean); no sea
 To add a model: write `models/<name>.py` with a class ``(in_channels, hidden_channels, out_channels)`` and add its row
 to `catalogue.py`.
 
+The room offers the class of every model under its name: ``from gnz_track.models import GPS``. Stores name models so.
+
 - `averaged_gat`: graph attention as the published space has it: heads share the width, and the last layer
   averages them
 - `budgets`: the width at which a model has about as many parameters as it is allowed
@@ -33,7 +35,7 @@ to `catalogue.py`.
 - `gin`: graph isomorphism network (Xu et al., ICLR 2019); graph level only
 - `graph_sage`: GraphSAGE with mean or max aggregation (Hamilton, Ying and Leskovec, NeurIPS 2017)
 - `graph_transformer`: graph transformer with attention over neighbours (Shi et al., IJCAI 2021)
-- `heads`: heads that carry one node encoder to every task type
+- `adapters`: heads that carry one node encoder to every task type
 - `label_propagation`: label propagation (Zhu and Ghahramani, 2002), in the form of Huang et al
 - `mlp`: the graph-agnostic baseline: what the features alone can do
 - `neighbourhood`: resource allocation index (Zhou, Lu and Zhang, 2009): common neighbours, each over its degree
@@ -53,6 +55,7 @@ to `catalogue.py`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from gnz_track.public_names import find_public
@@ -68,8 +71,15 @@ __all__ = sorted(name for names in _PUBLIC.values() for name in names)  # noqa: 
 
 
 def __getattr__(name: str) -> Any:
-    return find_public(__name__, _PUBLIC, name)
+    module = None if name.startswith("_") or name in __all__ else _modules().get(name)
+    return find_public(__name__, {module: (name,)} if module else _PUBLIC, name)
 
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def _modules() -> Mapping[str, str]:
+    from gnz_track.models.catalogue import MODULES
+
+    return MODULES

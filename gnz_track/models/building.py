@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue, ModelInvalid
-from gnz_track.models.heads import CategoricalInput, EncodedInput, EncoderFactory, LinkHead, LinkScorer, TripleHead
+from gnz_track.models.adapters import CategoricalInput, EncodedInput, EncoderFactory, LinkHead, LinkScorer, TripleHead
 from gnz_track.models.sizes import Sizes
 from gnz_track.registry import import_target
 from gnz_track.types import ModelRow, TaskType
@@ -80,13 +81,24 @@ _NONE = inspect.Parameter.empty
 def load_parts(row: ModelRow) -> tuple[Any, Any]:
     """Return the class and the factory of a row, None where it has none."""
     if row.payload:
-        # By value, and only from the process that made the row.
-        cls, factory = pickle.loads(row.payload)  # noqa: S301
+        # By value, and only from the process that made the row, or one that trusts it.
+        cls, factory = _Payload(io.BytesIO(row.payload)).load()
         return cls, factory
     return (
         import_target(row.target) if row.target else None,
         import_target(row.factory) if row.factory else None,
     )
+
+
+class _Payload(pickle.Unpickler):
+    """Reads a model that travels by value; of this package it names modules as they were when it was written."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        return super().find_class(_FORMER.get(module, module), name)
+
+
+# Modules that payloads in stores name -> where their classes lie by now.
+_FORMER: dict[str, str] = {}
 
 
 def _constructor(row: ModelRow) -> Callable[..., Any]:

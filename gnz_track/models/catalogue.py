@@ -20,32 +20,46 @@ from gnz_track.types import ModelRow, TaskType
 from gnz_track.user_code.digests import describe_own, target_of
 from gnz_track.user_code.modules import is_ours
 
-__all__ = ["MODELS", "SPACE_ROWS", "describe", "describe_all", "register_model", "renew_code", "usual_models"]
+__all__ = [
+    "CLASSES_OF_SPACE",
+    "MODELS",
+    "MODULES",
+    "ROOM",
+    "SPACE_ROWS",
+    "describe",
+    "describe_all",
+    "readdress",
+    "register_model",
+    "renew_code",
+    "usual_models",
+]
 
+
+ROOM = "gnz_track.models"
 
 _NODES, _LINKS, _EDGES = (TaskType.node_cls,), (TaskType.link_pred,), (TaskType.edge_cls,)
 # Name, target below this package, kinds of problem, whether heads carry it there, what it is.
 _ROWS: tuple[tuple[str, str, tuple[TaskType, ...], bool, str], ...] = (
-    ("SGC", "polynomial.sgc", tuple(TaskType), True, "hops, then one linear map (Wu et al., 2019)"),
+    ("SGC", "sgc", tuple(TaskType), True, "hops, then one linear map (Wu et al., 2019)"),
     (
         "ChebNet",
-        "polynomial.cheb_net",
+        "cheb_net",
         tuple(TaskType),
         True,
         "Chebyshev polynomials, 2 layers (Defferrard et al., 2016)",
     ),
     (
         "AveragedGAT",
-        "convolutions.averaged_gat",
+        "averaged_gat",
         tuple(TaskType),
         True,
         "attention, 2 layers, heads averaged last (Velickovic et al., 2018)",
     ),
-    ("NodeGIN", "convolutions.node_gin", tuple(TaskType), True, "isomorphism layers of nodes (Xu et al., 2019)"),
-    ("EGC", "convolutions.egc", tuple(TaskType), True, "bases combined by every node, 2 layers (Tailor et al., 2022)"),
+    ("NodeGIN", "node_gin", tuple(TaskType), True, "isomorphism layers of nodes (Xu et al., 2019)"),
+    ("EGC", "egc", tuple(TaskType), True, "bases combined by every node, 2 layers (Tailor et al., 2022)"),
     (
         "PNA",
-        "convolutions.pna",
+        "pna",
         _NODES + _LINKS + _EDGES,
         True,
         "aggregation scaled by degrees, 2 layers (Corso et al., 2020)",
@@ -85,18 +99,18 @@ _ROWS: tuple[tuple[str, str, tuple[TaskType, ...], bool, str], ...] = (
         False,
         "training labels passed along edges, no weights (Huang et al., 2021)",
     ),
-    ("SEAL", "enclosing.seal", _LINKS, False, "a network of the graph around each pair (Zhang and Chen, 2018)"),
-    ("Jaccard", "neighbourhood.jaccard", _LINKS, False, "share of neighbours in common (Jaccard, 1901)"),
+    ("SEAL", "seal", _LINKS, False, "a network of the graph around each pair (Zhang and Chen, 2018)"),
+    ("Jaccard", "neighbourhood", _LINKS, False, "share of neighbours in common (Jaccard, 1901)"),
     (
         "AdamicAdar",
-        "neighbourhood.adamic_adar",
+        "neighbourhood",
         _LINKS,
         False,
         "neighbours in common, rare ones more (Adamic and Adar, 2003)",
     ),
     (
         "ResourceAllocation",
-        "neighbourhood.resource_allocation",
+        "neighbourhood",
         _LINKS,
         False,
         "neighbours in common over their degrees (Zhou et al., 2009)",
@@ -105,13 +119,14 @@ _ROWS: tuple[tuple[str, str, tuple[TaskType, ...], bool, str], ...] = (
 SPACE_ROWS: dict[str, ModelRow] = {
     name: ModelRow(
         name=name,
-        target=f"gnz_track.models.{module}:{name}",
+        target=f"{ROOM}:{name}",
         task_types=task_types,
         is_encoder=is_encoder,
         description=text,
     )
-    for name, module, task_types, is_encoder, text in _ROWS
+    for name, _, task_types, is_encoder, text in _ROWS
 }
+CLASSES_OF_SPACE = {name: module for name, module, *_ in _ROWS}
 
 
 MODELS: Registry[ModelRow] = Registry(
@@ -124,6 +139,15 @@ _REMEDY = (
     "give the class an attribute task_types = {'node_cls', ...}, decorate it with @register_model(task_type=...), "
     "or pass (class, task_types, factory)"
 )
+
+# Class -> its module below this room. Rows, and with them all stores, name the room alone, so that modules may move.
+MODULES: dict[str, str] = dict(CLASSES_OF_SPACE)
+
+
+def _offer(name: str, module: str) -> str:
+    MODULES[name] = module
+    return f"{ROOM}:{name}"
+
 
 _BUILT_IN: tuple[tuple[str, str, bool, str], ...] = (
     ("GCN", "gcn", True, "graph convolution, 2 layers (Kipf and Welling, 2017)"),
@@ -138,7 +162,7 @@ for _name, _module, _is_encoder, _text in _BUILT_IN:
         _name,
         ModelRow(
             name=_name,
-            target=f"gnz_track.models.{_module}:{_name}",
+            target=_offer(_name, _module),
             task_types=_ENCODER_TASKS if _is_encoder else _GRAPH_TASKS,
             is_encoder=_is_encoder,
             description=_text,
@@ -176,13 +200,13 @@ _VARIANTS: tuple[tuple[str, str, Mapping[str, Any], str], ...] = (
 )
 _DEEP_ROWS: dict[str, ModelRow] = {}
 for _name, _module, _task_types, _text in _DEEP:
-    _target = f"gnz_track.models.deep.{_module}:{_name}"
+    _target = _offer(_name, f"deep.{_module}")
     _DEEP_ROWS[_name] = ModelRow(name=_name, target=_target, task_types=_task_types, description=_text)
 for _name, _model, _options, _text in _VARIANTS:
     _DEEP_ROWS[_name] = replace(_DEEP_ROWS[_model], name=_name, options=_options, description=f"{_model} {_text}")
 _RULE = ModelRow(
     name="NearestNeighbours",
-    target="gnz_track.models.neighbourhood:NearestNeighbours",
+    target=_offer("NearestNeighbours", "neighbourhood"),
     task_types=(TaskType.edge_cls,),
     description="links to the two nearest points: the sanity row of round trips (Dwivedi et al., 2023)",
 )
@@ -263,6 +287,17 @@ def renew_code(row: ModelRow) -> ModelRow:
     return replace(row, source_digest=code.digest, parts=code.parts, unseen=code.unseen)
 
 
+def readdress(row: ModelRow) -> ModelRow:
+    """Return a row of an earlier version with the targets that it has by now: they named modules of this package."""
+    return replace(row, target=_lasting(row.target), factory=_lasting(row.factory))
+
+
+def _lasting(target: str) -> str:
+    """Return the target of a class of this room without its module."""
+    name = target.rpartition(":")[2]
+    return f"{ROOM}:{name}" if is_ours(target) and name in MODULES else target
+
+
 def describe(model: object, *, name: str = "") -> ModelRow:
     """Return the row of whatever a user handed over as a model; ``name`` renames it."""
     for kind, read in _READERS.items():
@@ -300,7 +335,7 @@ def _describe_name(text: str) -> ModelRow:
 def _describe_class(cls: type) -> ModelRow:
     if cls in _REGISTERED:
         return _as_of_now(_REGISTERED[cls][0])
-    target = target_of(cls)
+    target = _lasting(target_of(cls))
     for row in MODELS.rows():
         # Classes that travel by value have no target, and are not each other.
         if target and row.target == target:
@@ -353,7 +388,7 @@ def _row_of_class(
     # An encoder factory of the same class is what a flag says better: it stays a name.
     is_encoder = factory is not None and getattr(factory, "encoder", None) is cls
     factory = None if is_encoder else factory
-    target, factory_target = target_of(cls), "" if factory is None else target_of(factory)
+    target, factory_target = _lasting(target_of(cls)), "" if factory is None else target_of(factory)
     by_value = not target or (factory is not None and not factory_target)
     code = describe_own(*(item for item in (cls, factory) if item is not None))
     return ModelRow(

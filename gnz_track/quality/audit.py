@@ -68,14 +68,16 @@ def sample_neighbourhoods(
     centres = stream.permutation(n)[:n_centres]
     found = []
     for centre in centres.tolist():
-        nodes = _reach(graph, centre, n_hops, most_nodes, stream)
+        nodes = _reachable_nodes(graph, centre, n_hops, most_nodes, stream)
         part = graph[nodes][:, nodes].tocoo()
         edges = torch.from_numpy(np.stack([part.row, part.col]).astype(np.int64))
         found.append(Data(x=x[torch.from_numpy(nodes)], edge_index=edges, num_nodes=len(nodes)))
     return found
 
 
-def _reach(graph: sparse.csr_array, centre: int, n_hops: int, most_nodes: int, stream: np.random.Generator) -> Whole:
+def _reachable_nodes(
+    graph: sparse.csr_array, centre: int, n_hops: int, most_nodes: int, stream: np.random.Generator
+) -> Whole:
     nodes = np.array([centre])
     last = nodes
     for _ in range(n_hops):
@@ -160,7 +162,7 @@ def audit_graphs(
     began, depth = time.perf_counter(), depth or Depth()
     if not len(graphs):
         raise DataUnusable(task, "memory", "it has no graph", command="give it at least one")
-    sample = _sample(graphs, depth)
+    sample = _choose_graphs(graphs, depth)
     fixed = measure_complementarity(sample.graphs, sample.measure, modes=FIXED_MODES, times=depth.times)
     modes = [_mode_record(mode, fixed, depth) for mode in FIXED_MODES]
     modes += [_random_mode(name, sample, depth) for name in RANDOM_MODES]
@@ -173,7 +175,7 @@ def audit_graphs(
         task=task,
         n_graphs=len(graphs),
         source=sample.source,
-        measure=_describe(sample.measure),
+        measure=_describe_measure(sample.measure),
         times=depth.times,
         modes=tuple(modes),
         structure=structure,
@@ -188,10 +190,10 @@ def audit_graphs(
     )
 
 
-def _sample(graphs: Sequence[Any], depth: Depth) -> _Sample:
+def _choose_graphs(graphs: Sequence[Any], depth: Depth) -> _Sample:
     n = len(graphs)
     if n < FEW_GRAPHS:
-        listed, source = _neighbourhoods(graphs, depth)
+        listed, source = _cut_neighbourhoods(graphs, depth)
         found = _Sample(listed, source, depth.measure)
     elif n > depth.most_graphs:
         stream = np.random.default_rng(derive(depth.seed, "audit", n))
@@ -221,7 +223,7 @@ def _with_degrees(sample: _Sample) -> _Sample:
     return _Sample(graphs, sample.source, measure, [*sample.notes, note])
 
 
-def _neighbourhoods(graphs: Sequence[Any], depth: Depth) -> tuple[list[Data], str]:
+def _cut_neighbourhoods(graphs: Sequence[Any], depth: Depth) -> tuple[list[Data], str]:
     """Return neighbourhoods from all graphs, as many of each as it has a share of the nodes."""
     sizes = [int(graph.num_nodes or 0) for graph in graphs]
     listed: list[Data] = []
@@ -258,10 +260,10 @@ def _mode_record(mode: str, found: Complementarity, depth: Depth, *, n_draws: in
     shown = first[np.linspace(0, len(first) - 1, min(len(first), depth.most_values)).astype(int)]
     return ModeRecord(
         name=mode,
-        means=tuple(_number(found.mean(mode, moment)) for moment in depth.times),
-        sds=tuple(_number(found.sd(mode, moment)) for moment in depth.times),
+        means=tuple(_none_for_nan(found.mean(mode, moment)) for moment in depth.times),
+        sds=tuple(_none_for_nan(found.sd(mode, moment)) for moment in depth.times),
         n_draws=n_draws,
-        values=tuple(_number(round(float(value), 6)) for value in shown),
+        values=tuple(_none_for_nan(round(float(value), 6)) for value in shown),
     )
 
 
@@ -269,14 +271,14 @@ def _diversity_record(values: Numbers) -> DiversityRecord:
     finite = values[np.isfinite(values)]
     mean, sd = (float(finite.mean()), float(finite.std())) if len(finite) else (math.nan, math.nan)
     grade, sd_grade = DIVERSITY_MEAN.grade(mean), DIVERSITY_SD.grade(sd)
-    return DiversityRecord(mean=_number(mean), sd=_number(sd), grade=grade, sd_grade=sd_grade)
+    return DiversityRecord(mean=_none_for_nan(mean), sd=_none_for_nan(sd), grade=grade, sd_grade=sd_grade)
 
 
-def _number(value: float) -> float | None:
+def _none_for_nan(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _describe(measure: Measure) -> dict[str, str]:
+def _describe_measure(measure: Measure) -> dict[str, str]:
     features = measure.features if isinstance(measure.features, str) else "a function"
     norm = f"L_{{{measure.norm.p:g},{measure.norm.q:g}}}"
     return {"graph": measure.graph, "features": features, "norm": norm}

@@ -143,7 +143,7 @@ def measure_complementarity(
         Steps of diffusion.
     """
     measure, wanted, moments = measure or Measure(), tuple(modes), tuple(times)
-    _check(measure, wanted, moments)
+    _check_request(measure, wanted, moments)
     graph_set = graphs if isinstance(graphs, GraphSet) else gather(graphs, uses_weights=measure.uses_weights)
     metric = GRAPH_METRICS.get(measure.graph)
     # A distance without a time is computed once.
@@ -152,11 +152,11 @@ def measure_complementarity(
     spaces = cut_into_components(graph_set)
     n_spaces = np.bincount(spaces.graph, minlength=graph_set.n_graphs)
     is_one = n_spaces[spaces.graph] == 1 if len(spaces.graph) else np.zeros(0, dtype=bool)
-    _add(_Job(graph_set, spaces, measure, wanted, taken), totals, share=is_one)
+    _add_spaces(_Job(graph_set, spaces, measure, wanted, taken), totals, share=is_one)
     features_only = tuple(mode for mode in wanted if mode in OF_FEATURES)
     apart = np.flatnonzero((n_spaces > 1) & graph_set.has_x)
     if features_only and len(apart):
-        _add(_Job(graph_set, take_whole(graph_set, apart), measure, features_only, taken), totals, share=None)
+        _add_spaces(_Job(graph_set, take_whole(graph_set, apart), measure, features_only, taken), totals, share=None)
     for values in totals.values():
         values[~graph_set.has_x] = np.nan
     found = {mode: np.ascontiguousarray(np.broadcast_to(v, (len(v), len(moments)))) for mode, v in totals.items()}
@@ -177,7 +177,7 @@ class _Job:
     times: tuple[int, ...]
 
 
-def _check(measure: Measure, modes: Sequence[str], times: Sequence[int]) -> None:
+def _check_request(measure: Measure, modes: Sequence[str], times: Sequence[int]) -> None:
     for mode in modes:
         if mode not in FIXED_MODES:
             raise BadValue("mode", mode, ", ".join(FIXED_MODES), command="perturb the graphs, then ask for original")
@@ -188,7 +188,7 @@ def _check(measure: Measure, modes: Sequence[str], times: Sequence[int]) -> None
         raise BadValue("modes of distances as they are", ", ".join(sorted(of_normalised)), "the other fixed modes")
 
 
-def _add(job: _Job, totals: Mapping[str, Numbers], *, share: NDArray[np.bool_] | None) -> None:
+def _add_spaces(job: _Job, totals: Mapping[str, Numbers], *, share: NDArray[np.bool_] | None) -> None:
     """Add what each space contributes to its graph; modes of features alone only where a space is a whole graph.
 
     ``share [n_spaces]`` says which spaces are whole graphs; None where all are.
@@ -198,7 +198,7 @@ def _add(job: _Job, totals: Mapping[str, Numbers], *, share: NDArray[np.bool_] |
     for bucket in bucket_spaces(job.spaces, largest=LARGE):
         owners = job.spaces.graph[bucket.index]
         weights = (bucket.sizes / n_nodes[owners])[:, None]
-        for mode, values in _compare(job, bucket, metric).items():
+        for mode, values in _compare_bucket(job, bucket, metric).items():
             counts = (
                 np.ones(len(owners), dtype=bool) if share is None or mode not in OF_FEATURES else share[bucket.index]
             )
@@ -214,12 +214,12 @@ def _add(job: _Job, totals: Mapping[str, Numbers], *, share: NDArray[np.bool_] |
             totals[mode][owner] += row * len(nodes) / n_nodes[owner]
 
 
-def _compare(job: _Job, bucket: Bucket, metric: FeatureMetric) -> dict[str, Numbers]:
+def _compare_bucket(job: _Job, bucket: Bucket, metric: FeatureMetric) -> dict[str, Numbers]:
     """Return the values of the spaces of a bucket: mode -> ``[b, n_times]``."""
     measure, found = job.measure, {}
-    features = _scaled(bucket.blank(_feature_distances(job, bucket, metric)), measure)
+    features = _scale_to_largest(bucket.blank(_feature_distances(job, bucket, metric)), measure)
     for mode in (mode for mode in OF_FEATURES if mode in job.modes):
-        column = _share(_against(features, mode, bucket), bucket, measure)
+        column = _norm_share(_distances_from_mode(features, mode, bucket), bucket, measure)
         found[mode] = np.broadcast_to(column[:, None], (len(column), len(job.times)))
     along = tuple(mode for mode in ALONG_EDGES if mode in job.modes)
     rows: dict[str, list[Numbers]] = {mode: [] for mode in along}
@@ -227,10 +227,10 @@ def _compare(job: _Job, bucket: Bucket, metric: FeatureMetric) -> dict[str, Numb
         # Those of edges are not needed once they are compared: they are changed in place.
         for mode in (EMPTY_FEATURES, COMPLETE_FEATURES):
             if mode in rows:
-                rows[mode].append(_share(_against(distances, mode, bucket), bucket, measure))
+                rows[mode].append(_norm_share(_distances_from_mode(distances, mode, bucket), bucket, measure))
         if ORIGINAL in rows:
             np.subtract(distances, features, out=distances)
-            rows[ORIGINAL].append(_share(np.abs(distances, out=distances), bucket, measure))
+            rows[ORIGINAL].append(_norm_share(np.abs(distances, out=distances), bucket, measure))
     return found | {mode: np.stack(columns, axis=1) for mode, columns in rows.items()}
 
 
@@ -248,12 +248,12 @@ def _graph_distances(job: _Job, bucket: Bucket) -> Iterator[Numbers]:
     inside = np.arange(adjacency.shape[1]) < bucket.sizes[:, None]
     lacks = has_edges & ((degrees <= 0) & inside).any(axis=1)
     counts = has_edges & ~lacks
-    for distances in _taken(job, adjacency, bucket.sizes, counts):
+    for distances in _distances_where(job, adjacency, bucket.sizes, counts):
         distances[lacks] = np.nan
-        yield _scaled(bucket.blank(distances), job.measure)
+        yield _scale_to_largest(bucket.blank(distances), job.measure)
 
 
-def _taken(job: _Job, adjacency: Numbers, sizes: Whole, counts: NDArray[np.bool_]) -> Iterator[Numbers]:
+def _distances_where(job: _Job, adjacency: Numbers, sizes: Whole, counts: NDArray[np.bool_]) -> Iterator[Numbers]:
     """Yield the distances of those that count, and zeros for the others."""
     metric = GRAPH_METRICS.get(job.measure.graph)
     if counts.all():
@@ -279,14 +279,14 @@ def _adjacency(job: _Job, bucket: Bucket) -> Numbers:
     return found.reshape(b, m, m)
 
 
-def _scaled(distances: Numbers, measure: Measure) -> Numbers:
+def _scale_to_largest(distances: Numbers, measure: Measure) -> Numbers:
     if measure.is_normalised:
         largest = distances.max(axis=(1, 2))
         distances /= np.where(largest > 0, largest, 1.0)[:, None, None]
     return distances
 
 
-def _against(distances: Numbers, mode: str, bucket: Bucket) -> Numbers:
+def _distances_from_mode(distances: Numbers, mode: str, bucket: Bucket) -> Numbers:
     """Return how far distances are from 0, or for complete modes from 1 off the diagonal."""
     if mode in {EMPTY_FEATURES, EMPTY_GRAPH}:
         return distances
@@ -295,7 +295,7 @@ def _against(distances: Numbers, mode: str, bucket: Bucket) -> Numbers:
     return found
 
 
-def _share(differences: Numbers, bucket: Bucket, measure: Measure) -> Numbers:
+def _norm_share(differences: Numbers, bucket: Bucket, measure: Measure) -> Numbers:
     return measure.norm.share(measure.norm.columns(differences).sum(axis=-1), bucket.sizes)
 
 
@@ -307,12 +307,12 @@ class Diversity:
     features: Numbers
 
 
-def diversity_of(found: Complementarity, *, time: int | None = None) -> Diversity:
+def diversity_of(found: Complementarity) -> Diversity:
     """Return Delta = 1 - |1 - 2 gamma|, with the complementarity that is left once the other mode is empty.
 
-    The structure is what is left without features, and the other way round. ``time`` is the first one by default.
+    The structure is what is left without features, and the other way round. Both are at the first time.
     """
-    moment = found.times[0] if time is None else time
+    moment = found.times[0]
     return Diversity(
         structure=1.0 - np.abs(1.0 - 2.0 * found.at(EMPTY_FEATURES, moment)),
         features=1.0 - np.abs(1.0 - 2.0 * found.at(EMPTY_GRAPH, moment)),

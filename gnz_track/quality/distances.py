@@ -22,15 +22,7 @@ from scipy.sparse import csgraph, csr_array
 from gnz_track.errors import BadValue
 from gnz_track.registry import Registry
 
-__all__ = [
-    "GRAPH_METRICS",
-    "FeatureMetric",
-    "GraphMetric",
-    "Powers",
-    "find_feature_metric",
-    "laplacian_powers",
-    "walk_powers",
-]
+__all__ = ["GRAPH_METRICS", "FeatureMetric", "GraphMetric", "Powers", "find_feature_metric"]
 
 
 Numbers = NDArray[np.float64]
@@ -67,11 +59,11 @@ def euclidean(x: Numbers, y: Numbers) -> Numbers:
         mode = "donot_use_mm_for_euclid_dist"
         found: Numbers = torch.cdist(torch.from_numpy(y), torch.from_numpy(x), compute_mode=mode).numpy()
         return found
-    squares = _squares(x, y)
+    squares = _squared_distances(x, y)
     return np.sqrt(squares, out=squares)
 
 
-def _squares(x: Numbers, y: Numbers) -> Numbers:
+def _squared_distances(x: Numbers, y: Numbers) -> Numbers:
     is_exact = _is_whole(x) and (x is y or _is_whole(y))
     if not is_exact:
         # Where all rows share a large part, products would hold nothing else.
@@ -110,7 +102,7 @@ def cosine(x: Numbers, y: Numbers) -> Numbers:
 
     It is half the square of the distance between unit vectors: equal directions are at distance zero.
     """
-    first, second = _unit(x), _unit(y)
+    first, second = _unit_rows(x), _unit_rows(y)
     found = euclidean(first, second) ** 2 / 2
     is_zero, other_is_zero = (np.abs(unit).max(axis=-1, initial=0.0) == 0 for unit in (first, second))
     found[is_zero[..., None, :] != other_is_zero[..., :, None]] = 1.0
@@ -123,7 +115,7 @@ def discrete(x: Numbers, y: Numbers) -> Numbers:
     return found
 
 
-def _unit(x: Numbers) -> Numbers:
+def _unit_rows(x: Numbers) -> Numbers:
     lengths = np.sqrt((x * x).sum(axis=-1, keepdims=True))
     found: Numbers = np.divide(x, lengths, out=np.zeros_like(x), where=lengths > 0)
     return found
@@ -154,13 +146,11 @@ Times = Sequence[int]
 class Powers:
     """Distances of embeddings that are powers of a symmetric matrix: ``K = base^(2t)``, scaled by ``outer`` if given.
 
-    d(i, j)^2 = K_ii + K_jj - 2 K_ij, so that no eigenvector is needed. ``removed`` is a unit eigenvector that is the
-    same in all rows of the embedding, and so in no distance.
+    d(i, j)^2 = K_ii + K_jj - 2 K_ij, so that no eigenvector is needed.
     """
 
     base: Numbers
     outer: Numbers | None = None
-    removed: Numbers | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,7 +170,7 @@ class GraphMetric:
 GRAPH_METRICS: Registry[GraphMetric] = Registry("distance between nodes")
 
 
-def laplacian_powers(adjacency: Numbers) -> Powers:
+def _laplacian_powers(adjacency: Numbers) -> Powers:
     """Return the powers of the normalised Laplacian I - D^(-1/2) A D^(-1/2); padding stays zero."""
     degrees = adjacency.sum(axis=-1)
     roots = _inverse_roots(degrees)
@@ -191,7 +181,7 @@ def laplacian_powers(adjacency: Numbers) -> Powers:
     return Powers(base)
 
 
-def walk_powers(adjacency: Numbers) -> Powers:
+def _walk_powers(adjacency: Numbers) -> Powers:
     """Return the powers of the walk D^(-1) A, made symmetric; distances are scaled back by the stationary weights."""
     degrees = adjacency.sum(axis=-1)
     roots = _inverse_roots(degrees)
@@ -240,7 +230,7 @@ def _laplacian(adjacency: Numbers) -> Numbers:
 
 
 def _heat(adjacency: Numbers, _: Whole, times: Times) -> Iterator[Numbers]:
-    values, vectors = np.linalg.eigh(laplacian_powers(adjacency).base)
+    values, vectors = np.linalg.eigh(_laplacian_powers(adjacency).base)
     for time in times:
         embedding = vectors * np.exp(-time * values)[..., None, :]
         yield _embedded(embedding @ np.swapaxes(embedding, -1, -2))
@@ -287,13 +277,13 @@ def _outer(vectors: Numbers) -> Numbers:
 for _metric in (
     GraphMetric(
         name="diffusion",
-        distances=_from_powers(laplacian_powers),
+        distances=_from_powers(_laplacian_powers),
         description="powers of the normalised Laplacian, as published: a longer time amplifies what is near",
         powers="laplacian",
     ),
     GraphMetric(
         name="walk",
-        distances=_from_powers(walk_powers),
+        distances=_from_powers(_walk_powers),
         description="where walks of a length end (R. Coifman, S. Lafon, Diffusion maps, 2006)",
         powers="walk",
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -9,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gnz_track.quality.separability import Pair, SeparabilitySettings, compare_pairs, smallest_p
+from gnz_track.quality.separability import SeparabilitySettings, compare_pairs, smallest_p
 from gnz_track.quality.verdict import CORRELATION, OF_FEATURES, OF_STRUCTURE, ORIGINAL, decide, find_informativeness
 from gnz_track.store.audits import AuditRecord, PairRecord, SampleRecord
 from gnz_track.training.metrics import METRICS
@@ -87,7 +88,7 @@ def judge(record: AuditRecord, scores: Scores, settings: SeparabilitySettings | 
     """
     settings = settings or SeparabilitySettings(test=usual_test(record.task_type))
     samples = [sample for metric, modes in scores.found.items() for sample in _best_samples(metric, modes)]
-    pairs = {metric: _compare(metric, samples, settings) for metric in scores.found}
+    pairs = {metric: _compare_modes(metric, samples, settings) for metric in scores.found}
     note = _why_unknown(samples, scores, settings)
     rated = None if note else find_informativeness(pairs)
     correlation = _correlate(record, [sample for sample in samples if sample.metric == scores.metric])
@@ -104,11 +105,11 @@ def judge(record: AuditRecord, scores: Scores, settings: SeparabilitySettings | 
         n_permutations=settings.n_permutations,
         direction=str(METRICS.get(scores.metric).direction) if scores.metric else "",
         samples=tuple(samples),
-        pairs=tuple(_pair_record(metric, pair) for metric, found in pairs.items() for pair in found),
+        pairs=tuple(itertools.chain.from_iterable(pairs.values())),
         correlation=correlation,
         correlation_grade="" if correlation is None else CORRELATION.grade(correlation),
         sweep=scores.sweep,
-        notes=(*record.notes, *([note] if note else _warn_of_few(samples)), *_missing(scores)),
+        notes=(*record.notes, *([note] if note else _warn_of_few(samples)), *_note_missing_modes(scores)),
     )
 
 
@@ -121,9 +122,10 @@ def _best_samples(metric: str, modes: Mapping[str, Mapping[str, tuple[float, ...
     return found
 
 
-def _compare(metric: str, samples: Sequence[SampleRecord], settings: SeparabilitySettings) -> list[Pair]:
+def _compare_modes(metric: str, samples: Sequence[SampleRecord], settings: SeparabilitySettings) -> list[PairRecord]:
     own = replace(settings, direction=METRICS.get(metric).direction)
-    return compare_pairs({sample.mode: sample.scores for sample in samples if sample.metric == metric}, own)
+    own_samples = {sample.mode: sample.scores for sample in samples if sample.metric == metric}
+    return compare_pairs(own_samples, own, metric=metric)
 
 
 def _why_unknown(samples: Sequence[SampleRecord], scores: Scores, settings: SeparabilitySettings) -> str:
@@ -153,7 +155,7 @@ def _warn_of_few(samples: Sequence[SampleRecord]) -> list[str]:
     return [f"{few}; the published study took {PUBLISHED_SCORES}"] if fewest < ENOUGH_SCORES else []
 
 
-def _missing(scores: Scores) -> list[str]:
+def _note_missing_modes(scores: Scores) -> list[str]:
     absent = [mode for mode in TRAINED_MODES if not scores.found.get(scores.metric, {}).get(mode)]
     return [f"no score on {', '.join(absent)}: nothing was asked of these versions"] if absent and scores.metric else []
 
@@ -169,18 +171,3 @@ def _correlate(record: AuditRecord, samples: Sequence[SampleRecord]) -> float | 
     gammas_known, means = known.T
     matrix: NDArray[np.float64] = np.atleast_2d(np.corrcoef(gammas_known, means))
     return sign * float(matrix[0, 1])
-
-
-def _pair_record(metric: str, pair: Pair) -> PairRecord:
-    return PairRecord(
-        metric=metric,
-        first=pair.first,
-        second=pair.second,
-        statistic=pair.statistic,
-        p=pair.p,
-        p_adjusted=pair.p_adjusted,
-        is_significant=pair.is_significant,
-        outperforms=pair.outperforms,
-        low=pair.low,
-        high=pair.high,
-    )

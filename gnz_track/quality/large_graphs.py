@@ -58,11 +58,11 @@ def compare_large(
     for columns in space.blocks():
         features = space.features(columns) / largest_x
         for mode in (mode for mode in modes if mode in OF_FEATURES):
-            totals[mode] += space.add_up(_against(features, mode, columns))
+            totals[mode] += space.add_up(_distances_from_mode(features, mode, columns))
         for at, distances in enumerate(space.edges(columns) if needs_edges else ()):
             scaled = np.divide(distances, largest[at], out=distances)
             for mode in (mode for mode in modes if mode in _OF_EDGES):
-                totals[mode][at] += space.add_up(_against(scaled, mode, columns))
+                totals[mode][at] += space.add_up(_distances_from_mode(scaled, mode, columns))
             if ORIGINAL in modes:
                 scaled -= features
                 totals[ORIGINAL][at] += space.add_up(np.abs(scaled, out=scaled))
@@ -120,7 +120,7 @@ class _Space:
 
 
 @dataclass(frozen=True, eq=False)
-class _Nothing:
+class _NoEdges:
     """A space without any edge: all nodes are at distance 0; one whose edges weigh nothing has no distances."""
 
     n: int
@@ -194,13 +194,13 @@ class _SparsePowers:
 
 def _source_of(
     adjacency: sparse.csr_array, measure: Measure, times: tuple[int, ...]
-) -> _Nothing | _Dense | _SparsePowers:
+) -> _NoEdges | _Dense | _SparsePowers:
     n = adjacency.shape[0]
     degrees = np.asarray(adjacency.sum(axis=1)).ravel()
     if adjacency.nnz == 0:
-        return _Nothing(n, times)
+        return _NoEdges(n, times)
     if (degrees <= 0).any():
-        return _Nothing(n, times, value=float("nan"))
+        return _NoEdges(n, times, value=float("nan"))
     metric = GRAPH_METRICS.get(measure.graph)
     if not metric.powers:
         if n > MOST_DENSE:
@@ -216,7 +216,7 @@ def _source_of(
     return _SparsePowers(base, times, outer=np.ones(n), removed=np.zeros(n))
 
 
-def _against(distances: Numbers, mode: str, columns: slice) -> Numbers:
+def _distances_from_mode(distances: Numbers, mode: str, columns: slice) -> Numbers:
     """Return how far distances are from 0, or for complete modes from 1 off the diagonal."""
     if mode not in {COMPLETE_FEATURES, COMPLETE_GRAPH}:
         return distances

@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gnz_track.errors import BadValue
+from gnz_track.store.audits import PairRecord
 from gnz_track.types import Direction
 
-__all__ = ["TESTS", "Pair", "SeparabilitySettings", "compare_pairs", "compare_samples", "smallest_p"]
+__all__ = ["TESTS", "SeparabilitySettings", "compare_pairs", "compare_samples", "smallest_p"]
 
 Numbers = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -55,36 +56,25 @@ class SeparabilitySettings:
             raise BadValue("compat", self.compat, f"{RINGS!r}, or nothing")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pair:
-    """Two samples compared; ``p_adjusted`` is min(1, p m).
+def compare_pairs(
+    samples: Mapping[str, ArrayLike], settings: SeparabilitySettings | None = None, *, metric: str = ""
+) -> list[PairRecord]:
+    """Compare all pairs of samples, in order; the family is these pairs.
 
-    ``low`` and ``high`` are the bootstrap interval of the difference of means, at the level that is left to one of m
-    pairs; only that test has one. ``is_better`` says that the first mean is better in the direction of the metric.
+    Parameters
+    ----------
+    samples
+        Name -> scores [n].
+    settings
+        Options of the test.
+    metric
+        Metric of the scores, for the record.
     """
-
-    first: str
-    second: str
-    test: str
-    statistic: float
-    p: float
-    p_adjusted: float
-    is_significant: bool
-    difference: float
-    is_better: bool
-    low: float | None = None
-    high: float | None = None
-
-    @property
-    def outperforms(self) -> bool:
-        """Whether the first separably outperforms the second."""
-        return self.is_significant and self.is_better
-
-
-def compare_pairs(samples: Mapping[str, ArrayLike], settings: SeparabilitySettings | None = None) -> list[Pair]:
-    """Compare all pairs of samples, in order; the family is these pairs."""
     pairs = list(itertools.combinations(samples, 2))
-    return [compare_samples(samples[a], samples[b], settings, names=(a, b), n_hypotheses=len(pairs)) for a, b in pairs]
+    return [
+        compare_samples(samples[a], samples[b], settings, names=(a, b), n_hypotheses=len(pairs), metric=metric)
+        for a, b in pairs
+    ]
 
 
 def compare_samples(
@@ -94,8 +84,12 @@ def compare_samples(
     *,
     names: tuple[str, str] = ("first", "second"),
     n_hypotheses: int = 1,
-) -> Pair:
-    """Compare two samples of scores.
+    metric: str = "",
+) -> PairRecord:
+    """Compare two samples of scores; p_adjusted is min(1, p m).
+
+    The bootstrap alone has an interval of the difference of means, at the level that is left to one of m pairs. The
+    first outperforms the second where they are separable and its mean is better in the direction of the metric.
 
     Parameters
     ----------
@@ -107,23 +101,24 @@ def compare_samples(
         Names of the samples.
     n_hypotheses
         Pairs in the family.
+    metric
+        Metric of the scores, for the record.
     """
     settings = settings or SeparabilitySettings()
-    first, second = (_checked(values, name) for values, name in zip((x, y), names, strict=True))
+    first, second = (_read_sample(values, name) for values, name in zip((x, y), names, strict=True))
     found = TESTS[settings.test](first, second, settings, n_hypotheses)
     adjusted = min(1.0, found.p * n_hypotheses)
-    difference = float(first.mean() - second.mean())
     has_interval = found.low is not None and found.high is not None
-    return Pair(
+    is_significant = (found.low > 0 or found.high < 0) if has_interval else adjusted < settings.alpha  # type: ignore[operator]
+    return PairRecord(
+        metric=metric,
         first=names[0],
         second=names[1],
-        test=settings.test,
         statistic=found.statistic,
         p=found.p,
         p_adjusted=adjusted,
-        is_significant=(found.low > 0 or found.high < 0) if has_interval else adjusted < settings.alpha,  # type: ignore[operator]
-        difference=difference,
-        is_better=settings.direction.better(difference, 0.0),
+        is_significant=is_significant,
+        outperforms=is_significant and settings.direction.better(float(first.mean() - second.mean()), 0.0),
         low=found.low,
         high=found.high,
     )
@@ -156,7 +151,7 @@ class _Found:
     high: float | None = None
 
 
-def _checked(values: ArrayLike, name: str) -> Numbers:
+def _read_sample(values: ArrayLike, name: str) -> Numbers:
     try:
         found = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -166,7 +161,7 @@ def _checked(values: ArrayLike, name: str) -> Numbers:
     return found
 
 
-def _p(n_extreme: int, settings: SeparabilitySettings) -> float:
+def _permutation_p(n_extreme: int, settings: SeparabilitySettings) -> float:
     n = settings.n_permutations
     return n_extreme / n if settings.compat else (n_extreme + 1) / (n + 1)
 
@@ -184,7 +179,7 @@ def _permutations(n: int, n_first: int, n_permutations: int, seed: int) -> Whole
     return found
 
 
-def _count(
+def _count_extreme(
     x: Numbers, y: Numbers, settings: SeparabilitySettings, statistic: Callable[[NDArray[np.bool_]], Whole]
 ) -> tuple[int, int]:
     """Return the statistic observed, and how many permutations have at least as much.
@@ -223,8 +218,8 @@ def _compare_ks(x: Numbers, y: Numbers, settings: SeparabilitySettings, _: int) 
         found: Whole = np.abs(counts, out=counts).max(axis=1)
         return found
 
-    observed, n_extreme = _count(x, y, settings, largest)
-    return _Found(statistic=observed / (n * m), p=_p(n_extreme, settings))
+    observed, n_extreme = _count_extreme(x, y, settings, largest)
+    return _Found(statistic=observed / (n * m), p=_permutation_p(n_extreme, settings))
 
 
 def _compare_rank_sum(x: Numbers, y: Numbers, settings: SeparabilitySettings, _: int) -> _Found:
@@ -242,9 +237,9 @@ def _compare_rank_sum(x: Numbers, y: Numbers, settings: SeparabilitySettings, _:
         found: Whole = np.abs(is_first @ twice - middle)
         return found
 
-    _, n_extreme = _count(x, y, settings, away)
+    _, n_extreme = _count_extreme(x, y, settings, away)
     larger = (int(twice[:n].sum()) - n * (n + 1)) / (2 * n * m)
-    return _Found(statistic=larger, p=_p(n_extreme, settings))
+    return _Found(statistic=larger, p=_permutation_p(n_extreme, settings))
 
 
 def _twice_the_ranks(values: Numbers) -> Whole:
@@ -270,7 +265,7 @@ def _compare_signed_rank(x: Numbers, y: Numbers, settings: SeparabilitySettings,
     signs = stream.randint(0, 2, size=(settings.n_permutations, len(twice)))
     away = np.abs(2 * (signs @ twice) - twice.sum())
     n_extreme = int((away >= abs(2 * observed - int(twice.sum()))).sum())
-    return _Found(statistic=min(observed, int(twice.sum()) - observed) / 2, p=_p(n_extreme, settings))
+    return _Found(statistic=min(observed, int(twice.sum()) - observed) / 2, p=_permutation_p(n_extreme, settings))
 
 
 def _compare_bootstrap(x: Numbers, y: Numbers, settings: SeparabilitySettings, n_hypotheses: int) -> _Found:
@@ -285,7 +280,7 @@ def _compare_bootstrap(x: Numbers, y: Numbers, settings: SeparabilitySettings, n
     level = settings.alpha / n_hypotheses
     low, high = np.quantile(differences, [level / 2, 1 - level / 2])
     n_beyond = 2 * min(int((differences <= 0).sum()), int((differences >= 0).sum()))
-    p = min(1.0, _p(n_beyond, settings))
+    p = min(1.0, _permutation_p(n_beyond, settings))
     return _Found(statistic=float(x.mean() - y.mean()), p=p, low=float(low), high=float(high))
 
 

@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gnz_track.quality.separability import Pair
+from gnz_track.store.audits import PairRecord
 
 __all__ = [
     "ALPHA",
@@ -157,7 +157,7 @@ def decide(*, performance: str, diversity: str) -> DatasetVerdict:
     return RULES[is_high, diversity in HIGH]
 
 
-def find_informativeness(pairs: Mapping[str, Sequence[Pair]]) -> Informativeness:
+def find_informativeness(pairs: Mapping[str, Sequence[PairRecord]]) -> Informativeness:
     """Return how informative both modes are, from the pairs of each metric; pairs are of the original and the others.
 
     A mode is informative under a metric where the original outperforms every version that lacks it; of versions that
@@ -170,6 +170,6 @@ def find_informativeness(pairs: Mapping[str, Sequence[Pair]]) -> Informativeness
     return Informativeness(**found)
 
 
-def _is_informative(pairs: Sequence[Pair], names: Sequence[str]) -> bool:
+def _is_informative(pairs: Sequence[PairRecord], names: Sequence[str]) -> bool:
     against = [pair for pair in pairs if pair.first == ORIGINAL and pair.second in names]
     return bool(against) and all(pair.outperforms for pair in against)

@@ -20,6 +20,7 @@ from gnz_track.store import schema
 from gnz_track.store.address import Address
 from gnz_track.store.artifacts import read_artifact
 from gnz_track.store.past_runs import read_sweep_run
+from gnz_track.user_code.modules import lasting_name
 
 __all__ = ["ComparedCell", "Difference", "SweepComparison", "compare_environments", "compare_sweeps", "shared_rows"]
 
@@ -286,6 +287,8 @@ def _untold(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Difference]:
     is_told = pd.Series(data=False, index=both.index)
     for name in columns:
         a, b = both[f"{name}_a"].astype(str), both[f"{name}_b"].astype(str)
+        if name == "model_source":
+            a, b = a.map(lasting_name), b.map(lasting_name)
         is_told |= (a != b) & (a != "") & (b != "")
     is_other = (both["fingerprint_a"] != both["fingerprint_b"]) & (both["fingerprint_a"] != "")
     found = both[is_other & (both["fingerprint_b"] != "") & ~is_told]
@@ -298,7 +301,8 @@ def _untold(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Difference]:
 def _values_of(rows: pd.DataFrame, column: str) -> set[str]:
     if column not in rows.columns:
         return set()
-    return {str(value) for value in rows[column].dropna()} - {""}
+    found = {str(value) for value in rows[column].dropna()} - {""}
+    return set(map(lasting_name, found)) if column == "model_source" else found
 
 
 FACTS = {"python": "Python", "os": "operating system", "cpu": "processor", "gpu": "GPU", "cuda": "CUDA"}

@@ -21,6 +21,7 @@ from gnz_track.training.losses import LOSSES
 from gnz_track.training.metrics import FUNCTIONS
 from gnz_track.types import Cell, ModelRow, Protocol, TaskType
 from gnz_track.user_code.digests import describe_own
+from gnz_track.user_code.modules import is_ours
 
 __all__ = ["NUMBERS", "changed_parts", "check_code", "code_of", "fingerprint", "tell_unseen"]
 
@@ -83,7 +84,10 @@ def tell_unseen(models: Iterable[ModelRow]) -> list[str]:
 # Raised whenever a change of this package makes the same cell give other numbers: past results then no longer count
 # as the same cell. Versions of Torch and PyG are recorded with each run and compared in reports, not here.
 # 2: accuracy is a float64.
-NUMBERS = 2
+# 3: no number is another; models of the package are told by their names, no more by the modules that they lie in.
+NUMBERS = 3
+# The same for single models of the package; 1 of all others.
+_OF_MODELS: dict[str, int] = {}
 # The same for blind cells of some task types; a mere True of all others.
 # link_pred 2: what is drawn beside the links knows no test link.
 _BLIND: dict[TaskType, int] = {TaskType.link_pred: 2}
@@ -92,9 +96,10 @@ _BLIND: dict[TaskType, int] = {TaskType.link_pred: 2}
 def fingerprint(cell: Cell) -> str:
     """Return 32 hexadecimal characters that change with all that decides a cell's numbers, and with nothing else.
 
-    In: the names of task and model, task type and metric, where the model's code comes from and a digest of it, its
-    options, the protocol's settings, epochs, hyperparameters, seed, the digest of the data, whether test labels are
-    erased, the perturbation, digests of metrics, losses and perturbations that are the user's.
+    In: the names of task and model, task type and metric, where the model's code comes from and a digest of it (of a
+    model of the package: its registered name and the version of its numbers), its options, the protocol's settings,
+    epochs, hyperparameters, seed, the digest of the data, whether test labels are erased, the perturbation, digests of
+    metrics, losses and perturbations that are the user's.
     Out: where the data lie, the device, descriptions, categories, and the usual number of epochs of the task.
     """
     task = cell.task
@@ -122,7 +127,13 @@ def fingerprint(cell: Cell) -> str:
 def _text_of_model(model: ModelRow) -> str:
     # One more item where there are options: rows of before had none.
     said = [sorted([name, value] for name, value in model.options.items())] if model.options else []
-    return _write([model.name, model.target, model.factory, model.source_digest, model.is_encoder, *said])
+    return _write([model.name, _code(model.target), _code(model.factory), model.source_digest, model.is_encoder, *said])
+
+
+def _code(target: str) -> str | list[str | int]:
+    """Return the registered name of a class of the package and the version of its numbers; others as they are."""
+    name = target.rpartition(":")[2]
+    return [name, _OF_MODELS.get(name, 1)] if is_ours(target) else target
 
 
 @functools.lru_cache(maxsize=64)

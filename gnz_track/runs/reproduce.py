@@ -18,7 +18,6 @@ import enum
 import hashlib
 import json
 import math
-import pickle
 import platform
 import re
 import shlex
@@ -33,7 +32,8 @@ from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.preparation import find_frozen
 from gnz_track.errors import BadValue, DataMissing, NotReproducible
-from gnz_track.models.catalogue import MODELS
+from gnz_track.models.building import load_parts
+from gnz_track.models.catalogue import MODELS, readdress
 from gnz_track.records import to_json
 from gnz_track.registry import import_target
 from gnz_track.runs.executors.inline import run_inline
@@ -201,9 +201,10 @@ def rebuild(run: PastRun, address: Address, conditions: Conditions) -> Rebuilt:
     cell = book.cells.get(run.tags.get(schema.FINGERPRINT, ""))
     if cell is None:
         raise _lost(run, "the cells that its sweep describes do not contain it")
+    cell = replace(cell, model=readdress(cell.model))
     if not conditions.trusts_code:
         check_model(run.run_id, cell.model, address)
-    code = _describe_code_now(run, cell.model)
+    code = _describe_code_now(run, cell.model, numbers=book.numbers)
     device = _choose_device(run, conditions)
     dataset = _find_data(run, cell, address, conditions)
     cell = replace(cell, device=device, data=str(dataset.folder))
@@ -246,7 +247,7 @@ def _lost(run: PastRun, reason: str) -> NotReproducible:
     return NotReproducible(run.run_id, reason, remedy=TRAIN_ANEW)
 
 
-def _describe_code_now(run: PastRun, model: ModelRow) -> Code:
+def _describe_code_now(run: PastRun, model: ModelRow, *, numbers: int) -> Code:
     """Return the code of the model as it is now; none where the record has none, as for our own models."""
     if not model.payload:
         found = [import_target(target) for target in (model.target, model.factory) if target]
@@ -256,10 +257,13 @@ def _describe_code_now(run: PastRun, model: ModelRow) -> Code:
         reason = f"its model {model.name!r} lies in the store as code of Python {_minor(python)}"
         remedy = f"call that Python; this is {_minor(platform.python_version())}"
         raise NotReproducible(run.run_id, reason, remedy=remedy)
-    found = pickle.loads(model.payload)  # noqa: S301  (known here, or trusted; its bytes are those recorded)
+    # Known here, or trusted; its bytes are those recorded.
+    found = load_parts(model)
     code = describe_own(*(item for item in found if item is not None))
-    # What it refers to and lies in files may have changed; the model itself is in the record.
-    if model.parts and any(name.endswith(ITSELF) for name in changed_parts(model.parts, code.parts)):
+    # What it refers to and lies in files may have changed; the model itself is in the record. Digests of earlier
+    # versions told classes of this package by their modules.
+    changed = changed_parts(model.parts, code.parts) if model.parts and numbers == NUMBERS else ()
+    if any(name.endswith(ITSELF) for name in changed):
         digests = f"{code.digest}, not {model.source_digest}"
         raise _lost(run, f"the code of its model {model.name!r} has the digest {digests}")
     return code
@@ -379,7 +383,7 @@ def _by_code(rebuilt: Rebuilt) -> tuple[list[tuple[str, str, str]], list[str]]:
     model, now = rebuilt.cell.model, rebuilt.code
     then_beside, now_beside = dict(rebuilt.cell.code), dict(rebuilt.cell_now.code)
     beside = [(what, then_beside.get(what, ""), now_beside.get(what, "")) for what in {**then_beside, **now_beside}]
-    if model.source_digest and not model.parts:
+    if model.source_digest and (not model.parts or (model.payload and rebuilt.numbers != NUMBERS)):
         return beside, [
             f"an earlier version recorded the model {model.name}: whether its code has changed is not known"
         ]

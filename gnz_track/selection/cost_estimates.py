@@ -25,8 +25,8 @@ __all__ = [
     "choose_epochs",
     "count_seeds",
     "expect_seconds",
-    "say_epochs",
-    "say_extrapolated",
+    "note_on_epochs",
+    "note_on_extrapolation",
 ]
 
 FEWEST_SEEDS, MOST_SEEDS = 5, 50
@@ -67,7 +67,7 @@ def _task_of(opened: OpenedGraph, evidence: Evidence) -> Task | None:
     return opened.task if opened.task is not None and opened.task.task_type is evidence.task_type else None
 
 
-def say_epochs(evidence: Evidence, opened: OpenedGraph) -> list[str]:
+def note_on_epochs(evidence: Evidence, opened: OpenedGraph) -> list[str]:
     """Say where past graphs were trained for different numbers of epochs, and what this one is to be trained for."""
     said = []
     for protocol in dict.fromkeys(one.protocol for one in evidence.matrix.settings):
@@ -113,7 +113,7 @@ def expect_seconds(evidence: Evidence, opened: OpenedGraph, epochs: Sequence[int
     return found
 
 
-def say_extrapolated(evidence: Evidence, opened: OpenedGraph) -> list[str]:
+def note_on_extrapolation(evidence: Evidence, opened: OpenedGraph) -> list[str]:
     """Say where a graph is far larger than all past ones, and its seconds are a guess for that."""
     times = opened.parts.network.n_edges / max(evidence.most_edges, 1.0)
     said = f"seconds are extrapolated: {times:.0f} times as many edges as any past graph; they can be far off"
@@ -150,7 +150,7 @@ def count_seeds(evidence: Evidence, expected: Expectation, order: NDArray[np.int
             "seeds are a usual number, not one counted for the difference of the first two"
         )
         return SeedCount(number=FEWEST_SEEDS, note=note)
-    lead = _lead(matrix, expected, order, graph)
+    lead = _lead_of_first(matrix, expected, order, graph)
     # Two settings differ by the noise of both.
     d_z = abs(lead) / (float(np.median(spread)) * 2**0.5)
     needed = seeds_needed(d_z, most=MOST_SEEDS) if d_z > 0 else None
@@ -165,7 +165,7 @@ def count_seeds(evidence: Evidence, expected: Expectation, order: NDArray[np.int
     return SeedCount(number=number, note=note)
 
 
-def _lead(matrix: PerformanceMatrix, expected: Expectation, order: NDArray[np.int64], graph: str) -> float:
+def _lead_of_first(matrix: PerformanceMatrix, expected: Expectation, order: NDArray[np.int64], graph: str) -> float:
     """Return by how much the first of an order is better than the second; below 0 where it is expected to be worse."""
     scores = expected.scores
     if graph in matrix.graphs:

@@ -76,16 +76,18 @@ def features_of_tasks(
     """
     digests = {task: sorted(set(found)) for task, found in table.groupby("task")["dataset_digest"]}
     kinds = table.groupby("task")["task_type"].first()
-    sights = {task: None if is_whole else VisiblePart(task_type=TaskType(kind)) for task, kind in kinds.items()}
+    parts = {task: None if is_whole else VisiblePart(task_type=TaskType(kind)) for task, kind in kinds.items()}
     folders: dict[str, Path] | None = None
     described: dict[str, Real] = {}
     for task in tasks:
-        files = [_file(home, digest, name, sights[task]) for digest in digests[task]]
-        found = next((kept for file in files if (kept := _read(file, name)) is not None), None)
+        files = [_feature_file(home, digest, name, parts[task]) for digest in digests[task]]
+        found = next((kept for file in files if (kept := _read_features(file, name)) is not None), None)
         if found is None:
             # Cards are read where something is missing, and once.
             folders = _folders_by_digest(home) if folders is None else folders
-            found = _compute(dict(zip(digests[task], files, strict=True)), folders, name=name, sight=sights[task])
+            found = _compute_features(
+                dict(zip(digests[task], files, strict=True)), folders, name=name, visible=parts[task]
+            )
         if found is not None:
             described[task] = found
     return described
@@ -115,8 +117,8 @@ def name_apart(name: str, digest: str, table: pd.DataFrame) -> str:
     return f"{name}-{digest[:8]}" if (table["task"] == name).any() else name
 
 
-def _compute(
-    files: Mapping[str, Path], folders: Mapping[str, Path], *, name: str, sight: VisiblePart | None
+def _compute_features(
+    files: Mapping[str, Path], folders: Mapping[str, Path], *, name: str, visible: VisiblePart | None
 ) -> Real | None:
     """Return the features of the first digest of ``files`` that is in a folder, and keep them in its file."""
     digest = next((digest for digest in files if digest in folders), None)
@@ -124,8 +126,8 @@ def _compute(
         return None
     # What is kept bears the digest of the data, for ever: they must be those while it is computed.
     with hold_steady(folders[digest], digest=digest) as dataset:
-        found = FEATURE_SETS.get(name).compute(describe_frozen(digest, dataset, sight).parts)
-    _write(files[digest], name, found)
+        found = FEATURE_SETS.get(name).compute(describe_frozen(digest, dataset, visible).parts)
+    _write_features(files[digest], name, found)
     return found
 
 
@@ -140,15 +142,17 @@ def _folders_by_digest(home: Path) -> dict[str, Path]:
     return found
 
 
-def _file(home: Path, digest: str, name: str, sight: VisiblePart | None) -> Path:
+def _feature_file(home: Path, digest: str, name: str, visible: VisiblePart | None) -> Path:
     # Files without a split in their name are of before, when labels of test examples were in them.
     wanted = FEATURE_SETS.get(name)
     # A set of somebody's own has its code in the name; of ours the version says all.
     own = describe_own(wanted.compute).digest[:_OF_CODE]
-    return home / KEPT / f"{digest}-{wanted.label}-{f'{own}-' if own else ''}{sight.label if sight else _WHOLE}.json"
+    return (
+        home / KEPT / f"{digest}-{wanted.label}-{f'{own}-' if own else ''}{visible.label if visible else _WHOLE}.json"
+    )
 
 
-def _read(file: Path, name: str) -> Real | None:
+def _read_features(file: Path, name: str) -> Real | None:
     try:
         kept = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError):
@@ -158,7 +162,7 @@ def _read(file: Path, name: str) -> Real | None:
     return np.array(list(kept.values()), dtype=np.float64) if is_whole else None
 
 
-def _write(file: Path, name: str, found: Real) -> None:
+def _write_features(file: Path, name: str, found: Real) -> None:
     values = dict(zip(FEATURE_SETS.get(name).names, found.tolist(), strict=True))
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -275,7 +279,9 @@ def gather_evidence(
     missing = [name for name in matrix.graphs if name not in described]
     kept = matrix.take([name for name in matrix.graphs if name in described]) if described else matrix
     n_useful = int((np.isfinite(kept.scores).sum(axis=1) >= FEWEST_SETTINGS).sum()) if described else 0
-    others = "; ".join(words for words in (_left_out(kind, rows), _of_other_protocols(past, protocol)) if words)
+    others = "; ".join(
+        words for words in (_note_other_epochs(kind, rows), _note_other_protocols(past, protocol)) if words
+    )
     if n_useful < FEWEST_GRAPHS:
         raise _too_little(task_type, address, n_useful, left_out=left_out, missing=missing, others=others)
     kept = replace(kept, seconds=_usual_seconds(kept, rows))
@@ -284,14 +290,17 @@ def gather_evidence(
         task_type=task_type,
         matrix=kept,
         features=of_graphs,
-        sizes=_sizes(of_graphs, features),
-        notes=(*_notes(kind, kept, missing), *(words for words in (others, _tiny_tests(rows)) if words)),
+        sizes=_graph_sizes(of_graphs, features),
+        notes=(
+            *_notes_on_evidence(kind, kept, missing),
+            *(words for words in (others, _note_tiny_tests(rows)) if words),
+        ),
         epochs={
             (str(task), str(protocol)): int(n)
             for task, protocol, n in zip(rows["task"], rows["protocol"], rows["epochs"], strict=True)
             if task in kept.graphs
         },
-        most_edges=_sizes(of_graphs, features, "n_edges.log").max(),
+        most_edges=_graph_sizes(of_graphs, features, "n_edges.log").max(),
         whole=features_of_tasks(rows, kept.graphs, name=features, home=home, is_whole=True),
     )
 
@@ -318,7 +327,7 @@ def _usual_protocol(past: pd.DataFrame) -> str:
     return str(cells.groupby("protocol").size().sort_values(kind="stable").index[-1])
 
 
-def _of_other_protocols(past: pd.DataFrame, protocol: str) -> str:
+def _note_other_protocols(past: pd.DataFrame, protocol: str) -> str:
     """Say what is left out because it was split and trained otherwise; nothing where all is under one protocol."""
     others = past[past["protocol"] != protocol]
     if others.empty:
@@ -354,7 +363,7 @@ def _too_little(
     )
     # Whoever named a store means that one.
     flag = "" if address == parse_address("") else f" --store {address}"
-    command = f"{_sweep(task_type)}{flag}"
+    command = f"{_sweep_command(task_type)}{flag}"
     return BadValue(f"number of {task_type} tasks to learn from in {address}", n, allowed, command=command)
 
 
@@ -368,7 +377,7 @@ def _say_missing(tasks: Sequence[str]) -> str:
     return "; ".join(parts)
 
 
-def _sweep(task_type: TaskType) -> str:
+def _sweep_command(task_type: TaskType) -> str:
     """Return a command that leaves enough tasks of a kind, one more for whoever leaves one out."""
     sizes = {name: [TASKS.get(task).task_type for task in SUITES.get(name).tasks].count(task_type) for name in SUITES}
     enough = [name for name, n in sizes.items() if n > FEWEST_GRAPHS]
@@ -379,7 +388,7 @@ def _sweep(task_type: TaskType) -> str:
     return f"gnz run --task A,B,C,D --seeds 0-2 (names: gnz tasks --task-type {task_type})"
 
 
-def _tiny_tests(rows: pd.DataFrame) -> str:
+def _note_tiny_tests(rows: pd.DataFrame) -> str:
     """Name the tasks whose scores rest on a handful of examples; nothing where there are none."""
     # Runs of before do not say how many there were.
     sizes = rows.groupby("task")["n_test"].median().dropna()
@@ -387,7 +396,7 @@ def _tiny_tests(rows: pd.DataFrame) -> str:
     return f"scores rest on fewer than {FEWEST_EXAMPLES} test examples on {', '.join(few)}: mostly luck" if few else ""
 
 
-def _left_out(kind: pd.DataFrame, rows: pd.DataFrame) -> str:
+def _note_other_epochs(kind: pd.DataFrame, rows: pd.DataFrame) -> str:
     """Say which cells of the metric may not be set against the others, and why; nothing where all may."""
     of_metric = kind[(kind["metric"] == rows["metric"].iloc[0]) & kind["score"].notna()]
     others = of_metric.drop(rows.index)
@@ -400,14 +409,14 @@ def _left_out(kind: pd.DataFrame, rows: pd.DataFrame) -> str:
     )
 
 
-def _sizes(rows: NDArray[np.float64], features: str, *parts: str) -> NDArray[np.float64]:
+def _graph_sizes(rows: NDArray[np.float64], features: str, *parts: str) -> NDArray[np.float64]:
     """Return the sums over some logarithms among the features; of nodes and edges where none is named."""
     names = FEATURE_SETS.get(features).names
     columns = [names.index(name) for name in parts or ("n_nodes.log", "n_edges.log")]
     return np.asarray(np.expm1(rows[:, columns]).sum(axis=1))
 
 
-def _notes(kind: pd.DataFrame, matrix: PerformanceMatrix, missing: list[str]) -> tuple[str, ...]:
+def _notes_on_evidence(kind: pd.DataFrame, matrix: PerformanceMatrix, missing: list[str]) -> tuple[str, ...]:
     notes = []
     others = sorted(set(kind["metric"]) - {matrix.metric})
     if others:

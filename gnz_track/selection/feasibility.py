@@ -17,17 +17,17 @@ from gnz_track.errors import BadValue
 from gnz_track.selection.evidence import Evidence
 from gnz_track.selection.features.feature_sets import FEATURE_SETS
 from gnz_track.selection.graph_files import LABELLED_FORMS, form_of
-from gnz_track.selection.graph_input import OpenedGraph, posed_as, whole_of
+from gnz_track.selection.graph_input import OpenedGraph, view_as, view_whole
 from gnz_track.types import TaskType
 
-__all__ = ["check_labels", "find_alike", "note_on_alike", "note_on_labels", "reason_against"]
+__all__ = ["check_labels", "find_duplicate_graphs", "note_on_duplicates", "note_on_labels", "reason_against"]
 
 
 # One reader keeps the weights of edges, and another one drops them.
 _OF_FORM = frozenset({"n_edge_attributes.log"})
 
 
-def find_alike(opened: OpenedGraph, evidence: Evidence, features: str, name: str) -> tuple[str, ...]:
+def find_duplicate_graphs(opened: OpenedGraph, evidence: Evidence, features: str, name: str) -> tuple[str, ...]:
     """Return the past graphs that have the same features as this one; how many numbers an edge has does not count.
 
     Parameters
@@ -41,7 +41,7 @@ def find_alike(opened: OpenedGraph, evidence: Evidence, features: str, name: str
     """
     kept = FEATURE_SETS.get(features)
     compared = [column for column, feature in enumerate(kept.names) if feature not in _OF_FORM]
-    whole = whole_of(opened).parts
+    whole = view_whole(opened).parts
     n_nodes, n_edges = (kept.names.index(f"n_{part}.log") for part in ("nodes", "edges"))
     sizes = np.log1p([whole.network.n_nodes, whole.network.n_edges])
     of_size = {graph: row for graph, row in evidence.whole.items() if np.allclose(row[[n_nodes, n_edges]], sizes)}
@@ -56,7 +56,7 @@ def find_alike(opened: OpenedGraph, evidence: Evidence, features: str, name: str
     return tuple(graph for graph, is_close in are_close.items() if is_close and graph != name)
 
 
-def note_on_alike(alike: Sequence[str], *, is_unseen: bool) -> list[str]:
+def note_on_duplicates(alike: Sequence[str], *, is_unseen: bool) -> list[str]:
     """Say which past graphs are this one by all that is compared, and whether their scores count."""
     if not alike:
         return []
@@ -78,8 +78,8 @@ def reason_against(opened: OpenedGraph, task_type: TaskType) -> str:
     # A task of the catalogue is known to fit, in a form of its own.
     if opened.task is not None and opened.task.task_type is task_type and opened.task.name in TASKS:
         return ""
-    reason = _REASONS.get(task_type, _reason_against_labels)(whole_of(opened), task_type)
-    return reason or posed_as(opened, task_type).obstacle
+    reason = _REASONS.get(task_type, _reason_against_labels)(view_whole(opened), task_type)
+    return reason or view_as(opened, task_type).split_problem
 
 
 def check_labels(opened: OpenedGraph, task_type: TaskType) -> None:
@@ -152,7 +152,7 @@ _REASONS: dict[TaskType, Callable[[OpenedGraph, TaskType], str]] = {
 
 def note_on_labels(opened: OpenedGraph, task_type: TaskType) -> str:
     """Say where all labels are one class; nothing where they are not."""
-    contents = whole_of(opened).parts.contents
+    contents = view_whole(opened).parts.contents
     if contents.labels is None or task_type not in _CLASSES or not contents.are_classes:
         return ""
     n_classes = len(np.unique(contents.labels[np.isfinite(contents.labels)]))

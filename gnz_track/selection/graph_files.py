@@ -51,10 +51,10 @@ __all__ = [
     "find_graph_file",
     "form_of",
     "graph_of_matrix",
+    "graph_of_networkx",
     "open_archive",
     "read_graph_file",
     "read_labelled_file",
-    "without_words",
 ]
 
 
@@ -157,7 +157,7 @@ def read_graph_file(path: Path, readers: Mapping[str, Callable[[Path], Data]] | 
         raise BadValue("the graph", str(path), f"a file that reads ({type(error).__name__}: {error})") from error
 
 
-def without_words(graph: nx.Graph, *, label: str = "") -> Data:
+def graph_of_networkx(graph: nx.Graph, *, label: str = "") -> Data:
     """Return a networkx graph, each edge once, without attributes that are not a number on all nodes, or all edges.
 
     One attribute may be the ``label``, whatever its values; where it is missing, nobody knows it.
@@ -195,7 +195,7 @@ def _is_number(value: object) -> bool:
 
 def _read_list(path: Path) -> Data:
     """Read two numbers a line, apart by spaces or one other mark; gaps in ids close, more columns are left out."""
-    separator = _separator(path)
+    separator = _find_separator(path)
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as lines:
             ids = np.loadtxt(lines, dtype=np.int64, comments=["#", "%"], delimiter=separator, usecols=(0, 1), ndmin=2)
@@ -214,7 +214,7 @@ def _lines_of(path: Path) -> Iterator[tuple[int, str]]:
                 yield number, said
 
 
-def _separator(path: Path) -> str | None:
+def _find_separator(path: Path) -> str | None:
     """Return what stands between the numbers of the first line, None for spaces."""
     for _, line in _lines_of(path):
         return next((mark for mark in ",;" if mark in line), None)
@@ -258,7 +258,7 @@ def _read_table(path: Path) -> Data:
         allowed = "at least one edge, and no column 'graph': a collection is a list of Data"
         raise BadValue(f"the table of {path.name}", f"{len(frame)} edges with {', '.join(columns)}", allowed)
     renamed = frame.rename(columns=names).drop(columns="split", errors="ignore")
-    is_repeated = _repeats(renamed)
+    is_repeated = _find_repeats(renamed)
     is_bare = list(renamed) == list(frame) and not is_repeated.any()
     # Words say nothing to features of a graph, and are no reason to refuse it.
     words = [name for name in renamed if name not in {"source", "target"} and renamed[name].dtype.kind not in "biuf"]
@@ -266,7 +266,7 @@ def _read_table(path: Path) -> Data:
     return found
 
 
-def _repeats(edges: pd.DataFrame) -> NDArray[np.bool_]:
+def _find_repeats(edges: pd.DataFrame) -> NDArray[np.bool_]:
     """Tell for each row whether an earlier one is the same edge, either way."""
     ends = edges[["source", "target"]]
     if ends.isna().any(axis=None):
@@ -356,7 +356,7 @@ def _read_gml(path: Path) -> Data:
 
 
 def _read_graphml(path: Path) -> Data:
-    return without_words(nx.read_graphml(path))
+    return graph_of_networkx(nx.read_graphml(path))
 
 
 def _read_net(path: Path) -> Data:
@@ -365,7 +365,7 @@ def _read_net(path: Path) -> Data:
     if not text.lstrip().startswith("*"):
         return _read_list(path)
     try:
-        return without_words(nx.parse_pajek(text.splitlines()))
+        return graph_of_networkx(nx.parse_pajek(text.splitlines()))
     except (StopIteration, NameError) as error:
         # So it says that lines are missing, or that arcs come before the vertices.
         raise BadValue(
@@ -389,17 +389,17 @@ def read_labelled_file(path: Path, label: str) -> Data:
     if form_of(path) not in _NETWORKS:
         allowed = f"nothing for a file of this form: {', '.join(_NETWORKS)} have attributes by name"
         raise BadValue(f"label of {path.name}", label, allowed)
-    return read_graph_file(path, {form: partial(_read, read, label) for form, read in _NETWORKS.items()})
+    return read_graph_file(path, {form: partial(_read_with_label, read, label) for form, read in _NETWORKS.items()})
 
 
-def _read(read: Callable[[Path], nx.Graph], label: str, path: Path) -> Data:
+def _read_with_label(read: Callable[[Path], nx.Graph], label: str, path: Path) -> Data:
     graph = read(path)
     described = [of for _, of in graph.nodes(data=True)] + [of for *_, of in graph.edges(data=True)]
     known = sorted({str(name) for of in described for name in of})
     if label not in known:
         allowed = f"an attribute of nodes or edges that the file has ({', '.join(known) or 'it has none'})"
         raise BadValue(f"label of {path.name}", label, allowed)
-    return without_words(graph, label=label)
+    return graph_of_networkx(graph, label=label)
 
 
 # What GML calls a label is the name of a node.

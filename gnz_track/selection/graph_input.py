@@ -31,21 +31,21 @@ from gnz_track.selection.graph_files import (
     check_graph_name,
     find_graph_file,
     graph_of_matrix,
+    graph_of_networkx,
     read_graph_file,
     read_labelled_file,
-    without_words,
 )
 from gnz_track.selection.visible_parts import (
     VisiblePart,
     are_classes,
     reason_against_split,
-    seen_edges,
-    seen_labels,
-    sight_of,
+    visible_edges,
+    visible_labels,
+    visible_part_of,
 )
 from gnz_track.types import Cell, DatasetRow, Task, TaskType
 
-__all__ = ["OpenedGraph", "describe_frozen", "open_graph", "posed_as", "whole_of"]
+__all__ = ["OpenedGraph", "describe_frozen", "open_graph", "view_as", "view_whole"]
 
 _FIELDS = frozenset({"edge_index", "x", "y", "edge_attr", "num_nodes"})
 _ONLY_FILES = "only GraphML and GML files have attributes by name"
@@ -56,16 +56,16 @@ _PLAIN = (torch.Tensor, int, float, bool, str)
 class OpenedGraph:
     """A graph, or a collection of them, ready for features; ``task`` is that of the catalogue, where it was named.
 
-    ``parts`` hold what may be seen under the split of ``sight``; without one, all there is. ``obstacle`` says why the
-    split cannot be drawn. ``kept`` are other views of the same graph, so that none is made twice.
+    ``parts`` hold what may be seen under the split of ``visible``; without one, all there is. ``split_problem`` says
+    why the split cannot be drawn. ``kept`` are other views of the same graph, so that none is made twice.
     """
 
     name: str
     parts: GraphParts
     task: Task | None = None
     graphs: Sequence[Data] = field(default=(), repr=False)
-    sight: VisiblePart | None = None
-    obstacle: str = ""
+    visible: VisiblePart | None = None
+    split_problem: str = ""
     kept: dict[TaskType | None, OpenedGraph] = field(default_factory=dict, repr=False)
 
 
@@ -107,7 +107,7 @@ def open_graph(
 def _data_of(graph: object, where: str) -> list[Data]:
     """Return one graph, or those of a batch."""
     if isinstance(graph, nx.Graph):
-        return [without_words(graph)]
+        return [graph_of_networkx(graph)]
     if sparse.issparse(graph):
         return [graph_of_matrix(graph, where)]
     if not isinstance(graph, Data):
@@ -120,10 +120,10 @@ def _data_of(graph: object, where: str) -> list[Data]:
 
 def _open_known(source: Cell | Task | DatasetRow, *, home: Path, mirror: str | Path | None) -> OpenedGraph:
     if isinstance(source, Cell):
-        return _posed(source.task, open_steady(source.data), sight_of(source))
+        return _open_task(source.task, open_steady(source.data), visible_part_of(source))
     if isinstance(source, Task):
         dataset = prepare(source, seed=0, home=home, mirror=mirror)
-        return _posed(source, open_steady(dataset.folder), VisiblePart(task_type=source.task_type))
+        return _open_task(source, open_steady(dataset.folder), VisiblePart(task_type=source.task_type))
     dataset = prepare_dataset(source, seed=0, home=home, mirror=mirror)
     return describe_frozen(source.name, open_steady(dataset.folder))
 
@@ -138,11 +138,11 @@ def _open_named(name: str, *, home: Path, mirror: str | Path | None, label: str)
     return _open_known(TASKS.get(name) if name in TASKS else DATASETS.get(name), home=home, mirror=mirror)
 
 
-def _posed(task: Task, dataset: FrozenDataset, sight: VisiblePart) -> OpenedGraph:
-    return replace(describe_frozen(task.name, dataset, sight), task=task)
+def _open_task(task: Task, dataset: FrozenDataset, visible: VisiblePart) -> OpenedGraph:
+    return replace(describe_frozen(task.name, dataset, visible), task=task)
 
 
-def describe_frozen(name: str, dataset: FrozenDataset, sight: VisiblePart | None = None) -> OpenedGraph:
+def describe_frozen(name: str, dataset: FrozenDataset, visible: VisiblePart | None = None) -> OpenedGraph:
     """Return a frozen dataset ready for features.
 
     Parameters
@@ -151,39 +151,42 @@ def describe_frozen(name: str, dataset: FrozenDataset, sight: VisiblePart | None
         Name of the graph.
     dataset
         The data.
-    sight
+    visible
         Split whose visible part is described; without, all of it.
     """
     tensors = dict(dataset.tensors)
-    edges, is_directed = seen_edges(dataset, sight)
-    contents = _contents(tensors, is_directed=is_directed, are_classes=are_classes(sight))
+    edges, is_directed = visible_edges(dataset, visible)
+    contents = _contents_of(tensors, is_directed=is_directed, are_classes=are_classes(visible))
     if contents.labels is not None:
-        is_seen = seen_labels(dataset, sight, len(contents.labels))
+        is_seen = visible_labels(dataset, visible, len(contents.labels))
         if is_seen is not None:
             contents.labels[~is_seen.numpy()] = np.nan
     parts = GraphParts(make_network(edges.numpy(), dataset.n_nodes), contents)
-    return OpenedGraph(name, parts, graphs=dataset, sight=sight)
+    return OpenedGraph(name, parts, graphs=dataset, visible=visible)
 
 
-def posed_as(opened: OpenedGraph, task_type: TaskType) -> OpenedGraph:
+def view_as(opened: OpenedGraph, task_type: TaskType) -> OpenedGraph:
     """Return a graph as it may be seen where it is posed as a kind of problem.
 
     One of the user's own is described by the split that a confirmation on it would draw from seed 0.
     """
-    known = opened.sight
+    known = opened.visible
     if known is not None and known.task_type is task_type:
         return opened
     if task_type not in opened.kept:
-        sight = VisiblePart(task_type=task_type) if known is None else replace(known, task_type=task_type)
-        with _frozen(opened, task_type) as dataset:
-            parts, obstacle = describe_frozen(opened.name, dataset, sight).parts, reason_against_split(dataset, sight)
-        opened.kept[task_type] = replace(opened, parts=parts, sight=sight, obstacle=obstacle)
+        visible = VisiblePart(task_type=task_type) if known is None else replace(known, task_type=task_type)
+        with _freeze_for(opened, task_type) as dataset:
+            parts, split_problem = (
+                describe_frozen(opened.name, dataset, visible).parts,
+                reason_against_split(dataset, visible),
+            )
+        opened.kept[task_type] = replace(opened, parts=parts, visible=visible, split_problem=split_problem)
     return replace(opened.kept[task_type], name=opened.name)
 
 
-def whole_of(opened: OpenedGraph) -> OpenedGraph:
+def view_whole(opened: OpenedGraph) -> OpenedGraph:
     """Return an opened graph with all that its split keeps for tests, labels and links."""
-    if opened.sight is None:
+    if opened.visible is None:
         return opened
     if None not in opened.kept:
         graphs, name = opened.graphs, opened.name
@@ -193,7 +196,7 @@ def whole_of(opened: OpenedGraph) -> OpenedGraph:
 
 
 @contextmanager
-def _frozen(opened: OpenedGraph, task_type: TaskType) -> Iterator[FrozenDataset]:
+def _freeze_for(opened: OpenedGraph, task_type: TaskType) -> Iterator[FrozenDataset]:
     """Yield a graph as it is trained on; one of the user's own is frozen for as long as it is looked at."""
     if isinstance(opened.graphs, FrozenDataset):
         yield opened.graphs
@@ -204,18 +207,18 @@ def _frozen(opened: OpenedGraph, task_type: TaskType) -> Iterator[FrozenDataset]
 
 
 def _open_graphs(name: str, graphs: Sequence[Data]) -> OpenedGraph:
-    bare = [_bare(graph) for graph in graphs]
+    bare = [_without_notes(graph) for graph in graphs]
     collated = collate(bare)
     tensors = dict(collated.tensors)
     starts = tensors["ptr/node"]
     edges = tensors["edge_index"] + starts[:-1].repeat_interleave(tensors["ptr/edge"].diff())
     y = tensors.get("y")
     are_classes = y is None or not y.is_floating_point()
-    contents = _contents(tensors, is_directed=bool(describe(tensors)["is_directed"]), are_classes=are_classes)
+    contents = _contents_of(tensors, is_directed=bool(describe(tensors)["is_directed"]), are_classes=are_classes)
     return OpenedGraph(name, GraphParts(make_network(edges.numpy(), int(starts[-1])), contents), None, bare)
 
 
-def _bare(graph: Data) -> Data:
+def _without_notes(graph: Data) -> Data:
     """Return a graph without notes that are no tensors or single values: they say nothing to features."""
     notes = [name for name, value in graph.to_dict().items() if name not in _FIELDS and not isinstance(value, _PLAIN)]
     if not notes:
@@ -226,28 +229,28 @@ def _bare(graph: Data) -> Data:
     return bare
 
 
-def _contents(tensors: dict[str, torch.Tensor], *, is_directed: bool, are_classes: bool) -> Contents:
+def _contents_of(tensors: dict[str, torch.Tensor], *, is_directed: bool, are_classes: bool) -> Contents:
     x, y, edge_attr = (tensors.get(name) for name in ("x", "y", "edge_attr"))
     n_nodes = int(tensors["ptr/node"][-1])
     if x is not None and (x.dim() == 0 or len(x) != n_nodes):
         raise BadValue("shape of x", tuple(x.shape), f"({n_nodes}, ...), a row for each node")
     return Contents(
-        attributes=None if x is None else _flat(x).float().numpy(),
+        attributes=None if x is None else _flatten_rows(x).float().numpy(),
         labels=None if y is None or not y.numel() else _first_labels(y),
         are_classes=are_classes,
         node_ptr=tensors["ptr/node"].numpy(),
-        n_edge_attributes=0 if edge_attr is None else _flat(edge_attr).shape[1],
+        n_edge_attributes=0 if edge_attr is None else _flatten_rows(edge_attr).shape[1],
         is_directed=is_directed,
     )
 
 
-def _flat(values: torch.Tensor) -> torch.Tensor:
+def _flatten_rows(values: torch.Tensor) -> torch.Tensor:
     return values.reshape(len(values), -1)
 
 
 def _first_labels(y: torch.Tensor) -> NDArray[np.float64]:
     """Return the first column of labels, NaN where there is none; whole numbers below 0 mean that."""
-    labels: NDArray[np.float64] = _flat(y)[:, 0].to(torch.float64).numpy().copy()
+    labels: NDArray[np.float64] = _flatten_rows(y)[:, 0].to(torch.float64).numpy().copy()
     if not y.is_floating_point():
         labels[labels < 0] = np.nan
     return labels

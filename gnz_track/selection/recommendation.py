@@ -18,14 +18,20 @@ from gnz_track.selection.cost_estimates import (
     choose_epochs,
     count_seeds,
     expect_seconds,
-    say_epochs,
-    say_extrapolated,
+    note_on_epochs,
+    note_on_extrapolation,
 )
 from gnz_track.selection.evidence import Evidence, Omission, digest_of_graphs, gather_evidence, name_apart, read_past
 from gnz_track.selection.expectations import expect_scores
-from gnz_track.selection.feasibility import check_labels, find_alike, note_on_alike, note_on_labels, reason_against
+from gnz_track.selection.feasibility import (
+    check_labels,
+    find_duplicate_graphs,
+    note_on_duplicates,
+    note_on_labels,
+    reason_against,
+)
 from gnz_track.selection.features.feature_sets import FEATURE_SETS
-from gnz_track.selection.graph_input import OpenedGraph, open_graph, posed_as
+from gnz_track.selection.graph_input import OpenedGraph, open_graph, view_as
 from gnz_track.selection.matrix import ModelSetting, PerformanceMatrix
 from gnz_track.selection.selectors.catalogue import fit_selector
 from gnz_track.selection.selectors.forest_neighbours import weigh_past_graphs
@@ -160,11 +166,11 @@ def recommend(
         known_as={digest: name},
     )
     evidence = gather(without=without)
-    alike = find_alike(opened, evidence, FEATURES, name)
+    alike = find_duplicate_graphs(opened, evidence, FEATURES, name)
     if without and alike:
         evidence = gather(without=replace(without, alike=alike))
     found = rank_settings(replace(opened, name=name), evidence)
-    notes = (*_notes_on_graph(opened, name, found), *note_on_alike(alike, is_unseen=is_unseen))
+    notes = (*_notes_on_graph(opened, name, found), *note_on_duplicates(alike, is_unseen=is_unseen))
     return replace(found, notes=(*found.notes, *notes), alike=alike)
 
 
@@ -178,13 +184,13 @@ def rank_settings(opened: OpenedGraph, evidence: Evidence, *, seed: int = 0) -> 
     seed
         Seed of the selector.
     """
-    matrix, opened = evidence.matrix, posed_as(opened, evidence.task_type)
+    matrix, opened = evidence.matrix, view_as(opened, evidence.task_type)
     own = FEATURE_SETS.get(FEATURES).compute(opened.parts)[None]
     fitted = fit_selector(SELECTOR, evidence.features, matrix.signed, seed=seed)
     scores = fitted.predict(own)[0]
     weights = weigh_past_graphs(fitted.arrays, np.nan_to_num(own))[0]
     expected = expect_scores(matrix, fitted.arrays, weights)
-    order = _order(matrix, opened.name, scores)
+    order = _order_settings(matrix, opened.name, scores)
     epochs = [choose_epochs(evidence, opened, one.protocol) for one in matrix.settings]
     seconds = expect_seconds(evidence, opened, epochs)
     ranking = tuple(
@@ -198,14 +204,14 @@ def rank_settings(opened: OpenedGraph, evidence: Evidence, *, seed: int = 0) -> 
             known=float(weights[np.isfinite(matrix.scores[:, column])].sum()),
             seconds=seconds[column],
             epochs=epochs[column],
-            measured=_measured(matrix, opened.name, int(column)),
-            why=_explain(evidence, weights, int(column)),
+            measured=_measured_score(matrix, opened.name, int(column)),
+            why=_explain_rank(evidence, weights, int(column)),
         )
         for place, column in enumerate(order)
     )
     heaviest = np.argsort(-weights, kind="stable")
     seeds = count_seeds(evidence, expected, order, opened.name)
-    told = [*say_epochs(evidence, opened), seeds.note, *say_extrapolated(evidence, opened)]
+    told = [*note_on_epochs(evidence, opened), seeds.note, *note_on_extrapolation(evidence, opened)]
     return Recommendation(
         graph=opened.name,
         task_type=evidence.task_type,
@@ -220,7 +226,7 @@ def rank_settings(opened: OpenedGraph, evidence: Evidence, *, seed: int = 0) -> 
     )
 
 
-def _order(matrix: PerformanceMatrix, graph: str, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+def _order_settings(matrix: PerformanceMatrix, graph: str, scores: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the columns, best first by what is predicted; those measured on this graph by that, in their places.
 
     A prediction takes in what was measured here as one past graph among others: it may not overrule it.
@@ -249,7 +255,7 @@ def _notes_on_graph(opened: OpenedGraph, name: str, found: Recommendation) -> li
     return notes
 
 
-def _measured(matrix: PerformanceMatrix, graph: str, column: int) -> float | None:
+def _measured_score(matrix: PerformanceMatrix, graph: str, column: int) -> float | None:
     score = matrix.scores[matrix.graphs.index(graph), column] if graph in matrix.graphs else np.nan
     return float(score) if np.isfinite(score) else None
 
@@ -263,7 +269,7 @@ def _choose_task_type(opened: OpenedGraph, given: TaskType | str | None) -> Task
     return opened.task.task_type
 
 
-def _explain(evidence: Evidence, weights: NDArray[np.float64], column: int) -> str:
+def _explain_rank(evidence: Evidence, weights: NDArray[np.float64], column: int) -> str:
     """Say what place a setting took on the heaviest of the past graphs that know it."""
     signed = evidence.matrix.signed
     reasons = []

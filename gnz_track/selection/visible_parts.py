@@ -24,7 +24,7 @@ from gnz_track.errors import SplitImpossible
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Cell, TaskType
 
-__all__ = ["VisiblePart", "are_classes", "reason_against_split", "seen_edges", "seen_labels", "sight_of"]
+__all__ = ["VisiblePart", "are_classes", "reason_against_split", "visible_edges", "visible_labels", "visible_part_of"]
 
 # Whose labels a split keeps back: those of nodes, or of all that belongs to a graph.
 _BY_NODES = frozenset({TaskType.node_cls})
@@ -58,23 +58,25 @@ class VisiblePart:
         return f"with the labels for training and validation alone, of {split}" if is_labelled else ""
 
 
-def sight_of(cell: Cell) -> VisiblePart:
+def visible_part_of(cell: Cell) -> VisiblePart:
     """Return the split under which a cell is trained."""
     return VisiblePart(task_type=cell.task.task_type, policy=cell.protocol.splits, seed=cell.seed)
 
 
-def are_classes(sight: VisiblePart | None) -> bool:
+def are_classes(visible: VisiblePart | None) -> bool:
     """Tell whether labels are classes, and not numbers to predict."""
-    return sight is None or sight.task_type not in _NUMBERS
+    return visible is None or visible.task_type not in _NUMBERS
 
 
-def seen_edges(dataset: FrozenDataset, sight: VisiblePart | None) -> tuple[Tensor, bool]:
+def visible_edges(dataset: FrozenDataset, visible: VisiblePart | None) -> tuple[Tensor, bool]:
     """Return the edges ``[2, m]`` through all graphs that may be seen, and whether some of them lacks its reverse.
 
     Of a problem of links these are the ones that pass messages, of one of triples those for training.
     """
     whole = dataset.global_edge_index
-    edges = whole if sight is None or sight.task_type is not TaskType.link_pred else _linked(dataset, sight)
+    edges = (
+        whole if visible is None or visible.task_type is not TaskType.link_pred else _message_edges(dataset, visible)
+    )
     if edges is whole:
         return whole, dataset.is_directed
     source, target = edges
@@ -82,7 +84,7 @@ def seen_edges(dataset: FrozenDataset, sight: VisiblePart | None) -> tuple[Tenso
     return edges, not torch.equal(torch.unique(forth), torch.unique(back))
 
 
-def seen_labels(dataset: FrozenDataset, sight: VisiblePart | None, n_rows: int) -> Tensor | None:
+def visible_labels(dataset: FrozenDataset, visible: VisiblePart | None, n_rows: int) -> Tensor | None:
     """Tell of each row of ``y`` whether it may be seen [n_rows]; None where all may.
 
     Where the data do not fit the split, none may. Labels that a problem does not ask for are data as attributes are:
@@ -90,26 +92,26 @@ def seen_labels(dataset: FrozenDataset, sight: VisiblePart | None, n_rows: int) 
 
     Parameters
     ----------
-    dataset, sight
+    dataset, visible
         The data and the split.
     n_rows
         Rows of ``y``.
     """
-    if sight is None or sight.task_type not in _BY_NODES | _BY_GRAPHS:
+    if visible is None or visible.task_type not in _BY_NODES | _BY_GRAPHS:
         return None
-    is_seen = _seen_of_units(dataset, sight)
+    is_seen = _visible_units(dataset, visible)
     # Several labels of one node or graph may lie behind each other.
     times, rest = divmod(n_rows, max(is_seen.numel(), 1))
     return torch.zeros(n_rows, dtype=torch.bool) if rest else is_seen.repeat_interleave(times)
 
 
-def reason_against_split(dataset: FrozenDataset, sight: VisiblePart) -> str:
-    """Say why the split of a sight cannot be drawn; nothing where it can."""
-    if sight.task_type is TaskType.edge_cls and "edge_label" not in dataset.tensors:
+def reason_against_split(dataset: FrozenDataset, visible: VisiblePart) -> str:
+    """Say why the split of a visible cannot be drawn; nothing where it can."""
+    if visible.task_type is TaskType.edge_cls and "edge_label" not in dataset.tensors:
         return "it has no edge_label_index with an edge_label each"
     try:
         if not dataset.is_relational:
-            _SPLITS[sight.task_type](dataset, policy=sight.policy, seed=sight.seed)
+            _SPLITS[visible.task_type](dataset, policy=visible.policy, seed=visible.seed)
     except SplitImpossible as error:
         return str(error)
     return ""
@@ -123,27 +125,27 @@ _SPLITS: dict[TaskType, Callable[..., object]] = {
 }
 
 
-def _seen_of_units(dataset: FrozenDataset, sight: VisiblePart) -> Tensor:
+def _visible_units(dataset: FrozenDataset, visible: VisiblePart) -> Tensor:
     """Tell of each node or graph, whatever has labels, whether it is for training or validation."""
-    by_nodes = sight.task_type in _BY_NODES
+    by_nodes = visible.task_type in _BY_NODES
     n_units = dataset.n_nodes if by_nodes else len(dataset)
     is_seen = torch.zeros(n_units, dtype=torch.bool)
     try:
-        parts: Parts = (split_nodes if by_nodes else split_graphs)(dataset, policy=sight.policy, seed=sight.seed)
+        parts: Parts = (split_nodes if by_nodes else split_graphs)(dataset, policy=visible.policy, seed=visible.seed)
     except SplitImpossible:
         # Rather no label than one that somebody's test may ask for.
         return is_seen
     is_seen[torch.cat([parts.train, parts.val])] = True
     # Numbers of nodes and of their graph are held out together.
-    of_nodes = sight.task_type is TaskType.multi_task
+    of_nodes = visible.task_type is TaskType.multi_task
     return is_seen.repeat_interleave(dataset.node_ptr.diff()) if of_nodes else is_seen
 
 
-def _linked(dataset: FrozenDataset, sight: VisiblePart) -> Tensor:
+def _message_edges(dataset: FrozenDataset, visible: VisiblePart) -> Tensor:
     if dataset.is_relational:
-        return split_triples(dataset, seed=sight.seed).train.edge_index
+        return split_triples(dataset, seed=visible.seed).train.edge_index
     try:
-        return split_links(dataset, policy=sight.policy, seed=sight.seed).message_edges
+        return split_links(dataset, policy=visible.policy, seed=visible.seed).message_edges
     except SplitImpossible:
         # No link is held out where none can be, and no search takes such data.
         return dataset.global_edge_index

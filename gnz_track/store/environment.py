@@ -11,8 +11,10 @@ import platform
 import shutil
 import socket
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
 
@@ -159,6 +161,12 @@ def collect_environment() -> Environment:
 
 def freeze_packages() -> dict[str, str]:
     """Return all installed packages and their versions, sorted; the first one found is the one that is imported."""
+    return dict(_packages_in(tuple((folder, _change_of(folder)) for folder in sys.path)))
+
+
+@lru_cache(maxsize=1)
+def _packages_in(_: tuple[tuple[str, int], ...]) -> dict[str, str]:
+    """Read what is installed: some hundred files, which are others once a folder of the path has changed."""
     found: dict[str, str] = {}
     for package in distributions():
         # A package that is half removed has no name.
@@ -166,6 +174,14 @@ def freeze_packages() -> dict[str, str]:
         if name:
             found.setdefault(name.lower(), package.version)
     return dict(sorted(found.items()))
+
+
+def _change_of(folder: str) -> int:
+    try:
+        return Path(folder).stat().st_mtime_ns
+    except OSError:
+        # Folders of the path need not be there.
+        return 0
 
 
 def read_gpu() -> tuple[str, int, str]:

@@ -41,6 +41,7 @@ __all__ = [
     "is_installed",
     "is_ours",
     "is_recorded",
+    "lasting_name",
 ]
 
 
@@ -54,6 +55,15 @@ def is_ours(name: str) -> bool:
     (True, False, False)
     """
     return name.partition(":")[0].partition(".")[0] == OURS
+
+
+def lasting_name(target: str) -> str:
+    """Return a target without its module where that is ours: our modules move, and names of classes stay.
+
+    >>> lasting_name("gnz_track.models.deep.gps:GPS"), lasting_name("mine.nets:GPS")
+    ('gnz_track:GPS', 'mine.nets:GPS')
+    """
+    return f"{OURS}:{target.rpartition(':')[2]}" if is_ours(target) else target
 
 
 def is_installed(place: str) -> bool:

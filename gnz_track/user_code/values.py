@@ -20,7 +20,7 @@ from typing import Any
 
 from gnz_track.errors import TargetMissing
 from gnz_track.registry import import_target, is_target
-from gnz_track.user_code.modules import find_module
+from gnz_track.user_code.modules import OURS, find_module, is_ours, lasting_name
 
 __all__ = ["Outline", "target_of"]
 
@@ -83,7 +83,7 @@ class Outline:
         if target or id(value) in self._again:
             if target:
                 self.found[tuple(target.split(":"))] = None  # type: ignore[index]
-            yield target or "again"
+            yield lasting_name(target) or "again"
             return
         for kind, describe in _DESCRIBERS.items():
             if isinstance(value, kind):
@@ -126,7 +126,7 @@ class Outline:
 
     def _module_in(self, module: ModuleType, code: CodeType) -> Iterator[str]:
         """Name a module, and take for reached what the code names and the module has."""
-        yield module.__name__
+        yield OURS if is_ours(module.__name__) else module.__name__
         named = _names_in(code)
         if named & {"getattr", "vars", "__dict__"}:
             self.found[module.__name__, ""] = None
@@ -167,7 +167,7 @@ class Outline:
     def of_module(self, module: Any) -> Iterator[str]:
         """Yield the name of a module that is a value: all of it may be meant."""
         self.found[module.__name__, ""] = None
-        yield module.__name__
+        yield OURS if is_ours(module.__name__) else module.__name__
 
     def of_object(self, value: Any) -> Iterator[str]:
         """Yield the class of an object, and what it holds where that is the user's; what shows nothing is told."""

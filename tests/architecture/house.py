@@ -36,8 +36,9 @@ LINES: tuple[frozenset[str], ...] = (
     frozenset({"registry"}),
     frozenset({"types", "seeds"}),
     frozenset({"records"}),
+    frozenset({"files"}),
     frozenset({"errors"}),
-    frozenset({"files", "streams", "text", "waking_time"}),
+    frozenset({"public_names", "streams", "text", "waking_time"}),
 )
 LINE_OF = {room: n for n, line in enumerate(LINES) for room in line}
 
@@ -72,7 +73,7 @@ CHEAP = frozenset(
         "records",
         "seeds",
         "errors",
-        "files",
+        "public_names",
         "streams",
         "text",
     }

@@ -10,7 +10,7 @@ from test_planted import plant
 
 ROOM = """Statistics.
 
-- `ranks`: mean ranks of models.
+- `standings`: mean ranks of models.
 - `tests/`: tests of differences.
 """
 SECTION = """Rank scores.
@@ -47,11 +47,11 @@ def rank(scores: list[float], *, alpha: float, n_draws: int) -> Ranks:
 HOUSE = {
     "__init__.py": '"""A package."""\n',
     "stats/__init__.py": f'"""{ROOM}"""\n',
-    "stats/ranks.py": RANKS,
+    "stats/standings.py": RANKS,
     "stats/tests/__init__.py": '"""Tests of differences.\n\n- ``holm.py``: many tests at once.\n"""\n',
     "stats/tests/holm.py": '"""Many tests at once."""\n\n__all__ = ["adjust"]\n\nadjust = sorted\n',
     "report/__init__.py": '"""Reports.\n\n- `page`: one page.\n"""\n',
-    "report/page.py": '"""One page."""\n\nfrom gnz_track.stats.ranking.ranks import rank\n',
+    "report/page.py": '"""One page."""\n\nfrom gnz_track.stats.standings import rank\n',
 }
 
 
@@ -68,9 +68,9 @@ def listed(name: str) -> dict[str, str]:
 PLANTED: dict[str, tuple[shape.Law, dict[str, str], str, str]] = {
     "long file": (
         shape.check_files,
-        {"stats/ranks.py": RANKS + "x = 1\n" * 650},
-        "stats/ranks.py",
-        f"gnz_track/stats/ranking/ranks.py:1: {len(RANKS.splitlines()) + 650} lines; at most 650",
+        {"stats/standings.py": RANKS + "x = 1\n" * 650},
+        "stats/standings.py",
+        f"gnz_track/stats/standings.py:1: {len(RANKS.splitlines()) + 650} lines; at most 650",
     ),
     "full folder": (
         shape.check_folders,
@@ -81,36 +81,36 @@ PLANTED: dict[str, tuple[shape.Law, dict[str, str], str, str]] = {
     "full package": (shape.check_folders, {f"a{n}.py": "" for n in range(25)}, "gnz_track/", "26 files; at most 25"),
     "long function": (
         shape.check_functions,
-        {"stats/ranks.py": function(41)},
-        "stats/ranks.py",
-        "ranks.py:4: long has 41 lines; at most 40",
+        {"stats/standings.py": function(41)},
+        "stats/standings.py",
+        "standings.py:4: long has 41 lines; at most 40",
     ),
     "function with gaps": (
         shape.check_functions,
-        {"stats/ranks.py": function(39) + "\n    # why\n    print()\n"},
-        "stats/ranks.py",
+        {"stats/standings.py": function(39) + "\n    # why\n    print()\n"},
+        "stats/standings.py",
         "long has 42 lines",
     ),
     "long method in a function": (
         shape.check_functions,
         {
-            "stats/ranks.py": "def f():\n    class A:\n        def g(self):\n"
+            "stats/standings.py": "def f():\n    class A:\n        def g(self):\n"
             + "            x = 1\n" * 38
             + "        def h(self):\n            pass\n"
         },
-        "stats/ranks.py",
+        "stats/standings.py",
         "f has 42 lines",
     ),
     "neighbour": (
         shape.check_neighbours,
-        {"stats/ties.py": "def f():\n    from gnz_track.stats import ranks\n", "report/page.py": ""},
-        "stats/ranks.py",
-        "ranks.py:1: only stats/ties.py uses it, and together they have",
+        {"stats/ties.py": "def f():\n    from gnz_track.stats import standings\n", "report/page.py": ""},
+        "stats/standings.py",
+        "standings.py:1: only stats/ties.py uses it, and together they have",
     ),
     "relative neighbour": (
         shape.check_neighbours,
-        {"stats/ties.py": "from .ranks import rank\n", "report/page.py": ""},
-        "stats/ranks.py",
+        {"stats/ties.py": "from .standings import rank\n", "report/page.py": ""},
+        "stats/standings.py",
         "only stats/ties.py uses it",
     ),
     "class of two files": (
@@ -123,7 +123,7 @@ PLANTED: dict[str, tuple[shape.Law, dict[str, str], str, str]] = {
         shape.check_classes,
         {"report/page.py": "class Page: ...\ndef f():\n    class Page: ...\n"},
         "Page",
-        "gnz_track/report/page/page.py:3: Page is a class of report/page.py too",
+        "gnz_track/report/page.py:3: Page is a class of report/page.py too",
     ),
     "function that asks": (
         shape.check_openings,
@@ -145,26 +145,26 @@ PLANTED: dict[str, tuple[shape.Law, dict[str, str], str, str]] = {
     ),
     "no section": (
         shape.check_sections,
-        {"stats/ranks.py": RANKS.replace(SECTION, "Rank scores.")},
-        "stats/ranks.py",
+        {"stats/standings.py": RANKS.replace(SECTION, "Rank scores.")},
+        "stats/standings.py",
         "no section Parameters in rank",
     ),
     "no section in a method": (
         shape.check_sections,
-        {"stats/ranks.py": RANKS.replace("self, task: str", "self, metric: str, task: str")},
-        "stats/ranks.py",
-        "ranks.py:11: no section Parameters in Ranks.at",
+        {"stats/standings.py": RANKS.replace("self, task: str", "self, metric: str, task: str")},
+        "stats/standings.py",
+        "standings.py:11: no section Parameters in Ranks.at",
     ),
     "a parameter left out": (
         shape.check_sections,
-        {"stats/ranks.py": RANKS.replace("alpha, n_draws\n", "alpha\n")},
-        "stats/ranks.py",
+        {"stats/standings.py": RANKS.replace("alpha, n_draws\n", "alpha\n")},
+        "stats/standings.py",
         "rank says nothing on ['n_draws']",
     ),
     "word for a section": (
         shape.check_sections,
-        {"stats/ranks.py": RANKS.replace(SECTION, "Rank scores.\n\n    Parameters: see there.\n    ")},
-        "stats/ranks.py",
+        {"stats/standings.py": RANKS.replace(SECTION, "Rank scores.\n\n    Parameters: see there.\n    ")},
+        "stats/standings.py",
         "no section Parameters in rank",
     ),
     "file without a line": (
@@ -180,10 +180,16 @@ PLANTED: dict[str, tuple[shape.Law, dict[str, str], str, str]] = {
         "tables has no line",
     ),
     "line without a file": (shape.check_manuals, listed("ties"), "stats/__init__.py", "there is no ties"),
-    "two lines of a file": (shape.check_manuals, listed("ranks"), "stats/__init__.py", "ranks has 2 lines"),
+    "two lines of a file": (shape.check_manuals, listed("standings"), "stats/__init__.py", "standings has 2 lines"),
     "name without a word": (
         shape.check_manuals,
         {"report/__init__.py": '"""Reports.\n\n- `page`:\n"""\n'},
+        "report/__init__.py",
+        "page has no line",
+    ),
+    "line that is still to be written": (
+        shape.check_manuals,
+        {"report/__init__.py": '"""Reports.\n\n- `page`: TODO of this file\n"""\n'},
         "report/__init__.py",
         "page has no line",
     ),
@@ -215,19 +221,19 @@ def test_every_number_of_broken_places_is_of_a_law() -> None:
 @pytest.mark.parametrize(
     ("law", "files"),
     [
-        (shape.check_functions, {"stats/ranks.py": function(40, "Do\n\n    much.\n    ")}),
+        (shape.check_functions, {"stats/standings.py": function(40, "Do\n\n    much.\n    ")}),
         (shape.check_classes, {"report/page.py": "class _Ranks: ...\n", "report/a.py": "class _Ranks: ...\n"}),
         (shape.check_openings, {"report/page.py": '"""Whatever it is."""\n'}),
-        (shape.check_sections, {"stats/ranks.py": RANKS.replace("def rank", "def _rank")}),
-        (shape.check_sections, {"stats/ranks.py": RANKS.replace(", n_draws: int", "")}),
+        (shape.check_sections, {"stats/standings.py": RANKS.replace("def rank", "def _rank")}),
+        (shape.check_sections, {"stats/standings.py": RANKS.replace(", n_draws: int", "")}),
         (shape.check_sections, {"cli/a.py": '@app.command()\ndef f(a: int, b: int, c: int): """Do."""\n'}),
         # Used by a room above too, by an __init__, by nobody, or too long to be merged.
-        (shape.check_neighbours, {"stats/ties.py": "import gnz_track.stats.ranking.ranks\n"}),
-        (shape.check_neighbours, {"stats/__init__.py": "from . import ranks\n", "report/page.py": ""}),
+        (shape.check_neighbours, {"stats/ties.py": "import gnz_track.stats.standings\n"}),
+        (shape.check_neighbours, {"stats/__init__.py": "from . import standings\n", "report/page.py": ""}),
         (shape.check_neighbours, {"report/page.py": ""}),
         (
             shape.check_neighbours,
-            {"stats/ties.py": "from . import ranks\n" + "x = 1\n" * 400, "report/page.py": ""},
+            {"stats/ties.py": "from . import standings\n" + "x = 1\n" * 400, "report/page.py": ""},
         ),
     ],
 )
@@ -241,7 +247,9 @@ def test_what_keeps_a_law_is_not_found(law: shape.Law, files: dict[str, str], tm
         ({}, []),
         ({"stats": ["rank", "Ranks", "adjust"]}, []),
         ({"stats": ["Ranks"]}, ["stats/__init__.py:1: rank is used elsewhere and not offered"]),
-        ({"stats": ["rank", "order"]}, ["order is offered, but public in none of its files"]),
+        ({"stats": ["rank", "Ranks", "order"]}, ["order is offered, but public in none of its files"]),
+        ({"stats": ["rank", "holm"]}, ["holm is offered, but public in none of its files"]),
+        ({"report": ["page"]}, ["report/__init__.py:1: page is offered, but public in none of its files"]),
     ],
 )
 def test_rooms_offer_neither_too_little_nor_what_is_not_there(
@@ -250,6 +258,23 @@ def test_rooms_offer_neither_too_little_nor_what_is_not_there(
     found = shape.check_offers(plant(tmp_path / "gnz_track", HOUSE), OFFERS | changed)
     assert len(found) == len(words)
     assert all(word in place.sentence for word, place in zip(words, found, strict=True))
+
+
+def test_name_that_is_a_file_too_is_not_offered(tmp_path: Path) -> None:
+    # Importing the file would put it in the place of the function.
+    files = {
+        "stats/rank.py": '"""Ranks."""\n\n__all__ = ["rank"]\n\nrank = sorted\n',
+        "report/page.py": "from gnz_track.stats.rank import rank\n",
+    }
+    sources = plant(tmp_path / "gnz_track", HOUSE | files)
+    assert shape.check_offers(sources, {"stats": []}) == []
+    (place,) = shape.check_offers(sources, {"stats": ["rank"]})
+    assert "rank is offered, but is a file as well" in place.sentence
+
+
+def test_what_a_room_itself_sets_is_public(tmp_path: Path) -> None:
+    files = {"stats/__init__.py": '"""Statistics."""\n\n__all__ = ["app", "rank"]\n\napp = object()\n'}
+    assert shape.check_offers(plant(tmp_path / "gnz_track", HOUSE | files), {"stats": ["app", "rank"]}) == []
 
 
 def test_exceptions_are_read_line_by_line() -> None:

@@ -172,3 +172,14 @@ def test_other_hyperparameters_and_code_that_is_not_recorded_are_told() -> None:
     assert told[UNTOLD] == ("m01", "m01")
     second["fingerprint"] = first["fingerprint"]
     assert UNTOLD not in {item.what for item in compare_sweeps(first, second, names=("one", "two")).differences}
+
+
+@pytest.mark.parametrize(
+    ("then", "told"), [("gnz_track.models.gcn:GCN", []), ("mine.nets:GCN", ["import path of the model GCN"])]
+)
+def test_module_of_a_model_of_the_package_makes_no_difference(then: str, told: list[str]) -> None:
+    scores = [[[0.5, 0.6, 0.7]]]
+    first = table_of(scores, models=["GCN"], model_source=then)
+    second = table_of(scores, models=["GCN"], model_source="gnz_track.models:GCN")
+    compared = compare_sweeps(first, second, names=("before", "after"))
+    assert [difference.what for difference in compared.differences] == told

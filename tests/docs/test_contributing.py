@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from gnz_track.types import Category
+
 # A file of the package, and behind a colon the table in it.
 PLACE = re.compile(r"`(gnz_track/[\w/<>.]+?\.py)(?::(\w+))?`")
 ROW = re.compile(r"^\| ([^|]+?) \| (.+) \|$", re.MULTILINE)
@@ -287,6 +289,15 @@ def test_every_place_of_the_table_exists(places: dict[str, list[Place]], root: P
     for place in named:
         assert (root / place.path).is_file(), place
         assert not place.table or find_table((root / place.path).read_text("utf-8"), place.table), place
+
+
+def test_every_category_has_the_tables_that_its_rows_go_to(places: dict[str, list[Place]], root: Path) -> None:
+    general = [place for place in places["dataset"] if "<category>" in place.path]
+    assert len(general) == 2
+    for category in set(Category) - {Category.custom}:
+        for place in general:
+            file = root / place.path.replace("<category>", category)
+            assert find_table(file.read_text("utf-8"), place.table), category
 
 
 def test_every_kind_that_is_added_stands_in_the_table(places: dict[str, list[Place]]) -> None:

@@ -15,9 +15,9 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv, TransformerConv
 
 from gnz_track.errors import BadValue, ModelInvalid
+from gnz_track.models.adapters import LinkHead, TripleHead, multi_task_factory
 from gnz_track.models.building import Sizes, build, count_parameters
 from gnz_track.models.catalogue import MODELS, describe, usual_models
-from gnz_track.models.heads import LinkHead, TripleHead, multi_task_factory
 from gnz_track.types import TaskType
 
 NODES, GRAPHS, NUMBERS, LINKS = TaskType.node_cls, TaskType.graph_cls, TaskType.graph_reg, TaskType.link_pred

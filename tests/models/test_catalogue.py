@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 from torch import nn
 
 from gnz_track.errors import BadValue, DuplicateName, ModelInvalid, TargetMissing, UnknownName
-from gnz_track.models.building import Sizes, build
-from gnz_track.models.catalogue import MODELS, describe, describe_all, register_model
-from gnz_track.models.heads import multi_task_factory
+from gnz_track.models import building
+from gnz_track.models.adapters import multi_task_factory
+from gnz_track.models.building import Sizes, build, load_parts
+from gnz_track.models.catalogue import MODELS, describe, describe_all, readdress, register_model
 from gnz_track.registry import import_target
 from gnz_track.types import ModelRow, TaskType
 
@@ -179,7 +181,7 @@ def test_a_module_that_is_loaded_again_replaces_its_class(users: ModuleType) -> 
 def test_a_name_that_is_taken_is_refused() -> None:
     with pytest.raises(DuplicateName, match="'GCN'"):
         register_model(_define(), task_type="node_cls", name="GCN")
-    assert MODELS.get("GCN").target == "gnz_track.models.gcn:GCN"
+    assert MODELS.get("GCN").target == "gnz_track.models:GCN"
 
 
 def test_a_class_of_ones_own_may_bear_a_known_name_as_long_as_it_is_not_registered(users: ModuleType) -> None:
@@ -256,3 +258,37 @@ def test_built_in_rows_travel_and_name_importable_classes(name: str) -> None:
     plain = MODELS.get(name.split("-", maxsplit=1)[0])
     assert describe(import_target(row.target)) is plain
     assert not plain.options
+
+
+def test_rows_of_the_package_name_the_room_and_no_module() -> None:
+    ours = [row for row in MODELS.rows() if row.target.startswith("gnz_track")]
+    assert len(ours) > 40
+    for row in ours:
+        room, _, name = row.target.partition(":")
+        assert (room, name in MODELS) == ("gnz_track.models", True)
+        cls = import_target(row.target)
+        assert (cls.__name__, cls.__module__.startswith("gnz_track.models.")) == (name, True)
+
+
+def test_class_of_the_package_is_told_by_the_room_whatever_module_it_lies_in() -> None:
+    module = MODELS.get("GIN").target.replace(":", ".elsewhere:")
+    assert readdress(replace(MODELS.get("GIN"), target=module, factory=module)).factory == MODELS.get("GIN").target
+    theirs = ModelRow(name="GIN", task_types=(NODES,), target="mine.nets:GIN")
+    assert readdress(theirs) == theirs
+    assert describe((import_target(MODELS.get("GCN").target), {"node_cls"})).target == MODELS.get("GCN").target
+
+
+def test_room_has_no_other_names() -> None:
+    with pytest.raises(TargetMissing, match="no attribute 'NoSuchNet'"):
+        import_target("gnz_track.models:NoSuchNet")
+
+
+def test_payload_that_names_a_former_module_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    factory = multi_task_factory(Local)
+    now = type(factory).__module__
+    payload = pickle.dumps((None, factory), protocol=0).replace(now.encode(), b"gnz_track.no_such_module")
+    row = ModelRow(name="Former", task_types=(NODES,), payload=payload)
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        load_parts(row)
+    monkeypatch.setitem(building._FORMER, "gnz_track.no_such_module", now)  # noqa: SLF001
+    assert load_parts(row) == (None, factory)

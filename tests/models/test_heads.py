@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Batch, Data
 
 from gnz_track.errors import BadValue
-from gnz_track.models.heads import CategoricalInput, EdgeHead, GraphHead, LinkHead, TripleHead, multi_task_factory
+from gnz_track.models.adapters import CategoricalInput, EdgeHead, GraphHead, LinkHead, TripleHead, multi_task_factory
 from gnz_track.types import TaskType
 
 EDGES = torch.tensor([[0, 1, 2], [1, 2, 3]])

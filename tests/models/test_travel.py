@@ -19,7 +19,7 @@ SCRIPT = """
 import pickle, sys
 import torch
 from torch import nn
-from gnz_track.models.heads import multi_task_factory
+from gnz_track.models.adapters import multi_task_factory
 from gnz_track.models.building import Sizes, build
 from gnz_track.models.catalogue import MODELS, describe, register_model
 import users_nets

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from gnz_track.errors import BadValue
 from gnz_track.quality.complementarity import agree
-from gnz_track.quality.separability import Pair
 from gnz_track.quality.verdict import (
     CORRELATION,
     DIVERSITY_MEAN,
@@ -24,6 +23,7 @@ from gnz_track.quality.verdict import (
     find_informativeness,
     rate_informativeness,
 )
+from gnz_track.store.audits import PairRecord
 
 # (S, F) -> (score, grade): all nine.
 SCORES = {
@@ -85,13 +85,13 @@ def test_metrics_vote() -> None:
     assert [rate_informativeness(1, n) for n in range(2)] == [0, 2]
 
 
-def pair(first: str, second: str, *, wins: bool) -> Pair:
+def pair(first: str, second: str, *, wins: bool) -> PairRecord:
     p = 0.001 if wins else 0.5
-    facts = {"test": "ks", "statistic": 0.5, "p": p, "p_adjusted": p, "difference": 0.1, "is_better": True}
-    return Pair(first=first, second=second, is_significant=wins, **facts)  # type: ignore[arg-type]
+    facts = {"metric": "accuracy", "statistic": 0.5, "p": p, "p_adjusted": p, "outperforms": wins}
+    return PairRecord(first=first, second=second, is_significant=wins, **facts)  # type: ignore[arg-type]
 
 
-def pairs(*beaten: str) -> list[Pair]:
+def pairs(*beaten: str) -> list[PairRecord]:
     modes = ["original", "empty-graph", "complete-graph", "random-graph", "complete-features", "random-features"]
     found = itertools.combinations(modes, 2)
     return [pair(a, b, wins=a == "original" and b in beaten) for a, b in found]

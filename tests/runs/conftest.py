@@ -16,8 +16,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gnz_track.datasets.frozen import FrozenDataset, freeze
+from gnz_track.models.adapters import multi_task_factory
 from gnz_track.models.catalogue import describe
-from gnz_track.models.heads import multi_task_factory
 from gnz_track.store.address import Address, parse_address
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Category, Cell, DatasetRow, ModelRow, Optimiser, Protocol, Task, TaskType

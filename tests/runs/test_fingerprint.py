@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +28,7 @@ CELL = Cell(
 def test_fingerprint_is_the_same_everywhere() -> None:
     # Written down: a change here would silently forget every past run. Raise NUMBERS for that, with the reason.
     assert fingerprint(CELL) == fingerprint(replace(CELL))
-    assert fingerprint(CELL) == "348753890ca9cab19014aaddd46eb70a"
+    assert fingerprint(CELL) == "10d0af470066269cf03930eab3439101"
 
 
 MATTERS: dict[str, dict[str, Any]] = {
@@ -39,6 +40,9 @@ MATTERS: dict[str, dict[str, Any]] = {
     "no hyperparameters": {"hyperparameters": ()},
     "model": {"model": MODELS.get("GAT")},
     "name of the model": {"model": replace(MODELS.get("GCN"), name="mine")},
+    "whose model it is": {"model": replace(MODELS.get("GCN"), target="mine.nets:GCN")},
+    "module of a model of the user's": {"model": replace(MODELS.get("GCN"), target="mine:GCN")},
+    "class of the model": {"model": replace(MODELS.get("GCN"), target="gnz_track.models:GAT")},
     "code of the model": {"model": replace(MODELS.get("GCN"), source_digest="c" * 32)},
     "factory of the model": {"model": replace(MODELS.get("GCN"), factory="my.nets:make")},
     "options of the model": {"model": replace(MODELS.get("GCN"), options={"n_layers": 3})},
@@ -60,6 +64,7 @@ DOES_NOT_MATTER: dict[str, dict[str, Any]] = {
     "usual epochs": {"task": replace(CELL.task, epochs=7)},
     "dataset's name": {"task": replace(CELL.task, dataset="cora_again")},
     "parts of the model's code, which its digest sums up": {"model": replace(MODELS.get("GCN"), parts={"a:b": "c"})},
+    "module of a model of the package": {"model": replace(MODELS.get("GCN"), target="gnz_track.models.gcn:GCN")},
     "description of the model": {"model": replace(MODELS.get("GCN"), description="the best")},
     "task types of the model": {"model": replace(MODELS.get("GCN"), task_types=(TaskType.node_cls,))},
     "description of the protocol": {"protocol": replace(PROTOCOLS.get("graphnetz"), description="the best")},
@@ -75,6 +80,22 @@ def test_it_changes_with(what: str) -> None:
 @pytest.mark.parametrize("what", DOES_NOT_MATTER)
 def test_it_does_not_change_with(what: str) -> None:
     assert fingerprint(replace(CELL, **DOES_NOT_MATTER[what])) == fingerprint(CELL)
+
+
+def test_module_of_a_model_of_the_users_matters() -> None:
+    first, second = (
+        replace(CELL, model=MATTERS[what]["model"]) for what in list(MATTERS) if "whose" in what or "module" in what
+    )
+    assert fingerprint(first) != fingerprint(second)
+
+
+def test_numbers_of_one_model_may_change_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Texts of models are kept, and these descriptions are in none.
+    others = [replace(CELL, model=replace(MODELS.get(name), description="before")) for name in ("GCN", "GAT")]
+    before = list(map(fingerprint, others))
+    monkeypatch.setitem(importlib.import_module(fingerprint.__module__)._OF_MODELS, "GCN", 2)  # noqa: SLF001
+    after = [fingerprint(replace(cell, model=replace(cell.model, description="after"))) for cell in others]
+    assert (before[0] == after[0], before[1] == after[1]) == (False, True)
 
 
 def test_every_field_of_a_cell_is_decided_upon() -> None:

@@ -26,7 +26,7 @@ from gnz_track.datasets.splits.nodes_and_graphs import (
     structural_features,
 )
 from gnz_track.errors import BadValue, SplitImpossible
-from gnz_track.models.heads import TripleHead
+from gnz_track.models.adapters import TripleHead
 from gnz_track.problems.catalogue import Problem, ProblemTerms, pose
 from gnz_track.runs import run_one as one
 from gnz_track.runs.run_one import run_one
@@ -469,7 +469,7 @@ def test_labels_of_held_out_pairs_do_not_touch_training(name: str, world: Worlds
 
 
 def own_head(problem: Problem) -> torch.nn.Module:
-    from gnz_track.models.heads import LinkHead
+    from gnz_track.models.adapters import LinkHead
 
     sizes = problem.sizes
     return LinkHead(own_nets.Plain(sizes.in_channels, sizes.hidden_channels, sizes.out_channels))

@@ -15,7 +15,7 @@ from gnz_track.selection.confirmation import plan_confirmation, task_of
 from gnz_track.selection.cost_estimates import SeedCount, count_seeds
 from gnz_track.selection.evidence import Evidence, gather_evidence, read_past
 from gnz_track.selection.expectations import Expectation
-from gnz_track.selection.graph_input import open_graph, posed_as
+from gnz_track.selection.graph_input import open_graph, view_as
 from gnz_track.selection.matrix import ModelSetting, bare_matrix
 from gnz_track.selection.recommendation import rank_settings, recommend
 from gnz_track.stats.design.power import seeds_needed
@@ -37,7 +37,7 @@ def test_seconds_are_those_of_the_graph_or_of_a_line_over_sizes(past: Past) -> N
     # A quarter of a second, and a millisecond for each node and edge.
     timed = replace(matrix, seconds=np.tile(0.25 + 1e-3 * evidence.sizes[:, None], (1, len(matrix.settings))))
     # Of this ring as of past graphs only the links count that no split holds out.
-    ring = posed_as(open_graph(nx.cycle_graph(5000)), TaskType.link_pred)
+    ring = view_as(open_graph(nx.cycle_graph(5000)), TaskType.link_pred)
     size = 5000 + ring.parts.network.n_edges
     found = rank_settings(ring, replace(evidence, matrix=timed))
     assert [one.seconds for one in found.ranking] == pytest.approx([0.25 + 1e-3 * size] * len(matrix.settings))
@@ -115,7 +115,7 @@ def test_a_graph_far_larger_than_past_ones_is_told(past: Past) -> None:
     evidence = evidence_of(past)
     largest = max(open_graph(name, home=past.home).parts.network.n_edges for name in TASKS)
     # What no split holds out of a ring.
-    share = posed_as(open_graph(nx.cycle_graph(1000)), TaskType.link_pred).parts.network.n_edges / 1000
+    share = view_as(open_graph(nx.cycle_graph(1000)), TaskType.link_pred).parts.network.n_edges / 1000
     # Some are drawn anew for every seed.
     assert evidence.most_edges == pytest.approx(largest, rel=0.05)
     rings = {n: open_graph(nx.cycle_graph(int(n * evidence.most_edges / share) + 9)) for n in (3, 7)}

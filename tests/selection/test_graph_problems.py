@@ -17,7 +17,7 @@ from gnz_track.datasets.splits.nodes_and_graphs import split_links
 from gnz_track.errors import BadValue, SplitImpossible
 from gnz_track.selection.confirmation import task_of
 from gnz_track.selection.feasibility import note_on_labels, reason_against
-from gnz_track.selection.graph_input import open_graph, posed_as, whole_of
+from gnz_track.selection.graph_input import open_graph, view_as, view_whole
 from gnz_track.selection.recommendation import recommend
 from gnz_track.types import TaskType
 
@@ -164,7 +164,7 @@ def test_what_no_split_can_take_is_told_before_any_training() -> None:
 
 def test_views_of_a_graph_are_made_once() -> None:
     opened = open_graph(KARATE)
-    as_links = posed_as(opened, TaskType.link_pred)
-    assert posed_as(opened, TaskType.link_pred).parts is as_links.parts
-    assert whole_of(as_links) is whole_of(as_links)
-    assert whole_of(as_links).parts.network.n_edges == opened.parts.network.n_edges > as_links.parts.network.n_edges
+    as_links = view_as(opened, TaskType.link_pred)
+    assert view_as(opened, TaskType.link_pred).parts is as_links.parts
+    assert view_whole(as_links) is view_whole(as_links)
+    assert view_whole(as_links).parts.network.n_edges == opened.parts.network.n_edges > as_links.parts.network.n_edges

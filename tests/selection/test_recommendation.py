@@ -21,7 +21,7 @@ from gnz_track.selection.confirmation import plan_confirmation, task_of, warm_st
 from gnz_track.selection.evidence import (
     KEPT,
     Omission,
-    _tiny_tests,
+    _note_tiny_tests,
     digest_of_graphs,
     gather_evidence,
     name_apart,
@@ -30,7 +30,7 @@ from gnz_track.selection.evidence import (
 from gnz_track.selection.expectations import expect_scores
 from gnz_track.selection.graph_input import open_graph
 from gnz_track.selection.matrix import ModelSetting, bare_matrix
-from gnz_track.selection.recommendation import _order, rank_settings, recommend
+from gnz_track.selection.recommendation import _order_settings, rank_settings, recommend
 from gnz_track.selection.selectors.catalogue import fit_selector
 from gnz_track.selection.selectors.forest_neighbours import weigh_past_graphs
 from gnz_track.store.address import parse_address
@@ -105,11 +105,11 @@ def test_measured_settings_share_the_places_that_they_have() -> None:
     matrix = bare_matrix(["here", "there"], [ModelSetting(name) for name in "abcde"], "auc", Direction.up)
     # Nobody ran a and d here; b and e tie, and e is expected to be better.
     matrix.scores[0] = [np.nan, 0.5, 0.8, np.nan, 0.5]
-    predicted = np.array([5.0, 1.0, 2.0, 4.0, 3.0])
-    assert [matrix.settings[column].model for column in _order(matrix, "here", predicted)] == ["a", "d", "c", "e", "b"]
-    assert [matrix.settings[column].model for column in _order(matrix, "new", predicted)] == ["a", "d", "e", "c", "b"]
+    predicted, names = np.array([5.0, 1.0, 2.0, 4.0, 3.0]), "abcde"
+    assert "".join(names[column] for column in _order_settings(matrix, "here", predicted)) == "adceb"
+    assert "".join(names[column] for column in _order_settings(matrix, "new", predicted)) == "adecb"
     errors = replace(matrix, direction=Direction.down)
-    assert [matrix.settings[column].model for column in _order(errors, "here", predicted)] == ["a", "d", "e", "b", "c"]
+    assert "".join(names[column] for column in _order_settings(errors, "here", predicted)) == "adebc"
 
 
 def test_features_are_kept_and_read_where_the_data_are_gone(past: Past, tmp_path: Path) -> None:
@@ -229,8 +229,8 @@ def test_data_are_known_by_their_digest_whoever_froze_them(past: Past) -> None:
 
 def test_scores_on_a_handful_of_examples_are_named() -> None:
     rows = pd.DataFrame({"task": ["a", "a", "b", "old"], "n_test": pd.array([1, 3, 200, None], dtype="Int64")})
-    assert _tiny_tests(rows) == "scores rest on fewer than 10 test examples on a (2): mostly luck"
-    assert _tiny_tests(rows.iloc[2:]) == ""
+    assert _note_tiny_tests(rows) == "scores rest on fewer than 10 test examples on a (2): mostly luck"
+    assert _note_tiny_tests(rows.iloc[2:]) == ""
 
 
 def test_an_own_task_is_not_another_graph_of_its_name(own: Past) -> None:

@@ -24,14 +24,14 @@ from gnz_track.selection.confirmation import warm_starts
 from gnz_track.selection.evidence import KEPT, features_of_tasks
 from gnz_track.selection.feasibility import reason_against
 from gnz_track.selection.features.feature_sets import FEATURE_SETS
-from gnz_track.selection.graph_input import OpenedGraph, open_graph, posed_as, whole_of
+from gnz_track.selection.graph_input import OpenedGraph, open_graph, view_as, view_whole
 from gnz_track.selection.recommendation import recommend
 from gnz_track.store.address import parse_address
 from gnz_track.store.reader import read_table
 from gnz_track.store.searches import SearchRecord
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.tuning.plan import plan_searches
-from gnz_track.tuning.search import Setting, run_searches
+from gnz_track.tuning.search import SearchContext, run_searches
 from gnz_track.tuning.settings import SearchSettings, seeds_to_tune
 from gnz_track.tuning.study_storage import StudyPlace
 from gnz_track.types import Task, TaskType
@@ -59,7 +59,7 @@ def test_labels_of_test_nodes_and_of_nobody_change_no_feature(tmp_path: Path) ->
     before = open_graph(posed(data), home=tmp_path)
     after = open_graph(posed(with_other_labels(data, ~is_shown)), home=tmp_path)
     assert np.array_equal(described(before), described(after))
-    assert not np.array_equal(described(whole_of(before)), described(whole_of(after))), "or nothing is shown by it"
+    assert not np.array_equal(described(view_whole(before)), described(view_whole(after))), "or nothing is shown by it"
     assert value(before, "labels.known_share") == pytest.approx(float(is_shown.double().mean()))
     for name in ("train", "val"):
         mask = data[f"{name}_mask"][:, 0]
@@ -103,7 +103,7 @@ def test_labels_of_test_graphs_change_no_feature(task_type: str, feature: str, t
     before = opened([0, 1, 1, 2], [0, 0, 5])
     assert np.array_equal(described(before), described(opened([0, 1, 1, 2], [7, 7, 7])))
     assert value(before, feature) != value(opened([0, 1, 1, 1], [0, 0, 5]), feature)
-    assert value(before, feature) != value(whole_of(before), feature)
+    assert value(before, feature) != value(view_whole(before), feature)
     assert value(before, "labels.known_share") == pytest.approx(6 / 9)
 
 
@@ -134,7 +134,7 @@ def test_links_that_a_split_holds_out_are_not_there(protocol: str, *, is_directe
     left = open_graph(Data(x=data.x, edge_index=split.message_edges))
     opened = open_graph(cell)
     assert np.array_equal(described(opened), described(left))
-    assert opened.parts.network.n_edges < whole_of(opened).parts.network.n_edges
+    assert opened.parts.network.n_edges < view_whole(opened).parts.network.n_edges
     assert value(opened, "is_directed") == (is_directed and protocol == "graphnetz"), "fifths drop directions"
 
 
@@ -169,7 +169,7 @@ def test_where_no_split_is_labels_are_erased_and_links_are_left(tmp_path: Path) 
         split_graphs(prepare(task, seed=0, home=tmp_path), policy="published", seed=0)
     opened = open_graph(task, home=tmp_path)
     assert value(opened, "labels.known_share") == 0
-    assert value(whole_of(opened), "labels.known_share") == 1
+    assert value(view_whole(opened), "labels.known_share") == 1
     unfit = labelled_graph(1)
     unfit.val_mask[:] = False
     assert value(open_graph(posed(unfit), home=tmp_path), "labels.known_share") == 0
@@ -191,19 +191,19 @@ def test_ones_own_graph_is_whole_until_it_is_posed_as_a_problem(tmp_path: Path) 
     data = labelled_graph(99)
     task = posed(data)
     known, own = open_graph(task, home=tmp_path), open_graph(data)
-    assert np.array_equal(described(own), described(whole_of(known)))
+    assert np.array_equal(described(own), described(view_whole(known)))
     for task_type in (TaskType.node_cls, TaskType.link_pred):
-        as_one = posed_as(own, task_type)
-        assert np.array_equal(described(as_one), described(posed_as(known, task_type)))
+        as_one = view_as(own, task_type)
+        assert np.array_equal(described(as_one), described(view_as(known, task_type)))
         assert not np.array_equal(described(as_one), described(own))
-        assert np.array_equal(described(whole_of(as_one)), described(own))
+        assert np.array_equal(described(view_whole(as_one)), described(own))
         assert as_one.graphs is own.graphs
-    as_links = posed_as(known, TaskType.link_pred)
+    as_links = view_as(known, TaskType.link_pred)
     assert as_links.task == task
     # Classes of nodes are data where links are asked for, and links are where classes are.
     assert value(as_links, "labels.known_share") == 1
     assert as_links.parts.network.n_edges < open_graph(data).parts.network.n_edges
-    assert posed_as(open_graph(task, home=tmp_path), TaskType.node_cls).parts.network.n_edges == int(
+    assert view_as(open_graph(task, home=tmp_path), TaskType.node_cls).parts.network.n_edges == int(
         data.edge_index.size(1) / 2
     )
 
@@ -225,7 +225,7 @@ def test_past_graphs_are_described_as_new_ones_are(past: tuple[Path, Path], tmp_
     assert np.array_equal(found, described(open_graph(task, home=tmp_path)))
     # The same data as another kind of problem are other numbers, and so are files of before this was told apart.
     (links,) = features_of_tasks(of_task.assign(task_type="link_pred"), ["past0"], name="task", home=home).values()
-    assert np.array_equal(links, described(posed_as(open_graph(task, home=tmp_path), TaskType.link_pred)))
+    assert np.array_equal(links, described(view_as(open_graph(task, home=tmp_path), TaskType.link_pred)))
     assert not np.array_equal(links, found)
     files = sorted(file.name for file in (home / KEPT).glob(f"{of_task['dataset_digest'].iloc[0]}*"))
     assert [name.partition("-")[2] for name in files] == [
@@ -303,7 +303,7 @@ def test_a_nested_search_is_decided_by_the_parts_of_its_seed(past: tuple[Path, P
             place=Place(home=home),
         )
         wanted = plan_searches(plan, settings, seeds_to_tune(settings, (0, 1)))
-        decided[name] = run_searches(wanted, settings, Setting(address=parse_address(str(store))))
+        decided[name] = run_searches(wanted, settings, SearchContext(address=parse_address(str(store))))
 
     def trials(name: str, seed: int) -> list[tuple[Any, ...]]:
         found = decided[name][seed].trials

@@ -58,6 +58,20 @@ def test_packages_are_sorted() -> None:
     assert list(freeze_packages()) == sorted(freeze_packages())
 
 
+def test_package_that_is_installed_or_renewed_meanwhile_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "guest" not in freeze_packages()
+    for version in ("1.0", "1.1"):
+        for former in tmp_path.glob("*.dist-info"):
+            shutil.rmtree(former)
+        facts = tmp_path / f"guest-{version}.dist-info"
+        facts.mkdir()
+        (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: Guest\nVersion: {version}\n")
+        assert freeze_packages()["guest"] == version
+
+
 def test_gpus_are_read() -> None:
     assert parse_gpu("") == (NONE, 0, NONE)
     assert parse_gpu("NVIDIA GeForce RTX 4090, 24564, 550.54.14\n") == ("NVIDIA GeForce RTX 4090", 24564, "550.54.14")

@@ -318,6 +318,7 @@ def test_store_is_created_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytes
 
     file = tmp_path / "gnz.db"
     make = local_stores.store_in_file
+    monkeypatch.setattr(local_stores, "_TABLES", [])
 
     def make_half(unfinished: Path, _: object) -> None:
         # As a process ends that is killed half-way through the tables.
@@ -333,3 +334,26 @@ def test_store_is_created_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytes
     with open_store(str(file)) as store:
         assert store.experiments() == []
     assert not list(tmp_path.glob("*.new*"))
+
+
+def test_next_store_of_a_process_is_as_the_first_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gnz_track.store.files import local_stores
+
+    tables: list[bytes] = []
+    monkeypatch.setattr(local_stores, "_TABLES", tables)
+    dumps = []
+    for name in ("first", "next"):
+        (tmp_path / name).mkdir()
+        with open_store(str(tmp_path / name / "gnz.db")):
+            pass
+        with contextlib.closing(sqlite3.connect(tmp_path / name / "gnz.db")) as connection:
+            asked = ("journal_mode", "page_size", "auto_vacuum", "encoding", "user_version", "application_id")
+            settings = [connection.execute(f"PRAGMA {setting}").fetchone() for setting in asked]
+            assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            (place,) = connection.execute("SELECT artifact_location FROM experiments").fetchone()
+            assert place == (tmp_path / name / "artifacts" / "0").as_uri()
+            connection.execute("UPDATE experiments SET artifact_location = '', creation_time = 0, last_update_time = 0")
+            # Indexes are made in an order that differs from one migration to the next.
+            dumps.append((settings, sorted(connection.iterdump())))
+    assert len(tables) == 1
+    assert dumps[0] == dumps[1]

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from gnz_track.models.adapters import EdgeHead, GraphHead, LinkHead, TripleHead
 from gnz_track.models.gcn import GCN
-from gnz_track.models.heads import EdgeHead, GraphHead, LinkHead, TripleHead
 from gnz_track.models.mlp import MLP
 from gnz_track.training.acceleration import attach
 from gnz_track.training.graphs import GraphCollection

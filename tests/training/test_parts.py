@@ -13,8 +13,8 @@ from torch.nn import functional
 from torch_geometric.data import Batch, Data
 
 from gnz_track.errors import ModelInvalid
+from gnz_track.models.adapters import EdgeHead
 from gnz_track.models.gcn import GCN
-from gnz_track.models.heads import EdgeHead
 from gnz_track.problems.node_and_edge_cls import PartObjective, graphs_of
 from gnz_track.training.graphs import GraphCollection, Pairs
 from gnz_track.training.metrics import balanced_accuracy, f1

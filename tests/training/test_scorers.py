@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from gnz_track.errors import BadValue
-from gnz_track.models.heads import LinkHead, TripleHead
+from gnz_track.models.adapters import LinkHead, TripleHead
 from gnz_track.training.metrics import METRICS, auc, average_precision
 from gnz_track.training.scorers import CHUNK, ClassScorer, GraphScorer, LinkPredictionScorer, TripleScorer
 

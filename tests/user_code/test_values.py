@@ -70,3 +70,14 @@ def test_ways_out_of_a_cell_are_said() -> None:
     cell = "import importlib, os\nclass Net:\n    def forward(self):\n        return "
     assert describe(f"{cell}importlib.import_module(self.name)").unseen == ("Net.forward: import_module",)
     assert describe(f"{cell}os.environ['A']").unseen == ("Net.forward: environ",)
+
+
+def test_class_of_the_package_is_told_without_its_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = "from gnz_track import GCN\nclass Net:\n    inner = GCN\n    def f(self): return GCN"
+    before = describe(cell)
+    # As if its module had moved.
+    gcn = sys.modules["gnz_track.models.gcn"]
+    monkeypatch.setitem(sys.modules, "gnz_track.models.elsewhere", gcn)
+    monkeypatch.setattr(gcn.GCN, "__module__", "gnz_track.models.elsewhere")
+    assert describe(cell).digest == before.digest
+    assert describe(cell.replace("GCN", "GAT")).digest != before.digest

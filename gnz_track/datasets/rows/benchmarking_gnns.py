@@ -38,7 +38,7 @@ def _drawn(
 def _pattern(name: str, *sizes: int, **found: int) -> DatasetRow:
     return _drawn(
         name,
-        "block_graphs:sbm_pattern",
+        "communities:sbm_pattern",
         TaskType.node_cls,
         sizes,
         options={"n_patterns": 100},
@@ -53,7 +53,7 @@ def _pattern(name: str, *sizes: int, **found: int) -> DatasetRow:
 def _cluster(name: str, *sizes: int, **found: int) -> DatasetRow:
     return _drawn(
         name,
-        "block_graphs:sbm_cluster",
+        "communities:sbm_cluster",
         TaskType.node_cls,
         sizes,
         options={},
@@ -67,7 +67,7 @@ def _tours(name: str, *sizes: int, nodes: tuple[int, int], **facts: Any) -> Data
     found = facts.pop("found", {})
     return _drawn(
         name,
-        "tour_edges:tour_edges",
+        "tours:tour_edges",
         TaskType.edge_cls,
         sizes,
         options={"nodes": nodes, "k": 25, "solver": facts.pop("solver", "exact")},
@@ -81,7 +81,7 @@ def _tours(name: str, *sizes: int, nodes: tuple[int, int], **facts: Any) -> Data
 def _cycles(name: str, *sizes: int, mode: str) -> DatasetRow:
     return _drawn(
         name,
-        "six_cycles:six_cycles",
+        "cycles:six_cycles",
         TaskType.graph_cls,
         sizes,
         options={"mode": mode},
@@ -96,7 +96,7 @@ def _cycles(name: str, *sizes: int, mode: str) -> DatasetRow:
 def _theory(name: str, *sizes: int) -> DatasetRow:
     return _drawn(
         name,
-        "graph_theory:graph_theory",
+        "families:graph_theory",
         TaskType.multi_task,
         sizes,
         options={},
@@ -156,7 +156,7 @@ ROWS = (
         name="csl_generated",
         category=Category.combinatorial,
         task_types=(TaskType.graph_cls,),
-        loader=f"{_GENERATORS}.skip_links:skip_link_circles",
+        loader=f"{_GENERATORS}.cycles:skip_link_circles",
         options={"n_nodes": 41, "skips": _SKIPS, "n_copies": 15, "n_folds": 5, "seed": _SEED},
         source="generated: circles of 41 nodes with skip links of ten lengths, 15 of each in random order",
         licence="Apache-2.0",

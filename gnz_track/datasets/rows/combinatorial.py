@@ -34,7 +34,7 @@ def _generated(name: str, module: str, *, n_nodes: int, n_features: int, **facts
 ROWS = (
     _generated(
         "random_tsp",
-        "geometric_graphs",
+        "communities",
         n_nodes=200,
         n_features=2,
         options={"n_nodes": 200, "k": 4},
@@ -43,7 +43,7 @@ ROWS = (
     ),
     _generated(
         "random_vrp",
-        "combinatorial_graphs",
+        "combinatorial",
         n_nodes=43,
         n_features=4,
         options={"n_customers": 40, "n_depots": 3, "k": 6},
@@ -52,7 +52,7 @@ ROWS = (
     ),
     _generated(
         "random_bipartite_matching",
-        "combinatorial_graphs",
+        "combinatorial",
         n_nodes=50,
         n_features=2,
         options={"size": 25, "p": 0.4},
@@ -62,7 +62,7 @@ ROWS = (
     ),
     _generated(
         "random_coloring",
-        "geometric_graphs",
+        "communities",
         n_nodes=200,
         n_features=1,
         options={"n_nodes": 200, "p": 0.1},
@@ -72,7 +72,7 @@ ROWS = (
     ),
     _generated(
         "random_maxcut",
-        "combinatorial_graphs",
+        "combinatorial",
         n_nodes=50,
         n_features=1,
         options={"n_nodes": 50, "p": 0.12},
@@ -82,7 +82,7 @@ ROWS = (
     ),
     _generated(
         "random_maxflow",
-        "combinatorial_graphs",
+        "combinatorial",
         n_nodes=30,
         n_features=2,
         options={"n_nodes": 30, "p": 0.2},

@@ -55,15 +55,15 @@ def describe_problem(network: Network, contents: Contents, node_triangles: NDArr
     # Attributes and labels of users may be infinite, or too large to be squared; what comes of that is 0 below.
     with np.errstate(over="ignore", invalid="ignore"):
         found = {
-            **_sizes(network, contents),
-            **_shape(network, node_triangles),
-            **_attributes(network, contents),
-            **_labels(network, contents),
+            **_describe_sizes(network, contents),
+            **_describe_shape(network, node_triangles),
+            **_describe_attributes(network, contents),
+            **_describe_labels(network, contents),
         }
     return np.nan_to_num(np.array([found[name] for name in TASK_FEATURES], dtype=np.float64), posinf=0, neginf=0)
 
 
-def _sizes(network: Network, contents: Contents) -> dict[str, float]:
+def _describe_sizes(network: Network, contents: Contents) -> dict[str, float]:
     sizes = np.diff(contents.node_ptr) if len(contents.node_ptr) > 1 else np.array([network.n_nodes])
     n, m = network.n_nodes, network.n_edges
     return {
@@ -78,7 +78,7 @@ def _sizes(network: Network, contents: Contents) -> dict[str, float]:
     }
 
 
-def _shape(network: Network, node_triangles: NDArray[np.int64]) -> dict[str, float]:
+def _describe_shape(network: Network, node_triangles: NDArray[np.int64]) -> dict[str, float]:
     degrees = network.degrees.astype(np.float64)
     wedges = (degrees * (degrees - 1) / 2).sum()
     at_row, at_column = degrees[network.rows], degrees[network.indices]
@@ -99,7 +99,7 @@ def _shape(network: Network, node_triangles: NDArray[np.int64]) -> dict[str, flo
     }
 
 
-def _attributes(network: Network, contents: Contents) -> dict[str, float]:
+def _describe_attributes(network: Network, contents: Contents) -> dict[str, float]:
     """Return the number of attributes, how filled they are, and whether neighbours are more alike than strangers."""
     x = contents.attributes
     names = ("n_attributes.log", "attributes.filled_share", "attributes.are_whole", "attributes.likeness_of_neighbours")
@@ -128,7 +128,7 @@ def _mean_cosine(x: NDArray[np.float32], pairs: NDArray[np.int64], centre: NDArr
     return total / len(pairs[0])
 
 
-def _labels(network: Network, contents: Contents) -> dict[str, float]:
+def _describe_labels(network: Network, contents: Contents) -> dict[str, float]:
     """Classes, their evenness, how many rows have a label, and whether neighbours share it."""
     names = ("n_classes.log", "labels.evenness", "labels.known_share", "labels.homophily", "labels.adjusted_homophily")
     found = dict.fromkeys((*names, "labels.skew", "labels.explained_by_attributes"), 0.0)
@@ -149,7 +149,7 @@ def _labels(network: Network, contents: Contents) -> dict[str, float]:
     found["labels.evenness"] = entropy / np.log(len(classes)) if len(classes) > 1 else 0.0
     if len(y) == network.n_nodes:
         found |= _homophily(network, y)
-        found["labels.explained_by_attributes"] = _explained(contents, y)
+        found["labels.explained_by_attributes"] = _share_explained(contents, y)
     return found
 
 
@@ -167,7 +167,7 @@ def _homophily(network: Network, y: Real) -> dict[str, float]:
     return {"labels.homophily": share, "labels.adjusted_homophily": adjusted}
 
 
-def _explained(contents: Contents, y: Real) -> float:
+def _share_explained(contents: Contents, y: Real) -> float:
     """Return the share of the variance of attributes that lies between classes, less what chance would give."""
     x, known = contents.attributes, np.flatnonzero(np.isfinite(y))
     if x is None or not x.size or len(known) < 2:
@@ -186,10 +186,10 @@ def _explained(contents: Contents, y: Real) -> float:
 
 _EMPTY = Network(np.zeros(2, np.int64), np.zeros(0, np.int64), np.zeros(1, bool), np.zeros(1, np.int64))
 TASK_FEATURES: tuple[str, ...] = (
-    *_sizes(_EMPTY, Contents()),
-    *_shape(_EMPTY, np.zeros(1, np.int64)),
-    *_attributes(_EMPTY, Contents()),
-    *_labels(_EMPTY, Contents()),
+    *_describe_sizes(_EMPTY, Contents()),
+    *_describe_shape(_EMPTY, np.zeros(1, np.int64)),
+    *_describe_attributes(_EMPTY, Contents()),
+    *_describe_labels(_EMPTY, Contents()),
 )
 
 

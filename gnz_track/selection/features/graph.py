@@ -208,15 +208,25 @@ def describe_vector(values: ArrayLike) -> Real:
     if not len(x):
         return np.zeros(len(STATISTICS))
     with np.errstate(all="ignore"):
-        found = np.array([*_location(x), *_shares(x), *_spread(x), *_shape(x), *_means(x), *_outliers(x), *_mode(x)])
+        found = np.array(
+            [
+                *_location_statistics(x),
+                *_share_statistics(x),
+                *_spread_statistics(x),
+                *_shape_statistics(x),
+                *_other_means(x),
+                *_outliers(x),
+                *_mode_statistics(x),
+            ]
+        )
     return np.where(np.isfinite(found), found, 0.0)
 
 
-def _location(x: Real) -> Iterator[np.float64]:
+def _location_statistics(x: Real) -> Iterator[np.float64]:
     yield from (x.mean(), np.median(x), x[0], x[-1], x.var(), x.std())
 
 
-def _shares(x: Real) -> Iterator[np.float64]:
+def _share_statistics(x: Real) -> Iterator[np.float64]:
     """Entropy of the shares of the total, the same over its bound, and the Gini coefficient."""
     shares = x / x.sum()
     entropy = entr(shares).sum()
@@ -226,14 +236,14 @@ def _shares(x: Real) -> Iterator[np.float64]:
     yield from (entropy, entropy / np.log2(n), gini)
 
 
-def _spread(x: Real) -> Iterator[np.float64]:
+def _spread_statistics(x: Real) -> Iterator[np.float64]:
     mean, var, std = x.mean(), x.var(), x.std()
     q1, q3 = _quartiles(x)
     yield from (std / mean, np.median(np.abs(x - np.median(x))), np.abs(x - mean).mean(), (q3 - q1) / (q3 + q1))
     yield from (mean**2 / std**2, std**2 / mean**2, var / mean)
 
 
-def _shape(x: Real) -> Iterator[np.float64]:
+def _shape_statistics(x: Real) -> Iterator[np.float64]:
     """Skewness and kurtosis; of a constant both are undefined."""
     n, centred = len(x), x - x.mean()
     m2, m3, m4 = (np.mean(centred**power) for power in (2, 3, 4))
@@ -246,7 +256,7 @@ def _shape(x: Real) -> Iterator[np.float64]:
     yield from (m3 / m2**1.5, biased, biased + 3, unbiased, unbiased + 3)
 
 
-def _means(x: Real) -> Iterator[np.float64]:
+def _other_means(x: Real) -> Iterator[np.float64]:
     yield from (np.exp(np.mean(np.log(x))), len(x) / np.sum(1 / (x + 1e-10)))
 
 
@@ -255,15 +265,15 @@ def _outliers(x: Real) -> Iterator[np.float64]:
     q1, q3 = _quartiles(x)
     iqr = q3 - q1
     for width in (1.5, 3.0):
-        counts = _outside(x, q1 - width * iqr, q3 + width * iqr)
+        counts = _count_outside(x, q1 - width * iqr, q3 + width * iqr)
         yield from (*(counts / len(x)), *counts)
     yield from (q1 - 3 * iqr, q3 + 3 * iqr, iqr, q1, q3, q1 - 1.5 * iqr, q3 + 1.5 * iqr)
     for width in (1, 2, 3):
-        counts = _outside(x, x.mean() - width * x.std(), x.mean() + width * x.std())
+        counts = _count_outside(x, x.mean() - width * x.std(), x.mean() + width * x.std())
         yield from (*counts, *(counts / len(x)))
 
 
-def _outside(x: Real, low: np.float64, high: np.float64) -> Real:
+def _count_outside(x: Real, low: np.float64, high: np.float64) -> Real:
     n_low, n_high = np.searchsorted(x, low, "left"), len(x) - np.searchsorted(x, high, "right")
     return np.array([n_low + n_high, n_low, n_high], dtype=np.float64)
 
@@ -273,7 +283,7 @@ def _quartiles(x: Real) -> tuple[np.float64, np.float64]:
     return x[half - quarter], x[half + quarter]
 
 
-def _mode(x: Real) -> Iterator[np.float64]:
+def _mode_statistics(x: Real) -> Iterator[np.float64]:
     """Find the most frequent value, the smallest of those that tie."""
     starts = np.flatnonzero(np.concatenate([[True], x[1:] != x[:-1]]))
     counts = np.diff(np.append(starts, len(x)))

@@ -38,10 +38,9 @@ CHUNK = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class EdgeOrbits:
-    """Counts ``[12, m]`` in the order of :data:`ORBITS`, and triangles of each node ``[n]``."""
+    """Counts ``[12, m]`` in the order of :data:`ORBITS`."""
 
     counts: Whole
-    node_triangles: Whole
 
     def totals(self) -> dict[str, int]:
         """Return how many induced subgraphs of each kind the graph has.
@@ -67,7 +66,7 @@ class Triangles:
         upward = sparse.csr_matrix((numbers, high, network.upward), shape=(n, n))
         ones = sparse.csr_matrix((np.ones_like(numbers), high, network.upward), shape=(n, n))
         out = np.diff(network.upward)
-        for start, stop in _cut(out[low] + out[high], low):
+        for start, stop in _cut_by_cost(out[low] + out[high], low):
             tails, heads = low[start:stop], high[start:stop]
             # The same pattern twice: the common neighbours above both ends, by either edge that leads there.
             by_low, by_middle = upward[tails].multiply(ones[heads]), ones[tails].multiply(upward[heads])
@@ -124,7 +123,7 @@ def count_edge_orbits(network: Network, triangles: Triangles | None = None) -> E
             k4,
         ]
     )
-    return EdgeOrbits(counts, triangles.of_nodes)
+    return EdgeOrbits(counts)
 
 
 def _add_neighbours(beside: Whole, common: Whole, network: Network, piece: tuple[Whole, ...], t: Whole) -> None:
@@ -159,7 +158,7 @@ def _add_cliques(k4: Whole, network: Network, piece: tuple[Whole, ...]) -> None:
         step = max(1, 4 * CHUNK // exact**2)
         for first in range(0, len(chosen), step):
             groups = chosen[first : first + step]
-            where = _ranges(starts[groups], n_of_group[groups])
+            where = _join_ranges(starts[groups], n_of_group[groups])
             slot = np.repeat(np.arange(len(groups)), n_of_group[groups])
             base = network.upward[nodes[groups]][slot]
             row, column = ab[where] - base, ac[where] - base
@@ -182,9 +181,9 @@ def _count_cycles(network: Network) -> Whole:
     n_paths = network.reverse[down] - first
     down, first, n_paths = down[n_paths > 0], first[n_paths > 0], n_paths[n_paths > 0]
     tops = network.rows[down]
-    for start, stop in _cut(n_paths, tops):
+    for start, stop in _cut_by_cost(n_paths, tops):
         n_here, here = n_paths[start:stop], tops[start:stop]
-        arcs = _ranges(first[start:stop], n_here)
+        arcs = _join_ranges(first[start:stop], n_here)
         top = np.cumsum(np.concatenate([[0], here[1:] != here[:-1]]))
         keys = np.repeat(top, n_here) * network.n_nodes + network.indices[arcs]
         others = _group_sizes(keys) - 1
@@ -203,7 +202,7 @@ def _group_sizes(keys: Whole) -> Whole:
     return np.asarray(sizes[inverse])
 
 
-def _cut(costs: Whole, groups: Whole) -> Iterator[tuple[int, int]]:
+def _cut_by_cost(costs: Whole, groups: Whole) -> Iterator[tuple[int, int]]:
     """Yield ranges of about :data:`CHUNK` of cost that never part a group; one group may cost more."""
     ends = np.append(np.flatnonzero(groups[1:] != groups[:-1]) + 1, len(groups)) if len(groups) else np.zeros(0, int)
     totals = np.cumsum(costs)[ends - 1] if len(groups) else ends
@@ -215,7 +214,7 @@ def _cut(costs: Whole, groups: Whole) -> Iterator[tuple[int, int]]:
         start, spent = stop, int(totals[last])
 
 
-def _ranges(starts: Whole, lengths: Whole) -> Whole:
+def _join_ranges(starts: Whole, lengths: Whole) -> Whole:
     """Return ``starts[0], starts[0] + 1, ...`` of each length, one after another."""
     starts = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
     return starts + np.arange(len(starts))

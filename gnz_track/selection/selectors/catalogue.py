@@ -81,7 +81,7 @@ class Fitted:
         arrays = {f"array/{name}": array for name, array in self.arrays.items()}
         parts: dict[str, Any] = {"low": self.low, "span": self.span, **arrays}
         words = {"selector": self.selector, "n_features": self.n_features, "facts": dict(self.facts)}
-        header = {"format": _FORMAT, **words, "digest": _digest(parts, words)}
+        header = {"format": _FORMAT, **words, "digest": _digest_of(parts, words)}
         whole = {_HEADER: np.array(json.dumps(header)), **parts}
         try:
             with Path(path).open("wb") as file:
@@ -189,7 +189,7 @@ def load_fitted(path: str | Path) -> Fitted:
         raise BadValue("header of a saved selector", text[:60], f"{allowed} ({error})") from error
     if header.get("format") != _FORMAT:
         raise BadValue("format of a saved selector", header.get("format"), str(_FORMAT))
-    if header.get("digest") != _digest(parts, words):
+    if header.get("digest") != _digest_of(parts, words):
         raise BadValue(
             "a saved selector", str(path), f"{allowed}, and that nobody has changed since: its digest is off"
         )
@@ -199,7 +199,7 @@ def load_fitted(path: str | Path) -> Fitted:
     return Fitted(words["selector"], words["n_features"], arrays, low, span, words["facts"])
 
 
-def _digest(parts: Mapping[str, NDArray[Any]], words: Mapping[str, Any]) -> str:
+def _digest_of(parts: Mapping[str, NDArray[Any]], words: Mapping[str, Any]) -> str:
     """Return a digest of all that a file holds: half an array would fail far from here, or give other rankings."""
     found = hashlib.sha256(json.dumps(words, sort_keys=True).encode())
     for name, array in sorted(parts.items()):

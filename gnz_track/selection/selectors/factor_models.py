@@ -196,7 +196,9 @@ def _fit(data: TrainingSet) -> Arrays:
     settings = generator.normal(0, np.sqrt(1 / rank), (data.scores.shape[1], rank))
     factors = _Factors(inputs.copy(), settings)
     train, held = hold_out(len(inputs), 0.2, data.seed)
-    arrays = _learn(factors, inputs, TrainingSet(data.features, _unit(data.scores), data.seed), (train, held))
+    arrays = _learn_factors(
+        factors, inputs, TrainingSet(data.features, _scale_to_unit(data.scores), data.seed), (train, held)
+    )
     return arrays | {
         "components": pca.components_,
         "centre": pca.mean_ + pca.components_.T @ reduced.mean(axis=0),
@@ -204,13 +206,13 @@ def _fit(data: TrainingSet) -> Arrays:
     }
 
 
-def _unit(scores: Real) -> Real:
+def _scale_to_unit(scores: Real) -> Real:
     """Return scores from 0 to 1, of which gains are powers of ten; those that are between are left as they are."""
     low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
     return scores if low >= 0 and high <= 1 else (scores - low) / (high - low if high > low else 1)
 
 
-def _learn(factors: _Factors, inputs: Real, data: TrainingSet, rows: tuple[Whole, Whole]) -> Arrays:
+def _learn_factors(factors: _Factors, inputs: Real, data: TrainingSet, rows: tuple[Whole, Whole]) -> Arrays:
     train, held = rows
     generator = np.random.default_rng([data.seed, 1])
     best, idle = -np.inf, 0
@@ -222,7 +224,7 @@ def _learn(factors: _Factors, inputs: Real, data: TrainingSet, rows: tuple[Whole
         forest = RandomForestRegressor(N_TREES, max_depth=DEPTH, random_state=data.seed % 2**32)
         # What the last epoch leaves is the answer, as published, be it the best one on what was held out or not.
         arrays = forest_arrays(forest.fit(inputs[train], factors.graphs[train]))
-        gain = _gain(data.scores[held], predict_forest(arrays, inputs[held]) @ factors.settings.T)
+        gain = _ndcg(data.scores[held], predict_forest(arrays, inputs[held]) @ factors.settings.T)
         idle = idle + 1 if gain <= best * (1 + GAIN) else 0
         best = max(best, gain)
         if idle >= PATIENCE:
@@ -230,7 +232,7 @@ def _learn(factors: _Factors, inputs: Real, data: TrainingSet, rows: tuple[Whole
     return arrays | {"settings": factors.settings}
 
 
-def _gain(true: Real, predicted: Real) -> float:
+def _ndcg(true: Real, predicted: Real) -> float:
     """Return the mean NDCG over the known settings of each graph, all ranks counted; NaN where there is none."""
     found = []
     for t, p in zip(true, predicted, strict=True):

@@ -23,12 +23,14 @@ N_TREES, SHARE_OF_FEATURES, N_COMPONENTS, PRIOR_GRAPHS = 200, 0.3, 32, 10
 
 def _fit(data: TrainingSet) -> Arrays:
     scores = complete(data.scores)
-    wanted = _wanted(scores)
+    wanted = _targets_of(scores)
     forest = ExtraTreesRegressor(
         N_TREES, max_features=SHARE_OF_FEATURES, bootstrap=True, random_state=data.seed % 2**32
     )
     features = _signed_logarithm(data.features)
-    forest.fit(features, _narrow(np.concatenate([part / max(float(part.std()), 1e-12) for part in wanted], axis=1)))
+    forest.fit(
+        features, _main_components(np.concatenate([part / max(float(part.std()), 1e-12) for part in wanted], axis=1))
+    )
     arrays = forest_arrays(forest, with_values=False)
     n = len(features)
     drawn = np.stack([np.bincount(rows, minlength=n) for rows in forest.estimators_samples_], axis=1)
@@ -51,15 +53,15 @@ def weigh_past_graphs(arrays: Arrays, features: Real) -> Real:
     """Return the weight of each past graph for each new one ``[new, past]``; rows sum to 1."""
     leaves = find_leaves(arrays, _signed_logarithm(features))
     used = np.ones((len(leaves), leaves.shape[1]), dtype=bool)
-    return _weigh(leaves, arrays, used)
+    return _weigh_by_leaves(leaves, arrays, used)
 
 
 def weigh_themselves(arrays: Arrays) -> Real:
     """Return the same for past graphs, by those trees only that have not seen the graph in question."""
-    return _weigh(arrays["leaves"], arrays, arrays["drawn"] == 0)
+    return _weigh_by_leaves(arrays["leaves"], arrays, arrays["drawn"] == 0)
 
 
-def _weigh(leaves: NDArray[np.int64], arrays: Arrays, used: NDArray[np.bool_]) -> Real:
+def _weigh_by_leaves(leaves: NDArray[np.int64], arrays: Arrays, used: NDArray[np.bool_]) -> Real:
     weights = np.zeros((len(leaves), len(arrays["leaves"])))
     for tree in range(leaves.shape[1]):
         beside = (leaves[:, tree, None] == arrays["leaves"][:, tree]) * arrays["drawn"][:, tree]
@@ -69,7 +71,7 @@ def _weigh(leaves: NDArray[np.int64], arrays: Arrays, used: NDArray[np.bool_]) -
     return np.where(totals > 0, weights / np.where(totals > 0, totals, 1), even)
 
 
-def _wanted(scores: Real) -> tuple[Real, Real]:
+def _targets_of(scores: Real) -> tuple[Real, Real]:
     """Return scores from 0 (worst on the graph) to 1 (best), and one over the rank: for the mean, and for the first.
 
     Settings that tie share the places that they take: one over the rank is its mean over these places.
@@ -81,7 +83,7 @@ def _wanted(scores: Real) -> tuple[Real, Real]:
     return unit, (before[last] - before[first - 1]) / (last - first + 1)
 
 
-def _narrow(wanted: Real) -> Real:
+def _main_components(wanted: Real) -> Real:
     """Return the main components of what trees are grown on ``[n, at most 32]``.
 
     Splits are chosen by variance, which a rotation keeps; the time to grow is in proportion to the columns.

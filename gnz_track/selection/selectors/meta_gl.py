@@ -186,14 +186,14 @@ def _fit(data: TrainingSet) -> Arrays:
     low, high = (f(data.scores, axis=1, keepdims=True) for f in (np.nanmin, np.nanmax))
     scores = 1 + 10 * (data.scores - low) / np.where(high > low, high - low, 1)
     train, held = hold_out(len(scores), 0.3, data.seed)
-    past = _look_back(_with_logarithms(data.features)[train], scores[train], data.seed)
+    past = _describe_past(_with_logarithms(data.features)[train], scores[train], data.seed)
     network = seeded_network(lambda: MetaNetwork(past.features.shape[1], past.factors.shape[1]), data.seed)
 
     arrays = _train(network, past, scores[train], (data.features[held], data.scores[held]), data.seed)
     return arrays | _pack(past)
 
 
-def _look_back(features: Real, scores: Real, seed: int) -> _Past:
+def _describe_past(features: Real, scores: Real, seed: int) -> _Past:
     rank = min(RANK, *scores.shape)
     factors, settings = factorise(scores, rank, np.random.default_rng(seed))
     forest = RandomForestRegressor(N_TREES, random_state=seed % 2**32, max_features=1 / 3).fit(features, factors)

@@ -218,7 +218,7 @@ COLLABORATIVE_ROWS = (
 HIDDEN, EPOCHS, PATIENCE, LEARNING_RATE = 128, 500, 20, 1e-3
 
 
-def _make(n_features: int, n_settings: int) -> nn.Module:
+def _make_network(n_features: int, n_settings: int) -> nn.Module:
     return nn.Sequential(nn.Linear(n_features, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, n_settings))
 
 
@@ -235,7 +235,7 @@ def fit_surrogate(data: TrainingSet, *, start: Arrays | None = None, patience: i
     patience
         Rounds without a better score before training stops.
     """
-    network = seeded_network(lambda: _make(data.features.shape[1], data.scores.shape[1]), data.seed)
+    network = seeded_network(lambda: _make_network(data.features.shape[1], data.scores.shape[1]), data.seed)
     if start is not None:
         network.load_state_dict({name: torch.from_numpy(value) for name, value in start.items()})
     optimiser = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE)
@@ -244,7 +244,7 @@ def fit_surrogate(data: TrainingSet, *, start: Arrays | None = None, patience: i
 
 def _predict(arrays: Arrays, features: Real) -> Real:
     sizes = (arrays["0.weight"].shape[1], len(arrays["2.bias"]))
-    return predict_with(lambda: _make(*sizes), arrays, features)
+    return predict_with(lambda: _make_network(*sizes), arrays, features)
 
 
 ROWS = (

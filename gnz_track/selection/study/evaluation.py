@@ -108,7 +108,7 @@ def fold_by_strata(trial: Trial, strata: ArrayLike, *, n_folds: int = 5, seed: i
     _check_folds(n_folds, max(np.unique(strata, return_counts=True)[1]), "graphs of the largest stratum")
     splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     pairs = splitter.split(np.zeros(len(trial.scores)), strata)
-    return [_fold(trial, test) for _, test in pairs]
+    return [_make_fold(trial, test) for _, test in pairs]
 
 
 def fold_by_groups(trial: Trial, groups: ArrayLike, *, n_folds: int | None = 5) -> list[SelectorFold]:
@@ -126,15 +126,15 @@ def fold_by_groups(trial: Trial, groups: ArrayLike, *, n_folds: int | None = 5) 
     groups = _one_per_graph("groups", groups, trial)
     _check_folds(2 if n_folds is None else n_folds, len(np.unique(groups)), "groups")
     if n_folds is None:
-        return [_fold(trial, np.flatnonzero(groups == group)) for group in np.unique(groups)]
-    return [_fold(trial, test) for _, test in GroupKFold(n_folds).split(trial.features, groups=groups)]
+        return [_make_fold(trial, np.flatnonzero(groups == group)) for group in np.unique(groups)]
+    return [_make_fold(trial, test) for _, test in GroupKFold(n_folds).split(trial.features, groups=groups)]
 
 
 def fold_by_numbers(trial: Trial, numbers: ArrayLike) -> list[SelectorFold]:
     """Return folds as somebody numbered them: graph ``i`` is tested in fold ``numbers[i]``."""
     numbers = _one_per_graph("numbers of folds", numbers, trial)
     _check_folds(2, len(np.unique(numbers)), "folds")
-    return [_fold(trial, np.flatnonzero(numbers == number)) for number in np.unique(numbers)]
+    return [_make_fold(trial, np.flatnonzero(numbers == number)) for number in np.unique(numbers)]
 
 
 def small_to_large(trial: Trial, n_nodes: ArrayLike, *, limit: int = 10_000) -> list[SelectorFold]:
@@ -152,7 +152,7 @@ def small_to_large(trial: Trial, n_nodes: ArrayLike, *, limit: int = 10_000) -> 
     is_large = _one_per_graph("numbers of nodes", n_nodes, trial) >= limit
     if is_large.all() or not is_large.any():
         raise BadValue("the limit of nodes", limit, "a number with graphs on both sides of it")
-    return [_fold(trial, np.flatnonzero(is_large))]
+    return [_make_fold(trial, np.flatnonzero(is_large))]
 
 
 def cross_task(source: Trial, target: Trial) -> list[SelectorFold]:
@@ -187,7 +187,7 @@ def _check_folds(n_folds: int, most: int, of_what: str) -> None:
         raise BadValue("number of folds", n_folds, f"from 2 to the number of {of_what}, which is {most}")
 
 
-def _fold(trial: Trial, test: NDArray[np.int64]) -> SelectorFold:
+def _make_fold(trial: Trial, test: NDArray[np.int64]) -> SelectorFold:
     is_test = np.zeros(len(trial.scores), dtype=bool)
     is_test[test] = True
     learnt = trial.scores if trial.seen is None else trial.seen

@@ -183,7 +183,7 @@ def list_published_settings(task_type: TaskType | str | None = None) -> list[Pub
     >>> len(list_published_settings()), len(list_published_settings("node_cls"))
     (366, 327)
     """
-    kind = None if task_type is None else _task_type(task_type)
+    kind = None if task_type is None else _read_task_type(task_type)
     found = [setting for family in FAMILIES for setting in _settings_of(family)]
     return [one for one in found if kind is None or kind in one.task_types]
 
@@ -197,7 +197,7 @@ def list_scored_settings(task_type: TaskType | str) -> list[PublishedSetting]:
     >>> len(list_scored_settings("link_pred")), len(list_scored_settings("node_cls"))
     (306, 327)
     """
-    left_out = {("EGC", ("var",)), ("EGC", ("std",))} if _task_type(task_type) is _LINKS else set()
+    left_out = {("EGC", ("var",)), ("EGC", ("std",))} if _read_task_type(task_type) is _LINKS else set()
     listed = [one for one in list_published_settings(task_type) if one.method != "SEAL"]
     return [one for one in listed if (one.method, one.hyperparameters.get("aggregators")) not in left_out]
 
@@ -225,14 +225,16 @@ def plan_published_settings(
     posed = TASKS.get(task) if isinstance(task, str) else task
     protocol = PROTOCOLS.get(PROTOCOL)
     plans = []
-    for setting in _choose(names, posed):
+    for setting in _choose_settings(names, posed):
         model = MODELS.get(setting.model)
         plan = make_plan([posed], [model], seeds=seeds, protocol=protocol, epochs=epochs, device=device, place=place)
-        plans += [replace(cell, hyperparameters=_join(cell, setting)) for cell in plan.cells]
+        plans += [replace(cell, hyperparameters=_join_hyperparameters(cell, setting)) for cell in plan.cells]
     return Plan(cells=tuple(plans), skipped=())
 
 
-def _choose(names: str | PublishedSetting | Sequence[str | PublishedSetting], task: Task) -> list[ModelSetting]:
+def _choose_settings(
+    names: str | PublishedSetting | Sequence[str | PublishedSetting], task: Task
+) -> list[ModelSetting]:
     """Return the settings of these names, each once and in order; one that does not serve the task is an error."""
     listed = [names] if isinstance(names, str | PublishedSetting) else list(names)
     if not listed:
@@ -241,14 +243,14 @@ def _choose(names: str | PublishedSetting | Sequence[str | PublishedSetting], ta
     chosen = dict.fromkeys(one.name if isinstance(one, PublishedSetting) else one for one in listed)
     for name in chosen:
         if name not in known:
-            raise _unknown(name, list(known))
+            raise _unknown_setting(name, list(known))
         if task.task_type not in known[name].task_types:
             kinds = " and ".join(known[name].task_types)
             raise BadValue(f"task for {name}", f"{task.name} ({task.task_type})", f"a task of the kind {kinds}")
     return [known[name].setting for name in chosen]
 
 
-def _unknown(name: object, known: list[str]) -> UnknownName:
+def _unknown_setting(name: object, known: list[str]) -> UnknownName:
     """Say which settings are near, those of a method that is named, or else which methods there are."""
     same = [one for one in known if one.startswith(f"{name}-")]
     if same:
@@ -257,13 +259,13 @@ def _unknown(name: object, known: list[str]) -> UnknownName:
     return UnknownName("published setting", name, pool, command=_LISTING)
 
 
-def _task_type(given: TaskType | str) -> TaskType:
+def _read_task_type(given: TaskType | str) -> TaskType:
     if given not in set(TaskType):
         raise BadValue("kind of problem", given, ", ".join(TaskType))
     return TaskType(given)
 
 
-def _join(cell: Cell, setting: ModelSetting) -> tuple[tuple[str, Any], ...]:
+def _join_hyperparameters(cell: Cell, setting: ModelSetting) -> tuple[tuple[str, Any], ...]:
     """Return what a setting says beside what the protocol gives to its model."""
     return tuple(sorted({**dict(cell.hyperparameters), **setting.options}.items()))
 
@@ -278,7 +280,7 @@ def _settings_of(family: SettingFamily) -> list[PublishedSetting]:
         values = dict(zip(names, chosen, strict=True))
         if values.get("num_layers") == 1 and values.get("hidden_channels", narrowest) > narrowest:
             continue
-        name = "-".join([family.method, *(f"{key}={_write(value)}" for key, value in values.items())])
+        name = "-".join([family.method, *(f"{key}={_write_value(value)}" for key, value in values.items())])
         same_as = first_of.setdefault(json.dumps(core(values), sort_keys=True), name)
         found.append(
             PublishedSetting(
@@ -293,7 +295,7 @@ def _settings_of(family: SettingFamily) -> list[PublishedSetting]:
     return found
 
 
-def _write(value: Any) -> str:
+def _write_value(value: Any) -> str:
     """Write a value as published names have it: aggregators and scalers as lists of one."""
     return f"['{value[0]}']" if isinstance(value, tuple) else str(value)
 

@@ -91,23 +91,23 @@ def _read_csv(path: Path, metric: str, direction: str | None) -> PerformanceMatr
         allowed = "'graph', or 'graph (rmse, down)' with its metric and direction, then one column per setting"
         raise BadValue(f"first column of {path.name}", head[0], f"{allowed}, with commas between")
     n_columns = _count_columns(path, head, rows)
-    settings = tuple(_setting(name) for name in head[1:n_columns])
+    settings = tuple(_read_setting(name) for name in head[1:n_columns])
     graphs = [row[0] for _, row in rows]
     _refuse_repeated(path, "graph", graphs)
     _refuse_repeated(path, "setting", [one.label for one in settings], settings)
     name = first["metric"] or metric
-    towards = _direction(path, name, first["direction"] or direction)
+    towards = _read_direction(path, name, first["direction"] or direction)
     matrix = bare_matrix(graphs, settings, name or "score", towards)
     for place, (line, row) in enumerate(rows):
         if not row[0].strip():
             raise BadValue(f"the graph in line {line} of {path.name}", row[0], "a name")
         for column in range(1, n_columns):
             where = f"{settings[column - 1].label!r} of graph {row[0]!r} in line {line} of {path.name}"
-            matrix.scores[place, column - 1] = _score(row[column], where)
+            matrix.scores[place, column - 1] = _read_score(row[column], where)
     return matrix
 
 
-def _direction(path: Path, metric: str, said: str | None) -> Direction:
+def _read_direction(path: Path, metric: str, said: str | None) -> Direction:
     """Return the direction of a metric: as it is said, or as this package knows it; both must be the same."""
     known = METRICS.get(metric).direction if metric in METRICS else None
     if said is None and known is None and metric:
@@ -154,7 +154,7 @@ def _refuse_repeated(path: Path, kind: str, labels: Sequence[str], keys: Sequenc
             raise BadValue(f"a {kind} of {path.name}", label, f"each {kind} once; this one stands there twice")
 
 
-def _score(text: str, where: str) -> float:
+def _read_score(text: str, where: str) -> float:
     if text.strip().lower() in _UNKNOWN:
         return float("nan")
     try:
@@ -166,7 +166,7 @@ def _score(text: str, where: str) -> float:
     return score
 
 
-def _setting(name: str) -> ModelSetting:
+def _read_setting(name: str) -> ModelSetting:
     """Read the head of a column: what :func:`write_matrix` wrote, or any other text as the name of a model."""
     try:
         model, values, protocol = json.loads(name)

@@ -22,7 +22,7 @@ def area_under_curve(true: Real, predicted: Real) -> Real:
     """Return the share of the other settings that are ranked below the truly best one, ties counting half."""
 
     def score(t: Real, p: Real) -> float:
-        own = p[_best(t)]
+        own = p[_place_of_best(t)]
         return float((np.sum(p < own) + 0.5 * (np.sum(p == own) - 1)) / (len(t) - 1))
 
     return _per_graph(score, true, predicted)
@@ -30,7 +30,7 @@ def area_under_curve(true: Real, predicted: Real) -> Real:
 
 def reciprocal_rank(true: Real, predicted: Real) -> Real:
     """Return one over the rank of the truly best setting (MRR where averaged)."""
-    return _per_graph(lambda t, p: 1.0 / float(np.sum(p >= p[_best(t)])), true, predicted)
+    return _per_graph(lambda t, p: 1.0 / float(np.sum(p >= p[_place_of_best(t)])), true, predicted)
 
 
 def gain_at_one(true: Real, predicted: Real) -> Real:
@@ -69,7 +69,7 @@ def hit_rate(true: Real, predicted: Real, *, k: int) -> Real:
     return _per_graph(score, true, predicted)
 
 
-def _best(true: Real) -> int:
+def _place_of_best(true: Real) -> int:
     """Return the place of the best score; among those that tie, the one that published tables took."""
     return int(np.argpartition(true, -1)[-1])
 

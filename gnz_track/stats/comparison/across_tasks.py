@@ -49,7 +49,7 @@ def compare_across(layout: Sequence[TaskCells], choices: Choices) -> AcrossTasks
     means, unranked = take_design(layout, every) if policy == "drop_task" else (every, {})
     means, lost = leave_out_lost(means, drops_models=policy == "drop_task")
     metrics = tuple(sorted({task.metric for task in layout}))
-    table = _rank(means, policy, without=((*unranked, *lost.models), lost.tasks))
+    table = _rank_models(means, policy, without=((*unranked, *lost.models), lost.tasks))
     notes = [*_metric_notes(metrics), *_seed_notes(layout, needs_all=needs_all), *describe_design(unranked)]
     notes += lost.notes
     if not table.tasks or not table.models:
@@ -58,13 +58,13 @@ def compare_across(layout: Sequence[TaskCells], choices: Choices) -> AcrossTasks
             posthoc=choices.posthoc, metrics=metrics, notes=tuple(notes), **dict.fromkeys(_PARTS), pairs=()
         )
     friedman = run_friedman(table.ranks, alpha=choices.alpha)
-    kept = _keep(means, table, ranked_only=ranked_only)
+    kept = _keep_ranked(means, table, ranked_only=ranked_only)
     nemenyi = group_by_nemenyi(table.mean_ranks, models=table.models, n_tasks=table.n_tasks, alpha=choices.alpha)
-    joined = _join(kept)
+    joined = _join_on_tasks(kept)
     tests = [_in_tasks(test) for test in wilcoxon_rows(list(joined), zero_method=choices.zero_method)]
     family = adjust([test.p for test in tests], alpha=choices.alpha)
-    groups = _group(table, family.p_adjusted, choices)
-    pairs = _pairs(table, (joined, tests, family.p_adjusted), nemenyi, choices)
+    groups = _group_models(table, family.p_adjusted, choices)
+    pairs = _judge_pairs(table, (joined, tests, family.p_adjusted), nemenyi, choices)
     notes += _posthoc_notes(pairs, rejects=friedman.rejects)
     return AcrossTasks(
         posthoc=choices.posthoc,
@@ -75,13 +75,13 @@ def compare_across(layout: Sequence[TaskCells], choices: Choices) -> AcrossTasks
         nemenyi=nemenyi,
         stability=leave_one_task_out(table.ranks, models=table.models, tasks=table.tasks),
         attainability=_attainability(tests, family.m, choices.alpha),
-        printed=_printed(kept, table, choices.decimals),
+        printed=_check_printed(kept, table, choices.decimals),
         metrics=metrics,
         notes=tuple(notes),
     )
 
 
-def _rank(means: Means, policy: str, *, without: tuple[Sequence[str], Sequence[str]]) -> RankTable:
+def _rank_models(means: Means, policy: str, *, without: tuple[Sequence[str], Sequence[str]]) -> RankTable:
     """Rank the models; ``without`` are those models and tasks that were left out before."""
     table = rank_table(
         means.scores, models=means.models, tasks=means.tasks, directions=means.directions, missing=policy
@@ -96,13 +96,13 @@ def _rank(means: Means, policy: str, *, without: tuple[Sequence[str], Sequence[s
 _PARTS = ("ranks", "friedman", "wilcoxon_holm", "nemenyi", "stability", "attainability", "printed")
 
 
-def _keep(means: Means, table: RankTable, *, ranked_only: bool) -> Means:
+def _keep_ranked(means: Means, table: RankTable, *, ranked_only: bool) -> Means:
     """Return the means of the ranked models, on the ranked tasks or on all."""
     rows = [row for row, task in enumerate(means.tasks) if not ranked_only or task in table.tasks]
     return take(means, rows, [means.models.index(model) for model in table.models])
 
 
-def _join(means: Means) -> tuple[SeedPairs, ...]:
+def _join_on_tasks(means: Means) -> tuple[SeedPairs, ...]:
     """Join all pairs of models on tasks, which stand where seeds stand within a task."""
     columns = [dict(enumerate(column)) for column in means.signed.T.tolist()]
     return join_all(list(itertools.combinations(columns, 2)), direction=Direction.up)
@@ -112,14 +112,14 @@ def _in_tasks(test: PairedTest) -> PairedTest:
     return dataclasses.replace(test, note=TOO_FEW) if test.outcome is Outcome.not_run else test
 
 
-def _group(table: RankTable, p_adjusted: Sequence[float | None], choices: Choices) -> PairwiseGroups:
+def _group_models(table: RankTable, p_adjusted: Sequence[float | None], choices: Choices) -> PairwiseGroups:
     matrix: list[list[float | None]] = [[1.0] * table.n_models for _ in range(table.n_models)]
     for (a, b), p in zip(itertools.combinations(range(table.n_models), 2), p_adjusted, strict=True):
         matrix[a][b] = matrix[b][a] = p
     return group_by_p(matrix, models=table.models, mean_ranks=table.mean_ranks, alpha=choices.alpha)
 
 
-def _pairs(
+def _judge_pairs(
     table: RankTable,
     tested: tuple[Sequence[SeedPairs], Sequence[PairedTest], Sequence[float | None]],
     nemenyi: NemenyiGroups,
@@ -177,7 +177,7 @@ def _attainability(tests: Sequence[PairedTest], m: int, alpha: float) -> Attaina
     return attainability(max(test.n_effective for test in tests), max(1, m), alpha=alpha, unit="task")
 
 
-def _printed(means: Means, table: RankTable, decimals: int) -> PrintedRanks | None:
+def _check_printed(means: Means, table: RankTable, decimals: int) -> PrintedRanks | None:
     rows = [row for row, task in enumerate(means.tasks) if task in table.tasks]
     scores = means.scores[rows]
     if np.isnan(scores).any():

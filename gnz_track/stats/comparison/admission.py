@@ -46,22 +46,27 @@ class Finding:
         shown, n_more = self.examples[:MOST_EXAMPLES], len(self.examples) - MOST_EXAMPLES
         more = f"; and {n_more} more" if n_more > 0 else ""
         examples = f": {'; '.join(shown)}{more}" if shown else ""
-        return f"{self.text}, on {_list(self.tasks)}{examples}"
+        return f"{self.text}, on {_list_tasks(self.tasks)}{examples}"
 
 
 def check_admission(layout: Sequence[TaskCells]) -> tuple[Finding, ...]:
     """Refuse cells that may not be compared, and return what is to be warned of."""
     protocols = [task.task for task in layout if _has_several_protocols(task)]
     for task in layout:
-        _refuse(task)
-    found = [*_differences(layout), *_hyperparameters(layout), *_from_task_to_task(layout), *_parameters(layout)]
+        _refuse_task(task)
+    found = [
+        *_find_differences(layout),
+        *_find_tuning(layout),
+        *_find_changes_between_tasks(layout),
+        *_find_uneven_sizes(layout),
+    ]
     if protocols:
         text = "models were run under several protocols, which their labels name"
         found.append(Finding(column="protocol", tasks=tuple(protocols), text=text))
     return tuple(found)
 
 
-def _refuse(task: TaskCells) -> None:
+def _refuse_task(task: TaskCells) -> None:
     scored = _scored(task)
     by_seed: dict[int, list[ScoredCell]] = {}
     for cell in scored:
@@ -74,9 +79,9 @@ def _refuse(task: TaskCells) -> None:
 
 
 def _refuse_where_several(column: str, cells: Sequence[ScoredCell], where: str, task: str) -> None:
-    kinds = _kinds(column, cells)
+    kinds = _group_by_value(column, cells)
     if len(kinds) > 1:
-        raise NotComparable(column, where, {value: _name(group) for value, group in kinds.items()}, task=task)
+        raise NotComparable(column, where, {value: _name_cells(group) for value, group in kinds.items()}, task=task)
 
 
 def _has_several_protocols(task: TaskCells) -> bool:
@@ -85,7 +90,7 @@ def _has_several_protocols(task: TaskCells) -> bool:
     A model that was run under several has a label for each, and the protocols themselves can be compared.
     """
     cells = _scored(task)
-    kinds = _kinds("protocol", cells)
+    kinds = _group_by_value("protocol", cells)
     if len(kinds) < 2:
         return False
     by_model: dict[str, set[str]] = {}
@@ -97,16 +102,16 @@ def _has_several_protocols(task: TaskCells) -> bool:
     return True
 
 
-def _differences(layout: Sequence[TaskCells]) -> Iterable[Finding]:
+def _find_differences(layout: Sequence[TaskCells]) -> Iterable[Finding]:
     for column, said in WARNED.items():
-        tasks = [task for task in layout if len(_kinds(column, _scored(task))) > 1]
+        tasks = [task for task in layout if len(_group_by_value(column, _scored(task))) > 1]
         if tasks:
-            kinds = _kinds(column, [cell for task in tasks for cell in _scored(task)])
-            examples = tuple(f"{value!r} ({_name(cells)})" for value, cells in kinds.items())
+            kinds = _group_by_value(column, [cell for task in tasks for cell in _scored(task)])
+            examples = tuple(f"{value!r} ({_name_cells(cells)})" for value, cells in kinds.items())
             yield Finding(column=column, tasks=tuple(task.task for task in tasks), text=said, examples=examples)
 
 
-def _hyperparameters(layout: Sequence[TaskCells]) -> Iterable[Finding]:
+def _find_tuning(layout: Sequence[TaskCells]) -> Iterable[Finding]:
     """Return one finding where some models changed hyperparameters and others did not, or changed others.
 
     What a search chose is left out: its budget is on record, beside the result. So are widths that give all models one
@@ -115,8 +120,8 @@ def _hyperparameters(layout: Sequence[TaskCells]) -> Iterable[Finding]:
     tasks, examples = [], {}
     for task in layout:
         cells = [cell for cell in _scored(task) if not is_tuned(cell.model)]
-        is_level = all(_size(model) for model in task.models if model.cells) and not _is_uneven(task)
-        kinds = {_changed(cell, but=WIDTH if is_level else "") for cell in cells}
+        is_level = all(_model_size(model) for model in task.models if model.cells) and not _is_uneven(task)
+        kinds = {_changed_hyperparameters(cell, but=WIDTH if is_level else "") for cell in cells}
         if len(kinds) > 1:
             tasks.append(task.task)
             examples.update({f"{cell.label}: {cell.facts.get('hyperparameters', '{}')}": cell for cell in cells})
@@ -125,12 +130,12 @@ def _hyperparameters(layout: Sequence[TaskCells]) -> Iterable[Finding]:
         yield Finding(column="hyperparameters", tasks=tuple(tasks), text=text, examples=tuple(sorted(examples)))
 
 
-def _from_task_to_task(layout: Sequence[TaskCells]) -> Iterable[Finding]:
+def _find_changes_between_tasks(layout: Sequence[TaskCells]) -> Iterable[Finding]:
     """Return one finding where a model has one name and other hyperparameters on other tasks, but for its width."""
     tasks, examples = dict[str, None](), list[str]()
     for label in dict.fromkeys(model.label for task in layout for model in task.models):
         cells = [cell for task in layout for model in task.models if model.label == label for cell in model.cells]
-        kinds = {_changed(cell, but=WIDTH): cell for cell in reversed(cells)}
+        kinds = {_changed_hyperparameters(cell, but=WIDTH): cell for cell in reversed(cells)}
         if len(kinds) > 1 and not is_tuned(cells[0].model):
             examples += [f"{label} on {cell.task}: {kind}" for kind, cell in sorted(kinds.items())]
             tasks |= dict.fromkeys(cell.task for cell in cells)
@@ -139,12 +144,12 @@ def _from_task_to_task(layout: Sequence[TaskCells]) -> Iterable[Finding]:
         yield Finding(column="hyperparameters", tasks=tuple(tasks), text=text, examples=tuple(examples))
 
 
-def _parameters(layout: Sequence[TaskCells]) -> Iterable[Finding]:
+def _find_uneven_sizes(layout: Sequence[TaskCells]) -> Iterable[Finding]:
     """Return one finding where models differ in size by more than a tenth, so that a difference may be one of size."""
     tasks: list[str] = []
     examples: dict[str, None] = {}
     for task in layout:
-        sizes = _sizes(task)
+        sizes = _network_sizes(task)
         if _is_uneven(task):
             tasks.append(task.task)
             for label in (min(sizes, key=lambda name: sizes[name]), max(sizes, key=lambda name: sizes[name])):
@@ -157,18 +162,18 @@ def _parameters(layout: Sequence[TaskCells]) -> Iterable[Finding]:
         yield Finding(column="n_parameters", tasks=tuple(tasks), text=text, examples=tuple(examples))
 
 
-def _sizes(task: TaskCells) -> dict[str, float]:
+def _network_sizes(task: TaskCells) -> dict[str, float]:
     """Return the size of each network; rules have none that says anything."""
-    sizes = {model.label: _size(model) for model in task.models}
+    sizes = {model.label: _model_size(model) for model in task.models}
     return {label: size for label, size in sizes.items() if not is_rule(size)}
 
 
 def _is_uneven(task: TaskCells) -> bool:
-    sizes = _sizes(task).values()
+    sizes = _network_sizes(task).values()
     return bool(sizes) and max(sizes) > LARGEST_RATIO * min(sizes)
 
 
-def _changed(cell: ScoredCell, *, but: str) -> str:
+def _changed_hyperparameters(cell: ScoredCell, *, but: str) -> str:
     """Return the hyperparameters that a cell changed, but for one."""
     text = cell.facts.get("hyperparameters", "{}")
     try:
@@ -180,13 +185,13 @@ def _changed(cell: ScoredCell, *, but: str) -> str:
     return json.dumps({name: value for name, value in changed.items() if name != but}, sort_keys=True)
 
 
-def _size(model: ModelCells) -> float:
+def _model_size(model: ModelCells) -> float:
     """Return the parameters of a model on a task, the mean over its seeds; 0 where no cell tells."""
     told = [float(cell.facts["n_parameters"]) for cell in model.cells if "n_parameters" in cell.facts]
     return sum(told) / len(told) if told else 0.0
 
 
-def _kinds(column: str, cells: Iterable[ScoredCell]) -> dict[str, list[ScoredCell]]:
+def _group_by_value(column: str, cells: Iterable[ScoredCell]) -> dict[str, list[ScoredCell]]:
     """Return value -> cells, sorted; cells that do not tell are left out."""
     found: dict[str, list[ScoredCell]] = {}
     for cell in cells:
@@ -199,10 +204,10 @@ def _scored(task: TaskCells) -> list[ScoredCell]:
     return [cell for model in task.models for cell in model.cells]
 
 
-def _name(cells: Sequence[ScoredCell]) -> str:
+def _name_cells(cells: Sequence[ScoredCell]) -> str:
     more = f" and {len(cells) - 2} more" if len(cells) > 2 else ""
     return ", ".join(str(cell) for cell in cells[:2]) + more
 
 
-def _list(names: Sequence[str], most: int = 4) -> str:
+def _list_tasks(names: Sequence[str], most: int = 4) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more tasks" if len(names) > most else "")

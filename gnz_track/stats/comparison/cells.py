@@ -126,8 +126,8 @@ def read_cells(table: ScoreFrame) -> tuple[ScoredCell, ...]:
         raise BadValue("columns of a results table", ", ".join(names), allowed)
     if not len(table):
         raise NothingToCompare("the table has no row")
-    texts = {name: _texts(table[name]) for name in (*REQUIRED, *OPTIONAL) if name in names and name != "score"}
-    scores = _scores(table["score"])
+    texts = {name: _read_texts(table[name]) for name in (*REQUIRED, *OPTIONAL) if name in names and name != "score"}
+    scores = _read_scores(table["score"])
     # Only a row whose status says so has finished.
     statuses = texts.get("status", ["finished"] * len(table))
     labels = label_variants(
@@ -143,7 +143,7 @@ def read_cells(table: ScoreFrame) -> tuple[ScoredCell, ...]:
             task=texts["task"][row],
             model=texts["model"][row],
             label=labels[row],
-            seed=_seed(texts["seed"][row]),
+            seed=_read_seed(texts["seed"][row]),
             score=scores[row] if statuses[row] == "finished" else None,
             metric=texts["metric"][row],
             direction=texts["direction"][row],
@@ -165,15 +165,15 @@ def lay_out(cells: Sequence[ScoredCell]) -> tuple[TaskCells, ...]:
     for task, group in itertools.groupby(cells, key=lambda cell: cell.task):
         rows = list(group)
         seeds = tuple(sorted({cell.seed for cell in rows}))
-        metric, direction = _metric(task, rows)
+        metric, direction = _task_metric(task, rows)
         by_label = {label: [cell for cell in rows if cell.label == label] for label in labels}
         lost = tuple(sorted(set(seeds) - {cell.seed for cell in rows if cell.score is not None}))
-        models = tuple(_model(label, by_label[label], seeds, lost) for label in labels)
+        models = tuple(_model_cells(label, by_label[label], seeds, lost) for label in labels)
         found.append(TaskCells(task=task, metric=metric, direction=direction, seeds=seeds, models=models))
     return tuple(found)
 
 
-def _model(label: str, rows: Sequence[ScoredCell], seeds: Sequence[int], lost: tuple[int, ...]) -> ModelCells:
+def _model_cells(label: str, rows: Sequence[ScoredCell], seeds: Sequence[int], lost: tuple[int, ...]) -> ModelCells:
     failed = tuple(cell.seed for cell in rows if cell.has_failed)
     scored = tuple(cell for cell in rows if cell.score is not None)
     known = {cell.seed for cell in scored} | set(failed)
@@ -188,7 +188,7 @@ def _model(label: str, rows: Sequence[ScoredCell], seeds: Sequence[int], lost: t
     )
 
 
-def _metric(task: str, rows: Sequence[ScoredCell]) -> tuple[str, Direction]:
+def _task_metric(task: str, rows: Sequence[ScoredCell]) -> tuple[str, Direction]:
     """Return the one metric of a task and its direction; cells without a score need none."""
     counted = [cell for cell in rows if cell.score is not None] or list(rows)
     for name in ("metric", "direction"):
@@ -217,18 +217,18 @@ def _one_per_cell(cells: Iterable[ScoredCell]) -> tuple[ScoredCell, ...]:
     return tuple(found)
 
 
-def _texts(column: Any) -> list[str]:
+def _read_texts(column: Any) -> list[str]:
     return [
         "" if is_absent else str(value)
         for value, is_absent in zip(column.tolist(), column.isna().tolist(), strict=True)
     ]
 
 
-def _scores(column: Any) -> list[float | None]:
-    return list(_numbers(column.tolist(), column.isna().tolist()))
+def _read_scores(column: Any) -> list[float | None]:
+    return list(_read_numbers(column.tolist(), column.isna().tolist()))
 
 
-def _numbers(values: Sequence[Any], absent: Sequence[bool]) -> Iterator[float | None]:
+def _read_numbers(values: Sequence[Any], absent: Sequence[bool]) -> Iterator[float | None]:
     for value, is_absent in zip(values, absent, strict=True):
         try:
             number = math.nan if is_absent else float(value)
@@ -237,7 +237,7 @@ def _numbers(values: Sequence[Any], absent: Sequence[bool]) -> Iterator[float | 
         yield number if math.isfinite(number) else None
 
 
-def _seed(text: str) -> int:
+def _read_seed(text: str) -> int:
     try:
         value = float(text)
         whole = int(text) if text.lstrip("+-").isdigit() else int(value)

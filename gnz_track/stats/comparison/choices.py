@@ -94,7 +94,7 @@ class Choices:
         )
 
     def __str__(self) -> str:
-        margin = "no margin" if self.margin is None else f"margin {_say(self.margin)}"
+        margin = "no margin" if self.margin is None else f"margin {_say_per_task(self.margin)}"
         return (
             f"alpha {self.alpha:g}, {TESTS[self.test]} with {self.adjustment} over {FAMILIES[self.family]}, {margin}, "
             f"{self.interval} intervals, across tasks {self.posthoc}, missing: {self.missing}"
@@ -144,7 +144,7 @@ def _is_mapping(value: object) -> bool:
     return isinstance(value, Mapping)
 
 
-def _say(margin: PerTask) -> str:
+def _say_per_task(margin: PerTask) -> str:
     if isinstance(margin, Mapping):
         return ", ".join(f"{name} {value:g}" for name, value in margin.items())
     return f"{margin:g}"

@@ -205,14 +205,14 @@ def _compare(table: ScoreFrame, chosen: Choices) -> Comparison:
     entrants = [(task, _entrants(task, chosen)) for task in layout]
     at_chance = find_at_chance(entrants, chosen)
     pairs, families = compare_pairs(entrants, chosen, at_chance)
-    findings += _overlap(entrants, pairs, chosen)
+    findings += _note_overlap(entrants, pairs, chosen)
     by_task = {task: tuple(group) for task, group in itertools.groupby(pairs, key=lambda pair: pair.task)}
     summaries = _summarise(layout, chosen)
     tasks = []
     for task, models in entrants:
         scope = task.task if chosen.family == "task" else ""
         found = (by_task.get(task.task, ()), families.get(scope, ()))
-        tasks.append(_task(task, models, summaries[task.task], found, at_chance[task.task], chosen))
+        tasks.append(_compare_task(task, models, summaries[task.task], found, at_chance[task.task], chosen))
     every = [cell for task in tasks for cell in task.cells]
     across = compare_across(layout, chosen)
     ranks = across.ranks
@@ -244,7 +244,7 @@ def _no_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _overlap(
+def _note_overlap(
     entrants: Sequence[tuple[TaskCells, tuple[ModelCells, ...]]], pairs: Sequence[PairComparison], chosen: Choices
 ) -> tuple[Finding, ...]:
     """Return a warning of seeds that draw splits where the test that was chosen does not know of it; else its premises.
@@ -253,8 +253,8 @@ def _overlap(
     would leave of the differences that were found.
     """
     if chosen.test == FOR_OVERLAP:
-        return _assumed([task for task, models in entrants if len(models) > 1], chosen)
-    unused = _unused([task.task for task, _ in entrants], chosen)
+        return _note_assumptions([task for task, models in entrants if len(models) > 1], chosen)
+    unused = _note_unused_sizes([task.task for task, _ in entrants], chosen)
     drawn = [(task, models) for task, models in entrants if draws_splits(task)]
     if not drawn:
         return unused
@@ -270,7 +270,7 @@ def _overlap(
     return (Finding(column="split_digest", tasks=names, text=text, examples=examples), *unused)
 
 
-def _unused(tasks: Sequence[str], chosen: Choices) -> tuple[Finding, ...]:
+def _note_unused_sizes(tasks: Sequence[str], chosen: Choices) -> tuple[Finding, ...]:
     """Return that sizes of splits were given by hand to a test that has no use for them."""
     if not chosen.split_sizes:
         return ()
@@ -278,7 +278,7 @@ def _unused(tasks: Sequence[str], chosen: Choices) -> tuple[Finding, ...]:
     return (Finding(column="n_test", tasks=tuple(tasks), text=text),)
 
 
-def _assumed(tasks: Sequence[TaskCells], chosen: Choices) -> tuple[Finding, ...]:
+def _note_assumptions(tasks: Sequence[TaskCells], chosen: Choices) -> tuple[Finding, ...]:
     """Return what the test for overlapping splits took for granted, and where that is not what the runs recorded."""
     names = tuple(task.task for task in tasks)
     if not names:
@@ -301,7 +301,7 @@ def _entrants(task: TaskCells, choices: Choices) -> tuple[ModelCells, ...]:
 def _summarise(layout: Sequence[TaskCells], choices: Choices) -> dict[str, tuple[CellSummary, ...]]:
     """Return the summaries of all cells that were planned, by task; all intervals are computed at once."""
     planned = [(task, model) for task in layout for model in task.models if model.was_run]
-    scores = [list(_values(model)) for _, model in planned]
+    scores = [list(_scores_of(model)) for _, model in planned]
     intervals = intervals_of(
         scores, method=choices.interval, alpha=choices.alpha, n_resamples=choices.n_resamples, seed=choices.seed
     )
@@ -326,7 +326,7 @@ def _summarise(layout: Sequence[TaskCells], choices: Choices) -> dict[str, tuple
     return {task: tuple(summaries) for task, summaries in found.items()}
 
 
-def _task(
+def _compare_task(
     task: TaskCells,
     entrants: Sequence[ModelCells],
     cells: tuple[CellSummary, ...],
@@ -336,7 +336,7 @@ def _task(
 ) -> TaskComparison:
     pairs, families = found
     names = tuple(model.label for model in entrants)
-    best = _best([cell for cell in cells if cell.model in names], task.direction)
+    best = _best_model([cell for cell in cells if cell.model in names], task.direction)
     with_best = [pair for pair in pairs if best in {pair.first, pair.second}]
     return TaskComparison(
         task=task.task,
@@ -364,11 +364,11 @@ def _task(
     )
 
 
-def _values(model: ModelCells) -> Iterator[float]:
+def _scores_of(model: ModelCells) -> Iterator[float]:
     yield from (cell.score for cell in model.cells if cell.score is not None)
 
 
-def _best(cells: Sequence[CellSummary], direction: Direction) -> str | None:
+def _best_model(cells: Sequence[CellSummary], direction: Direction) -> str | None:
     """Return the model with the best mean, after rounding noise away; of equal ones the first by name."""
     means = [(cell.mean, cell.model) for cell in cells if cell.mean is not None]
     if not means:

@@ -35,10 +35,10 @@ def time_column(table: ScoreFrame) -> str:
 
 def cost_doubts(table: ScoreFrame) -> tuple[str, ...]:
     """Return sentences on why times and memory in a table may differ by more than the models do."""
-    return (*_mixed(table), *_waited(table))
+    return (*_doubt_mixed_sources(table), *_doubt_wall_times(table))
 
 
-def _mixed(table: ScoreFrame) -> Iterator[str]:
+def _doubt_mixed_sources(table: ScoreFrame) -> Iterator[str]:
     rows = list(_scored(table, "task", *SOURCES))
     for column, what in SOURCES.items():
         found: dict[str, set[str]] = {}
@@ -48,10 +48,10 @@ def _mixed(table: ScoreFrame) -> Iterator[str]:
                 found.setdefault(row["task"], set()).add(row[column])
         mixed = sorted(task for task, values in found.items() if len(values) > 1)
         if mixed:
-            yield f"costs are of {what}, on {_few(mixed)}: they are not those of models alone"
+            yield f"costs are of {what}, on {_list_tasks(mixed)}: they are not those of models alone"
 
 
-def _waited(table: ScoreFrame) -> Iterator[str]:
+def _doubt_wall_times(table: ScoreFrame) -> Iterator[str]:
     """Say where cells waited for a processor or a disk: their wall time is not theirs."""
     shares: dict[str, list[float]] = {}
     for row in _scored(table, "task", "model", "device", WALL_TIME, CPU_TIME):
@@ -89,6 +89,6 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _few(names: list[str]) -> str:
+def _list_tasks(names: list[str]) -> str:
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + more

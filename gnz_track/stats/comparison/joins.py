@@ -167,13 +167,13 @@ def join_all(
     direction, resolution
         As in :func:`join`.
     """
-    direction = _direction(direction)
+    direction = _read_direction(direction)
     if resolution is not None and not (math.isfinite(resolution) and resolution > 0):
         raise BadValue("resolution", resolution, "a positive number, such as 1/n_test, or None")
     # A model stands in many couples: which seeds it has a score on is looked up once.
     models = {id(one): one for couple in couples for one in couple}
     known = {key: _known_seeds(one) for key, one in models.items()}
-    seeds = [_shared(known[id(a)], known[id(b)]) for a, b in couples]
+    seeds = [_shared_seeds(known[id(a)], known[id(b)]) for a, b in couples]
     width = max((len(found) for found in seeds), default=0)
     scores = np.full((2, len(couples), width), np.nan)
     for row, (couple, found) in enumerate(zip(couples, seeds, strict=True)):
@@ -226,7 +226,7 @@ def _stack(pairs: Sequence[SeedPairs]) -> StackedPairs:
     )
 
 
-def _direction(direction: Direction | str) -> Direction:
+def _read_direction(direction: Direction | str) -> Direction:
     try:
         return Direction(direction)
     except ValueError:
@@ -238,5 +238,5 @@ def _known_seeds(scores: Scores) -> tuple[int, ...]:
     return tuple(sorted(seed for seed, score in scores.items() if score is not None and math.isfinite(score)))
 
 
-def _shared(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+def _shared_seeds(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
     return first if first == second else tuple(sorted(set(first) & set(second)))

@@ -112,7 +112,7 @@ class Means:
 
 def means_of(layout: Sequence[TaskCells], *, needs_all: bool) -> Means:
     """Return the mean over the seeds of every cell; with ``needs_all``, of those that lack no seed."""
-    scores = np.array([[_mean(model, needs_all=needs_all) for model in task.models] for task in layout])
+    scores = np.array([[_mean_score(model, needs_all=needs_all) for model in task.models] for task in layout])
     signs = np.array([1.0 if task.direction is Direction.up else -1.0 for task in layout])
     return Means(
         tasks=tuple(task.task for task in layout),
@@ -123,7 +123,7 @@ def means_of(layout: Sequence[TaskCells], *, needs_all: bool) -> Means:
     )
 
 
-def _mean(model: ModelCells, *, needs_all: bool) -> float:
+def _mean_score(model: ModelCells, *, needs_all: bool) -> float:
     if not model.cells or (needs_all and not model.is_complete):
         return float("nan")
     return float(np.mean([cell.score for cell in model.cells if cell.score is not None]))

@@ -93,14 +93,14 @@ def _nadeau_bengios(planned: Sequence[PlannedPair], choices: Choices) -> tuple[P
 
 
 def _at_every_seed(planned: Sequence[PlannedPair], choices: Choices) -> tuple[PairedTest, ...]:
-    return _looks("anytime-valid t", planned, {"looks": "every seed", "g": 1.0}, choices, look_at_every_seed)
+    return _look_at_pairs("anytime-valid t", planned, {"looks": "every seed", "g": 1.0}, choices, look_at_every_seed)
 
 
 def _at_fixed_seeds(planned: Sequence[PlannedPair], choices: Choices) -> tuple[PairedTest, ...]:
-    return _looks("t at fixed looks", planned, {"looks": "3, 5, 10, 20, 30"}, choices, look_at_fixed_seeds)
+    return _look_at_pairs("t at fixed looks", planned, {"looks": "3, 5, 10, 20, 30"}, choices, look_at_fixed_seeds)
 
 
-def _looks(
+def _look_at_pairs(
     test: str,
     planned: Sequence[PlannedPair],
     how: Mapping[str, str | float],
@@ -146,7 +146,7 @@ FURTHER_TESTS: dict[str, Callable[[Sequence[PlannedPair], Choices], tuple[Paired
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Columns:
+class PairColumns:
     """Results of all pairs, each [pairs]."""
 
     tests: dict[str, tuple[PairedTest, ...]]
@@ -176,13 +176,13 @@ def compare_pairs(
     at_chance
         Task -> labels of the models that are at chance level.
     """
-    planned = [pair for task, models in layout for pair in _plan(task, models, choices)]
+    planned = [pair for task, models in layout for pair in _plan_pairs(task, models, choices)]
     if not planned:
         return (), {}
-    columns = _compute(planned, choices, at_chance)
+    columns = _compute_columns(planned, choices, at_chance)
     adjusted = [*columns.adjusted.values()]
     families = {scope: tuple(one.families[scope] for one in adjusted) for scope in adjusted[0].families}
-    return tuple(_pair(row, pair, columns, choices) for row, pair in enumerate(planned)), families
+    return tuple(_make_pair(row, pair, columns, choices) for row, pair in enumerate(planned)), families
 
 
 def count_lasting(
@@ -199,7 +199,7 @@ def count_lasting(
     choices
         Tests, levels and families.
     """
-    planned = [pair for task, models in layout for pair in _plan(task, models, choices)]
+    planned = [pair for task, models in layout for pair in _plan_pairs(task, models, choices)]
     if not planned:
         return 0
     found = FURTHER_TESTS[choices.test](planned, choices)
@@ -213,7 +213,7 @@ def _scopes(planned: Sequence[PlannedPair], choices: Choices) -> list[str]:
     return [pair.task.task if choices.family == "task" else "" for pair in planned]
 
 
-def _plan(task: TaskCells, models: Sequence[ModelCells], choices: Choices) -> list[PlannedPair]:
+def _plan_pairs(task: TaskCells, models: Sequence[ModelCells], choices: Choices) -> list[PlannedPair]:
     couples = list(itertools.combinations(models, 2))
     scores = {model.label: model.scores for model in models}
     joined = join_all(
@@ -227,7 +227,9 @@ def _plan(task: TaskCells, models: Sequence[ModelCells], choices: Choices) -> li
     ]
 
 
-def _compute(planned: Sequence[PlannedPair], choices: Choices, at_chance: Mapping[str, frozenset[str]]) -> Columns:
+def _compute_columns(
+    planned: Sequence[PlannedPair], choices: Choices, at_chance: Mapping[str, frozenset[str]]
+) -> PairColumns:
     pairs = ManyPairs(pair.joined for pair in planned)
     scopes = _scopes(planned, choices)
     tests = {"t": paired_t_rows(pairs), "wilcoxon": wilcoxon_rows(pairs, zero_method=choices.zero_method)}
@@ -246,7 +248,7 @@ def _compute(planned: Sequence[PlannedPair], choices: Choices, at_chance: Mappin
         simultaneous = [_widen(one, size) for one, size in zip(simultaneous, sizes, strict=True)]
     equivalence = _equivalence(planned, pairs, choices)
     outcomes = [(Outcome.not_run, None) if item is None else (item.outcome, item.p) for item in equivalence]
-    return Columns(
+    return PairColumns(
         tests=tests,
         adjusted=adjusted,
         m=m,
@@ -255,9 +257,11 @@ def _compute(planned: Sequence[PlannedPair], choices: Choices, at_chance: Mappin
         equivalence=equivalence,
         within=adjust_by_scope("t", outcomes, scopes, choices),
         flags=flag_rows(pairs, alpha=adjusted["t"].levels, p=[test.p for test in tests["t"]]),
-        for_observed=_seeds(m, [_observed(item) for item in found], choices),
+        for_observed=_seeds_for_effects(m, [_observed_effect(item) for item in found], choices),
         are_at_chance=[{pair.first.label, pair.second.label} <= at_chance[pair.task.task] for pair in planned],
-        for_margin=_seeds(m, [_in_sd(item, pair, choices) for item, pair in zip(found, planned, strict=True)], choices),
+        for_margin=_seeds_for_effects(
+            m, [_margin_in_sd(item, pair, choices) for item, pair in zip(found, planned, strict=True)], choices
+        ),
     )
 
 
@@ -270,7 +274,7 @@ def _widen(found: MeanAdvantage, size: tuple[int, int]) -> MeanAdvantage:
     return widen_for_overlap(found, n_train=size[0], n_test=size[1])
 
 
-def _pair(row: int, pair: PlannedPair, columns: Columns, choices: Choices) -> PairComparison:
+def _make_pair(row: int, pair: PlannedPair, columns: PairColumns, choices: Choices) -> PairComparison:
     chosen, adjusted = columns.tests[choices.test][row], columns.adjusted[choices.test]
     m, n_pairs = columns.m[row], pair.joined.n_pairs
     equivalence, found = columns.equivalence[row], columns.effects[row]
@@ -331,7 +335,7 @@ def _equivalence(
     return compute_by(margins, pairs, test)
 
 
-def _seeds(m: Sequence[int], sizes: Sequence[float], choices: Choices) -> list[int | None]:
+def _seeds_for_effects(m: Sequence[int], sizes: Sequence[float], choices: Choices) -> list[int | None]:
     """Return the seeds at which the paired t at alpha / m finds effects of these sizes; exact tests need some more."""
 
     def needed(part: Sequence[float], size: int) -> Iterable[int | None]:
@@ -342,13 +346,13 @@ def _seeds(m: Sequence[int], sizes: Sequence[float], choices: Choices) -> list[i
     return compute_by(m, sizes, needed)
 
 
-def _observed(found: Effects) -> float:
+def _observed_effect(found: Effects) -> float:
     size = found.standardised
     value = size.hedges if size.hedges is not None else size.d_z
     return math.nan if value is None else value
 
 
-def _in_sd(found: Effects, pair: PlannedPair, choices: Choices) -> float:
+def _margin_in_sd(found: Effects, pair: PlannedPair, choices: Choices) -> float:
     margin = value_for(choices.margin, pair.task.task, pair.task.metric)
     return margin / found.mean.sd if margin is not None and found.mean.sd else math.nan
 

@@ -32,7 +32,7 @@ RECORDED = "gnz report --test nadeau_bengio"
 
 def draws_splits(task: TaskCells) -> bool:
     """Tell whether seeds stand for different splits of one dataset."""
-    return len(_values(task, "dataset_digest")) == 1 and len(_values(task, "split_digest")) > 1
+    return len(_values_of(task, "dataset_digest")) == 1 and len(_values_of(task, "split_digest")) > 1
 
 
 def recorded_sizes(task: TaskCells) -> tuple[int, int] | None:
@@ -42,7 +42,7 @@ def recorded_sizes(task: TaskCells) -> tuple[int, int] | None:
     """
     found: dict[int, tuple[float, float]] = {}
     for cell in _cells(task):
-        sizes = (_count(cell, "n_train"), _count(cell, "n_test"))
+        sizes = (_count_examples(cell, "n_train"), _count_examples(cell, "n_test"))
         if min(sizes) >= 1:
             found.setdefault(cell.seed, sizes)
     if not found:
@@ -84,7 +84,7 @@ def write_overlap(tasks: Sequence[TaskCells], counts: tuple[int, int] | None = N
         "seeds draw different splits of the same data, which overlap: the plain tests reject too often if they are to "
         f"speak of other splits; {advice}"
     )
-    return text, _by_task({task.task: _sharing(task) for task in tasks})
+    return text, _by_task({task.task: _note_shared_splits(task) for task in tasks})
 
 
 def write_assumed(tasks: Sequence[TaskCells], choices: Choices) -> tuple[str, tuple[str, ...]]:
@@ -123,13 +123,13 @@ def _by_task(said: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(f"{saying} ({', '.join(tasks)})" for saying, tasks in by_saying.items() if saying)
 
 
-def _sharing(task: TaskCells) -> str:
+def _note_shared_splits(task: TaskCells) -> str:
     """Say how few splits the seeds of a task share, as those of a cross-validation that is repeated."""
-    n_splits, n_seeds = len(_values(task, "split_digest")), len({cell.seed for cell in _cells(task)})
+    n_splits, n_seeds = len(_values_of(task, "split_digest")), len({cell.seed for cell in _cells(task)})
     return f"{n_seeds} seeds share {n_splits} splits" if n_splits < n_seeds else ""
 
 
-def _count(cell: ScoredCell, column: str) -> float:
+def _count_examples(cell: ScoredCell, column: str) -> float:
     """Return how many examples a cell tells, 0 where it tells no number."""
     try:
         count = float(cell.facts.get(column, "0"))
@@ -138,7 +138,7 @@ def _count(cell: ScoredCell, column: str) -> float:
     return count if math.isfinite(count) else 0.0
 
 
-def _values(task: TaskCells, column: str) -> set[str]:
+def _values_of(task: TaskCells, column: str) -> set[str]:
     return {cell.facts[column] for cell in _cells(task) if column in cell.facts}
 
 

@@ -114,7 +114,7 @@ def smallest_effect(n_pairs: int, *, alpha: float = 0.05, power: float = 0.8) ->
     _check_power(power, alpha)
     if n_pairs < 2:
         return None
-    return _root(lambda d_z: (paired_t_power(d_z, n_pairs, alpha=alpha) or 0.0) - power)
+    return _find_root(lambda d_z: (paired_t_power(d_z, n_pairs, alpha=alpha) or 0.0) - power)
 
 
 @lru_cache(maxsize=1024)
@@ -283,7 +283,7 @@ def margin_needed(n_pairs: int, *, alpha: float = 0.05, power: float = 0.8) -> f
     _check_power(power, alpha)
     if n_pairs < 2:
         return None
-    return _root(lambda margin: (tost_power(margin, n_pairs, alpha=alpha) or 0.0) - power)
+    return _find_root(lambda margin: (tost_power(margin, n_pairs, alpha=alpha) or 0.0) - power)
 
 
 def _check_power(power: float, alpha: float) -> None:
@@ -291,7 +291,7 @@ def _check_power(power: float, alpha: float) -> None:
         raise BadValue("power", power, f"a number between alpha ({alpha:g}) and 1, such as 0.8")
 
 
-def _root(excess: Callable[[float], float]) -> float | None:
+def _find_root(excess: Callable[[float], float]) -> float | None:
     """Return where an increasing function of a positive number crosses zero; None where that is out of all reason."""
     high = 1.0
     while excess(high) < 0:

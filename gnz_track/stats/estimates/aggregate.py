@@ -120,7 +120,7 @@ def interquartile_mean(strata: Sequence[npt.ArrayLike], *, resampling: Resamplin
 
     Of n runs, floor(n / 4) are cut at each end.
     """
-    return _estimate("interquartile mean", _middle_mean, [_read(item) for item in strata], resampling)
+    return _estimate("interquartile mean", _middle_mean, [_read_stratum(item) for item in strata], resampling)
 
 
 def optimality_gap(
@@ -145,7 +145,11 @@ def optimality_gap(
         return found
 
     return _estimate(
-        f"optimality gap (target {target:g})", gap, [_read(item) for item in strata], resampling, limits=(0.0, np.inf)
+        f"optimality gap (target {target:g})",
+        gap,
+        [_read_stratum(item) for item in strata],
+        resampling,
+        limits=(0.0, np.inf),
     )
 
 
@@ -173,7 +177,7 @@ def improve_probability(
         found: Floats = np.stack([_win_share(x, y) for x, y in pairs]).mean(axis=0)
         return found
 
-    strata = [_read(item) for item in (*ours, *theirs)]
+    strata = [_read_stratum(item) for item in (*ours, *theirs)]
     return _estimate("probability of improvement", probability, strata, resampling, limits=(0.0, 1.0), n_tasks=n_tasks)
 
 
@@ -193,7 +197,7 @@ def performance_profile(
     """
     resampling = resampling or Resampling()
     limits = read_finite("thresholds", thresholds, ndim=1)
-    read = [_read(item) for item in strata]
+    read = [_read_stratum(item) for item in strata]
 
     def shares(drawn: Sequence[Floats]) -> Floats:
         above = np.zeros((drawn[0].shape[0], limits.size))
@@ -201,7 +205,7 @@ def performance_profile(
             above += np.stack([(item > limit).mean(axis=1) for limit in limits], axis=1)
         return above / len(drawn)
 
-    seed, factor, note = _plan(read, "performance profile", resampling)
+    seed, factor, note = _plan_resampling(read, "performance profile", resampling)
     value = shares([item[None, :] for item in read])[0] if read else np.empty(0)
     band = _interval(shares, read, value, (resampling, seed, factor), (0.0, 1.0)) if factor else None
     return Profile(
@@ -211,7 +215,7 @@ def performance_profile(
         highs=None if band is None else tuple(band[1].tolist()),
         n_tasks=len(read),
         n_runs=sum(item.size for item in read),
-        seeds_per_task=_sizes(read),
+        seeds_per_task=_seeds_per_task(read),
         method=METHOD,
         factor=factor,
         resampling=resampling,
@@ -230,7 +234,7 @@ def _estimate(
     n_tasks: int | None = None,
 ) -> Aggregate:
     resampling = resampling or Resampling()
-    seed, factor, note = _plan(strata, name, resampling)
+    seed, factor, note = _plan_resampling(strata, name, resampling)
     value = statistic([item[None, :] for item in strata]) if strata else np.array([np.nan])
     band = _interval(statistic, strata, value, (resampling, seed, factor), limits) if factor else None
     return Aggregate(
@@ -240,7 +244,7 @@ def _estimate(
         high=None if band is None else float(band[1].item()),
         n_tasks=len(strata) if n_tasks is None else n_tasks,
         n_runs=sum(item.size for item in strata),
-        seeds_per_task=_sizes(strata),
+        seeds_per_task=_seeds_per_task(strata),
         method=METHOD,
         factor=factor,
         resampling=resampling,
@@ -249,7 +253,7 @@ def _estimate(
     )
 
 
-def _plan(strata: list[Floats], name: str, resampling: Resampling) -> tuple[int, float | None, str]:
+def _plan_resampling(strata: list[Floats], name: str, resampling: Resampling) -> tuple[int, float | None, str]:
     """Return the derived seed, the factor of expansion, and why there is none."""
     sizes = [item.size for item in strata]
     seed = derive(resampling.base_seed, "stratified bootstrap", name, *sizes)
@@ -291,11 +295,11 @@ def _win_share(x: Floats, y: Floats) -> Floats:
     return 0.5 + 0.5 * signs
 
 
-def _read(scores: npt.ArrayLike) -> Floats:
+def _read_stratum(scores: npt.ArrayLike) -> Floats:
     array = read_finite("the scores of a task", scores, ndim=1)
     check_whole("the number of scores of a task", array.size, least=1)
     return array
 
 
-def _sizes(strata: list[Floats]) -> tuple[int, int]:
+def _seeds_per_task(strata: list[Floats]) -> tuple[int, int]:
     return (min(item.size for item in strata), max(item.size for item in strata)) if strata else (0, 0)

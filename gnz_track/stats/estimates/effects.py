@@ -52,8 +52,8 @@ class MeanAdvantage:
 
     def __str__(self) -> str:
         return (
-            f"mean advantage {_estimate(self.mean, self.low, self.high, self.alpha)}, {self.n_pairs} pairs"
-            + _because(self.note)
+            f"mean advantage {_write_estimate(self.mean, self.low, self.high, self.alpha)}, {self.n_pairs} pairs"
+            + _write_note(self.note)
         )
 
 
@@ -73,8 +73,10 @@ class StandardisedAdvantage:
     note: str = ""
 
     def __str__(self) -> str:
-        hedged = _estimate(self.hedges, self.hedges_low, self.hedges_high, self.alpha)
-        return f"d_z {_estimate(self.d_z, self.low, self.high, self.alpha)}, Hedges {hedged}" + _because(self.note)
+        hedged = _write_estimate(self.hedges, self.hedges_low, self.hedges_high, self.alpha)
+        return f"d_z {_write_estimate(self.d_z, self.low, self.high, self.alpha)}, Hedges {hedged}" + _write_note(
+            self.note
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +92,9 @@ class Superiority:
     note: str = ""
 
     def __str__(self) -> str:
-        return f"P(A>B) {_estimate(self.share, self.low, self.high, self.alpha)} ({self.method})" + _because(self.note)
+        return f"P(A>B) {_write_estimate(self.share, self.low, self.high, self.alpha)} ({self.method})" + _write_note(
+            self.note
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +125,7 @@ def effects(pair: SeedPairs, *, alpha: float = 0.05, share_interval: str = "wils
     alpha
         1 minus the level of the intervals.
     share_interval
-        Interval of the share of wins: ``wilson`` or ``clopper-pearson``.
+        Interval of the share of wins: ``wilson`` or ``clopper_pearson``.
     """
     return effects_rows([pair], alpha=alpha, share_interval=share_interval)[0]
 
@@ -326,12 +330,12 @@ def _plain(values: FloatArray) -> list[float | None]:
     return [value if is_finite else None for value, is_finite in zip(values.tolist(), np.isfinite(values), strict=True)]
 
 
-def _estimate(value: float | None, low: float | None, high: float | None, alpha: float) -> str:
+def _write_estimate(value: float | None, low: float | None, high: float | None, alpha: float) -> str:
     if value is None:
         return "undefined"
     interval = "no interval" if low is None or high is None else f"[{low:.4g}, {high:.4g}]"
     return f"{value:+.4g} ({1 - alpha:.4g} interval {interval})"
 
 
-def _because(note: str) -> str:
+def _write_note(note: str) -> str:
     return f" ({note})" if note else ""

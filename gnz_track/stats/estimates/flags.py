@@ -142,7 +142,7 @@ def flag_rows(
     for level in set(levels):
         check_level("alpha", level)
     rows = stack(pairs)
-    skewness, ratio, farthest = _shapes(rows)
+    skewness, ratio, farthest = _measure_shapes(rows)
     skews, ratios = _known(skewness), _known(ratio)
     tests = [test.p for test in paired_t_rows(pairs)] if p is None else p
     dependence = _dependences(tests, _p_without_each(rows), levels)
@@ -169,7 +169,7 @@ def flag_rows(
         "deciding_seed": _seeds_at(seeds, deciders),
         "is_all_zero": zero,
         "is_degenerate": degenerate,
-        "note": [_note(*item) for item in zip(n_pairs, ratios, zero, degenerate, strict=True)],
+        "note": [_note_on_pair(*item) for item in zip(n_pairs, ratios, zero, degenerate, strict=True)],
     }
     return tuple(make_records(PairFlags, columns))
 
@@ -183,7 +183,7 @@ def _seeds_at(seeds: Sequence[tuple[int, ...]], places: Sequence[int | None]) ->
     return [None if place is None else known[place] for known, place in zip(seeds, places, strict=True)]
 
 
-def _note(n: int, outlier: float | None, is_all_zero: bool, is_degenerate: bool) -> str:  # noqa: FBT001  (columns)
+def _note_on_pair(n: int, outlier: float | None, is_all_zero: bool, is_degenerate: bool) -> str:  # noqa: FBT001  (columns)
     if n < FEWEST_FOR_SHAPE:
         return f"too few seeds to judge skew and outliers: {n}, and {FEWEST_FOR_SHAPE} are needed"
     if is_all_zero or is_degenerate:
@@ -195,7 +195,7 @@ def _known(values: FloatArray) -> list[float | None]:
     return [value if is_known else None for value, is_known in zip(values.tolist(), np.isfinite(values), strict=True)]
 
 
-def _shapes(rows: StackedPairs) -> tuple[FloatArray, FloatArray, list[int]]:
+def _measure_shapes(rows: StackedPairs) -> tuple[FloatArray, FloatArray, list[int]]:
     """Return skewness, outlier ratio (NaN where undefined) and the place of the farthest seed, each [rows]."""
     skewness, ratio = (np.full(len(rows.n_pairs), np.nan) for _ in range(2))
     farthest = np.zeros(len(rows.n_pairs), dtype=np.int64)

@@ -80,18 +80,18 @@ def decompose_variance(scores: npt.ArrayLike, ids: Mapping[str, Sequence[Hashabl
     matrix, sums = _moments(y, list(varying.values()))
     reason = _why_not(y, matrix, varying)
     if reason:
-        return _nothing(given, "; ".join([reason, *notes]))
+        return _not_decomposed(given, "; ".join([reason, *notes]))
     moments: Floats = np.linalg.solve(matrix, sums).astype(np.float64)
     noise = 1e-12 * max(float(sums[-1]), 0.0)
     negative = [name for name, value in zip((*varying, REST), moments, strict=True) if value < -noise]
     notes += [f"negative estimate reported as 0: {', '.join(negative)}"] if negative else []
     variances: Floats = np.where(moments > noise, moments, 0.0).astype(np.float64)
-    gains = [_gain(list(varying.values()), variances, place) for place in range(len(variances))]
+    gains = [_gain_per_run(list(varying.values()), variances, place) for place in range(len(variances))]
     most = int(np.argmax(gains))
     return Decomposition(
         n_runs=y.size,
         mean=float(given.mean()),
-        variance_of_mean=_square(_variance_of_mean(list(varying.values()), variances), exponent),
+        variance_of_mean=_put_back_square(_variance_of_mean(list(varying.values()), variances), exponent),
         components=_components(varying, (moments, variances, gains), exponent),
         next_run_buys_most=(*varying, REST)[most] if gains[most] > 0.0 else None,
         method=METHOD,
@@ -192,21 +192,21 @@ def _components(
             factor=name,
             n_levels=levels[place],
             sd=number(put_back(np.sqrt(variances[place]), exponent)),
-            variance=_square(variances[place], exponent),
-            moment=_square(moments[place], exponent),
+            variance=_put_back_square(variances[place], exponent),
+            moment=_put_back_square(moments[place], exponent),
             share=float(variances[place]) / total if total > 0.0 else None,
-            gain_per_run=_square(gains[place], exponent),
+            gain_per_run=_put_back_square(gains[place], exponent),
         )
         for place, name in enumerate((*factors, REST))
     )
 
 
-def _square(value: float | np.floating, exponent: int) -> float | None:
+def _put_back_square(value: float | np.floating, exponent: int) -> float | None:
     """Return a square of scores with the exponent put back, None where no float is as large."""
     return number(put_back(value, exponent, power=2))
 
 
-def _gain(factors: list[Codes], variances: Floats, place: int) -> float:
+def _gain_per_run(factors: list[Codes], variances: Floats, place: int) -> float:
     """Return how much one more level of a factor lowers the variance of the mean, per run that it costs.
 
     One more level brings with it one more set of all levels that are nested in it; of the rest, one more run in each
@@ -220,16 +220,16 @@ def _gain(factors: list[Codes], variances: Floats, place: int) -> float:
         place < len(factors) and (other == place or _determines(column, factors[place]))
         for other, column in enumerate(factors)
     ]
-    before = _parts(factors, variances)
+    before = _parts_of_variance(factors, variances)
     after = before / np.where([*grows, True], growth, 1.0)
     return float((before - after).sum() / (n * (growth - 1.0)))
 
 
 def _variance_of_mean(factors: list[Codes], variances: Floats) -> float:
-    return float(_parts(factors, variances).sum())
+    return float(_parts_of_variance(factors, variances).sum())
 
 
-def _parts(factors: list[Codes], variances: Floats) -> Floats:
+def _parts_of_variance(factors: list[Codes], variances: Floats) -> Floats:
     """Return what each component [f + 1] adds to the variance of the mean: s^2 sum n_b^2 / n^2."""
     n = factors[0].size
     shares = [float((np.bincount(column) ** 2).sum()) / n**2 for column in factors]
@@ -237,7 +237,7 @@ def _parts(factors: list[Codes], variances: Floats) -> Floats:
     return parts
 
 
-def _nothing(y: Floats, note: str) -> Decomposition:
+def _not_decomposed(y: Floats, note: str) -> Decomposition:
     return Decomposition(
         n_runs=y.size,
         mean=float(y.mean()) if y.size else None,

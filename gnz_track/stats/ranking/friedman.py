@@ -93,7 +93,7 @@ def run_friedman(ranks: npt.ArrayLike, *, alpha: float = 0.05) -> Friedman:
         iman_davenport_p=p_f,
         kendall_w=0.0 if is_tied and n_tasks > 1 and n_models > 1 else agreement,
         rejects=None if p is None else p <= alpha,
-        note=reason or _remark(is_tied=is_tied, chi2=tested, n_tasks=n_tasks, n_models=n_models),
+        note=reason or _note_on_chi2(is_tied=is_tied, chi2=tested, n_tasks=n_tasks, n_models=n_models),
     )
 
 
@@ -116,13 +116,13 @@ def exact_friedman_p(ranks: npt.ArrayLike) -> float:
     counts: Floats = np.ones(1)
     for row in doubled[1:]:
         sums = np.sort(states[:, None, :] + _permutations(row)[None, :, :], axis=2).reshape(-1, n_models)
-        states, inverse = _merge(sums, most=2 * n_tasks * n_models + 1)
+        states, inverse = _merge_states(sums, most=2 * n_tasks * n_models + 1)
         counts = np.bincount(inverse, weights=np.repeat(counts, sums.shape[0] // counts.size)).astype(np.float64)
     observed = (doubled.sum(axis=0) ** 2).sum()
     return float(counts[(states**2).sum(axis=1) >= observed].sum() / counts.sum())
 
 
-def _merge(sums: npt.NDArray[np.int64], *, most: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.intp]]:
+def _merge_states(sums: npt.NDArray[np.int64], *, most: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.intp]]:
     """Return the different rows, and which of them each row is; a row is one number in base ``most``."""
     codes = sums @ (most ** np.arange(sums.shape[1], dtype=np.int64))
     _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
@@ -180,7 +180,7 @@ def _why_not(n_tasks: int, n_models: int) -> str:
     return "two models: use the Wilcoxon signed-rank test across tasks" if n_models == 2 else ""
 
 
-def _remark(*, is_tied: bool, chi2: float | None, n_tasks: int, n_models: int) -> str:
+def _note_on_chi2(*, is_tied: bool, chi2: float | None, n_tasks: int, n_models: int) -> str:
     if is_tied:
         return "all models are tied on every task: chi2 is undefined"
     if chi2 is not None and n_tasks * (n_models - 1) - chi2 <= 1e-9 * chi2:

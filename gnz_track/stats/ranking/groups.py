@@ -169,7 +169,7 @@ class NemenyiGroups:
     def __str__(self) -> str:
         if self.critical_difference is None:
             return f"Nemenyi not run: {self.note}"
-        return f"Nemenyi, CD = {self.critical_difference:.4f} at {self.alpha:g}: {_say(self.groups)}"
+        return f"Nemenyi, CD = {self.critical_difference:.4f} at {self.alpha:g}: {_say_groups(self.groups)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,7 +191,9 @@ class PairwiseGroups:
 
     def __str__(self) -> str:
         note = f" ({self.note})" if self.note else ""
-        return f"{self.test} with {self.adjustment}, m = {self.m}, alpha {self.alpha:g}: {_say(self.groups)}{note}"
+        return (
+            f"{self.test} with {self.adjustment}, m = {self.m}, alpha {self.alpha:g}: {_say_groups(self.groups)}{note}"
+        )
 
 
 @lru_cache(maxsize=1024)
@@ -250,7 +252,7 @@ def group_by_nemenyi(
     alpha
         Level of the family.
     """
-    means, order = _read(mean_ranks, models)
+    means, order = _read_mean_ranks(mean_ranks, models)
     check_level("alpha", alpha)
     k = len(models)
     reason = "" if k > 1 and n_tasks > 0 else f"{k} models on {n_tasks} tasks leave nothing to compare"
@@ -267,7 +269,7 @@ def group_by_nemenyi(
         critical_difference=gap,
         largest_gap=None if reason else float(means.max() - means.min()),
         p=() if reason else tuple(tuple(float(value) for value in row) for row in nemenyi_p(list(means), n_tasks)),
-        groups=() if gap is None else _runs(means[list(order)], [models[place] for place in order], gap),
+        groups=() if gap is None else _find_runs(means[list(order)], [models[place] for place in order], gap),
         note=reason,
     )
 
@@ -298,7 +300,7 @@ def group_by_p(
     test, adjustment
         Names of the test and of the adjustment, for the record.
     """
-    means, order = _read(mean_ranks, models)
+    means, order = _read_mean_ranks(mean_ranks, models)
     check_level("alpha", alpha)
     neighbours = _read_neighbours(p_adjusted, order, alpha)
     found = find_maximal_cliques(neighbours)
@@ -319,13 +321,13 @@ def group_by_p(
         m=len(pairs) - n_not_run,
         n_not_run=n_not_run,
         p_adjusted=tuple(tuple(None if item is None else float(item) for item in row) for row in p_adjusted),
-        groups=tuple(_name(members, ordered) for members in groups if len(members) > 1),
+        groups=tuple(_name_members(members, ordered) for members in groups if len(members) > 1),
         is_complete=is_complete,
         note="; ".join(notes),
     )
 
 
-def _runs(sorted_means: Floats, names: Sequence[str], gap: float) -> tuple[Group, ...]:
+def _find_runs(sorted_means: Floats, names: Sequence[str], gap: float) -> tuple[Group, ...]:
     found: list[Group] = []
     reached = 0
     for start in range(len(names)):
@@ -338,14 +340,14 @@ def _runs(sorted_means: Floats, names: Sequence[str], gap: float) -> tuple[Group
     return tuple(found)
 
 
-def _name(members: tuple[int, ...], ordered: Sequence[str]) -> Group:
+def _name_members(members: tuple[int, ...], ordered: Sequence[str]) -> Group:
     return Group(
         members=tuple(ordered[place] for place in members),
         is_contiguous=members[-1] - members[0] == len(members) - 1,
     )
 
 
-def _read(mean_ranks: Sequence[float], models: Sequence[str]) -> tuple[Floats, tuple[int, ...]]:
+def _read_mean_ranks(mean_ranks: Sequence[float], models: Sequence[str]) -> tuple[Floats, tuple[int, ...]]:
     means = read_finite("mean ranks", mean_ranks, ndim=1)
     if means.size != len(models) or len(set(models)) != len(models):
         raise BadValue("models", tuple(models), f"{means.size} different names, one for each mean rank")
@@ -370,5 +372,5 @@ def _read_neighbours(
     return tuple(bits)
 
 
-def _say(groups: Sequence[Group]) -> str:
+def _say_groups(groups: Sequence[Group]) -> str:
     return " ".join(str(group) for group in groups) or "all models are told apart"

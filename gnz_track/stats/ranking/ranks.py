@@ -106,7 +106,7 @@ def rank_rows(
         Step of the metric where it has one.
     """
     array = read_finite("scores", scores, ndim=2)
-    return _midranks(quantise_rows(array, resolution=resolution) * _signs(directions, array.shape[0]))
+    return _midranks(quantise_rows(array, resolution=resolution) * _signs_of(directions, array.shape[0]))
 
 
 def order_models(mean_ranks: Sequence[float], models: Sequence[str]) -> tuple[int, ...]:
@@ -144,7 +144,7 @@ def rank_table(
     if missing not in MISSING:
         raise UnknownName("policy for missing scores", missing, MISSING)
     rows, columns = MISSING[missing](np.isnan(array))
-    signed = quantise_rows(array, resolution=resolution) * _signs(directions, array.shape[0])
+    signed = quantise_rows(array, resolution=resolution) * _signs_of(directions, array.shape[0])
     ranks = _midranks(np.where(np.isnan(signed), -np.inf, signed)[np.ix_(rows, columns)])
     kept = tuple(models[place] for place in columns)
     means = tuple(float(value) for value in ranks.mean(axis=0)) if rows.size else ()
@@ -208,7 +208,7 @@ def _midranks(signed: Floats) -> Floats:
     return ranks
 
 
-def _signs(directions: Direction | Sequence[Direction], n_tasks: int) -> Floats:
+def _signs_of(directions: Direction | Sequence[Direction], n_tasks: int) -> Floats:
     listed = [directions] * n_tasks if isinstance(directions, Direction) else list(directions)
     if len(listed) != n_tasks:
         raise BadValue("the number of directions", len(listed), f"one for each of {n_tasks} tasks")

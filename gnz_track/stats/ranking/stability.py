@@ -86,9 +86,9 @@ def leave_one_task_out(ranks: npt.ArrayLike, *, models: Sequence[str], tasks: Se
     models, tasks
         Names [k] and [N].
     """
-    array = _read(ranks, models, tasks)
+    array = _read_ranks(ranks, models, tasks)
     n_tasks = len(tasks)
-    order = _order(array, models)
+    order = _order_by_mean(array, models)
     if n_tasks < 2:
         return RankJackknife(
             n_tasks=n_tasks,
@@ -103,7 +103,7 @@ def leave_one_task_out(ranks: npt.ArrayLike, *, models: Sequence[str], tasks: Se
     orders = [order_models(row.tolist(), models) for row in means]
     return RankJackknife(
         n_tasks=n_tasks,
-        models=_spread(array, means, orders, models, level=None),
+        models=_spread_of_models(array, means, orders, models, level=None),
         order=tuple(models[place] for place in order),
         share_same_order=sum(found == order for found in orders) / n_tasks,
         tasks_that_change_the_order=tuple(task for task, found in zip(tasks, orders, strict=True) if found != order),
@@ -134,11 +134,11 @@ def bootstrap_ranks(
     n_resamples, base_seed
         Draws, and the seed that they derive from.
     """
-    array = _read(ranks, models, None)
+    array = _read_ranks(ranks, models, None)
     check_level("level", level)
     n_tasks, n_resamples = array.shape[0], check_whole("n_resamples", n_resamples, least=1)
     seed = derive(base_seed, "bootstrap of ranks over tasks", n_tasks, *models)
-    order = _order(array, models)
+    order = _order_by_mean(array, models)
     common = {
         "n_tasks": n_tasks,
         "level": level,
@@ -159,13 +159,13 @@ def bootstrap_ranks(
     note = "percentile intervals over few tasks are too narrow" if n_tasks < 20 else ""
     return RankBootstrap(
         **common,
-        models=_spread(array, means, orders, models, level=level),
+        models=_spread_of_models(array, means, orders, models, level=level),
         share_same_order=sum(found == order for found in orders) / n_resamples,
         note=note,
     )
 
 
-def _spread(
+def _spread_of_models(
     ranks: Floats, means: Floats, orders: list[tuple[int, ...]], models: Sequence[str], *, level: float | None
 ) -> tuple[ModelStability, ...]:
     tail = 0.0 if level is None else (1.0 - level) / 2.0
@@ -203,11 +203,11 @@ def _without_spread(ranks: Floats, models: Sequence[str]) -> tuple[ModelStabilit
     )
 
 
-def _order(ranks: Floats, models: Sequence[str]) -> tuple[int, ...]:
+def _order_by_mean(ranks: Floats, models: Sequence[str]) -> tuple[int, ...]:
     return order_models(ranks.mean(axis=0).tolist(), models)
 
 
-def _read(ranks: npt.ArrayLike, models: Sequence[str], tasks: Sequence[str] | None) -> Floats:
+def _read_ranks(ranks: npt.ArrayLike, models: Sequence[str], tasks: Sequence[str] | None) -> Floats:
     array = read_finite("ranks", ranks, ndim=2)
     n_tasks = array.shape[0] if tasks is None else len(tasks)
     if array.shape != (n_tasks, len(models)) or not n_tasks:

@@ -124,12 +124,12 @@ def check_border(
     end = LOW if winner <= edge else HIGH
     nearness = np.asarray(places, dtype=np.float64) * (1.0 if end == HIGH else -1.0)
     goodness = values * (1.0 if direction is Direction.up else -1.0)
-    trend, p = _trend(nearness, goodness, derive(seed, "border", name))
+    trend, p = _rank_correlation(nearness, goodness, derive(seed, "border", name))
     chance = min(1.0, 2.0 / n_choices) if n_choices else 2.0 * ZONE
     return Border(name=name, end=end, position=float(winner), chance=chance, trend=trend, p=p)
 
 
-def _trend(nearness: Floats, goodness: Floats, seed: int) -> tuple[float | None, float | None]:
+def _rank_correlation(nearness: Floats, goodness: Floats, seed: int) -> tuple[float | None, float | None]:
     """Return Spearman's correlation and P(as high by chance); None where it is not defined."""
     if nearness.size < FEWEST_TRIALS or np.ptp(nearness) == 0.0 or np.ptp(goodness) == 0.0:
         return None, None

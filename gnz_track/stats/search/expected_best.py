@@ -96,7 +96,7 @@ def expected_best(
     if not known.size:
         return ExpectedBest(direction=direction, alpha=alpha, n_trials=values.size, n_failed=n_failed)
     wanted = _read_budgets(budgets, values.size)
-    below, chances = _distribution(wanted, values.size, n_failed)
+    below, chances = _best_of_n(wanted, values.size, n_failed)
     is_possible = chances > 0.0
     wanted, below, chances = wanted[is_possible], below[is_possible], chances[is_possible]
     # The sum of shares of equal scores may differ from them in the last digit.
@@ -169,7 +169,7 @@ def _read_budgets(budgets: Sequence[int] | None, n_trials: int) -> npt.NDArray[n
     return np.array(wanted, dtype=np.int64)
 
 
-def _distribution(n: npt.NDArray[np.int64], n_trials: int, n_failed: int) -> tuple[Floats, Floats]:
+def _best_of_n(n: npt.NDArray[np.int64], n_trials: int, n_failed: int) -> tuple[Floats, Floats]:
     """Return P(best of n <= i-th worst score | one of n has a score) [budgets, i], and P(one of n has a score)."""
     places = np.arange(n_failed, n_trials + 1)[None, :]
     column = n[:, None]

@@ -154,8 +154,8 @@ def _importance(
     known: dict[str, float | None] = {"share": None, "floor": None, "p": None}
     if not reason:
         ranks = midranks(chosen)
-        share = float(_shares(ranks[None, :], codes, len(labels))[0])
-        chance = _shares(shuffled.rows(ranks), codes, len(labels))
+        share = float(_correlation_ratios(ranks[None, :], codes, len(labels))[0])
+        chance = _correlation_ratios(shuffled.rows(ranks), codes, len(labels))
         # The order that was found is one of those that chance may bring (Phipson and Smyth, 2010).
         p = (1 + int((chance >= share - 1e-12).sum())) / (1 + chance.size)
         known = {"share": share, "floor": float(np.quantile(chance, 1.0 - alpha, method="higher")), "p": p}
@@ -171,7 +171,7 @@ def midranks(scores: Floats) -> Floats:
     return ranks
 
 
-def _shares(ranks: Floats, codes: npt.NDArray[np.intp], n_groups: int) -> Floats:
+def _correlation_ratios(ranks: Floats, codes: npt.NDArray[np.intp], n_groups: int) -> Floats:
     """Return eta^2 [rows] of ranks [rows, n] over the groups codes [n]."""
     deviations = ranks - ranks.mean(axis=1, keepdims=True)
     members = (codes[:, None] == np.arange(n_groups)).astype(np.float64)
@@ -188,14 +188,14 @@ def _groups(values: Sequence[Value]) -> tuple[list[str], npt.NDArray[np.intp]]:
         keys: list[tuple[str, Value]] = [("" if is_range else type(value).__name__, value) for value in values]
         known = sorted(set(keys), key=lambda key: key if is_range else (key[0], str(key[1])))
         places = {key: place for place, key in enumerate(known)}
-        return [_write(value) for _, value in known], np.array([places[key] for key in keys], dtype=np.intp)
+        return [_write_value(value) for _, value in known], np.array([places[key] for key in keys], dtype=np.intp)
     numbers = np.array(values, dtype=np.float64)
     n_parts = max(2, min(MOST_PARTS, numbers.size // FEWEST_IN_PART))
     cuts = np.unique(np.quantile(numbers, np.arange(1, n_parts) / n_parts, method="inverted_cdf"))
     codes = np.searchsorted(cuts, numbers, side="left")
     kept, codes = np.unique(codes, return_inverse=True)
     parts = [numbers[codes == place] for place in range(kept.size)]
-    return [f"{_write(part.min())} to {_write(part.max())}" for part in parts], codes.astype(np.intp)
+    return [f"{_write_value(part.min())} to {_write_value(part.max())}" for part in parts], codes.astype(np.intp)
 
 
 def _group(label: str, scores: Floats, direction: Direction) -> ValueGroup:
@@ -211,5 +211,5 @@ def _why_not(scores: Floats, n_groups: int) -> str:
     return "all scores are equal" if np.ptp(scores) == 0.0 else ""
 
 
-def _write(value: Value) -> str:
+def _write_value(value: Value) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -35,7 +35,7 @@ class CorrelatedT:
     note: str = ""
 
     def __str__(self) -> str:
-        return _say(self.p_better, self.p_equal, self.p_worse, self.rope, self.note)
+        return _say_probabilities(self.p_better, self.p_equal, self.p_worse, self.rope, self.note)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class BayesianSignedRank:
     note: str = ""
 
     def __str__(self) -> str:
-        return _say(self.p_better, self.p_equal, self.p_worse, self.rope, self.note)
+        return _say_probabilities(self.p_better, self.p_equal, self.p_worse, self.rope, self.note)
 
 
 def correlated_t(advantages: npt.ArrayLike, *, rope: float = 0.0, rho: float = 0.0) -> CorrelatedT:
@@ -185,7 +185,7 @@ def _check_rope(rope: float) -> None:
         raise BadValue("rope", rope, "a finite half-width from 0 on, in the units of the metric")
 
 
-def _say(better: float | None, equal: float | None, worse: float | None, rope: float, note: str) -> str:
+def _say_probabilities(better: float | None, equal: float | None, worse: float | None, rope: float, note: str) -> str:
     if better is None or equal is None or worse is None:
         return f"posterior undefined: {note}"
     return f"P(better) = {better:.3f}, P(within {rope:g}) = {equal:.3f}, P(worse) = {worse:.3f}"

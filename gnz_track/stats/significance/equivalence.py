@@ -73,10 +73,10 @@ def tost_rows(pairs: Sequence[SeedPairs], *, margin: float, alpha: float = 0.05)
     check_level("alpha", alpha)
     if not (math.isfinite(margin) and margin > 0):
         raise BadValue("margin", margin, "a positive number in units of the metric, declared before looking")
-    return tuple(_tests(pairs, margin, alpha))
+    return tuple(_test_rows(pairs, margin, alpha))
 
 
-def _tests(pairs: Sequence[SeedPairs], margin: float, alpha: float) -> Iterator[Equivalence]:
+def _test_rows(pairs: Sequence[SeedPairs], margin: float, alpha: float) -> Iterator[Equivalence]:
     rows = stack(pairs)
     mean, sd = moments(rows)
     n, df = rows.n_pairs, np.maximum(rows.n_pairs - 1, 1).astype(np.float64)

@@ -159,19 +159,21 @@ def simultaneous_level(alpha: float, m: int) -> float:
 def shaffer_multipliers(n_models: int) -> Floats:
     """Return t_1 .. t_m [k (k - 1) / 2] of Shaffer's static procedure for all pairs of k models."""
     m = n_models * (n_models - 1) // 2
-    possible = np.array(sorted(_true_counts(n_models)))
+    possible = np.array(sorted(_possible_true_counts(n_models)))
     at_most = np.arange(m, 0, -1)
     found: Floats = possible[np.searchsorted(possible, at_most, side="right") - 1].astype(np.float64)
     return found
 
 
 @lru_cache(maxsize=256)
-def _true_counts(n_models: int) -> frozenset[int]:
+def _possible_true_counts(n_models: int) -> frozenset[int]:
     """Return how many equalities can hold at once: one block of j equal models, and the rest likewise."""
     if n_models < 2:
         return frozenset({0})
     return frozenset(
-        math.comb(block, 2) + rest for block in range(1, n_models + 1) for rest in _true_counts(n_models - block)
+        math.comb(block, 2) + rest
+        for block in range(1, n_models + 1)
+        for rest in _possible_true_counts(n_models - block)
     )
 
 

@@ -157,7 +157,7 @@ def look_at_every_seed(advantages: npt.ArrayLike, *, alpha: float = 0.05, m: int
     m
         Comparisons in the family.
     g
-        Scale of the prior on the standardised difference.
+        Variance of the normal prior on the standardised mean.
     """
     d = read_finite("advantages", advantages, ndim=1)
     threshold = check_whole("m", m, least=1) / check_level("alpha", alpha)

@@ -83,10 +83,10 @@ def wilcoxon_rows(pairs: Sequence[SeedPairs], *, zero_method: str = "wilcox") ->
     """Return :func:`wilcoxon` of many pairs at once."""
     rows = stack(pairs)
     ranks = signed_ranks(rows.quantised, zero_method=zero_method)
-    return _results(rows, ranks, signed_rank_p(ranks), zero_method)
+    return _make_tests(rows, ranks, signed_rank_p(ranks), zero_method)
 
 
-def _results(rows: StackedPairs, ranks: SignedRanks, p: FloatArray, zero_method: str) -> tuple[PairedTest, ...]:
+def _make_tests(rows: StackedPairs, ranks: SignedRanks, p: FloatArray, zero_method: str) -> tuple[PairedTest, ...]:
     choices = FrozenMapping(zero_method=zero_method, null="exact")
     columns = zip(
         p.tolist(),

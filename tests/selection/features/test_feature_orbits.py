@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gnz_track.selection.features import orbits
 from gnz_track.selection.features.graph import Network, make_network
-from gnz_track.selection.features.orbits import ORBITS, count_edge_orbits
+from gnz_track.selection.features.orbits import ORBITS, Triangles, count_edge_orbits
 
 # Kind of a connected graph of four nodes, by sorted degrees.
 FOUR = {
@@ -92,18 +92,18 @@ def test_karate_club_is_that_of_brute_force() -> None:
 @pytest.mark.parametrize("chunk", [1, 7, 64, 1000])
 def test_counts_do_not_depend_on_the_size_of_chunks(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     network = make_network(np.array(nx.powerlaw_cluster_graph(120, 6, 0.8, seed=3).edges).T)
-    whole = count_edge_orbits(network)
+    whole, triangles = count_edge_orbits(network), Triangles(network).of_nodes
     monkeypatch.setattr(orbits, "CHUNK", chunk)
     pieces = count_edge_orbits(network)
     assert (pieces.counts == whole.counts).all()
-    assert (pieces.node_triangles == whole.node_triangles).all()
+    assert (Triangles(network).of_nodes == triangles).all()
 
 
 def test_triangles_of_nodes_are_those_of_networkx() -> None:
     graph = nx.powerlaw_cluster_graph(300, 5, 0.7, seed=1)
     network = make_network(np.array(graph.edges).T, 300)
     expected = nx.triangles(graph)
-    assert count_edge_orbits(network).node_triangles.tolist() == [expected[node] for node in network.original.tolist()]
+    assert Triangles(network).of_nodes.tolist() == [expected[node] for node in network.original.tolist()]
 
 
 def test_a_clique_has_nothing_but_cliques() -> None:
@@ -117,13 +117,15 @@ def test_a_clique_has_nothing_but_cliques() -> None:
 
 def test_a_bipartite_clique_has_cycles_and_no_triangle() -> None:
     a, b = 6, 9
-    found = count_edge_orbits(make_network(np.array(nx.complete_bipartite_graph(a, b).edges).T))
+    network = make_network(np.array(nx.complete_bipartite_graph(a, b).edges).T)
+    found = count_edge_orbits(network)
     assert set(found.counts[ORBITS.index("C4")].tolist()) == {(a - 1) * (b - 1)}
-    assert not found.node_triangles.any()
+    assert not Triangles(network).of_nodes.any()
     assert found.totals()["K4"] == 0
 
 
 def test_a_graph_without_edges_has_no_orbit() -> None:
-    found = count_edge_orbits(make_network(np.zeros((2, 0)), 5))
+    network = make_network(np.zeros((2, 0)), 5)
+    found = count_edge_orbits(network)
     assert found.counts.shape == (12, 0)
-    assert found.node_triangles.tolist() == [0] * 5
+    assert Triangles(network).of_nodes.tolist() == [0] * 5

@@ -131,12 +131,12 @@ def test_scores_of_some_past_graphs_are_those_of_all() -> None:
 
 def test_gain_of_meta_od_is_that_of_scikit_learn() -> None:
     true, predicted = GENERATOR.random((6, 9)), GENERATOR.random((6, 9))
-    assert meta_od._gain(true, predicted) == pytest.approx(ndcg_score(true, predicted))  # noqa: SLF001
+    assert meta_od._ndcg(true, predicted) == pytest.approx(ndcg_score(true, predicted))  # noqa: SLF001
     holes = true.copy()
     holes[:, 4] = np.nan
     rest = [column for column in range(9) if column != 4]
-    assert meta_od._gain(holes, predicted) == pytest.approx(ndcg_score(true[:, rest], predicted[:, rest]))  # noqa: SLF001
-    assert np.isnan(meta_od._gain(-true, predicted))  # noqa: SLF001
+    assert meta_od._ndcg(holes, predicted) == pytest.approx(ndcg_score(true[:, rest], predicted[:, rest]))  # noqa: SLF001
+    assert np.isnan(meta_od._ndcg(-true, predicted))  # noqa: SLF001
 
 
 @pytest.mark.parametrize("name", SELECTORS)
