@@ -50,7 +50,7 @@ from gnz_track.stats.comparison.compare import compare
 from gnz_track.stats.comparison.comparison import Comparison
 from gnz_track.store.address import Address
 from gnz_track.store.audits import AuditRecord
-from gnz_track.store.reader import Where
+from gnz_track.store.row_filters import Where
 from gnz_track.store.searches import SearchRecord
 from gnz_track.types import Direction
 

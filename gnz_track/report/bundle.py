@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gnz_track.errors import UnknownName
+from gnz_track.records import to_json
 from gnz_track.report.page.figures import FigureSet, draw_figures
 from gnz_track.report.page.page import Reported, write_page
 from gnz_track.report.tables.pairs import pair_table
@@ -19,7 +20,6 @@ from gnz_track.store.address import Address
 from gnz_track.store.listings import list_sweeps
 from gnz_track.store.past_runs import read_sweep_run
 from gnz_track.store.results_table import write_table
-from gnz_track.store.searches import search_to_json
 from gnz_track.store.writer import open_store
 
 __all__ = ["PAGE", "Bundle", "publish_bundle", "write_bundle"]
@@ -108,7 +108,7 @@ def _write_tables(report: Reported, folder: Path) -> list[Path]:
     files = [table.save(folder / f"{name}.{kind}") for name, table in tables.items() for kind in TABLE_FORMATS]
     if searches is not None:
         files.append(folder / "searches.jsonl")
-        lines = [f"{search_to_json(facts.search)}\n" for facts in searches.facts]
+        lines = [f"{to_json(facts.search)}\n" for facts in searches.facts]
         files[-1].write_text("".join(lines), encoding="utf-8", errors="replace")
     return files
 

@@ -17,9 +17,9 @@ from gnz_track.store.address import Address, parse_address
 from gnz_track.store.audits import AuditRecord, read_audits
 from gnz_track.store.curves import straighten
 from gnz_track.store.past_runs import read_curves
-from gnz_track.store.reader import Where, check_known, read_table
+from gnz_track.store.reader import check_known, read_table
 from gnz_track.store.results_table import COLUMNS, make_table, sort_rows
-from gnz_track.store.row_filters import asked_names, read_where
+from gnz_track.store.row_filters import Where, asked_names, read_where
 from gnz_track.store.searches import SearchRecord, read_searches
 from gnz_track.store.sweep_manifest import read_wanted_cells
 

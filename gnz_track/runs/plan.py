@@ -1,11 +1,7 @@
-"""Which cells are wanted, and which pairs cannot be.
+"""Which cells are wanted, and which pairs of a task and a model cannot be trained.
 
 A plan is made before any training: every name is resolved, every dataset is frozen and opened, and whatever is left
-out is listed with its reason.
-
-Which pairs of a task and a model can be trained under a protocol, and why others cannot. No torch here.
-
-A plan on perturbed graphs: each of its cells once for each perturbation.
+out is listed with its reason. A plan on perturbed graphs has each cell once for each perturbation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Cells of a plan that are left once past runs are counted, and how long they may take.
-
-Past runs of cells: which are finished, what they cost, and their rows; read as far as it is asked for.
-"""
+"""Cells of a plan that are left once past runs are counted, and how long they may take."""
 
 from __future__ import annotations
 

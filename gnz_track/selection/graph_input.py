@@ -27,14 +27,8 @@ from gnz_track.datasets.steady import open_steady
 from gnz_track.errors import BadValue
 from gnz_track.selection.features.feature_sets import GraphParts
 from gnz_track.selection.features.graph import Contents, make_network
-from gnz_track.selection.graph_files import (
-    check_graph_name,
-    find_graph_file,
-    graph_of_matrix,
-    graph_of_networkx,
-    read_graph_file,
-    read_labelled_file,
-)
+from gnz_track.selection.graph_files import graph_of_matrix, graph_of_networkx, read_graph_file, read_labelled_file
+from gnz_track.selection.graph_names import check_graph_name, find_graph_file
 from gnz_track.selection.visible_parts import (
     VisiblePart,
     are_classes,

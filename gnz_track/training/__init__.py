@@ -1,22 +1,17 @@
-"""Training of one model.
+"""Training of one model: an objective (what is minimised) and scorers (held-out labels) meet only in the `loop`.
 
-``loop.py`` is the one loop; per task type an objective (`objectives.py`: what is minimised) and a scorer
-(`scorers.py`: held-out labels) meet only there. `metrics.py` and `protocols.py` are tables. `acceleration/` makes any
-model's step cheaper without changing its numbers.
-
-- `allocator`: what the allocator of the C library does with blocks that are freed: kept for the next step, or
-  given back
-- `graphs`: many small graphs, kept one after another, and batches cut from them
-- `lent`: inputs of a model of somebody's own: copies, at every call
-- `loop`: the one training loop
-- `losses`: losses by kind of label and by name; the nameless one of a kind is the usual one
-- `metrics`: metrics: small functions of arrays, each with its direction
-- `objectives`: objectives: the loss and the prediction of each task type
-- `pretraining`: training without labels, as a utility: its loss is no score
-- `protocols`: the table of protocols
+- `loop`: the one training loop, with its schedules
+- `objectives`: loss and prediction of each task type
+- `losses`: losses by kind of label and by name
 - `scorers`: held-out labels, and the metrics on them
-- `usage`: cost of a cell: seconds of the clock and of the processor, and the most memory that it held itself
-- `acceleration/`: the same numbers, sooner: what training does to any model before the first step, on a CPU
+- `metrics`: functions of arrays, each with its direction
+- `protocols`: the table of protocols
+- `graphs`: many small graphs as one union, and batches cut from it
+- `lent`: copies of inputs for models of somebody's own
+- `pretraining`: training without labels
+- `usage`: seconds and memory that a cell cost
+- `allocator`: freed memory of the C library, kept for the next step or given back
+- `acceleration/`: the same numbers, sooner
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The one training loop.
-
-Schedules: when the learning rate falls and when training is over; small objects, chosen by name.
-"""
+"""The one training loop, and the schedules that say when the learning rate falls and when training is over."""
 
 from __future__ import annotations
 

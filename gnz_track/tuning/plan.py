@@ -1,9 +1,4 @@
-"""From what searches found to ordinary cells: the winner of each, on the seeds that are reported.
-
-Check that a search can choose: by a validation part, and by nothing else.
-
-The searches of a benchmark before any trial: what each is for, on which cells it tries, and over which space.
-"""
+"""The searches of a benchmark before any trial: what each is for, its cells and its space; their winners as cells."""
 
 from __future__ import annotations
 
