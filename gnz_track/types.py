@@ -302,7 +302,7 @@ class Protocol:
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """A metric and its direction; the function itself lives with the training room.
+    """A metric and its direction; the training room adds its function and the kinds of problem that it serves.
 
     ``low`` and ``high`` are the least and the largest score that it can have, None where there is none.
     """

@@ -20,7 +20,8 @@ from gnz_track.api import Request, carry_out, make_request_agenda, plan_request_
 from gnz_track.datasets.card import CARD
 from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.datasets.frozen import FrozenDataset, open_frozen
-from gnz_track.datasets.preparation import data_home, find_prepared, freeze_row, prepare
+from gnz_track.datasets.homes import data_home
+from gnz_track.datasets.preparation import find_prepared, freeze_row, prepare
 from gnz_track.datasets.sources.fetch import fetch
 from gnz_track.errors import BadValue, DataCorrupted, NothingToCompare, TargetMissing, UnknownName
 from gnz_track.models.catalogue import describe

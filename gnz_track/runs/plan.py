@@ -17,7 +17,7 @@ from gnz_track.datasets.encodings import describe_limits, parse_encoding
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.perturbations import ORIGINAL, PERTURBATIONS
 from gnz_track.datasets.preparation import forget_loaded, prepare
-from gnz_track.datasets.splits.nodes_and_graphs import split_links, split_triples
+from gnz_track.datasets.splits.links import split_links, split_triples
 from gnz_track.datasets.steady import open_steady
 from gnz_track.errors import BadValue, DataMissing, NothingToRun, SeveralMissing, SplitImpossible
 from gnz_track.models.catalogue import renew_code

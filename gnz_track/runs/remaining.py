@@ -11,7 +11,7 @@ from functools import cached_property
 import pandas as pd
 
 from gnz_track.datasets.catalogue import TASKS
-from gnz_track.datasets.rows.times import SECONDS
+from gnz_track.datasets.rows.suites import SECONDS
 from gnz_track.errors import StoreUnreachable
 from gnz_track.runs.executors.ray.resources import Footprints
 from gnz_track.runs.fingerprint import fingerprint

@@ -28,7 +28,7 @@ from gnz_track.runs.reproduce import Conditions, Reproduction, reproduce
 from gnz_track.runs.sweep import run_sweep
 from gnz_track.runs.sweep_writer import Tracking
 from gnz_track.store.address import parse_address
-from gnz_track.training.metrics import FUNCTIONS, accuracy
+from gnz_track.training.metrics import METRICS, accuracy
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Category, DatasetRow, ModelRow, Status, Task, TaskType
 
@@ -312,7 +312,8 @@ def test_replaced_metric_is_no_metric_of_ours(home: Path, tmp_path: Path, monkey
     def halved(truth: object, prediction: object) -> float:
         return accuracy(truth, prediction) / 2  # type: ignore[arg-type]
 
-    monkeypatch.setitem(FUNCTIONS, "accuracy", halved)
+    row = replace(METRICS.get("accuracy"), function=halved)
+    monkeypatch.setitem(METRICS._rows, "accuracy", row)  # noqa: SLF001  (a row cannot be replaced by other ways)
     second = _sweep(store, home, ["MLP"], executor="auto").table
     assert second["score"][0] == first["score"][0] / 2
     monkeypatch.undo()
