@@ -15,7 +15,7 @@ from gnz_track.text import format_seconds
 
 if TYPE_CHECKING:
     from gnz_track.models.budgets import Width
-    from gnz_track.types import Amendment, ModelRow, Protocol, Task, TaskType
+    from gnz_track.types import ModelRow, Override, Protocol, Task, TaskType
 
 __all__ = ["add_to", "print_model", "print_protocol", "print_task"]
 
@@ -115,7 +115,7 @@ def print_protocol(name: str) -> None:
     if models:
         print_rows("\nhyperparameters that models are given", ("model", "given"), models)
     if row.by_dataset:
-        changed = [(dataset, _amended(amendment)) for dataset, amendment in sorted(row.by_dataset.items())]
+        changed = [(dataset, _overridden(override)) for dataset, override in sorted(row.by_dataset.items())]
         print_rows("\notherwise on datasets, and on those whose names begin so", ("dataset", "otherwise"), changed)
     say()
     for sentence in _served(row):
@@ -133,14 +133,14 @@ def _write_setting(value: Any) -> str:
     return (f"{value:,}" if isinstance(value, int) else str(value)) if value else NOTHING
 
 
-def _amended(amendment: Amendment) -> str:
+def _overridden(override: Override) -> str:
     """Write what is otherwise for one dataset: its optimiser, options of all models, and of single ones."""
-    parts = [_write_setting(amendment.optimiser), _write_setting(amendment.options)]
-    parts += [f"{model}: {_write_setting(given)}" for model, given in amendment.by_model.items()]
+    parts = [_write_setting(override.optimiser), _write_setting(override.options)]
+    parts += [f"{model}: {_write_setting(given)}" for model, given in override.by_model.items()]
     parts += [
         f"{field.name}={_write_setting(value)}"
-        for field in fields(amendment)
-        if (value := getattr(amendment, field.name)) and not isinstance(value, Mapping)
+        for field in fields(override)
+        if (value := getattr(override, field.name)) and not isinstance(value, Mapping)
     ]
     return "; ".join(part for part in parts if part != NOTHING)
 

@@ -25,7 +25,7 @@ from gnz_track.text import visible
 if TYPE_CHECKING:
     from gnz_track.report.tables.scores import SummaryRow
     from gnz_track.runs.plan import Place, Skipped
-    from gnz_track.runs.remaining import Agenda
+    from gnz_track.runs.remaining import RemainingCells
     from gnz_track.types import Cell, CellResult
 
 __all__ = [
@@ -36,8 +36,8 @@ __all__ = [
     "hand_over",
     "is_usable",
     "naming",
-    "print_agenda",
     "print_failures",
+    "print_remaining",
     "print_rows",
     "print_skipped",
     "print_summary",
@@ -169,19 +169,19 @@ def print_summary(rows: Iterable[SummaryRow]) -> None:
     )
 
 
-def print_agenda(agenda: Agenda) -> None:
+def print_remaining(remaining: RemainingCells) -> None:
     """Print what of a plan is finished and what is to be trained."""
     from gnz_track.runs.fingerprint import fingerprint
     from gnz_track.text import format_seconds
 
-    wanted = {fingerprint(cell): (cell.task.name, cell.model.name) for cell in agenda.plan.cells}
-    finished = Counter(pair for key, pair in wanted.items() if key in agenda.done)
+    wanted = {fingerprint(cell): (cell.task.name, cell.model.name) for cell in remaining.plan.cells}
+    finished = Counter(pair for key, pair in wanted.items() if key in remaining.done)
     left: dict[tuple[str, str], list[Cell]] = {}
-    for cell in agenda.cells:
+    for cell in remaining.cells:
         left.setdefault((cell.task.name, cell.model.name), []).append(cell)
     rows = []
-    for pair in dict.fromkeys((cell.task.name, cell.model.name) for cell in agenda.plan.cells):
-        seconds = agenda.paces.total(left.get(pair, []))
+    for pair in dict.fromkeys((cell.task.name, cell.model.name) for cell in remaining.plan.cells):
+        seconds = remaining.paces.total(left.get(pair, []))
         time = "unknown" if seconds is None else format_seconds(seconds)
         rows.append((*pair, finished[pair], len(left.get(pair, [])), time))
     print_rows("what would be trained", ("task", "model", ">finished", ">to train", ">time"), rows)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gnz_track.api import Request
-    from gnz_track.runs.executors.fork_server import Nursery
-    from gnz_track.runs.remaining import Agenda
+    from gnz_track.runs.executors.fork_server import ForkServer
+    from gnz_track.runs.remaining import RemainingCells
     from gnz_track.runs.sweep import Sweep
     from gnz_track.store.searches import SearchRecord
     from gnz_track.tuning.plan import SearchPlan
@@ -116,8 +116,8 @@ def split(text: str) -> list[str]:
 
 def train(
     request: Request,
-    agenda: Agenda,
-    nursery: Nursery | None,
+    remaining: RemainingCells,
+    fork_server: ForkServer | None,
     found: Sequence[SearchRecord] = (),
     *,
     hint: str = "cells are finished already; --fresh trains them again",
@@ -129,12 +129,12 @@ def train(
     ----------
     request
         The benchmark that was asked for.
-    agenda
+    remaining
         Its cells, finished and left.
-    nursery
+    fork_server
         Workers that are getting ready.
     found
-        Searches that the agenda was made with.
+        Searches that the remaining cells were made with.
     hint
         Words behind the number of finished cells.
     again
@@ -143,14 +143,14 @@ def train(
     from gnz_track.api import carry_out
     from gnz_track.runs.progress import Progress
 
-    n_finished = len(agenda.done)
+    n_finished = len(remaining.done)
     if n_finished:
-        n_wanted = len(agenda.plan.cells)
+        n_wanted = len(remaining.plan.cells)
         say(f"{n_finished} of {n_wanted} {hint}", err=True)
-    progress = Progress(agenda, jobs=request.jobs)
+    progress = Progress(remaining, jobs=request.jobs)
     try:
         with progress:
-            return carry_out(request, agenda, found=found, tell=progress.hear, nursery=nursery)
+            return carry_out(request, remaining, found=found, tell=progress.hear, fork_server=fork_server)
     except KeyboardInterrupt:
         kept = f"{progress.count_kept()} are kept in {request.address}"
         say(f"{kept}; {again}", err=True)
@@ -160,7 +160,7 @@ def train(
 FAILED = 1
 
 
-def search_and_print(request: Request, plan: SearchPlan, nursery: Nursery | None) -> list[SearchRecord]:
+def search_and_print(request: Request, plan: SearchPlan, fork_server: ForkServer | None) -> list[SearchRecord]:
     """Do the searches of a plan with a line of progress, and print what they found on validation.
 
     Parameters
@@ -169,7 +169,7 @@ def search_and_print(request: Request, plan: SearchPlan, nursery: Nursery | None
         The benchmark that was asked for.
     plan
         Its searches.
-    nursery
+    fork_server
         Workers that are getting ready.
     """
     from gnz_track.api import search_all
@@ -178,7 +178,7 @@ def search_and_print(request: Request, plan: SearchPlan, nursery: Nursery | None
     progress = SearchProgress(plan)
     try:
         with progress:
-            found = search_all(request, plan, listener=progress, nursery=nursery)
+            found = search_all(request, plan, listener=progress, fork_server=fork_server)
     except KeyboardInterrupt:
         kept = f"{progress.count_kept()} and all cells of others that had ended are kept"
         say(f"{kept}; the same command goes on from there", err=True)

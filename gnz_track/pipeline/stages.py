@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from gnz_track.api import Request, carry_out, make_request_agenda, plan_request_searches, search_all
+from gnz_track.api import Request, carry_out, find_remaining_of, plan_request_searches, search_all
 from gnz_track.datasets.card import CARD
 from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.datasets.frozen import FrozenDataset, open_frozen
@@ -33,9 +33,9 @@ from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.report.bundle import Bundle, write_bundle
 from gnz_track.report.page.audits import write_audit_page
 from gnz_track.runs.executors.events import Tell
-from gnz_track.runs.executors.fork_server import Nursery
+from gnz_track.runs.executors.fork_server import ForkServer
 from gnz_track.runs.plan import Place, Skipped, list_skipped
-from gnz_track.runs.remaining import Agenda
+from gnz_track.runs.remaining import RemainingCells
 from gnz_track.runs.sweep import Sweep
 from gnz_track.stats.comparison.choices import Choices
 from gnz_track.store.address import parse_address
@@ -133,7 +133,7 @@ class Training:
 
     name: str
     request: Request
-    agenda: Agenda
+    remaining: RemainingCells
     found: tuple[SearchRecord, ...] = ()
 
 
@@ -171,10 +171,10 @@ def make_training(params: Params, name: str, found: Sequence[SearchRecord] = ())
         Searches whose winners are trained too.
     """
     request = _make_request(params, name, source=f"dvc run@{name}")
-    return Training(name=name, request=request, agenda=make_request_agenda(request, found), found=tuple(found))
+    return Training(name=name, request=request, remaining=find_remaining_of(request, found), found=tuple(found))
 
 
-def train(training: Training, *, tell: Tell, nursery: Nursery | None = None) -> Sweep:
+def train(training: Training, *, tell: Tell, fork_server: ForkServer | None = None) -> Sweep:
     """Train what is left of a task; write its results table and its curves once every cell has ended.
 
     Parameters
@@ -183,10 +183,10 @@ def train(training: Training, *, tell: Tell, nursery: Nursery | None = None) -> 
         Cells of the stage.
     tell
         Listener of events.
-    nursery
+    fork_server
         Workers that are getting ready.
     """
-    sweep = carry_out(training.request, training.agenda, found=training.found, tell=tell, nursery=nursery)
+    sweep = carry_out(training.request, training.remaining, found=training.found, tell=tell, fork_server=fork_server)
     write_curves(_curves_of(sweep, training.request), CURVES / f"{training.name}.parquet")
     write_table(sweep.table, RESULTS / f"{training.name}.parquet")
     return sweep
@@ -254,7 +254,7 @@ def make_tuning(params: Params, name: str) -> Tuning:
 
 
 def tune_task(
-    tuning: Tuning, *, listener: Listener | None = None, nursery: Nursery | None = None
+    tuning: Tuning, *, listener: Listener | None = None, fork_server: ForkServer | None = None
 ) -> Sequence[SearchRecord]:
     """Do what is left of the searches of a task, and write what they found once all of them have ended.
 
@@ -264,10 +264,10 @@ def tune_task(
         Searches of the stage.
     listener
         Listener of trials.
-    nursery
+    fork_server
         Workers that are getting ready.
     """
-    found = search_all(tuning.request, tuning.plan, listener=listener, nursery=nursery)
+    found = search_all(tuning.request, tuning.plan, listener=listener, fork_server=fork_server)
     file = SEARCHES / f"{tuning.name}.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("".join(to_json(record) + "\n" for record in found), encoding="utf-8")

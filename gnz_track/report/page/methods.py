@@ -114,7 +114,7 @@ def _terms(protocol: Protocol, row: tuple[object, ...]) -> Iterator[LearningRate
         return
     if usual is not None and isinstance(changed, dict):
         given = {name: changed[name] for name in OF_CELL if isinstance(changed.get(name), int | float)}
-        hours = protocol.amendment_for(str(said["dataset"])).hours or protocol.hours
+        hours = protocol.override_for(str(said["dataset"])).hours or protocol.hours
         epochs = 0 if pd.isna(said["epochs"]) else int(float(str(said["epochs"])))
         yield LearningRateTerms(str(said["task"]), replace(usual, **given), epochs, hours)
 
