@@ -183,7 +183,7 @@ def _possible_true_counts(n_models: int) -> frozenset[int]:
 
 def _read_family(p: npt.ArrayLike) -> Floats:
     raw = read_finite("p-values", p, ndim=1)
-    for value in raw[(raw < 0) | (raw > 1)][:1]:
+    for value in raw[(raw < 0) | (raw > 1)].tolist()[:1]:
         _check_p(value)
     return raw
 
