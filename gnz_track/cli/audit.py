@@ -10,7 +10,7 @@ import typer
 
 from gnz_track.cli.interrupts import INTERRUPTED
 from gnz_track.cli.ls import Store
-from gnz_track.cli.terminal import check_folder, choose_home, hand_over, naming, say
+from gnz_track.cli.terminal import check_folder, choose_place, hand_over, naming, say
 from gnz_track.cli.training import find_task, split
 
 if TYPE_CHECKING:
@@ -85,7 +85,6 @@ def _audit(  # noqa: PLR0913  (one parameter per flag)
         from gnz_track.api import Request
         from gnz_track.models.catalogue import describe
         from gnz_track.quality.separability import SeparabilitySettings
-        from gnz_track.runs.plan import Place
         from gnz_track.seeds import parse_seeds
         from gnz_track.store.address import parse_address
         from gnz_track.training.protocols import PROTOCOLS
@@ -99,7 +98,7 @@ def _audit(  # noqa: PLR0913  (one parameter per flag)
             suite=SUITE,
             epochs=epochs,
             device=device,
-            place=Place(home=choose_home(home), mirror=mirror),
+            place=choose_place(home, mirror),
             jobs=jobs,
             timeout=timeout,
             is_fresh=not resume,

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnz_track.cli.terminal import choose_home, say
+from gnz_track.cli.terminal import choose_place, say
 from gnz_track.cli.training import choose_suite, choose_tasks, print_gains, search_and_print, split, train
+from gnz_track.seeds import parse_seeds
 
 if TYPE_CHECKING:
     from gnz_track.api import Request
@@ -83,8 +84,6 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
     with needed as fork_server:
         from gnz_track.api import Request, find_remaining_of
         from gnz_track.models.catalogue import describe, usual_models
-        from gnz_track.runs.plan import Place
-        from gnz_track.seeds import parse_seeds
         from gnz_track.store.address import parse_address
         from gnz_track.training.protocols import PROTOCOLS
 
@@ -98,7 +97,7 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
             suite=choose_suite(suite, category, is_chosen=bool(task or task_type)),
             epochs=epochs,
             device=device,
-            place=Place(home=choose_home(home), mirror=mirror),
+            place=choose_place(home, mirror),
             jobs=jobs,
             timeout=timeout,
             is_fresh=not resume,

@@ -1,10 +1,6 @@
-"""Tables on a terminal, and plain text in a pipe.
+"""Output on a terminal, in a pipe and for programs, and the folders that a command reads and writes.
 
-The folder in which the command line keeps frozen data.
-
-Output paths of a command: checked before any work, and named where the disk refuses.
-
-Output for people on a terminal, and for programs: texts of others drive no terminal.
+Texts of others drive no terminal. A folder is checked before any work, and named where the disk refuses it.
 """
 
 from __future__ import annotations
@@ -26,10 +22,17 @@ from gnz_track import errors
 from gnz_track.errors import BadValue
 from gnz_track.text import visible
 
+if TYPE_CHECKING:
+    from gnz_track.report.tables.scores import SummaryRow
+    from gnz_track.runs.plan import Place, Skipped
+    from gnz_track.runs.remaining import RemainingCells
+    from gnz_track.types import Cell, CellResult
+
 __all__ = [
     "check_file",
     "check_folder",
     "choose_home",
+    "choose_place",
     "hand_over",
     "is_usable",
     "naming",
@@ -52,6 +55,13 @@ def choose_home(given: Path | None) -> Path:
         allowed = "a folder, or a path where one can be made"
         raise BadValue("the folder of frozen data", str(home), allowed, command="--home FOLDER or GNZ_DATA=FOLDER")
     return home
+
+
+def choose_place(home: Path | None, mirror: Path | None) -> Place:
+    """Return where data lie: frozen ones in the folder chosen, raw files in a mirror."""
+    from gnz_track.runs.plan import Place
+
+    return Place(home=choose_home(home), mirror=mirror)
 
 
 def is_usable(home: Path) -> bool:
@@ -106,13 +116,6 @@ def hand_over(text: str) -> None:
     sys.stdout.write(visible(text, keeps_lines=True) if sys.stdout.isatty() else text)
     sys.stdout.write("" if text.endswith("\n") else "\n")
     sys.stdout.flush()
-
-
-if TYPE_CHECKING:
-    from gnz_track.report.tables.scores import SummaryRow
-    from gnz_track.runs.plan import Skipped
-    from gnz_track.runs.remaining import RemainingCells
-    from gnz_track.types import Cell, CellResult
 
 
 # A pipe has no width to fit into: cut nothing there.

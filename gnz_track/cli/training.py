@@ -1,7 +1,4 @@
-"""Searches with a line of progress, and their findings as tables.
-
-The tasks that a training command names, and training with a line of progress.
-"""
+"""Tasks that a call names, and training and searches with a line of progress."""
 
 from __future__ import annotations
 
@@ -14,6 +11,17 @@ from gnz_track.cli.interrupts import INTERRUPTED
 from gnz_track.cli.terminal import say
 from gnz_track.types import Category, TaskType
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gnz_track.api import Request
+    from gnz_track.runs.executors.fork_server import ForkServer
+    from gnz_track.runs.remaining import RemainingCells
+    from gnz_track.runs.sweep import Sweep
+    from gnz_track.store.searches import SearchRecord
+    from gnz_track.tuning.plan import SearchPlan
+    from gnz_track.types import Task
+
 __all__ = [
     "choose_suite",
     "choose_tasks",
@@ -25,17 +33,6 @@ __all__ = [
     "split",
     "train",
 ]
-
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gnz_track.api import Request
-    from gnz_track.runs.executors.fork_server import ForkServer
-    from gnz_track.runs.remaining import RemainingCells
-    from gnz_track.runs.sweep import Sweep
-    from gnz_track.store.searches import SearchRecord
-    from gnz_track.types import Task
 
 
 QUICK, CUSTOM = "quick", "custom"
@@ -158,16 +155,6 @@ def train(
         kept = f"{progress.count_kept()} are kept in {request.address}"
         say(f"{kept}; {again}", err=True)
         raise typer.Exit(INTERRUPTED) from None
-
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gnz_track.api import Request
-    from gnz_track.runs.executors.fork_server import ForkServer
-    from gnz_track.runs.sweep import Sweep
-    from gnz_track.store.searches import SearchRecord
-    from gnz_track.tuning.plan import SearchPlan
 
 
 FAILED = 1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gnz_track.cli.terminal import choose_home, say
+from gnz_track.cli.terminal import choose_home, choose_place, say
 from gnz_track.cli.training import choose_suite, choose_tasks, print_gains, print_plan, search_and_print, split, train
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.seeds import parse_seeds
@@ -83,11 +83,9 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
     """Search hyperparameters of models by validation alone, then compare default and winner on the seeds reported."""
     from gnz_track.runs.executors.fork_server import open_fork_server_for
 
-    needed = contextlib.nullcontext() if dry_run else open_fork_server_for(jobs=jobs, timeout=timeout)
-    with needed as fork_server:
+    with contextlib.nullcontext() if dry_run else open_fork_server_for(jobs=jobs, timeout=timeout) as fork_server:
         from gnz_track.api import Request
         from gnz_track.models.catalogue import MODELS, describe
-        from gnz_track.runs.plan import Place
         from gnz_track.store.address import parse_address
         from gnz_track.training.protocols import PROTOCOLS
 
@@ -101,7 +99,7 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
             suite=choose_suite(suite, "", is_chosen=bool(task)),
             epochs=epochs,
             device=device,
-            place=Place(home=choose_home(home), mirror=mirror),
+            place=choose_place(home, mirror),
             jobs=jobs,
             timeout=timeout,
             source="gnz tune",

@@ -1,18 +1,7 @@
-"""The stage ``report``: all results compared. It reads files only, so that any clone writes the same report.
+"""Stages of the pipeline: data, tune, run, quality and report, each from files to files.
 
-The tasks that parameters name, and where the stages of each keep their files.
-
-The stage ``run``: the cells of a task, as far as they are not finished, and their results as files.
-
-The store is neither read nor written by DVC: a stage that was interrupted finds there what it had finished.
-
-The stage ``tune``: the searches of a task, as far as they are not done, and what they found as a file.
-
-Trials lie beside the store of runs, which DVC neither reads nor writes; the file is all that other stages need.
-
-The stage ``data``: the data of a task, frozen for all seeds.
-
-The stage ``quality``: whether the data of a task are worth it, measured without training.
+The stores of runs and of trials are neither read nor written by DVC: a stage that was interrupted finds there what it
+had finished. The stage ``report`` reads files only, so that any clone writes the same report.
 """
 
 from __future__ import annotations
@@ -58,6 +47,11 @@ from gnz_track.store.searches import SearchRecord
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import DatasetRow, ModelRow, Protocol, Task
 
+if TYPE_CHECKING:
+    from gnz_track.tuning.plan import SearchPlan
+    from gnz_track.tuning.search import Listener
+    from gnz_track.tuning.settings import SearchSettings
+
 __all__ = [
     "CURVES",
     "DATA",
@@ -73,7 +67,6 @@ __all__ = [
     "freeze_task",
     "load_audits",
     "load_searches",
-    "make_request",
     "make_training",
     "make_tuning",
     "read_settings",
@@ -144,18 +137,8 @@ class Training:
     found: tuple[SearchRecord, ...] = ()
 
 
-def make_request(params: Params, name: str, *, source: str) -> Request:
-    """Return what is asked of a task: its cells on the data that were frozen for it.
-
-    Parameters
-    ----------
-    params
-        Parameters of the benchmark.
-    name
-        Task by name.
-    source
-        Command that asks.
-    """
+def _make_request(params: Params, name: str, *, source: str) -> Request:
+    """Return what is asked of a task: its cells on the data that were frozen for it."""
     chosen = choose(params)
     home = require(DATA / name, f"data@{name}")
     return Request(
@@ -187,7 +170,7 @@ def make_training(params: Params, name: str, found: Sequence[SearchRecord] = ())
     found
         Searches whose winners are trained too.
     """
-    request = make_request(params, name, source=f"dvc run@{name}")
+    request = _make_request(params, name, source=f"dvc run@{name}")
     return Training(name=name, request=request, remaining=find_remaining_of(request, found), found=tuple(found))
 
 
@@ -218,12 +201,6 @@ def _curves_of(sweep: Sweep, request: Request) -> dict[str, dict[str, Curve]]:
     past = {row.run_id: row.fingerprint for row in finished.itertuples() if row.fingerprint not in now}
     stored = read_curves(request.address, past)
     return now | {past[run_id]: series for run_id, series in stored.items()}
-
-
-if TYPE_CHECKING:
-    from gnz_track.tuning.plan import SearchPlan
-    from gnz_track.tuning.search import Listener
-    from gnz_track.tuning.settings import SearchSettings
 
 
 # What a file of parameters may say of searches; where trials are kept, and whether they are fresh, is no part of it.
@@ -271,7 +248,7 @@ def seeds_of(params: Params) -> tuple[int, ...]:
 
 def make_tuning(params: Params, name: str) -> Tuning:
     """Plan the searches of a task from its frozen data."""
-    request = make_request(params, name, source=f"dvc tune@{name}")
+    request = _make_request(params, name, source=f"dvc tune@{name}")
     request = dataclasses.replace(request, search=read_settings(params.tune or {}))
     return Tuning(name=name, request=request, plan=plan_request_searches(request))
 
