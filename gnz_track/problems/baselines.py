@@ -13,11 +13,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from gnz_track.problems.multi_task import TwoLevelScorer
-from gnz_track.training.scorers import HITS, ClassScorer, GraphScorer, LinkPredictionScorer, Scorer, TripleScorer
+from gnz_track.training.metrics import find_metric
+from gnz_track.training.scorers import ClassScorer, GraphScorer, LinkPredictionScorer, Scorer, TripleScorer
 
 __all__ = ["constant_answer", "score_constant"]
 
@@ -94,10 +96,11 @@ def _score_levels(scorer: Any, answer: tuple[Tensor, Tensor], metric: str) -> fl
 def _score_pairs(scorer: Any, answer: None, metric: str) -> float | None:
     del answer
     labels = scorer.labels.cpu()
-    if metric in HITS:
-        # Of links put anywhere among the others, so many come among the first.
+    row = find_metric(scorer.kind, metric)
+    if row.takes == "ranks":
+        # Links are put anywhere among the others: each rank is as likely as any other.
         n_others = int((labels <= 0).sum())
-        return min(1.0, int(metric.rpartition("_")[2]) / (n_others + 1))
+        return row.function(np.arange(1, n_others + 2))
     found: float = LinkPredictionScorer(scorer.pairs.cpu(), labels).score(_ConstantAnswer(), torch.empty(0), metric)
     return found
 

@@ -16,13 +16,14 @@ from torch.nn import functional
 from torch_geometric.data import Data
 
 from gnz_track.datasets.frozen import FrozenDataset
-from gnz_track.datasets.splits.nodes_and_graphs import LinkPart, LinkSplit, TriplePart, split_links, split_triples
+from gnz_track.datasets.splits.links import LinkPart, LinkSplit, TriplePart, split_links, split_triples
 from gnz_track.errors import BadValue
 from gnz_track.problems.inputs import ProblemTerms, sizes_of, whole_graph_of
 from gnz_track.problems.problem import Problem, scored
 from gnz_track.training.loop import TRAINING
+from gnz_track.training.metrics import Kind
 from gnz_track.training.objectives import LinkObjective, Objective, TripleObjective, check_outputs
-from gnz_track.training.scorers import HITS, LinkPredictionScorer, Scorer, TripleScorer
+from gnz_track.training.scorers import LinkPredictionScorer, Scorer, TripleScorer
 
 __all__ = ["LinkBatches", "PublishedLinkScorer", "pose_links", "pose_triples"]
 
@@ -97,7 +98,7 @@ class LinkBatches:
 class PublishedLinkScorer(LinkPredictionScorer):
     """Held-out links and the published pairs that they are told from; the usual metrics rank among these too."""
 
-    usual: ClassVar[tuple[str, ...]] = (*LinkPredictionScorer.usual, *HITS)
+    kind: ClassVar[Kind] = "published links"
 
     def loss(self, model: Any, prediction: Tensor) -> float:
         """Return what training minimises, on this part: links weigh as much as pairs that are none."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,12 +14,9 @@ from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue, ModelInvalid
 from gnz_track.training.graphs import GraphCollection
+from gnz_track.training.metrics import MetricRow, metrics_of
 
 __all__ = ["TwoLevelObjective", "TwoLevelScorer"]
-
-METRIC = "log10_mse"
-# The logarithm of less than this says nothing.
-SMALLEST = 1e-30
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +110,8 @@ class TwoLevelScorer:
         model, prediction, metric
             Those of :class:`~gnz_track.training.scorers.Scorer`.
         """
-        found = self.score_fully(model, prediction)
+        del model
+        found = self._score(metrics_of("levels", is_full=True), prediction)
         if metric not in found:
             raise BadValue("metric of the task", metric, ", ".join(found))
         return found[metric]
@@ -122,17 +119,19 @@ class TwoLevelScorer:
     def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
         """Return ``log10_mse`` over all targets, and that of each: ``log10_mse_node_0``, ``log10_mse_graph_0``, ..."""
         del model
-        nodes, graphs = self._errors(prediction)
-        levels = (("node", nodes), ("graph", graphs))
-        single = {
-            f"{METRIC}_{name}_{i}": _log(each) for name, errors in levels for i, each in enumerate(errors.tolist())
-        }
-        return {METRIC: _log(float(torch.cat([nodes, graphs]).mean())), **single}
+        return self._score(metrics_of("levels"), prediction)
 
     def loss(self, model: nn.Module, prediction: Tensor) -> float:
         """Return what training minimises, on this part."""
         del model
         return float(torch.cat(self._errors(prediction)).mean())
+
+    def _score(self, rows: list[MetricRow], prediction: Tensor) -> dict[str, float]:
+        nodes, graphs = self._errors(prediction)
+        errors = {"": torch.cat([nodes, graphs]).mean().item()}
+        for level, of_level in (("node", nodes), ("graph", graphs)):
+            errors |= {f"_{level}_{i}": error for i, error in enumerate(of_level.tolist())}
+        return {f"{row.name}{target}": row.function(error) for row in rows for target, error in errors.items()}
 
     def _errors(self, prediction: Tensor) -> tuple[Tensor, Tensor]:
         """Return the mean squared error of each target ``[a]`` of nodes and ``[b]`` of graphs, in double precision."""
@@ -142,7 +141,3 @@ class TwoLevelScorer:
         pairs = ((nodes[self.node_rows], self.node_targets), (graphs[self.graph_rows], self.graph_targets))
         first, second = ((found.double() - true.double()).square().mean(dim=0) for found, true in pairs)
         return first, second
-
-
-def _log(error: float) -> float:
-    return math.log10(max(error, SMALLEST)) if math.isfinite(error) else error

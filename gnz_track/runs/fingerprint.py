@@ -17,7 +17,7 @@ from gnz_track.errors import ModelInvalid
 from gnz_track.models.catalogue import renew_code
 from gnz_track.records import to_json
 from gnz_track.training.losses import LOSSES
-from gnz_track.training.metrics import FUNCTIONS
+from gnz_track.training.metrics import METRICS
 from gnz_track.types import Cell, ModelRow, Protocol, TaskType
 from gnz_track.user_code.digests import describe_own
 from gnz_track.user_code.modules import is_ours
@@ -35,7 +35,7 @@ def code_of(perturbation: str) -> tuple[tuple[str, str], ...]:
 
 
 def _all_code(perturbation: str) -> Iterator[tuple[str, Any]]:
-    yield from ((f"metric {name}", function) for name, function in FUNCTIONS.items())
+    yield from ((f"metric {row.name}", row.function) for row in METRICS.rows())
     for kind, losses in LOSSES.items():
         yield from ((f"loss {name or 'usual'} of {kind}", function) for name, function in losses.items())
     if perturbation and perturbation in PERTURBATIONS:

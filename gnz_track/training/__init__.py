@@ -4,7 +4,7 @@
 - `objectives`: loss and prediction of each task type
 - `losses`: losses by kind of label and by name
 - `scorers`: held-out labels, and the metrics on them
-- `metrics`: functions of arrays, each with its direction
+- `metrics`: functions of arrays, each a row with its direction, bounds and the kinds of problem it serves
 - `protocols`: the table of protocols
 - `graphs`: many small graphs as one union, and batches cut from it
 - `lent`: copies of inputs for models of somebody's own
@@ -30,7 +30,7 @@ _PUBLIC = {
     "lent": ("LentInputs",),
     "loop": ("Observer", "TRAINING", "Trained", "TrainingSettings", "train"),
     "losses": ("LOSSES", "choose_loss"),
-    "metrics": ("DEFAULT_METRICS", "METRICS"),
+    "metrics": ("DEFAULT_METRICS", "Kind", "METRICS", "MetricRow", "find_metric", "metrics_of"),
     "objectives": (
         "ClassObjective",
         "GraphObjective",
@@ -40,7 +40,7 @@ _PUBLIC = {
         "check_outputs",
     ),
     "protocols": ("PROTOCOLS",),
-    "scorers": ("ClassScorer", "GraphScorer", "HITS", "LinkPredictionScorer", "Scorer", "TripleScorer"),
+    "scorers": ("ClassScorer", "GraphScorer", "LinkPredictionScorer", "Scorer", "TripleScorer"),
     "usage": ("Gauge",),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)  # noqa: PLE0605  (names come from the table)

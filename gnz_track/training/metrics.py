@@ -1,39 +1,90 @@
-"""Metrics: small functions of arrays, each with its direction.
+"""Metrics: small functions of arrays, each a row with its direction, its bounds and the kinds of problem it serves.
 
-Every function takes what the row says (``truth``, ``prediction``) as NumPy arrays and returns one float; NaN says that
+A row of :data:`ROWS` is all there is to a metric: scorers compute what serves the kind of problem that they score. What
+its function is given is the form that the row names (:data:`FORMS`). Every function returns one float; NaN says that
 the metric is not defined there (one class only, no observed label).
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gnz_track.errors import BadValue
 from gnz_track.registry import Registry
 from gnz_track.types import Direction, Metric, TaskType
 
 __all__ = [
     "DEFAULT_METRICS",
+    "FORMS",
     "METRICS",
+    "Form",
+    "Kind",
+    "MetricRow",
     "accuracy",
     "auc",
     "average_precision",
     "balanced_accuracy",
     "f1",
     "f1_macro",
+    "find_metric",
     "hits_at",
+    "log10_of",
     "mae",
+    "metrics_of",
+    "mrr",
     "mse",
-    "rank_metrics",
+    "rank_links",
 ]
 
 Array = NDArray[np.generic]
 Score = Callable[[Array, Array], float]
 
-METRICS: Registry[Metric] = Registry("metric")
+Kind = Literal["classes", "two classes", "labels", "numbers", "links", "published links", "triples", "levels"]
+Form = Literal["decisions", "scores", "numbers", "ranks", "error"]
+
+# Kind of problem -> the forms in which its answers can be had. ``decisions``: the true classes [n], and those decided
+# for; ``scores``: what is true, as 0 and 1 ([n] or [n, labels]), and a score for each; ``numbers``: true ones and
+# predicted ones; ``ranks``: those of the true answers [n], from 1; ``error``: the mean of all squared errors.
+FORMS: Mapping[Kind, tuple[Form, ...]] = {
+    "classes": ("decisions",),
+    "two classes": ("decisions", "scores"),
+    "labels": ("scores",),
+    "numbers": ("numbers",),
+    "links": ("scores", "ranks"),
+    "published links": ("scores", "ranks"),
+    "triples": ("scores", "ranks"),
+    "levels": ("error",),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricRow(Metric):
+    """A metric with its function, the form of what this ``takes``, and the kinds of problem that it serves.
+
+    On those of ``usual`` it is always computed, on those of ``asked`` where a task asks for it.
+    """
+
+    function: Callable[..., float]
+    takes: Form
+    usual: tuple[Kind, ...] = ()
+    asked: tuple[Kind, ...] = ()
+
+    def __post_init__(self) -> None:
+        for kind in (*self.usual, *self.asked):
+            if kind not in FORMS:
+                raise BadValue(f"a kind of problem that metric {self.name!r} serves", kind, ", ".join(FORMS))
+            if self.takes not in FORMS[kind]:
+                raise BadValue(f"what metric {self.name!r} takes of {kind}", self.takes, ", ".join(FORMS[kind]))
+
+
+METRICS: Registry[MetricRow] = Registry("metric")
 DEFAULT_METRICS: dict[TaskType, str] = {
     TaskType.node_cls: "accuracy",
     TaskType.graph_cls: "accuracy",
@@ -43,28 +94,24 @@ DEFAULT_METRICS: dict[TaskType, str] = {
     TaskType.multi_task: "log10_mse",
 }
 MULTI_LABEL_METRIC = "average_precision"
+# The logarithm of less than this says nothing.
+SMALLEST = 1e-30
 
-# The least and the largest score: of shares and areas, of errors, of logarithms.
-_SHARE, _ERROR, _ANY = (0.0, 1.0), (0.0, None), (None, None)
 
-for _name, _direction, (_low, _high), _description in (
-    ("accuracy", Direction.up, _SHARE, "share of right classes"),
-    ("f1_macro", Direction.up, _SHARE, "mean over classes of the harmonic mean of precision and recall"),
-    ("balanced_accuracy", Direction.up, _SHARE, "mean over classes of the share of the class that is found"),
-    ("f1", Direction.up, _SHARE, "harmonic mean of precision and recall of the second of two classes"),
-    ("auc", Direction.up, _SHARE, "area under the ROC curve; mean over labels where there are several"),
-    ("average_precision", Direction.up, _SHARE, "area under the precision-recall steps; mean over labels"),
-    ("mae", Direction.down, _ERROR, "mean absolute error"),
-    ("mse", Direction.down, _ERROR, "mean squared error"),
-    ("log10_mse", Direction.down, _ANY, "decimal logarithm of the mean squared error over several targets"),
-    ("mrr", Direction.up, _SHARE, "filtered mean reciprocal rank, heads and tails"),
-    ("hits_at_1", Direction.up, _SHARE, "share of filtered ranks of 1"),
-    ("hits_at_3", Direction.up, _SHARE, "share of filtered ranks up to 3"),
-    ("hits_at_10", Direction.up, _SHARE, "share of filtered ranks up to 10; of links, as below"),
-    ("hits_at_50", Direction.up, _SHARE, "share of links with fewer than 50 non-links at or above their score"),
-    ("hits_at_100", Direction.up, _SHARE, "share of links with fewer than 100 non-links at or above their score"),
-):
-    METRICS.add(_name, Metric(name=_name, direction=_direction, description=_description, low=_low, high=_high))
+def metrics_of(kind: Kind, *, is_full: bool = False) -> list[MetricRow]:
+    """Return the usual metrics of a kind of problem, and then those a task may ask for where the list is to be full."""
+    rows = METRICS.rows()
+    asked = [row for row in rows if kind in row.asked] if is_full else []
+    return [row for row in rows if kind in row.usual] + asked
+
+
+def find_metric(kind: Kind, name: str) -> MetricRow:
+    """Return a metric of a kind of problem by name; one that does not serve it is refused with those that do."""
+    fitting = metrics_of(kind, is_full=True)
+    for row in fitting:
+        if row.name == name:
+            return row
+    raise BadValue("metric of the task", name, ", ".join(row.name for row in fitting))
 
 
 def accuracy(truth: Array, prediction: Array) -> float:
@@ -155,34 +202,40 @@ def mse(truth: Array, prediction: Array) -> float:
     return float(error.mean()) if error.size else float("nan")
 
 
-def hits_at(truth: Array, prediction: Array, *, k: int) -> float:
-    """Return the share of links that fewer than ``k`` non-links reach.
+def rank_links(truth: Array, prediction: Array) -> NDArray[np.float64]:
+    """Return the rank ``[n_links]`` of each link among the non-links, from 1; of equal scores the worst.
 
-    Where there are fewer non-links than that, all of them count (Hu et al., NeurIPS 2020).
-
-    >>> hits_at(np.array([1, 1, 0, 0]), np.array([0.9, 0.5, 0.5, 0.1]), k=1)
-    0.5
-
-    Parameters
-    ----------
-    truth
-        1 for a link, 0 for a non-link, ``[n]``.
-    prediction
-        Scores ``[n]``.
-    k
-        Rank that a link must have among the non-links.
+    ``truth [n]`` is 1 for a link and 0 for a non-link, ``prediction [n]`` are scores. Where one of them is no number no
+    rank is.
     """
     links, non_links = prediction[truth > 0], np.sort(prediction[truth <= 0])
-    if links.size == 0 or np.isnan(prediction).any():
+    if np.isnan(prediction).any():
+        return np.full(links.size, math.nan)
+    ranks: NDArray[np.float64] = 1.0 + non_links.size - np.searchsorted(non_links, links, side="left")
+    return ranks
+
+
+def hits_at(ranks: Array, *, k: int) -> float:
+    """Return the share of ranks ``[n]``, which count from 1, that are at most ``k``.
+
+    Of links, where there are fewer non-links than that, all of them count (Hu et al., NeurIPS 2020).
+
+    >>> hits_at(rank_links(np.array([1, 1, 0, 0]), np.array([0.9, 0.5, 0.5, 0.1])), k=1)
+    0.5
+    """
+    if ranks.size == 0 or np.isnan(ranks).any():
         return float("nan")
-    n_reaching = non_links.size - np.searchsorted(non_links, links, side="left")
-    return float(np.count_nonzero(n_reaching < k) / links.size)
+    return float(np.count_nonzero(ranks <= k) / ranks.size)
 
 
-def rank_metrics(ranks: Array) -> dict[str, float]:
-    """Return MRR and Hits@1/3/10 of ranks ``[n]`` that count from 1."""
-    hits = {f"hits_at_{k}": float((ranks <= k).mean()) for k in (1, 3, 10)}
-    return {"mrr": float((1.0 / ranks.astype(np.float64)).mean()), **hits}
+def mrr(ranks: Array) -> float:
+    """Return the mean of one over the rank, of ranks ``[n]`` that count from 1."""
+    return float((1.0 / ranks.astype(np.float64)).mean())
+
+
+def log10_of(error: float) -> float:
+    """Return the decimal logarithm of an error; one that is no number stays what it is."""
+    return math.log10(max(error, SMALLEST)) if math.isfinite(error) else error
 
 
 def _observed_error(truth: Array, prediction: Array) -> NDArray[np.float64]:
@@ -222,15 +275,156 @@ def _average_precision_of_label(positive: Array, negative: Array) -> float:
     return float((hits / (hits + false_alarms)).mean())
 
 
-# Metric -> function of (truth, prediction); rank metrics are made from ranks and are not here.
-FUNCTIONS: dict[str, Score] = {
-    "accuracy": accuracy,
-    "f1_macro": f1_macro,
-    "balanced_accuracy": balanced_accuracy,
-    "f1": f1,
-    "auc": auc,
-    "average_precision": average_precision,
-    "mae": mae,
-    "mse": mse,
-    **{f"hits_at_{k}": functools.partial(hits_at, k=k) for k in (10, 50, 100)},
-}
+ROWS: tuple[MetricRow, ...] = (
+    MetricRow(
+        name="accuracy",
+        direction=Direction.up,
+        low=0.0,
+        high=1.0,
+        description="share of right classes",
+        function=accuracy,
+        takes="decisions",
+        usual=("classes", "two classes"),
+    ),
+    MetricRow(
+        name="f1_macro",
+        direction=Direction.up,
+        low=0.0,
+        high=1.0,
+        description="mean over classes of the harmonic mean of precision and recall",
+        function=f1_macro,
+        takes="decisions",
+        usual=("classes", "two classes"),
+    ),
+    MetricRow(
+        name="balanced_accuracy",
+        direction=Direction.up,
+        low=0.0,
+        high=1.0,
+        description="mean over classes of the share of the class that is found",
+        function=balanced_accuracy,
+        takes="decisions",
+        asked=("classes", "two classes"),
+    ),
+    MetricRow(
+        name="f1",
+        direction=Direction.up,
+        low=0.0,
+        high=1.0,
+        description="harmonic mean of precision and recall of the second of two classes",
+        function=f1,
+        takes="decisions",
+        asked=("two classes",),
+    ),
+    MetricRow(
+        name="auc",
+        direction=Direction.up,
+        low=0.0,
+        high=1.0,
+        description="area under the ROC curve; mean over labels where there are several",
+        function=auc,
+        takes="scores",
+        usual=("two classes", "labels", "links", "published links", "triples"),
+    ),
+    MetricRow(
+        name="average_precision",
+        direction=Direction.up,
+        low=0.0,
+        high=1.0,
+        description="area under the precision-recall steps; mean over labels",
+        function=average_precision,
+        takes="scores",
+        usual=("two classes", "labels", "links", "published links", "triples"),
+    ),
+    MetricRow(
+        name="mae",
+        direction=Direction.down,
+        low=0.0,
+        description="mean absolute error",
+        function=mae,
+        takes="numbers",
+        usual=("numbers",),
+    ),
+    MetricRow(
+        name="mse",
+        direction=Direction.down,
+        low=0.0,
+        description="mean squared error",
+        function=mse,
+        takes="numbers",
+        usual=("numbers",),
+    ),
+    MetricRow(
+        name="log10_mse",
+        direction=Direction.down,
+        description="decimal logarithm of the mean squared error over several targets",
+        function=log10_of,
+        takes="error",
+        usual=("levels",),
+    ),
+    MetricRow(
+        name="mrr",
+        direction=Direction.up,
+        low=0.0,
+        high=1.0,
+        description="filtered mean reciprocal rank, heads and tails",
+        function=mrr,
+        takes="ranks",
+        usual=("triples",),
+    ),
+    MetricRow(
+        name="hits_at_1",
+        direction=Direction.up,
+        low=0.0,
+        high=1.0,
+        description="share of filtered ranks of 1",
+        function=functools.partial(hits_at, k=1),
+        takes="ranks",
+        usual=("triples",),
+    ),
+    MetricRow(
+        name="hits_at_3",
+        direction=Direction.up,
+        low=0.0,
+        high=1.0,
+        description="share of filtered ranks up to 3",
+        function=functools.partial(hits_at, k=3),
+        takes="ranks",
+        usual=("triples",),
+    ),
+    MetricRow(
+        name="hits_at_10",
+        direction=Direction.up,
+        low=0.0,
+        high=1.0,
+        description="share of filtered ranks up to 10; of links, as below",
+        function=functools.partial(hits_at, k=10),
+        takes="ranks",
+        usual=("triples", "published links"),
+        asked=("links",),
+    ),
+    MetricRow(
+        name="hits_at_50",
+        direction=Direction.up,
+        low=0.0,
+        high=1.0,
+        description="share of links with fewer than 50 non-links at or above their score",
+        function=functools.partial(hits_at, k=50),
+        takes="ranks",
+        usual=("published links",),
+        asked=("links",),
+    ),
+    MetricRow(
+        name="hits_at_100",
+        direction=Direction.up,
+        low=0.0,
+        high=1.0,
+        description="share of links with fewer than 100 non-links at or above their score",
+        function=functools.partial(hits_at, k=100),
+        takes="ranks",
+        usual=("published links",),
+        asked=("links",),
+    ),
+)
+for _row in ROWS:
+    METRICS.add(_row.name, _row)

@@ -16,11 +16,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gnz_track.errors import BadValue
 from gnz_track.training.losses import choose_loss, mean_over_batches
-from gnz_track.training.metrics import FUNCTIONS, rank_metrics
+from gnz_track.training.metrics import Kind, MetricRow, find_metric, metrics_of, rank_links
 
-__all__ = ["HITS", "ClassScorer", "GraphScorer", "LinkPredictionScorer", "Scorer", "TripleScorer"]
+__all__ = ["ClassScorer", "GraphScorer", "LinkPredictionScorer", "Scorer", "TripleScorer"]
 
 
 class Scorer(Protocol):
@@ -49,11 +48,6 @@ class Scorer(Protocol):
         ...
 
 
-def _check_metric(metric: str, allowed: tuple[str, ...]) -> None:
-    if metric not in allowed:
-        raise BadValue("metric of the task", metric, ", ".join(allowed))
-
-
 def _arrays(labels: Tensor, outputs: Tensor) -> tuple[Any, Any]:
     return labels.numpy(force=True), outputs.numpy(force=True)
 
@@ -79,13 +73,15 @@ class ClassScorer:
             Those of :class:`Scorer`.
         """
         del model
-        _check_metric(metric, (*_class_metrics(prediction), *_more_class_metrics(prediction)))
-        score = functools.partial(_score_classes, metric=metric)
+        kind = _kind_of("classes", prediction)
+        score = functools.partial(_score_rows, find_metric(kind, metric), kind)
         return _mean_of_batches(score, self.labels, prediction.index_select(0, self.rows), self.batches)
 
     def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
         """Return accuracy and macro F1, and AUC and average precision where there are two classes."""
-        return {name: self.score(model, prediction, name) for name in _class_metrics(prediction)}
+        return {
+            row.name: self.score(model, prediction, row.name) for row in metrics_of(_kind_of("classes", prediction))
+        }
 
     def loss(self, model: nn.Module, prediction: Tensor) -> float:
         """Return what training minimises, on this part."""
@@ -104,26 +100,18 @@ def _mean_of_batches(
     return float(np.mean([score(labels[rows], outputs[rows]) for rows in members]))
 
 
-def _class_metrics(logits: Tensor) -> tuple[str, ...]:
-    return ("accuracy", "f1_macro", "auc", "average_precision") if logits.size(1) == 2 else ("accuracy", "f1_macro")
+def _kind_of(labels: str, outputs: Tensor) -> Kind:
+    """Return the kind of problem, given the kind of label: two classes, which are told by a score, from more."""
+    kinds: dict[str, Kind] = {"labels": "labels", "numbers": "numbers"}
+    return kinds.get(labels, "two classes" if outputs.size(1) == 2 else "classes")
 
 
-def _more_class_metrics(logits: Tensor) -> tuple[str, ...]:
-    """Return the metrics that are computed only where a task asks for them."""
-    return ("balanced_accuracy", "f1") if logits.size(1) == 2 else ("balanced_accuracy",)
-
-
-def _score_classes(labels: Tensor, logits: Tensor, metric: str) -> float:
-    if metric in _OF_DECISIONS:
-        return FUNCTIONS[metric](*_arrays(labels, logits.argmax(dim=1)))
-    return FUNCTIONS[metric](*_arrays(labels, logits[:, 1] - logits[:, 0]))
-
-
-def _score_numbers(labels: Tensor, outputs: Tensor, metric: str) -> float:
-    return FUNCTIONS[metric](*_arrays(labels, outputs))
-
-
-_OF_DECISIONS = ("accuracy", "f1_macro", "balanced_accuracy", "f1")
+def _score_rows(row: MetricRow, kind: Kind, labels: Tensor, outputs: Tensor) -> float:
+    if row.takes == "decisions":
+        outputs = outputs.argmax(dim=1)
+    elif kind == "two classes":
+        outputs = outputs[:, 1] - outputs[:, 0]
+    return row.function(*_arrays(labels, outputs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,9 +136,8 @@ class GraphScorer:
             Those of :class:`Scorer`.
         """
         del model
-        is_class = self.kind == "classes"
-        _check_metric(metric, (*self._metrics(prediction), *(_more_class_metrics(prediction) if is_class else ())))
-        score = functools.partial(_score_classes if is_class else _score_numbers, metric=metric)
+        kind = _kind_of(self.kind, prediction)
+        score = functools.partial(_score_rows, find_metric(kind, metric), kind)
         return _mean_of_batches(score, self.labels, prediction.index_select(0, self.rows), self.batches)
 
     def loss(self, model: nn.Module, prediction: Tensor) -> float:
@@ -160,18 +147,10 @@ class GraphScorer:
         return mean_over_batches(loss, prediction.index_select(0, self.rows), self.labels, self.batches)
 
     def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
-        """Return all metrics of the kind."""
-        return {name: self.score(model, prediction, name) for name in self._metrics(prediction)}
-
-    def _metrics(self, prediction: Tensor) -> tuple[str, ...]:
-        return _class_metrics(prediction) if self.kind == "classes" else _METRICS_OF_KIND[self.kind]
-
-
-_PAIR_METRICS = ("auc", "average_precision")
-# Of links, where a task asks for them, or where the non-links are published.
-HITS = ("hits_at_10", "hits_at_50", "hits_at_100")
-_RANK_METRICS = ("mrr", "hits_at_1", "hits_at_3", "hits_at_10")
-_METRICS_OF_KIND = {"labels": ("average_precision", "auc"), "numbers": ("mae", "mse")}
+        """Return all usual metrics of the kind."""
+        return {
+            row.name: self.score(model, prediction, row.name) for row in metrics_of(_kind_of(self.kind, prediction))
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +159,7 @@ class LinkPredictionScorer:
 
     pairs: Tensor
     labels: Tensor
-    usual: ClassVar[tuple[str, ...]] = _PAIR_METRICS
+    kind: ClassVar[Kind] = "links"
 
     def score(self, model: Any, prediction: Tensor, metric: str) -> float:
         """Return AUC, average precision, or the share of links among the first.
@@ -190,13 +169,12 @@ class LinkPredictionScorer:
         model, prediction, metric
             Those of :class:`Scorer`.
         """
-        _check_metric(metric, (*_PAIR_METRICS, *HITS))
-        return FUNCTIONS[metric](*_arrays(self.labels, self.decode(model, prediction)))
+        return self._score(find_metric(self.kind, metric), self.decode(model, prediction))
 
     def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
         """Return the usual metrics: AUC and average precision."""
-        arrays = _arrays(self.labels, self.decode(model, prediction))
-        return {name: FUNCTIONS[name](*arrays) for name in self.usual}
+        logits = self.decode(model, prediction)
+        return {row.name: self._score(row, logits) for row in metrics_of(self.kind)}
 
     def loss(self, model: Any, prediction: Tensor) -> float:
         """Return what training minimises, on this part."""
@@ -207,6 +185,10 @@ class LinkPredictionScorer:
         """Return one logit per pair ``[n]``."""
         logits: Tensor = model.decode(prediction, self.pairs)
         return logits
+
+    def _score(self, row: MetricRow, logits: Tensor) -> float:
+        truth, scores = _arrays(self.labels, logits)
+        return row.function(rank_links(truth, scores)) if row.takes == "ranks" else row.function(truth, scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,15 +210,11 @@ class TripleScorer:
         model, prediction, metric
             Those of :class:`Scorer`.
         """
-        _check_metric(metric, _PAIR_METRICS + _RANK_METRICS)
-        if metric in _RANK_METRICS:
-            return self._score_ranks(model, prediction)[metric]
-        return FUNCTIONS[metric](*_arrays(*self._decode(model, prediction)))
+        return self._score([find_metric("triples", metric)], model, prediction)[metric]
 
     def score_fully(self, model: Any, prediction: Tensor) -> Mapping[str, float]:
         """Return AUC, average precision, filtered MRR and Hits@1/3/10 over heads and tails."""
-        pairs = {name: self.score(model, prediction, name) for name in _PAIR_METRICS}
-        return {**pairs, **self._score_ranks(model, prediction)}
+        return self._score(metrics_of("triples"), model, prediction)
 
     def loss(self, model: Any, prediction: Tensor) -> float:
         """Return what training minimises, on this part."""
@@ -250,12 +228,22 @@ class TripleScorer:
         false = model.decode(prediction, torch.stack([head, self.false_tails]), relation)
         return torch.cat([torch.ones_like(true), torch.zeros_like(false)]), torch.cat([true, false])
 
-    def _score_ranks(self, model: Any, prediction: Tensor) -> Mapping[str, float]:
+    def _score(self, rows: list[MetricRow], model: Any, prediction: Tensor) -> dict[str, float]:
+        found, makers = {}, {"scores": self._scores, "ranks": self._ranks}
+        arrays = {form: makers[form](model, prediction) for form in {row.takes for row in rows}}
+        for row in rows:
+            found[row.name] = row.function(*arrays[row.takes])
+        return found
+
+    def _scores(self, model: Any, prediction: Tensor) -> tuple[Any, ...]:
+        return _arrays(*self._decode(model, prediction))
+
+    def _ranks(self, model: Any, prediction: Tensor) -> tuple[Any, ...]:
         head, relation, tail = self.triples
         known_head, known_relation, known_tail = self.known
         tails = _ranks(model.score_tails, prediction, (head, relation, tail), (known_head, known_relation, known_tail))
         heads = _ranks(model.score_heads, prediction, (tail, relation, head), (known_tail, known_relation, known_head))
-        return rank_metrics(np.concatenate([tails, heads]))
+        return (np.concatenate([tails, heads]),)
 
 
 CHUNK = 512

@@ -27,12 +27,11 @@ NAMES = {"<category>": "social"}
 class Addition:
     """What is written at one place: a row of its table, or else at the end of its file, which may be new.
 
-    ``needs`` is an import that comes with it; ``instead_of`` is what it takes the place of.
+    ``needs`` comes with it, behind the imports of the file: another import, or a function that the row names.
     """
 
     text: str
     needs: str = ""
-    instead_of: str = ""
 
 
 # Kind -> name of the new file, and what is added at each place of its line in the table, in the order of the places.
@@ -118,23 +117,25 @@ ADDITIONS: dict[str, tuple[str, tuple[Addition, ...]]] = {
         "",
         (
             Addition(
-                text='''
+                text="""
+                MetricRow(
+                    name="kappa",
+                    direction=Direction.up,
+                    low=-1.0,
+                    high=1.0,
+                    description="agreement beyond that of chance",
+                    function=kappa,
+                    takes="decisions",
+                    asked=("classes", "two classes"),
+                ),
+                """,
+                needs='''
+
                 def kappa(truth: Array, prediction: Array) -> float:
                     """Return Cohen's kappa: agreement beyond that of chance."""
                     by_chance = sum(np.mean(truth == c) * np.mean(prediction == c) for c in np.unique(truth))
                     return float((np.mean(truth == prediction) - by_chance) / (1 - by_chance))
-
-
-                METRICS.add(
-                    "kappa", Metric(name="kappa", direction=Direction.up, description="as said", low=-1.0, high=1.0)
-                )
-                '''
-            ),
-            Addition(text='"kappa": lambda truth, prediction: kappa(truth, prediction),'),
-            Addition(text='"kappa",'),
-            Addition(
-                instead_of='("balanced_accuracy", "f1") if logits.size(1) == 2 else ("balanced_accuracy",)',
-                text='("balanced_accuracy", "f1", "kappa") if logits.size(1) == 2 else ("balanced_accuracy", "kappa")',
+                ''',
             ),
         ),
     ),
@@ -234,11 +235,7 @@ def add(file: Path, table: str, addition: Addition, *, module: str) -> None:
         textwrap.dedent(part).replace("{module}", module).strip("\n") for part in (addition.text, addition.needs)
     )
     old = file.read_text("utf-8") if file.exists() else ""
-    if addition.instead_of:
-        assert old.count(addition.instead_of) == 1
-        new = old.replace(addition.instead_of, text)
-    else:
-        new = insert_row(old, table, text) if table else f"{old}\n\n{text}\n"
+    new = insert_row(old, table, text) if table else f"{old}\n\n{text}\n"
     file.write_text(insert_import(new, needs), "utf-8")
 
 
@@ -268,7 +265,7 @@ def find_table(source: str, table: str) -> ast.expr:
 
 
 def insert_import(source: str, needs: str) -> str:
-    """Return a module with an import more, behind the last of its own."""
+    """Return a module with an import more, or a function, behind the last import of its own."""
     if not needs:
         return source
     ends = [node.end_lineno for node in ast.parse(source).body if isinstance(node, ast.Import | ast.ImportFrom)]

@@ -18,13 +18,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gnz_track.datasets.frozen import FrozenDataset, freeze, open_frozen
-from gnz_track.datasets.splits.nodes_and_graphs import (
-    split_edges,
-    split_graphs,
-    split_links,
-    split_nodes,
-    split_triples,
-)
+from gnz_track.datasets.splits.links import split_links, split_triples
+from gnz_track.datasets.splits.nodes_and_graphs import split_edges, split_graphs, split_nodes
 from gnz_track.problems.catalogue import Problem, ProblemTerms, pose
 from gnz_track.runs import fingerprint as fingerprints
 from gnz_track.runs.fingerprint import fingerprint

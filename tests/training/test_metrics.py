@@ -12,19 +12,22 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as reference
 
+from gnz_track.errors import BadValue
 from gnz_track.training.metrics import (
     DEFAULT_METRICS,
-    FUNCTIONS,
+    FORMS,
     METRICS,
     MULTI_LABEL_METRIC,
+    MetricRow,
     accuracy,
     auc,
     average_precision,
     f1_macro,
     hits_at,
     mae,
+    mrr,
     mse,
-    rank_metrics,
+    rank_links,
 )
 from gnz_track.types import Direction, TaskType
 
@@ -175,11 +178,10 @@ def test_labels_never_observed_give_no_number() -> None:
 @QUICK
 @given(st.lists(st.integers(1, 30).map(lambda rank: rank / 2 + 0.5), min_size=1, max_size=20))
 def test_rank_metrics_are_means_over_ranks(ranks: list[float]) -> None:
-    found = rank_metrics(np.array(ranks))
-    assert found["mrr"] == pytest.approx(sum(1 / rank for rank in ranks) / len(ranks))
+    found = np.array(ranks)
+    assert mrr(found) == pytest.approx(sum(1 / rank for rank in ranks) / len(ranks))
     for k in (1, 3, 10):
-        assert found[f"hits_at_{k}"] == pytest.approx(sum(rank <= k for rank in ranks) / len(ranks))
-    assert found.keys() == {"mrr", "hits_at_1", "hits_at_3", "hits_at_10"}
+        assert hits_at(found, k=k) == pytest.approx(sum(rank <= k for rank in ranks) / len(ranks))
 
 
 @QUICK
@@ -187,16 +189,16 @@ def test_rank_metrics_are_means_over_ranks(ranks: list[float]) -> None:
 def test_hits_are_links_above_the_score_that_so_many_non_links_reach(case: tuple[Array, Array], k: int) -> None:
     truth, scores = case
     links, others = scores[truth == 1], sorted(scores[truth == 0], reverse=True)
-    found = hits_at(truth, scores, k=k)
+    found = hits_at(rank_links(truth, scores), k=k)
     if not links.size:
         assert math.isnan(found)
         return
     # As the published evaluator has it: strictly above the k-th best of the others, and all where these are fewer.
     assert found == (sum(links > others[k - 1]) / links.size if len(others) >= k else 1.0)
-    assert found <= hits_at(truth, scores, k=k + 1)
+    assert found <= hits_at(rank_links(truth, scores), k=k + 1)
     # A product with a power of two rounds nothing.
-    assert found == hits_at(truth, 2 * scores, k=k)
-    assert math.isnan(hits_at(truth, np.append(scores[:-1], math.nan), k=k)) or not truth[:-1].any()
+    assert found == hits_at(rank_links(truth, 2 * scores), k=k)
+    assert math.isnan(hits_at(rank_links(truth, np.append(scores[:-1], math.nan)), k=k)) or not truth[:-1].any()
 
 
 @QUICK
@@ -210,7 +212,8 @@ def test_macro_f1_is_that_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
 def test_every_metric_has_a_row_and_its_direction() -> None:
     down = {name for name in METRICS if METRICS.get(name).direction is Direction.down}
     assert down == {"mae", "mse", "log10_mse"}
-    assert set(METRICS) == set(FUNCTIONS) | rank_metrics(np.ones(1)).keys() | {"log10_mse"}
+    assert {kind for row in METRICS.rows() for kind in row.usual} == set(FORMS), "a kind of problem has no metric"
+    assert all({*row.usual, *row.asked} and not {*row.usual} & {*row.asked} for row in METRICS.rows())
     assert all(METRICS.get(name).name == name for name in METRICS)
     errors, logarithms = {"mae", "mse"}, {"log10_mse"}
     assert {name: METRICS.get(name).bounds for name in METRICS} == {
@@ -221,6 +224,19 @@ def test_every_metric_has_a_row_and_its_direction() -> None:
     usual = {*DEFAULT_METRICS.values(), MULTI_LABEL_METRIC}
     assert usual <= set(METRICS)
     assert set(DEFAULT_METRICS) == set(TaskType)
+
+
+@pytest.mark.parametrize(
+    ("takes", "kind", "words"),
+    [
+        ("scores", "classes", "takes of classes is 'scores'; allowed: decisions"),
+        ("ranks", "numbers", "takes of numbers is 'ranks'; allowed: numbers"),
+        ("scores", "nodes", "a kind of problem that metric 'kappa' serves is 'nodes'; allowed: classes, two classes"),
+    ],
+)
+def test_a_row_that_takes_what_its_kind_does_not_give_is_refused(takes: Any, kind: Any, words: str) -> None:
+    with pytest.raises(BadValue, match=words):
+        MetricRow(name="kappa", direction=Direction.up, description="", function=auc, takes=takes, asked=(kind,))
 
 
 @pytest.mark.parametrize("n", [19, 188, 1_000])

@@ -1,12 +1,8 @@
-"""Six textbook properties of small graphs, three of nodes and three of graphs, to be predicted at once.
+"""Random graphs of many shapes, with numbers to predict that depend on their whole structure.
 
-Corso, Cavalleri, Beaini, Lio, Velickovic: Principal neighbourhood aggregation for graph nets, 2020.
-
-Ten shapes of graphs, from random ones to ladders and lobsters, in the mixture of a published generator.
-
-Corso, Cavalleri, Beaini, Lio, Velickovic: Principal neighbourhood aggregation for graph nets, 2020.
-
-Random graphs of several families, with a number to predict that depends on their whole structure.
+``graph_families`` draws six families and asks for the spectral gap. ``graph_theory`` draws ten shapes, from random ones
+to ladders and lobsters, and asks for six textbook properties at once, three of nodes and three of graphs (Corso,
+Cavalleri, Beaini, Lio, Velickovic: Principal neighbourhood aggregation for graph nets, 2020).
 """
 
 from __future__ import annotations
@@ -25,13 +21,82 @@ from torch_geometric.data import Data
 from gnz_track.datasets.collation import PartedGraphs
 from gnz_track.datasets.generators.draws import GraphDraw, draw_parts
 
-__all__ = ["SHAPES", "draw_seed", "draw_shape", "graph_families", "graph_theory", "measure_graph", "randomise"]
-
+__all__ = ["SHAPES", "draw_shape", "graph_families", "graph_theory", "measure_graph", "randomise"]
 
 Array = np.ndarray[Any, Any]
 Make = Callable[[int, np.random.Generator], Graph]
-
 _TRIES = 10_000
+# Part -> the least number of nodes, and one past the largest; the graphs of a part take them in turn.
+_THEORY_NODES = {"train": (15, 25), "val": (15, 20), "test": (15, 20)}
+_THEORY_DIGITS = 6
+
+
+def graph_families(*, n_graphs: int, smallest: int, largest: int, seed: int) -> list[Data]:
+    """Draw connected random graphs of six families in turn; y ``[1]`` is the standardised log of the spectral gap.
+
+    The gap is the second smallest eigenvalue of the Laplacian (Fiedler, Algebraic connectivity of graphs, 1973). x
+    ``[n, 2]`` is a constant and the degree divided by the mean degree of the graph.
+
+    Parameters
+    ----------
+    n_graphs
+    smallest, largest
+        Numbers of nodes.
+    seed
+    """
+    rng = np.random.default_rng(seed)
+    families = list(_FAMILIES.values())
+    graphs: list[Graph] = []
+    while len(graphs) < n_graphs:
+        graph = families[len(graphs) % len(families)](int(rng.integers(smallest, largest + 1)), rng)
+        if nx.is_connected(graph):
+            graphs.append(graph)
+    gaps = np.array([nx.laplacian_spectrum(graph, weight=None)[1] for graph in graphs])
+    targets = np.log(gaps)
+    targets = (targets - targets.mean()) / targets.std()
+    # Rounded, so that the last bits of an eigenvalue solver do not change the bytes.
+    return [_family_graph(graph, round(float(target), 5)) for graph, target in zip(graphs, targets, strict=True)]
+
+
+def graph_theory(*, sizes: tuple[int, int, int], seed: int) -> PartedGraphs:
+    """Draw graphs of ten shapes; x ``[n, 2]`` marks a node, the source, and gives every node a number in [0, 1].
+
+    y ``[n, 3]``: distance from the source, eccentricity, Laplacian of the numbers. graph_y ``[1, 3]``: whether the
+    graph is connected, its diameter, its spectral radius. Distances to where no path leads do not count, or are 0 from
+    the source. Every column is divided by its largest value in the training part. Training graphs have 15 to 24 nodes,
+    the others 15 to 19.
+    """
+    drawn = draw_parts("graph_theory", _measured_graph, sizes=sizes, seed=seed)
+    graphs = list(drawn.graphs)
+    train = graphs[: sizes[0]]
+    largest = {key: torch.cat([graph[key] for graph in train]).amax(dim=0) for key in ("y", "graph_y")}
+    for graph in graphs:
+        for key, value in largest.items():
+            # Rounded, so that the last bits of an eigenvalue solver do not change the bytes.
+            graph[key] = (graph[key] / value).round(decimals=_THEORY_DIGITS).float()
+    return PartedGraphs(graphs, drawn.split)
+
+
+def measure_graph(joined: Array, *, source: int, numbers: Array) -> tuple[Array, Array]:
+    """Return three properties of nodes ``[n, 3]`` and of the graph ``[3]``.
+
+    Parameters
+    ----------
+    joined
+        Adjacency ``[n, n]``.
+    source
+        Node from which distances are measured.
+    numbers
+        ``[n]``, for their Laplacian.
+    """
+    distance = shortest_path(joined, unweighted=True, directed=False)
+    is_connected = bool(np.isfinite(distance).all())
+    distance = np.where(np.isfinite(distance), distance, 0)
+    far = distance.max(axis=1)
+    laplacian = joined.sum(axis=1) * numbers - joined @ numbers
+    radius = np.abs(np.linalg.eigvalsh(joined.astype(np.float64))).max()
+    of_nodes = np.stack([distance[source], far, laplacian], axis=1)
+    return of_nodes, np.array([float(is_connected), far.max(), radius])
 
 
 def draw_shape(n_nodes: int, rng: np.random.Generator) -> Array:
@@ -70,9 +135,56 @@ def randomise(joined: Array, rng: np.random.Generator) -> Array:
     return found
 
 
-def draw_seed(rng: np.random.Generator) -> int:
-    """Draw a seed for a generator of networkx."""
+def _measured_graph(draw: GraphDraw) -> list[Data]:
+    smallest, past = _THEORY_NODES[draw.part]
+    n, rng = smallest + draw.number % (past - smallest), draw.rng
+    joined, numbers, source = draw_shape(n, rng), rng.random(n, dtype=np.float32), int(rng.integers(n))
+    of_nodes, of_graph = measure_graph(joined, source=source, numbers=numbers.astype(np.float64))
+    x = np.stack([np.arange(n) == source, numbers], axis=1).astype(np.float32)
+    graph = Data(
+        x=torch.from_numpy(x),
+        edge_index=torch.from_numpy(np.stack(joined.nonzero())),
+        y=torch.from_numpy(of_nodes),
+        graph_y=torch.from_numpy(of_graph).unsqueeze(0),
+    )
+    return [graph]
+
+
+def _family_graph(graph: Graph, target: float) -> Data:
+    edges = torch.tensor(sorted(graph.to_directed().edges)).t().contiguous()
+    degree = torch.bincount(edges[0], minlength=graph.number_of_nodes()).float()
+    x = torch.stack([torch.ones_like(degree), degree / degree.mean()], dim=1)
+    return Data(x=x, edge_index=edges, y=torch.tensor([target]))
+
+
+def _draw_seed(rng: np.random.Generator) -> int:
     return int(rng.integers(2**31))
+
+
+def _geometric(n: int, rng: np.random.Generator) -> Graph:
+    """Points of the unit square joined to their three nearest."""
+    points = rng.random((n, 2))
+    distance = np.linalg.norm(points[:, None] - points[None], axis=2)
+    nearest = distance.argsort(axis=1, kind="stable")[:, 1:4]
+    return nx.Graph([(node, int(other)) for node in range(n) for other in nearest[node]])
+
+
+def _tree_and_chords(n: int, rng: np.random.Generator) -> Graph:
+    """Each node joined to a random earlier one, then random chords up to about two edges a node."""
+    graph = nx.Graph([(node, int(rng.integers(node))) for node in range(1, n)])
+    graph.add_edges_from((int(a), int(b)) for a, b in rng.integers(n, size=(n, 2)) if a != b)
+    return graph
+
+
+# All families have about two edges a node, so that the count of edges alone does not tell the target.
+_FAMILIES: dict[str, Callable[[int, np.random.Generator], Graph]] = {
+    "erdos_renyi": lambda n, rng: nx.gnm_random_graph(n, 2 * n, seed=_draw_seed(rng)),
+    "barabasi_albert": lambda n, rng: nx.barabasi_albert_graph(n, 2, seed=_draw_seed(rng)),
+    "watts_strogatz": lambda n, rng: nx.watts_strogatz_graph(n, 4, 0.1, seed=_draw_seed(rng)),
+    "regular": lambda n, rng: nx.random_regular_graph(4, n, seed=_draw_seed(rng)),
+    "geometric": _geometric,
+    "tree_and_chords": _tree_and_chords,
+}
 
 
 def _sides(n: int) -> tuple[int, int]:
@@ -82,11 +194,11 @@ def _sides(n: int) -> tuple[int, int]:
 
 
 def _erdos_renyi(n: int, rng: np.random.Generator) -> Graph:
-    return nx.gnp_random_graph(n, rng.random(), seed=draw_seed(rng))
+    return nx.gnp_random_graph(n, rng.random(), seed=_draw_seed(rng))
 
 
 def _barabasi_albert(n: int, rng: np.random.Generator) -> Graph:
-    return nx.barabasi_albert_graph(n, 1 + int(rng.random() * (n - 1)), seed=draw_seed(rng))
+    return nx.barabasi_albert_graph(n, 1 + int(rng.random() * (n - 1)), seed=_draw_seed(rng))
 
 
 def _grid(n: int, rng: np.random.Generator) -> Graph:
@@ -100,7 +212,7 @@ def _caveman(n: int, rng: np.random.Generator) -> Graph:
 
 
 def _power_law_tree(n: int, rng: np.random.Generator) -> Graph:
-    return nx.random_powerlaw_tree(n, seed=draw_seed(rng), tries=_TRIES)
+    return nx.random_powerlaw_tree(n, seed=_draw_seed(rng), tries=_TRIES)
 
 
 def _ladder(n: int, rng: np.random.Generator) -> Graph:
@@ -142,124 +254,3 @@ SHAPES: dict[str, tuple[float, Make]] = {
     "caterpillar": (0.10, _caterpillar),
     "lobster": (0.10, _lobster),
 }
-
-
-def _geometric(n: int, rng: np.random.Generator) -> Graph:
-    """Points of the unit square joined to their three nearest."""
-    points = rng.random((n, 2))
-    distance = np.linalg.norm(points[:, None] - points[None], axis=2)
-    nearest = distance.argsort(axis=1, kind="stable")[:, 1:4]
-    return nx.Graph([(node, int(other)) for node in range(n) for other in nearest[node]])
-
-
-def _tree_and_chords(n: int, rng: np.random.Generator) -> Graph:
-    """Each node joined to a random earlier one, then random chords up to about two edges a node."""
-    graph = nx.Graph([(node, int(rng.integers(node))) for node in range(1, n)])
-    graph.add_edges_from((int(a), int(b)) for a, b in rng.integers(n, size=(n, 2)) if a != b)
-    return graph
-
-
-# All families have about two edges a node, so that the count of edges alone does not tell the target.
-_FAMILIES: dict[str, Callable[[int, np.random.Generator], Graph]] = {
-    "erdos_renyi": lambda n, rng: nx.gnm_random_graph(n, 2 * n, seed=draw_seed(rng)),
-    "barabasi_albert": lambda n, rng: nx.barabasi_albert_graph(n, 2, seed=draw_seed(rng)),
-    "watts_strogatz": lambda n, rng: nx.watts_strogatz_graph(n, 4, 0.1, seed=draw_seed(rng)),
-    "regular": lambda n, rng: nx.random_regular_graph(4, n, seed=draw_seed(rng)),
-    "geometric": _geometric,
-    "tree_and_chords": _tree_and_chords,
-}
-
-
-def graph_families(*, n_graphs: int, smallest: int, largest: int, seed: int) -> list[Data]:
-    """Draw connected random graphs of six families in turn; y ``[1]`` is the standardised log of the spectral gap.
-
-    The gap is the second smallest eigenvalue of the Laplacian (Fiedler, Algebraic connectivity of graphs, 1973). x
-    ``[n, 2]`` is a constant and the degree divided by the mean degree of the graph.
-
-    Parameters
-    ----------
-    n_graphs
-    smallest, largest
-        Numbers of nodes.
-    seed
-    """
-    rng = np.random.default_rng(seed)
-    families = list(_FAMILIES.values())
-    graphs: list[Graph] = []
-    while len(graphs) < n_graphs:
-        graph = families[len(graphs) % len(families)](int(rng.integers(smallest, largest + 1)), rng)
-        if nx.is_connected(graph):
-            graphs.append(graph)
-    gaps = np.array([nx.laplacian_spectrum(graph, weight=None)[1] for graph in graphs])
-    targets = np.log(gaps)
-    targets = (targets - targets.mean()) / targets.std()
-    # Rounded, so that the last bits of an eigenvalue solver do not change the bytes.
-    return [_family_graph(graph, round(float(target), 5)) for graph, target in zip(graphs, targets, strict=True)]
-
-
-def _family_graph(graph: Graph, target: float) -> Data:
-    edges = torch.tensor(sorted(graph.to_directed().edges)).t().contiguous()
-    degree = torch.bincount(edges[0], minlength=graph.number_of_nodes()).float()
-    x = torch.stack([torch.ones_like(degree), degree / degree.mean()], dim=1)
-    return Data(x=x, edge_index=edges, y=torch.tensor([target]))
-
-
-# Part -> the least number of nodes, and one past the largest; the graphs of a part take them in turn.
-_NODES = {"train": (15, 25), "val": (15, 20), "test": (15, 20)}
-_DIGITS = 6
-
-
-def graph_theory(*, sizes: tuple[int, int, int], seed: int) -> PartedGraphs:
-    """Draw graphs of ten shapes; x ``[n, 2]`` marks a node, the source, and gives every node a number in [0, 1].
-
-    y ``[n, 3]``: distance from the source, eccentricity, Laplacian of the numbers. graph_y ``[1, 3]``: whether the
-    graph is connected, its diameter, its spectral radius. Distances to where no path leads do not count, or are 0 from
-    the source. Every column is divided by its largest value in the training part. Training graphs have 15 to 24 nodes,
-    the others 15 to 19.
-    """
-    drawn = draw_parts("graph_theory", _measured_graph, sizes=sizes, seed=seed)
-    graphs = list(drawn.graphs)
-    train = graphs[: sizes[0]]
-    largest = {key: torch.cat([graph[key] for graph in train]).amax(dim=0) for key in ("y", "graph_y")}
-    for graph in graphs:
-        for key, value in largest.items():
-            # Rounded, so that the last bits of an eigenvalue solver do not change the bytes.
-            graph[key] = (graph[key] / value).round(decimals=_DIGITS).float()
-    return PartedGraphs(graphs, drawn.split)
-
-
-def measure_graph(joined: Array, *, source: int, numbers: Array) -> tuple[Array, Array]:
-    """Return three properties of nodes ``[n, 3]`` and of the graph ``[3]``.
-
-    Parameters
-    ----------
-    joined
-        Adjacency ``[n, n]``.
-    source
-        Node from which distances are measured.
-    numbers
-        ``[n]``, for their Laplacian.
-    """
-    distance = shortest_path(joined, unweighted=True, directed=False)
-    is_connected = bool(np.isfinite(distance).all())
-    distance = np.where(np.isfinite(distance), distance, 0)
-    far = distance.max(axis=1)
-    laplacian = joined.sum(axis=1) * numbers - joined @ numbers
-    radius = np.abs(np.linalg.eigvalsh(joined.astype(np.float64))).max()
-    of_nodes = np.stack([distance[source], far, laplacian], axis=1)
-    return of_nodes, np.array([float(is_connected), far.max(), radius])
-
-
-def _measured_graph(draw: GraphDraw) -> list[Data]:
-    smallest, past = _NODES[draw.part]
-    n, rng = smallest + draw.number % (past - smallest), draw.rng
-    joined, numbers, source = draw_shape(n, rng), rng.random(n, dtype=np.float32), int(rng.integers(n))
-    of_nodes, of_graph = measure_graph(joined, source=source, numbers=numbers.astype(np.float64))
-    x = np.stack([np.arange(n) == source, numbers], axis=1).astype(np.float32)
-    graph = Data(
-        x=torch.from_numpy(x),
-        edge_index=torch.from_numpy(np.stack(joined.nonzero())),
-        y=torch.from_numpy(of_nodes),
-        graph_y=torch.from_numpy(of_graph).unsqueeze(0),
-    )
-    return [graph]

@@ -1,7 +1,4 @@
-"""Points on shapes, each labelled by the part it belongs to.
-
-Shapes as meshes in the Object File Format, turned into graphs of their edges.
-"""
+"""Shapes: meshes in the Object File Format as graphs of their edges, and points labelled by their part."""
 
 from __future__ import annotations
 
@@ -19,6 +16,9 @@ from gnz_track.datasets.readers.raw_files import GraphParts, both_ways, rank, re
 
 __all__ = ["parse_off", "read_modelnet", "read_shapenet"]
 
+_SHAPENET = "shapenetcore_partanno_segmentation_benchmark_v0_normal"
+_SHAPENET_COLUMNS = 7
+
 
 def read_modelnet(folder: Path, *, archive: str) -> GraphParts:
     """Read meshes as graphs: x and pos ``[n, 3]`` are the corners, edges those of the faces, y ``[1]`` the class.
@@ -34,6 +34,23 @@ def read_modelnet(folder: Path, *, archive: str) -> GraphParts:
         graph.y = torch.tensor([kinds[kind]])
     train, test = ([graph for _, _, graph in sorted(part, key=lambda row: row[:2])] for part in parts.values())
     return with_validation(train, test)
+
+
+def read_shapenet(folder: Path, *, k: int) -> list[Data]:
+    """Read point clouds: pos and normals x ``[n, 3]``, part labels y ``[n]``, masks ``[n]`` of the published parts.
+
+    The clouds have no edges; each point is joined to its ``k`` nearest. Yi et al.: A Scalable Active Framework for
+    Region Annotation in 3D Shape Collections, 2016.
+    """
+    files = read_bundle(folder, archive=f"{_SHAPENET}.zip", suffix=".txt")
+    clouds = {"/".join(path.parts[-2:]): content for path, content in files}
+    lists = read_bundle(folder, archive=f"{_SHAPENET}.zip", suffix="_file_list.json")
+    parts = {path.stem.split("_")[1]: json.loads(content) for path, content in lists}
+    return [
+        _cloud_graph(clouds["/".join(name.split("/")[-2:]) + ".txt"], part, k)
+        for part in ("train", "val", "test")
+        for name in sorted(parts[part])
+    ]
 
 
 def parse_off(text: str) -> Data:
@@ -57,31 +74,10 @@ def parse_off(text: str) -> Data:
     return Data(x=pos, pos=pos, edge_index=both_ways(edges, n_corners))
 
 
-_ROOT = "shapenetcore_partanno_segmentation_benchmark_v0_normal"
-_N_COLUMNS = 7
-
-
-def read_shapenet(folder: Path, *, k: int) -> list[Data]:
-    """Read point clouds: pos and normals x ``[n, 3]``, part labels y ``[n]``, masks ``[n]`` of the published parts.
-
-    The clouds have no edges; each point is joined to its ``k`` nearest. Yi et al.: A Scalable Active Framework for
-    Region Annotation in 3D Shape Collections, 2016.
-    """
-    files = read_bundle(folder, archive=f"{_ROOT}.zip", suffix=".txt")
-    clouds = {"/".join(path.parts[-2:]): content for path, content in files}
-    lists = read_bundle(folder, archive=f"{_ROOT}.zip", suffix="_file_list.json")
-    parts = {path.stem.split("_")[1]: json.loads(content) for path, content in lists}
-    return [
-        _cloud_graph(clouds["/".join(name.split("/")[-2:]) + ".txt"], part, k)
-        for part in ("train", "val", "test")
-        for name in sorted(parts[part])
-    ]
-
-
 def _cloud_graph(content: bytes, part: str, k: int) -> Data:
     points = np.loadtxt(io.BytesIO(content), dtype=np.float32, ndmin=2)
-    if points.shape[1] != _N_COLUMNS:
-        message = f"a point cloud has {points.shape[1]} columns, {_N_COLUMNS} are expected"
+    if points.shape[1] != _SHAPENET_COLUMNS:
+        message = f"a point cloud has {points.shape[1]} columns, {_SHAPENET_COLUMNS} are expected"
         raise ValueError(message)
     n_points = len(points)
     k = min(k, n_points - 1)
