@@ -36,7 +36,7 @@ def _gc(
     stale_after: Annotated[float, typer.Option(help=STALE_AFTER)] = 3600.0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help=DRY_RUN)] = False,
 ) -> None:
-    """Mark runs of dead processes as killed, and remove emptied files of the outbox."""
+    """Mark runs of dead processes as killed, and remove emptied files of the spool."""
     from gnz_track.errors import BadValue
     from gnz_track.store.address import parse_address
     from gnz_track.store.listings import has_tables

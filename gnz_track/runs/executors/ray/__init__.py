@@ -4,5 +4,6 @@
 - `client_process`: the process that alone speaks with the cluster, which may be ended
 - `head`: the address of a cluster's head, and whether it still answers
 - `data`: frozen data on machines that share no disk
+- `cell_stream`: one cell of a remote worker as a stream of events
 - `resources`: processors, memory and GPU that a cell asks for, learnt from cells that ended
 """
