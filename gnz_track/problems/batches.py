@@ -11,7 +11,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch_geometric.data import Data
 
-from gnz_track.training.objectives import Objective
+from gnz_track.training.loop import Objective
 
 __all__ = ["VARIATIONS", "EncodedObjective", "vary"]
 

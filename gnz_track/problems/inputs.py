@@ -25,7 +25,16 @@ from gnz_track.training.acceleration import attach, sparsify
 from gnz_track.training.graphs import GraphCollection, Pairs
 from gnz_track.types import Protocol, TaskType
 
-__all__ = ["ProblemTerms", "collection_of", "sizes_of", "unfit", "whole_graph_of"]
+__all__ = [
+    "ProblemTerms",
+    "collection_of",
+    "complete_sizes",
+    "count_columns",
+    "sizes_of_classes",
+    "sizes_of_edges",
+    "unfit",
+    "whole_graph_of",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,9 +217,16 @@ def unfit(dataset: FrozenDataset, terms: ProblemTerms, reason: str) -> SplitImpo
     return SplitImpossible(dataset.name, terms.protocol.splits, f"{reason} ({terms.task_type})")
 
 
-def sizes_of(dataset: FrozenDataset, terms: ProblemTerms) -> Sizes:
-    """Return what a model has to know of its data; nothing to predict is an error."""
-    about_task = _ABOUT_TASK[terms.task_type](dataset, terms)
+def complete_sizes(dataset: FrozenDataset, terms: ProblemTerms, about_task: Mapping[str, Any]) -> Sizes:
+    """Return what a model has to know of its data; nothing to predict is an error.
+
+    Parameters
+    ----------
+    dataset, terms
+        Dataset, and what a cell asks of it.
+    about_task
+        Sizes that depend on the kind of problem.
+    """
     if about_task["out_channels"] < 1:
         raise SplitImpossible(dataset.name, terms.protocol.splits, f"it has no labels for {terms.task_type}")
     encoding = parse_encoding(terms.encoding)
@@ -240,11 +256,12 @@ _WIDTHS: dict[str, Callable[[FrozenDataset], int]] = {
 }
 
 
-def _columns(tensor: Tensor | None, n_rows: int) -> int:
+def count_columns(tensor: Tensor | None, n_rows: int) -> int:
+    """Return how many numbers a tensor has for each of its rows; 0 where there is none."""
     return 0 if tensor is None or not n_rows else tensor.numel() // n_rows
 
 
-def _about_edges(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
+def sizes_of_edges(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
     """Return how many features the message edges have, and, where they are categories, how many of each."""
     if terms.perturbation and changes_edges(terms.perturbation):
         return {}
@@ -257,45 +274,6 @@ def _about_edges(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
     return {"edge_channels": columns.size(1), "edge_vocabulary": vocabulary}
 
 
-def _of_nodes(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
-    return {"out_channels": dataset.n_classes, **_about_edges(dataset, terms)}
-
-
-def _of_graph_numbers(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
-    return {"out_channels": _columns(dataset.tensors.get("y"), len(dataset)), **_about_edges(dataset, terms)}
-
-
-def _of_links(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
-    # Features of edges are known for the graph as it is, and not for what a split leaves of it.
-    if dataset.is_relational:
-        return {"out_channels": terms.hidden_channels, "n_relations": dataset.n_relations}
-    code_channels = terms.protocol.code_channels
-    return {"out_channels": code_channels or terms.hidden_channels, "code_channels": code_channels}
-
-
-def _of_labelled_edges(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
-    labels, features = dataset.tensors["edge_label"], dataset.tensors.get("edge_label_attr")
-    return {
-        "out_channels": max(int(labels.max()) + 1, 0) if labels.numel() else 0,
-        "n_edge_features": _columns(features, labels.numel()),
-        "is_directed": dataset.is_directed,
-        **_about_edges(dataset, terms),
-    }
-
-
-def _of_two_levels(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
-    return {
-        "out_channels": _columns(dataset.tensors.get("y"), dataset.n_nodes),
-        "n_graph_targets": _columns(dataset.tensors.get("graph_y"), len(dataset)),
-        **_about_edges(dataset, terms),
-    }
-
-
-_ABOUT_TASK: dict[TaskType, Callable[[FrozenDataset, ProblemTerms], dict[str, Any]]] = {
-    TaskType.node_cls: _of_nodes,
-    TaskType.graph_cls: _of_nodes,
-    TaskType.graph_reg: _of_graph_numbers,
-    TaskType.link_pred: _of_links,
-    TaskType.edge_cls: _of_labelled_edges,
-    TaskType.multi_task: _of_two_levels,
-}
+def sizes_of_classes(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
+    """Return how many classes, or labels, there are to predict, and what message edges have."""
+    return {"out_channels": dataset.n_classes, **sizes_of_edges(dataset, terms)}

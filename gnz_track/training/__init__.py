@@ -1,20 +1,18 @@
 """Training of one model.
 
-``loop.py`` is the one loop; per task type an objective (`objectives.py`: what is minimised) and a scorer
-(`scorers.py`: held-out labels) meet only there. `metrics.py` and `protocols.py` are tables. `acceleration/` makes any
-model's step cheaper without changing its numbers.
+``loop.py`` is the one loop; what it minimises (an objective) and what it scores (scorers, with held-out labels) meet
+only there, and are made in `problems/`. `metrics.py` and `protocols.py` are tables. `acceleration/` makes any model's
+step cheaper without changing its numbers.
 
 - `allocator`: what the allocator of the C library does with blocks that are freed: kept for the next step, or
   given back
 - `graphs`: many small graphs, kept one after another, and batches cut from them
 - `lent`: inputs of a model of somebody's own: copies, at every call
-- `loop`: the one training loop
+- `loop`: the one training loop, and what it asks of an objective and of a scorer
 - `losses`: losses by kind of label and by name; the nameless one of a kind is the usual one
 - `metrics`: small functions of arrays, each a row with its direction, bounds and the kinds of problem it serves
-- `objectives`: objectives: the loss and the prediction of each task type
 - `pretraining`: training without labels, as a utility: its loss is no score
 - `protocols`: the table of protocols
-- `scorers`: held-out labels, and the metrics on them
 - `usage`: cost of a cell: seconds of the clock and of the processor, and the most memory that it held itself
 - `acceleration/`: the same numbers, sooner: what training does to any model before the first step, on a CPU
 """
@@ -33,19 +31,10 @@ _PUBLIC = {
     "allocator": ("keep_freed_memory",),
     "graphs": ("GraphCollection", "Pairs", "expand"),
     "lent": ("LentInputs",),
-    "loop": ("Observer", "TRAINING", "Trained", "TrainingSettings", "train"),
-    "losses": ("LOSSES", "choose_loss"),
-    "metrics": ("DEFAULT_METRICS", "Kind", "METRICS", "MetricRow", "find_metric", "metrics_of"),
-    "objectives": (
-        "ClassObjective",
-        "GraphObjective",
-        "LinkObjective",
-        "Objective",
-        "TripleObjective",
-        "check_outputs",
-    ),
+    "loop": ("Objective", "Observer", "Scorer", "TRAINING", "Trained", "TrainingSettings", "train"),
+    "losses": ("LOSSES", "choose_loss", "mean_over_batches"),
+    "metrics": ("DEFAULT_METRICS", "Kind", "METRICS", "MetricRow", "find_metric", "metrics_of", "rank_links"),
     "protocols": ("PROTOCOLS",),
-    "scorers": ("ClassScorer", "GraphScorer", "LinkPredictionScorer", "Scorer", "TripleScorer"),
     "usage": ("Gauge",),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)  # noqa: PLE0605  (names come from the table)
