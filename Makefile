@@ -48,11 +48,12 @@ run: $(READY)  ## train the quick suite, track it and show the means
 	$(BIN)/gnz run $(RUN_ARGS)
 	@echo "next: source $(BIN)/activate, then: gnz report"
 
+# A worker keeps to its half of the files, for whose fixtures it has paid, until the other one has nothing left.
 test: lint  ## style, types and the fast tests
-	$(BIN)/python -m pytest -n $(WORKERS) $(TEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TEST_ARGS)
 
 test-all: lint  ## the same with the slow tests
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not network and not gpu" $(TEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not network and not gpu" $(TEST_ARGS)
 
 fuzz: export GNZ_FUZZ_INPUTS := $(INPUTS)
 fuzz: $(READY)  ## broken files and calls, 100,000 of them; INPUTS=1000 for fewer

@@ -28,9 +28,9 @@ from gnz_track.selection.selectors.catalogue import SELECTORS
 from gnz_track.selection.selectors.neural import fit_surrogate
 from gnz_track.selection.selectors.training_set import Arrays, TrainingSet
 from gnz_track.selection.study.evaluation import (
+    ScoredGraphs,
     SelectorFold,
     SelectorScores,
-    Trial,
     compare_selectors,
     cross_task,
     fold_by_numbers,
@@ -56,10 +56,10 @@ def load(folder: Path, kind: str) -> dict[str, Array]:
         return {name: found[name] for name in found.files}
 
 
-def trial_of(arrays: Mapping[str, Array]) -> Trial:
+def trial_of(arrays: Mapping[str, Array]) -> ScoredGraphs:
     """Return the graphs with their regular features and the nine tenths of scores that are known."""
     known = np.where(arrays["observed_level"] >= 1, arrays["P_map"], np.nan)
-    return Trial(np.nan_to_num(arrays["M_regular"]), known)
+    return ScoredGraphs(np.nan_to_num(arrays["M_regular"]), known)
 
 
 def full(arrays: Mapping[str, Array]) -> list[SelectorFold]:
@@ -73,7 +73,7 @@ def sparse(level: int) -> Callable[[Mapping[str, Array]], list[SelectorFold]]:
     def folds(arrays: Mapping[str, Array]) -> list[SelectorFold]:
         whole = trial_of(arrays)
         seen = np.where(arrays["observed_level"] >= level, arrays["P_map"], np.nan)
-        return fold_by_numbers(Trial(whole.features, whole.scores, seen), arrays["fold_fully_observed"])
+        return fold_by_numbers(ScoredGraphs(whole.features, whole.scores, seen), arrays["fold_fully_observed"])
 
     return folds
 
@@ -111,7 +111,7 @@ def cross(source: Mapping[str, Array], target: Mapping[str, Array], kinds: tuple
     for arrays, columns, role in ((source, names[0], "source-train"), (target, names[1], "target-test")):
         rows, trial = arrays[f"{key}__{role}-graph-index"], trial_of(arrays)
         kept = [columns.index(name) for name in common]
-        parts.append(Trial(trial.features[rows], trial.scores[rows][:, kept]))
+        parts.append(ScoredGraphs(trial.features[rows], trial.scores[rows][:, kept]))
     return cross_task(*parts)
 
 

@@ -25,7 +25,7 @@ from gnz_track.selection.expectations import LEVEL, Expectation, expect_scores
 from gnz_track.selection.matrix import ModelSetting, bare_matrix
 from gnz_track.selection.selectors.catalogue import fit_selector
 from gnz_track.selection.selectors.forest_neighbours import weigh_past_graphs
-from gnz_track.selection.study.evaluation import SelectorFold, Trial
+from gnz_track.selection.study.evaluation import ScoredGraphs, SelectorFold
 from gnz_track.types import Direction
 
 Array = np.ndarray[Any, Any]
@@ -66,7 +66,7 @@ def draw_few(arrays: Mapping[str, Array], n: int) -> Iterator[SelectorFold]:
         generator = np.random.default_rng([n, time])
         rows = generator.permutation(len(whole.scores))[: n + N_ASKED]
         columns = generator.permutation(whole.scores.shape[1])[:N_SETTINGS]
-        parts = [Trial(whole.features[part], whole.scores[part][:, columns]) for part in (rows[:n], rows[n:])]
+        parts = [ScoredGraphs(whole.features[part], whole.scores[part][:, columns]) for part in (rows[:n], rows[n:])]
         yield SelectorFold(parts[0], parts[1], rows[n:])
 
 

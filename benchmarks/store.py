@@ -21,8 +21,8 @@ import numpy as np
 from gnz_track.store import schema
 from gnz_track.store.address import parse_address
 from gnz_track.store.environment import collect_environment, this_owner
-from gnz_track.store.read_rest import read_by_rest
-from gnz_track.store.read_sql import read_by_sql
+from gnz_track.store.read_rest import RestReader
+from gnz_track.store.read_sql import SqlReader
 from gnz_track.store.reader import publish_table, read_published
 from gnz_track.store.results_table import ResultsTensor, tensor_of
 from gnz_track.store.row_filters import RunFilter
@@ -162,7 +162,7 @@ def by_client(file: Path) -> ResultsTensor:
 
 def by_parquet(file: Path) -> ResultsTensor:
     """Read the published table, its freshness checked."""
-    table = read_published(parse_address(str(file)), "bench", by_sql=True)
+    table = read_published(SqlReader(parse_address(str(file))), "bench")
     if table is None:
         raise SystemExit("the published table was not taken")
     return tensor_of(table)
@@ -170,8 +170,8 @@ def by_parquet(file: Path) -> ResultsTensor:
 
 READERS: dict[str, Callable[[Path], ResultsTensor]] = {
     "MlflowClient.search_runs": by_client,
-    "search in pages of 1000": lambda file: tensor_of(read_by_rest(parse_address(str(file)), SWEEP)),
-    "SQL, all 32 columns": lambda file: tensor_of(read_by_sql(parse_address(str(file)), SWEEP)),
+    "search in pages of 1000": lambda file: tensor_of(RestReader(parse_address(str(file))).table(SWEEP)),
+    "SQL, all 32 columns": lambda file: tensor_of(SqlReader(parse_address(str(file))).table(SWEEP)),
     "parquet": by_parquet,
 }
 

@@ -41,7 +41,7 @@ _PUBLIC = {
     "gnz_track.models.graph_transformer": ("GraphTransformer",),
     "gnz_track.models.gin": ("GIN",),
     "gnz_track.models.mlp": ("MLP",),
-    "gnz_track.models.dgi": ("DGI", "DGIWrapper"),
+    "gnz_track.models.embeddings.dgi": ("DGI", "DGIWrapper"),
     "gnz_track.training.pretraining": ("train_dgi",),
     "gnz_track.training.protocols": ("PROTOCOLS",),
     "gnz_track.runs.run_one": ("run_one",),

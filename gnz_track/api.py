@@ -1,7 +1,4 @@
-"""From names to a report: the one call behind ``gnz run`` and behind scripts and notebooks.
-
-A benchmark as it is asked for, in one record, and its steps: plan, search, carry out, report.
-"""
+"""The one call behind ``gnz run``, scripts and notebooks: a benchmark as asked for, planned, searched and trained."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Every error that a user can meet.
 
-One base class, one sentence per mistake. A message carries the offending value, what would have been
-allowed, and the next command to type, and it is built here, so that a caller passes facts and not prose.
-
-Names that somebody may have meant.
+One base class, one sentence per mistake. A message carries the offending value, what would have been allowed (with the
+names that look like a mistyped one), and the next command to type, and it is built here, so that a caller passes facts
+and not prose.
 """
 
 from __future__ import annotations

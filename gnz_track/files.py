@@ -1,7 +1,4 @@
-"""Locks that all processes of one machine respect; their files are gone once nobody holds them.
-
-Folders that appear whole or not at all, also when two processes write the same one at once.
-"""
+"""Locks that all processes of a machine respect, and files and folders that appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from pathlib import Path
 
 from gnz_track.errors import BadValue
 
-__all__ = ["file_lock", "have_same_bytes", "publish", "refuse_foreign", "temporary_beside"]
+__all__ = ["file_lock", "have_same_bytes", "publish", "refuse_foreign", "temporary_beside", "write_whole"]
 
 
 _PREFIX = ".freezing-"
@@ -38,6 +35,15 @@ def temporary_beside(folder: Path) -> Iterator[Path]:
         yield temporary
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def write_whole(path: Path) -> Iterator[Path]:
+    """Give a file beside another to write, and rename it at the end: readers see the former one, or all of the new."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(path.name + ".part")
+    yield unfinished
+    unfinished.replace(path)
 
 
 def refuse_foreign(folder: Path, names: Collection[str]) -> None:

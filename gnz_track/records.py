@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import collections.abc
 import dataclasses
+import enum
+import functools
 import json
-from collections.abc import Mapping, Sequence
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-__all__ = ["FrozenMapping", "freeze_mappings", "later", "make_records", "to_json"]
+from gnz_track.errors import BadValue
+
+__all__ = ["FrozenMapping", "freeze_mappings", "from_json", "from_plain", "later", "make_records", "to_json"]
 
 Record = TypeVar("Record")
 
@@ -55,6 +62,96 @@ def _plain_value(value: object) -> object:
 
 def _is_said(item: dataclasses.Field[Any], value: object) -> bool:
     return LATER not in item.metadata or value != item.metadata[LATER]
+
+
+def from_json(kind: type[Record], text: str, *, ignores_unknown: bool = False) -> Record:
+    """Read a record that :func:`to_json` wrote; nothing in it is run.
+
+    Parameters
+    ----------
+    kind
+        Class of the record.
+    text
+        The record as JSON.
+    ignores_unknown
+        Whether fields that the class does not have are left out; otherwise they are refused.
+
+    >>> from gnz_track.types import Metric
+    >>> from_json(Metric, '{"description": "mean absolute error", "direction": "down", "name": "mae"}').direction
+    <Direction.down: 'down'>
+    """
+    return from_plain(kind, json.loads(text), ignores_unknown=ignores_unknown)
+
+
+def from_plain(kind: type[Record], fields: Mapping[str, Any], *, ignores_unknown: bool = False) -> Record:
+    """Return a record from what JSON holds of it: lists become tuples, names members of enums, mappings records.
+
+    Parameters
+    ----------
+    kind, ignores_unknown
+        Those of :func:`from_json`.
+    fields
+        Values by field.
+    """
+    if not isinstance(fields, Mapping):
+        raise BadValue("record", fields, "names and values")
+    readers = _readers_of(typing.cast("Any", kind))
+    unknown = sorted(set(fields) - set(readers))
+    if unknown and not ignores_unknown:
+        raise BadValue("record", ", ".join(unknown), "the fields of this version's records")
+    return kind(**{name: readers[name](value, ignores_unknown) for name, value in fields.items() if name in readers})
+
+
+# Makes a value of what JSON holds of it; told whether fields of inner records may be unknown.
+_Reader = Callable[[Any, bool], Any]
+
+
+@functools.cache
+def _readers_of(kind: type) -> dict[str, _Reader]:
+    hints = typing.get_type_hints(kind)
+    return {item.name: _reader_of(hints[item.name]) for item in dataclasses.fields(kind)}
+
+
+def _reader_of(hint: Any) -> _Reader:
+    """Return what reads the values of a field; numbers, texts and choices among these are what they are."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin in _OF_GENERIC:
+        return _OF_GENERIC[origin](*inner)
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        return lambda value, ignores: from_plain(hint, value, ignores_unknown=ignores)
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        return lambda value, _: hint(value)
+    return _as_it_is
+
+
+def _reader_of_union(*kinds: Any) -> _Reader:
+    known = [kind for kind in kinds if kind is not type(None)]
+    read = _reader_of(known[0]) if len(known) == 1 else _as_it_is
+    return lambda value, ignores: None if value is None else read(value, ignores)
+
+
+def _reader_of_tuple(*kinds: Any) -> _Reader:
+    readers = [_reader_of(kind) for kind in kinds if kind is not ...]
+    if len(readers) < len(kinds):
+        return lambda value, ignores: tuple(readers[0](item, ignores) for item in value)
+    return lambda value, ignores: tuple(read(item, ignores) for read, item in zip(readers, value, strict=True))
+
+
+def _reader_of_mapping(key: Any, kind: Any) -> _Reader:
+    read = _reader_of(kind)
+    return lambda value, ignores: {key(name): read(item, ignores) for name, item in dict(value).items()}
+
+
+_OF_GENERIC: dict[Any, Callable[..., _Reader]] = {
+    typing.Union: _reader_of_union,
+    types.UnionType: _reader_of_union,
+    tuple: _reader_of_tuple,
+    collections.abc.Mapping: _reader_of_mapping,
+}
+
+
+def _as_it_is(value: Any, _: bool) -> Any:  # noqa: FBT001
+    return value
 
 
 class FrozenMapping(dict[Any, Any]):

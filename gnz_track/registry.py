@@ -3,8 +3,6 @@
 A registry maps a unique name to a row. Unknown names answer with near matches, duplicates are errors, and
 other packages may add rows through entry points, which are read at the first look-up and never at import. One that
 cannot be read is missing, with a warning, and asking for it says why; nothing else is the worse for it.
-
-Rows that other packages add through entry points; one that cannot be read costs its own name and nothing else.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Words within sentences of ours: control characters seen, long values cut, addresses in commands, durations."""
+"""Words within sentences of ours: control characters seen, long values cut, addresses, durations, counts, lists."""
 
 from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 
-__all__ = ["cut_values", "format_seconds", "sync_command", "visible"]
+__all__ = ["cut_values", "first_names", "format_seconds", "plural", "sync_command", "visible"]
 
 # What a terminal obeys instead of showing it: control characters, those that turn a line round, and half characters,
 # which no terminal can be sent.
@@ -67,3 +68,33 @@ def format_seconds(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
+
+
+def plural(n: int, noun: str) -> str:
+    """Write a count with its noun.
+
+    >>> plural(1, "task"), plural(2, "task")
+    ('1 task', '2 tasks')
+    """
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def first_names(names: Sequence[object], most: int, noun: str = "") -> str:
+    """List the first of some names, and how many more there are.
+
+    Parameters
+    ----------
+    names
+        Names, or what is written as one.
+    most
+        Names that are listed.
+    noun
+        Word for those that are not, if any.
+
+    Examples
+    --------
+    >>> first_names(["a", "b", "c"], 2), first_names(["a", "b", "c"], 1, "tasks")
+    ('a, b and 1 more', 'a and 2 more tasks')
+    """
+    more = f" and {len(names) - most} more {noun}".rstrip() if len(names) > most else ""
+    return ", ".join(str(name) for name in names[:most]) + more

@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from gnz_track.records import from_plain
 from gnz_track.report.benchmark_report import BenchmarkReport
-from gnz_track.store.searches import SearchRecord, search_from_json
+from gnz_track.store.searches import SearchRecord
 from gnz_track.types import tuned_name
 
 GOLDEN = Path(__file__).with_name("golden") / "searches.json"
@@ -23,7 +24,7 @@ def _golden() -> dict[str, Any]:
 
 def searches() -> tuple[SearchRecord, ...]:
     """Return the searches: GAT, GCN and MLP on graph_families (mae, down) and planted_partition (accuracy, up)."""
-    return tuple(search_from_json(json.dumps(one)) for one in _golden()["searches"])
+    return tuple(from_plain(SearchRecord, one) for one in _golden()["searches"])
 
 
 def search(task: str, model: str) -> SearchRecord:

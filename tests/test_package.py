@@ -38,6 +38,15 @@ def test_import_is_cheap() -> None:
     assert found.stdout.strip() == "[]"
 
 
+def test_statistics_can_be_used_alone() -> None:
+    every = "for one in pkgutil.walk_packages(stats.__path__, 'gnz_track.stats.'): importlib.import_module(one.name)"
+    code = f"import importlib, pkgutil, sys; from gnz_track import stats\n{every}\n"
+    foreign = {"torch", "torch_geometric", "mlflow", "optuna", "matplotlib", "sklearn", "sqlalchemy"}
+    found = run_python(f"{code}print('numpy' in sys.modules, sorted({foreign} & set(sys.modules)))")
+    # Something was imported, and none of these.
+    assert found.stdout.strip() == "True []"
+
+
 def test_help_is_cheap_and_names_the_command() -> None:
     at_exit = f"import atexit, sys; atexit.register(lambda: print(sorted({HEAVY} & set(sys.modules)), file=sys.stderr))"
     found = run_python(f"{at_exit}; {HELP}")
@@ -199,13 +208,16 @@ def named_paths(text: str) -> set[str]:
     """Return the paths of this project that a page names, in code marks or as targets of links."""
     marked = [word for code in re.findall(r"`([^`\n]+)`", text) for word in code.split()]
     linked = [target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in target]
-    candidates = {word.partition("::")[0].rstrip(".,;:") for word in marked} | set(filter(None, linked))
+    candidates = {word.partition(":")[0].rstrip(".,;:") for word in marked} | set(filter(None, linked))
     return {word for word in candidates if word.startswith(FOLDERS) or FILES.fullmatch(word) or word in linked}
 
 
 def is_there(path: str) -> bool:
-    """Tell whether a path exists; ``<name>`` in it stands for any name."""
-    return any(ROOT.glob(re.sub(r"<[^>]+>", "*", path.rstrip("/"))))
+    """Tell whether a path exists; ``<name>`` in it is any name, ``file.py:NAME`` one that a file binds."""
+    place, _, name = path.partition(":")
+    found = list(ROOT.glob(re.sub(r"<[^>]+>", "*", place.rstrip("/"))))
+    binds = re.compile(rf"^(def |class )?{name}\b", re.MULTILINE)
+    return any(not name or binds.search(file.read_text("utf-8")) for file in found)
 
 
 def test_named_paths_are_recognised() -> None:
@@ -213,6 +225,8 @@ def test_named_paths_are_recognised() -> None:
     assert named_paths(page) == {"gnz_track/<room>/", "CHANGELOG.md"}
     assert is_there("gnz_track/types.py")
     assert not is_there("gnz_track/no_such_room/<category>.py")
+    assert is_there("gnz_track/types.py:Cell")
+    assert not is_there("gnz_track/types.py:NoSuchName")
 
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "README.md"])

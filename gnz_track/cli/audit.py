@@ -163,12 +163,12 @@ def _judge(
 ) -> AuditRecord:
     from dataclasses import replace
 
-    from gnz_track.quality.judgement import gather_scores, judge, usual_test
+    from gnz_track.quality.judgement import gather_scores, judge_dataset, usual_test
     from gnz_track.store.past_runs import read_scores
 
     runs = [run_id for run_id in sweep.table["run_id"] if run_id]
     scores = replace(gather_scores(sweep.table, record.task, read_scores(address, runs)), sweep=sweep.name)
-    return judge(record, scores, replace(settings, test=test or usual_test(record.task_type)))
+    return judge_dataset(record, scores, replace(settings, test=test or usual_test(record.task_type)))
 
 
 def _keep(request: Request, records: Sequence[AuditRecord], folder: Path) -> Path:

@@ -187,7 +187,7 @@ def print_task(name: str) -> None:
     from gnz_track.cli.data import show_download
     from gnz_track.cli.terminal import print_rows
     from gnz_track.datasets.catalogue import DATASETS, SUITES, TASKS
-    from gnz_track.datasets.rows.times import SECONDS
+    from gnz_track.datasets.rows.suites import SECONDS
     from gnz_track.models.catalogue import MODELS, usual_models
     from gnz_track.runs.run_one import presumed_metric
     from gnz_track.training.protocols import PROTOCOLS
@@ -263,7 +263,7 @@ def _tasks(
     """List the tasks: kind of problem, epochs, what is to be fetched, time, licence, size; or show one."""
     from gnz_track.cli.terminal import print_rows
     from gnz_track.datasets.catalogue import SUITES, TASKS, iter_tasks
-    from gnz_track.datasets.rows.times import SECONDS
+    from gnz_track.datasets.rows.suites import SECONDS
     from gnz_track.errors import BadValue
 
     if name:
@@ -290,7 +290,7 @@ def _summary(task: Task) -> tuple[object, ...]:
     """Return the row of a task in the table of all."""
     from gnz_track.cli.data import show_download
     from gnz_track.datasets.catalogue import DATASETS, SUITES
-    from gnz_track.datasets.rows.times import SECONDS
+    from gnz_track.datasets.rows.suites import SECONDS
 
     row = DATASETS.get(task.dataset) if task.dataset in DATASETS else None
     return (

@@ -71,7 +71,7 @@ def _card(
     """Print source, licence, citation, sizes, digest, known defects and files of a dataset."""
     from gnz_track.datasets.card import CARD, card_page, card_record, read_card
     from gnz_track.datasets.catalogue import DATASETS, TASKS
-    from gnz_track.datasets.preparation import folder_name
+    from gnz_track.datasets.homes import folder_name
 
     row, home = DATASETS.get(name), choose_home(home)
     folder = home / folder_name(row.name)
@@ -182,7 +182,7 @@ def _find(row: DatasetRow, dataset: FrozenDataset, seed: int) -> list[tuple[str,
 
 
 def _compare(row: DatasetRow, dataset: FrozenDataset, *, home: Path, mirror: str) -> CheckFinding:
-    from gnz_track.datasets.checks.raw_comparison import compare_with_raw
+    from gnz_track.datasets.checks.catalogue import compare_with_raw
 
     return compare_with_raw(dataset, row, home=home, mirror=mirror or None)
 
@@ -209,7 +209,7 @@ def _list_datasets(
     """List the datasets: area, kinds of problem, licence, download size, and whether they are here."""
     from gnz_track.cli.terminal import print_rows
     from gnz_track.datasets.catalogue import DATASETS
-    from gnz_track.datasets.preparation import state_of
+    from gnz_track.datasets.homes import state_of
     from gnz_track.datasets.sources.fetch import parse_mirror
 
     home, found = choose_home(home), parse_mirror(mirror)
@@ -395,7 +395,7 @@ class _Errand:
 
 
 if TYPE_CHECKING:
-    from gnz_track.datasets.sources.fetch import Received
+    from gnz_track.datasets.sources.origins import Received
 
 
 # Without a terminal, at most one line for a file in so many seconds.

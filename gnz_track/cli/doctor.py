@@ -92,7 +92,7 @@ def _store(given: str) -> tuple[str, str, str]:
 
 
 def _folders() -> list[tuple[str, str, str]]:
-    from gnz_track.datasets.preparation import data_home
+    from gnz_track.datasets.homes import data_home
     from gnz_track.datasets.sources.download import without_credentials
     from gnz_track.datasets.sources.fetch import parse_mirror
     from gnz_track.store.outbox import spool_home

@@ -53,7 +53,7 @@ def _features(
         raise BadValue("form of output", "--json --csv", "one of them")
     # A slip in a name is told before anything is read, and before torch is imported, which takes seconds.
     from gnz_track.selection.features.feature_sets import FEATURE_SETS
-    from gnz_track.selection.graph_files import check_graph_name
+    from gnz_track.selection.graph_names import check_graph_name
 
     FEATURE_SETS.get(name)
     check_graph_name(graph)

@@ -79,7 +79,7 @@ def _recommend(  # noqa: PLR0913  (one parameter per flag)
     wishes = _Wishes(call=call, top=top, seeds=seeds, epochs=epochs, jobs=jobs, store=store, is_json=as_json)
     _check_wishes(wishes, is_run=run)
     # A slip in a name is told before torch is imported, which takes seconds.
-    from gnz_track.selection.graph_files import check_graph_name
+    from gnz_track.selection.graph_names import check_graph_name
 
     check_graph_name(graph)
 

@@ -45,7 +45,7 @@ __all__ = [
 
 def choose_home(given: Path | None) -> Path:
     """Return the folder of frozen data, absolute; one that is none, and cannot be made, is refused before any work."""
-    from gnz_track.datasets.preparation import data_home
+    from gnz_track.datasets.homes import data_home
 
     home = (given or data_home()).expanduser().absolute()
     if not is_usable(home):

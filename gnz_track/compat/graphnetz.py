@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gnz_track.datasets.catalogue import DATASETS
-from gnz_track.datasets.preparation import data_home
+from gnz_track.datasets.homes import data_home
 from gnz_track.registry import import_target
 from gnz_track.types import Category, DatasetRow, TaskType
 

@@ -1,12 +1,9 @@
-"""The names of the published package, so that its users move over with one changed import.
+"""The names of the published package RINGS, so that its users move over with one changed import.
 
 ``from gnz_track.compat.rings import ComplementarityFunctor, SeparabilityFunctor, SeparabilityStudy, ...``. Random
-perturbations draw the same graphs from the same seed, complementarity has the same values (features in several
-components are those of their own nodes), KS has the same p-values to the bit. What looped for ever there ends here.
-
-Separability under the names of the published package: p-values to the bit, count / B, which may be 0.
-
-Perturbations under the names of the published package, as transforms of PyG that draw the same graphs.
+perturbations are transforms of PyG that draw the same graphs from the same seed; complementarity has the same values
+(features in several components are those of their own nodes); separability has the same p-values to the bit, count / B,
+which may be 0. What looped for ever there ends here.
 """
 
 from __future__ import annotations
@@ -24,11 +21,11 @@ from torch_geometric.data import Data
 from torch_geometric.transforms import BaseTransform
 from torch_geometric.utils import to_scipy_sparse_matrix
 
-from gnz_track.datasets.perturbations import find_perturbation, perturb
+from gnz_track.datasets.perturbations import ORIGINAL, RINGS, find_perturbation, perturb
 from gnz_track.errors import BadValue
 from gnz_track.quality.complementarity import measure_complementarity
 from gnz_track.quality.distances import GRAPH_METRICS
-from gnz_track.quality.measures import NORMS, ORIGINAL, Measure, Norm
+from gnz_track.quality.measures import NORMS, Measure, Norm
 from gnz_track.quality.separability import SeparabilitySettings, compare_samples
 
 __all__ = [
@@ -51,7 +48,6 @@ __all__ = [
 ]
 
 
-RINGS = "rings"
 Comparator = Callable[..., dict[str, Any]]
 
 
@@ -205,13 +201,10 @@ class SeparabilityStudy:
         return functor.forward(self.scores, n_permutations, random_state, as_dataframe)
 
 
-RINGS_TRANSFORMS_ORIGINAL, RINGS_TRANSFORMS_RINGS = "original", "rings"
-
-
 class _Perturbing(BaseTransform):  # type: ignore[misc]  # what Torch is made of has no types here
     """A perturbation as a transform of PyG; the graph that is given is changed, as there."""
 
-    name = RINGS_TRANSFORMS_ORIGINAL
+    name = ORIGINAL
 
     def __init__(self) -> None:
         # One stream for all graphs, begun where Torch was last seeded.
@@ -219,7 +212,7 @@ class _Perturbing(BaseTransform):  # type: ignore[misc]  # what Torch is made of
 
     def forward(self, data: Data) -> Data:
         """Return the graph as the perturbation leaves it."""
-        changed = perturb(data, self.name, self.generator, compat=RINGS_TRANSFORMS_RINGS)
+        changed = perturb(data, self.name, self.generator, compat=RINGS)
         for key in set(data.keys()) - set(changed.keys()):
             data[key] = None
         if find_perturbation(self.name).changes == "graph":
@@ -315,7 +308,7 @@ class RandomGraph(_Perturbing):
         if self.p is not None and not self.shuffle:
             # Only how many there are decides.
             given = torch.zeros(2, int(self.p * n * (n - 1) / 2), dtype=torch.long)
-        make = find_perturbation(self.name, compat=RINGS_TRANSFORMS_RINGS).edges
+        make = find_perturbation(self.name, compat=RINGS).edges
         if make is not None:
             data.edge_index = make(given, n, self.generator)
         if not self.shuffle:

@@ -1,27 +1,25 @@
-"""Which graphs, which tasks: the catalogue, the frozen form, splits. Importing this package imports no torch.
+"""Datasets: the catalogue of graphs and tasks, their frozen form, their splits. No torch is imported with this room.
 
-- `card`: the card of a frozen dataset: where it comes from, how large it is, how its tensors are cut
-- `catalogue`: the one table of datasets, tasks and suites
-- `collation`: many graphs into one set of tensors with pointers, and back
-- `encodings`: positional encodings: numbers that tell nodes apart by where they are in their graph
-- `features`: node features for graphs that have none
-- `frozen`: frozen datasets: graphs written once as tensors with a card, byte-identical on every rewrite, mapped
-  when opened
-- `mapped_tensors`: tensors of a safetensors file, mapped into memory and not read
-- `perturbations`: mode perturbations: graphs that have lost what their edges say, or what their features say
-- `preparation`: frozen datasets of tasks on this machine
-- `references`: the literature behind the catalogue: BibTeX entries by key, and the sentence that a card prints
-  of each
-- `steady`: frozen data that stay what they were while they are used: read whole once, then looked at for the
-  price of a stat
-- `streaming`: graphs that do not fit into memory, frozen in portions
-- `checks/`: checks of datasets: faults, and what makes a dataset easier than it looks
-- `generators/`: graphs that are made here, from a seed or from images
-- `own/`: data that users bring
+- `catalogue`: the tables of datasets, tasks and suites, and the tasks that a script names
+- `rows/`: a row for each dataset and task of the catalogue, by research area
+- `references`: the literature behind the catalogue, as BibTeX and as the sentence that a card prints
+- `preparation`: from a task to its frozen dataset on this machine
+- `homes`: places of datasets on this machine, and whether a row can be used there
+- `sources/`: origins of raw files: mirrors, package indexes, addresses; and a remote for what is frozen
 - `readers/`: raw files in the formats of their publishers, read into graphs; nothing that lies in them is run
-- `rows/`: catalogue: a row for each dataset, by research area
-- `sources/`: where raw files come from: mirrors, package indexes, addresses; and a remote for what is frozen
-- `splits/`: TODO of this folder
+- `generators/`: graphs that are made here, from a seed or from images
+- `own/`: graphs, tables and tasks that users bring
+- `frozen`: graphs written once as tensors with a card, byte-identical on every rewrite, mapped when opened
+- `card`: the card of a frozen dataset, as JSON and as a page
+- `collation`: many graphs into one set of tensors with pointers, and back; the facts that a card tells of them
+- `mapped_tensors`: tensors of a safetensors file, mapped into memory and not read
+- `streaming`: graphs that do not fit into memory, frozen in portions
+- `steady`: frozen data that stay what they were while they are used
+- `splits/`: parts for training, validation and test, as pure functions of data, policy and seed
+- `features`: node features for graphs that have none
+- `encodings`: positional encodings: numbers that tell nodes apart by where they are in their graph
+- `perturbations`: graphs that have lost what their edges say, or what their features say
+- `checks/`: checks of a dataset: faults, and what makes it easier than it looks
 """
 
 from __future__ import annotations
@@ -34,12 +32,12 @@ from gnz_track.public_names import find_public
 _PUBLIC = {
     "card": ("CARD", "card_page", "card_record", "read_card"),
     "catalogue": ("DATASETS", "SUITES", "TASKS", "choose_tasks", "iter_benchmark_tasks", "iter_tasks"),
-    "checks.catalogue": ("CheckFinding", "Subject", "check"),
-    "checks.raw_comparison": ("compare_with_raw",),
+    "checks.catalogue": ("CheckFinding", "Subject", "check", "compare_with_raw"),
     "collation": ("collate", "describe"),
     "encodings": ("describe_limits", "encode_nodes", "parse_encoding"),
     "features": ("N_LEARNED", "N_STRUCTURAL", "identity_features", "node_numbers", "structural_features"),
     "frozen": ("FrozenDataset", "TENSORS", "freeze", "open_frozen"),
+    "homes": ("data_home", "folder_name", "state_of"),
     "mapped_tensors": ("digest_of",),
     "own.graphs": ("from_networkx", "read_tables"),
     "own.tables": ("open_table",),
@@ -55,15 +53,12 @@ _PUBLIC = {
     ),
     "preparation": (
         "check_dataset",
-        "data_home",
         "find_frozen",
         "find_prepared",
-        "folder_name",
         "forget_loaded",
         "freeze_row",
         "prepare",
         "prepare_dataset",
-        "state_of",
     ),
     "readers.gml": ("read_gml",),
     "readers.raw_files": ("both_ways", "renumber"),

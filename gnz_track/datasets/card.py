@@ -1,7 +1,4 @@
-"""The card of a frozen dataset: where it comes from, how large it is, how its tensors are cut. No torch here.
-
-The card of a dataset as a page: what the catalogue says, and what the frozen form has. No torch here.
-"""
+"""The card of a frozen dataset, and its page: where data come from, how large they are, how they are cut. No torch."""
 
 from __future__ import annotations
 
@@ -32,7 +29,6 @@ __all__ = [
     "make_card",
     "read_card",
 ]
-
 
 FORMAT = 1
 # Its file in a frozen folder.

@@ -2,8 +2,6 @@
 
 Adding a dataset is one row in the module of its category; other packages add theirs by the entry points
 ``gnz_track.datasets`` and ``gnz_track.tasks``.
-
-Tasks from what a script names.
 """
 
 from __future__ import annotations
@@ -12,24 +10,18 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 
 from gnz_track.datasets.rows import (
-    benchmarking_gnns,
-    biological_networks,
     biology,
     combinatorial,
     computing,
     finance,
-    image_regions,
     infrastructure,
     knowledge,
     physics,
     security,
     social,
-    social_networks,
-    ten,
+    suites,
     vision,
-    web_graphs,
 )
-from gnz_track.datasets.rows.more_tasks import tasks_beside
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.registry import Registry
 from gnz_track.types import Category, DatasetRow, Suite, Task, TaskType
@@ -46,7 +38,6 @@ __all__ = [
     "unregister_task",
 ]
 
-
 _LISTING = "gnz tasks"
 
 DATASETS = Registry[DatasetRow](
@@ -58,10 +49,7 @@ SUITES = Registry[Suite]("suite", command=_LISTING, entry_point_group="gnz_track
 _MODULES = (
     combinatorial,
     biology,
-    biological_networks,
     social,
-    web_graphs,
-    social_networks,
     knowledge,
     infrastructure,
     finance,
@@ -69,9 +57,6 @@ _MODULES = (
     vision,
     physics,
     security,
-    ten,
-    benchmarking_gnns,
-    image_regions,
 )
 
 for _module in _MODULES:
@@ -80,65 +65,18 @@ for _module in _MODULES:
     for _task in _module.TASKS:
         TASKS.add(_task.name, _task)
 
-_LARGE = (
-    *social.LARGE_TASKS,
-    *biology.LARGE_TASKS,
-    *finance.LARGE_TASKS,
-    *vision.LARGE_TASKS,
-    *benchmarking_gnns.LARGE_TASKS,
-    *image_regions.LARGE_TASKS,
-)
-
 
 def _add_more_tasks() -> dict[str, Task]:
     """Add the tasks that can be run by name but that no category runs by itself; return them by name."""
     chosen = [task for module in _MODULES for task in module.TASKS]
     rows = [row for module in _MODULES for row in module.ROWS]
-    return {task.name: TASKS.add(task.name, task) for task in tasks_beside(rows, chosen, _LARGE)}
+    large = [task for module in (social, biology, finance, vision, combinatorial) for task in module.LARGE_TASKS]
+    return {task.name: TASKS.add(task.name, task) for task in suites.tasks_beside(rows, chosen, large)}
 
 
 _BY_NAME_ONLY = _add_more_tasks()
 
-for _suite in (
-    Suite(
-        name="quick",
-        tasks=(
-            "random_tsp",
-            "random_coloring",
-            "ising_lattice",
-            "les_miserables",
-            "grid_mines",
-            "planted_partition",
-            "digits_regions",
-            "graph_families",
-            "knn_tour",
-        ),
-        description="nine small tasks of all task types, nothing to fetch, a few minutes",
-    ),
-    Suite(
-        name="classic",
-        tasks=("cora", "pubmed", "cora_link_pred", "mutag", "proteins", "fb15k_237"),
-        description="small public datasets that most papers report, read from a mirror",
-    ),
-    Suite(
-        name="graphnetz",
-        tasks=(
-            "random_tsp",
-            "mutag",
-            "cora",
-            "fb15k_237",
-            "euroroad",
-            "board_directors",
-            "internet_as",
-            "mnist_superpixels",
-            "ising_lattice",
-            "terrorists_911",
-        ),
-        description="the ten tasks of the published experiment, one of each category",
-    ),
-    ten.SUITE,
-    benchmarking_gnns.SUITE,
-):
+for _suite in suites.SUITES:
     SUITES.add(_suite.name, _suite)
 
 

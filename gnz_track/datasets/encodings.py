@@ -15,10 +15,9 @@ of the Laplacian is that of the identity. Of the eigenvectors only the very firs
 components too, where more of them tell nothing but the component. A graph of ``n <= k`` nodes has ``n - 1`` columns,
 and zeros in the rest. :func:`describe_limits` says where that is so.
 
-Encodings computed once and kept beside the frozen data that they belong to.
-
-A file bears the digest of the data, of the split where edges are hidden by one, and the name of the encoding; the
-digest of its own content is in its header. One that is not whole is made anew.
+Encodings are computed once and kept beside the frozen data that they belong to. A file bears the digest of the data, of
+the split where edges are hidden by one, and the name of the encoding; the digest of its own content is in its header.
+One that is not whole is made anew.
 """
 
 from __future__ import annotations
@@ -43,9 +42,9 @@ from torch import Tensor
 
 from gnz_track.datasets.frozen import FrozenDataset, write_tensors
 from gnz_track.datasets.mapped_tensors import digest_of
-from gnz_track.datasets.sources.download import hold
 from gnz_track.datasets.steady import hold_steady
 from gnz_track.errors import BadValue
+from gnz_track.files import file_lock
 
 __all__ = ["Encoding", "compute_encoding", "describe_limits", "encode_nodes", "encoding_file", "parse_encoding"]
 
@@ -279,7 +278,8 @@ def encode_nodes(
 
 def _try_to_hold(file: Path, stack: contextlib.ExitStack) -> bool:
     try:
-        stack.enter_context(hold(file.with_suffix(".lock")))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        stack.enter_context(file_lock(file.with_suffix(".lock")))
     except OSError:
         # Data of a team may be for reading only; then every process computes for itself.
         return False

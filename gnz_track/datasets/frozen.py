@@ -1,8 +1,6 @@
 """Frozen datasets: graphs written once as tensors with a card, byte-identical on every rewrite, mapped when opened.
 
 A frozen dataset is a folder with ``tensors.safetensors`` and ``card.json`` and nothing else.
-
-Tensors into a file; what the disk says against it is an error of the system, with the file's name.
 """
 
 from __future__ import annotations
@@ -41,31 +39,9 @@ __all__ = [
     "write_tensors",
 ]
 
-
+TENSORS = "tensors.safetensors"
 # The library says what the system said as a text of its own, and by its number.
 _OF_SYSTEM = re.compile(r"\(os error (\d+)\)")
-
-
-def write_tensors(tensors: Mapping[str, Tensor], path: Path, *, metadata: Mapping[str, str] | None = None) -> None:
-    """Write tensors as safetensors; a disk that is full or does not take them raises ``OSError``.
-
-    Parameters
-    ----------
-    tensors, path
-    metadata
-        Texts for the header of the file.
-    """
-    try:
-        save_file(dict(tensors), path, metadata=None if metadata is None else dict(metadata))
-    except SafetensorError as error:
-        found = _OF_SYSTEM.search(str(error))
-        if found is None:
-            raise
-        number = int(found.group(1))
-        raise OSError(number, os.strerror(number), str(path)) from error
-
-
-TENSORS = "tensors.safetensors"
 
 
 class FrozenDataset(Sequence[Data]):
@@ -290,6 +266,30 @@ def open_frozen(folder: str | Path, *, verify: bool = False) -> FrozenDataset:
     return FrozenDataset(folder, card, tensors)
 
 
+def rebuilding_command(name: str, folder: Path) -> str:
+    """Return the command that makes a frozen dataset anew."""
+    return f"rm -r {shlex.quote(str(folder))} && gnz data get {shlex.quote(name)}"
+
+
+def write_tensors(tensors: Mapping[str, Tensor], path: Path, *, metadata: Mapping[str, str] | None = None) -> None:
+    """Write tensors as safetensors; a disk that is full or does not take them raises ``OSError``.
+
+    Parameters
+    ----------
+    tensors, path
+    metadata
+        Texts for the header of the file.
+    """
+    try:
+        save_file(dict(tensors), path, metadata=None if metadata is None else dict(metadata))
+    except SafetensorError as error:
+        found = _OF_SYSTEM.search(str(error))
+        if found is None:
+            raise
+        number = int(found.group(1))
+        raise OSError(number, os.strerror(number), str(path)) from error
+
+
 def _verify(folder: Path, card: Card, tensors: MappedTensors) -> None:
     found = digest_of_file(tensors.path)
     if found != card.digest:
@@ -328,8 +328,3 @@ def _check_fields(folder: Path, card: Card, tensors: MappedTensors) -> None:
 
 def _unusable(name: str, folder: Path, reason: str) -> DataUnusable:
     return DataUnusable(name, folder, reason, command=rebuilding_command(name, folder))
-
-
-def rebuilding_command(name: str, folder: Path) -> str:
-    """Return the command that makes a frozen dataset anew."""
-    return f"rm -r {shlex.quote(str(folder))} && gnz data get {shlex.quote(name)}"

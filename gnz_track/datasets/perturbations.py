@@ -4,17 +4,12 @@ Each is a pure function of (graph, generator): the graph that is given is never 
 generator, and every loop has a fixed number of tries. Labels and masks stay as they are. Where edges change, their
 other fields go: weights and kinds of edges that no longer exist mean nothing.
 
-C. Coupette et al., No metric to rule them all: toward principled evaluations of graph-learning datasets (2025).
-
-Random edges as the published package of mode perturbations draws them: the same edges from the same generator.
-
-They are no G(n, p) and no permutation of edges: directed pairs with repetition, whose reverse is missing, and targets
-renamed by one permutation. What would loop for ever there ends here after a fixed number of tries.
-
-Random edges in place of those of a graph: with its density, with its degrees, or connected.
-
 A graph whose edges all have a reverse is undirected: pairs are drawn, and each comes in both directions. Of a directed
-graph, ordered pairs are drawn. Self-loops and repetitions are neither counted nor made.
+graph, ordered pairs are drawn. Self-loops and repetitions are neither counted nor made. "As published" are the edges
+that the published package draws from the same generator: no G(n, p) and no permutation of edges, but directed pairs
+with repetition, whose reverse is missing, and targets renamed by one permutation.
+
+C. Coupette et al., No metric to rule them all: toward principled evaluations of graph-learning datasets (2025).
 """
 
 from __future__ import annotations
@@ -38,213 +33,24 @@ __all__ = [
     "PERTURBATIONS",
     "Perturbation",
     "changes_edges",
-    "complete_edges",
-    "connected_edges",
-    "connected_edges_as_published",
     "find_perturbation",
     "form_of_features",
     "perturb",
     "perturb_together",
-    "random_edges",
-    "random_edges_as_published",
-    "shuffled_edges_as_published",
-    "swapped_edges",
 ]
-
-
-TRIES = 10_000
-
-
-def random_edges_as_published(edges: Tensor, n_nodes: int, generator: Generator) -> Tensor:
-    """Return as many ordered pairs as there were edges, repetitions allowed, self-loops redrawn.
-
-    Parameters
-    ----------
-    edges, n_nodes, generator
-    """
-    if n_nodes < 2:
-        return edges.new_zeros(2, 0)
-    source, target = (torch.randint(0, n_nodes, (edges.size(1),), generator=generator) for _ in range(2))
-    return _without_loops(source, target, n_nodes, generator)
-
-
-def shuffled_edges_as_published(edges: Tensor, n_nodes: int, generator: Generator) -> Tensor:
-    """Return edges whose targets are renamed by one permutation of the nodes; self-loops get another target.
-
-    Parameters
-    ----------
-    edges, n_nodes, generator
-    """
-    if n_nodes < 2:
-        return edges.new_zeros(2, 0)
-    names = torch.randperm(n_nodes, generator=generator)
-    return _without_loops(edges[0], names[edges[1]], n_nodes, generator)
-
-
-def connected_edges_as_published(edges: Tensor, n_nodes: int, generator: Generator) -> Tensor:
-    """Return a recursive tree and random pairs low to high, as many together as there were edges, as far as they go.
-
-    A pair of the tree, which is kept high to low, may be drawn again.
-
-    Parameters
-    ----------
-    edges, n_nodes, generator
-    """
-
-    def draw(high: int) -> int:
-        return int(torch.randint(0, high, (1,), generator=generator))
-
-    found = [(node, draw(node)) for node in range(1, n_nodes)]
-    present = set(found)
-    n_wanted = min(edges.size(1), len(found) + n_nodes * (n_nodes - 1) // 2)
-    for _ in range(TRIES * max(n_wanted, 1)):
-        if len(present) >= n_wanted:
-            break
-        one, two = draw(n_nodes), draw(n_nodes)
-        if one != two:
-            present.add((min(one, two), max(one, two)))
-    return torch.tensor(sorted(present), dtype=torch.long).reshape(-1, 2).t().contiguous()
-
-
-def _without_loops(source: Tensor, target: Tensor, n_nodes: int, generator: Generator) -> Tensor:
-    loops = source == target
-    ends = source[loops]
-    drawn = torch.randint(0, n_nodes, (ends.numel(),), generator=generator) if ends.numel() else ends
-    for _ in range(TRIES):
-        again = drawn == ends
-        if not bool(again.any()):
-            break
-        drawn[again] = torch.randint(0, n_nodes, (int(again.sum()),), generator=generator)
-    target = target.clone()
-    target[loops] = drawn
-    return torch.stack([source, target])
-
-
-# Of a complete graph: 320 MB, and hours of training.
-MOST_EDGES = 20_000_000
-# Drawing without repetition: how often those that are missing are drawn again.
-RANDOM_EDGES_TRIES = 64
-# Swaps that are tried, for each edge. R. Milo et al., On the uniform generation of random graphs (2003), take 100.
-SWAPS = 10
-
-
-def complete_edges(edges: Tensor, n_nodes: int, _: Generator) -> Tensor:
-    """Return all ordered pairs of different nodes ``[2, n (n - 1)]``."""
-    if n_nodes * (n_nodes - 1) > MOST_EDGES:
-        raise BadValue("the number of nodes for a complete graph", n_nodes, f"at most {MOST_EDGES:,} edges")
-    codes = torch.arange(n_nodes * max(n_nodes - 1, 0), device=edges.device)
-    return decode_pairs(codes, n_nodes, is_directed=True)
-
-
-def random_edges(edges: Tensor, n_nodes: int, generator: Generator) -> Tensor:
-    """Return the edges of G(n, p), p being the share of pairs that are edges of the given graph.
-
-    P. Erdos, A. Renyi, On random graphs I (1959); in the form of E. N. Gilbert, Random graphs (1959).
-    """
-    is_directed, pairs = _pairs_of(edges, n_nodes)
-    n_possible = _n_pairs(n_nodes, is_directed=is_directed)
-    if n_possible == 0:
-        return edges.new_zeros(2, 0)
-    share = torch.tensor(min(pairs.size(1) / n_possible, 1.0), dtype=torch.float64)
-    n_drawn = int(torch.binomial(torch.tensor(float(n_possible), dtype=torch.float64), share, generator=generator))
-    codes = _draw_codes(n_possible, n_drawn, generator, known=torch.zeros(0, dtype=torch.long))
-    return _as_edges(codes, n_nodes, is_directed=is_directed)
-
-
-def swapped_edges(edges: Tensor, n_nodes: int, generator: Generator) -> Tensor:
-    """Return edges that have swapped their ends, two and two, again and again: every node keeps its degree.
-
-    A swap that would make a self-loop or an edge twice is left out.
-    """
-    is_directed, pairs = _pairs_of(edges, n_nodes)
-    n_pairs = pairs.size(1)
-    if n_pairs < 2:
-        return _both_ways(pairs, is_directed=is_directed)
-    n_tries = SWAPS * n_pairs
-    chosen = torch.randint(n_pairs, (2, n_tries), generator=generator).tolist()
-    turned = (torch.rand(n_tries, generator=generator) < 0.5).tolist()
-    first, second = pairs.tolist()
-    present = set(zip(first, second, strict=True))
-    for a, b, is_turned in zip(*chosen, turned, strict=True):
-        if is_turned and not is_directed:
-            # An undirected edge has no first end.
-            one, two = (first[a], first[b]), (second[a], second[b])
-        else:
-            one, two = (first[a], second[b]), (first[b], second[a])
-        if not is_directed:
-            one, two = (min(one), max(one)), (min(two), max(two))
-        if one[0] == one[1] or two[0] == two[1] or one == two or one in present or two in present:
-            continue
-        present -= {(first[a], second[a]), (first[b], second[b])}
-        present |= {one, two}
-        (first[a], second[a]), (first[b], second[b]) = one, two
-    return _both_ways(torch.tensor([first, second]), is_directed=is_directed)
-
-
-def connected_edges(edges: Tensor, n_nodes: int, generator: Generator) -> Tensor:
-    """Return a random tree over all nodes and random pairs besides, together as many pairs as the given graph has.
-
-    Each node, in random order, is joined to one that came before it. A graph with fewer pairs than a tree has becomes
-    a tree. The result is undirected.
-    """
-    _, pairs = _pairs_of(torch.cat([edges, edges.flip(0)], dim=1), n_nodes)
-    if n_nodes < 2:
-        return edges.new_zeros(2, 0)
-    order = torch.randperm(n_nodes, generator=generator)
-    ranks = torch.arange(1, n_nodes)
-    before = (torch.rand(n_nodes - 1, generator=generator, dtype=torch.float64) * ranks).long()
-    tree = torch.stack([order[before], order[1:]])
-    known = encode_pairs(torch.stack([tree.amin(dim=0), tree.amax(dim=0)]), n_nodes, is_directed=False)
-    n_wanted = min(max(pairs.size(1), n_nodes - 1), n_nodes * (n_nodes - 1) // 2)
-    codes = _draw_codes(n_nodes * (n_nodes - 1) // 2, n_wanted, generator, known=known)
-    return _as_edges(codes, n_nodes, is_directed=False)
-
-
-def _n_pairs(n_nodes: int, *, is_directed: bool) -> int:
-    return n_nodes * (n_nodes - 1) if is_directed else n_nodes * (n_nodes - 1) // 2
-
-
-def _pairs_of(edges: Tensor, n_nodes: int) -> tuple[bool, Tensor]:
-    """Return whether a graph is directed, and its pairs ``[2, m]`` once each, without self-loops."""
-    codes = torch.unique((edges[0] * n_nodes + edges[1])[edges[0] != edges[1]])
-    first, second = codes // max(n_nodes, 1), codes % max(n_nodes, 1)
-    is_directed = not torch.equal(codes, torch.sort(second * n_nodes + first).values)
-    pairs = torch.stack([first, second])
-    return is_directed, pairs if is_directed else pairs[:, first < second]
-
-
-def _draw_codes(n_possible: int, n_wanted: int, generator: Generator, *, known: Tensor) -> Tensor:
-    """Return ``known`` codes and others of 0 .. n_possible - 1 ``[n_wanted]``, none twice, all equally likely."""
-    if n_wanted > n_possible // 4:
-        order = torch.randperm(n_possible, generator=generator)
-        fresh = order[~torch.isin(order, known)] if known.numel() else order
-        return torch.cat([known, fresh[: n_wanted - known.numel()]])
-    codes = known
-    for _ in range(RANDOM_EDGES_TRIES):
-        missing = n_wanted - codes.numel()
-        if missing <= 0:
-            break
-        drawn = torch.unique(torch.randint(n_possible, (missing,), generator=generator))
-        codes = torch.cat([codes, drawn[~torch.isin(drawn, codes)]])
-    return codes
-
-
-def _as_edges(codes: Tensor, n_nodes: int, *, is_directed: bool) -> Tensor:
-    return _both_ways(decode_pairs(codes, n_nodes, is_directed=is_directed), is_directed=is_directed)
-
-
-def _both_ways(pairs: Tensor, *, is_directed: bool) -> Tensor:
-    """Return edges in the order of their first and second node, the reverse of each among them if undirected."""
-    edges = pairs if is_directed else torch.cat([pairs, pairs.flip(0)], dim=1)
-    n = int(edges.max()) + 1 if edges.numel() else 1
-    return edges[:, (edges[0] * n + edges[1]).argsort()]
-
 
 ORIGINAL = "original"
 GRAPH, FEATURES, NOTHING = "graph", "features", "nothing"
 RINGS = "rings"
 Edges = Callable[[Tensor, int, Generator], Tensor]
 Features = Callable[[Tensor, int, int, Generator], Tensor]
+# Of a complete graph: 320 MB, and hours of training.
+MOST_EDGES = 20_000_000
+# Drawing without repetition: how often those that are missing are drawn again.
+_DRAWS = 64
+# Swaps that are tried, for each edge. R. Milo et al., On the uniform generation of random graphs (2003), take 100.
+SWAPS = 10
+_PUBLISHED_TRIES = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -402,47 +208,189 @@ def _empty_edges(edges: Tensor, _: int, __: Generator) -> Tensor:
     return edges.new_zeros(2, 0)
 
 
-def _register(name: str, changes: str, description: str, *, is_random: bool = False, **does: Edges | Features) -> None:
+def _complete_edges(edges: Tensor, n_nodes: int, _: Generator) -> Tensor:
+    """Return all ordered pairs of different nodes ``[2, n (n - 1)]``."""
+    if n_nodes * (n_nodes - 1) > MOST_EDGES:
+        raise BadValue("the number of nodes for a complete graph", n_nodes, f"at most {MOST_EDGES:,} edges")
+    codes = torch.arange(n_nodes * max(n_nodes - 1, 0), device=edges.device)
+    return decode_pairs(codes, n_nodes, is_directed=True)
+
+
+def _random_edges(edges: Tensor, n_nodes: int, generator: Generator) -> Tensor:
+    """Return the edges of G(n, p), p being the share of pairs that are edges of the given graph.
+
+    P. Erdos, A. Renyi, On random graphs I (1959); in the form of E. N. Gilbert, Random graphs (1959).
+    """
+    is_directed, pairs = _pairs_of(edges, n_nodes)
+    n_possible = _n_pairs(n_nodes, is_directed=is_directed)
+    if n_possible == 0:
+        return edges.new_zeros(2, 0)
+    share = torch.tensor(min(pairs.size(1) / n_possible, 1.0), dtype=torch.float64)
+    n_drawn = int(torch.binomial(torch.tensor(float(n_possible), dtype=torch.float64), share, generator=generator))
+    codes = _draw_codes(n_possible, n_drawn, generator, known=torch.zeros(0, dtype=torch.long))
+    return _as_edges(codes, n_nodes, is_directed=is_directed)
+
+
+def _swapped_edges(edges: Tensor, n_nodes: int, generator: Generator) -> Tensor:
+    """Return edges that have swapped their ends, two and two, again and again: every node keeps its degree.
+
+    A swap that would make a self-loop or an edge twice is left out.
+    """
+    is_directed, pairs = _pairs_of(edges, n_nodes)
+    n_pairs = pairs.size(1)
+    if n_pairs < 2:
+        return _both_ways(pairs, is_directed=is_directed)
+    n_tries = SWAPS * n_pairs
+    chosen = torch.randint(n_pairs, (2, n_tries), generator=generator).tolist()
+    turned = (torch.rand(n_tries, generator=generator) < 0.5).tolist()
+    first, second = pairs.tolist()
+    present = set(zip(first, second, strict=True))
+    for a, b, is_turned in zip(*chosen, turned, strict=True):
+        if is_turned and not is_directed:
+            # An undirected edge has no first end.
+            one, two = (first[a], first[b]), (second[a], second[b])
+        else:
+            one, two = (first[a], second[b]), (first[b], second[a])
+        if not is_directed:
+            one, two = (min(one), max(one)), (min(two), max(two))
+        if one[0] == one[1] or two[0] == two[1] or one == two or one in present or two in present:
+            continue
+        present -= {(first[a], second[a]), (first[b], second[b])}
+        present |= {one, two}
+        (first[a], second[a]), (first[b], second[b]) = one, two
+    return _both_ways(torch.tensor([first, second]), is_directed=is_directed)
+
+
+def _connected_edges(edges: Tensor, n_nodes: int, generator: Generator) -> Tensor:
+    """Return a random tree over all nodes and random pairs besides, together as many pairs as the given graph has.
+
+    Each node, in random order, is joined to one that came before it. A graph with fewer pairs than a tree has becomes
+    a tree. The result is undirected.
+    """
+    _, pairs = _pairs_of(torch.cat([edges, edges.flip(0)], dim=1), n_nodes)
+    if n_nodes < 2:
+        return edges.new_zeros(2, 0)
+    order = torch.randperm(n_nodes, generator=generator)
+    ranks = torch.arange(1, n_nodes)
+    before = (torch.rand(n_nodes - 1, generator=generator, dtype=torch.float64) * ranks).long()
+    tree = torch.stack([order[before], order[1:]])
+    known = encode_pairs(torch.stack([tree.amin(dim=0), tree.amax(dim=0)]), n_nodes, is_directed=False)
+    n_wanted = min(max(pairs.size(1), n_nodes - 1), n_nodes * (n_nodes - 1) // 2)
+    codes = _draw_codes(n_nodes * (n_nodes - 1) // 2, n_wanted, generator, known=known)
+    return _as_edges(codes, n_nodes, is_directed=False)
+
+
+def _n_pairs(n_nodes: int, *, is_directed: bool) -> int:
+    return n_nodes * (n_nodes - 1) if is_directed else n_nodes * (n_nodes - 1) // 2
+
+
+def _pairs_of(edges: Tensor, n_nodes: int) -> tuple[bool, Tensor]:
+    """Return whether a graph is directed, and its pairs ``[2, m]`` once each, without self-loops."""
+    codes = torch.unique((edges[0] * n_nodes + edges[1])[edges[0] != edges[1]])
+    first, second = codes // max(n_nodes, 1), codes % max(n_nodes, 1)
+    is_directed = not torch.equal(codes, torch.sort(second * n_nodes + first).values)
+    pairs = torch.stack([first, second])
+    return is_directed, pairs if is_directed else pairs[:, first < second]
+
+
+def _draw_codes(n_possible: int, n_wanted: int, generator: Generator, *, known: Tensor) -> Tensor:
+    """Return ``known`` codes and others of 0 .. n_possible - 1 ``[n_wanted]``, none twice, all equally likely."""
+    if n_wanted > n_possible // 4:
+        order = torch.randperm(n_possible, generator=generator)
+        fresh = order[~torch.isin(order, known)] if known.numel() else order
+        return torch.cat([known, fresh[: n_wanted - known.numel()]])
+    codes = known
+    for _ in range(_DRAWS):
+        missing = n_wanted - codes.numel()
+        if missing <= 0:
+            break
+        drawn = torch.unique(torch.randint(n_possible, (missing,), generator=generator))
+        codes = torch.cat([codes, drawn[~torch.isin(drawn, codes)]])
+    return codes
+
+
+def _as_edges(codes: Tensor, n_nodes: int, *, is_directed: bool) -> Tensor:
+    return _both_ways(decode_pairs(codes, n_nodes, is_directed=is_directed), is_directed=is_directed)
+
+
+def _both_ways(pairs: Tensor, *, is_directed: bool) -> Tensor:
+    """Return edges in the order of their first and second node, the reverse of each among them if undirected."""
+    edges = pairs if is_directed else torch.cat([pairs, pairs.flip(0)], dim=1)
+    n = int(edges.max()) + 1 if edges.numel() else 1
+    return edges[:, (edges[0] * n + edges[1]).argsort()]
+
+
+def _random_edges_as_published(edges: Tensor, n_nodes: int, generator: Generator) -> Tensor:
+    """Return as many ordered pairs as there were edges, repetitions allowed, self-loops redrawn."""
+    if n_nodes < 2:
+        return edges.new_zeros(2, 0)
+    source, target = (torch.randint(0, n_nodes, (edges.size(1),), generator=generator) for _ in range(2))
+    return _without_loops(source, target, n_nodes, generator)
+
+
+def _shuffled_edges_as_published(edges: Tensor, n_nodes: int, generator: Generator) -> Tensor:
+    """Return edges whose targets are renamed by one permutation of the nodes; self-loops get another target."""
+    if n_nodes < 2:
+        return edges.new_zeros(2, 0)
+    names = torch.randperm(n_nodes, generator=generator)
+    return _without_loops(edges[0], names[edges[1]], n_nodes, generator)
+
+
+def _connected_edges_as_published(edges: Tensor, n_nodes: int, generator: Generator) -> Tensor:
+    """Return a recursive tree and random pairs low to high, as many together as there were edges, as far as they go.
+
+    A pair of the tree, which is kept high to low, may be drawn again.
+    """
+
+    def draw(high: int) -> int:
+        return int(torch.randint(0, high, (1,), generator=generator))
+
+    found = [(node, draw(node)) for node in range(1, n_nodes)]
+    present = set(found)
+    n_wanted = min(edges.size(1), len(found) + n_nodes * (n_nodes - 1) // 2)
+    for _ in range(_PUBLISHED_TRIES * max(n_wanted, 1)):
+        if len(present) >= n_wanted:
+            break
+        one, two = draw(n_nodes), draw(n_nodes)
+        if one != two:
+            present.add((min(one, two), max(one, two)))
+    return torch.tensor(sorted(present), dtype=torch.long).reshape(-1, 2).t().contiguous()
+
+
+def _without_loops(source: Tensor, target: Tensor, n_nodes: int, generator: Generator) -> Tensor:
+    loops = source == target
+    ends = source[loops]
+    drawn = torch.randint(0, n_nodes, (ends.numel(),), generator=generator) if ends.numel() else ends
+    for _ in range(_PUBLISHED_TRIES):
+        again = drawn == ends
+        if not bool(again.any()):
+            break
+        drawn[again] = torch.randint(0, n_nodes, (int(again.sum()),), generator=generator)
+    target = target.clone()
+    target[loops] = drawn
+    return torch.stack([source, target])
+
+
+def _register(name: str, description: str, *, is_random: bool = False, **does: Edges | Features) -> None:
+    changes = next((GRAPH if what == "edges" else FEATURES for what in does), NOTHING)
     given: dict[str, object] = {"changes": changes, "description": description, "is_random": is_random, **does}
     PERTURBATIONS.add(name, Perturbation(name=name, **given))
 
 
-_register(ORIGINAL, NOTHING, "as it is")
-_register("empty-graph", GRAPH, "no edge", edges=_empty_edges)
-_register("complete-graph", GRAPH, "every pair of nodes is an edge", edges=complete_edges)
-_register(
-    "random-graph",
-    GRAPH,
-    "each pair is an edge with one probability, that of the graph",
-    is_random=True,
-    edges=random_edges,
-)
-_register("shuffled-graph", GRAPH, "edges swap their ends; degrees stay", is_random=True, edges=swapped_edges)
-_register(
-    "random-connected-graph", GRAPH, "a random tree and as many more edges", is_random=True, edges=connected_edges
-)
-_register("empty-features", FEATURES, "all nodes have the same feature", features=_empty_features)
-_register("complete-features", FEATURES, "each node has a feature of its own", features=_complete_features)
-_register("random-features", FEATURES, "normal numbers", is_random=True, features=_random_features)
-_register("shuffled-features", FEATURES, "nodes exchange their features", is_random=True, features=_shuffled_features)
-_register(
-    f"random-graph@{RINGS}",
-    GRAPH,
-    "as published: pairs with repetition",
-    is_random=True,
-    edges=random_edges_as_published,
-)
-_register(
-    f"shuffled-graph@{RINGS}",
-    GRAPH,
-    "as published: targets renamed by one permutation",
-    is_random=True,
-    edges=shuffled_edges_as_published,
-)
-_register(
-    f"random-connected-graph@{RINGS}",
-    GRAPH,
-    "as published: a recursive tree and random pairs",
-    is_random=True,
-    edges=connected_edges_as_published,
-)
+_register(ORIGINAL, "as it is")
+_register("empty-graph", "no edge", edges=_empty_edges)
+_register("complete-graph", "every pair of nodes is an edge", edges=_complete_edges)
+_OF_ONE_P = "each pair is an edge with one probability, that of the graph"
+_register("random-graph", _OF_ONE_P, is_random=True, edges=_random_edges)
+_register("shuffled-graph", "edges swap their ends; degrees stay", is_random=True, edges=_swapped_edges)
+_register("random-connected-graph", "a random tree and as many more edges", is_random=True, edges=_connected_edges)
+_register("empty-features", "all nodes have the same feature", features=_empty_features)
+_register("complete-features", "each node has a feature of its own", features=_complete_features)
+_register("random-features", "normal numbers", is_random=True, features=_random_features)
+_register("shuffled-features", "nodes exchange their features", is_random=True, features=_shuffled_features)
+for _name, _drawn_as, _edges in (
+    ("random-graph", "pairs with repetition", _random_edges_as_published),
+    ("shuffled-graph", "targets renamed by one permutation", _shuffled_edges_as_published),
+    ("random-connected-graph", "a recursive tree and random pairs", _connected_edges_as_published),
+):
+    _register(f"{_name}@{RINGS}", f"as published: {_drawn_as}", is_random=True, edges=_edges)

@@ -1,61 +1,52 @@
-"""Which networks, and at what size.
+"""Networks, and the width at which they are compared.
 
-One architecture per file; the table is `catalogue.py`, heads and wrappers are `adapters.py`, construction is
-`building.py`.
+The room has the class of every model under its name, ``from gnz_track.models import GPS``, and stores name models so.
+`gnz models NAME` shows what a model takes, and where a search looks.
 
-The options of the built-in models are hyperparameters of a cell. `stack.py` says what they mean; their defaults are:
+To add a model, write `<name>.py` with a class ``(in_channels, hidden_channels, out_channels)`` whose ``forward(data)``
+returns a code for each node, and add its row to `catalogue.py`. Options are keywords of the constructor; in a family
+such as :class:`~gnz_track.models.stack.Stack`, a class says what differs::
 
-| model            | n_layers | heads | dropout | norm  | jumping |
-|------------------|---------:|------:|--------:|-------|---------|
-| GCN              |        2 |     - |     0.0 | none  | none    |
-| GAT              |        2 |     8 |     0.6 | none  | none    |
-| GraphSAGE        |        2 |     - |     0.5 | none  | none    |
-| GraphTransformer |        2 |     4 |     0.1 | none  | none    |
-| GIN              |        3 |     - |     0.0 | batch | none    |
-| MLP              |        2 |     - |     0.5 | none  | none    |
+    class TAGCN(Stack):
+        defaults = Stack.defaults.but(n_layers=3, hops=count(2))
 
-GCN and GraphSAGE take ``act`` (relu) too, and GraphSAGE ``aggr`` (mean); no search varies them unless it is told to.
+        def make_layer(self, in_channels, out_channels):
+            return TAGConv(in_channels, out_channels, K=self.options.hops)
 
-To add a model: write `models/<name>.py` with a class ``(in_channels, hidden_channels, out_channels)`` and add its row
-to `catalogue.py`.
+How a model is found, built and sized:
 
-The room offers the class of every model under its name: ``from gnz_track.models import GPS``. Stores name models so.
-
-- `averaged_gat`: graph attention as the published space has it: heads share the width, and the last layer
-  averages them
-- `budgets`: the width at which a model has about as many parameters as it is allowed
+- `catalogue`: one row for each model, and every way to bring one's own
 - `building`: from the row of a model and the sizes of a dataset to a module
-- `catalogue`: the table of models, and every way to bring one's own
-- `cheb_net`: chebyshev convolutions (Defferrard, Bresson and Vandergheynst, NeurIPS 2016)
-- `dgi`: deep Graph Infomax (Velickovic et al., ICLR 2019): a pre-training utility
-- `egc`: efficient graph convolution (Tailor et al., ICLR 2022): every node combines shared bases by weights of
-  its own
-- `gat`: graph attention network (Velickovic et al., ICLR 2018)
-- `gcn`: graph convolutional network (Kipf and Welling, ICLR 2017)
-- `gin`: graph isomorphism network (Xu et al., ICLR 2019); graph level only
-- `graph_sage`: GraphSAGE with mean or max aggregation (Hamilton, Ying and Leskovec, NeurIPS 2017)
-- `graph_transformer`: graph transformer with attention over neighbours (Shi et al., IJCAI 2021)
-- `adapters`: heads that carry one node encoder to every task type
-- `label_propagation`: label propagation (Zhu and Ghahramani, 2002), in the form of Huang et al
-- `mlp`: the graph-agnostic baseline: what the features alone can do
-- `neighbourhood`: resource allocation index (Zhou, Lu and Zhang, 2009): common neighbours, each over its degree
-- `node_gin`: isomorphism layers (Xu et al., ICLR 2019) that encode nodes: no pooling, for every kind of problem
-- `pna`: principal neighbourhood aggregation (Corso et al., NeurIPS 2020)
-- `seal`: SEAL (Zhang and Chen, NeurIPS 2018): whether two nodes are linked, by the part of the graph around
-  them
-- `sgc`: simple graph convolution (Wu et al., ICML 2019): hops without anything between them, then one linear
-  map
-- `sizes`: what a model has to know of its data before its parameters can be drawn
-- `stack`: layers one after another, and the options that every such stack has
-- `deep/`: deep networks under one frame, as "Benchmarking Graph Neural Networks" has them (Dwivedi et al., JMLR
-  2023)
-- `embeddings/`: codes of nodes that are found without labels, and a linear map of them that is trained: one
-  file each
+- `adapters`: heads that carry one node encoder to every kind of problem
+- `sizes`: facts of the data that a model needs before its parameters can be drawn
+- `options`: tables of options, from which constructors, signatures and checks follow
+- `budgets`: the width at which a model has about as many parameters as it is allowed
+
+Architectures:
+
+- `stack`: the family of layers one after another, and the options that each of them has
+- `gcn`: graph convolutional network (Kipf and Welling, 2017)
+- `gat`: graph attention network (Velickovic et al., 2018)
+- `averaged_gat`: graph attention whose heads share the width, and are averaged in the last layer
+- `graph_sage`: GraphSAGE with mean or max aggregation (Hamilton et al., 2017)
+- `graph_transformer`: attention with keys and values over neighbours (Shi et al., 2021)
+- `gin`: graph isomorphism network, for whole graphs (Xu et al., 2019)
+- `node_gin`: isomorphism layers that encode nodes
+- `mlp`: the graph-agnostic baseline
+- `sgc`: hops, then one linear map (Wu et al., 2019)
+- `cheb_net`: Chebyshev polynomials of the Laplacian (Defferrard et al., 2016)
+- `egc`: shared bases, which every node combines by weights of its own (Tailor et al., 2022)
+- `pna`: aggregations scaled by degrees (Corso et al., 2020)
+- `seal`: links by the part of the graph around both nodes (Zhang and Chen, 2018)
+- `neighbourhood`: scores of links by common neighbours
+- `nearest_neighbours`: the nearest points of each point
+- `label_propagation`: training labels, passed along edges (Huang et al., 2021)
+- `deep/`: networks of many layers under one frame (Dwivedi et al., 2023)
+- `embeddings/`: codes found without labels, then a linear map; and infomax for pre-training
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from gnz_track.public_names import find_public
@@ -64,22 +55,21 @@ from gnz_track.public_names import find_public
 _PUBLIC = {
     "budgets": ("Width", "find_width", "refuse_beyond"),
     "building": ("Options", "build", "count_parameters", "load_parts", "options_of"),
-    "catalogue": ("MODELS", "describe", "describe_all", "renew_code", "usual_models"),
+    "catalogue": ("MODELS", "describe", "describe_all", "readdress", "register_model", "renew_code", "usual_models"),
     "sizes": ("Sizes",),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)  # noqa: PLE0605  (names come from the table)
 
 
 def __getattr__(name: str) -> Any:
-    module = None if name.startswith("_") or name in __all__ else _modules().get(name)
-    return find_public(__name__, {module: (name,)} if module else _PUBLIC, name)
+    if name.startswith("_") or name in __all__:
+        return find_public(__name__, _PUBLIC, name)
+    from gnz_track.models.catalogue import MODULES
+
+    return find_public(__name__, {module: (cls,) for cls, module in MODULES.items() if cls == name}, name)
 
 
 def __dir__() -> list[str]:
-    return __all__
-
-
-def _modules() -> Mapping[str, str]:
     from gnz_track.models.catalogue import MODULES
 
-    return MODULES
+    return sorted({*__all__, *MODULES})

@@ -34,7 +34,7 @@ __all__ = [
 
 @runtime_checkable
 class LinkScorer(Protocol):
-    """What link prediction asks of a model."""
+    """A model that scores links: what link prediction asks for."""
 
     def encode(self, data: Data) -> Tensor:
         """Return node codes ``[n_nodes, width]`` from the message edges of a graph."""
@@ -154,7 +154,17 @@ class TripleHead(nn.Module):
         return self.encoder(data)
 
     def decode(self, codes: Tensor, pairs: Tensor, relations: Tensor) -> Tensor:
-        """Return one logit per triple ``[n]`` of pairs ``[2, n]`` and relations ``[n]``."""
+        """Return one logit per triple ``[n]``.
+
+        Parameters
+        ----------
+        codes
+            codes of nodes ``[n_nodes, hidden_channels]``
+        pairs
+            heads and tails ``[2, n]``
+        relations
+            the relation of each triple ``[n]``
+        """
         chunks = zip(pairs.split(CHUNK, dim=1), relations.split(CHUNK), strict=True)
         return torch.cat([self._score(codes, *chunk) for chunk in chunks])
 
@@ -163,11 +173,27 @@ class TripleHead(nn.Module):
         return (head * self.relations(relations) * tail).sum(dim=-1)
 
     def score_tails(self, codes: Tensor, heads: Tensor, relations: Tensor) -> Tensor:
-        """Return the logits of every node as tail ``[n, n_nodes]`` of heads ``[n]`` and relations ``[n]``."""
+        """Return the logits of every node as tail ``[n, n_nodes]``.
+
+        Parameters
+        ----------
+        codes
+            codes of nodes ``[n_nodes, hidden_channels]``
+        heads, relations
+            what a tail is looked for, ``[n]`` each
+        """
         return (codes.index_select(0, heads) * self.relations(relations)) @ codes.t()
 
     def score_heads(self, codes: Tensor, tails: Tensor, relations: Tensor) -> Tensor:
-        """Return the logits of every node as head ``[n, n_nodes]``; DistMult is symmetric."""
+        """Return the logits of every node as head ``[n, n_nodes]``; DistMult is symmetric.
+
+        Parameters
+        ----------
+        codes
+            codes of nodes ``[n_nodes, hidden_channels]``
+        tails, relations
+            what a head is looked for, ``[n]`` each
+        """
         return self.score_tails(codes, tails, relations)
 
     def forward(self, data: Data) -> Tensor:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-
+from torch import nn
 from torch_geometric.nn import GATConv
 
 from gnz_track.errors import BadValue
-from gnz_track.models.stack import Stack, StackOptions, check_count
+from gnz_track.models.options import Option, choice, count
+from gnz_track.models.stack import ACTIVATIONS, Stack
 from gnz_track.types import TaskType
 
 __all__ = ["AveragedGAT"]
@@ -21,37 +21,22 @@ class AveragedGAT(Stack):
     """
 
     task_types = frozenset(TaskType)
+    defaults = Stack.defaults.but(heads=count(4), concat=Option(default=True), act=choice("relu", ACTIVATIONS))
 
-    def __init__(  # noqa: PLR0913  (each is an option that a search tunes)
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        n_layers: int = 2,
-        heads: int = 4,
-        concat: bool = True,
-        dropout: float = 0.0,
-        norm: str = "none",
-        jumping: str = "none",
-        act: str = "relu",
-    ) -> None:
-        check_count("heads", heads)
-        if concat and hidden_channels % heads:
+    def hidden_width(self, hidden_channels: int) -> int:
+        """Return how wide what leaves a hidden layer is: as told, all heads together."""
+        heads = self.options.heads
+        if self.options.concat and hidden_channels % heads:
             raise BadValue("hidden_channels of several heads", hidden_channels, f"a multiple of {heads}")
-        options = StackOptions(n_layers=n_layers, dropout=dropout, norm=norm, jumping=jumping, act=act)
-        super().__init__(
-            (in_channels, hidden_channels, out_channels),
-            options,
-            hidden=_layer(heads, dropout, concat=concat),
-            last=_layer(heads, dropout, concat=False),
-        )
+        return hidden_channels
 
+    def make_layer(self, in_channels: int, out_channels: int) -> nn.Module:
+        """Return a hidden layer."""
+        heads, is_shared = self.options.heads, self.options.concat
+        each = out_channels // heads if is_shared else out_channels
+        return GATConv(in_channels, each, heads=heads, dropout=self.options.dropout, concat=is_shared)
 
-def _layer(heads: int, dropout: float, *, concat: bool) -> functools.partial[GATConv]:
-    made = functools.partial(GATConv, heads=heads, dropout=dropout, concat=concat)
-    return functools.partial(_share, made, heads) if concat else made
-
-
-def _share(make: functools.partial[GATConv], heads: int, in_channels: int, out_channels: int) -> GATConv:
-    return make(in_channels, out_channels // heads)
+    def make_last(self, in_channels: int, out_channels: int) -> nn.Module:
+        """Return the layer that gives the codes."""
+        heads, dropout = self.options.heads, self.options.dropout
+        return GATConv(in_channels, out_channels, heads=heads, dropout=dropout, concat=False)

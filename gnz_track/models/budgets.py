@@ -36,7 +36,7 @@ class Width:
 
     @property
     def error(self) -> float:
-        """How far the parameters are from the budget, as a share of it; below 0 where there are too few."""
+        """The distance of the parameters from the budget, as a share of it; below 0 where there are too few."""
         return self.n_parameters / self.budget - 1
 
     @property
@@ -55,7 +55,18 @@ def find_width(
 ) -> Width:
     """Return the width at which a model has the number of parameters nearest to a budget.
 
-    The width of ``sizes`` does not matter. ``options`` are keywords of the model's constructor.
+    Parameters
+    ----------
+    row
+        the model
+    task_type
+        the kind of problem, by whose head a model has more or fewer parameters
+    sizes
+        facts of the data; the width in them does not matter
+    budget
+        number of parameters, from 1 upwards
+    options
+        keywords of the model's constructor
     """
     if type(budget) is not int or budget < 1:
         raise BadValue("budget", budget, "a whole number of parameters from 1 upwards", command="--budget 100000")
@@ -67,7 +78,21 @@ def find_width(
 def count_at(
     row: ModelRow, task_type: TaskType, sizes: Sizes, width: int, *, options: Mapping[str, Any] | None = None
 ) -> int:
-    """Count the parameters of a model at some width, without drawing any of them where that can be avoided."""
+    """Count the parameters of a model at some width, without drawing any of them where that can be avoided.
+
+    Parameters
+    ----------
+    row
+        the model
+    task_type
+        the kind of problem
+    sizes
+        facts of the data; the width in them does not matter
+    width
+        ``hidden_channels`` of the model
+    options
+        keywords of the model's constructor
+    """
     # Links are scored by codes, which are as wide as the layers.
     out_channels = width if task_type is TaskType.link_pred else sizes.out_channels
     at_width = replace(sizes, hidden_channels=width, out_channels=out_channels)
@@ -97,7 +122,17 @@ def nearest_width(count: Callable[[int], int], budget: int) -> int:
 
 
 def refuse_beyond(found: Width, model: str, *, tolerance: float = TOLERANCE) -> None:
-    """Raise where a network has no width whose parameters are within the tolerance of the budget."""
+    """Raise where a network has no width whose parameters are within the tolerance of the budget.
+
+    Parameters
+    ----------
+    found
+        the width nearest to the budget
+    model
+        the name under which it is refused
+    tolerance
+        the largest error, as a share of the budget
+    """
     if not found.is_of_rule and abs(found.n_parameters - found.budget) > tolerance * found.budget:
         nearest = f"hidden_channels={found.hidden_channels} has {found.n_parameters:,} ({found.error:+.1%})"
         allowed = f"{found.budget:,} within {tolerance:.0%}, and no width has that: {nearest}"

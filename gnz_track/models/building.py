@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue, ModelInvalid
 from gnz_track.models.adapters import CategoricalInput, EncodedInput, EncoderFactory, LinkHead, LinkScorer, TripleHead
+from gnz_track.models.catalogue import MODULES, ROOM
 from gnz_track.models.sizes import Sizes
 from gnz_track.registry import import_target
 from gnz_track.types import ModelRow, TaskType
@@ -36,10 +37,21 @@ class Options:
 
 
 def build(row: ModelRow, task_type: TaskType, sizes: Sizes, *, options: Mapping[str, Any] | None = None) -> nn.Module:
-    """Construct the model of a row for a task type; ``options`` are keywords of its constructor.
+    """Construct the model of a row for a task type.
 
-    Parameters are drawn from the global Torch generator, in the order of construction. A constructor that asks for
+    What is fitted is drawn from the global Torch generator, in the order of construction. A constructor that asks for
     ``task_type`` or ``sizes`` is given them; with ``sizes`` it takes features as they are, categories included.
+
+    Parameters
+    ----------
+    row
+        the model
+    task_type
+        the kind of problem
+    sizes
+        facts of the data, and the width of the model
+    options
+        keywords of the model's constructor, in place of those that belong to the row
     """
     construct = _told_of_edges(_constructor(row), sizes)
     options = {**row.options, **(options or {})}
@@ -94,6 +106,9 @@ class _Payload(pickle.Unpickler):
     """Reads a model that travels by value; of this package it names modules as they were when it was written."""
 
     def find_class(self, module: str, name: str) -> Any:
+        if module.startswith(ROOM) and name in MODULES:
+            # The room has the class, wherever in it that lies by now.
+            return super().find_class(ROOM, name)
         return super().find_class(_FORMER.get(module, module), name)
 
 
@@ -148,7 +163,7 @@ def _as_link_model(model: nn.Module, sizes: Sizes) -> nn.Module:
     """Return a model with ``encode`` and ``decode``; a bare encoder gets the usual head."""
     if sizes.n_relations:
         encoder = model.encoder if isinstance(model, LinkHead) else model
-        encoder = _Codes(encoder) if isinstance(encoder, LinkScorer) else encoder
+        encoder = _LinkEncoder(encoder) if isinstance(encoder, LinkScorer) else encoder
         return TripleHead(_behind_input(encoder, sizes), sizes.hidden_channels, sizes.n_relations)
     if isinstance(model, LinkHead):
         return LinkHead(_behind_input(model.encoder, sizes))
@@ -164,7 +179,7 @@ def _behind_input(model: nn.Module, sizes: Sizes) -> nn.Module:
     return CategoricalInput(sizes.vocabulary, sizes.embedding_channels, model) if sizes.vocabulary else model
 
 
-class _Codes(nn.Module):
+class _LinkEncoder(nn.Module):
     """The encoder of a link model, where a relational head takes the place of its own."""
 
     def __init__(self, model: Any) -> None:

@@ -3,8 +3,6 @@
 A model is described by a :class:`~gnz_track.types.ModelRow`. Users may hand over a registered name, a
 ``"package.module:Class"``, a class (with a ``task_types`` attribute, or registered), or a tuple
 ``(class, task_types, factory)``; :func:`describe` turns each into a row.
-
-Models of the published space of settings that are not among the usual ones: rows, to be run by name of their row.
 """
 
 from __future__ import annotations
@@ -12,20 +10,19 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 from gnz_track.errors import ModelInvalid, TargetMissing
 from gnz_track.registry import Registry, import_target, is_target
 from gnz_track.types import ModelRow, TaskType
-from gnz_track.user_code.digests import describe_own, target_of
+from gnz_track.user_code.digests import describe_own
 from gnz_track.user_code.modules import is_ours
+from gnz_track.user_code.values import target_of
 
 __all__ = [
-    "CLASSES_OF_SPACE",
     "MODELS",
     "MODULES",
     "ROOM",
-    "SPACE_ROWS",
     "describe",
     "describe_all",
     "readdress",
@@ -34,186 +31,253 @@ __all__ = [
     "usual_models",
 ]
 
-
+# Under which rows and stores name the classes of all models of this package.
 ROOM = "gnz_track.models"
 
+_ALL = tuple(TaskType)
 _NODES, _LINKS, _EDGES = (TaskType.node_cls,), (TaskType.link_pred,), (TaskType.edge_cls,)
-# Name, target below this package, kinds of problem, whether heads carry it there, what it is.
-_ROWS: tuple[tuple[str, str, tuple[TaskType, ...], bool, str], ...] = (
-    ("SGC", "sgc", tuple(TaskType), True, "hops, then one linear map (Wu et al., 2019)"),
-    (
-        "ChebNet",
-        "cheb_net",
-        tuple(TaskType),
-        True,
-        "Chebyshev polynomials, 2 layers (Defferrard et al., 2016)",
+_GRAPHS = (TaskType.graph_cls, TaskType.graph_reg)
+# Which sweeps take a model that they do not name: those without a budget of parameters, those with one, or none.
+USUAL, BUDGETED, BY_NAME = "usual", "budgeted", "by name"
+
+
+class BuiltIn(NamedTuple):
+    """A model of this package.
+
+    ``module`` lies below this room, and its class is called like the model unless ``module:Class`` says otherwise;
+    ``is_encoder`` says that heads carry its codes of nodes to each kind of problem, ``options`` belong to the name.
+    """
+
+    name: str
+    module: str
+    task_types: tuple[TaskType, ...]
+    description: str
+    is_encoder: bool = False
+    sweeps: str = BY_NAME
+    options: Mapping[str, Any] = {}
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The class, and its module below this room."""
+        module, _, cls = self.module.partition(":")
+        return cls or self.name, module
+
+    def describe(self) -> ModelRow:
+        """Return the row under which it is registered."""
+        return ModelRow(
+            name=self.name,
+            target=f"{ROOM}:{self.place[0]}",
+            task_types=self.task_types,
+            is_encoder=self.is_encoder,
+            options=self.options,
+            description=self.description,
+        )
+
+
+ROWS: tuple[BuiltIn, ...] = (
+    BuiltIn("GCN", "gcn", _ALL, "graph convolution, 2 layers (Kipf and Welling, 2017)", is_encoder=True, sweeps=USUAL),
+    BuiltIn(
+        "GAT",
+        "gat",
+        _ALL,
+        "graph attention, 2 layers, 8 heads (Velickovic et al., 2018)",
+        is_encoder=True,
+        sweeps=USUAL,
     ),
-    (
+    BuiltIn(
+        "GraphSAGE",
+        "graph_sage",
+        _ALL,
+        "mean aggregation, 2 layers (Hamilton et al., 2017)",
+        is_encoder=True,
+        sweeps=USUAL,
+    ),
+    BuiltIn(
+        "GraphTransformer",
+        "graph_transformer",
+        _ALL,
+        "attention with keys and values, 2 layers (Shi et al., 2021)",
+        is_encoder=True,
+        sweeps=USUAL,
+    ),
+    BuiltIn("GIN", "gin", _GRAPHS, "graph isomorphism network, 3 layers (Xu et al., 2019)", sweeps=USUAL),
+    BuiltIn("MLP", "mlp", _ALL, "2 linear layers that see no edge: the sanity row", is_encoder=True, sweeps=USUAL),
+    # Under the frame of `deep/`.
+    BuiltIn(
+        "DeepMLP",
+        "deep.deep_mlp",
+        _ALL,
+        "linear layers under the deep frame: the sanity row of its reports",
+        sweeps=BUDGETED,
+    ),
+    BuiltIn(
+        "DeepGCN", "deep.deep_gcn", _ALL, "deep graph convolution, no loops (Kipf and Welling, 2017)", sweeps=BUDGETED
+    ),
+    BuiltIn("DeepMeanGCN", "deep.deep_gcn", _ALL, "deep convolution by the mean over neighbours", sweeps=BUDGETED),
+    BuiltIn("DeepGraphSAGE", "deep.deep_graph_sage", _ALL, "deep max pooling (Hamilton et al., 2017)", sweeps=BUDGETED),
+    BuiltIn("MoNet", "deep.monet", _ALL, "Gaussian kernels on degrees (Monti et al., 2017)", sweeps=BUDGETED),
+    BuiltIn("DeepGAT", "deep.deep_gat", _ALL, "deep attention, 8 heads (Velickovic et al., 2018)", sweeps=BUDGETED),
+    BuiltIn(
+        "GatedGCN",
+        "deep.gated_gcn",
+        _ALL,
+        "gated convolution with codes of edges (Bresson and Laurent, 2017)",
+        sweeps=BUDGETED,
+    ),
+    BuiltIn(
+        "DeepGIN", "deep.deep_gin", _ALL, "isomorphism layers, all of them read out (Xu et al., 2019)", sweeps=BUDGETED
+    ),
+    BuiltIn("GPS", "deep.gps", _ALL, "convolution and global attention (Rampasek et al., 2022)", sweeps=BUDGETED),
+    BuiltIn(
+        "RingGNN",
+        "deep.ring_gnn",
+        (*_NODES, *_GRAPHS, *_EDGES),
+        "equivariant maps of dense tensors, small graphs (Chen et al., 2019)",
+        sweeps=BUDGETED,
+    ),
+    BuiltIn(
+        "ThreeWLGNN",
+        "deep.three_wl_gnn",
+        (*_NODES, *_GRAPHS, *_EDGES),
+        "products of dense tensors, small graphs (Maron et al., 2019)",
+        sweeps=BUDGETED,
+    ),
+    BuiltIn(
+        "MatrixFactorisation",
+        "deep.matrix_factorisation",
+        _LINKS,
+        "a code for every node (Koren et al., 2009)",
+        sweeps=BUDGETED,
+    ),
+    BuiltIn(
+        "GatedGCN-E",
+        "deep.gated_gcn:GatedGCN",
+        _ALL,
+        "GatedGCN with the features of edges",
+        options={"edge_features": True},
+    ),
+    BuiltIn(
+        "GatedGCN-feat",
+        "deep.gated_gcn:GatedGCN",
+        _ALL,
+        "GatedGCN gates from both ends of an edge alone",
+        options={"edge_repr": "edge_feat"},
+    ),
+    BuiltIn(
+        "GatedGCN-iso", "deep.gated_gcn:GatedGCN", _ALL, "GatedGCN without gates", options={"edge_repr": "isotropic"}
+    ),
+    BuiltIn(
+        "DeepGAT-E",
+        "deep.deep_gat:DeepGAT",
+        _ALL,
+        "DeepGAT with the features of edges",
+        options={"edge_repr": "edge_repr", "edge_features": True},
+    ),
+    BuiltIn(
+        "DeepGAT-repr", "deep.deep_gat:DeepGAT", _ALL, "DeepGAT with codes of edges", options={"edge_repr": "edge_repr"}
+    ),
+    BuiltIn(
+        "DeepGAT-iso", "deep.deep_gat:DeepGAT", _ALL, "DeepGAT without attention", options={"edge_repr": "isotropic"}
+    ),
+    BuiltIn(
+        "DeepGraphSAGE-E",
+        "deep.deep_graph_sage:DeepGraphSAGE",
+        _ALL,
+        "DeepGraphSAGE with edge features",
+        options={"edge_repr": "edge_repr", "edge_features": True},
+    ),
+    BuiltIn(
+        "DeepGraphSAGE-repr",
+        "deep.deep_graph_sage:DeepGraphSAGE",
+        _ALL,
+        "DeepGraphSAGE with codes of edges",
+        options={"edge_repr": "edge_repr"},
+    ),
+    BuiltIn(
+        "DeepGraphSAGE-feat",
+        "deep.deep_graph_sage:DeepGraphSAGE",
+        _ALL,
+        "DeepGraphSAGE with gates from both ends of an edge",
+        options={"edge_repr": "edge_feat"},
+    ),
+    BuiltIn("GPS-E", "deep.gps:GPS", _ALL, "GPS with the features of edges", options={"edge_features": True}),
+    # Of the published space of settings.
+    BuiltIn("SGC", "sgc", _ALL, "hops, then one linear map (Wu et al., 2019)", is_encoder=True),
+    BuiltIn("ChebNet", "cheb_net", _ALL, "Chebyshev polynomials, 2 layers (Defferrard et al., 2016)", is_encoder=True),
+    BuiltIn(
         "AveragedGAT",
         "averaged_gat",
-        tuple(TaskType),
-        True,
+        _ALL,
         "attention, 2 layers, heads averaged last (Velickovic et al., 2018)",
+        is_encoder=True,
     ),
-    ("NodeGIN", "node_gin", tuple(TaskType), True, "isomorphism layers of nodes (Xu et al., 2019)"),
-    ("EGC", "egc", tuple(TaskType), True, "bases combined by every node, 2 layers (Tailor et al., 2022)"),
-    (
+    BuiltIn("NodeGIN", "node_gin", _ALL, "isomorphism layers of nodes (Xu et al., 2019)", is_encoder=True),
+    BuiltIn("EGC", "egc", _ALL, "bases combined by every node, 2 layers (Tailor et al., 2022)", is_encoder=True),
+    BuiltIn(
         "PNA",
         "pna",
         _NODES + _LINKS + _EDGES,
-        True,
         "aggregation scaled by degrees, 2 layers (Corso et al., 2020)",
+        is_encoder=True,
     ),
-    (
+    BuiltIn(
         "SpectralEmbedding",
         "embeddings.spectral_embedding",
         _NODES + _LINKS,
-        False,
         "eigenvectors, then a linear map (Belkin and Niyogi, 2003)",
     ),
-    (
+    BuiltIn(
         "GraRep",
         "embeddings.gra_rep",
         _NODES + _LINKS,
-        False,
         "singular vectors of a power, then a linear map (Cao et al., 2015)",
     ),
-    (
+    BuiltIn(
         "DGILinear",
         "embeddings.dgi_linear",
         _NODES + _LINKS,
-        False,
         "codes by infomax, then a linear map (Velickovic et al., 2019)",
     ),
-    (
+    BuiltIn(
         "Node2Vec",
         "embeddings.node2vec",
         _NODES + _LINKS,
-        False,
         "codes of random walks, then a linear map (Grover and Leskovec, 2016)",
     ),
-    (
+    BuiltIn(
         "LabelPropagation",
         "label_propagation",
         _NODES,
-        False,
         "training labels passed along edges, no weights (Huang et al., 2021)",
     ),
-    ("SEAL", "seal", _LINKS, False, "a network of the graph around each pair (Zhang and Chen, 2018)"),
-    ("Jaccard", "neighbourhood", _LINKS, False, "share of neighbours in common (Jaccard, 1901)"),
-    (
-        "AdamicAdar",
-        "neighbourhood",
-        _LINKS,
-        False,
-        "neighbours in common, rare ones more (Adamic and Adar, 2003)",
+    BuiltIn("SEAL", "seal", _LINKS, "a network of the graph around each pair (Zhang and Chen, 2018)"),
+    BuiltIn("Jaccard", "neighbourhood", _LINKS, "share of neighbours in common (Jaccard, 1901)"),
+    BuiltIn("AdamicAdar", "neighbourhood", _LINKS, "neighbours in common, rare ones more (Adamic and Adar, 2003)"),
+    BuiltIn(
+        "ResourceAllocation", "neighbourhood", _LINKS, "neighbours in common over their degrees (Zhou et al., 2009)"
     ),
-    (
-        "ResourceAllocation",
-        "neighbourhood",
-        _LINKS,
-        False,
-        "neighbours in common over their degrees (Zhou et al., 2009)",
+    # Rules that reports hold networks against.
+    BuiltIn(
+        "NearestNeighbours",
+        "nearest_neighbours",
+        _EDGES,
+        "links to the two nearest points: the sanity row of round trips (Dwivedi et al., 2023)",
     ),
 )
-SPACE_ROWS: dict[str, ModelRow] = {
-    name: ModelRow(
-        name=name,
-        target=f"{ROOM}:{name}",
-        task_types=task_types,
-        is_encoder=is_encoder,
-        description=text,
-    )
-    for name, _, task_types, is_encoder, text in _ROWS
-}
-CLASSES_OF_SPACE = {name: module for name, module, *_ in _ROWS}
-
 
 MODELS: Registry[ModelRow] = Registry(
     "model", command="gnz models", entry_point_group="gnz_track.models", row_type=ModelRow
 )
+for _row in ROWS:
+    MODELS.add(_row.name, _row.describe())
 
-_ENCODER_TASKS = tuple(TaskType)
-_GRAPH_TASKS = (TaskType.graph_cls, TaskType.graph_reg)
+# Class -> its module below this room. Rows, and with them all stores, name the room alone, so that modules may move.
+MODULES: dict[str, str] = dict(row.place for row in ROWS)
+_SWEEPS = {row.name: row.sweeps for row in ROWS}
 _REMEDY = (
     "give the class an attribute task_types = {'node_cls', ...}, decorate it with @register_model(task_type=...), "
     "or pass (class, task_types, factory)"
 )
-
-# Class -> its module below this room. Rows, and with them all stores, name the room alone, so that modules may move.
-MODULES: dict[str, str] = dict(CLASSES_OF_SPACE)
-
-
-def _offer(name: str, module: str) -> str:
-    MODULES[name] = module
-    return f"{ROOM}:{name}"
-
-
-_BUILT_IN: tuple[tuple[str, str, bool, str], ...] = (
-    ("GCN", "gcn", True, "graph convolution, 2 layers (Kipf and Welling, 2017)"),
-    ("GAT", "gat", True, "graph attention, 2 layers, 8 heads (Velickovic et al., 2018)"),
-    ("GraphSAGE", "graph_sage", True, "mean aggregation, 2 layers (Hamilton et al., 2017)"),
-    ("GraphTransformer", "graph_transformer", True, "attention with keys and values, 2 layers (Shi et al., 2021)"),
-    ("GIN", "gin", False, "graph isomorphism network, 3 layers (Xu et al., 2019)"),
-    ("MLP", "mlp", True, "2 linear layers that see no edge: the sanity row"),
-)
-for _name, _module, _is_encoder, _text in _BUILT_IN:
-    MODELS.add(
-        _name,
-        ModelRow(
-            name=_name,
-            target=_offer(_name, _module),
-            task_types=_ENCODER_TASKS if _is_encoder else _GRAPH_TASKS,
-            is_encoder=_is_encoder,
-            description=_text,
-        ),
-    )
-
-# Under the frame of `deep/`; no sweep takes them unless they are named, or its protocol gives every model a budget.
-_LINKS_ONLY, _DENSE_TASKS = (TaskType.link_pred,), (TaskType.node_cls, *_GRAPH_TASKS, TaskType.edge_cls)
-_DEEP: tuple[tuple[str, str, tuple[TaskType, ...], str], ...] = (
-    ("DeepMLP", "deep_mlp", _ENCODER_TASKS, "linear layers under the deep frame: the sanity row of its reports"),
-    ("DeepGCN", "deep_gcn", _ENCODER_TASKS, "deep graph convolution, no loops (Kipf and Welling, 2017)"),
-    ("DeepMeanGCN", "deep_gcn", _ENCODER_TASKS, "deep convolution by the mean over neighbours"),
-    ("DeepGraphSAGE", "deep_graph_sage", _ENCODER_TASKS, "deep max pooling (Hamilton et al., 2017)"),
-    ("MoNet", "monet", _ENCODER_TASKS, "Gaussian kernels on degrees (Monti et al., 2017)"),
-    ("DeepGAT", "deep_gat", _ENCODER_TASKS, "deep attention, 8 heads (Velickovic et al., 2018)"),
-    ("GatedGCN", "gated_gcn", _ENCODER_TASKS, "gated convolution with codes of edges (Bresson and Laurent, 2017)"),
-    ("DeepGIN", "deep_gin", _ENCODER_TASKS, "isomorphism layers, all of them read out (Xu et al., 2019)"),
-    ("GPS", "gps", _ENCODER_TASKS, "convolution and global attention (Rampasek et al., 2022)"),
-    ("RingGNN", "ring_gnn", _DENSE_TASKS, "equivariant maps of dense tensors, small graphs (Chen et al., 2019)"),
-    ("ThreeWLGNN", "three_wl_gnn", _DENSE_TASKS, "products of dense tensors, small graphs (Maron et al., 2019)"),
-    ("MatrixFactorisation", "matrix_factorisation", _LINKS_ONLY, "a code for every node (Koren et al., 2009)"),
-)
-# Name -> the deep model that it is, and the options that make it so.
-_VARIANTS: tuple[tuple[str, str, Mapping[str, Any], str], ...] = (
-    ("GatedGCN-E", "GatedGCN", {"edge_features": True}, "with the features of edges"),
-    ("GatedGCN-feat", "GatedGCN", {"edge_repr": "edge_feat"}, "gates from both ends of an edge alone"),
-    ("GatedGCN-iso", "GatedGCN", {"edge_repr": "isotropic"}, "without gates"),
-    ("DeepGAT-E", "DeepGAT", {"edge_repr": "edge_repr", "edge_features": True}, "with the features of edges"),
-    ("DeepGAT-repr", "DeepGAT", {"edge_repr": "edge_repr"}, "with codes of edges"),
-    ("DeepGAT-iso", "DeepGAT", {"edge_repr": "isotropic"}, "without attention"),
-    ("DeepGraphSAGE-E", "DeepGraphSAGE", {"edge_repr": "edge_repr", "edge_features": True}, "with edge features"),
-    ("DeepGraphSAGE-repr", "DeepGraphSAGE", {"edge_repr": "edge_repr"}, "with codes of edges"),
-    ("DeepGraphSAGE-feat", "DeepGraphSAGE", {"edge_repr": "edge_feat"}, "with gates from both ends of an edge"),
-    ("GPS-E", "GPS", {"edge_features": True}, "with the features of edges"),
-)
-_DEEP_ROWS: dict[str, ModelRow] = {}
-for _name, _module, _task_types, _text in _DEEP:
-    _target = _offer(_name, f"deep.{_module}")
-    _DEEP_ROWS[_name] = ModelRow(name=_name, target=_target, task_types=_task_types, description=_text)
-for _name, _model, _options, _text in _VARIANTS:
-    _DEEP_ROWS[_name] = replace(_DEEP_ROWS[_model], name=_name, options=_options, description=f"{_model} {_text}")
-_RULE = ModelRow(
-    name="NearestNeighbours",
-    target=_offer("NearestNeighbours", "neighbourhood"),
-    task_types=(TaskType.edge_cls,),
-    description="links to the two nearest points: the sanity row of round trips (Dwivedi et al., 2023)",
-)
-# Asked for by name, as the deep ones are.
-_BY_NAME_ONLY = {**_DEEP_ROWS, **SPACE_ROWS, _RULE.name: _RULE}
-for _name, _row in _BY_NAME_ONLY.items():
-    MODELS.add(_name, _row)
 
 Class = TypeVar("Class", bound=type)
 TaskTypes = str | TaskType | Iterable[str | TaskType]
@@ -233,8 +297,18 @@ def register_model(
 ) -> Any:
     """Register a model class, as a decorator or as a call.
 
-    ``task_type`` (or its alias ``task_types``) is one task type or several; ``factory(in, hidden, out, task_type=...)``
-    builds the model in place of the class. A class defined again, as in a notebook, replaces its former self.
+    A class defined again, as in a notebook, replaces its former self.
+
+    Parameters
+    ----------
+    cls
+        the class; left out by a decorator with arguments
+    task_type, task_types
+        one kind of problem that the model serves, or several; one of both names is given
+    factory
+        called ``factory(in_channels, hidden_channels, out_channels, task_type=...)`` in place of the class
+    name
+        the name of the model; that of the class where none is given
 
     Examples
     --------
@@ -266,10 +340,10 @@ _REGISTERED: dict[type, tuple[ModelRow, Callable[..., Any] | None]] = {}
 
 
 def usual_models(*, has_budget: bool = False) -> list[ModelRow]:
-    """Return the models of a sweep that names none: all but those by name only; under a budget, the deep ones."""
+    """Return the models of a sweep that names none: the usual ones and those of the user; under a budget, others."""
     if has_budget:
-        return [row for row in MODELS.rows() if row.name in _DEEP_ROWS and not row.options]
-    return [_as_of_now(row) for row in MODELS.rows() if row.name not in _BY_NAME_ONLY]
+        return [row for row in MODELS.rows() if _SWEEPS.get(row.name) == BUDGETED]
+    return [_as_of_now(row) for row in MODELS.rows() if _SWEEPS.get(row.name, USUAL) == USUAL]
 
 
 def renew_code(row: ModelRow) -> ModelRow:

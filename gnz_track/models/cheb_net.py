@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-
+from torch import nn
 from torch_geometric.nn import ChebConv
 
-from gnz_track.errors import BadValue
-from gnz_track.models.stack import Stack, StackOptions
+from gnz_track.models.options import choice, count
+from gnz_track.models.stack import Stack
 from gnz_track.types import TaskType
 
 __all__ = ["ChebNet"]
@@ -24,24 +23,9 @@ class ChebNet(Stack):
     """
 
     task_types = frozenset(TaskType)
+    defaults = Stack.defaults.but(order=count(2), normalisation=choice("sym", _NORMALISATIONS))
 
-    def __init__(  # noqa: PLR0913  (each is an option that a search tunes)
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        n_layers: int = 2,
-        dropout: float = 0.0,
-        norm: str = "none",
-        jumping: str = "none",
-        order: int = 2,
-        normalisation: str = "sym",
-    ) -> None:
-        if not isinstance(order, int) or order < 1:
-            raise BadValue("order", order, "a whole number from 1 upwards")
-        if normalisation not in _NORMALISATIONS:
-            raise BadValue("normalisation", normalisation, ", ".join(_NORMALISATIONS))
-        options = StackOptions(n_layers=n_layers, dropout=dropout, norm=norm, jumping=jumping)
-        layer = functools.partial(ChebConv, K=order, normalization=_NORMALISATIONS[normalisation])
-        super().__init__((in_channels, hidden_channels, out_channels), options, hidden=layer, last=layer)
+    def make_layer(self, in_channels: int, out_channels: int) -> nn.Module:
+        """Return one convolution."""
+        normalisation = _NORMALISATIONS[self.options.normalisation]
+        return ChebConv(in_channels, out_channels, K=self.options.order, normalization=normalisation)

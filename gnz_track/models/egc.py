@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-
+from torch import nn
 from torch_geometric.nn import EGConv
 
-from gnz_track.models.stack import Stack, StackOptions, check_choice, check_count
+from gnz_track.models.options import choice, count
+from gnz_track.models.stack import Stack
 from gnz_track.types import TaskType
 
 __all__ = ["EGC"]
@@ -22,22 +22,9 @@ class EGC(Stack):
     """
 
     task_types = frozenset(TaskType)
+    defaults = Stack.defaults.but(aggregators=choice("symnorm", _AGGREGATORS), num_bases=count(4))
 
-    def __init__(  # noqa: PLR0913  (each is an option that a search tunes)
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        n_layers: int = 2,
-        dropout: float = 0.0,
-        norm: str = "none",
-        jumping: str = "none",
-        aggregators: str = "symnorm",
-        num_bases: int = 4,
-    ) -> None:
-        check_choice("aggregators", aggregators, _AGGREGATORS)
-        check_count("num_bases", num_bases)
-        options = StackOptions(n_layers=n_layers, dropout=dropout, norm=norm, jumping=jumping)
-        layer = functools.partial(EGConv, aggregators=_AGGREGATORS[aggregators], num_heads=1, num_bases=num_bases)
-        super().__init__((in_channels, hidden_channels, out_channels), options, hidden=layer, last=layer)
+    def make_layer(self, in_channels: int, out_channels: int) -> nn.Module:
+        """Return one convolution."""
+        aggregators, n_bases = _AGGREGATORS[self.options.aggregators], self.options.num_bases
+        return EGConv(in_channels, out_channels, aggregators=aggregators, num_heads=1, num_bases=n_bases)

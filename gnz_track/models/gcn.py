@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
+from torch import nn
 from torch_geometric.nn import GCNConv
 
-from gnz_track.models.stack import Stack, StackOptions
+from gnz_track.models.options import choice
+from gnz_track.models.stack import ACTIVATIONS, Stack
 
 __all__ = ["GCN"]
 
 
 class GCN(Stack):
-    """Convolutions with a ReLU between them unless told, two and no dropout; ``forward(data) -> [n_nodes, out]``.
+    """Convolutions with an activation between them; ``forward(data) -> [n_nodes, out]``.
 
-    The options are those of :mod:`gnz_track.models.stack`.
+    Options of :mod:`gnz_track.models.stack`: ``n_layers=2``, ``dropout=0.0``, ``norm='none'``, ``jumping='none'``,
+    ``act='relu'``.
     """
 
-    def __init__(  # noqa: PLR0913  (each option is one that a search may tune)
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        n_layers: int = 2,
-        dropout: float = 0.0,
-        norm: str = "none",
-        jumping: str = "none",
-        act: str = "relu",
-    ) -> None:
-        options = StackOptions(n_layers=n_layers, dropout=dropout, norm=norm, jumping=jumping, act=act)
-        super().__init__((in_channels, hidden_channels, out_channels), options, hidden=GCNConv, last=GCNConv)
+    defaults = Stack.defaults.but(act=choice("relu", ACTIVATIONS))
+
+    def make_layer(self, in_channels: int, out_channels: int) -> nn.Module:
+        """Return one convolution."""
+        return GCNConv(in_channels, out_channels)

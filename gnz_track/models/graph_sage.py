@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-
+from torch import nn
 from torch_geometric.nn import SAGEConv
 
-from gnz_track.models.stack import Stack, StackOptions, check_choice
+from gnz_track.models.options import choice
+from gnz_track.models.stack import ACTIVATIONS, Stack
 
 __all__ = ["GraphSAGE"]
 
@@ -14,25 +14,14 @@ _AGGREGATIONS = {"mean": "mean", "max": "max"}
 
 
 class GraphSAGE(Stack):
-    """Aggregations, two and by the mean unless told, ReLU and dropout between; ``forward(data) -> [n_nodes, out]``.
+    """Aggregations with an activation and dropout between them; ``forward(data) -> [n_nodes, out]``.
 
-    The options are those of :mod:`gnz_track.models.stack`.
+    Options of :mod:`gnz_track.models.stack`: ``n_layers=2``, ``dropout=0.5``, ``norm='none'``, ``jumping='none'``,
+    ``act='relu'``. And ``aggr='mean'``, or ``max``: how neighbours are aggregated.
     """
 
-    def __init__(  # noqa: PLR0913  (each option is one that a search may tune)
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        n_layers: int = 2,
-        dropout: float = 0.5,
-        norm: str = "none",
-        jumping: str = "none",
-        act: str = "relu",
-        aggr: str = "mean",
-    ) -> None:
-        check_choice("aggr", aggr, _AGGREGATIONS)
-        options = StackOptions(n_layers=n_layers, dropout=dropout, norm=norm, jumping=jumping, act=act)
-        layer = functools.partial(SAGEConv, aggr=_AGGREGATIONS[aggr])
-        super().__init__((in_channels, hidden_channels, out_channels), options, hidden=layer, last=layer)
+    defaults = Stack.defaults.but(dropout=0.5, act=choice("relu", ACTIVATIONS), aggr=choice("mean", _AGGREGATIONS))
+
+    def make_layer(self, in_channels: int, out_channels: int) -> nn.Module:
+        """Return one aggregation."""
+        return SAGEConv(in_channels, out_channels, aggr=_AGGREGATIONS[self.options.aggr])

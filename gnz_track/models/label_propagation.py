@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -10,13 +12,13 @@ from torch_geometric.nn import LabelPropagation as Propagation
 from torch_geometric.utils import to_undirected
 
 from gnz_track.errors import BadValue
-from gnz_track.models.stack import check_count
+from gnz_track.models.options import Defaults, Model, Option, count
 from gnz_track.types import TaskType
 
 __all__ = ["LabelPropagation"]
 
 
-class LabelPropagation(nn.Module):
+class LabelPropagation(Model):
     """Classes of training nodes, passed on ``num_layers`` times; ``forward(data) -> [n_nodes, out_channels]``.
 
     A step keeps the share ``1 - alpha`` of what was there at first, and takes ``alpha`` of the mean over neighbours,
@@ -25,16 +27,13 @@ class LabelPropagation(nn.Module):
     """
 
     task_types = (TaskType.node_cls,)
+    defaults = Defaults(alpha=Option(0.9, lambda share: 0 <= share <= 1, "a number from 0 to 1"), num_layers=count(2))
 
-    def __init__(
-        self, in_channels: int, hidden_channels: int, out_channels: int, *, alpha: float = 0.9, num_layers: int = 2
-    ) -> None:
-        super().__init__()
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
         del in_channels, hidden_channels
-        check_count("num_layers", num_layers)
-        if not 0 <= alpha <= 1:
-            raise BadValue("alpha", alpha, "a number from 0 to 1")
-        self.propagation, self.n_classes = Propagation(num_layers=num_layers, alpha=alpha), out_channels
+        super().__init__(options)
+        self.propagation = Propagation(num_layers=self.options.num_layers, alpha=self.options.alpha)
+        self.n_classes = out_channels
         self.log_scale = nn.Parameter(torch.zeros(()))
 
     def forward(self, data: Data) -> Tensor:

@@ -4,29 +4,20 @@ from __future__ import annotations
 
 from torch import nn
 
-from gnz_track.models.stack import Stack, StackOptions
+from gnz_track.models.stack import Stack
 
 __all__ = ["MLP"]
 
 
 class MLP(Stack):
-    """Linear layers, two unless told, ReLU and dropout between them, blind to edges; ``forward -> [n_nodes, out]``.
+    """Linear layers with ReLU and dropout between them, blind to edges; ``forward(data) -> [n_nodes, out]``.
 
-    The options are those of :mod:`gnz_track.models.stack`.
+    Options of :mod:`gnz_track.models.stack`: ``n_layers=2``, ``dropout=0.5``, ``norm='none'``, ``jumping='none'``.
     """
 
+    defaults = Stack.defaults.but(dropout=0.5)
     sees_edges = False
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        n_layers: int = 2,
-        dropout: float = 0.5,
-        norm: str = "none",
-        jumping: str = "none",
-    ) -> None:
-        options = StackOptions(n_layers=n_layers, dropout=dropout, norm=norm, jumping=jumping)
-        super().__init__((in_channels, hidden_channels, out_channels), options, hidden=nn.Linear, last=nn.Linear)
+    def make_layer(self, in_channels: int, out_channels: int) -> nn.Module:
+        """Return one linear map."""
+        return nn.Linear(in_channels, out_channels)

@@ -1,6 +1,4 @@
-"""Principal neighbourhood aggregation (Corso et al., NeurIPS 2020).
-
-The layer of principal neighbourhood aggregation (Corso et al., NeurIPS 2020), at the price of a mean.
+"""Principal neighbourhood aggregation (Corso et al., NeurIPS 2020), at the price of a mean.
 
 A message is a linear map of both ends, ``U x_i + V x_j + b``. Its first part is the same for all neighbours of a node
 and leaves every aggregation: so neighbours are joined after ``V``, and nothing is computed edge by edge.
@@ -8,7 +6,6 @@ and leaves every aggregation: so neighbours are joined after ``V``, and nothing 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 
 import torch
@@ -16,8 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.utils import scatter
 
-from gnz_track.errors import BadValue
-from gnz_track.models.stack import Stack, StackOptions, check_choice
+from gnz_track.models.options import Option, choice
+from gnz_track.models.stack import Stack
 from gnz_track.types import TaskType
 
 __all__ = ["AGGREGATORS", "PNA", "SCALERS", "PrincipalConv"]
@@ -98,25 +95,13 @@ class PNA(Stack):
 
     # An average over one graph: that of a batch would depend on what else is in it.
     task_types = (TaskType.node_cls, TaskType.link_pred, TaskType.edge_cls)
+    defaults = Stack.defaults.but(
+        aggregators=choice("mean", AGGREGATORS),
+        scalers=choice("identity", SCALERS),
+        towers=Option(1, lambda value: value == 1, "1"),
+    )
 
-    def __init__(  # noqa: PLR0913  (each is an option that a search tunes)
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        n_layers: int = 2,
-        dropout: float = 0.0,
-        norm: str = "none",
-        jumping: str = "none",
-        aggregators: str = "mean",
-        scalers: str = "identity",
-        towers: int = 1,
-    ) -> None:
-        check_choice("aggregators", aggregators, AGGREGATORS)
-        check_choice("scalers", scalers, SCALERS)
-        if towers != 1:
-            raise BadValue("towers", towers, "1")
-        options = StackOptions(n_layers=n_layers, dropout=dropout, norm=norm, jumping=jumping)
-        layer = functools.partial(PrincipalConv, aggregator=aggregators, scaler=scalers)
-        super().__init__((in_channels, hidden_channels, out_channels), options, hidden=layer, last=layer)
+    def make_layer(self, in_channels: int, out_channels: int) -> nn.Module:
+        """Return one convolution."""
+        aggregator, scaler = self.options.aggregators, self.options.scalers
+        return PrincipalConv(in_channels, out_channels, aggregator=aggregator, scaler=scaler)

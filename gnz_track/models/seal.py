@@ -1,10 +1,8 @@
 """SEAL (Zhang and Chen, NeurIPS 2018): whether two nodes are linked, by the part of the graph around them.
 
-Labels of nodes by their distances to two others (Zhang and Chen, NeurIPS 2018), in many graphs at once.
-
-A network of whole graphs whose nodes are put in order (Zhang et al., AAAI 2018).
-
-The parts of a graph around pairs of nodes, many at once.
+The parts around many pairs are cut out at once (:func:`enclose`), their nodes labelled by the distances to the two
+(:func:`label_by_distances`), and a network of whole graphs, whose nodes are put in order, reads them
+(:class:`SortedPooling`; Zhang et al., AAAI 2018).
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,7 +27,7 @@ from torch_geometric.nn import GATConv, GCNConv, SAGEConv, SortAggregation
 
 from gnz_track.errors import BadValue
 from gnz_track.models.embeddings.fitted import undirected_links
-from gnz_track.models.stack import check_choice, check_count
+from gnz_track.models.options import Defaults, Model, Option, choice, count
 from gnz_track.types import TaskType
 
 __all__ = [
@@ -52,7 +51,16 @@ def label_by_distances(edges: Whole, first: Whole, second: Whole, n_nodes: int) 
 
     With distances ``a`` to the first and ``b`` to the second node, each without the other one in the way, and
     ``d = a + b``: ``1 + min(a, b) + d // 2 (d // 2 + d % 2 - 1)``. The two nodes have label 1, those that cannot reach
-    both have 0. ``edges [2, n_edges]`` go both ways.
+    both have 0.
+
+    Parameters
+    ----------
+    edges
+        edges of all graphs, both ways ``[2, n_edges]``
+    first, second
+        the two nodes of each graph ``[n_graphs]``
+    n_nodes
+        how many nodes all graphs have together
     """
     to_first = _distances(edges, first, second, n_nodes)
     to_second = _distances(edges, second, first, n_nodes)
@@ -117,7 +125,19 @@ class SortedPooling(nn.Module):
             self.first(torch.zeros(1, (self.k // 2 - _KERNEL + 1) * _SECOND, device=self.second.weight.device))
 
     def forward(self, x: Tensor, edge_index: Tensor, graph: Tensor, n_graphs: int) -> Tensor:
-        """Return one logit per graph ``[n_graphs]`` of features ``[n, in]``, edges, and the graph of each node."""
+        """Return one logit per graph ``[n_graphs]``.
+
+        Parameters
+        ----------
+        x
+            features of the nodes of all graphs ``[n, in]``
+        edge_index
+            edges of all graphs ``[2, n_edges]``
+        graph
+            the graph of each node ``[n]``
+        n_graphs
+            how many graphs there are
+        """
         codes = [x]
         for layer in self.layers:
             codes.append(layer(codes[-1], edge_index).tanh())
@@ -146,12 +166,22 @@ class Subgraphs:
 
     @property
     def size(self) -> int:
-        """How many numbers this is, nearly."""
+        """The count of numbers held, nearly."""
         return 3 * self.nodes.size + self.edges.size
 
 
 def thin(links: sparse.csr_matrix, most: int, seed: int) -> sparse.csr_matrix:
-    """Return links where each row keeps at most ``most`` random entries."""
+    """Return links where each row keeps some random entries.
+
+    Parameters
+    ----------
+    links
+        matrix of zeros and ones ``[n, n]``
+    most
+        how many entries a row keeps at most
+    seed
+        decides which ones
+    """
     degrees = np.diff(links.indptr)
     rows = np.repeat(np.arange(links.shape[0]), degrees)
     order = np.lexsort((np.random.default_rng(seed).random(rows.size), rows))
@@ -161,9 +191,18 @@ def thin(links: sparse.csr_matrix, most: int, seed: int) -> sparse.csr_matrix:
 
 
 def enclose(links: sparse.csr_matrix, pairs: Whole, *, n_hops: int) -> Subgraphs:
-    """Return the parts of thinned links ``[n, n]`` within ``n_hops`` of either node of each pair ``[2, n_pairs]``.
+    """Return the part of a graph around each pair of nodes.
 
     An edge within a part is there where either of its nodes kept it; that between the two nodes of the pair never is.
+
+    Parameters
+    ----------
+    links
+        thinned matrix of zeros and ones ``[n, n]``
+    pairs
+        pairs of nodes ``[2, n_pairs]``
+    n_hops
+        how many hops from either node a part reaches
     """
     n, n_pairs = links.shape[0], pairs.shape[1]
     rows = np.tile(np.arange(n_pairs), 2)
@@ -199,7 +238,7 @@ def _edges_within(links: sparse.csr_matrix, nodes: Whole, pair: Whole, codes: Wh
 CHUNK, SAMPLE, N_LABELS, MOST_KEPT = 256, 2000, 32, 1 << 24
 
 
-class SEAL(nn.Module):
+class SEAL(Model):
     """A link model: nodes within ``num_hops`` of a pair, labelled by distances, and a network of that graph.
 
     ``gnn_conv`` is GCN, SAGE or GAT, ``gnn_hidden_channels`` its width, ``mlp_hidden_channels`` that of the perceptron.
@@ -209,32 +248,24 @@ class SEAL(nn.Module):
     """
 
     task_types = (TaskType.link_pred,)
+    defaults = Defaults(
+        num_hops=count(1),
+        k=Option(0.6, lambda value: value > 0, "a share of graphs below 1, or a number of nodes"),
+        gnn_conv=choice("GCN", CONVOLUTIONS),
+        gnn_hidden_channels=Option(32),
+        mlp_hidden_channels=Option(128),
+    )
 
-    def __init__(  # noqa: PLR0913  (each is an option that a search tunes)
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        num_hops: int = 1,
-        k: float = 0.6,
-        gnn_conv: str = "GCN",
-        gnn_hidden_channels: int = 32,
-        mlp_hidden_channels: int = 128,
-    ) -> None:
-        super().__init__()
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
         del hidden_channels, out_channels
-        check_count("num_hops", num_hops)
-        check_choice("gnn_conv", gnn_conv, CONVOLUTIONS)
-        if not k > 0:
-            raise BadValue("k", k, "a share of graphs below 1, or a number of nodes")
-        self.n_hops, self._k = num_hops, k
+        super().__init__(options)
+        chosen = self.options
         self.network = SortedPooling(
             in_channels + N_LABELS,
-            gnn_conv,
-            n_hidden=num_hops,
-            hidden=gnn_hidden_channels,
-            mlp_hidden=mlp_hidden_channels,
+            chosen.gnn_conv,
+            n_hidden=chosen.num_hops,
+            hidden=chosen.gnn_hidden_channels,
+            mlp_hidden=chosen.mlp_hidden_channels,
         )
         self._seed = int(torch.randint(2**62, (), device="cpu"))
         self._edges: Tensor | None = None
@@ -256,8 +287,8 @@ class SEAL(nn.Module):
 
     def _count_read(self, data: Data) -> int:
         """Return how many nodes of each graph are read."""
-        if self._k >= 1:
-            return int(self._k)
+        if self.options.k >= 1:
+            return int(self.options.k)
         random = np.random.default_rng(self._seed)
         edges = data.edge_index.cpu().numpy()
         chosen = edges[:, random.permutation(edges.shape[1])[:SAMPLE]]
@@ -267,7 +298,7 @@ class SEAL(nn.Module):
         chunks = (pairs[:, start : start + CHUNK] for start in range(0, pairs.shape[1], CHUNK))
         sizes = [np.bincount(self._cut(chunk).pair, minlength=chunk.shape[1]) for chunk in chunks]
         ordered = np.sort(np.concatenate(sizes)) if sizes else np.zeros(1, dtype=np.int64)
-        return int(ordered[math.ceil(self._k * ordered.size) - 1])
+        return int(ordered[math.ceil(self.options.k * ordered.size) - 1])
 
     def decode(self, codes: Tensor, pairs: Tensor) -> Tensor:
         """Return one logit per pair ``[n_pairs]`` of pairs ``[2, n_pairs]``, holding what one chunk of them needs."""
@@ -290,7 +321,7 @@ class SEAL(nn.Module):
     def _cut(self, pairs: np.ndarray) -> Subgraphs:
         if self._links is None:
             raise BadValue("what pairs are scored on", None, "a graph that was encoded before")
-        return enclose(self._links, pairs, n_hops=self.n_hops)
+        return enclose(self._links, pairs, n_hops=self.options.num_hops)
 
     def _look_up(self, pairs: np.ndarray) -> Subgraphs:
         """Cut out what is around pairs, once: held-out ones are asked for after every epoch."""

@@ -1,4 +1,4 @@
-"""What a model has to know of its data before its parameters can be drawn. No torch here."""
+"""Facts of the data that a model needs before its parameters can be drawn. No torch here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Sizes"]
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """What a model has to know of its data.
+    """Facts of the data that a model is built by.
 
     ``vocabulary`` holds one size per integer feature column and is empty for real features; ``n_relations`` is above
     zero for knowledge graphs only. ``n_edge_features`` counts the features of labelled edges, ``is_directed`` says

@@ -23,28 +23,18 @@ Without ``jumping`` the last layer is no hidden one, so that a single layer know
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.data import Data
 
-from gnz_track.errors import BadValue
+from gnz_track.models.options import Defaults, Model, choice, count, fixed, probability
 
-__all__ = [
-    "ACTIVATIONS",
-    "JOINS",
-    "NORMS",
-    "Join",
-    "Stack",
-    "StackOptions",
-    "check_choice",
-    "check_count",
-    "check_probability",
-]
+__all__ = ["ACTIVATIONS", "JOINS", "NORMS", "AttentionStack", "Join", "Stack"]
 
 # Each takes the width that it is to normalise.
 NORMS: dict[str, Callable[[int], nn.Module]] = {"none": nn.Identity, "batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
@@ -54,10 +44,19 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu, "tanh"
 
 
 class Join(NamedTuple):
-    """How the codes of several layers become one, and whether this one is as wide as all of them."""
+    """A way to make one code of those of several layers; it may be as wide as all of them, or read but the last."""
 
     join: Callable[[list[Tensor]], Tensor]
     adds_widths: bool = False
+    reads_all: bool = True
+
+    def width(self, width: int, n_layers: int) -> int:
+        """Return how wide the joined codes of layers of some width are."""
+        return width * n_layers if self.adds_widths else width
+
+    def keep(self, codes: list[Tensor], h: Tensor) -> list[Tensor]:
+        """Return the codes of layers with those of one more; memory is held by every one that is kept."""
+        return [*codes, h] if self.reads_all else [h]
 
 
 def _take_last(codes: list[Tensor]) -> Tensor:
@@ -73,101 +72,73 @@ def _set_side_by_side(codes: list[Tensor]) -> Tensor:
 
 
 JOINS = {
-    "none": Join(_take_last),
+    "none": Join(_take_last, reads_all=False),
     "cat": Join(_set_side_by_side, adds_widths=True),
     "max": Join(_take_largest),
     "last": Join(_take_last),
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class StackOptions:
-    """The options of one stack, checked."""
-
-    n_layers: int
-    dropout: float
-    norm: str
-    jumping: str
-    heads: int = 1
-    act: str = "relu"
-
-    def __post_init__(self) -> None:
-        check_count("n_layers", self.n_layers)
-        check_count("heads", self.heads)
-        check_probability("dropout", self.dropout)
-        check_choice("norm", self.norm, NORMS)
-        check_choice("jumping", self.jumping, JOINS)
-        check_choice("act", self.act, ACTIVATIONS)
-
-    @property
-    def is_jumping(self) -> bool:
-        """Whether the codes of all layers are read."""
-        return self.jumping != "none"
-
-    @property
-    def is_normed(self) -> bool:
-        """Whether hidden layers are normalised."""
-        return self.norm != "none"
-
-    def join(self, codes: list[Tensor]) -> Tensor:
-        """Join the codes of the hidden layers, each ``[n_nodes, width]``."""
-        return JOINS[self.jumping].join(codes)
-
-    def joined_width(self, width: int) -> int:
-        """Return how wide the joined codes of hidden layers of some width are."""
-        return width * self.n_layers if JOINS[self.jumping].adds_widths else width
-
-
-class Stack(nn.Module):
+class Stack(Model):
     """Layers of one kind with norm, activation and dropout between them; ``forward(data) -> [n_nodes, out]``.
 
-    ``hidden(in, width)`` makes a hidden layer, ``last(in, out)`` the one that gives the codes. Parameters are drawn
-    in the order of the layers, the read-out at the end.
+    A member of the family says what ``make_layer`` makes, and which of the options it has otherwise. Parameters are
+    drawn in the order of the layers, the read-out at the end.
     """
 
-    drops_input = False
-    sees_edges = True
+    defaults = Defaults(
+        n_layers=count(2),
+        heads=fixed(1),
+        dropout=probability(0.0),
+        norm=choice("none", NORMS),
+        jumping=choice("none", JOINS),
+        act=fixed("relu"),
+    )
+    drops_input: ClassVar[bool] = False
+    sees_edges: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        widths: tuple[int, int, int],
-        options: StackOptions,
-        *,
-        hidden: Callable[[int, int], nn.Module],
-        last: Callable[[int, int], nn.Module],
-    ) -> None:
-        super().__init__()
-        in_channels, hidden_channels, out_channels = widths
-        width = options.heads * hidden_channels
-        self.options, self.dropout = options, nn.Dropout(options.dropout)
-        self.names = [_name_layer(place) for place in range(options.n_layers)]
-        self.hidden_names = self.names if options.is_jumping else self.names[:-1]
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
+        super().__init__(options)
+        chosen, width = self.options, self.hidden_width(hidden_channels)
+        self.is_jumping = chosen.jumping != "none"
+        self.dropout = nn.Dropout(chosen.dropout)
+        self.names = [_name_layer(place) for place in range(chosen.n_layers)]
+        self.hidden_names = self.names if self.is_jumping else self.names[:-1]
         entering = in_channels
         for name in self.hidden_names:
-            self.add_module(name, hidden(entering, hidden_channels))
+            self.add_module(name, self.make_layer(entering, hidden_channels))
             entering = width
-        if options.is_jumping:
-            self.readout = nn.Linear(options.joined_width(width), out_channels)
+        if self.is_jumping:
+            self.readout = nn.Linear(JOINS[chosen.jumping].width(width, chosen.n_layers), out_channels)
         else:
-            self.add_module(self.names[-1], last(entering, out_channels))
+            self.add_module(self.names[-1], self.make_last(entering, out_channels))
         # Nothing where nothing is asked for: a module costs time even if it does nothing.
-        self.norms = nn.ModuleList(NORMS[options.norm](width) for _ in self.hidden_names) if options.is_normed else ()
+        is_normed = chosen.norm != "none"
+        self.norms = nn.ModuleList(NORMS[chosen.norm](width) for _ in self.hidden_names) if is_normed else ()
 
-    def activate(self, h: Tensor) -> Tensor:
-        """Bend the codes of a hidden layer."""
-        return ACTIVATIONS[self.options.act](h)
+    @abstractmethod
+    def make_layer(self, in_channels: int, out_channels: int) -> nn.Module:
+        """Return one layer; of a hidden one ``out_channels`` are the hidden channels."""
+
+    def make_last(self, in_channels: int, out_channels: int) -> nn.Module:
+        """Return the layer that gives the codes: one as the others, unless a class says otherwise."""
+        return self.make_layer(in_channels, out_channels)
+
+    def hidden_width(self, hidden_channels: int) -> int:
+        """Return how wide what leaves a hidden layer is."""
+        return int(self.options.heads) * hidden_channels
 
     def forward(self, data: Data) -> Tensor:
         """Encode the nodes of a graph."""
         h = self._drop(data.x) if self.drops_input else data.x
+        activate, join = ACTIVATIONS[self.options.act], JOINS[self.options.jumping]
         codes: list[Tensor] = []
         for place, name in enumerate(self.hidden_names):
             h = self._apply_layer(name, self._drop(h) if codes else h, data)
-            h = self.activate(self.norms[place](h) if self.norms else h)
-            # Only jumping needs more than the last, and memory is held by every one.
-            codes = [*codes, h] if self.options.is_jumping else [h]
-        if self.options.is_jumping:
-            return self.readout(self._drop(self.options.join(codes)))
+            h = activate(self.norms[place](h) if self.norms else h)
+            codes = join.keep(codes, h)
+        if self.is_jumping:
+            return self.readout(self._drop(join.join(codes)))
         return self._apply_layer(self.names[-1], self._drop(h) if codes else h, data)
 
     def _drop(self, h: Tensor) -> Tensor:
@@ -178,24 +149,23 @@ class Stack(nn.Module):
         return layer(h, data.edge_index) if self.sees_edges else layer(h)
 
 
+class AttentionStack(Stack):
+    """Layers of ``heads`` side by side, and a last one of one head; ``attention`` is what they are made of."""
+
+    defaults = Stack.defaults.but(heads=count(1))
+    attention: ClassVar[Callable[..., nn.Module]]
+
+    def make_layer(self, in_channels: int, out_channels: int) -> nn.Module:
+        """Return a hidden layer, whose attention is dropped as features are."""
+        heads, dropout = self.options.heads, self.options.dropout
+        return type(self).attention(in_channels, out_channels, heads=heads, dropout=dropout)
+
+    def make_last(self, in_channels: int, out_channels: int) -> nn.Module:
+        """Return the layer that gives the codes."""
+        dropout = self.options.dropout
+        return type(self).attention(in_channels, out_channels, heads=1, concat=False, dropout=dropout)
+
+
 def _name_layer(place: int) -> str:
     """Return the name of a layer in a model's state; the first two are those of the published models."""
     return ("first", "second")[place] if place < 2 else f"layer_{place + 1}"
-
-
-def check_count(name: str, value: Any) -> None:
-    """Refuse what is no whole number from 1 upwards."""
-    if type(value) is not int or value < 1:
-        raise BadValue(name, value, "a whole number from 1 upwards")
-
-
-def check_probability(name: str, value: Any) -> None:
-    """Refuse what is no probability of dropping, which may not be 1."""
-    if type(value) not in (int, float) or not 0 <= value < 1:
-        raise BadValue(name, value, "a number from 0 up to but not 1")
-
-
-def check_choice(name: str, value: Any, table: Mapping[str, object]) -> None:
-    """Refuse what is no name in a table."""
-    if not isinstance(value, str) or value not in table:
-        raise BadValue(name, value, ", ".join(table))

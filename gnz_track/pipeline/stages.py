@@ -31,13 +31,15 @@ from gnz_track.api import Request, carry_out, make_request_agenda, plan_request_
 from gnz_track.datasets.card import CARD
 from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.datasets.frozen import FrozenDataset, open_frozen
-from gnz_track.datasets.preparation import data_home, find_prepared, freeze_row, prepare
+from gnz_track.datasets.homes import data_home
+from gnz_track.datasets.preparation import find_prepared, freeze_row, prepare
 from gnz_track.datasets.sources.fetch import fetch
 from gnz_track.errors import BadValue, DataCorrupted, NothingToCompare, TargetMissing, UnknownName
 from gnz_track.models.catalogue import describe
 from gnz_track.pipeline.params import PARAMS_FILE, Params
 from gnz_track.pipeline.published import publish
 from gnz_track.quality.audit import Depth, audit_dataset
+from gnz_track.records import from_json, to_json
 from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.report.bundle import Bundle, write_bundle
 from gnz_track.report.page.audits import write_audit_page
@@ -52,7 +54,7 @@ from gnz_track.store.audits import AuditRecord, audit_from_json
 from gnz_track.store.curves import Curve, load_curves, straighten, thin_all, write_curves
 from gnz_track.store.past_runs import read_curves
 from gnz_track.store.results_table import load_table, write_table
-from gnz_track.store.searches import SearchRecord, search_from_json, search_to_json
+from gnz_track.store.searches import SearchRecord
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import DatasetRow, ModelRow, Protocol, Task
 
@@ -291,7 +293,7 @@ def tune_task(
     found = search_all(tuning.request, tuning.plan, listener=listener, nursery=nursery)
     file = SEARCHES / f"{tuning.name}.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("".join(search_to_json(record) + "\n" for record in found), encoding="utf-8")
+    file.write_text("".join(to_json(record) + "\n" for record in found), encoding="utf-8")
     return found
 
 
@@ -300,7 +302,7 @@ def load_searches(params: Params, name: str) -> list[SearchRecord]:
     if params.tune is None:
         return []
     lines = require(SEARCHES / f"{name}.jsonl", f"tune@{name}").read_text("utf-8").splitlines()
-    return [search_from_json(line) for line in lines]
+    return [from_json(SearchRecord, line) for line in lines]
 
 
 Say = Callable[[str], None]

@@ -17,7 +17,7 @@ from torch.nn import functional
 from torch_geometric.data import Data
 
 from gnz_track.datasets.frozen import FrozenDataset
-from gnz_track.datasets.splits.nodes_and_graphs import LinkPart, LinkSplit, split_links
+from gnz_track.datasets.splits.links import LinkPart, LinkSplit, split_links
 from gnz_track.errors import BadValue
 from gnz_track.problems.baselines import KnownScorer
 from gnz_track.problems.inputs import ProblemTerms, complete_sizes, whole_graph_of

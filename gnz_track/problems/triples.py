@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 
 from gnz_track.datasets.encodings import parse_encoding
 from gnz_track.datasets.frozen import FrozenDataset
-from gnz_track.datasets.splits.nodes_and_graphs import TriplePart, split_triples
+from gnz_track.datasets.splits.links import TriplePart, split_triples
 from gnz_track.errors import BadValue
 from gnz_track.problems.inputs import ProblemTerms, complete_sizes, unfit, whole_graph_of
 from gnz_track.problems.problem import Problem, ProblemKind, check_outputs, scored

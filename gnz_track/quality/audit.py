@@ -1,8 +1,7 @@
-"""The audit of a dataset without training: complementarity under all perturbations, diversity, what follows of it.
+"""The audit of a dataset without training: complementarity under all perturbations, diversity, and the verdict.
 
-Neighbourhoods of sampled nodes as graphs of their own, so that one large graph is measured as many small ones are.
-
-An extension: the published method is for datasets of many graphs.
+A dataset of few large graphs is measured on neighbourhoods of sampled nodes, each a graph of its own. That is an
+extension: the published method is for datasets of many graphs.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from torch_geometric.data import Data
 from torch_geometric.utils import degree
 
 from gnz_track.datasets.frozen import FrozenDataset
-from gnz_track.datasets.perturbations import perturb
+from gnz_track.datasets.perturbations import ORIGINAL, perturb
 from gnz_track.datasets.steady import hold_steady
 from gnz_track.errors import BadValue, DataUnusable
 from gnz_track.quality.complementarity import Complementarity, agree, diversity_of, measure_complementarity
-from gnz_track.quality.measures import FIXED_MODES, ORIGINAL, Measure
+from gnz_track.quality.measures import FIXED_MODES, Measure
 from gnz_track.quality.verdict import DIVERSITY_MEAN, DIVERSITY_SD, decide
 from gnz_track.seeds import derive
 from gnz_track.store.audits import AuditRecord, DiversityRecord, ModeRecord

@@ -2,14 +2,11 @@
 
 gamma = || D_X - D_G || over pairs of nodes, each divided by its largest entry; of a graph in several components the
 mean of theirs, weighted by nodes. Near 0 edges and features say the same, near 1 they have nothing to do with one
-another. An isolated node adds 0; a graph without any edge is one space, whose nodes are all at distance 0.
+another. An isolated node adds 0; a graph without any edge is one space, whose nodes are all at distance 0. Mode
+diversity follows from it: how much the distances within one mode differ from having none of them differ.
 
 C. Coupette et al., No metric to rule them all (2025), in the form of its published implementation, with one difference:
 the features of a component belong to the nodes whose distances are taken, in every case.
-
-Overlap of two sets of graphs: those that two modes get right, or that are diverse in both.
-
-Mode diversity: how much the distances within one mode differ from having none of them differ.
 """
 
 from __future__ import annotations
@@ -21,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gnz_track.datasets.perturbations import ORIGINAL
 from gnz_track.errors import BadValue
 from gnz_track.quality.distances import GRAPH_METRICS, FeatureMetric, find_feature_metric
 from gnz_track.quality.large_graphs import compare_large
@@ -32,7 +30,6 @@ from gnz_track.quality.measures import (
     EMPTY_GRAPH,
     FIXED_MODES,
     OF_FEATURES,
-    ORIGINAL,
     Measure,
 )
 from gnz_track.quality.node_sets import Bucket, GraphSet, Spaces, bucket_spaces, cut_into_components, gather, take_whole

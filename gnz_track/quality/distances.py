@@ -1,11 +1,9 @@
-"""Distances between the nodes of a graph, for many small graphs at once.
+"""Distances between the nodes of many small graphs at once, by their features and along their edges.
 
-``adjacency [b, m, m]`` are symmetric matrices of connected graphs, padded with zeros to one size; ``sizes [b]``. Each
-metric yields a matrix of distances ``[b, m, m]`` for each of the times; what belongs to the padding is left undefined.
-
-Distances between the features of nodes, for many small sets of nodes at once: ``x [b, m, k]`` to ``[b, m, m]``.
-
-Rows that are equal are at distance zero in every metric, exactly; so are rows of zeros under the cosine.
+Metrics of features take ``x [b, m, k]`` to ``[b, m, m]``; rows that are equal are at distance zero in every metric,
+exactly, and so are rows of zeros under the cosine. Metrics of graphs take ``adjacency [b, m, m]``, symmetric matrices
+of connected graphs that are padded with zeros to one size, and ``sizes [b]``; each yields ``[b, m, m]`` for each of the
+times, and leaves undefined what belongs to the padding.
 """
 
 from __future__ import annotations

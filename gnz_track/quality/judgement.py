@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gnz_track.datasets.perturbations import ORIGINAL
 from gnz_track.quality.separability import SeparabilitySettings, compare_pairs, smallest_p
-from gnz_track.quality.verdict import CORRELATION, OF_FEATURES, OF_STRUCTURE, ORIGINAL, decide, find_informativeness
+from gnz_track.quality.verdict import CORRELATION, OF_FEATURES, OF_STRUCTURE, decide, find_informativeness
 from gnz_track.store.audits import AuditRecord, PairRecord, SampleRecord
 from gnz_track.training.metrics import METRICS
 from gnz_track.types import Direction, TaskType
 
-__all__ = ["TRAINED_MODES", "Scores", "gather_scores", "judge", "usual_test"]
+__all__ = ["TRAINED_MODES", "Scores", "gather_scores", "judge_dataset", "usual_test"]
 
 # As published: the graphs as they are, and every version that takes one mode away.
 TRAINED_MODES = (ORIGINAL, *OF_STRUCTURE, *OF_FEATURES)
@@ -71,7 +72,7 @@ def usual_test(task_type: str) -> str:
     return "bootstrap" if task_type == TaskType.graph_reg else "ks"
 
 
-def judge(record: AuditRecord, scores: Scores, settings: SeparabilitySettings | None = None) -> AuditRecord:
+def judge_dataset(record: AuditRecord, scores: Scores, settings: SeparabilitySettings | None = None) -> AuditRecord:
     """Return the record with separability, informativeness, performance and the verdict that follows.
 
     On each version the model with the best mean stands for all; the family of tests is all pairs of versions of this

@@ -13,16 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from gnz_track.datasets.perturbations import ORIGINAL
 from gnz_track.errors import BadValue
 from gnz_track.quality.distances import GRAPH_METRICS, find_feature_metric
-from gnz_track.quality.measures import (
-    COMPLETE_FEATURES,
-    COMPLETE_GRAPH,
-    EMPTY_FEATURES,
-    OF_FEATURES,
-    ORIGINAL,
-    Measure,
-)
+from gnz_track.quality.measures import COMPLETE_FEATURES, COMPLETE_GRAPH, EMPTY_FEATURES, OF_FEATURES, Measure
 from gnz_track.quality.node_sets import GraphSet
 
 __all__ = ["MOST_DENSE", "compare_large"]

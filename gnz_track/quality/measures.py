@@ -1,7 +1,4 @@
-"""Measures of graphs: the fixed modes by name, and how distances are taken and compared.
-
-Distances between two spaces over the same nodes: norms of the difference of their distances.
-"""
+"""Measures of graphs: the fixed modes by name, how distances are taken, and the norms that compare them."""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gnz_track.datasets.perturbations import ORIGINAL
 from gnz_track.errors import BadValue
 
 __all__ = [
@@ -25,7 +23,6 @@ __all__ = [
     "L11",
     "NORMS",
     "OF_FEATURES",
-    "ORIGINAL",
     "Measure",
     "Norm",
 ]
@@ -66,7 +63,7 @@ L11, FROBENIUS = Norm(1.0, 1.0), Norm(2.0, 2.0)
 NORMS = {"L11": L11, "frobenius": FROBENIUS}
 
 
-ORIGINAL, EMPTY_FEATURES, COMPLETE_FEATURES = "original", "empty-features", "complete-features"
+EMPTY_FEATURES, COMPLETE_FEATURES = "empty-features", "complete-features"
 EMPTY_GRAPH, COMPLETE_GRAPH = "empty-graph", "complete-graph"
 ALONG_EDGES, OF_FEATURES = (ORIGINAL, EMPTY_FEATURES, COMPLETE_FEATURES), (EMPTY_GRAPH, COMPLETE_GRAPH)
 # Those whose value needs no perturbed graph: a complete one has the distance 1 everywhere, an empty one 0.

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gnz_track.datasets.perturbations import RINGS
 from gnz_track.errors import BadValue
 from gnz_track.store.audits import PairRecord
 from gnz_track.types import Direction
@@ -26,7 +27,6 @@ __all__ = ["TESTS", "SeparabilitySettings", "compare_pairs", "compare_samples", 
 
 Numbers = NDArray[np.float64]
 Whole = NDArray[np.int64]
-RINGS = "rings"
 # Labels that are permuted at once.
 MOST_LABELS = 1 << 22
 

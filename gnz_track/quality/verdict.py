@@ -1,9 +1,8 @@
 """Keep, realign or deprecate: which rule a dataset meets, and why.
 
-The published rules by which numbers become grades, as data.
-
-C. Coupette et al., No metric to rule them all (2025): Table 1 (how much models make of both modes), Table 2 (mode
-diversity), Table 18 (correlation of complementarity and performance).
+The published rules by which numbers become grades are data: C. Coupette et al., No metric to rule them all (2025),
+Table 1 (how much models make of both modes), Table 2 (mode diversity), Table 18 (correlation of complementarity and
+performance).
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gnz_track.datasets.perturbations import ORIGINAL
 from gnz_track.store.audits import PairRecord
 
 __all__ = [
@@ -74,7 +74,6 @@ def score_performance(structure: int, features: int) -> float:
     return 1.5 * structure + features
 
 
-ORIGINAL = "original"
 # A mode is informative where the graphs as they are do better than without it, however it is taken away.
 OF_STRUCTURE = ("empty-graph", "complete-graph", "random-graph")
 OF_FEATURES = ("complete-features", "random-features")

@@ -32,7 +32,7 @@ from gnz_track.store.address import Address
 from gnz_track.store.audits import AuditRecord
 from gnz_track.store.curves import straighten
 from gnz_track.store.past_runs import read_curves
-from gnz_track.store.reader import Where
+from gnz_track.store.row_filters import Where
 from gnz_track.store.searches import SearchRecord, read_searches
 from gnz_track.types import Direction
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gnz_track.errors import UnknownName
+from gnz_track.records import to_json
 from gnz_track.report.page.figures import FigureSet, draw_figures
 from gnz_track.report.page.page import Reported, write_page
 from gnz_track.report.tables.latex import write_scores_latex, write_verdicts_latex
@@ -24,7 +25,6 @@ from gnz_track.store.address import Address
 from gnz_track.store.listings import list_sweeps
 from gnz_track.store.past_runs import read_sweep_run
 from gnz_track.store.results_table import write_table
-from gnz_track.store.searches import search_to_json
 from gnz_track.store.writer import open_store
 
 __all__ = ["PAGE", "Bundle", "publish_bundle", "write_bundle"]
@@ -111,7 +111,7 @@ def _write_searches(summary: SearchSummary, folder: Path) -> list[Path]:
     files = [save_searches(summary, folder / f"searches.{kind}") for kind in TABLE_FORMATS]
     texts = {
         "searches.tex": write_searches_latex(summary),
-        "searches.jsonl": "".join(f"{search_to_json(facts.search)}\n" for facts in summary.facts),
+        "searches.jsonl": "".join(f"{to_json(facts.search)}\n" for facts in summary.facts),
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8", errors="replace")

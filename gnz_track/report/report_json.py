@@ -13,10 +13,11 @@ from typing import Any
 import pandas as pd
 
 from gnz_track.errors import BadValue
+from gnz_track.records import from_plain, to_json
 from gnz_track.report.joining import NotMerged
 from gnz_track.stats.comparison.choices import Choices, choose
 from gnz_track.store.results_table import COLUMNS, REAL, TIME, WHOLE, make_table
-from gnz_track.store.searches import SearchRecord, search_from_json, search_to_json
+from gnz_track.store.searches import SearchRecord
 
 __all__ = ["SCHEMA", "ReportParts", "read_report", "write_report"]
 
@@ -50,7 +51,7 @@ def write_report(parts: ReportParts) -> str:
         "not_merged": [dataclasses.asdict(item) for item in parts.not_merged],
     }
     if parts.searches:
-        payload["searches"] = [json.loads(search_to_json(search)) for search in parts.searches]
+        payload["searches"] = [json.loads(to_json(search)) for search in parts.searches]
     return json.dumps(payload, indent=1, allow_nan=False) + "\n"
 
 
@@ -70,7 +71,7 @@ def read_report(source: str | Path) -> ReportParts:
             series={key: _series(value) for key, value in payload["series"].items()},
             choices=choose(None, _choices(payload["choices"])),
             not_merged=tuple(NotMerged(**item) for item in payload["not_merged"]),
-            searches=tuple(search_from_json(json.dumps(item)) for item in payload.get("searches", ())),
+            searches=tuple(from_plain(SearchRecord, item) for item in payload.get("searches", ())),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         reason = f"{type(error).__name__}: {error}"

@@ -19,9 +19,9 @@ from gnz_track.report.joining import NotMerged, join_tables, order_for_joining
 from gnz_track.stats.comparison.cells import REQUIRED, read_cells
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.audits import AuditRecord, read_audits
-from gnz_track.store.reader import Where, check_known, read_table
+from gnz_track.store.reader import check_known, read_table
 from gnz_track.store.results_table import COLUMNS, make_table, sort_rows
-from gnz_track.store.row_filters import asked_names, read_where
+from gnz_track.store.row_filters import Where, asked_names, read_where
 from gnz_track.store.sweep_manifest import read_wanted_cells
 
 __all__ = ["Source", "count_rows", "find_audits", "read_frame", "read_parquet", "read_store", "with_score"]

@@ -1,21 +1,19 @@
 """Which cells, and are they done.
 
-`plan.py` says which cells are wanted, `one.py` trains one of them, `problems.py` brings data and training together,
-`on_<where>.py` runs many, `summary.py` counts.
+A benchmark becomes a `plan`; what past runs leave of it is `remaining`; a `sweep` hands that to an executor, which
+calls `run_one` for each cell, here or elsewhere; the `sweep_writer` brings what is told into the store.
 
-- `fingerprint`: identity of cells: two of one fingerprint are the same
-- `plan`: which cells are wanted, and which pairs cannot be
-- `progress`: progress of a sweep: a live line on a terminal, plain lines elsewhere
-- `protocol_resolution`: the width that a budget of parameters gives to a model on a task, before anything is
-  trained
-- `remaining`: cells of a plan that are left once past runs are counted, and how long they may take
-- `reproduce`: A past run trained once more, and set against what the store kept of it, number by number
+- `plan`: every (task, model, seed) as a cell, and the pairs that cannot be trained
+- `protocol_resolution`: a protocol applied to one task and one model, with the width of a parameter budget
+- `fingerprint`: what makes two cells the same
+- `remaining`: cells that are left once past runs are counted, and how long they may take
+- `sweep`: the cells of a plan, trained and written; the same call goes on where the last one stopped
+- `sweep_writer`: events into records, on disk and in the store
 - `run_one`: one cell in, one result out
-- `sweep`: A sweep: what is left of a plan, trained by an executor and written by this one process
-- `sweep_writer`: turns what an executor tells into records, writes them, and goes on without a store that has
-  gone away
-- `executors/`: TODO of this folder
-- `isolation/`: TODO of this folder
+- `progress`: a live line on a terminal, plain lines elsewhere
+- `reproduce`: a past run trained once more, and compared number by number
+- `executors/`: who trains: this process, workers, a Ray cluster
+- `isolation/`: what keeps the code of one cell from changing the numbers of another
 """
 
 from __future__ import annotations

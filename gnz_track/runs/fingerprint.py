@@ -1,8 +1,7 @@
 """Identity of cells: two of one fingerprint are the same.
 
-Code of the user's that enters a cell's numbers beside its model: metrics, losses and perturbations of one's own.
-
-Those of the package are known by their names, and by the number that stands for all of its changes.
+Metrics, losses and perturbations of a user's own enter it by their code. Those of the package are known by their names,
+and by the number that stands for all of its changes.
 """
 
 from __future__ import annotations

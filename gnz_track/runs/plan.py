@@ -1,11 +1,7 @@
-"""Which cells are wanted, and which pairs cannot be.
+"""Which cells are wanted, and which pairs of a task and a model cannot be trained.
 
 A plan is made before any training: every name is resolved, every dataset is frozen and opened, and whatever is left
-out is listed with its reason.
-
-Which pairs of a task and a model can be trained under a protocol, and why others cannot. No torch here.
-
-A plan on perturbed graphs: each of its cells once for each perturbation.
+out is listed with its reason. A plan on perturbed graphs has each cell once for each perturbation.
 """
 
 from __future__ import annotations
@@ -21,7 +17,7 @@ from gnz_track.datasets.encodings import describe_limits, parse_encoding
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.perturbations import ORIGINAL, PERTURBATIONS
 from gnz_track.datasets.preparation import forget_loaded, prepare
-from gnz_track.datasets.splits.nodes_and_graphs import split_links, split_triples
+from gnz_track.datasets.splits.links import split_links, split_triples
 from gnz_track.datasets.steady import open_steady
 from gnz_track.errors import BadValue, DataMissing, NothingToRun, SeveralMissing, SplitImpossible
 from gnz_track.models.catalogue import renew_code

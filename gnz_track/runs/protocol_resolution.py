@@ -1,7 +1,4 @@
-"""The width that a budget of parameters gives to a model on a task, before anything is trained.
-
-A protocol applied to one task and one model. A cell carries the result.
-"""
+"""A protocol applied to one task and one model: its amendments, and the width that its budget of parameters gives."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Cells of a plan that are left once past runs are counted, and how long they may take.
-
-Past runs of cells: which are finished, what they cost, and their rows; read as far as it is asked for.
-"""
+"""Cells of a plan that are left once past runs are counted, and how long they may take."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from functools import cached_property
 import pandas as pd
 
 from gnz_track.datasets.catalogue import TASKS
-from gnz_track.datasets.rows.times import SECONDS
+from gnz_track.datasets.rows.suites import SECONDS
 from gnz_track.errors import StoreUnreachable
 from gnz_track.runs.executors.ray.resources import Footprints
 from gnz_track.runs.fingerprint import fingerprint

@@ -1,15 +1,9 @@
-"""A past run trained once more, and set against what the store kept of it, number by number.
-
-Code that a store names or holds, and whether it may run here.
+"""A past run trained once more from its record, and set against what the store kept of it, number by number.
 
 A record names its model and its loader by ``package.module:attribute``, and importing a module runs it; a model that
 has no such name lies in the store as a pickle, which runs when it is read. What this process knows under these very
 targets, built in, of a plugin that the user has installed, or registered by the user's own script, is no matter of
 trust. All else runs only where the user says so, who is told before what it would be.
-
-From the record of a run back to the cell that it was, on this machine.
-
-Changes between a past run and its repetition: data, code, packages, machine.
 """
 
 from __future__ import annotations
@@ -46,7 +40,8 @@ from gnz_track.store.artifacts import find_place, read_artifact
 from gnz_track.store.cell_book import CellBook, digest_of_book, read_book
 from gnz_track.store.curves import Curve
 from gnz_track.store.environment import NONE, Environment, collect_environment, read_git
-from gnz_track.store.past_runs import PastRun, read_curves, read_run, read_sweep_run
+from gnz_track.store.past_runs import read_curves, read_run, read_sweep_run
+from gnz_track.store.row_filters import PastRun
 from gnz_track.store.run_record import RunRecord, SweepContext, record_of
 from gnz_track.types import Cell, CellResult, ModelRow, Status, Task
 from gnz_track.user_code.digests import ITSELF, Code, describe_own

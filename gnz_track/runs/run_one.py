@@ -1,10 +1,9 @@
 """One cell in, one result out.
 
-Which instructions of the processor computed a cell: sums of wider vectors are added in another order.
-
-Torch takes the widest vectors that a processor has and it knows, so the same cell gives other bits on another one, and
-under ``ATEN_CPU_CAPABILITY``. Libraries below it choose for themselves, and have settings of their own. How many
-threads a user asked for changes nothing: cells compute on one.
+A result says which instructions of the processor computed it: sums of wider vectors are added in another order. Torch
+takes the widest vectors that a processor has and it knows, so the same cell gives other bits on another one, and under
+``ATEN_CPU_CAPABILITY``. Libraries below it choose for themselves, and have settings of their own. How many threads a
+user asked for changes nothing: cells compute on one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Turns what an executor tells into records, writes them, and goes on without a store that has gone away.
-
-Plan of a sweep as reports find it: its cells before any of them is trained, and the pairs left out.
-"""
+"""Turns what an executor tells into records, writes them, and goes on without a store that has gone away."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The first of a ranking, trained: ordinary cells for the ordinary runs.
-
-Starting points of a search: hyperparameters that were good on graphs like this one.
-"""
+"""The first of a ranking, put to use: trained as ordinary cells, or taken as starting points of a search."""
 
 from __future__ import annotations
 

@@ -1,17 +1,11 @@
 """Files of graphs from anywhere: edge lists, tables, arrays, matrices, GraphML, GML, Pajek; packed by gzip or not.
 
 Whatever is in a file, the answer is a graph or a sentence that says what is wrong with it, and where.
-
-Archives of arrays (``.npz``) from anywhere: nothing in them is run, and one that is broken is told in a sentence.
-
-Names of graphs: a file in a form that is read, a task, a dataset. Nothing heavy is imported here.
-
-Files that say more of nodes and edges than numbers: one attribute, asked for by name, is what is to be told.
+Nothing in a file is run. GraphML and GML have attributes by name, of which one can be asked for as labels.
 """
 
 from __future__ import annotations
 
-import glob
 import re
 import tempfile
 import warnings
@@ -32,24 +26,19 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch_geometric.data import Data
 
-from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.datasets.own.graphs import from_networkx, read_tables
 from gnz_track.datasets.own.tables import open_table
 from gnz_track.datasets.readers.gml import read_gml
 from gnz_track.datasets.readers.raw_files import both_ways, renumber
 from gnz_track.datasets.sources.archives import LIMIT, extract
 from gnz_track.datasets.sources.fetch_errors import ArchiveUnusable
-from gnz_track.errors import BadValue, UnknownName
+from gnz_track.errors import BadValue
 from gnz_track.selection.features.graph import check_arcs
+from gnz_track.selection.graph_names import PACKED, form_of
 
 __all__ = [
-    "FORMS",
     "LABELLED_FORMS",
-    "PACKED",
     "READERS",
-    "check_graph_name",
-    "find_graph_file",
-    "form_of",
     "graph_of_matrix",
     "graph_of_networkx",
     "open_archive",
@@ -80,54 +69,6 @@ def open_archive(what: str, path: str | Path) -> Iterator[Any]:
         reason = "it holds Python objects, which are never run" if is_code else f"{type(error).__name__}: {error}"
         allowed = f"an .npz archive of plain arrays of numbers that reads ({reason})"
         raise BadValue(what, str(path), allowed) from error
-
-
-FORMS = (
-    *(".txt", ".edges", ".edgelist"),
-    *(".csv", ".tsv", ".parquet"),
-    *(".npz", ".mtx"),
-    *(".gml", ".graphml", ".xml", ".net"),
-)
-# The end of a file of any form that is packed.
-PACKED = ".gz"
-
-
-def check_graph_name(name: str) -> None:
-    """Raise where a text is neither a file in a form that is read nor a name; what the file holds is not looked at."""
-    found = find_graph_file(name)
-    if found is not None or name in TASKS or name in DATASETS:
-        return
-    path, allowed = Path(name), f"a file that exists, ending in {', '.join(FORMS)} (or one of them and {PACKED})"
-    if name and path.expanduser().is_dir():
-        raise BadValue("the graph", name, f"{allowed}, or a name of 'gnz tasks'; this is a folder")
-    if "/" in name or path.suffix:
-        raise BadValue("the graph", name, f"{allowed}, or a name of 'gnz tasks'")
-    beside = [file.name for file in Path().glob(f"{glob.escape(name)}.*") if name and form_of(file) in FORMS]
-    # A file without its ending is nearer than any name.
-    raise UnknownName("graph", name, beside or {*TASKS.names(), *DATASETS.names()}, command="gnz tasks")
-
-
-def find_graph_file(name: str) -> Path | None:
-    """Return the file behind a text, None where there is none; one in another form is an error."""
-    try:
-        path = Path(name).expanduser()
-        if not path.is_file():
-            return None
-    except (OSError, RuntimeError) as error:
-        raise BadValue("the graph", name, f"a path that can be looked up ({error}), or a name") from error
-    if form_of(path) not in FORMS and (name in TASKS or name in DATASETS):
-        # A file without an ending that happens to be called as a task is.
-        return None
-    if form_of(path) not in FORMS:
-        allowed = f"a file that ends in {', '.join(FORMS)}, or one of them and {PACKED}"
-        raise BadValue("the graph", name, f"{allowed}; from Python, also a Data of PyG: gnz_track.recommend(data)")
-    return path
-
-
-def form_of(path: Path) -> str:
-    """Return the end of a file's name, in small letters, that says its form."""
-    inner = path.with_suffix("") if path.suffix.lower() == PACKED else path
-    return inner.suffix.lower()
 
 
 _BROKEN = (

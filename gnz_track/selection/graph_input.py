@@ -21,20 +21,15 @@ from torch_geometric.data.data import BaseData
 from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.datasets.collation import collate, describe
 from gnz_track.datasets.frozen import FrozenDataset, freeze
+from gnz_track.datasets.homes import data_home
 from gnz_track.datasets.own.tasks import own_row, task_from_dataset
-from gnz_track.datasets.preparation import data_home, prepare, prepare_dataset
+from gnz_track.datasets.preparation import prepare, prepare_dataset
 from gnz_track.datasets.steady import open_steady
 from gnz_track.errors import BadValue
 from gnz_track.selection.features.feature_sets import GraphParts
 from gnz_track.selection.features.graph import Contents, make_network
-from gnz_track.selection.graph_files import (
-    check_graph_name,
-    find_graph_file,
-    graph_of_matrix,
-    graph_of_networkx,
-    read_graph_file,
-    read_labelled_file,
-)
+from gnz_track.selection.graph_files import graph_of_matrix, graph_of_networkx, read_graph_file, read_labelled_file
+from gnz_track.selection.graph_names import check_graph_name, find_graph_file
 from gnz_track.selection.visible_parts import (
     VisiblePart,
     are_classes,

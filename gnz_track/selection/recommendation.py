@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnz_track.datasets.catalogue import TASKS
-from gnz_track.datasets.preparation import data_home
+from gnz_track.datasets.homes import data_home
 from gnz_track.errors import BadValue
 from gnz_track.selection.cost_estimates import (
     FEWEST_SEEDS,

@@ -12,14 +12,8 @@ import torch
 from torch import Tensor
 
 from gnz_track.datasets.frozen import FrozenDataset
-from gnz_track.datasets.splits.nodes_and_graphs import (
-    Parts,
-    split_edges,
-    split_graphs,
-    split_links,
-    split_nodes,
-    split_triples,
-)
+from gnz_track.datasets.splits.links import split_links, split_triples
+from gnz_track.datasets.splits.nodes_and_graphs import Parts, split_edges, split_graphs, split_nodes
 from gnz_track.errors import SplitImpossible
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Cell, TaskType

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
 from gnz_track.errors import BadValue
 
-__all__ = ["Floats", "check_level", "check_whole", "number", "read_finite", "read_scores"]
+__all__ = [
+    "Floats",
+    "check_level",
+    "check_whole",
+    "number",
+    "plain_numbers",
+    "read_finite",
+    "read_number",
+    "read_scores",
+]
 
 Floats = npt.NDArray[np.float64]
 
@@ -77,3 +88,17 @@ def read_scores(name: str, values: npt.ArrayLike, *, ndim: int) -> Floats:
 def number(value: float | np.floating | Floats) -> float | None:
     """Return a plain float, or None where the value is undefined (NaN or infinite): a NaN must not travel."""
     return float(value) if np.isfinite(value) else None
+
+
+def plain_numbers(values: Floats) -> list[float | None]:
+    """Return a column [n] as plain floats, None where undefined (NaN or infinite)."""
+    return [value if is_finite else None for value, is_finite in zip(values.tolist(), np.isfinite(values), strict=True)]
+
+
+def read_number(value: object) -> float | None:
+    """Return the finite number that a cell of a table holds, or None."""
+    try:
+        found = float(str(value))
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None

@@ -1,35 +1,33 @@
-"""Store of what has been measured: names of everything in it, one writer, three readers, the results table.
+"""What has been measured: one writer, one reader with two ways in, and the results table.
 
-- `address`: address of a store: ``--store`` read, checked and shown without its password
-- `artifacts`: files that lie with a run, wherever its store keeps them
-- `audits`: audits among the runs of a store: a run for each, in one experiment, with the whole record as an
-  artifact
-- `cell_book`: the cells of a sweep as one text, from which each of them can be trained again
-- `connection`: MLflow, imported late and set up quietly; its errors said in one line
-- `curves`: curves over epochs, thinned to what a chart can show
-- `environment`: facts of the machine and of the code, collected without Torch
-- `listings`: contents of a store: its sweeps, their cells in whatever state, and why cells failed
-- `mlflow_import`: MLflow, imported late, and so that it says nothing to users that they can do nothing about
-- `outbox`: the spools of all stores on this machine: what waits in them, and what is left over of them
-- `past_runs`: all test scores of runs, beside the one that the results table has of each
-- `query`: conditions on rows of the results table, in a small language of its own: nothing in it can run
-  anything
-- `read_rest`: the results table through MLflow's own search: slow, and right everywhere, servers included
-- `read_sql`: the results table by SQL from MLflow's own tables: over twenty times as fast as its search
-  (benchmarks/store.py)
-- `reader`: the results table out of a store: one function, three ways to the same rows
-- `replay`: replay of records that wait on the disk into the store: once, whatever happened when and how often
-- `results_table`: scores as an array over tasks, models and seeds, and the label that tells variants of a model
-  apart
-- `row_filters`: which rows of the results table are wanted: columns, and the value or values that each row must
-  have there
-- `run_record`: record of one cell in the store, one that can wait on disk
+A record goes from `run_record` through `outbox` (the disk) and `writer` into MLflow; `reader` gets it out again, by SQL
+or by MLflow's own calls, as rows of `results_table`. To rename anything in a store, change `schema` and nothing else.
+
 - `schema`: every name that is written into a store: experiments, runs, tags, params, metrics, artifacts
-- `searches`: searches in the store: one run for each, and where it is asked for, one for each of its trials
-- `sweep_manifest`: which cells a sweep wanted, whoever had trained them before, and which pairs it left out
+- `address`: ``--store`` read, checked and shown without its password
+- `connection`: MLflow, opened late and quietly; its errors in one line
+- `mlflow_import`: MLflow, imported so that it says nothing that users can do nothing about
+- `environment`: facts of machine, code and process that a run carries, and whether its owner still lives
+- `run_record`: the record of one cell, its layout in the store, and the limits of names
+- `searches`: the record of one hyperparameter search and its trials, written and read
+- `audits`: the record of one audit of a dataset, written and read
+- `cell_book`: the cells of a sweep as one text, from which each can be trained again
+- `sweep_manifest`: which cells a sweep wanted, and which pairs it left out
+- `outbox`: records on disk before they are in the store
+- `replay`: what waits in the outbox, written into the store once
+- `writer`: a run per cell, created, streamed, ended; runs of dead owners marked killed
+- `reader`: the results table and the array of scores, whatever the store
+- `read_sql`: the reader of databases whose tables are known
+- `read_rest`: the reader of all other stores, by MLflow's own search
+- `past_runs`: single runs: all of one, the curves of some, all their test scores
+- `listings`: sweeps and cells in whatever state, and why cells failed
+- `results_table`: the columns of the table, its parquet file, and its array of scores
+- `row_filters`: which rows and runs are asked for, and what of them can be read
+- `query`: the language of ``gnz query``
+- `curves`: curves over epochs, thinned, and as a parquet file
+- `artifacts`: files of a run, and where this machine may look for them
+- `files/`: databases in files, and parquet files of others
 - `ui`: MLflow's user interface on a store, for this machine only
-- `writer`: the one writer of a store: a run per cell, in a handful of transactions
-- `files/`: TODO of this folder
 """
 
 from __future__ import annotations
@@ -69,7 +67,7 @@ _PUBLIC = {
         "spool_unwritable",
         "waiting_records",
     ),
-    "past_runs": ("PastRun", "read_curves", "read_run", "read_scores", "read_sweep_run"),
+    "past_runs": ("read_curves", "read_run", "read_scores", "read_sweep_run"),
     "query": ("parse_condition", "select_rows"),
     "reader": ("check_known", "finished_fingerprints", "publish_table", "read_table"),
     "replay": ("Replay", "replay_each"),
@@ -82,18 +80,9 @@ _PUBLIC = {
         "table_of_records",
         "write_table",
     ),
-    "row_filters": ("Where", "asked_names", "read_where"),
+    "row_filters": ("PastRun", "Where", "asked_names", "read_where"),
     "run_record": ("RunRecord", "SweepContext", "check_cells", "check_hyperparameters", "record_of", "record_of_start"),
-    "searches": (
-        "COMPLETE",
-        "SEARCH_RECORD_FAILED",
-        "SearchRecord",
-        "TrialRecord",
-        "read_searches",
-        "rising_best",
-        "search_from_json",
-        "search_to_json",
-    ),
+    "searches": ("COMPLETE", "SEARCH_RECORD_FAILED", "SearchRecord", "TrialRecord", "read_searches", "rising_best"),
     "sweep_manifest": ("SweepPlan", "plan_to_json", "read_wanted_cells"),
     "ui": ("choose_port", "serve"),
     "writer": ("Reaped", "Store", "find_stale", "now", "open_store", "reap"),

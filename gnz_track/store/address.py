@@ -1,7 +1,4 @@
-"""Address of a store: ``--store`` read, checked and shown without its password.
-
-Kind of the file system that a path lies on.
-"""
+"""Address of a store: ``--store`` read, checked and shown without its password, and the file system that it lies on."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Files that lie with a run, wherever its store keeps them.
-
-Places of the files of a run, and whether this machine may look or write there.
+"""Files that lie with a run: where its store keeps them, and whether this machine may look or write there.
 
 A store says so of each run, in words that whoever made the store has chosen. A store that came from elsewhere may name
 any host or any folder. So of a database's own files only experiment and run are read in these words, and the folder is

@@ -1,26 +1,21 @@
-"""Audits among the runs of a store: a run for each, in one experiment, with the whole record as an artifact.
-
-Audit of one dataset as the store keeps it: measurements, tests, the verdict and its rule.
-"""
+"""Audits of datasets in the store: a run for each, in one experiment, with the whole record as an artifact."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from gnz_track.errors import BadValue
-from gnz_track.records import freeze_mappings, to_json
+from gnz_track.records import freeze_mappings, from_plain, to_json
 from gnz_track.store import schema
 from gnz_track.store.address import Address
 from gnz_track.store.artifacts import read_artifact
-from gnz_track.store.connection import connect, disconnect, says_in_one_line
+from gnz_track.store.connection import says_in_one_line
 from gnz_track.store.listings import has_tables
-from gnz_track.store.read_rest import experiments_named, pages
-from gnz_track.store.read_sql import ACTIVE, RUNS, rows_of
-from gnz_track.store.reader import can_read_by_sql
+from gnz_track.store.reader import open_reader
 from gnz_track.store.writer import FINISHED, Store, now
 
 __all__ = [
@@ -147,30 +142,16 @@ class AuditRecord:
         return bool(self.samples)
 
 
-_PARTS: dict[str, type] = {"modes": ModeRecord, "samples": SampleRecord, "pairs": PairRecord}
-
-
 def audit_from_json(text: str) -> AuditRecord:
-    """Read what :meth:`AuditRecord.to_json` wrote; nothing in it is run."""
+    """Read what :meth:`AuditRecord.to_json` wrote; nothing in it is run, and fields of later versions are left out."""
     try:
         found: dict[str, Any] = json.loads(text)
         if found["format"] != FORMAT:
             raise BadValue("the format of an audit", found["format"], str(FORMAT))
-        for name, kind in _PARTS.items():
-            found[name] = tuple(_read_record(kind, item) for item in found[name])
-        for name in ("structure", "features"):
-            found[name] = _read_record(DiversityRecord, found[name])
-        record: AuditRecord = _read_record(AuditRecord, found)
+        return from_plain(AuditRecord, found, ignores_unknown=True)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise BadValue("an audit", reason, "what this version of gnz_track writes") from error
-    return record
-
-
-def _read_record(kind: type, found: Mapping[str, Any]) -> Any:
-    names = {item.name for item in fields(kind)}
-    lists = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items() if name in names}
-    return kind(**lists)
 
 
 def write_audit(store: Store, record: AuditRecord) -> str:
@@ -210,30 +191,12 @@ def read_audits(address: Address, tasks: Collection[str] = ()) -> dict[str, Audi
     if not has_tables(address):
         return {}
     found: dict[str, AuditRecord] = {}
-    for task, place in _audit_runs(address):
+    runs = [run for run in open_reader(address).runs({schema.KIND: schema.AUDIT}) if run.status == FINISHED]
+    for run in reversed(runs):
+        task = run.tags.get(schema.TASK, "")
         if task in found or (tasks and task not in tasks):
             continue
         # Of a later version, or cut off: an earlier one may still say something.
         with contextlib.suppress(BadValue):
-            found[task] = audit_from_json(read_artifact(address, place, schema.AUDIT_FILE) or "")
+            found[task] = audit_from_json(read_artifact(address, run.artifacts, schema.AUDIT_FILE) or "")
     return found
-
-
-def _audit_runs(address: Address) -> Iterator[tuple[str, str]]:
-    """Yield (task, where the artifacts lie) of all finished audits, the latest first."""
-    if can_read_by_sql(address):
-        text = (
-            f"SELECT t.value, r.artifact_uri {RUNS} "
-            f"JOIN tags k ON k.run_uuid = r.run_uuid AND k.key = :kind_key AND k.value = :kind "
-            f"JOIN tags t ON t.run_uuid = r.run_uuid AND t.key = :task_key "
-            f"WHERE r.status = 'FINISHED' AND {ACTIVE} ORDER BY r.start_time DESC, r.run_uuid"
-        )
-        values = {"kind_key": schema.KIND, "kind": schema.AUDIT, "task_key": schema.TASK}
-        yield from ((str(task), str(place)) for task, place in rows_of(address, text, values))
-        return
-    with says_in_one_line(address):
-        tracking = connect(address, creates=False)
-        experiments = experiments_named(tracking, schema.AUDIT_EXPERIMENT)
-        runs = list(pages(tracking, experiments, {schema.KIND: schema.AUDIT}, "attributes.status = 'FINISHED'"))
-        disconnect(tracking)
-    yield from ((run.data.tags.get(schema.TASK, ""), run.info.artifact_uri) for run in reversed(runs))

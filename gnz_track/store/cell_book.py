@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gnz_track.errors import BadValue, GnzError
-from gnz_track.records import to_json
-from gnz_track.types import Cell, ModelRow, Optimiser, Protocol, Selection, Task, TaskType
+from gnz_track.records import from_plain, to_json
+from gnz_track.types import Cell, ModelRow, Protocol, Task
 
 __all__ = ["CellBook", "digest_of_book", "read_book", "write_book"]
 
@@ -61,7 +61,7 @@ def read_book(text: str) -> CellBook:
             raise BadValue("the format of a book of cells", found["format"], str(FORMAT))
         tasks = {key: _task(fields) for key, fields in found["tasks"].items()}
         models = {key: _model(fields) for key, fields in found["models"].items()}
-        protocols = {key: _protocol(fields) for key, fields in found["protocols"].items()}
+        protocols = {key: from_plain(Protocol, fields) for key, fields in found["protocols"].items()}
         cells = {
             key: _read_cell(row, tasks[row["task"]], models[row["model"]], protocols[row["protocol"]])
             for key, row in found["cells"].items()
@@ -115,7 +115,6 @@ def _digest_of_payload(payload: bytes) -> str:
 
 
 def _model(fields: Mapping[str, Any]) -> ModelRow:
-    task_types = tuple(map(TaskType, fields["task_types"]))
     payload = base64.b64decode(fields["payload"], validate=True)
     # Books of earlier versions have none: there the digest of the whole book speaks for these bytes too.
     recorded = fields.get(PAYLOAD_DIGEST, _digest_of_payload(payload))
@@ -125,16 +124,14 @@ def _model(fields: Mapping[str, Any]) -> ModelRow:
         )
     known = {name: value for name, value in fields.items() if name != PAYLOAD_DIGEST}
     _check_texts(known, "name", "target", "factory", "source_digest", "description")
-    parts = {str(name): str(digest) for name, digest in known.get("parts", {}).items()}
-    unseen = tuple(map(str, known.get("unseen", ())))
-    return ModelRow(**{**known, "task_types": task_types, "payload": payload, "parts": parts, "unseen": unseen})
+    return replace(from_plain(ModelRow, {**known, "payload": b""}), payload=payload)
 
 
 def _task(fields: Mapping[str, Any]) -> Task:
     _check_texts(fields, "name", "dataset", "metric")
     if not isinstance(fields["loader"], str | None):
         raise BadValue("loader in a book of cells", fields["loader"], "a text, or nothing")
-    return Task(**fields)
+    return from_plain(Task, fields)
 
 
 def _read_cell(row: Mapping[str, Any], task: Task, model: ModelRow, protocol: Protocol) -> Cell:
@@ -163,8 +160,3 @@ def _check_texts(fields: Mapping[str, Any], *names: str) -> None:
     wrong = [name for name in names if not isinstance(fields.get(name, ""), str)]
     if wrong:
         raise BadValue("a book of cells", ", ".join(wrong), "texts")
-
-
-def _protocol(fields: Mapping[str, Any]) -> Protocol:
-    optimisers = {TaskType(name): Optimiser(**settings) for name, settings in fields["optimisers"].items()}
-    return Protocol(**{**fields, "optimisers": optimisers, "selection": Selection(fields["selection"])})

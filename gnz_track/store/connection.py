@@ -1,7 +1,4 @@
-"""MLflow, imported late and set up quietly; its errors said in one line.
-
-Refusals of a store that is there and does not let somebody in: in our words, and what to do about it.
-"""
+"""Connections to a store: MLflow, imported late and set up quietly; its errors and refusals said in one line."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Curves over epochs, thinned to what a chart can show.
-
-Curves of cells as one parquet file: a row per cell, series and epoch; equal curves give equal bytes.
-"""
+"""Curves over epochs: thinned to what a chart can show, and as a parquet file with a row per cell, series and epoch."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from gnz_track.errors import BadValue
+from gnz_track.store.files.parquet import write_parquet_table
 from gnz_track.store.schema import MOST_CURVE_POINTS, MOST_POINTS
 
 __all__ = ["Curve", "fill_up", "is_streamed", "load_curves", "straighten", "thin", "thin_all", "write_curves"]
@@ -106,7 +104,6 @@ COLUMNS = ("fingerprint", "series", "epoch", "value")
 def write_curves(curves: Mapping[str, Mapping[str, Curve]], path: Path) -> None:
     """Write fingerprint -> series -> points, sorted by all of them."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     rows = [
         (fingerprint, name, epoch, value)
@@ -117,10 +114,7 @@ def write_curves(curves: Mapping[str, Mapping[str, Curve]], path: Path) -> None:
     kinds = (pa.string(), pa.string(), pa.int64(), pa.float64())
     columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
     table = pa.table({name: pa.array(values, kind) for name, values, kind in zip(COLUMNS, columns, kinds, strict=True)})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".part")
-    pq.write_table(table, unfinished, compression="zstd", version="2.6", store_schema=False)
-    unfinished.replace(path)
+    write_parquet_table(table, path)
 
 
 def load_curves(path: Path) -> dict[str, dict[str, Curve]]:

@@ -1,7 +1,4 @@
-"""Facts of the machine and of the code, collected without Torch.
-
-Owner of a run, and whether it is still alive: ``host:boot:pid``.
-"""
+"""Facts of the machine, of the code and of the process that writes a run, collected without Torch."""
 
 from __future__ import annotations
 

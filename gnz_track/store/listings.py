@@ -12,9 +12,8 @@ import pandas as pd
 from gnz_track.errors import UnknownName
 from gnz_track.store import schema
 from gnz_track.store.address import SQLITE, Address, check_place
-from gnz_track.store.read_rest import read_by_rest
-from gnz_track.store.read_sql import read_by_sql, revision_of
-from gnz_track.store.reader import can_read_by_sql
+from gnz_track.store.read_sql import revision_of
+from gnz_track.store.reader import open_reader
 from gnz_track.store.results_table import STATES, labels_of, sort_rows
 from gnz_track.store.row_filters import RunFilter
 
@@ -105,7 +104,7 @@ def list_cells(address: Address, *, sweep: str = "", suite: str = "", task: str 
     sweep, suite, task, model
         Names that cells must have; empty: any.
     """
-    found = _read_table(address, RunFilter(sweep=sweep, suite=suite, in_any_state=True), CELL_COLUMNS)
+    found = open_reader(address).table(RunFilter(sweep=sweep, suite=suite, in_any_state=True), columns=CELL_COLUMNS)
     if found.empty and (sweep or suite):
         sweeps = _sweep_runs(address)
         _check_name("suite", suite, sweeps["suite"])
@@ -161,15 +160,10 @@ def list_failures(cells: pd.DataFrame) -> list[FailureRow]:
     return sorted(rows, key=lambda row: (-len(row.cells), row.status, row.reason))
 
 
-def _read_table(address: Address, wanted: RunFilter, columns: tuple[str, ...]) -> pd.DataFrame:
-    reader = read_by_sql if can_read_by_sql(address) else read_by_rest
-    return reader(address, wanted, columns=columns)
-
-
 def _sweep_runs(address: Address, suite: str = "") -> pd.DataFrame:
     """Return the run that stands for each sweep: of several the first, as the writer takes it."""
     wanted = RunFilter(suite=suite, kind=schema.SWEEP_RUN, in_any_state=True)
-    found = _read_table(address, wanted, SWEEP_COLUMNS).sort_values(["start_time", "run_id"])
+    found = open_reader(address).table(wanted, columns=SWEEP_COLUMNS).sort_values(["start_time", "run_id"])
     return found.drop_duplicates(["suite", "sweep"])
 
 

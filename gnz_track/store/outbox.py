@@ -1,16 +1,9 @@
-"""The spools of all stores on this machine: what waits in them, and what is left over of them.
+"""Records on disk before they are in the store: a store that is away costs no result.
 
-The lines of a spool's file: environments, records, searches and the sweep's end, each with a digest of itself.
-
-Records on disk before they are in the store: a store that is away costs no result.
-
-One folder, and per sweep ``<sweep>.jsonl``: a line per environment, per record, and for an end that the store was not
-told, each with a digest of itself; ``<sweep>.done``: the keys of what the store has; ``<sweep>.corrupted``: lines that
-could not be read. What the store refuses for its own sake lies in ``refused``, in the same files, with the reasons.
-
-Records that a store refuses for their own sake: set aside with the reason, so that they hold up no other.
-
-A search on disk before it is in the store: a store that is away costs no search.
+One folder a store, and per sweep ``<sweep>.jsonl``: a line per environment, per record, and for an end that the store
+was not told, each with a digest of itself; ``<sweep>.done``: the keys of what the store has; ``<sweep>.corrupted``:
+lines that could not be read. What the store refuses for its own sake lies in ``refused``, in the same files, with the
+reasons, so that it holds up no other record. A search has a file of its own.
 """
 
 from __future__ import annotations
@@ -26,15 +19,14 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from gnz_track.errors import BadValue, GnzError, SpoolBusy, StoreUnreachable
 from gnz_track.files import file_lock
-from gnz_track.records import to_json
+from gnz_track.records import from_json, to_json
 from gnz_track.store.address import Address, store_home
-from gnz_track.store.environment import Environment, GitState
-from gnz_track.store.run_record import RunRecord, SweepContext, record_from_json
-from gnz_track.store.searches import SearchRecord, search_from_json, search_to_json, write_search
+from gnz_track.store.run_record import RunRecord, SweepContext
+from gnz_track.store.searches import SearchRecord, write_search
 from gnz_track.store.writer import Store, open_store
 from gnz_track.text import sync_command
 
@@ -103,7 +95,7 @@ class Lines:
         """Return the lines of these keys, and of the contexts that belong to them, to be written elsewhere."""
         contexts = [sealed(CONTEXT, to_json(context)) for context in self.contexts.values()]
         records = [sealed(RECORD, to_json(record)) for key, record in self.records.items() if key in keys]
-        searches = [sealed(SEARCH, search_to_json(search)) for key, search in self.searches.items() if key in keys]
+        searches = [sealed(SEARCH, to_json(search)) for key, search in self.searches.items() if key in keys]
         ends = [sealed(END, to_json(end)) for key, end in self.ends.items() if key in keys]
         return [*contexts, *records, *searches, *ends]
 
@@ -123,15 +115,12 @@ def read_lines(path: Path) -> Lines:
 
 
 def _take_context(found: Lines, text: str) -> None:
-    facts: dict[str, Any] = json.loads(text)
-    facts["environment"] = Environment(**facts["environment"])
-    facts["git"] = GitState(**facts["git"])
-    context = SweepContext(**facts)
+    context = from_json(SweepContext, text)
     found.contexts[f"{context.environment.digest} {context.book_digest}"] = context
 
 
 def _take_record(found: Lines, text: str) -> None:
-    record = record_from_json(text)
+    record = from_json(RunRecord, text)
     found.records.setdefault(record.key, record)
 
 
@@ -139,11 +128,11 @@ def _take_search(found: Lines, text: str) -> None:
     key = f"search {_digest_of_line(SEARCH, text)}"
     # What was said last comes last, were it said before.
     found.searches.pop(key, None)
-    found.searches[key] = search_from_json(text)
+    found.searches[key] = from_json(SearchRecord, text)
 
 
 def _take_end(found: Lines, text: str) -> None:
-    end = SweepEnd(**json.loads(text))
+    end = from_json(SweepEnd, text)
     found.ends[end.key] = end
 
 
@@ -459,7 +448,7 @@ def _path(address: Address, record: SearchRecord) -> Path:
 
 def _append(path: Path, record: SearchRecord) -> None:
     end_torn_line(path)
-    append_line(path, sealed(SEARCH, search_to_json(record)))
+    append_line(path, sealed(SEARCH, to_json(record)))
 
 
 def _deliver(path: Path, store: Store, record: SearchRecord) -> str:

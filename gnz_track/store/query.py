@@ -8,8 +8,6 @@
 Comparisons are ``=``, ``!=``, ``<``, ``<=``, ``>``, ``>=``, ``in (...)``, ``not in (...)``, ``like`` and ``not like``;
 ``not`` binds closer than ``and``, and ``and`` closer than ``or``. ``%`` stands for any characters and ``_`` for one. A
 value that is missing matches no comparison. Times are texts such as ``'2026-11-18'``, in UTC.
-
-A condition on rows, cut into words, each with its place in the text.
 """
 
 from __future__ import annotations
@@ -108,14 +106,14 @@ def select_rows(table: pd.DataFrame, text: str) -> pd.DataFrame:
 
 def parse_condition(text: str) -> Condition:
     """Read a condition; what cannot be read raises :class:`BadExpression`, which says where."""
-    reader = Reader(text, cut_words(text))
+    reader = ConditionReader(text, cut_words(text))
     found = reader.either(depth=0)
     reader.expect("end", "and, or, or the end")
     return found
 
 
 @dataclass
-class Reader:
+class ConditionReader:
     """The words of a condition, and how far they are read."""
 
     text: str

@@ -1,8 +1,10 @@
-"""The results table through MLflow's own search: slow, and right everywhere, servers included."""
+"""A store read through MLflow's own search: slow, and right everywhere, servers included."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import contextlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import pandas as pd
@@ -11,56 +13,109 @@ from gnz_track.store import schema
 from gnz_track.store.address import Address
 from gnz_track.store.connection import connect, disconnect, says_in_one_line
 from gnz_track.store.results_table import COLUMNS, row_of
-from gnz_track.store.row_filters import RunFilter, finite, legible_table, read_with
+from gnz_track.store.row_filters import PastRun, Point, RunFilter, finite, legible_table, read_with
 
-__all__ = ["experiments_named", "has_deleted_runs", "pages", "read_by_rest", "sweep_run_by_rest"]
+__all__ = ["RestReader", "experiments_named", "pages"]
 
 # Pages of a thousand hold memory at a sixth of pages of fifty thousand, for half more time (benchmarks/store.py).
 RUNS_PER_PAGE = 1000
 
 
-def read_by_rest(address: Address, wanted: RunFilter, *, columns: Collection[str] = COLUMNS) -> pd.DataFrame:
-    """Return every run that is wanted, in no particular order, and of it the columns asked for.
+class RestReader:
+    """A store of any kind, servers included, read by MLflow's own calls."""
 
-    Parameters
-    ----------
-    address
-        The store.
-    wanted
-        Names, kind and states of the runs.
-    columns
-        Columns of the table.
-    """
-    with says_in_one_line(address):
-        tracking = connect(address, creates=False)
-        experiments = _experiments(tracking, wanted)
-        # MLflow's search knows no alternatives: each task is asked for by itself.
-        asked = [{schema.TASK: task} for task in wanted.tasks] or [{}]
-        found = (pages(tracking, experiments, {**wanted.tags, **more}) for more in asked)
-        rows = [_row_of_run(run) for page in found for run in page if run.info.status in wanted.statuses]
-        disconnect(tracking)
-    read = {name: [row[name] for row in rows] for name in read_with(columns, wanted)}
-    return legible_table(address, read, wanted=wanted, columns=columns)
+    def __init__(self, address: Address) -> None:
+        self.address = address
+
+    def table(self, wanted: RunFilter, *, columns: Collection[str] = COLUMNS) -> pd.DataFrame:
+        """Return every run that is wanted, in no particular order, and of it the columns asked for."""
+        with self._reading() as tracking:
+            experiments = _experiments(tracking, wanted)
+            # MLflow's search knows no alternatives: each task is asked for by itself.
+            asked = [{schema.TASK: task} for task in wanted.tasks] or [{}]
+            found = (pages(tracking, experiments, {**wanted.tags, **more}) for more in asked)
+            rows = [_row_of_run(run) for page in found for run in page if run.info.status in wanted.statuses]
+        read = {name: [row[name] for row in rows] for name in read_with(columns, wanted)}
+        return legible_table(self.address, read, wanted=wanted, columns=columns)
+
+    def runs(self, tags: Mapping[str, str], *, start: str = "", most: int | None = None) -> list[PastRun]:
+        """Return runs of ours that bear the tags and whose ids begin so, oldest first.
+
+        Parameters
+        ----------
+        tags, start, most
+            Those of :meth:`gnz_track.store.reader.Reader.runs`.
+        """
+        with self._reading() as tracking:
+            begins = f"attributes.run_id LIKE '{start}%'" if start else ""
+            runs = pages(tracking, experiments_named(tracking, f"{schema.PREFIX}/"), tags, begins)
+            found = list(islice((run for run in runs if schema.KIND in run.data.tags), most))
+        return [
+            PastRun(
+                run_id=run.info.run_id,
+                status=run.info.status,
+                artifacts=run.info.artifact_uri,
+                tags=run.data.tags,
+                metrics=run.data.metrics,
+            )
+            for run in found
+        ]
+
+    def points(self, run_ids: Sequence[str]) -> list[Point]:
+        """Return the points of the curves of runs."""
+        with self._reading() as tracking:
+            return [
+                (run_id, key, point.step, point.value)
+                for run_id in run_ids
+                for key in _metrics_of(tracking, run_id)
+                if key.startswith(schema.CURVE_PREFIX)
+                for point in tracking.get_metric_history(run_id, key)
+            ]
+
+    def scores(self, run_ids: Sequence[str]) -> list[tuple[str, str, float]]:
+        """Return run, key and value of the test scores of runs."""
+        with self._reading() as tracking:
+            return [
+                (run_id, key, value)
+                for run_id in run_ids
+                for key, value in _metrics_of(tracking, run_id).items()
+                if key.startswith(schema.TEST_PREFIX)
+            ]
+
+    def state_of_sweep(self, sweep: str) -> str:
+        """Return nothing: a server cannot be asked that cheaply."""
+        del sweep
+        return ""
+
+    def is_fresh(self, sweep: str, tags: Mapping[str, str]) -> bool:
+        """Tell whether no cell of a sweep was deleted, before or after its table was published.
+
+        The writer takes the mark of the table away before it writes on.
+        """
+        del tags
+        with self._reading() as tracking:
+            wanted = {schema.KIND: schema.CELL, schema.SWEEP: sweep}
+            deleted = pages(tracking, experiments_named(tracking, f"{schema.PREFIX}/"), wanted, view="DELETED_ONLY")
+            return next(deleted, None) is None
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[Any]:
+        with says_in_one_line(self.address):
+            tracking = connect(self.address, creates=False)
+            yield tracking
+            disconnect(tracking)
 
 
-def sweep_run_by_rest(address: Address, sweep: str) -> tuple[str, Mapping[str, str]] | None:
-    """Return where the artifacts of a sweep's run lie, and its tags; None where there is no such run."""
-    with says_in_one_line(address):
-        tracking = connect(address, creates=False)
-        tags = {schema.KIND: schema.SWEEP_RUN, schema.SWEEP: sweep}
-        run = next(pages(tracking, experiments_named(tracking, f"{schema.PREFIX}/"), tags), None)
-        disconnect(tracking)
-    return (run.info.artifact_uri, run.data.tags) if run else None
+def _metrics_of(tracking: Any, run_id: str) -> Mapping[str, float]:
+    """Return the last metrics of a run; none of one that the store does not know."""
+    from mlflow.exceptions import MlflowException
 
-
-def has_deleted_runs(address: Address, sweep: str) -> bool:
-    """Tell whether cells of a sweep were deleted, before or after its table was published."""
-    with says_in_one_line(address):
-        tracking = connect(address, creates=False)
-        tags = {schema.KIND: schema.CELL, schema.SWEEP: sweep}
-        deleted = pages(tracking, experiments_named(tracking, f"{schema.PREFIX}/"), tags, view="DELETED_ONLY")
-        found = next(deleted, None) is not None
-        disconnect(tracking)
+    try:
+        found: Mapping[str, float] = tracking.get_run(run_id).data.metrics
+    except MlflowException as error:
+        if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+            raise
+        return {}
     return found
 
 

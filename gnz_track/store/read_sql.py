@@ -1,4 +1,4 @@
-"""The results table by SQL from MLflow's own tables: over twenty times as fast as its search (benchmarks/store.py).
+"""A store read by SQL from MLflow's own tables: over twenty times as fast as its search (benchmarks/store.py).
 
 The tables are MLflow's private matter. They are read only where their revision is one that the tests know, and never
 written.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -20,93 +20,114 @@ from gnz_track.store.connection import says_in_one_line
 from gnz_track.store.files.local_stores import SECONDS_TO_ANSWER, STRANGE, no_file, refuse_strange
 from gnz_track.store.files.sqlite import open_file
 from gnz_track.store.results_table import BESIDE, COLUMNS, COUNT, FINAL, PARAM, TAG, count_to
-from gnz_track.store.row_filters import RunFilter, legible_table, read_with
+from gnz_track.store.row_filters import PastRun, Point, RunFilter, legible_table, read_with
 
 __all__ = [
     "KNOWN_REVISIONS",
-    "METRIC",
-    "read_by_sql",
+    "SqlReader",
     "revision_of",
-    "rows_of",
-    "state_of_sweep",
-    "sweep_run_by_sql",
 ]
 
 # Alembic revision of MLflow's tables -> the versions that make them, with which the tests were run.
 KNOWN_REVISIONS = {"dc11669786a5": "3.17"}
 
+# A query names each run; databases take a limited number of values.
+RUNS_PER_QUERY = 500
 ACTIVE = "r.lifecycle_stage = 'active' AND e.lifecycle_stage = 'active'"
 RUNS = "FROM runs r JOIN experiments e ON e.experiment_id = r.experiment_id"
 
 
-def read_by_sql(address: Address, wanted: RunFilter, *, columns: Collection[str] = COLUMNS) -> pd.DataFrame:
-    """Return every run that is wanted, in no particular order, and of it the columns asked for.
+class SqlReader:
+    """A store in a database whose tables are known."""
 
-    Parameters
-    ----------
-    address
-        Store in a database whose tables are known.
-    wanted
-        Names, kind and states of the runs.
-    columns
-        Columns of the table.
-    """
-    names = read_with(columns, wanted)
-    text, values = _table_query(wanted, names)
-    with _reading(address) as (connection, sql):
-        rows = connection.execute(sql(text), values).all()
-    read = list(zip(*rows, strict=True)) or [()] * len(names)
-    found = {
-        name: list(map(count_to, values)) if COLUMNS[name][0] == COUNT else values
-        for name, values in zip(names, read, strict=True)
-    }
-    return legible_table(address, found, wanted=wanted, columns=columns)
+    def __init__(self, address: Address) -> None:
+        self.address = address
+
+    def table(self, wanted: RunFilter, *, columns: Collection[str] = COLUMNS) -> pd.DataFrame:
+        """Return every run that is wanted, in no particular order, and of it the columns asked for."""
+        names = read_with(columns, wanted)
+        text, values = _table_query(wanted, names)
+        with _reading(self.address) as (connection, sql):
+            rows = connection.execute(sql(text), values).all()
+        read = list(zip(*rows, strict=True)) or [()] * len(names)
+        found = {
+            name: list(map(count_to, values)) if COLUMNS[name][0] == COUNT else values
+            for name, values in zip(names, read, strict=True)
+        }
+        return legible_table(self.address, found, wanted=wanted, columns=columns)
+
+    def runs(self, tags: Mapping[str, str], *, start: str = "", most: int | None = None) -> list[PastRun]:
+        """Return runs of ours that bear the tags and whose ids begin so, oldest first.
+
+        Parameters
+        ----------
+        tags, start, most
+            Those of :meth:`gnz_track.store.reader.Reader.runs`.
+        """
+        joins, values = _joins_of_tags(tags)
+        # Only names of this file's own making are in the text; what users give travels as values.
+        text = (
+            f"SELECT r.run_uuid, r.status, r.artifact_uri {RUNS} "
+            f"JOIN tags k ON k.run_uuid = r.run_uuid AND k.key = :kind {' '.join(joins)} "
+            f"WHERE r.run_uuid LIKE :start AND {ACTIVE} ORDER BY r.start_time, r.run_uuid"
+        )
+        text += f" LIMIT {most:d}" if most is not None else ""
+        with _reading(self.address) as (connection, sql):
+            rows = connection.execute(sql(text), {**values, "kind": schema.KIND, "start": f"{start}%"}).all()
+            found: dict[str, tuple[dict[str, str], dict[str, float]]] = {row[0]: ({}, {}) for row in rows}
+            for place, (table, value) in enumerate((("tags", "m.value"), ("latest_metrics", METRIC.format("m")))):
+                for run_id, key, known in _rows_of_runs(connection, sql, f"key, {value} FROM {table}", list(found)):
+                    found[run_id][place][key] = known
+        return [
+            PastRun(run_id=run_id, status=status, artifacts=artifacts, tags=found[run_id][0], metrics=found[run_id][1])
+            for run_id, status, artifacts in rows
+        ]
+
+    def points(self, run_ids: Sequence[str]) -> list[Point]:
+        """Return the points of the curves of runs."""
+        return self._metrics(f"key, step, {METRIC.format('m')} FROM metrics", run_ids, schema.CURVE_PREFIX)
+
+    def scores(self, run_ids: Sequence[str]) -> list[tuple[str, str, float]]:
+        """Return run, key and value of the test scores of runs."""
+        return self._metrics(f"key, {METRIC.format('m')} FROM latest_metrics", run_ids, schema.TEST_PREFIX)
+
+    def state_of_sweep(self, sweep: str) -> str:
+        """Return a text that changes whenever a cell of the sweep is added, ended, deleted or brought back."""
+        joins, values = _joins_of_tags({schema.SWEEP: sweep, schema.KIND: schema.CELL})
+        text = (
+            f"SELECT count(*), count(r.end_time), coalesce(max(r.end_time), 0), "
+            f"CAST(coalesce(sum(r.end_time % 1000003), 0) AS BIGINT), "
+            f"count(CASE WHEN r.status = 'FINISHED' THEN 1 END) "
+            f"{RUNS} {' '.join(joins)} WHERE {ACTIVE}"
+        )
+        with _reading(self.address) as (connection, sql):
+            return ":".join(str(number) for number in connection.execute(sql(text), values).one())
+
+    def is_fresh(self, sweep: str, tags: Mapping[str, str]) -> bool:
+        """Tell whether the table that the tags of a sweep's run name still says the truth."""
+        return tags.get(schema.TABLE_STATE) == self.state_of_sweep(sweep)
+
+    def _metrics(self, what: str, run_ids: Sequence[str], start: str) -> list[Any]:
+        with _reading(self.address) as (connection, sql):
+            return list(_rows_of_runs(connection, sql, what, run_ids, start))
 
 
-def state_of_sweep(address: Address, sweep: str) -> str:
-    """Return a text that changes whenever a cell of the sweep is added, ended, deleted or brought back."""
-    text = (
-        f"SELECT count(*), count(r.end_time), coalesce(max(r.end_time), 0), "
-        f"CAST(coalesce(sum(r.end_time % 1000003), 0) AS BIGINT), count(CASE WHEN r.status = 'FINISHED' THEN 1 END) "
-        f"{RUNS} JOIN tags t ON t.run_uuid = r.run_uuid AND t.key = :sweep_key AND t.value = :sweep "
-        f"JOIN tags k ON k.run_uuid = r.run_uuid AND k.key = :kind_key AND k.value = :kind WHERE {ACTIVE}"
-    )
-    values = {"sweep_key": schema.SWEEP, "sweep": sweep, "kind_key": schema.KIND, "kind": schema.CELL}
-    with _reading(address) as (connection, sql):
-        return ":".join(str(number) for number in connection.execute(sql(text), values).one())
+def _joins_of_tags(tags: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """Return joins with runs that bear all tags, and their values."""
+    joins, values = [], dict[str, str]()
+    for n, (key, value) in enumerate(tags.items()):
+        values |= {f"f{n}_key": key, f"f{n}": value}
+        joins.append(f"JOIN tags f{n} ON f{n}.run_uuid = r.run_uuid AND f{n}.key = :f{n}_key AND f{n}.value = :f{n}")
+    return joins, values
 
 
-def sweep_run_by_sql(address: Address, sweep: str) -> tuple[str, Mapping[str, str]] | None:
-    """Return where the artifacts of a sweep's run lie, and its tags; None where there is no such run."""
-    text = (
-        f"SELECT r.run_uuid, r.artifact_uri {RUNS} "
-        f"JOIN tags t ON t.run_uuid = r.run_uuid AND t.key = :sweep_key AND t.value = :sweep "
-        f"JOIN tags k ON k.run_uuid = r.run_uuid AND k.key = :kind_key AND k.value = :kind WHERE {ACTIVE} "
-        f"ORDER BY r.start_time, r.run_uuid LIMIT 1"
-    )
-    values = {"sweep_key": schema.SWEEP, "sweep": sweep, "kind_key": schema.KIND, "kind": schema.SWEEP_RUN}
-    with _reading(address) as (connection, sql):
-        found = connection.execute(sql(text), values).first()
-        if found is None:
-            return None
-        tags = connection.execute(sql("SELECT key, value FROM tags WHERE run_uuid = :run"), {"run": found[0]}).all()
-    return found[1], {key: value for key, value in tags}  # noqa: C416  (rows are no pairs to a type checker)
-
-
-def rows_of(address: Address, text: str, values: Mapping[str, str]) -> list[Any]:
-    """Return what a query of another file of this room answers.
-
-    Parameters
-    ----------
-    address
-        Store in a database.
-    text
-        SQL with named values.
-    values
-        Values by name.
-    """
-    with _reading(address) as (connection, sql):
-        return list(connection.execute(sql(text), values).all())
+def _rows_of_runs(connection: Any, sql: Any, what: str, run_ids: Sequence[str], start: str = "") -> Iterator[Any]:
+    """Yield the run, and what is asked of each of its rows whose key begins so."""
+    for first in range(0, len(run_ids), RUNS_PER_QUERY):
+        names = {f"r{n}": run_id for n, run_id in enumerate(run_ids[first : first + RUNS_PER_QUERY])}
+        marks = ", ".join(f":{name}" for name in names)
+        text = f"SELECT run_uuid, {what} m WHERE run_uuid IN ({marks}) AND key LIKE :start"
+        yield from connection.execute(sql(text), {**names, "start": f"{start}%"})
 
 
 def revision_of(address: Address) -> str:
@@ -124,11 +145,8 @@ def _table_query(wanted: RunFilter, columns: Collection[str]) -> tuple[str, dict
 
     Every tag and metric is one look-up by primary key, so that the database hands over one row per run.
     """
-    values: dict[str, str] = {}
-    joins, conditions = [], [ACTIVE]
-    for n, (key, value) in enumerate(wanted.tags.items()):
-        values |= {f"f{n}_key": key, f"f{n}": value}
-        joins.append(f"JOIN tags f{n} ON f{n}.run_uuid = r.run_uuid AND f{n}.key = :f{n}_key AND f{n}.value = :f{n}")
+    joins, values = _joins_of_tags(wanted.tags)
+    conditions = [ACTIVE]
     if wanted.tasks:
         names = {f"t{n}": task for n, task in enumerate(wanted.tasks)}
         values |= {"tasks_key": schema.TASK, **names}

@@ -1,15 +1,13 @@
-"""The results table out of a store: one function, three ways to the same rows.
-
-The results table of a whole sweep as a file in the sweep's run, and whether it still says the truth.
-"""
+"""Readers of a store, and the results table out of it: one function, three ways to the same rows."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -18,12 +16,14 @@ from gnz_track.errors import BadValue
 from gnz_track.store import schema
 from gnz_track.store.address import Address, check_place, parse_address
 from gnz_track.store.artifacts import fetch_artifact
-from gnz_track.store.read_rest import has_deleted_runs, read_by_rest, sweep_run_by_rest
-from gnz_track.store.read_sql import KNOWN_REVISIONS, read_by_sql, revision_of, state_of_sweep, sweep_run_by_sql
+from gnz_track.store.read_rest import RestReader
+from gnz_track.store.read_sql import KNOWN_REVISIONS, SqlReader, revision_of
 from gnz_track.store.results_table import COLUMNS, ResultsTensor, load_table, one_row_per_cell, tensor_of, write_table
 from gnz_track.store.row_filters import (
     NAMES,
     Names,
+    PastRun,
+    Point,
     RunFilter,
     Where,
     asked_names,
@@ -38,10 +38,12 @@ from gnz_track.store.row_filters import (
 from gnz_track.store.writer import Store
 
 __all__ = [
-    "Where",
+    "Reader",
     "check_known",
     "digest_of",
+    "find_sweep_run",
     "finished_fingerprints",
+    "open_reader",
     "publish_table",
     "read_published",
     "read_table",
@@ -49,30 +51,73 @@ __all__ = [
 ]
 
 
-def read_published(address: Address, sweep: str, *, by_sql: bool) -> pd.DataFrame | None:
-    """Return the published table of a sweep where there is a fresh and whole one, None otherwise.
+class Reader(Protocol):
+    """One way into a store; both ways give the same tables, runs and numbers."""
 
-    A database is asked what it holds now. A server cannot be asked that cheaply: there the writer takes the mark of
-    the table away before it writes on, and a table is not taken once any cell of the sweep was deleted.
+    address: Address
 
-    Parameters
-    ----------
-    address
-        Store of the sweep.
-    sweep
-        Name of the sweep.
-    by_sql
-        Whether the store is a database whose tables are known.
-    """
-    found = sweep_run_by_sql(address, sweep) if by_sql else sweep_run_by_rest(address, sweep)
-    if found is None:
-        return None
-    place, tags = found
-    digest = tags.get(schema.TABLE, "")
-    if not digest or not _is_fresh(address, sweep, tags, by_sql=by_sql):
+    def table(self, wanted: RunFilter, *, columns: Collection[str] = COLUMNS) -> pd.DataFrame:
+        """Return every run that is wanted, in no particular order, and of it the columns asked for."""
+
+    def runs(self, tags: Mapping[str, str], *, start: str = "", most: int | None = None) -> list[PastRun]:
+        """Return runs of ours that bear the tags and whose ids begin so, oldest first.
+
+        Parameters
+        ----------
+        tags
+            Tags and values.
+        start
+            First characters of the ids.
+        most
+            Most runs to return.
+        """
+
+    def points(self, run_ids: Sequence[str]) -> list[Point]:
+        """Return the points of the curves of runs, as they stand in the store."""
+
+    def scores(self, run_ids: Sequence[str]) -> list[tuple[str, str, float]]:
+        """Return run, key and value of the test scores of runs."""
+
+    def state_of_sweep(self, sweep: str) -> str:
+        """Return a text that changes with the cells of a sweep; nothing where a store cannot be asked that."""
+
+    def is_fresh(self, sweep: str, tags: Mapping[str, str]) -> bool:
+        """Tell whether the table that the tags of a sweep's run name still says the truth."""
+
+
+def open_reader(address: Address) -> Reader:
+    """Return the reader of a store: by SQL where it is a database whose tables are known, by MLflow elsewhere."""
+    return SqlReader(address) if _has_known_tables(address) else RestReader(address)
+
+
+def _has_known_tables(address: Address) -> bool:
+    """Tell whether a store is a database whose tables the tests know; where it is not, say so once per reading."""
+    if not address.is_database:
+        return False
+    revision = revision_of(address)
+    if revision not in KNOWN_REVISIONS:
+        LOG.warning(
+            "the tables of %s have the unknown revision %r (known: MLflow %s); reading them the slow way",
+            address,
+            revision,
+            ", ".join(KNOWN_REVISIONS.values()),
+        )
+    return revision in KNOWN_REVISIONS
+
+
+def find_sweep_run(reader: Reader, sweep: str) -> PastRun | None:
+    """Return the first run that stands for a sweep; None where there is none."""
+    return next(iter(reader.runs({schema.SWEEP: sweep, schema.KIND: schema.SWEEP_RUN}, most=1)), None)
+
+
+def read_published(reader: Reader, sweep: str) -> pd.DataFrame | None:
+    """Return the published table of a sweep where there is a fresh and whole one, None otherwise."""
+    found = find_sweep_run(reader, sweep)
+    digest = found.tags.get(schema.TABLE, "") if found else ""
+    if not found or not digest or not reader.is_fresh(sweep, found.tags):
         return None
     with tempfile.TemporaryDirectory() as temporary:
-        file = fetch_artifact(address, place, schema.TABLE_FILE, Path(temporary))
+        file = fetch_artifact(reader.address, found.artifacts, schema.TABLE_FILE, Path(temporary))
         if file is None or digest_of(file) != digest:
             return None
         try:
@@ -85,12 +130,6 @@ def read_published(address: Address, sweep: str, *, by_sql: bool) -> pd.DataFram
 def digest_of(file: Path) -> str:
     """Return the SHA-256 of a file."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
-
-
-def _is_fresh(address: Address, sweep: str, tags: Mapping[str, str], *, by_sql: bool) -> bool:
-    if by_sql:
-        return tags.get(schema.TABLE_STATE) == state_of_sweep(address, sweep)
-    return not has_deleted_runs(address, sweep)
 
 
 LOG = logging.getLogger(__name__)
@@ -134,11 +173,10 @@ def read_table(
     check_columns(names)
     wanted = RunFilter(sweep=sweep, experiment=experiment, suite=suite, tasks=tasks)
     needed = [name for name in COLUMNS if name in {*names, *values, *OF_CHOICE}]
-    by_sql = can_read_by_sql(address)
-    table = read_published(address, sweep, by_sql=by_sql) if sweep else None
+    reader = open_reader(address)
+    table = read_published(reader, sweep) if sweep else None
     if table is None:
-        reader = read_by_sql if by_sql else read_by_rest
-        table = reader(address, wanted, columns=needed)
+        table = reader.table(wanted, columns=needed)
     elif experiment or suite or tasks:
         table = _select_rows(table, wanted)
     return rows_where(one_row_per_cell(table), values)[names]
@@ -198,8 +236,8 @@ def check_known(address: Address, asked: Names, rows: pd.DataFrame) -> None:
     if missing:
         # A sweep whose cells others had finished has a run and no cell of its own.
         sweeps = RunFilter(kind=schema.SWEEP_RUN, in_any_state=True)
-        reader = read_by_sql if can_read_by_sql(address) else read_by_rest
-        refuse_unknown(missing, pd.concat([reader(address, sweeps, columns=NAMES), read_table(address, columns=NAMES)]))
+        known = [open_reader(address).table(sweeps, columns=NAMES), read_table(address, columns=NAMES)]
+        refuse_unknown(missing, pd.concat(known))
 
 
 def finished_fingerprints(uri: str | Address = "") -> set[str]:
@@ -208,8 +246,7 @@ def finished_fingerprints(uri: str | Address = "") -> set[str]:
     check_place(address)
     if address.kind == "sqlite" and not address.file.exists():
         return set()
-    reader = read_by_sql if can_read_by_sql(address) else read_by_rest
-    found = reader(address, RunFilter(), columns=("fingerprint", "status"))
+    found = open_reader(address).table(RunFilter(), columns=("fingerprint", "status"))
     return set(found["fingerprint"][found["status"] == "finished"])
 
 
@@ -225,33 +262,16 @@ def publish_table(store: Store, suite: str, sweep: str, *, run_id: str) -> pd.Da
     run_id
         Run that stands for the sweep.
     """
-    by_sql = can_read_by_sql(store.address)
+    reader = open_reader(store.address)
     # Asked before the runs are read: whatever comes in between makes the table stale.
-    state = state_of_sweep(store.address, sweep) if by_sql else ""
-    wanted = RunFilter(sweep=sweep, suite=suite)
-    reader = read_by_sql if by_sql else read_by_rest
-    table = one_row_per_cell(reader(store.address, wanted))
+    state = reader.state_of_sweep(sweep)
+    table = one_row_per_cell(reader.table(RunFilter(sweep=sweep, suite=suite)))
     with tempfile.TemporaryDirectory() as temporary:
         file = Path(temporary) / schema.TABLE_FILE
         write_table(table, file)
         store.write_artifact(run_id, schema.TABLE_FILE, file)
         store.mark_published(run_id, sweep, {schema.TABLE: digest_of(file), schema.TABLE_STATE: state})
     return table
-
-
-def can_read_by_sql(address: Address) -> bool:
-    """Tell whether a store is a database whose tables the tests know; where it is not, say so once per reading."""
-    if not address.is_database:
-        return False
-    revision = revision_of(address)
-    if revision not in KNOWN_REVISIONS:
-        LOG.warning(
-            "the tables of %s have the unknown revision %r (known: MLflow %s); reading them the slow way",
-            address,
-            revision,
-            ", ".join(KNOWN_REVISIONS.values()),
-        )
-    return revision in KNOWN_REVISIONS
 
 
 def _select_rows(table: pd.DataFrame, wanted: RunFilter) -> pd.DataFrame:

@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from gnz_track.errors import BadValue
 from gnz_track.store import run_record as layout
 from gnz_track.store import schema
-from gnz_track.store.files.parquet import read_parquet_table
+from gnz_track.store.files.parquet import read_parquet_table, write_parquet_table
 from gnz_track.store.run_record import RunRecord
 from gnz_track.types import label_variants
 
@@ -194,17 +194,11 @@ def sort_rows(table: pd.DataFrame) -> pd.DataFrame:
 def write_table(table: pd.DataFrame, path: Path) -> None:
     """Write a table as parquet: sorted, and equal tables as equal bytes."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     whole = sort_rows(table[list(COLUMNS)])
     # Column by column: what pandas would add to the file (its own version, an index) is not part of the table.
     plain = pa.table({name: _arrow(whole[name], kind) for name, (_, _, kind) in COLUMNS.items()})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".part")
-    pq.write_table(
-        plain, unfinished, compression="zstd", version="2.6", row_group_size=ROWS_PER_GROUP, store_schema=False
-    )
-    unfinished.replace(path)
+    write_parquet_table(plain, path, rows_per_group=ROWS_PER_GROUP)
 
 
 def load_table(path: Path, *, is_of_now: bool = False) -> pd.DataFrame:

@@ -1,12 +1,9 @@
-"""Which rows of the results table are wanted: columns, and the value or values that each row must have there.
+"""Rows and runs of a store: which a reader is asked for, and what of them can be read.
 
 A slip is told and never answered by nothing: a column that a table does not have, and a value of another kind than the
 column's, are errors. A value that no cell has is a question like any other, and the table that answers it has no row.
-Where nobody would see that, :func:`refuse_unknown` tells it from a name that is mistyped.
-
-Which runs a reader is asked for.
-
-Runs of which something cannot be read, since it was edited by hand or another tool wrote it: named and left out.
+Where nobody would see that, :func:`refuse_unknown` tells it from a name that is mistyped. Runs of which something
+cannot be read, since they were edited by hand or another tool wrote them, are named and left out.
 """
 
 from __future__ import annotations
@@ -23,6 +20,7 @@ from typing import Any
 import pandas as pd
 
 from gnz_track.errors import BadValue, UnknownName
+from gnz_track.records import freeze_mappings
 from gnz_track.store import schema
 from gnz_track.store.address import Address
 from gnz_track.store.results_table import COLUMNS, REAL, RUN, STATES, STATUSES, TEXT, TIME, WHOLE, make_table
@@ -31,6 +29,8 @@ from gnz_track.types import Category, Direction, TaskType
 __all__ = [
     "NAMES",
     "Names",
+    "PastRun",
+    "Point",
     "RunFilter",
     "Where",
     "asked_names",
@@ -75,6 +75,28 @@ class RunFilter:
         return STATES if self.in_any_state else STATUSES
 
 
+@dataclass(frozen=True, kw_only=True)
+class PastRun:
+    """A run: its id, MLflow's word for how it stands, where its artifacts lie, its tags, its final metrics."""
+
+    run_id: str
+    status: str
+    artifacts: str
+    tags: Mapping[str, str]
+    metrics: Mapping[str, float]
+
+    def __post_init__(self) -> None:
+        final = {
+            key: float(value)
+            for key, value in self.metrics.items()
+            if not key.startswith(schema.CURVE_PREFIX) and is_real(value)
+        }
+        object.__setattr__(self, "metrics", final)
+        freeze_mappings(self, "tags", "metrics")
+
+
+# Run, key, epoch and value of a point of a curve.
+Point = tuple[str, str, int, float]
 LOG = logging.getLogger(__name__)
 Found = Mapping[str, Sequence[Any]]
 # What is looked at of every run, whichever columns are asked for: one run is left out by all readers, or by none.

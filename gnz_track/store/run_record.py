@@ -1,9 +1,4 @@
-"""Record of one cell in the store, one that can wait on disk.
-
-Limits of a store on names that users choose: asked before any training, in words that name the limit.
-
-Layout of a record in the store: its tags and final metrics, and its curves.
-"""
+"""Record of one cell, which can wait on disk: its fields, its layout in the store, and a store's limits on names."""
 
 from __future__ import annotations
 
@@ -34,7 +29,6 @@ __all__ = [
     "final_metrics",
     "owner_tags",
     "params_of",
-    "record_from_json",
     "record_of",
     "record_of_start",
     "sweep_tags",
@@ -242,24 +236,6 @@ def shorten(value: str, limit: int = MOST_SHOWN_CHARACTERS) -> str:
     return f"<{len(value)} characters, sha256 {digest}, see {schema.LONG_PARAMS_FILE}>"
 
 
-def record_from_json(text: str) -> RunRecord:
-    """Read what :func:`gnz_track.records.to_json` wrote of a record."""
-    fields: dict[str, Any] = json.loads(text)
-    known = {item.name for item in dataclasses.fields(RunRecord)}
-    if set(fields) - known:
-        raise BadValue("record", ", ".join(sorted(set(fields) - known)), "the fields of this version's records")
-    for name, kind in _KINDS.items():
-        fields[name] = kind(fields[name])
-    fields["curves"] = {
-        name: tuple((int(epoch), float(value)) for epoch, value in points) for name, points in fields["curves"].items()
-    }
-    fields["not_finite"] = tuple(fields["not_finite"])
-    fields["failure"] = Failure(**fields["failure"]) if fields["failure"] else None
-    fields["git"] = GitState(**fields["git"])
-    return RunRecord(**fields)
-
-
-_KINDS = {"task_type": TaskType, "category": Category, "direction": Direction, "status": Status}
 _OF_TEST = ("n_train", "n_test", "baseline")
 _OF_PROTOCOL = frozenset({"lr", "weight_decay", "batch_size", "hidden_channels", "epochs"})
 

@@ -1,13 +1,8 @@
-"""Searches in the store: one run for each, and where it is asked for, one for each of its trials.
+"""Searches in the store: one run for each.
 
 The run of a search lies beside the cells of its task. It holds what was agreed (``search.json``) and all trials
-(``trials.parquet``); its metrics are the best validation score and what the search cost.
-
-Record of one search in the store: its terms, every trial that ended, and the winner.
-
-The trials of one search as a parquet file: a row per trial, sorted; equal trials give equal bytes.
-
-Searches out of a store: found by SQL where the store is a database, by MLflow's search otherwise.
+(``trials.parquet``: a row per trial, sorted; equal trials give equal bytes); its metrics are the best validation score
+and what the search cost.
 """
 
 from __future__ import annotations
@@ -23,18 +18,17 @@ from pathlib import Path
 from typing import Any
 
 from gnz_track.errors import BadValue, GnzError
-from gnz_track.records import freeze_mappings, to_json
+from gnz_track.records import freeze_mappings, from_plain, to_json
 from gnz_track.store import run_record as layout
 from gnz_track.store import schema
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.artifacts import fetch_artifact
-from gnz_track.store.connection import connect, disconnect, says_in_one_line
+from gnz_track.store.connection import says_in_one_line
 from gnz_track.store.environment import this_owner
-from gnz_track.store.files.parquet import read_parquet_table
+from gnz_track.store.files.parquet import read_parquet_table, write_parquet_table
 from gnz_track.store.listings import has_tables
-from gnz_track.store.read_rest import experiments_named, pages
-from gnz_track.store.read_sql import ACTIVE, RUNS, rows_of
-from gnz_track.store.reader import can_read_by_sql
+from gnz_track.store.reader import open_reader
+from gnz_track.store.row_filters import PastRun
 from gnz_track.store.run_record import shorten
 from gnz_track.store.writer import FAILED, FINISHED, RUNNING, Store, now
 from gnz_track.types import Direction, TaskType
@@ -46,12 +40,11 @@ __all__ = [
     "VALUE_PREFIX",
     "SearchRecord",
     "TrialRecord",
+    "agreed_from_json",
     "agreed_to_json",
     "load_trials",
     "read_searches",
     "rising_best",
-    "search_from_json",
-    "search_to_json",
     "value_columns",
     "write_search",
     "write_trials",
@@ -169,11 +162,6 @@ def rising_best(record: SearchRecord) -> Iterator[tuple[int, float]]:
             yield trial.number, trial.score
 
 
-def search_to_json(record: SearchRecord) -> str:
-    """Write a search, trials included, as one line."""
-    return to_json(record)
-
-
 def agreed_to_json(record: SearchRecord) -> str:
     """Write all of a search but its trials, with what they cost, for people to read."""
     fields = json.loads(to_json(dataclasses.replace(record, trials=())))
@@ -181,27 +169,11 @@ def agreed_to_json(record: SearchRecord) -> str:
     return json.dumps({**fields, "cost": record.cost}, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
 
-def search_from_json(text: str, *, trials: tuple[TrialRecord, ...] = ()) -> SearchRecord:
-    """Read what :func:`search_to_json` wrote, or :func:`agreed_to_json` and its ``trials``."""
-    fields: dict[str, Any] = json.loads(text)
-    fields.pop("cost", None)
-    _refuse_unknown("search", fields, SearchRecord)
-    fields["task_type"], fields["direction"] = TaskType(fields["task_type"]), Direction(fields["direction"])
-    fields["trials"] = tuple(_read_trial(trial) for trial in fields.get("trials", ())) or trials
-    fields |= {name: tuple(fields.get(name, ())) for name in ("tuning_seeds", "borders")}
-    return SearchRecord(**fields)
-
-
-def _read_trial(fields: dict[str, Any]) -> TrialRecord:
-    _refuse_unknown("trial", fields, TrialRecord)
-    seed_scores = {int(seed): score for seed, score in fields["seed_scores"].items()}
-    return TrialRecord(**{**fields, "seed_scores": seed_scores, "fingerprints": tuple(fields["fingerprints"])})
-
-
-def _refuse_unknown(what: str, fields: Mapping[str, Any], kind: type[SearchRecord | TrialRecord]) -> None:
-    unknown = set(fields) - {item.name for item in dataclasses.fields(kind)}
-    if unknown:
-        raise BadValue(f"record of a {what}", ", ".join(sorted(unknown)), "the fields of this version's records")
+def agreed_from_json(text: str, trials: tuple[TrialRecord, ...]) -> SearchRecord:
+    """Read what :func:`agreed_to_json` wrote of a search, and give it its trials."""
+    fields = json.loads(text)
+    del fields["cost"]
+    return dataclasses.replace(from_plain(SearchRecord, {**fields, "trials": ()}), trials=trials)
 
 
 # What is read again; texts of JSON hold what has other names in each search.
@@ -214,7 +186,6 @@ VALUE_PREFIX = "value/"
 def write_trials(trials: Iterable[TrialRecord], path: Path) -> None:
     """Write trials, by number."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     rows = sorted(trials, key=lambda trial: trial.number)
     whole, real, text = pa.int64(), pa.float64(), pa.string()
@@ -222,10 +193,7 @@ def write_trials(trials: Iterable[TrialRecord], path: Path) -> None:
     columns = {name: pa.array([getattr(row, name) for row in rows], kind) for name, kind in kinds.items()}
     columns |= {name: pa.array([_as_json(getattr(row, name)) for row in rows], text) for name in AS_JSON}
     columns |= {name: pa.array(values) for name, values in value_columns(rows).items()}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".part")
-    pq.write_table(pa.table(columns), unfinished, compression="zstd", version="2.6", store_schema=False)
-    unfinished.replace(path)
+    write_parquet_table(pa.table(columns), path)
 
 
 def load_trials(path: Path) -> tuple[TrialRecord, ...]:
@@ -234,7 +202,7 @@ def load_trials(path: Path) -> tuple[TrialRecord, ...]:
     wanted = (*PLAIN, *AS_JSON)
     if not set(wanted) <= set(table.column_names):
         raise BadValue(f"columns of {path.name}", ", ".join(table.column_names), ", ".join(wanted))
-    return tuple(_read_trial_in_trial_table(row) for row in table.select(list(wanted)).to_pylist())
+    return tuple(_read_trial(row) for row in table.select(list(wanted)).to_pylist())
 
 
 def value_columns(trials: Sequence[TrialRecord]) -> dict[str, list[Any]]:
@@ -257,7 +225,7 @@ def _as_json(value: Any) -> str:
     return json.dumps(value, sort_keys=not isinstance(value, tuple), ensure_ascii=False, allow_nan=False)
 
 
-def _read_trial_in_trial_table(row: dict[str, Any]) -> TrialRecord:
+def _read_trial(row: dict[str, Any]) -> TrialRecord:
     found = {name: json.loads(row[name]) for name in AS_JSON}
     seed_scores = {int(seed): score for seed, score in found["seed_scores"].items()}
     return TrialRecord(
@@ -269,8 +237,6 @@ def _read_trial_in_trial_table(row: dict[str, Any]) -> TrialRecord:
 
 
 LOG = logging.getLogger(__name__)
-# (run id, where its artifacts lie).
-Place = tuple[str, str]
 
 
 def read_searches(
@@ -293,8 +259,8 @@ def read_searches(
         return ()
     wanted = {schema.SUITE: suite, schema.SWEEP: sweep, schema.TASK: task, schema.MODEL: model}
     tags = {schema.KIND: schema.SEARCH_RUN, **{key: value for key, value in wanted.items() if value}}
-    places = _by_sql(address, tags) if can_read_by_sql(address) else _by_rest(address, tags)
-    found = [record for place in places if (record := _read_record(address, place)) is not None]
+    runs = (run for run in open_reader(address).runs(tags) if run.status in {FINISHED, FAILED})
+    found = [record for run in runs if (record := _read_record(address, run)) is not None]
     return tuple(sorted(found, key=_order))
 
 
@@ -303,40 +269,17 @@ def _order(record: SearchRecord) -> tuple[str, str, str, str, int, str]:
     return record.suite, record.sweep, record.task, record.model, seed, record.name
 
 
-def _by_sql(address: Address, tags: Mapping[str, str]) -> list[Place]:
-    values, joins = {"finished": FINISHED, "failed": FAILED}, []
-    for n, (key, value) in enumerate(tags.items()):
-        values |= {f"f{n}_key": key, f"f{n}": value}
-        joins.append(f"JOIN tags f{n} ON f{n}.run_uuid = r.run_uuid AND f{n}.key = :f{n}_key AND f{n}.value = :f{n}")
-    # Only names of this file's own making are in the text; what users give travels as values.
-    text = (
-        f"SELECT r.run_uuid, r.artifact_uri {RUNS} {' '.join(joins)} "
-        f"WHERE {ACTIVE} AND r.status IN (:finished, :failed) ORDER BY r.start_time, r.run_uuid"
-    )
-    return [(run_id, place) for run_id, place in rows_of(address, text, values)]
-
-
-def _by_rest(address: Address, tags: Mapping[str, str]) -> list[Place]:
-    with says_in_one_line(address):
-        tracking = connect(address, creates=False)
-        runs: Any = pages(tracking, experiments_named(tracking, f"{schema.PREFIX}/"), tags)
-        found = [(run.info.run_id, run.info.artifact_uri) for run in runs if run.info.status in {FINISHED, FAILED}]
-        disconnect(tracking)
-    return found
-
-
-def _read_record(address: Address, place: Place) -> SearchRecord | None:
-    run_id, artifacts = place
+def _read_record(address: Address, run: PastRun) -> SearchRecord | None:
     with tempfile.TemporaryDirectory() as temporary:
         names = (schema.SEARCH_FILE, schema.TRIALS_FILE)
-        agreed, trials = (fetch_artifact(address, artifacts, name, Path(temporary)) for name in names)
+        agreed, trials = (fetch_artifact(address, run.artifacts, name, Path(temporary)) for name in names)
         if agreed is None or trials is None:
-            LOG.warning("the search of run %s in %s is left out: its files are gone", run_id, address)
+            LOG.warning("the search of run %s in %s is left out: its files are gone", run.run_id, address)
             return None
         try:
-            return search_from_json(agreed.read_text("utf-8"), trials=load_trials(trials))
+            return agreed_from_json(agreed.read_text("utf-8"), load_trials(trials))
         except (OSError, ValueError, KeyError, TypeError, GnzError) as error:
-            LOG.warning("the search of run %s in %s is left out: %s", run_id, address, error)
+            LOG.warning("the search of run %s in %s is left out: %s", run.run_id, address, error)
             return None
 
 

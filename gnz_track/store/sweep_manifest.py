@@ -12,9 +12,7 @@ import pandas as pd
 from gnz_track.store import schema
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.artifacts import read_artifact
-from gnz_track.store.read_rest import sweep_run_by_rest
-from gnz_track.store.read_sql import sweep_run_by_sql
-from gnz_track.store.reader import can_read_by_sql, read_table
+from gnz_track.store.reader import find_sweep_run, open_reader, read_table
 from gnz_track.store.results_table import make_table, one_row_per_cell, sort_rows
 
 __all__ = ["PLAN_COLUMNS", "SweepPlan", "WantedCells", "plan_to_json", "read_plan", "read_wanted_cells"]
@@ -73,10 +71,10 @@ def plan_to_json(plan: SweepPlan) -> str:
 def read_plan(uri: str | Address, sweep: str) -> SweepPlan | None:
     """Return what a sweep wanted; None where no plan can be read."""
     address = uri if isinstance(uri, Address) else parse_address(uri)
-    found = sweep_run_by_sql(address, sweep) if can_read_by_sql(address) else sweep_run_by_rest(address, sweep)
+    found = find_sweep_run(open_reader(address), sweep)
     if found is None:
         return None
-    text = read_artifact(address, found[0], schema.PLAN_FILE)
+    text = read_artifact(address, found.artifacts, schema.PLAN_FILE)
     try:
         read = json.loads(text or "")
         cells = tuple(dict(zip(read["columns"], row, strict=True)) for row in read["cells"])

@@ -1,7 +1,4 @@
-"""The one writer of a store: a run per cell, in a handful of transactions.
-
-Runs whose owner is gone are marked KILLED.
-"""
+"""The one writer of a store: a run per cell, in a handful of transactions; runs of owners that are gone are KILLED."""
 
 from __future__ import annotations
 

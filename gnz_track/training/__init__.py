@@ -1,20 +1,15 @@
-"""Training of one model.
+"""Training of one model: an objective (what is minimised) and scorers (held-out labels) meet only in the `loop`.
 
-``loop.py`` is the one loop; what it minimises (an objective) and what it scores (scorers, with held-out labels) meet
-only there, and are made in `problems/`. `metrics.py` and `protocols.py` are tables. `acceleration/` makes any model's
-step cheaper without changing its numbers.
-
-- `allocator`: what the allocator of the C library does with blocks that are freed: kept for the next step, or
-  given back
-- `graphs`: many small graphs, kept one after another, and batches cut from them
-- `lent`: inputs of a model of somebody's own: copies, at every call
-- `loop`: the one training loop, and what it asks of an objective and of a scorer
-- `losses`: losses by kind of label and by name; the nameless one of a kind is the usual one
-- `metrics`: small functions of arrays, each a row with its direction, bounds and the kinds of problem it serves
-- `pretraining`: training without labels, as a utility: its loss is no score
+- `loop`: the one training loop, with its schedules, and what it asks of an objective and of a scorer
+- `losses`: losses by kind of label and by name
+- `metrics`: functions of arrays, each a row with its direction, bounds and the kinds of problem it serves
 - `protocols`: the table of protocols
-- `usage`: cost of a cell: seconds of the clock and of the processor, and the most memory that it held itself
-- `acceleration/`: the same numbers, sooner: what training does to any model before the first step, on a CPU
+- `graphs`: many small graphs as one union, and batches cut from it
+- `lent`: copies of inputs for models of somebody's own
+- `pretraining`: training without labels
+- `usage`: seconds and memory that a cell cost
+- `allocator`: freed memory of the C library, kept for the next step or given back
+- `acceleration/`: the same numbers, sooner
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The one training loop, and what it asks of an objective and of a scorer, which meet only here.
-
-Schedules: when the learning rate falls and when training is over; small objects, chosen by name.
-"""
+"""The one training loop, with its schedules, and what it asks of an objective and of a scorer, which meet only here."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ __all__ = ["train_dgi"]
 def train_dgi(
     model: Any, data: Data, epochs: int = 100, lr: float = 1e-3, *, device: str = "cpu"
 ) -> dict[str, list[float]]:
-    """Train a :class:`~gnz_track.models.dgi.DGI` or ``DGIWrapper`` on one graph; return ``{"dgi_loss": [...]}``.
+    """Train a ``DGI`` or ``DGIWrapper`` (:mod:`gnz_track.models.embeddings.dgi`); return ``{"dgi_loss": [...]}``.
 
-    Shuffles are drawn from the global Torch generator: seed it first.
+    There is one graph. Shuffles are drawn from the global Torch generator: seed it first.
 
     Parameters
     ----------

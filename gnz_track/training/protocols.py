@@ -1,9 +1,8 @@
 """The table of protocols. A protocol is data: to add one, add a row.
 
-Training of "Benchmarking Graph Neural Networks" (Dwivedi et al., JMLR 2023), as data.
-
-Adam; the learning rate halves while the validation loss does not fall, and training ends once it is too small. Models
-get the width of a parameter budget, and are scored at the last epoch.
+Those of "Benchmarking Graph Neural Networks" (Dwivedi et al., JMLR 2023) train with Adam; the learning rate halves
+while the validation loss does not fall, and training ends once it is too small. Models get the width of a parameter
+budget, and are scored at the last epoch.
 """
 
 from __future__ import annotations

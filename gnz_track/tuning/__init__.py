@@ -1,23 +1,21 @@
 """Which hyperparameters: search spaces as data, and studies that can be resumed trial by trial.
 
-- `default_spaces`: search spaces where nobody names one: one range per hyperparameter, and the models that need
-  another one
-- `plan`: from what searches found to ordinary cells: the winner of each, on the seeds that are reported
-- `progress`: progress of searches: a live line on a terminal, plain lines elsewhere
-- `proposals`: values that a trial is to try: a function of the terms of its study, its number, and the trials
-  of earlier rounds
-- `pruners`: which trials are given up before all of their seeds are trained, by name
-- `samplers`: the samplers of Optuna by name, each made anew for every trial from a seed of its own
-- `search`: from a search to its record: trials are asked for, trained and told, and the winner stands at the
-  end
-- `search_space`: argument ``search=`` of scripts, and the search that it asks for
-- `settings`: settings of searches, as one asks for them; and their seeds, by kind of search
-- `spaces`: search spaces as data: name of a hyperparameter -> the values that it may take
-- `study`: A study: trials that are asked for, evaluated, and told, so that what was interrupted goes on exactly
-  where it was
-- `study_storage`: storage of studies: a journal beside the local store, or PostgreSQL where several machines
-  share them
-- `study_terms`: terms of a study: two studies that differ in any of it but the budget are two studies
+A benchmark's searches are a `plan`; each `search` asks its `study` for trials, trains them blind, and tells their mean
+validation score; the winner becomes ordinary cells.
+
+- `search_space`: what scripts hand over as ``search=``
+- `settings`: budget, sampler and seeds of searches, as one asks for them
+- `spaces`: search spaces as data
+- `default_spaces`: ranges where nobody names any
+- `plan`: the searches of a benchmark, and their winners as cells
+- `search`: from a search to its record
+- `study`: trials asked for, evaluated and told
+- `study_terms`: what a study is agreed to be
+- `study_storage`: a journal beside the local store, or PostgreSQL
+- `proposals`: the values that a trial tries
+- `samplers`: Optuna's samplers by name
+- `pruners`: which trials are given up early
+- `progress`: how far searches are, on a terminal
 """
 
 from __future__ import annotations

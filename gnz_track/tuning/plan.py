@@ -1,9 +1,4 @@
-"""From what searches found to ordinary cells: the winner of each, on the seeds that are reported.
-
-Check that a search can choose: by a validation part, and by nothing else.
-
-The searches of a benchmark before any trial: what each is for, on which cells it tries, and over which space.
-"""
+"""The searches of a benchmark before any trial: what each is for, its cells and its space; their winners as cells."""
 
 from __future__ import annotations
 
@@ -12,13 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gnz_track.datasets.frozen import FrozenDataset, open_frozen
-from gnz_track.datasets.splits.nodes_and_graphs import (
-    split_edges,
-    split_graphs,
-    split_links,
-    split_nodes,
-    split_triples,
-)
+from gnz_track.datasets.splits.links import split_links, split_triples
+from gnz_track.datasets.splits.nodes_and_graphs import split_edges, split_graphs, split_nodes
 from gnz_track.errors import NothingToRun, SplitImpossible, UnknownName
 from gnz_track.models.building import options_of
 from gnz_track.models.catalogue import MODELS

@@ -1,8 +1,7 @@
 """From a search to its record: trials are asked for, trained and told, and the winner stands at the end.
 
-From trials to their scores: blind cells, trained by the executor of any sweep, each noted as it ends.
-
-Values that past searches of a model found on other tasks of a type, tried before a sampler knows anything.
+A trial is trained as blind cells, by the executor of any sweep, each noted as it ends. What past searches of a model
+found on other tasks of a type is tried before a sampler knows anything.
 """
 
 from __future__ import annotations

@@ -3,9 +3,7 @@
 Optuna keeps the trials. They are proposed in rounds: those of one round from what all trials of earlier rounds have
 told, and everything random about a trial is derived from the study and the trial's number. So no proposal depends on
 which trial of a round ends first, on how many workers there are, or on how often the study was interrupted. A trial
-that was left without an answer is evaluated again as it is.
-
-The trials of a study as this house keeps them in Optuna's storage: what is asked, what is known, who is at it.
+that was left without an outcome is evaluated again as it is.
 """
 
 from __future__ import annotations

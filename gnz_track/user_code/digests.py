@@ -25,7 +25,7 @@ from gnz_track.user_code.modules import Module, forget_modules, is_ours
 from gnz_track.user_code.reach import Reach
 from gnz_track.user_code.values import Outline, target_of
 
-__all__ = ["ITSELF", "Code", "describe_code", "describe_own", "digest_source", "target_of"]
+__all__ = ["ITSELF", "Code", "describe_code", "describe_own", "digest_source"]
 
 _PART = 12
 # How the part of what travels by value is called, behind its name.

@@ -1,7 +1,4 @@
-"""Modules by name: where they come from, whose they are, and what their text says. None of them is run here.
-
-Owner of the code that a name leads to: this package, an installed one of some version, or the user.
-"""
+"""Modules by name: where they come from, whose they are, and what their text says. None of them is run here."""
 
 from __future__ import annotations
 

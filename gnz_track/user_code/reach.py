@@ -1,13 +1,9 @@
 """All of a user's code that some names reach, followed from module to module by syntax alone.
 
 A name is followed to the statements that bind it, these to the names that they mention, and imports to where they lead.
-Beside names, what a reached module runs counts as far as it matters. Nothing is named by a path, so that the same code
-is the same on every machine.
-
-Which statements of a module matter beside those that bind what is reached: calls, patches, and registrations.
-
-A change of something that is not reached changes nothing. A call may change anything, and so may a change of what is
-not the user's: these matter wherever they run.
+Beside names, what a reached module runs counts as far as it matters: calls, patches and registrations. A change of
+something that is not reached changes nothing. A call may change anything, and so may a change of what is not the
+user's: these matter wherever they run. Nothing is named by a path, so that the same code is the same on every machine.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from gnz_track.datasets.catalogue import DATASETS, SUITES, TASKS
-from gnz_track.datasets.preparation import data_home, frozen_folder, prepare_dataset
+from gnz_track.datasets.homes import data_home, frozen_folder
+from gnz_track.datasets.preparation import prepare_dataset
 from gnz_track.datasets.sources.fetch import find_complete, parse_mirror
 from gnz_track.types import DatasetRow
 

@@ -20,16 +20,11 @@ from gnz_track.datasets.catalogue import (
     register_task,
     unregister_task,
 )
+from gnz_track.datasets.homes import missing_library
 from gnz_track.datasets.preparation import prepare_dataset
-from gnz_track.datasets.readers.raw_files import missing_library
 from gnz_track.datasets.sources.fetch import lack_of
-from gnz_track.datasets.splits.nodes_and_graphs import (
-    split_edges,
-    split_graphs,
-    split_links,
-    split_nodes,
-    split_triples,
-)
+from gnz_track.datasets.splits.links import split_links, split_triples
+from gnz_track.datasets.splits.nodes_and_graphs import split_edges, split_graphs, split_nodes
 from gnz_track.errors import BadValue, DuplicateName, UnknownName
 from gnz_track.registry import import_target, is_target
 from gnz_track.types import Category, DatasetRow, Task, TaskType

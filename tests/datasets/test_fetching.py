@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 from file_servers import FileServer, give, give_ranges, in_turn, redirect, run_server
 
-from gnz_track.datasets.readers.raw_files import MODULES, missing_library, require_extra
+from gnz_track.datasets.homes import MODULES, missing_library, require_extra
 from gnz_track.datasets.sources import fetch_errors
-from gnz_track.datasets.sources.fetch import Received, fetch, fetch_each, n_bytes_left, n_bytes_of
+from gnz_track.datasets.sources.fetch import fetch, fetch_each, n_bytes_left, n_bytes_of
 from gnz_track.datasets.sources.fetch_errors import DataRetired, ExtraMissing, FetchFailed
+from gnz_track.datasets.sources.origins import Received
 from gnz_track.errors import BadValue, DataMissing, GnzError
 from gnz_track.types import Category, DatasetRow, Download, Origin, PackageFile, TaskType
 

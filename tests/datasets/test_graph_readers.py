@@ -23,17 +23,15 @@ from torch_geometric.datasets import (
 )
 from torch_geometric.transforms import FaceToEdge
 
-from gnz_track.datasets.readers.molecules import read_aqsol, read_moleculenet, read_zinc
-from gnz_track.datasets.readers.ppi import read_skip_links
-from gnz_track.datasets.readers.programs import read_malnet
-from gnz_track.datasets.readers.raw_files import (
-    GraphParts,
+from gnz_track.datasets.readers.graph_sets import (
     read_first_graphs,
     read_graph_list,
     read_graph_parts,
-    read_peptides,
-    with_validation,
+    read_malnet,
+    read_skip_links,
 )
+from gnz_track.datasets.readers.molecules import read_aqsol, read_moleculenet, read_peptides, read_zinc
+from gnz_track.datasets.readers.raw_files import GraphParts, with_validation
 from gnz_track.datasets.readers.shapes import parse_off, read_modelnet
 
 PARTS = ("train", "val", "test")

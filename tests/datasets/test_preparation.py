@@ -18,8 +18,9 @@ from torch_geometric.data import Data, InMemoryDataset
 
 from gnz_track.datasets import preparation
 from gnz_track.datasets.catalogue import DATASETS
-from gnz_track.datasets.own.tasks import is_seed_aware, load_graphs
-from gnz_track.datasets.preparation import data_home, find_mirror, prepare, task_from_dataset
+from gnz_track.datasets.homes import data_home
+from gnz_track.datasets.own.tasks import is_seed_aware, load_graphs, task_from_dataset
+from gnz_track.datasets.preparation import find_mirror, prepare
 from gnz_track.errors import BadValue, DataCorrupted, DataMissing, DataUnusable, UnknownName
 from gnz_track.types import Task
 

@@ -17,8 +17,8 @@ from torch_geometric.data import Data
 from torch_geometric.datasets import Planetoid, RelLinkPredDataset, TUDataset
 
 from gnz_track.datasets.readers.citations import read_planetoid
+from gnz_track.datasets.readers.graph_sets import read_tudataset
 from gnz_track.datasets.readers.knowledge import read_triples
-from gnz_track.datasets.readers.tudataset import read_tudataset
 
 
 def _root(tmp_path: Path, raw: Path) -> str:

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from gnz_track.datasets.catalogue import DATASETS
-from gnz_track.datasets.preparation import State, state_of
-from gnz_track.datasets.readers.raw_files import missing_library
+from gnz_track.datasets.homes import State, missing_library, state_of
 from gnz_track.datasets.sources.fetch import find_complete
 from gnz_track.types import Category, DatasetRow, Download, PackageFile, TaskType
 

@@ -108,7 +108,9 @@ ADDITIONS: dict[str, tuple[str, tuple[Addition, ...]]] = {
                         return self.layer(data.x, data.edge_index)
                 '''
             ),
-            Addition(text='("TAGCN", "tagcn", True, "powers of the adjacency (Du et al., 2018)"),'),
+            Addition(
+                text='BuiltIn("TAGCN", "tagcn", _ALL, "powers of the adjacency (Du et al., 2018)", is_encoder=True),'
+            ),
         ),
     ),
     "metric": (

@@ -261,11 +261,11 @@ def test_artifact_store_that_is_away_from_the_start(stack: Team, tmp_path: Path,
 def files_of_sweep(stack: Team, sweep: str) -> dict[str, bytes]:
     """Return the files of a sweep's run as they lie in the artifact store, by name."""
     from gnz_track.store.address import parse_address
-    from gnz_track.store.read_sql import sweep_run_by_sql
+    from gnz_track.store.reader import find_sweep_run, open_reader
 
-    found = sweep_run_by_sql(parse_address(stack.database.uri), sweep)
+    found = find_sweep_run(open_reader(parse_address(stack.database.uri)), sweep)
     assert found is not None
-    return read_folder(stack.bucket / "runs" / found[0].removeprefix("mlflow-artifacts:/"))
+    return read_folder(stack.bucket / "runs" / found.artifacts.removeprefix("mlflow-artifacts:/"))
 
 
 def read_folder(folder: Path) -> dict[str, bytes]:
@@ -290,20 +290,20 @@ def check_files(stack: Team, files: dict[str, bytes], sweep: str, alone: Place) 
     """See that a sweep has the files that the same sweep has in sqlite, and a table of the promised digest."""
     from gnz_track.store import schema
     from gnz_track.store.address import parse_address
-    from gnz_track.store.read_sql import sweep_run_by_sql
+    from gnz_track.store.reader import find_sweep_run, open_reader
 
-    own = sweep_run_by_sql(parse_address(alone.uri), sweep)
+    own = find_sweep_run(open_reader(parse_address(alone.uri)), sweep)
     assert own is not None
-    beside = read_folder(Path(own[0].removeprefix("file://")))
+    beside = read_folder(Path(own.artifacts.removeprefix("file://")))
     assert set(files) == set(beside)
     table = schema.TABLE_FILE
     assert {name: text for name, text in files.items() if name != table} == {
         name: text for name, text in beside.items() if name != table
     }
-    found = sweep_run_by_sql(parse_address(stack.database.uri), sweep)
+    found = find_sweep_run(open_reader(parse_address(stack.database.uri)), sweep)
     assert found is not None
-    assert found[1][schema.TABLE] == hashlib.sha256(files[table]).hexdigest()
-    assert found[1].get(schema.ERROR, "") == ""
+    assert found.tags[schema.TABLE] == hashlib.sha256(files[table]).hexdigest()
+    assert found.tags.get(schema.ERROR, "") == ""
 
 
 # d. Refusals --------------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from typing import Any
 
 from gnz_track.datasets.catalogue import TASKS
 from gnz_track.models.catalogue import MODELS
+from gnz_track.records import to_json
 from gnz_track.registry import import_target
 from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.runs.executors.inline import run_inline
@@ -31,7 +32,7 @@ from gnz_track.runs.sweep_writer import Tracking
 from gnz_track.seeds import derive
 from gnz_track.store.address import parse_address
 from gnz_track.store.outbox import keep_search
-from gnz_track.store.searches import COMPLETE, SearchRecord, TrialRecord, search_to_json
+from gnz_track.store.searches import COMPLETE, SearchRecord, TrialRecord
 from gnz_track.store.searches import SEARCH_RECORD_FAILED as FAILED
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Cell, tuned_name
@@ -55,7 +56,7 @@ def main() -> None:
         written = json.loads(report.to_json())
     # Curves would be most of the file, and the store is gone.
     found = {**written, "series": {}, "config": {"suite": SUITE, "sweep": SWEEP}}
-    golden = {"searches": [json.loads(search_to_json(search)) for search in searches], "report": found}
+    golden = {"searches": [json.loads(to_json(search)) for search in searches], "report": found}
     file = Path(__file__).with_name("searches.json")
     file.write_text(json.dumps(golden, sort_keys=True, separators=(",", ":")) + "\n", encoding="utf-8")
 

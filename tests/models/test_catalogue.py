@@ -292,3 +292,10 @@ def test_payload_that_names_a_former_module_is_read(monkeypatch: pytest.MonkeyPa
         load_parts(row)
     monkeypatch.setitem(building._FORMER, "gnz_track.no_such_module", now)  # noqa: SLF001
     assert load_parts(row) == (None, factory)
+
+
+def test_payload_that_names_a_former_module_of_a_model_is_read() -> None:
+    sgc = import_target(MODELS.get("SGC").target)
+    payload = pickle.dumps((sgc, None), protocol=0).replace(b"gnz_track.models.sgc", b"gnz_track.models.elsewhere")
+    assert b"elsewhere" in payload
+    assert load_parts(ModelRow(name="Former", task_types=(NODES,), payload=payload)) == (sgc, None)

@@ -21,6 +21,7 @@ from gnz_track.models.deep.dense import DenseNetwork
 from gnz_track.models.deep.network import DeepNetwork, softmax_to
 from gnz_track.models.deep.ring_gnn import equivariant_basis
 from gnz_track.models.sizes import Sizes
+from gnz_track.registry import import_target
 from gnz_track.types import TaskType
 
 NODES, GRAPHS, NUMBERS, LINKS = TaskType.node_cls, TaskType.graph_cls, TaskType.graph_reg, TaskType.link_pred
@@ -35,7 +36,9 @@ SIZES = Sizes(
     n_graph_targets=2,
     n_nodes=15,
 )
-DEEP = [name for name in MODELS if MODELS.get(name).target.startswith("gnz_track.models.deep.")]
+DEEP = [
+    name for name in MODELS if import_target(MODELS.get(name).target).__module__.startswith("gnz_track.models.deep.")
+]
 ON_GRAPHS = [name for name in DEEP if GRAPHS in MODELS.get(name).task_types]
 BLIND = {"DeepMLP", "MatrixFactorisation"}
 DENSE = ("RingGNN", "ThreeWLGNN")

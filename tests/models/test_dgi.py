@@ -8,7 +8,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn import DeepGraphInfomax, GCNConv
 
 from gnz_track.models.catalogue import MODELS
-from gnz_track.models.dgi import DGI, DGIWrapper
+from gnz_track.models.embeddings.dgi import DGI, DGIWrapper
 from gnz_track.models.mlp import MLP
 
 

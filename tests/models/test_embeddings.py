@@ -145,7 +145,7 @@ def test_infomax_loses_what_pyg_loses(encoder_act: str, summary: str) -> None:
     data = as_data(GRAPH)
     order = torch.randperm(40, generator=Generator().manual_seed(3))
     adjacency = infomax._adjacency(data.edge_index, 40)  # noqa: SLF001
-    net = infomax._Net(Infomax(6, encoder_act, summary), 40, adjacency, Generator().manual_seed(1))  # noqa: SLF001
+    net = infomax._InfomaxNet(Infomax(6, encoder_act, summary), 40, adjacency, Generator().manual_seed(1))  # noqa: SLF001
     convolution = GCNConv(40, 6)
     theirs = DeepGraphInfomax(
         6,

@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from gnz_track.datasets.preparation import prepare, task_from_dataset
+from gnz_track.datasets.own.tasks import task_from_dataset
+from gnz_track.datasets.preparation import prepare
 from gnz_track.models.catalogue import MODELS, usual_models
 from gnz_track.records import to_json
 from gnz_track.runs.fingerprint import fingerprint

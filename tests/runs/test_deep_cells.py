@@ -11,7 +11,7 @@ import torch
 from torch_geometric.data import Data
 
 from gnz_track.datasets.frozen import FrozenDataset
-from gnz_track.datasets.preparation import task_from_dataset
+from gnz_track.datasets.own.tasks import task_from_dataset
 from gnz_track.models.catalogue import MODELS, usual_models
 from gnz_track.problems.catalogue import ProblemTerms, pose
 from gnz_track.runs.plan import Place, make_plan

@@ -24,7 +24,7 @@ from gnz_track.runs.executors.events import Done, Event, Leaked
 from gnz_track.runs.executors.fork_server import Nursery, open_nursery
 from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.executors.processes import CellQueue
-from gnz_track.runs.executors.ray.driver import stream_one
+from gnz_track.runs.executors.ray.cell_stream import stream_one
 from gnz_track.runs.isolation.canary import find_leak
 from gnz_track.runs.isolation.originals import originals
 from gnz_track.runs.isolation.process_state import ROWS

@@ -14,7 +14,8 @@ from safetensors.torch import load_file, save_file
 from torch_geometric.data import Data
 
 from gnz_track.datasets.catalogue import TASKS
-from gnz_track.datasets.preparation import prepare, task_from_dataset
+from gnz_track.datasets.own.tasks import task_from_dataset
+from gnz_track.datasets.preparation import prepare
 from gnz_track.errors import BadValue, DataCorrupted, DataMissing, NothingToRun, SeveralMissing, UnknownName
 from gnz_track.models.catalogue import MODELS, describe
 from gnz_track.runs.executors.inline import run_inline

@@ -16,15 +16,10 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
+from gnz_track.datasets.features import structural_features
 from gnz_track.datasets.frozen import FrozenDataset, open_frozen
-from gnz_track.datasets.splits.nodes_and_graphs import (
-    split_edges,
-    split_graphs,
-    split_links,
-    split_nodes,
-    split_triples,
-    structural_features,
-)
+from gnz_track.datasets.splits.links import split_links, split_triples
+from gnz_track.datasets.splits.nodes_and_graphs import split_edges, split_graphs, split_nodes
 from gnz_track.errors import BadValue, SplitImpossible
 from gnz_track.models.adapters import TripleHead
 from gnz_track.problems.catalogue import Problem, ProblemTerms, pose

@@ -21,7 +21,7 @@ from torch_geometric.data import Data
 
 from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.datasets.frozen import TENSORS, freeze
-from gnz_track.datasets.preparation import task_from_dataset
+from gnz_track.datasets.own.tasks import task_from_dataset
 from gnz_track.errors import BadValue, DataCorrupted, DataMissing, NotReproducible, TargetMissing, UnknownRun
 from gnz_track.models.catalogue import describe
 from gnz_track.records import to_json

@@ -38,7 +38,7 @@ from gnz_track.runs.sweep_writer import Scribe, Tracking
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.outbox import file_stem, spool_folder, spooled
 from gnz_track.store.past_runs import read_curves
-from gnz_track.store.reader import finished_fingerprints, read_published, read_table
+from gnz_track.store.reader import finished_fingerprints, open_reader, read_published, read_table
 from gnz_track.store.replay import replay
 from gnz_track.store.sweep_manifest import PLAN_COLUMNS, read_plan
 from gnz_track.store.writer import Store, now, open_store
@@ -317,7 +317,7 @@ def test_store_that_is_away_costs_nothing(address: Address, cells: Cells) -> Non
     with open_store(address) as store:
         assert len(replay(spool_folder(away), store).written) == 3
     for name, n_cells in ((result.name, 2), (again.name, 3)):
-        plan, table = read_plan(address, name), read_published(address, name, by_sql=True)
+        plan, table = read_plan(address, name), read_published(open_reader(address), name)
         assert plan is not None, "the plan waits with the results"
         assert len(plan.cells) == n_cells
         assert table is not None

@@ -14,24 +14,28 @@ from house import Source, read_package
 ADMITTED: dict[tuple[str, str], tuple[int, str]] = {
     ("datasets/readers/restricted_pickle.py", "pickle.Unpickler"): (1, "finds no class but those that it lists"),
     ("datasets/readers/restricted_pickle.py", "torch.load"): (1, "weights_only, and the result is checked once more"),
-    ("datasets/readers/zinc.py", "pickle.Unpickler"): (1, "finds no class but those that it lists"),
-    ("datasets/readers/zinc.py", "torch.load"): (1, "weights_only, of the numbers of one tensor"),
-    ("datasets/readers/geom_gcn.py", "numpy.load"): (1, "without pickles"),
-    ("datasets/readers/heterophilous.py", "numpy.load"): (1, "without pickles"),
+    ("datasets/readers/molecules.py", "pickle.Unpickler"): (1, "finds no class but those that it lists"),
+    ("datasets/readers/molecules.py", "torch.load"): (1, "weights_only, of the numbers of one tensor"),
+    ("datasets/readers/citations.py", "numpy.load"): (2, "without pickles"),
     ("datasets/readers/ppi.py", "numpy.load"): (2, "without pickles"),
-    ("selection/archives.py", "numpy.load"): (1, "without pickles; graphs, matrices and selectors are read by it"),
-    ("models/building.py", "pickle.loads"): (1, "a class that travels by value from the process that made the cell"),
-    ("runs/rebuilding.py", "pickle.loads"): (1, "a class that lies in a store, after --trust alone"),
+    ("selection/graph_files.py", "numpy.load"): (1, "without pickles; graphs, matrices and selectors are read by it"),
+    ("models/building.py", "pickle.Unpickler"): (
+        1,
+        "a class by value: from the process that made the cell, or out of a store after --trust alone",
+    ),
     ("cli/init.py", "subprocess.run"): (2, "the user's own git"),
     ("datasets/sources/dvc_remote.py", "subprocess.run"): (1, "the user's own dvc, paths as arguments of their own"),
     ("store/environment.py", "subprocess.run"): (1, "programs that tell versions; every argument stands in the file"),
     ("store/ui.py", "subprocess.Popen"): (1, "our own Python and MLflow; the store's address is in no argument"),
-    ("runs/envoy.py", "subprocess.Popen"): (1, "our own Python and module"),
-    ("runs/nursery.py", "subprocess.Popen"): (1, "our own Python and module"),
+    ("runs/executors/ray/client_process.py", "subprocess.Popen"): (1, "our own Python and module"),
+    ("runs/executors/fork_server.py", "subprocess.Popen"): (1, "our own Python and module"),
     ("user_code/digests.py", "compile"): (1, "the text of a model's own file, to compare; what comes of it is not run"),
 }
 # Annotations, and names of exceptions, run nothing.
-TYPES = frozenset((file, "subprocess.Popen") for file in ("store/ui.py", "runs/envoy.py", "runs/nursery.py"))
+TYPES = frozenset(
+    (file, "subprocess.Popen")
+    for file in ("store/ui.py", "runs/executors/ray/client_process.py", "runs/executors/fork_server.py")
+)
 
 
 def test_what_could_run_foreign_content_is_answered_for(root: Path) -> None:

@@ -15,8 +15,9 @@ from scipy import io as matrices
 from scipy import sparse
 
 from gnz_track.errors import BadValue
-from gnz_track.selection.graph_files import FORMS, READERS
+from gnz_track.selection.graph_files import READERS
 from gnz_track.selection.graph_input import OpenedGraph, open_graph
+from gnz_track.selection.graph_names import FORMS
 
 MARKET = "%%MatrixMarket matrix coordinate pattern general\n"
 

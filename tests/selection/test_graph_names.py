@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gnz_track.errors import BadValue, GnzError, UnknownName
-from gnz_track.selection.graph_files import check_graph_name, find_graph_file
+from gnz_track.selection.graph_names import check_graph_name, find_graph_file
 
 
 def test_files_and_names_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +58,7 @@ def test_a_refusal_imports_neither_torch_nor_networkx() -> None:
     code = """
 import sys
 from gnz_track.errors import UnknownName
-from gnz_track.selection.graph_files import check_graph_name
+from gnz_track.selection.graph_names import check_graph_name
 try:
     check_graph_name("nosuch")
 except UnknownName:

@@ -13,7 +13,7 @@ from selection.conftest import Past
 from torch_geometric.data import Data
 
 from gnz_track.datasets.preparation import prepare
-from gnz_track.datasets.splits.nodes_and_graphs import split_links
+from gnz_track.datasets.splits.links import split_links
 from gnz_track.errors import BadValue, SplitImpossible
 from gnz_track.selection.confirmation import task_of
 from gnz_track.selection.feasibility import note_on_labels, reason_against

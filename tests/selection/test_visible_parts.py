@@ -17,7 +17,8 @@ from gnz_track.cli.tune import _recommender
 from gnz_track.datasets.frozen import open_frozen
 from gnz_track.datasets.own.tasks import task_from_dataset
 from gnz_track.datasets.preparation import prepare
-from gnz_track.datasets.splits.nodes_and_graphs import split_graphs, split_links
+from gnz_track.datasets.splits.links import split_links
+from gnz_track.datasets.splits.nodes_and_graphs import split_graphs
 from gnz_track.errors import SplitImpossible
 from gnz_track.runs.plan import Place, make_plan
 from gnz_track.selection.confirmation import warm_starts

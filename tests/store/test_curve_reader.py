@@ -9,7 +9,6 @@ import pytest
 from cells import cell_of, context_of, failed_record, finished, record, result_of, sweep_records
 
 from gnz_track.errors import StoreUnusable
-from gnz_track.store import past_runs as curve_reader
 from gnz_track.store.curves import Curve
 from gnz_track.store.past_runs import read_curves
 from gnz_track.store.run_record import RunRecord
@@ -27,8 +26,8 @@ def read_both(monkeypatch: pytest.MonkeyPatch) -> Read:
     def read(store: Store, run_ids: list[str]) -> Curves:
         by_sql = read_curves(store.address, run_ids)
         with monkeypatch.context() as patch:
-            patch.setattr(curve_reader, "can_read_by_sql", lambda _: False)
-            patch.setattr(curve_reader, "rows_of", None)
+            patch.setattr("gnz_track.store.reader.KNOWN_REVISIONS", {})
+            patch.setattr("gnz_track.store.reader.SqlReader", None)
             by_rest = read_curves(store.address, run_ids)
         assert by_sql == by_rest
         return by_sql
@@ -79,7 +78,7 @@ def test_runs_without_curves_and_unknown_runs_have_none(store: Store, read_both:
 
 def test_more_runs_than_one_query_takes(store: Store, read_both: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     records = {store.finish(one): one for one in sweep_records(context_of())}
-    monkeypatch.setattr(curve_reader, "RUNS_PER_QUERY", 3)
+    monkeypatch.setattr("gnz_track.store.read_sql.RUNS_PER_QUERY", 3)
     assert read_both(store, list(records)) == {run_id: curves_of(one) for run_id, one in records.items()}
 
 

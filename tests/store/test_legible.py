@@ -18,8 +18,8 @@ from gnz_track.store import schema
 from gnz_track.store.address import Address
 from gnz_track.store.listings import list_cells, list_failures, list_sweeps
 from gnz_track.store.past_runs import read_curves, read_run, read_scores
-from gnz_track.store.read_rest import read_by_rest
-from gnz_track.store.read_sql import read_by_sql
+from gnz_track.store.read_rest import RestReader
+from gnz_track.store.read_sql import SqlReader
 from gnz_track.store.reader import finished_fingerprints, read_table, read_tensor
 from gnz_track.store.results_table import BESIDE, COLUMNS, COUNT, FINAL, PARAM, RUN, TAG, one_row_per_cell, tensor_of
 from gnz_track.store.row_filters import RunFilter
@@ -49,8 +49,8 @@ def runs_in(address: Address) -> list[str]:
 
 
 def test_what_the_writer_wrote_is_read_and_spoken_of_nowhere(filled: Address, caplog: pytest.LogCaptureFixture) -> None:
-    for reader in (read_by_sql, read_by_rest):
-        table = reader(filled, RunFilter())
+    for reader in (SqlReader, RestReader):
+        table = reader(filled).table(RunFilter())
         assert set(table["baseline"].dropna()) == {0.3125}
     assert caplog.messages == []
 
@@ -127,8 +127,8 @@ def test_no_junk_in_any_column_stops_a_reader(junk: Any, filled: Address, caplog
             assert all(run in said for run in left_out) or "more runs" in said
             if not any(column == "start_time" for _, column in pairs):
                 # MLflow itself reads no start_time that is none.
-                by_rest = one_row_per_cell(read_by_rest(filled, RunFilter()))
-                pd.testing.assert_frame_equal(by_rest, one_row_per_cell(read_by_sql(filled, RunFilter())))
+                by_rest = one_row_per_cell(RestReader(filled).table(RunFilter()))
+                pd.testing.assert_frame_equal(by_rest, one_row_per_cell(SqlReader(filled).table(RunFilter())))
 
 
 @pytest.mark.parametrize(
@@ -183,8 +183,8 @@ def test_score_that_is_no_number_is_no_zero(store: Store) -> None:
     store.finish(record(1))
     (before,) = (one for one in read_table(store.address).itertuples() if one.run_id == run_id)
     store.tracking.log_batch(run_id, [Metric(f"test/{before.metric}", float("nan"), 2**42, 1)], [], [])
-    for reader in (read_by_sql, read_by_rest):
-        assert reader(store.address, RunFilter())["seed"].tolist() == [1], reader.__name__
+    for reader in (SqlReader, RestReader):
+        assert reader(store.address).table(RunFilter())["seed"].tolist() == [1], reader.__name__
     assert read_scores(store.address, [run_id])[run_id].get(before.metric) is None
     assert f"test/{before.metric}" not in read_run(store.address, run_id).metrics
 

@@ -12,8 +12,8 @@ from gnz_track.errors import UnknownName
 from gnz_track.store import schema
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.listings import CELL_COLUMNS, SWEEP_COLUMNS, has_tables, list_cells, list_failures, list_sweeps
-from gnz_track.store.read_rest import read_by_rest
-from gnz_track.store.read_sql import read_by_sql
+from gnz_track.store.read_rest import RestReader
+from gnz_track.store.read_sql import SqlReader
 from gnz_track.store.results_table import sort_rows
 from gnz_track.store.row_filters import RunFilter
 from gnz_track.store.run_record import RunRecord, SweepContext, record_of_start
@@ -52,7 +52,7 @@ def check_readers_agree(address: Address) -> None:
         (RunFilter(in_any_state=True, kind=schema.SWEEP_RUN), SWEEP_COLUMNS, 3),
         (RunFilter(kind=schema.SWEEP_RUN, suite="quick"), SWEEP_COLUMNS, 1),
     ):
-        by_sql, by_rest = read_by_sql(address, wanted, columns=columns), read_by_rest(address, wanted, columns=columns)
+        by_sql, by_rest = (reader(address).table(wanted, columns=columns) for reader in (SqlReader, RestReader))
         assert len(by_sql) == n
         pd.testing.assert_frame_equal(sort_rows(by_sql), sort_rows(by_rest), check_exact=True)
 

@@ -16,8 +16,8 @@ from searches import search_of
 from gnz_track.errors import BadValue, GnzError, UnknownName
 from gnz_track.store import read_sql as sql_reader
 from gnz_track.store.address import Address, parse_address
-from gnz_track.store.read_rest import read_by_rest
-from gnz_track.store.read_sql import read_by_sql
+from gnz_track.store.read_rest import RestReader
+from gnz_track.store.read_sql import SqlReader
 from gnz_track.store.reader import finished_fingerprints, publish_table, read_published, read_table, read_tensor
 from gnz_track.store.results_table import COLUMNS, one_row_per_cell, tensor_of
 from gnz_track.store.row_filters import RunFilter
@@ -38,7 +38,7 @@ def fill(store: Store, sweep: str = "first") -> str:
 
 def tables_of(address: Address, wanted: RunFilter = SWEEP) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return what SQL and what MLflow's search read."""
-    return one_row_per_cell(read_by_sql(address, wanted)), one_row_per_cell(read_by_rest(address, wanted))
+    return one_row_per_cell(SqlReader(address).table(wanted)), one_row_per_cell(RestReader(address).table(wanted))
 
 
 def same(a: pd.DataFrame, b: pd.DataFrame) -> None:
@@ -51,9 +51,9 @@ def check_three_readers(store: Store) -> None:
     same(by_sql, by_rest)
     assert len(by_sql) == 10
     assert store.address.is_database
-    assert read_published(store.address, "first", by_sql=True) is None
+    assert read_published(SqlReader(store.address), "first") is None
     same(publish_table(store, "quick", "first", run_id=run_id), by_sql)
-    published = read_published(store.address, "first", by_sql=True)
+    published = read_published(SqlReader(store.address), "first")
     assert published is not None
     same(one_row_per_cell(published), by_sql)
     same(read_table(store.address, sweep="first"), by_sql)
@@ -75,12 +75,12 @@ def test_server_tells_the_same_as_its_database(database: Path, tmp_path: Path) -
         assert len(by_sql) == 10
         same(read_table(uri, sweep="first"), by_sql)
         same(publish_table(store, "quick", "first", run_id=run_id), by_sql)
-        published = read_published(store.address, "first", by_sql=False)
+        published = read_published(RestReader(store.address), "first")
         assert published is not None, "the table did not come back through the server"
         same(one_row_per_cell(published), by_sql)
         assert finished_fingerprints(uri) == set(by_sql[by_sql["status"] == "finished"]["fingerprint"])
         store.finish(record(7))
-        assert read_published(store.address, "first", by_sql=False) is None, "a stale table was taken"
+        assert read_published(RestReader(store.address), "first") is None, "a stale table was taken"
         assert len(read_table(uri, sweep="first")) == 11
         for found in (search_of("GIN", kind="nested", seed=2), search_of()):
             write_search(store, found)
@@ -162,7 +162,7 @@ def test_several_tasks_are_those_and_no_other(store: Store) -> None:
     same(read_table(store.address, task=[]), read_table(store.address))
     assert read_table(store.address, task=["none", "zin_", "zin%"]).empty
     publish_table(store, "quick", "first", run_id=run_id)
-    assert read_published(store.address, "first", by_sql=True) is not None
+    assert read_published(SqlReader(store.address), "first") is not None
     same(read_table(store.address, sweep="first", task=["zinc", "a_third"]), by_sql)
 
 
@@ -285,10 +285,10 @@ def test_running_and_killed_runs_are_no_results(store: Store) -> None:
 def test_table_is_stale_once_a_run_is_deleted(store: Store) -> None:
     run_id = fill(store)
     table = publish_table(store, "quick", "first", run_id=run_id)
-    assert read_published(store.address, "first", by_sql=True) is not None
+    assert read_published(SqlReader(store.address), "first") is not None
     store.tracking.delete_run(table["run_id"][0])
-    for by_sql in (True, False):
-        assert read_published(store.address, "first", by_sql=by_sql) is None
+    for reader in (SqlReader, RestReader):
+        assert read_published(reader(store.address), "first") is None
     assert len(read_table(store.address, sweep="first")) == 9
     same(*tables_of(store.address))
 
@@ -297,8 +297,8 @@ def test_table_is_stale_once_a_cell_is_added(store: Store) -> None:
     run_id = fill(store)
     publish_table(store, "quick", "first", run_id=run_id)
     store.finish(record(9))
-    for by_sql in (True, False):
-        assert read_published(store.address, "first", by_sql=by_sql) is None
+    for reader in (SqlReader, RestReader):
+        assert read_published(reader(store.address), "first") is None
     assert 9 in set(read_table(store.address, sweep="first")["seed"])
 
 
@@ -307,10 +307,10 @@ def test_table_whose_bytes_were_changed_is_not_taken(store: Store, tmp_path: Pat
     publish_table(store, "quick", "first", run_id=run_id)
     [file] = (tmp_path / "artifacts").rglob("results.parquet")
     file.write_bytes(file.read_bytes()[:-1] + b"x")
-    assert read_published(store.address, "first", by_sql=True) is None
+    assert read_published(SqlReader(store.address), "first") is None
     assert len(read_table(store.address, sweep="first")) == 10
     file.unlink()
-    assert read_published(store.address, "first", by_sql=True) is None
+    assert read_published(SqlReader(store.address), "first") is None
 
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["SQL", "search"])
@@ -368,7 +368,7 @@ def test_unknown_revision_is_read_the_slow_way_with_a_word(
     fill(store)
     known = read_table(store.address)
     monkeypatch.setattr("gnz_track.store.reader.KNOWN_REVISIONS", {"0000": "9.9"})
-    monkeypatch.setattr("gnz_track.store.reader.read_by_sql", None)
+    monkeypatch.setattr("gnz_track.store.reader.SqlReader", None)
     same(read_table(store.address), known)
     assert "unknown revision" in caplog.text
     assert finished_fingerprints(store.address)

@@ -6,12 +6,12 @@ import pandas as pd
 import pytest
 from cells import cell_of, context_of, finished, record, result_of, sweep_records
 
-from gnz_track.records import to_json
-from gnz_track.store.read_rest import read_by_rest
+from gnz_track.records import from_json, to_json
+from gnz_track.store.read_rest import RestReader
 from gnz_track.store.reader import read_table
 from gnz_track.store.results_table import COLUMNS, empty_table, one_row_per_cell, table_of_records
 from gnz_track.store.row_filters import RunFilter
-from gnz_track.store.run_record import record_from_json
+from gnz_track.store.run_record import RunRecord
 from gnz_track.store.writer import Store
 
 
@@ -24,7 +24,7 @@ def test_rows_are_those_of_all_readers(store: Store) -> None:
     recorded = table_of_records([(store.finish(one), one) for one in records])
     assert list(recorded["seed"]) == [one.seed for one in records], "the order is the given one"
     same(one_row_per_cell(recorded), read_table(store.address))
-    same(one_row_per_cell(recorded), one_row_per_cell(read_by_rest(store.address, RunFilter())))
+    same(one_row_per_cell(recorded), one_row_per_cell(RestReader(store.address).table(RunFilter())))
 
 
 def test_rows_of_odd_results_are_those_of_readers(store: Store) -> None:
@@ -46,7 +46,7 @@ def test_rows_of_odd_results_are_those_of_readers(store: Store) -> None:
 
 def test_record_that_waits_gives_the_row_that_it_will_have(store: Store) -> None:
     one = record(3, lr=0.1)
-    waiting = table_of_records([("", record_from_json(to_json(one)))])
+    waiting = table_of_records([("", from_json(RunRecord, to_json(one)))])
     [run_id] = waiting["run_id"]
     assert run_id == ""
     written = table_of_records([(store.finish(one), one)])

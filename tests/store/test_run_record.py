@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnz_track.errors import BadValue
-from gnz_track.records import to_json
+from gnz_track.records import from_json, to_json
 from gnz_track.store import run_record as layout
 from gnz_track.store.curves import thin, thin_all
-from gnz_track.store.run_record import check_hyperparameters, record_from_json, record_of, record_of_start
+from gnz_track.store.run_record import RunRecord, check_hyperparameters, record_of, record_of_start
 from gnz_track.types import Direction, Metric, Status
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -28,13 +28,13 @@ def test_record_survives_json(hyper: dict[str, object], score: float, curve: lis
     cell = replace(cell_of(), hyperparameters=tuple(sorted(hyper.items())))
     series = {"train/loss": tuple(curve)}
     one = finished(result_of(cell, score=score, scores={"accuracy": score}, series=series, selected_epoch=0))
-    assert record_from_json(to_json(one)) == one
+    assert from_json(RunRecord, to_json(one)) == one
     assert all(math.isfinite(value) for _, value in one.curves["train/loss"])
 
 
 def test_failed_record_survives_json() -> None:
     one = failed_record(3)
-    again = record_from_json(to_json(one))
+    again = from_json(RunRecord, to_json(one))
     assert again == one
     assert again.failure is not None
     assert again.git == GIT
@@ -43,7 +43,7 @@ def test_failed_record_survives_json() -> None:
 def test_record_of_another_version_is_refused() -> None:
     fields = json.loads(to_json(record()))
     with pytest.raises(BadValue, match="record is 'colour'"):
-        record_from_json(json.dumps({**fields, "colour": "red"}))
+        from_json(RunRecord, json.dumps({**fields, "colour": "red"}))
 
 
 def test_record_is_a_function_of_its_arguments_only() -> None:

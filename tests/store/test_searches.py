@@ -12,25 +12,19 @@ from conftest import free_port
 from searches import SCORES, search_of, trial_of
 
 from gnz_track.errors import BadValue, StoreUnreachable
+from gnz_track.records import from_json, to_json
 from gnz_track.runs.sweep_writer import Tracking
 from gnz_track.store import schema
-from gnz_track.store import searches as search_reader
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.listings import list_cells
 from gnz_track.store.outbox import keep_search, spool_folder, spooled
-from gnz_track.store.past_runs import PastRun, read_run
+from gnz_track.store.past_runs import read_run
+from gnz_track.store.read_rest import RestReader
+from gnz_track.store.read_sql import SqlReader
 from gnz_track.store.reader import finished_fingerprints, read_table
 from gnz_track.store.replay import replay
-from gnz_track.store.searches import (
-    SearchRecord,
-    load_trials,
-    read_searches,
-    rising_best,
-    search_from_json,
-    search_to_json,
-    write_search,
-    write_trials,
-)
+from gnz_track.store.row_filters import PastRun
+from gnz_track.store.searches import SearchRecord, load_trials, read_searches, rising_best, write_search, write_trials
 from gnz_track.store.writer import Store, open_store, reap
 from gnz_track.types import Direction
 
@@ -47,9 +41,9 @@ def files_of(run: PastRun) -> dict[str, bytes]:
 
 def test_record_comes_back_from_json() -> None:
     one = search_of(seed=3, kind="nested", direction=Direction.down)
-    assert search_from_json(search_to_json(one)) == one
+    assert from_json(SearchRecord, to_json(one)) == one
     with pytest.raises(BadValue, match="colour"):
-        search_from_json(json.dumps({**json.loads(search_to_json(one)), "colour": "red"}))
+        from_json(SearchRecord, json.dumps({**json.loads(to_json(one)), "colour": "red"}))
 
 
 def test_search_is_one_run_that_can_be_grouped_with_its_cells(store: Store) -> None:
@@ -194,7 +188,7 @@ def check_readers(store: Store) -> None:
         ({"suite": "other"}, ()),
     ):
         tags = {schema.KIND: schema.SEARCH_RUN, **{f"gnz.{name}": value for name, value in names.items()}}
-        by_sql, by_rest = (read(store.address, tags) for read in (search_reader._by_sql, search_reader._by_rest))  # noqa: SLF001
+        by_sql, by_rest = (reader(store.address).runs(tags) for reader in (SqlReader, RestReader))
         assert by_sql == by_rest
         assert len(by_sql) == len(expected)
         assert read_searches(store.address, **names) == expected

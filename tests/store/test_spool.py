@@ -13,7 +13,7 @@ from conftest import free_port
 from gnz_track.errors import SpoolBusy, SpoolCorrupted, StoreUnreachable
 from gnz_track.store.artifacts import read_artifact
 from gnz_track.store.outbox import Spool, deliver, spooled
-from gnz_track.store.reader import read_published, read_table
+from gnz_track.store.reader import open_reader, read_published, read_table
 from gnz_track.store.replay import replay
 from gnz_track.store.sweep_manifest import SweepPlan, plan_to_json
 from gnz_track.store.writer import Store, open_store
@@ -197,7 +197,7 @@ def test_end_that_the_store_was_not_told_brings_plan_and_table(
     run = store.tracking.get_run(run_id)
     assert (run.info.status, run.data.tags["gnz.error"]) == (status, killed)
     assert read_artifact(store.address, run.info.artifact_uri, "plan.json") == plan
-    table = read_published(store.address, "first", by_sql=True)
+    table = read_published(open_reader(store.address), "first")
     assert table is not None
     assert len(table) == 1
 

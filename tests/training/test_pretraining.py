@@ -9,7 +9,7 @@ import torch
 from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue, Diverged
-from gnz_track.models.dgi import DGI, DGIWrapper
+from gnz_track.models.embeddings.dgi import DGI, DGIWrapper
 from gnz_track.models.graph_sage import GraphSAGE
 from gnz_track.training.pretraining import train_dgi
 

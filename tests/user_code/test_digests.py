@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from user_projects import Project
 
-from gnz_track.user_code.digests import digest_source, target_of
+from gnz_track.user_code.digests import digest_source
+from gnz_track.user_code.values import target_of
 
 # A notebook: a class, what it needs, and what it does not.
 NOTEBOOK = """

@@ -1,4 +1,4 @@
-"""Checks of a frozen dataset: that it is whole, that its parts are apart, and what gives labels away.
+"""Checks of a frozen dataset: that it is whole, that its parts are apart, what gives labels away, what raw files say.
 
 A check is a function of a :class:`Subject`; to add one, add it to :data:`CHECKS`. A fault is something wrong with the
 frozen data or their parts; a note is a property of the dataset that readers of its scores should know.
@@ -7,9 +7,11 @@ frozen data or their parts; a note is a property of the dataset that readers of 
 from __future__ import annotations
 
 import enum
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -23,19 +25,15 @@ from gnz_track.datasets.checks.leaks import (
     find_shared,
     find_twins,
 )
-from gnz_track.datasets.frozen import FrozenDataset
-from gnz_track.datasets.splits.nodes_and_graphs import (
-    Parts,
-    split_edges,
-    split_graphs,
-    split_links,
-    split_nodes,
-    split_triples,
-)
-from gnz_track.errors import SplitImpossible
+from gnz_track.datasets.frozen import CARD, TENSORS, FrozenDataset
+from gnz_track.datasets.preparation import freeze_row
+from gnz_track.datasets.splits.links import split_links, split_triples
+from gnz_track.datasets.splits.nodes_and_graphs import Parts, split_edges, split_graphs, split_nodes
+from gnz_track.errors import DataMissing, SplitImpossible
+from gnz_track.files import have_same_bytes
 from gnz_track.types import DatasetRow, TaskType
 
-__all__ = ["CHECKS", "CheckFinding", "Level", "Subject", "check"]
+__all__ = ["CHECKS", "CheckFinding", "Level", "Subject", "check", "compare_with_raw"]
 
 
 class Level(enum.StrEnum):
@@ -98,11 +96,9 @@ _LABELS = {"edge_cls": "edge_label", "multi_task": "graph_y"}
 _OF_GRAPHS = ("graph_cls", "graph_reg", "multi_task")
 _SPLIT_BY_INDEX = (*_OF_GRAPHS, "node_cls", "edge_cls")
 _CLASSES = ("node_cls", "graph_cls", "edge_cls")
-
 # Share of the way from the most frequent class to no error, and what it amounts to; a note from the second line up.
 TOLD = ((0.75, "nearly tells"), (0.25, "tells much of"), (-float("inf"), "tells little of"))
 TELLING = TOLD[1][0]
-
 Result = tuple[Level, str] | None
 
 
@@ -118,6 +114,32 @@ def check(subject: Subject) -> Iterator[CheckFinding]:
             return
         if result is not None:
             yield CheckFinding(name, *result)
+
+
+def compare_with_raw(dataset: FrozenDataset, row: DatasetRow, *, home: Path, mirror: str | Path | None) -> CheckFinding:
+    """Freeze a row again, elsewhere, and compare digest and bytes; without its raw files that is a note.
+
+    Parameters
+    ----------
+    dataset, row, home, mirror
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        elsewhere = Path(folder)
+        if (home / "raw").is_dir():
+            (elsewhere / "raw").symlink_to(home / "raw")
+        try:
+            again = freeze_row(row, seed=dataset.card.seed or 0, home=elsewhere, mirror=mirror)
+        except DataMissing as error:
+            return CheckFinding("raw files", Level.note, f"not compared: {error}")
+        if again.digest != dataset.digest:
+            told = f"the raw files freeze to {again.digest}, the frozen data have {dataset.digest}"
+            return CheckFinding("raw files", Level.fault, told)
+        differing = [
+            name for name in (CARD, TENSORS) if not have_same_bytes(again.folder / name, dataset.folder / name)
+        ]
+    if differing:
+        return CheckFinding("raw files", Level.fault, f"frozen again, other bytes in {', '.join(differing)}")
+    return CheckFinding("raw files", Level.ok, "frozen again from the raw files, the same bytes")
 
 
 def _check_sizes(subject: Subject) -> Result:

@@ -1,11 +1,8 @@
-"""Held-out links and triples that training gives away.
+"""Leaks of labels and links: test graphs that training has too, single things that tell a label, links given away.
 
-Test graphs that are the same as a training graph, features of nodes and edges included.
-
-Single things that give a label away: one column of features, the place in the file, the size of a graph.
-
-Each screen trains a tree of few leaves on the training part and scores it on the test part. Trees are those of Breiman,
-Friedman, Olshen, Stone, Classification and regression trees, 1984.
+Each screen trains a tree of few leaves on the training part and scores it on the test part: on one column of features,
+the place in the file, the size of a graph. Trees are those of Breiman, Friedman, Olshen, Stone, Classification and
+regression trees, 1984.
 """
 
 from __future__ import annotations
@@ -41,10 +38,15 @@ __all__ = [
     "hash_graphs",
 ]
 
-
+Array = np.ndarray[Any, Any]
 ROUNDS = 3
 # Graphs up to this size, and with no more nodes alike than this, are compared exactly; others could take for ever.
 LARGEST, MOST_ALIKE = 100, 12
+# Training rows that a tree is shown at most, drawn evenly.
+MOST_ROWS = 20_000
+_LEAVES_PER_CLASS = 4
+# A relation is nearly the inverse or the copy of another where this share of either is found in the other.
+NEARLY = 0.8
 
 
 @dataclass(frozen=True)
@@ -155,13 +157,6 @@ class _Drawer:
         return self._drawn[number]
 
 
-Array = np.ndarray[Any, Any]
-
-# Training rows that a tree is shown at most, drawn evenly.
-MOST_ROWS = 20_000
-_LEAVES_PER_CLASS = 4
-
-
 @dataclass(frozen=True)
 class Screen:
     """The thing looked at, its accuracy on the test part, and that of the most frequent class of training."""
@@ -253,10 +248,6 @@ def _accuracies(values: Array | None, parts: Parts, labels: Tensor) -> tuple[flo
     leaves = _LEAVES_PER_CLASS * len(np.unique(truth))
     tree = DecisionTreeClassifier(max_leaf_nodes=max(leaves, 2), random_state=0).fit(values[train.numpy()], truth)
     return float((tree.predict(values[test.numpy()]) == wanted).mean()), majority
-
-
-# A relation is nearly the inverse or the copy of another where this share of either is found in the other.
-NEARLY = 0.8
 
 
 @dataclass(frozen=True)

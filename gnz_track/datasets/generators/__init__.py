@@ -1,13 +1,10 @@
 """Graphs that are made here, from a seed or from images.
 
-- `combinatorial`: instances of combinatorial problems as graphs: routes, assignments, cuts, flows
-- `communities`: generated graphs for node classification, and a small network that a package ships
-- `cycles`: circles with skip links, drawn here: all nodes look alike to message passing, and the lengths of the
-  skips differ
-- `draws`: graphs drawn one by one, each from a generator of its own: smaller sets are the first graphs of
-  larger ones
-- `families`: six textbook properties of small graphs, three of nodes and three of graphs, to be predicted at
-  once
+- `combinatorial`: instances of problems: tours, routes, assignments, cuts, flows; mines and spins on a lattice
+- `communities`: communities that show in the edges, and one real network
+- `cycles`: graphs of circles: six nodes among trees or not, and skip links of several lengths
+- `families`: random graphs of many shapes, with numbers to predict that depend on their whole structure
 - `images`: images as graphs of regions
-- `tours`: round trips through random points: which of the short edges belong to the tour
+- `tours`: points with links to their nearest, and which of these a round trip uses
+- `draws`: graphs drawn one by one, each from a generator of its own
 """

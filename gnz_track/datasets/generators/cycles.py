@@ -1,9 +1,8 @@
-"""Circles with skip links, drawn here: all nodes look alike to message passing, and the lengths of the skips differ.
+"""Graphs of circles: one of six nodes among trees or not, and circles that differ in the lengths of their skip links.
 
-Circles and trees side by side; the question is whether one of the circles has six nodes.
-
-The design is our own. It follows what Dwivedi et al., Benchmarking Graph Neural Networks, 2023, tell of theirs, which
-nobody has published the generator of: 37 to 65 nodes, fewer edges than nodes, nothing to see at a node.
+The design of the six-cycles is our own. It follows what Dwivedi et al., Benchmarking Graph Neural Networks, 2023, tell
+of theirs, whose generator nobody has published: 37 to 65 nodes, fewer edges than nodes, nothing to see at a node. To
+message passing, all nodes of a circle with skip links look alike.
 """
 
 from __future__ import annotations
@@ -23,9 +22,7 @@ from gnz_track.errors import BadValue
 
 __all__ = ["count_cycles", "six_cycles", "skip_link_circles"]
 
-
 Array = np.ndarray[Any, Any]
-
 _LENGTH = 6
 _NODES = (37, 66)
 _TREES = (4, 11)

@@ -1,9 +1,4 @@
-"""Images as graphs of regions.
-
-Regions of an image joined to those most like them, in place and colour together.
-
-Images as graphs of regions, one after another: nothing but the image at hand is in memory.
-"""
+"""Images as graphs of regions, one after another: nothing but the image at hand is in memory."""
 
 from __future__ import annotations
 
@@ -16,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.datasets import load_digits
 from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue
@@ -31,57 +25,11 @@ __all__ = [
     "superpixels",
 ]
 
-
 Array = np.ndarray[Any, Any]
-
 _NEIGHBOURS = 8
 _LEAST_SCALE = 1e-8
-
-
-def join_similar(colours: Array, places: Array, k: int) -> tuple[Array, Array]:
-    """Return the edges ``[2, n * k]`` of each region to the most similar others, and how similar ``[n * k]``.
-
-    Edges have a direction: whom a region is most like need not be most like it.
-
-    Parameters
-    ----------
-    colours, places
-        Mean colours ``[n, c]`` and centroids ``[n, 2]``.
-    k
-    """
-    weight = similarity(colours, places)
-    n = len(weight)
-    # A region is not its own neighbour. Rounded, so that ties fall to the lower number on every machine.
-    order = (-weight + np.diag(np.full(n, np.inf))).round(12).argsort(axis=1, kind="stable")[:, : min(k, n - 1)]
-    ends = np.stack([np.arange(n).repeat(order.shape[1]), order.ravel()])
-    return ends, weight[ends[0], ends[1]]
-
-
-def similarity(colours: Array, places: Array) -> Array:
-    """Return ``[n, n]`` in [0, 1] from mean colours ``[n, c]`` and centroids ``[n, 2]``; nothing is like itself, 0.
-
-    ``exp(-(d / s)^2 - (f / t)^2)`` of distances d and differences of colour f, each in units of its mean over the eight
-    regions with the least of it, then the mean of both directions. Knyazev, Lin, Amer, Taylor: Image classification
-    with hierarchical multigraph networks, BMVC 2019.
-    """
-    exponent = sum(np.square(_scaled(values)) for values in (places, colours))
-    weight = np.exp(-exponent)
-    np.fill_diagonal(weight, 0)
-    found: Array = (weight + weight.T) / 2
-    return found
-
-
-def _scaled(values: Array) -> Array:
-    """Return distances ``[n, n]`` between rows, each row in units of its mean over the nearest ones."""
-    distance = np.sqrt(np.square(values[:, None] - values[None]).sum(axis=2))
-    n_near = min(_NEIGHBOURS, max(len(values) - 1, 1))
-    # The least distance is that to itself, 0.
-    near = np.sort(distance, axis=1)[:, : n_near + 1].sum(axis=1) / n_near
-    scaled: Array = distance / (near + _LEAST_SCALE)[:, None]
-    return scaled
-
-
 _ROUNDS = 5
+_BRIGHTEST = 16.0
 
 
 def superpixels(
@@ -128,6 +76,31 @@ def superpixels(
         if label is not None:
             graph.y = torch.tensor([label])
         yield graph
+
+
+def digits_regions(*, grid: int, intensity_weight: float, n_rounds: int) -> list[Data]:
+    """Turn the 1,797 handwritten 8 x 8 digits of scikit-learn into graphs of regions.
+
+    x ``[n, 4]``: mean intensity, centroid row and column in [0, 1], share of the pixels; edges join regions that touch;
+    y ``[1]`` the digit. Alpaydin and Kaynak, Optical Recognition of Handwritten Digits, UCI, 1998.
+
+    Parameters
+    ----------
+    grid
+        An image has about ``grid ** 2`` regions.
+    intensity_weight
+        Weight of intensity against place.
+    n_rounds
+        Rounds of k-means.
+    """
+    # Images of other origins need none of it.
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    images = digits.images / _BRIGHTEST
+    labels = _regions_of(images, grid=grid, intensity_weight=intensity_weight, n_rounds=n_rounds)
+    pairs = zip(images, labels, digits.target, strict=True)
+    return [_digit_graph(image, label, int(digit)) for image, label, digit in pairs]
 
 
 def find_regions(image: Array, *, n_regions: int, compactness: float) -> Array:
@@ -187,6 +160,49 @@ def _join_nearest(centroids: Array, k: int) -> Array:
     np.fill_diagonal(distance, np.inf)
     nearest = distance.argsort(axis=1, kind="stable")[:, : min(k, n - 1)]
     return _both_ways(np.stack([np.arange(n).repeat(nearest.shape[1]), nearest.ravel()]), n)
+
+
+def join_similar(colours: Array, places: Array, k: int) -> tuple[Array, Array]:
+    """Return the edges ``[2, n * k]`` of each region to the most similar others, and how similar ``[n * k]``.
+
+    Edges have a direction: whom a region is most like need not be most like it.
+
+    Parameters
+    ----------
+    colours, places
+        Mean colours ``[n, c]`` and centroids ``[n, 2]``.
+    k
+    """
+    weight = similarity(colours, places)
+    n = len(weight)
+    # A region is not its own neighbour. Rounded, so that ties fall to the lower number on every machine.
+    order = (-weight + np.diag(np.full(n, np.inf))).round(12).argsort(axis=1, kind="stable")[:, : min(k, n - 1)]
+    ends = np.stack([np.arange(n).repeat(order.shape[1]), order.ravel()])
+    return ends, weight[ends[0], ends[1]]
+
+
+def similarity(colours: Array, places: Array) -> Array:
+    """Return ``[n, n]`` in [0, 1] from mean colours ``[n, c]`` and centroids ``[n, 2]``; nothing is like itself, 0.
+
+    ``exp(-(d / s)^2 - (f / t)^2)`` of distances d and differences of colour f, each in units of its mean over the eight
+    regions with the least of it, then the mean of both directions. Knyazev, Lin, Amer, Taylor: Image classification
+    with hierarchical multigraph networks, BMVC 2019.
+    """
+    exponent = sum(np.square(_scaled(values)) for values in (places, colours))
+    weight = np.exp(-exponent)
+    np.fill_diagonal(weight, 0)
+    found: Array = (weight + weight.T) / 2
+    return found
+
+
+def _scaled(values: Array) -> Array:
+    """Return distances ``[n, n]`` between rows, each row in units of its mean over the nearest ones."""
+    distance = np.sqrt(np.square(values[:, None] - values[None]).sum(axis=2))
+    n_near = min(_NEIGHBOURS, max(len(values) - 1, 1))
+    # The least distance is that to itself, 0.
+    near = np.sort(distance, axis=1)[:, : n_near + 1].sum(axis=1) / n_near
+    scaled: Array = distance / (near + _LEAST_SCALE)[:, None]
+    return scaled
 
 
 def _both_ways(ends: Array, n: int) -> Array:
@@ -261,31 +277,6 @@ def _colours(image: Array, number: int) -> Array:
         span = f"{found.dtype} from {found.min()} to {found.max()}"
         raise BadValue(f"image {number}", span, "whole numbers from 0 to 255 or real ones from 0 to 1")
     return found.astype(np.float64) / highest
-
-
-_BRIGHTEST = 16.0
-
-
-def digits_regions(*, grid: int, intensity_weight: float, n_rounds: int) -> list[Data]:
-    """Turn the 1,797 handwritten 8 x 8 digits of scikit-learn into graphs of regions.
-
-    x ``[n, 4]``: mean intensity, centroid row and column in [0, 1], share of the pixels; edges join regions that touch;
-    y ``[1]`` the digit. Alpaydin and Kaynak, Optical Recognition of Handwritten Digits, UCI, 1998.
-
-    Parameters
-    ----------
-    grid
-        An image has about ``grid ** 2`` regions.
-    intensity_weight
-        Weight of intensity against place.
-    n_rounds
-        Rounds of k-means.
-    """
-    digits = load_digits()
-    images = digits.images / _BRIGHTEST
-    labels = _regions_of(images, grid=grid, intensity_weight=intensity_weight, n_rounds=n_rounds)
-    pairs = zip(images, labels, digits.target, strict=True)
-    return [_digit_graph(image, label, int(digit)) for image, label, digit in pairs]
 
 
 def _regions_of(images: Array, *, grid: int, intensity_weight: float, n_rounds: int) -> Array:

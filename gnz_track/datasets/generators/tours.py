@@ -1,18 +1,9 @@
-"""Round trips through random points: which of the short edges belong to the tour.
+"""Points of the unit square, each with links to its nearest; the question is which of them a round trip uses.
 
-Round trips that were found before: a file of them, so that none is searched for twice.
-
-Short round trips through many points, by a local search that an optional library brings.
-
-Shortest round trips, each with its proof: linear programs with cuts, then whole numbers where they are not enough.
-
-Dantzig, Fulkerson, Johnson: Solution of a large-scale traveling-salesman problem, Operations Research 2, 1954. The
-bound of the linear program and its reduced costs say which steps no shorter trip can have; whole numbers are asked for
-among the others only.
-
-Points of the unit square, each with links to its nearest; the question is which of them the round trip uses.
-
-The design is that of Dwivedi et al., Benchmarking Graph Neural Networks, 2023.
+Round trips are proven shortest, by linear programs with cuts, then whole numbers where they are not enough (Dantzig,
+Fulkerson, Johnson: Solution of a large-scale traveling-salesman problem, Operations Research 2, 1954; the bound of the
+linear program and its reduced costs say which steps no shorter trip can have, and whole numbers are asked for among the
+others only); or short, by the local search of an optional library; or 2-optimal.
 """
 
 from __future__ import annotations
@@ -42,12 +33,83 @@ from gnz_track.errors import BadValue
 
 __all__ = ["find_quick_tour", "find_shortest_tour", "find_tour", "knn_tour", "known_tour", "tour_edges"]
 
-
 Array = np.ndarray[Any, Any]
-
 # Seconds to wait where another process writes.
 _PATIENCE = 60.0
 _TABLE = "create table if not exists tours (points text, solver text, tour blob, primary key (points, solver))"
+# The search reads whole numbers of 16 bits.
+_LARGEST = 60_000
+_LIBRARY = "fast_tsp"
+# The longest of all steps is this long to the solver, whose tolerances are a millionth: below all differences between
+# trips.
+_SCALE = 1_000.0
+_LEVELS = (1e-6, 0.3, 0.5, 0.7, 0.9)
+_VIOLATED = 1e-6
+# The bound of the linear program is about 0.7 % below the shortest trip through uniform points.
+_FIRST_GAP = 0.01
+# What a reduced cost may be wrong by, many times over.
+_SLACK = 1e-3
+_LEAST_NODES = 3
+# Gains below this are noise of the last bits, which may differ from machine to machine.
+_LEAST_GAIN = 1e-9
+# Up to so many points a shortest trip takes seconds.
+LARGEST_EXACT = 200
+
+
+def tour_edges(
+    *,
+    nodes: tuple[int, int],
+    k: int,
+    solver: str,
+    sizes: tuple[int, int, int],
+    seed: int,
+    cache: Path | None = None,
+) -> PartedGraphs:
+    """Draw points, each with links to its nearest; ``edge_label`` 1 is a step of the round trip.
+
+    x ``[n, 2]`` are the points, edge_attr ``[m, 1]`` the lengths; all links are labelled, ``edge_label_index`` is
+    ``edge_index``. Links of a node stand together, the shortest first. A step between two points that are near to each
+    other both ways is positive in both directions; a step along no link is lost.
+
+    Parameters
+    ----------
+    nodes
+        Fewest and most points.
+    k
+        Links of a point.
+    solver
+        "exact" or "fast_tsp".
+    sizes
+        Graphs of each part.
+    seed
+    cache
+        Folder where trips are kept.
+    """
+    if solver not in _SOLVERS:
+        raise BadValue("solver", solver, " or ".join(_SOLVERS))
+    if solver == "exact" and nodes[1] > LARGEST_EXACT:
+        allowed = f"at most {LARGEST_EXACT} for shortest trips; solver='fast_tsp' finds short ones through more"
+        raise BadValue("the number of points", nodes[1], allowed)
+    find = partial(known_tour, find=_SOLVERS[solver], solver=solver, folder=cache)
+    return draw_parts("tour_edges", partial(_step_graph, nodes, k, find), sizes=sizes, seed=seed)
+
+
+def knn_tour(*, n_graphs: int, n_nodes: int, k: int, seed: int) -> list[Data]:
+    """Draw uniform points of the unit square; ``edge_label`` 1 is an edge of a tour.
+
+    x ``[n, 2]`` are the points, ``edge_attr`` and ``edge_label_attr`` ``[., 1]`` lengths, in units of the mean spacing.
+    Every pair of neighbours is labelled once. The design is that of Joshi, Laurent, Bresson, An efficient graph
+    convolutional network technique for the travelling salesman problem, 2019; tours are 2-optimal, not optimal.
+
+    Parameters
+    ----------
+    n_graphs, n_nodes
+    k
+        Each point is joined to this many nearest.
+    seed
+    """
+    rng = np.random.default_rng(seed)
+    return [_tour_graph(rng.random((n_nodes, 2)), k) for _ in range(n_graphs)]
 
 
 def known_tour(points: Array, find: Callable[[Array], Array], *, solver: str, folder: Path | None) -> Array:
@@ -82,11 +144,6 @@ def known_tour(points: Array, find: Callable[[Array], Array], *, solver: str, fo
     return tour
 
 
-# The search reads whole numbers of 16 bits.
-_LARGEST = 60_000
-_LIBRARY = "fast_tsp"
-
-
 def find_quick_tour(points: Array) -> Array:
     """Return a round trip ``[n]`` through points ``[n, 2]`` that a local search no longer shortens, starting at 0.
 
@@ -95,25 +152,13 @@ def find_quick_tour(points: Array) -> Array:
     """
     if importlib.util.find_spec(_LIBRARY) is None:
         raise ExtraMissing("tsp", "tours", _LIBRARY)
-    length = np.sqrt(np.square(points[:, None] - points[None]).sum(axis=2))
+    length = _distances(points)
     scaled = (length * (_LARGEST / max(float(length.max()), 1e-12))).round().astype(np.int64)
     library: Any = importlib.import_module(_LIBRARY)
     # Until nothing has improved for long, not until a time has passed: a slow machine finds as short a trip.
     found = library.find_tour(scaled.tolist(), math.inf, max_threads=1, stop_when_converged=True)
     tour = np.array(found, dtype=np.int64)
     return np.roll(tour, -int((tour == 0).argmax()))
-
-
-# The longest of all steps is this long to the solver, whose tolerances are a millionth: below all differences between
-# trips.
-_SCALE = 1_000.0
-_LEVELS = (1e-6, 0.3, 0.5, 0.7, 0.9)
-_VIOLATED = 1e-6
-# The bound of the linear program is about 0.7 % below the shortest trip through uniform points.
-_FIRST_GAP = 0.01
-# What a reduced cost may be wrong by, many times over.
-_SLACK = 1e-3
-_LEAST_NODES = 3
 
 
 def find_shortest_tour(points: Array) -> Array:
@@ -138,6 +183,88 @@ def find_shortest_tour(points: Array) -> Array:
             return _in_order(program.ends[:, steps])
         # Steps that were left out are in no trip shorter than this one's length; the next round is the last.
         gap = excess
+
+
+def find_tour(length: Array) -> Array:
+    """Return a tour ``[n]`` of nodes ``0..n-1`` with lengths ``[n, n]``: always to the nearest, then 2-opt.
+
+    2-opt (Croes, Operations Research 6, 1958) reverses the stretch that saves most until none saves anything.
+    """
+    n = len(length)
+    order, is_left = [0], np.arange(n) > 0
+    while is_left.any():
+        order.append(int(np.where(is_left, length[order[-1]], np.inf).argmin()))
+        is_left[order[-1]] = False
+    tour = np.array(order)
+    while True:
+        following = np.roll(tour, -1)
+        now = length[tour, following]
+        then = length[np.ix_(tour, tour)] + length[np.ix_(following, following)]
+        gain = np.triu(now[:, None] + now[None, :] - then, k=1).round(12)
+        first, last = np.unravel_index(gain.argmax(), gain.shape)
+        if gain[first, last] < _LEAST_GAIN:
+            return tour
+        tour[first + 1 : last + 1] = tour[first + 1 : last + 1][::-1].copy()
+
+
+_SOLVERS = {"exact": find_shortest_tour, "fast_tsp": find_quick_tour}
+
+
+def _step_graph(nodes: tuple[int, int], k: int, find: Callable[[Array], Array], draw: GraphDraw) -> list[Data]:
+    n = int(draw.rng.integers(nodes[0], nodes[1] + 1))
+    # As they are stored, so that the trip is that of the stored points.
+    points = draw.rng.random((n, 2), dtype=np.float32).astype(np.float64)
+    tour = find(points)
+    length = _distances(points)
+    edges = _nearest_links(length, k)
+    following = np.empty(n, dtype=np.int64)
+    following[tour] = np.roll(tour, -1)
+    is_step = (following[edges[0]] == edges[1]) | (following[edges[1]] == edges[0])
+    links = torch.from_numpy(edges)
+    graph = Data(
+        x=torch.from_numpy(points.astype(np.float32)),
+        edge_index=links,
+        edge_attr=_as_column(length[edges[0], edges[1]]),
+        edge_label_index=links,
+        edge_label=torch.from_numpy(is_step.astype(np.int64)),
+    )
+    return [graph]
+
+
+def _tour_graph(points: Array, k: int) -> Data:
+    n = len(points)
+    length = _distances(points) * np.sqrt(n)
+    pairs = np.unique(np.sort(_nearest_links(length, k), axis=0), axis=1)
+    tour = find_tour(length)
+    steps = np.sort(np.stack([tour, np.roll(tour, -1)]), axis=0)
+    is_step = np.isin(pairs[0] * n + pairs[1], steps[0] * n + steps[1])
+    both = np.concatenate([pairs, pairs[::-1]], axis=1)
+    return Data(
+        x=torch.from_numpy(points.astype(np.float32)),
+        edge_index=torch.from_numpy(both),
+        edge_attr=_as_column(length[both[0], both[1]]),
+        edge_label_index=torch.from_numpy(pairs),
+        edge_label=torch.from_numpy(is_step.astype(np.int64)),
+        edge_label_attr=_as_column(length[pairs[0], pairs[1]]),
+    )
+
+
+def _distances(points: Array) -> Array:
+    """Return the distances ``[n, n]`` between points ``[n, 2]``."""
+    found: Array = np.sqrt(np.square(points[:, None] - points[None]).sum(axis=2))
+    return found
+
+
+def _nearest_links(length: Array, k: int) -> Array:
+    """Return the links ``[2, m]`` of each point to its ``k`` nearest, those of a point together, the shortest first."""
+    n = len(length)
+    # Rounded, so that links stand in the same order on every machine.
+    nearest = (length + np.diag(np.full(n, np.inf))).round(12).argsort(axis=1, kind="stable")[:, : min(k, n - 1)]
+    return np.stack([np.arange(n).repeat(nearest.shape[1]), nearest.ravel()])
+
+
+def _as_column(values: Array) -> torch.Tensor:
+    return torch.from_numpy(values.astype(np.float32)).unsqueeze(1)
 
 
 @dataclass(eq=False)
@@ -235,139 +362,3 @@ def _in_order(steps: Array) -> Array:
         one, other = beside[here]
         tour.append(other if one == before else one)
     return np.array(tour)
-
-
-# Up to so many points a shortest trip takes seconds.
-LARGEST_EXACT = 200
-
-
-def tour_edges(
-    *,
-    nodes: tuple[int, int],
-    k: int,
-    solver: str,
-    sizes: tuple[int, int, int],
-    seed: int,
-    cache: Path | None = None,
-) -> PartedGraphs:
-    """Draw points, each with links to its nearest; ``edge_label`` 1 is a step of the round trip.
-
-    x ``[n, 2]`` are the points, edge_attr ``[m, 1]`` the lengths; all links are labelled, ``edge_label_index`` is
-    ``edge_index``. Links of a node stand together, the shortest first. A step between two points that are near to each
-    other both ways is positive in both directions; a step along no link is lost.
-
-    Parameters
-    ----------
-    nodes
-        Fewest and most points.
-    k
-        Links of a point.
-    solver
-        "exact" or "fast_tsp".
-    sizes
-        Graphs of each part.
-    seed
-    cache
-        Folder where trips are kept.
-    """
-    if solver not in _SOLVERS:
-        raise BadValue("solver", solver, " or ".join(_SOLVERS))
-    if solver == "exact" and nodes[1] > LARGEST_EXACT:
-        allowed = f"at most {LARGEST_EXACT} for shortest trips; solver='fast_tsp' finds short ones through more"
-        raise BadValue("the number of points", nodes[1], allowed)
-    find = partial(known_tour, find=_SOLVERS[solver], solver=solver, folder=cache)
-    return draw_parts("tour_edges", partial(_step_graph, nodes, k, find), sizes=sizes, seed=seed)
-
-
-_SOLVERS = {"exact": find_shortest_tour, "fast_tsp": find_quick_tour}
-
-
-def _step_graph(nodes: tuple[int, int], k: int, find: Callable[[Array], Array], draw: GraphDraw) -> list[Data]:
-    n = int(draw.rng.integers(nodes[0], nodes[1] + 1))
-    # As they are stored, so that the trip is that of the stored points.
-    points = draw.rng.random((n, 2), dtype=np.float32).astype(np.float64)
-    tour = find(points)
-    length = np.sqrt(np.square(points[:, None] - points[None]).sum(axis=2))
-    # Rounded, so that links stand in the same order on every machine.
-    nearest = (length + np.diag(np.full(n, np.inf))).round(12).argsort(axis=1, kind="stable")[:, : min(k, n - 1)]
-    edges = np.stack([np.arange(n).repeat(nearest.shape[1]), nearest.ravel()])
-    following = np.empty(n, dtype=np.int64)
-    following[tour] = np.roll(tour, -1)
-    is_step = (following[edges[0]] == edges[1]) | (following[edges[1]] == edges[0])
-    links = torch.from_numpy(edges)
-    graph = Data(
-        x=torch.from_numpy(points.astype(np.float32)),
-        edge_index=links,
-        edge_attr=torch.from_numpy(length[edges[0], edges[1]].astype(np.float32)).unsqueeze(1),
-        edge_label_index=links,
-        edge_label=torch.from_numpy(is_step.astype(np.int64)),
-    )
-    return [graph]
-
-
-# Gains below this are noise of the last bits, which may differ from machine to machine.
-_LEAST_GAIN = 1e-9
-
-
-def knn_tour(*, n_graphs: int, n_nodes: int, k: int, seed: int) -> list[Data]:
-    """Draw uniform points of the unit square; ``edge_label`` 1 is an edge of a tour.
-
-    x ``[n, 2]`` are the points, ``edge_attr`` and ``edge_label_attr`` ``[., 1]`` lengths, in units of the mean spacing.
-    Every pair of neighbours is labelled once. The design is that of Joshi, Laurent, Bresson, An efficient graph
-    convolutional network technique for the travelling salesman problem, 2019; tours are 2-optimal, not optimal.
-
-    Parameters
-    ----------
-    n_graphs, n_nodes
-    k
-        Each point is joined to this many nearest.
-    seed
-    """
-    rng = np.random.default_rng(seed)
-    return [_tour_graph(rng.random((n_nodes, 2)), k) for _ in range(n_graphs)]
-
-
-def find_tour(length: Array) -> Array:
-    """Return a tour ``[n]`` of nodes ``0..n-1`` with lengths ``[n, n]``: always to the nearest, then 2-opt.
-
-    2-opt (Croes, Operations Research 6, 1958) reverses the stretch that saves most until none saves anything.
-    """
-    n = len(length)
-    order, is_left = [0], np.arange(n) > 0
-    while is_left.any():
-        order.append(int(np.where(is_left, length[order[-1]], np.inf).argmin()))
-        is_left[order[-1]] = False
-    tour = np.array(order)
-    while True:
-        following = np.roll(tour, -1)
-        now = length[tour, following]
-        then = length[np.ix_(tour, tour)] + length[np.ix_(following, following)]
-        gain = np.triu(now[:, None] + now[None, :] - then, k=1).round(12)
-        first, last = np.unravel_index(gain.argmax(), gain.shape)
-        if gain[first, last] < _LEAST_GAIN:
-            return tour
-        tour[first + 1 : last + 1] = tour[first + 1 : last + 1][::-1].copy()
-
-
-def _tour_graph(points: Array, k: int) -> Data:
-    n = len(points)
-    length = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2)) * np.sqrt(n)
-    nearest = (length + np.diag(np.full(n, np.inf))).round(12).argsort(axis=1, kind="stable")[:, :k]
-    pairs = np.stack([np.arange(n).repeat(k), nearest.ravel()])
-    pairs = np.unique(np.sort(pairs, axis=0), axis=1)
-    tour = find_tour(length)
-    steps = np.sort(np.stack([tour, np.roll(tour, -1)]), axis=0)
-    is_step = np.isin(pairs[0] * n + pairs[1], steps[0] * n + steps[1])
-    both = np.concatenate([pairs, pairs[::-1]], axis=1)
-    return Data(
-        x=torch.from_numpy(points.astype(np.float32)),
-        edge_index=torch.from_numpy(both),
-        edge_attr=_as_column(length[both[0], both[1]]),
-        edge_label_index=torch.from_numpy(pairs),
-        edge_label=torch.from_numpy(is_step.astype(np.int64)),
-        edge_label_attr=_as_column(length[pairs[0], pairs[1]]),
-    )
-
-
-def _as_column(values: Array) -> torch.Tensor:
-    return torch.from_numpy(values.astype(np.float32)).unsqueeze(1)

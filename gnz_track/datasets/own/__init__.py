@@ -1,7 +1,6 @@
-"""Data that users bring.
+"""Graphs, tables and tasks that users bring.
 
-- `graphs`: graphs of one's own: from an edge list with tables, from GraphML and GML, from networkx
-- `tables`: tables of one's own, a file or a frame each: columns are taken, checked and turned into tensors
-- `tasks`: tasks that users bring: what their loaders return becomes a list of graphs and, where they have one,
-  a split
+- `tasks`: what loaders of users return as a list of graphs, checked, with what they say of it
+- `graphs`: graphs from an edge list with tables, from GraphML and GML, from networkx
+- `tables`: columns of files and frames, taken, checked and turned into tensors
 """

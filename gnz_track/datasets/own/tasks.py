@@ -1,7 +1,11 @@
-"""Tasks that users bring: what their loaders return becomes a list of graphs and, where they have one, a split."""
+"""Tasks that users bring: what their loaders return becomes a list of graphs and, where they have one, a split.
+
+Graphs are checked before they are frozen: each complaint names a field, what it is and what is allowed.
+"""
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,15 +16,32 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.data.data import BaseData
 
-from gnz_track.datasets.own.graphs import check_facts
-from gnz_track.errors import BadValue, DataMissing
+from gnz_track.datasets.collation import Collated
+from gnz_track.errors import BadValue, DataMissing, UnknownName
 from gnz_track.types import DatasetRow, Task, TaskType
 
-__all__ = ["GivenDataset", "is_seed_aware", "load_graphs", "own_row", "takes", "task_from_dataset"]
+__all__ = [
+    "USUAL_FACTS",
+    "GivenDataset",
+    "check_facts",
+    "check_own",
+    "is_seed_aware",
+    "load_graphs",
+    "own_row",
+    "takes",
+    "task_from_dataset",
+    "without_empty_features",
+]
 
+# What a card says where its user says nothing.
+USUAL_FACTS = {"source": "given by the user", "licence": "not stated", "citation": "not stated", "url": "", "notes": ""}
+# More classes than any dataset has; a layer for as many fits into no memory where labels are really hashes or ids.
+MOST_CLASSES = 1_000_000
+_TENSORS_ONLY = ("x", "edge_index", "edge_attr", "pos")
 _N_PARTS = 3
 _ROOT_NAMES = frozenset({"root", "folder", "path", "data_root", "data_dir"})
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_ALLOWED = "a Data, a sequence of Data, a PyG dataset, or a tuple (train, val, test) of these"
 
 
 class GivenDataset:
@@ -77,6 +98,23 @@ def own_row(task: Task) -> DatasetRow:
     )
 
 
+def check_facts(card: Mapping[str, object] | None) -> dict[str, str]:
+    """Return the facts of a card, complete; unknown names and empty values are errors.
+
+    >>> check_facts({"licence": "CC-BY-4.0"})["licence"]
+    'CC-BY-4.0'
+    """
+    facts = dict(USUAL_FACTS)
+    for name, value in (card or {}).items():
+        if name not in USUAL_FACTS:
+            raise UnknownName("field of a card", name, USUAL_FACTS)
+        may_be_empty = not USUAL_FACTS[name]
+        if not isinstance(value, str) or not (value.strip() or may_be_empty):
+            raise BadValue(f"{name} of the card", value, "a text, such as 'CC-BY-4.0' for a licence")
+        facts[name] = value.strip()
+    return facts
+
+
 def is_seed_aware(loader: Callable[..., Any]) -> bool:
     """Tell whether a loader has a parameter ``seed``."""
     return takes(loader, "seed")
@@ -111,7 +149,30 @@ def load_graphs(task: Task, loader: Callable[..., Any], *, root: Path, seed: int
     return [graph for part in parts for graph in part], split
 
 
-_ALLOWED = "a Data, a sequence of Data, a PyG dataset, or a tuple (train, val, test) of these"
+def without_empty_features(graphs: Sequence[Data]) -> list[Data]:
+    """Return graphs without an ``x`` that has no column: it says nothing but how many nodes there are."""
+    return [_without_x(graph) if _has_no_column(graph.get("x")) else graph for graph in graphs]
+
+
+def check_own(name: str, collated: Collated) -> None:
+    """Raise where graphs cannot be trained on, whatever the model: no nodes, no numbers, numbers that are none."""
+    for key in _TENSORS_ONLY:
+        field = collated.fields.get(key)
+        if field is not None and field.kind != "tensor":
+            raise BadValue(f"field {key!r} of {name!r}", f"a {field.kind}", f"a tensor: torch.as_tensor({key})")
+    sizes = collated.tensors["ptr/node"].diff()
+    empty = (sizes == 0).nonzero().flatten()
+    if empty.numel():
+        where = f"the number of nodes of graph {int(empty[0])} of {name!r}" if len(sizes) > 1 else f"nodes of {name!r}"
+        allowed = "at least one node in each graph: an empty one has nothing to pool over, and no score"
+        raise BadValue(where, 0, allowed, command="graphs = [graph for graph in graphs if graph.num_nodes]")
+    _check_numbers(name, collated)
+    for key in ("y", "edge_label"):
+        labels = collated.tensors.get(key)
+        if labels is not None and not labels.is_floating_point() and labels.numel() and labels.max() >= MOST_CLASSES:
+            allowed = f"classes as whole numbers from 0 to {MOST_CLASSES - 1}, or -1 for unknown"
+            command = f"_, {key} = torch.unique({key}, return_inverse=True)"
+            raise BadValue(f"the largest {key} of {name!r}", int(labels.max()), allowed, command=command)
 
 
 def _as_graphs(task: Task, found: Any) -> list[Data]:
@@ -148,3 +209,32 @@ def _takes_root(loader: Callable[..., Any]) -> bool:
         if parameter.kind in _POSITIONAL and parameter.name != "seed":
             return parameter.default is inspect.Parameter.empty or parameter.name in _ROOT_NAMES
     return False
+
+
+def _check_numbers(name: str, collated: Collated) -> None:
+    x = collated.tensors.get("x")
+    if x is not None and x.dim() not in {1, 2}:
+        allowed = "[number of nodes] or [number of nodes, number of features]"
+        raise BadValue(f"the shape of x of {name!r}", list(x.shape), allowed, command="x = x.flatten(1)")
+    for key in ("x", "edge_attr"):
+        found = collated.tensors.get(key)
+        if found is None or not found.is_floating_point():
+            continue
+        odd = (~found.isfinite()).nonzero()
+        if odd.numel():
+            place = odd[0].tolist()
+            value = float(found[tuple(place)])
+            allowed = "finite numbers, with which a loss can be computed"
+            raise BadValue(f"{key} of {name!r} at {place}", value, allowed, command=f"{key} = {key}.nan_to_num()")
+
+
+def _has_no_column(x: object) -> bool:
+    return isinstance(x, Tensor) and not x.is_nested and x.dim() == 2 and x.size(1) == 0
+
+
+def _without_x(graph: Data) -> Data:
+    n_nodes = graph.x.size(0) if graph.get("num_nodes") is None else graph.num_nodes
+    bare = copy.copy(graph)
+    del bare["x"]
+    bare.num_nodes = n_nodes
+    return bare

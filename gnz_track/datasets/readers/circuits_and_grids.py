@@ -1,7 +1,4 @@
-"""Electrical grids from the test cases of pandapower, which are tables written as JSON.
-
-Logic circuits from netlists in structural Verilog.
-"""
+"""Logic circuits from netlists in structural Verilog, and electrical grids from the test cases of pandapower (JSON)."""
 
 from __future__ import annotations
 
@@ -22,21 +19,14 @@ from gnz_track.datasets.readers.raw_files import count_edges
 
 __all__ = ["read_netlists", "read_power_case"]
 
-
 _GATES = ("and", "nand", "nor", "not", "or", "xor")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _GATE = re.compile(rf"({'|'.join(_GATES)})\s+(?:\\\S+|\w+)?\s*\((.*)\)", re.DOTALL)
 _ASSIGN = re.compile(r"assign\s+(\S+)\s*=\s*(\S+)", re.DOTALL)
 _DECLARED = re.compile(r"(input|output)\s+(.*)", re.DOTALL)
 _IGNORED = ("module", "wire", "endmodule")
-
-
-@dataclass
-class _Circuit:
-    inputs: list[str] = field(default_factory=list)
-    outputs: set[str] = field(default_factory=set)
-    gates: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
-    aliases: dict[str, str] = field(default_factory=dict)
+_BRANCHES = {"line": ("from_bus", "to_bus"), "trafo": ("hv_bus", "lv_bus")}
+_GENERATION = ("gen", "sgen", "ext_grid")
 
 
 def read_netlists(folder: Path, *, parts: Mapping[str, Sequence[str]]) -> Data:
@@ -67,9 +57,40 @@ def read_netlists(folder: Path, *, parts: Mapping[str, Sequence[str]]) -> Data:
     return Data(x=torch.tensor(x), y=torch.tensor(y), edge_index=count_edges(wires)[0], **masks)
 
 
-def _gate_features(fan_in: int, fan_out: int, is_output: bool) -> list[float]:  # noqa: FBT001  (a column among columns)
-    # Rounded, since logarithms may differ in their last bit from machine to machine.
-    return [round(math.log2(1 + fan_in), 6), round(math.log2(1 + fan_out), 6), float(fan_in == 0), float(is_output)]
+def read_power_case(folder: Path, *, file: str) -> Data:
+    """Read a grid: x ``[n, 3]``, edge_attr ``[m, 1]`` parallel branches, y ``[n]`` the role of a bus.
+
+    Roles: 0 neither feeds in nor draws, 1 has load only, 2 has generation. x are the logarithm of the voltage in
+    100 kV, and the logarithms of one plus the number of lines and of transformers at the bus. Branches and plants out
+    of service are left out, as is the place of a bus.
+    """
+    tables = json.loads((folder / file).read_text(encoding="utf-8"))["_object"]
+    buses = sorted(_rows_in_service(tables, "bus"), key=lambda bus: int(bus["index"]))
+    place = {int(bus["index"]): at for at, bus in enumerate(buses)}
+    ends = {
+        kind: [(place[row[one]], place[row[other]]) for row in _rows_in_service(tables, kind)]
+        for kind, (one, other) in _BRANCHES.items()
+    }
+    edges, counts = count_edges(pair for listed in ends.values() for pair in listed)
+    degrees = [Counter(bus for pair in listed for bus in pair) for listed in ends.values()]
+    x = [[math.log(float(bus["vn_kv"]) / 100.0), *(math.log1p(n[at]) for n in degrees)] for at, bus in enumerate(buses)]
+    y = torch.zeros(len(buses), dtype=torch.int64)
+    y[[place[row["bus"]] for row in _rows_in_service(tables, "load")]] = 1
+    y[[place[row["bus"]] for kind in _GENERATION for row in _rows_in_service(tables, kind)]] = 2
+    return Data(
+        x=_rounded(x),
+        edge_index=edges,
+        edge_attr=counts.float().unsqueeze(1),
+        y=y,
+    )
+
+
+@dataclass
+class _Circuit:
+    inputs: list[str] = field(default_factory=list)
+    outputs: set[str] = field(default_factory=set)
+    gates: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
 
 
 def _parse_circuit(text: str, name: str) -> _Circuit:
@@ -101,41 +122,9 @@ def _driver(circuit: _Circuit, wire: str) -> str:
     return wire
 
 
-_BRANCHES = {"line": ("from_bus", "to_bus"), "trafo": ("hv_bus", "lv_bus")}
-_GENERATION = ("gen", "sgen", "ext_grid")
-
-
-def read_power_case(folder: Path, *, file: str) -> Data:
-    """Read a grid: x ``[n, 3]``, edge_attr ``[m, 1]`` parallel branches, y ``[n]`` the role of a bus.
-
-    Roles: 0 neither feeds in nor draws, 1 has load only, 2 has generation. x are the logarithm of the voltage in
-    100 kV, and the logarithms of one plus the number of lines and of transformers at the bus. Branches and plants out
-    of service are left out, as is the place of a bus.
-    """
-    tables = json.loads((folder / file).read_text(encoding="utf-8"))["_object"]
-    buses = sorted(_rows_in_service(tables, "bus"), key=lambda bus: int(bus["index"]))
-    place = {int(bus["index"]): at for at, bus in enumerate(buses)}
-    ends = {
-        kind: [(place[row[one]], place[row[other]]) for row in _rows_in_service(tables, kind)]
-        for kind, (one, other) in _BRANCHES.items()
-    }
-    edges, counts = count_edges(pair for listed in ends.values() for pair in listed)
-    degrees = [Counter(bus for pair in listed for bus in pair) for listed in ends.values()]
-    x = [[math.log(float(bus["vn_kv"]) / 100.0), *(math.log1p(n[at]) for n in degrees)] for at, bus in enumerate(buses)]
-    y = torch.zeros(len(buses), dtype=torch.int64)
-    y[[place[row["bus"]] for row in _rows_in_service(tables, "load")]] = 1
-    y[[place[row["bus"]] for kind in _GENERATION for row in _rows_in_service(tables, kind)]] = 2
-    return Data(
-        x=_rounded(x),
-        edge_index=edges,
-        edge_attr=counts.float().unsqueeze(1),
-        y=y,
-    )
-
-
-def _rounded(rows: list[list[float]]) -> Tensor:
-    # Logarithms may differ in their last bit from machine to machine.
-    return torch.tensor([[round(value, 6) for value in row] for row in rows])
+def _gate_features(fan_in: int, fan_out: int, is_output: bool) -> list[float]:  # noqa: FBT001  (a column among columns)
+    # Rounded, since logarithms may differ in their last bit from machine to machine.
+    return [round(math.log2(1 + fan_in), 6), round(math.log2(1 + fan_out), 6), float(fan_in == 0), float(is_output)]
 
 
 def _rows_in_service(tables: dict[str, Any], name: str) -> list[dict[str, Any]]:
@@ -149,3 +138,8 @@ def _rows_in_service(tables: dict[str, Any], name: str) -> list[dict[str, Any]]:
         for index, values in zip(table["index"], table["data"], strict=True)
     ]
     return [row for row in rows if row.get("in_service", True)]
+
+
+def _rounded(rows: list[list[float]]) -> Tensor:
+    # Logarithms may differ in their last bit from machine to machine.
+    return torch.tensor([[round(value, 6) for value in row] for row in rows])

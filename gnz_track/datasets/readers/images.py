@@ -1,7 +1,4 @@
-"""Grey images as rows of a table, turned into graphs of regions.
-
-Whole sets of images in the files of their publishers, MNIST and CIFAR-10, turned into graphs of regions.
-"""
+"""Images turned into graphs of regions: MNIST and CIFAR-10 as published, and grey images in a table."""
 
 from __future__ import annotations
 
@@ -22,9 +19,7 @@ from gnz_track.datasets.readers.restricted_pickle import load_arrays
 
 __all__ = ["read_cifar10_regions", "read_image_regions", "read_mnist_regions"]
 
-
 Array = np.ndarray[Any, Any]
-
 # The first training images validate, as published.
 _N_VAL = 5_000
 # What an array of bytes begins with, in the second to last byte.
@@ -66,6 +61,27 @@ def read_cifar10_regions(folder: Path, *, sizes: tuple[int, int, int], n_regions
     return _parted_regions(_read_batches(folder, _BATCHES), _read_batches(folder, ("test_batch",)), sizes, n_regions)
 
 
+def read_image_regions(folder: Path, *, file: str, per_class: int, n_regions: int, edges: str) -> Iterator[Data]:
+    """Yield the first images of each class, in their order, as graphs of regions.
+
+    A row holds the pixels of a square image, 0 to 255, and its class in the last column. x ``[n, 4]`` and y ``[1]`` are
+    those of :func:`superpixels`.
+
+    Parameters
+    ----------
+    folder
+    file
+        The table; it may be gzipped.
+    per_class
+        Images of a class.
+    n_regions, edges
+        As :func:`superpixels` takes them.
+    """
+    rows = list(_read_images(folder / file, per_class))
+    images, classes = [image for image, _ in rows], [number for _, number in rows]
+    yield from superpixels(images, classes, n_regions=n_regions, edges=edges)
+
+
 def _parted_regions(
     train: tuple[Array, Array], test: tuple[Array, Array], sizes: tuple[int, int, int], n_regions: int
 ) -> PartedGraphs:
@@ -100,27 +116,6 @@ def _read_batches(folder: Path, names: tuple[str, ...]) -> tuple[Array, Array]:
     found = [load_arrays(folder / name) for name in names]
     images = np.concatenate([np.asarray(batch["data"]) for batch in found]).reshape(-1, 3, 32, 32)
     return images.transpose(0, 2, 3, 1), np.concatenate([np.array(batch["labels"]) for batch in found])
-
-
-def read_image_regions(folder: Path, *, file: str, per_class: int, n_regions: int, edges: str) -> Iterator[Data]:
-    """Yield the first images of each class, in their order, as graphs of regions.
-
-    A row holds the pixels of a square image, 0 to 255, and its class in the last column. x ``[n, 4]`` and y ``[1]`` are
-    those of :func:`superpixels`.
-
-    Parameters
-    ----------
-    folder
-    file
-        The table; it may be gzipped.
-    per_class
-        Images of a class.
-    n_regions, edges
-        As :func:`superpixels` takes them.
-    """
-    rows = list(_read_images(folder / file, per_class))
-    images, classes = [image for image, _ in rows], [number for _, number in rows]
-    yield from superpixels(images, classes, n_regions=n_regions, edges=edges)
 
 
 def _read_images(path: Path, per_class: int) -> Iterator[tuple[Array, int]]:

@@ -1,9 +1,4 @@
-"""Small knowledge graphs whose entities are told apart by nothing but themselves.
-
-Knowledge graphs as published triples.
-
-MITRE ATT&CK as the MISP galaxy writes it: clusters of objects in JSON, each with what it is related to.
-"""
+"""Knowledge graphs: published triples, and the relations of MITRE ATT&CK in the clusters of the MISP galaxy (JSON)."""
 
 from __future__ import annotations
 
@@ -21,10 +16,11 @@ from torch_geometric.data import Data
 from gnz_track.datasets.readers.raw_files import rank
 from gnz_track.errors import BadValue
 
-__all__ = ["number_triples", "read_galaxy", "read_identified_triples", "read_named_triples", "read_triples"]
+__all__ = ["read_galaxy", "read_identified_triples", "read_named_triples", "read_triples"]
 
-
+Triple = tuple[str, str, str]
 _PARTS = ("train", "valid", "test")
+_HELD_OUT = 0.1
 
 
 def read_triples(folder: Path) -> Data:
@@ -47,10 +43,41 @@ def read_named_triples(folder: Path, *, order: str = "hrt") -> Data:
         raise BadValue("order", order, "the letters h, r and t once each, such as 'hrt'")
     places = [order.index(letter) for letter in "hrt"]
     parts = {name: [[row[place] for place in places] for row in _read_rows(folder / f"{name}.txt")] for name in _PARTS}
-    return number_triples(parts)
+    return _number_triples(parts)
 
 
-def number_triples(parts: Mapping[str, Sequence[Sequence[str]]]) -> Data:
+def read_identified_triples(folder: Path) -> Data:
+    """Read triples as :func:`read_named_triples` does, with the identity as x ``[n, n]``.
+
+    Where every entity has the same degree, features made of degrees would make all entities one.
+    """
+    data = read_named_triples(folder)
+    data.x = torch.eye(int(data.num_nodes))
+    return data
+
+
+def read_galaxy(folder: Path, *, relations: Sequence[str]) -> Data:
+    """Read the triples of all clusters ``*.json`` of a folder, as a knowledge graph with a fixed 80/10/10 split.
+
+    Only the named relations between objects of these clusters that no newer one has replaced. The parts follow the
+    SHA-256 of each triple, so that they depend on nothing else; a triple stays in training where it is the last one
+    there of its head, its tail or its relation.
+    """
+    objects = [item for path in sorted(folder.glob("*.json")) for item in _objects_in(path)]
+    replaced = {
+        item["uuid"] for item in objects if any(_kind_of_link(link) == "revoked-by" for link in _links_of(item))
+    }
+    known = {item["uuid"] for item in objects} - replaced
+    triples = {
+        (item["uuid"], _kind_of_link(link), link["dest-uuid"])
+        for item in objects
+        for link in _links_of(item)
+        if _kind_of_link(link) in relations and item["uuid"] in known and link["dest-uuid"] in known
+    }
+    return _number_triples(_split_triples(sorted(triples, key=_digest_triple)))
+
+
+def _number_triples(parts: Mapping[str, Sequence[Sequence[str]]]) -> Data:
     """Return a graph of (head, relation, tail), names numbered alphabetically; fields as :func:`read_triples`."""
     rows = [row for part in parts.values() for row in part]
     return _triple_graph(parts, rank(row[place] for row in rows for place in (0, 2)), rank(row[1] for row in rows))
@@ -80,32 +107,6 @@ def _read_rows(path: Path) -> list[list[str]]:
 
 def _read_numbers(path: Path) -> dict[str, int]:
     return {name: int(number) for number, name in _read_rows(path)}
-
-
-Triple = tuple[str, str, str]
-
-_HELD_OUT = 0.1
-
-
-def read_galaxy(folder: Path, *, relations: Sequence[str]) -> Data:
-    """Read the triples of all clusters ``*.json`` of a folder, as a knowledge graph with a fixed 80/10/10 split.
-
-    Only the named relations between objects of these clusters that no newer one has replaced. The parts follow the
-    SHA-256 of each triple, so that they depend on nothing else; a triple stays in training where it is the last one
-    there of its head, its tail or its relation.
-    """
-    objects = [item for path in sorted(folder.glob("*.json")) for item in _objects_in(path)]
-    replaced = {
-        item["uuid"] for item in objects if any(_kind_of_link(link) == "revoked-by" for link in _links_of(item))
-    }
-    known = {item["uuid"] for item in objects} - replaced
-    triples = {
-        (item["uuid"], _kind_of_link(link), link["dest-uuid"])
-        for item in objects
-        for link in _links_of(item)
-        if _kind_of_link(link) in relations and item["uuid"] in known and link["dest-uuid"] in known
-    }
-    return number_triples(_split_triples(sorted(triples, key=_digest_triple)))
 
 
 def _objects_in(path: Path) -> list[dict[str, Any]]:
@@ -142,13 +143,3 @@ def _split_triples(triples: list[Triple]) -> dict[str, list[Triple]]:
 def _names_of(triple: Triple) -> tuple[tuple[str, str], ...]:
     head, relation, tail = triple
     return ("entity", head), ("relation", relation), ("entity", tail)
-
-
-def read_identified_triples(folder: Path) -> Data:
-    """Read triples as :func:`read_named_triples` does, with the identity as x ``[n, n]``.
-
-    Where every entity has the same degree, features made of degrees would make all entities one.
-    """
-    data = read_named_triples(folder)
-    data.x = torch.eye(int(data.num_nodes))
-    return data

@@ -1,11 +1,4 @@
-"""Molecules as types of atoms and bonds: ZINC and AQSOL, in the pickles of the benchmark that made them graphs.
-
-Molecules as logical facts, one molecule a line: ``<1> bond(0, 1, 2),<1> b_0(2),<1> atom_5(0),<1> atom_3(1).``.
-
-Molecules written as SMILES, with a measured property each; needs rdkit.
-
-Molecules as atoms in space, one XYZ file each, with their energies in a table.
-"""
+"""Molecules and peptides: as types of atoms and bonds, logical facts, SMILES, and atoms in space."""
 
 from __future__ import annotations
 
@@ -28,14 +21,74 @@ from torch_geometric.data import Data
 from torch_geometric.utils import from_smiles
 
 from gnz_track.datasets.readers.raw_files import GraphParts, rank, read_lines
-from gnz_track.datasets.readers.restricted_pickle import load_arrays
+from gnz_track.datasets.readers.restricted_pickle import load_arrays, load_tensors
 
-__all__ = ["read_aqsol", "read_ground_facts", "read_moleculenet", "read_xyz_energies", "read_zinc"]
+__all__ = ["read_aqsol", "read_ground_facts", "read_moleculenet", "read_peptides", "read_xyz_energies", "read_zinc"]
 
-
+Array = np.ndarray[Any, Any]
+_PARTS = ("train", "val", "test")
 _FACTS, _LABELS = "examples.txt", "queries.txt"
+# A molecule is a line: <1> bond(0, 1, 2),<1> b_0(2),<1> atom_5(0),<1> atom_3(1).
 _FACT = re.compile(r"(?:<[^<>]*>\s*)?([a-z]\w*)\(([\d,\s]*)\)\s*([,.])\s*")
 _TYPED = re.compile(r"(atom|b)_(\d+)")
+# Angstrom; Cordero et al., Covalent radii revisited, Dalton Transactions, 2008.
+_RADII = {"H": 0.31, "C": 0.76, "N": 0.71, "O": 0.66, "S": 1.05}
+_LONGEST = 1.25
+_KCAL_MOL_PER_EV = 23.060548
+
+
+def read_zinc(folder: Path, *, is_subset: bool) -> GraphParts:
+    """Read x ``[n, 1]`` and edge_attr ``[m]`` whole numbers, y ``[1]`` the penalised logP; the subset is 12,000.
+
+    Dwivedi et al.: Benchmarking Graph Neural Networks, 2023; Irwin et al.: ZINC, 2012.
+    """
+    train, val, test = (_zinc_part(folder, part, is_subset=is_subset) for part in _PARTS)
+    return train, val, test
+
+
+def read_aqsol(folder: Path) -> GraphParts:
+    """Read x ``[n]`` and edge_attr ``[m]`` whole numbers, y ``[1]`` log solubility; none without bonds.
+
+    Dwivedi et al.: Benchmarking Graph Neural Networks, 2023; Sorkun, Khetan, Er: AqSolDB, 2019.
+    """
+    train, val, test = (
+        [_aqsol_graph(*record) for record in load_arrays(folder / f"{part}.pickle") if record[2].size]
+        for part in _PARTS
+    )
+    return train, val, test
+
+
+def read_peptides(folder: Path) -> GraphParts:
+    """Read peptides: x ``[n, 9]`` and edge_attr ``[m, 3]`` whole numbers, y ``[1, k]`` float32, three published parts.
+
+    Dwivedi et al.: Long Range Graph Benchmark, NeurIPS 2022.
+    """
+    fields = ("x", "edge_attr", "edge_index", "y")
+    train, val, test = (
+        [Data(**dict(zip(fields, graph, strict=True))) for graph in load_tensors(folder / f"{part}.pt")]
+        for part in ("train", "val", "test")
+    )
+    return train, val, test
+
+
+def read_moleculenet(folder: Path, *, file: str, target: str) -> list[Data]:
+    """Read x ``[n, 9]`` and edge_attr ``[m, 3]`` whole numbers, y ``[1]`` float32.
+
+    Wu et al.: MoleculeNet: A Benchmark for Molecular Machine Learning, 2018.
+
+    Parameters
+    ----------
+    folder, file
+    target
+        Column of the property.
+    """
+    table = pd.read_csv(folder / file)
+    graphs: list[Data] = []
+    for smiles, value in zip(table["smiles"], table[target], strict=True):
+        graph = from_smiles(smiles)
+        graph.y = torch.tensor([value], dtype=torch.float32)
+        graphs.append(graph)
+    return graphs
 
 
 def read_ground_facts(folder: Path) -> list[Data]:
@@ -53,6 +106,82 @@ def read_ground_facts(folder: Path) -> list[Data]:
     bond_types = rank(kind for molecule in molecules for kind in molecule.bond_types.values())
     pairs = zip(molecules, answers, strict=True)
     return [_molecule_graph(molecule, answer, atom_types, bond_types) for molecule, answer in pairs]
+
+
+def read_xyz_energies(folder: Path, *, energies: str, structures: str, centre: float, every: int = 1) -> list[Data]:
+    """Read molecules: x ``[n, 6]`` element one-hot and mean bond length, edge_attr ``[m, 1]`` length, y ``[1, 1]``.
+
+    Atoms are bonded where they are nearer than 1.25 times the sum of their covalent radii (Angstrom).
+
+    Parameters
+    ----------
+    folder
+    energies
+        File whose lines begin with an energy in kcal/mol; y is that energy in eV per atom, minus ``centre``.
+    structures
+        Folder of the files ``*.xyz``.
+    centre
+    every
+        Of the molecules by name, the first and each ``every``-th after it are read.
+    """
+    table = [line.split() for line in read_lines(folder / energies)]
+    paths = sorted((folder / structures).glob("*.xyz"))[::every]
+    energy_of = {name: float(energy) for name, energy, *_ in table}
+    return [_bonded_graph(*_read_atoms(path), energy_of[path.name], centre) for path in paths]
+
+
+def _zinc_part(folder: Path, part: str, *, is_subset: bool) -> list[Data]:
+    with (folder / f"{part}.pickle").open("rb") as file:
+        molecules = _TensorsOnly(file).load()
+    chosen = list(range(len(molecules)))
+    if is_subset:
+        numbers = (folder / f"{part}.index").read_text(encoding="utf-8")
+        chosen = [int(number) for number in numbers.replace("\n", ",").split(",") if number.strip()]
+    return [_zinc_graph(molecules[place]) for place in chosen]
+
+
+def _zinc_graph(molecule: dict[str, Any]) -> Data:
+    bonds = molecule["bond_type"]
+    edges = bonds.nonzero().t().contiguous()
+    return Data(
+        x=molecule["atom_type"].long().reshape(-1, 1),
+        edge_index=edges,
+        edge_attr=bonds[edges[0], edges[1]].long(),
+        y=molecule["logP_SA_cycle_normalized"].float().reshape(1),
+    )
+
+
+def _read_storage(content: bytes) -> Any:
+    """Read the numbers of one tensor, which pickles of Torch carry as a file inside the file."""
+    return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+
+
+def _rebuild_tensor(*parts: Any) -> Tensor:
+    found: Tensor = _rebuild_tensor_v2(*parts)
+    return found
+
+
+_ADMITTED: dict[tuple[str, str], Any] = {
+    ("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor,
+    ("torch.storage", "_load_from_bytes"): _read_storage,
+    ("collections", "OrderedDict"): collections.OrderedDict,
+}
+
+
+class _TensorsOnly(pickle.Unpickler):
+    """Loads tensors and plain containers; refuses every other name."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        try:
+            return _ADMITTED[module, name]
+        except KeyError:
+            message = f"the pickle asks for {module}.{name}, which is neither a tensor nor a plain container"
+            raise pickle.UnpicklingError(message) from None
+
+
+def _aqsol_graph(x: Any, edge_attr: Any, edge_index: Any, y: Any) -> Data:
+    atoms, bonds, edges = (torch.tensor(part.tolist(), dtype=torch.int64) for part in (x, edge_attr, edge_index))
+    return Data(x=atoms, edge_index=edges, edge_attr=bonds, y=torch.tensor([float(y)]))
 
 
 @dataclass(frozen=True)
@@ -107,56 +236,6 @@ def _molecule_graph(molecule: _Molecule, answer: int, atom_types: dict[int, int]
     )
 
 
-def read_moleculenet(folder: Path, *, file: str, target: str) -> list[Data]:
-    """Read x ``[n, 9]`` and edge_attr ``[m, 3]`` whole numbers, y ``[1]`` float32.
-
-    Wu et al.: MoleculeNet: A Benchmark for Molecular Machine Learning, 2018.
-
-    Parameters
-    ----------
-    folder, file
-    target
-        Column of the property.
-    """
-    table = pd.read_csv(folder / file)
-    graphs: list[Data] = []
-    for smiles, value in zip(table["smiles"], table[target], strict=True):
-        graph = from_smiles(smiles)
-        graph.y = torch.tensor([value], dtype=torch.float32)
-        graphs.append(graph)
-    return graphs
-
-
-Array = np.ndarray[Any, Any]
-
-# Angstrom; Cordero et al., Covalent radii revisited, Dalton Transactions, 2008.
-_RADII = {"H": 0.31, "C": 0.76, "N": 0.71, "O": 0.66, "S": 1.05}
-_LONGEST = 1.25
-_KCAL_MOL_PER_EV = 23.060548
-
-
-def read_xyz_energies(folder: Path, *, energies: str, structures: str, centre: float, every: int = 1) -> list[Data]:
-    """Read molecules: x ``[n, 6]`` element one-hot and mean bond length, edge_attr ``[m, 1]`` length, y ``[1, 1]``.
-
-    Atoms are bonded where they are nearer than 1.25 times the sum of their covalent radii (Angstrom).
-
-    Parameters
-    ----------
-    folder
-    energies
-        File whose lines begin with an energy in kcal/mol; y is that energy in eV per atom, minus ``centre``.
-    structures
-        Folder of the files ``*.xyz``.
-    centre
-    every
-        Of the molecules by name, the first and each ``every``-th after it are read.
-    """
-    table = [line.split() for line in read_lines(folder / energies)]
-    paths = sorted((folder / structures).glob("*.xyz"))[::every]
-    energy_of = {name: float(energy) for name, energy, *_ in table}
-    return [_bonded_graph(*_read_atoms(path), energy_of[path.name], centre) for path in paths]
-
-
 def _read_atoms(path: Path) -> tuple[Array, Array]:
     """Return element numbers ``[n]`` and places ``[n, 3]``."""
     lines = path.read_text(encoding="utf-8").splitlines()
@@ -186,81 +265,3 @@ def _bonded_graph(elements: Array, places: Array, energy: float, centre: float) 
         edge_attr=torch.from_numpy(lengths[:, None].astype(np.float32)),
         y=torch.tensor([[round(target, 8)]], dtype=torch.float32),
     )
-
-
-_PARTS = ("train", "val", "test")
-
-
-def read_zinc(folder: Path, *, is_subset: bool) -> GraphParts:
-    """Read x ``[n, 1]`` and edge_attr ``[m]`` whole numbers, y ``[1]`` the penalised logP; the subset is 12,000.
-
-    Dwivedi et al.: Benchmarking Graph Neural Networks, 2023; Irwin et al.: ZINC, 2012.
-    """
-    train, val, test = (_zinc_part(folder, part, is_subset=is_subset) for part in _PARTS)
-    return train, val, test
-
-
-def read_aqsol(folder: Path) -> GraphParts:
-    """Read x ``[n]`` and edge_attr ``[m]`` whole numbers, y ``[1]`` log solubility; none without bonds.
-
-    Dwivedi et al.: Benchmarking Graph Neural Networks, 2023; Sorkun, Khetan, Er: AqSolDB, 2019.
-    """
-    train, val, test = (
-        [_aqsol_graph(*record) for record in load_arrays(folder / f"{part}.pickle") if record[2].size]
-        for part in _PARTS
-    )
-    return train, val, test
-
-
-def _aqsol_graph(x: Any, edge_attr: Any, edge_index: Any, y: Any) -> Data:
-    atoms, bonds, edges = (torch.tensor(part.tolist(), dtype=torch.int64) for part in (x, edge_attr, edge_index))
-    return Data(x=atoms, edge_index=edges, edge_attr=bonds, y=torch.tensor([float(y)]))
-
-
-def _zinc_part(folder: Path, part: str, *, is_subset: bool) -> list[Data]:
-    with (folder / f"{part}.pickle").open("rb") as file:
-        molecules = _TensorsOnly(file).load()
-    chosen = list(range(len(molecules)))
-    if is_subset:
-        numbers = (folder / f"{part}.index").read_text(encoding="utf-8")
-        chosen = [int(number) for number in numbers.replace("\n", ",").split(",") if number.strip()]
-    return [_zinc_graph(molecules[place]) for place in chosen]
-
-
-def _zinc_graph(molecule: dict[str, Any]) -> Data:
-    bonds = molecule["bond_type"]
-    edges = bonds.nonzero().t().contiguous()
-    return Data(
-        x=molecule["atom_type"].long().reshape(-1, 1),
-        edge_index=edges,
-        edge_attr=bonds[edges[0], edges[1]].long(),
-        y=molecule["logP_SA_cycle_normalized"].float().reshape(1),
-    )
-
-
-def _read_storage(content: bytes) -> Any:
-    """Read the numbers of one tensor, which pickles of Torch carry as a file inside the file."""
-    return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-
-
-def _rebuild_tensor(*parts: Any) -> Tensor:
-    found: Tensor = _rebuild_tensor_v2(*parts)
-    return found
-
-
-_ADMITTED: dict[tuple[str, str], Any] = {
-    ("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor,
-    ("torch.storage", "_load_from_bytes"): _read_storage,
-    ("collections", "OrderedDict"): collections.OrderedDict,
-}
-
-
-class _TensorsOnly(pickle.Unpickler):
-    """Loads tensors and plain containers; refuses every other name."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        try:
-            return _ADMITTED[module, name]
-        except KeyError:
-            message = f"the pickle asks for {module}.{name}, which is neither a tensor nor a plain container"
-            raise pickle.UnpicklingError(message) from None

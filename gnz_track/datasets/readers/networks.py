@@ -1,25 +1,9 @@
-"""Goods that countries export together, from the tables of the Atlas of Economic Complexity.
-
-Airports and the routes between them, from statements in openCypher.
-
-Airports and the flights between them, labelled by activity.
-
-Contacts between people as the SocioPatterns project lists them: time, one, other, and the group of each.
-
-People and the crimes they were involved in, from files of the KONECT collection.
-
-Plain lists of edges, as the SNAP collection has them: two numbers a line, comments after ``#`` or ``%``.
-
-Bitcoin transactions, licit, illicit or unlabelled.
-
-MovieLens 100K: who rated which film how.
-
-Networks in the csv layout of the Netzschleuder archive, read in pieces so that millions of edges fit in memory.
-"""
+"""Single networks in the formats of their publishers: routes, contacts, crimes, payments, ratings, proteins, goods."""
 
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,15 +26,20 @@ __all__ = [
     "read_elliptic",
     "read_movielens",
     "read_netzschleuder",
+    "read_ppi",
     "read_product_space",
 ]
-
 
 _AIRPORT = re.compile(r"\((a\d+):airport \{(.*)\}\)")
 _ROUTE = re.compile(r"\((a\d+)\)-\[:route \{[^{}]*\}\]->\((a\d+)\)")
 # Texts are taken whole, so that nothing inside of a name is read as a property.
 _PROPERTY = re.compile(r"(\w+):\s*(?:'((?:[^'\\]|\\.)*)'|(-?[\d.]+))")
 _MEASURES = {"runways": 1.0, "longest": 10_000.0, "elev": 5_000.0}
+_CLASSES = {"1": 1, "2": 0}
+_UNLABELLED = -1
+_LATIN = "ISO-8859-1"
+_FIRST_GENRE, _LAST_GENRE = 6, 23
+_PIECE = 1_000_000
 
 
 def read_air_routes(folder: Path, *, file: str) -> Data:
@@ -70,10 +59,6 @@ def read_air_routes(folder: Path, *, file: str) -> Data:
         edge_index=edges,
         y=torch.tensor([continents[airports[name]["continent"]] for name in place]),
     )
-
-
-def _parse_properties(content: str) -> dict[str, str]:
-    return {key: text or number for key, text, number in _PROPERTY.findall(content)}
 
 
 def read_airports(folder: Path, *, prefix: str) -> Data:
@@ -163,10 +148,6 @@ def read_edge_list(folder: Path, *, file: str) -> Data:
     return Data(edge_index=both_ways(edges, n_nodes), num_nodes=n_nodes)
 
 
-_CLASSES = {"1": 1, "2": 0}
-_UNLABELLED = -1
-
-
 def read_elliptic(folder: Path, *, validation_from: int, test_from: int) -> Data:
     """Read x ``[n, 165]``, y ``[n]`` of 1 (illicit), 0 (licit) and -1 (unlabelled), directed payments, masks by time.
 
@@ -197,10 +178,6 @@ def read_elliptic(folder: Path, *, validation_from: int, test_from: int) -> Data
     )
 
 
-_LATIN = "ISO-8859-1"
-_FIRST_GENRE, _LAST_GENRE = 6, 23
-
-
 def read_movielens(folder: Path) -> Data:
     """Read users, then films, as nodes of one bipartite graph; ratings both ways, ``rating [m]`` and ``time [m]``.
 
@@ -216,17 +193,8 @@ def read_movielens(folder: Path) -> Data:
     one_way = torch.stack([torch.from_numpy(user.copy()), torch.from_numpy(film.copy())])
     rating, time = (torch.from_numpy(ratings[column].to_numpy().copy()).repeat(2) for column in (2, 3))
     genres = torch.from_numpy(films.loc[:, _FIRST_GENRE:_LAST_GENRE].to_numpy(dtype="float32").copy())
-    x = torch.block_diag(_of_users(users), genres)
+    x = torch.block_diag(_features_of_users(users), genres)
     return Data(x=x, edge_index=torch.cat([one_way, one_way.flip(0)], dim=1), rating=rating, time=time)
-
-
-def _of_users(users: pd.DataFrame) -> Tensor:
-    age = users[[1]] / users[1].max()
-    table = pd.concat([age, pd.get_dummies(users[2]), pd.get_dummies(users[3])], axis=1)
-    return torch.from_numpy(table.to_numpy(dtype="float32").copy())
-
-
-_PIECE = 1_000_000
 
 
 def read_netzschleuder(folder: Path, *, is_directed: bool = False, keep_parallel: bool = False) -> Data:
@@ -251,6 +219,65 @@ def read_netzschleuder(folder: Path, *, is_directed: bool = False, keep_parallel
         layers = None if layers is None else torch.cat([layers, layers[is_link]])
     found = {"edge_index": edges} if layers is None else {"edge_index": edges, "layer": layers}
     return Data(**found, num_nodes=n_nodes)
+
+
+def read_product_space(folder: Path, *, edges: str, products: str) -> Data:
+    """Read the product space: x ``[n, n]`` the identity, y ``[n]`` the section of a product.
+
+    Sections are numbered in the order of their number in the table, products likewise. The table's clusters and places
+    are made from the edges, and are not read.
+
+    Parameters
+    ----------
+    folder
+    edges, products
+        Names of files.
+    """
+    linked = [(int(row["source"]), int(row["target"])) for row in _read_table(folder / edges)]
+    place = rank(product for pair in linked for product in pair)
+    section_of = {int(row["product_id"]): int(row["top_parent_id"]) for row in _read_table(folder / products)}
+    sections = rank(section_of[product] for product in place)
+    edges, _ = count_edges((place[one], place[other]) for one, other in linked)
+    return Data(
+        x=torch.eye(len(place)),
+        edge_index=edges,
+        y=torch.tensor([sections[section_of[product]] for product in place]),
+    )
+
+
+def read_ppi(folder: Path, *, part: str, graph: int) -> Data:
+    """Read one tissue: x ``[n, 50]``, y ``[n, 121]`` float32, links without self-loops.
+
+    Zitnik, Leskovec: Predicting multicellular function through multi-layer tissue networks, 2017.
+
+    Parameters
+    ----------
+    folder
+    part, graph
+        The tissue is number ``graph`` of its part.
+    """
+    tissue = np.load(folder / f"{part}_graph_id.npy", allow_pickle=False)
+    is_chosen = torch.from_numpy(tissue == tissue.min() + graph)
+    content = json.loads((folder / f"{part}_graph.json").read_text(encoding="utf-8"))
+    edges = torch.tensor([[link["source"], link["target"]] for link in content["links"]]).t()
+    edges = edges[:, is_chosen[edges].all(dim=0) & (edges[0] != edges[1])]
+    edges = (is_chosen.cumsum(0) - 1)[edges]
+    n_nodes = int(is_chosen.sum())
+    x, y = (
+        torch.from_numpy(np.load(folder / f"{part}_{name}.npy", allow_pickle=False)) for name in ("feats", "labels")
+    )
+    merged = distinct(edges, n_nodes) if content.get("directed") else both_ways(edges, n_nodes)
+    return Data(x=x[is_chosen].float(), y=y[is_chosen].float(), edge_index=merged)
+
+
+def _parse_properties(content: str) -> dict[str, str]:
+    return {key: text or number for key, text, number in _PROPERTY.findall(content)}
+
+
+def _features_of_users(users: pd.DataFrame) -> Tensor:
+    age = users[[1]] / users[1].max()
+    table = pd.concat([age, pd.get_dummies(users[2]), pd.get_dummies(users[3])], axis=1)
+    return torch.from_numpy(table.to_numpy(dtype="float32").copy())
 
 
 def _read_edges(path: Path) -> tuple[Tensor, Tensor | None]:
@@ -300,30 +327,6 @@ def _count_nodes(path: Path) -> int:
         return max((int(row[0]) for row in rows if row[0].strip().isdecimal()), default=-1) + 1
 
 
-def read_product_space(folder: Path, *, edges: str, products: str) -> Data:
-    """Read the product space: x ``[n, n]`` the identity, y ``[n]`` the section of a product.
-
-    Sections are numbered in the order of their number in the table, products likewise. The table's clusters and places
-    are made from the edges, and are not read.
-
-    Parameters
-    ----------
-    folder
-    edges, products
-        Names of files.
-    """
-    linked = [(int(row["source"]), int(row["target"])) for row in _read_rows(folder / edges)]
-    place = rank(product for pair in linked for product in pair)
-    section_of = {int(row["product_id"]): int(row["top_parent_id"]) for row in _read_rows(folder / products)}
-    sections = rank(section_of[product] for product in place)
-    edges, _ = count_edges((place[one], place[other]) for one, other in linked)
-    return Data(
-        x=torch.eye(len(place)),
-        edge_index=edges,
-        y=torch.tensor([sections[section_of[product]] for product in place]),
-    )
-
-
-def _read_rows(path: Path) -> list[dict[str, str]]:
+def _read_table(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))

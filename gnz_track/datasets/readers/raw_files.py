@@ -1,24 +1,12 @@
-"""Graphs that were published as lists of tensors in one torch file; nothing but tensors and containers is unpickled.
-
-Thousands of small files, read from the archive they come in or from its unpacked folder; nothing is extracted.
-
-Edges as arrays: distinct, both ways, numbered without gaps.
-
-Pairs of nodes as raw files list them, often more than once, and the undirected edges that they mean.
-
-Optional libraries that loaders of some datasets need.
-
-Lists of graphs with published parts.
-"""
+"""Tools of all readers: archives of small files, lines, and edges as arrays."""
 
 from __future__ import annotations
 
-import importlib.util
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -26,31 +14,22 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gnz_track.datasets.readers.restricted_pickle import load_tensors
-from gnz_track.datasets.sources.fetch_errors import ExtraMissing
-from gnz_track.types import DatasetRow
-
 __all__ = [
-    "MODULES",
     "GraphParts",
     "both_ways",
     "count_edges",
     "distinct",
-    "missing_library",
     "rank",
     "read_bundle",
-    "read_first_graphs",
-    "read_graph_list",
-    "read_graph_parts",
     "read_lines",
-    "read_peptides",
     "renumber",
-    "require_extra",
     "with_validation",
 ]
 
-
 Members = Iterator[tuple[PurePosixPath, bytes]]
+T = TypeVar("T", int, str)
+GraphParts = tuple[list[Data], list[Data], list[Data]]
+_EVERY = 10
 
 
 def read_bundle(folder: Path, *, archive: str, suffix: str) -> Members:
@@ -80,27 +59,6 @@ def read_lines(path: Path) -> list[str]:
     return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
-def _zipped(path: Path, suffix: str) -> Members:
-    with zipfile.ZipFile(path) as archive:
-        for name in sorted(archive.namelist()):
-            if name.endswith(suffix):
-                yield PurePosixPath(name), archive.read(name)
-
-
-def _tarred(path: Path, suffix: str) -> Members:
-    with tarfile.open(path, "r|*") as archive:
-        for member in archive:
-            file = archive.extractfile(member) if member.isfile() and member.name.endswith(suffix) else None
-            if file is not None:
-                yield PurePosixPath(member.name), file.read()
-
-
-_READERS: dict[str, Callable[[Path, str], Members]] = {".zip": _zipped, ".tar.gz": _tarred}
-
-
-T = TypeVar("T", int, str)
-
-
 def distinct(edges: Tensor, n_nodes: int) -> Tensor:
     """Return the edges ``[2, m]`` without repetition, ordered by source, then by target; self-loops stay."""
     codes = torch.unique(edges[0] * n_nodes + edges[1])
@@ -110,6 +68,20 @@ def distinct(edges: Tensor, n_nodes: int) -> Tensor:
 def both_ways(edges: Tensor, n_nodes: int) -> Tensor:
     """Return the distinct edges ``[2, m]`` of an undirected graph, each in both directions, self-loops once."""
     return distinct(torch.cat([edges, edges.flip(0)], dim=1), n_nodes)
+
+
+def count_edges(listed: Iterable[tuple[int, int]]) -> tuple[Tensor, Tensor]:
+    """Return distinct edges ``[2, m]``, each in both directions, and how often it was listed in either ``[m]``.
+
+    Loops are left out. Edges are ordered by source, then by target.
+
+    >>> [found.tolist() for found in count_edges([(2, 0), (0, 2), (1, 1)])]
+    [[[0, 2], [2, 0]], [2, 2]]
+    """
+    pairs = torch.tensor(list(listed), dtype=torch.int64).reshape(-1, 2)
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    distinct, counts = torch.unique(torch.cat([pairs, pairs.flip(1)]), dim=0, return_counts=True)
+    return distinct.t().contiguous(), counts
 
 
 def rank(values: Iterable[T]) -> dict[T, int]:
@@ -131,85 +103,25 @@ def renumber(ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
     return numbers.reshape(ids.shape), len(known)
 
 
-def count_edges(listed: Iterable[tuple[int, int]]) -> tuple[Tensor, Tensor]:
-    """Return distinct edges ``[2, m]``, each in both directions, and how often it was listed in either ``[m]``.
-
-    Loops are left out. Edges are ordered by source, then by target.
-
-    >>> [found.tolist() for found in count_edges([(2, 0), (0, 2), (1, 1)])]
-    [[[0, 2], [2, 0]], [2, 2]]
-    """
-    pairs = torch.tensor(list(listed), dtype=torch.int64).reshape(-1, 2)
-    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    distinct, counts = torch.unique(torch.cat([pairs, pairs.flip(1)]), dim=0, return_counts=True)
-    return distinct.t().contiguous(), counts
-
-
-# What pip installs with gnz-track[EXTRA], by the names that Python imports; any other extra is its own library.
-MODULES: Mapping[str, tuple[str, ...]] = {"chem": ("rdkit",), "ogb": ("ogb",), "tours": ("fast_tsp",)}
-
-
-def missing_library(row: DatasetRow) -> str:
-    """Return a library that the loader of a row needs and that is not installed; nothing where all are."""
-    needed = MODULES.get(row.extra, (row.extra,) if row.extra else ())
-    return next((module for module in needed if importlib.util.find_spec(module) is None), "")
-
-
-def require_extra(row: DatasetRow) -> None:
-    """Raise :class:`ExtraMissing` where a library is not installed that the loader of a row needs."""
-    missing = missing_library(row)
-    if missing:
-        raise ExtraMissing(row.name, row.extra, missing)
-
-
-_EVERY = 10
-GraphParts = tuple[list[Data], list[Data], list[Data]]
-
-
 def with_validation(train: list[Data], test: list[Data]) -> GraphParts:
     """Set every tenth training graph aside for validation, where only training and test parts are published."""
     kept = [graph for place, graph in enumerate(train) if place % _EVERY]
     return kept, train[::_EVERY], test
 
 
-def read_graph_parts(folder: Path, *, file: str) -> GraphParts:
-    """Read one list of graphs for each part; of two parts, the first also gives the validation graphs."""
-    parts = [_graphs_of(part) for part in load_tensors(folder / file)]
-    if len(parts) == 2:
-        return with_validation(*parts)
-    train, val, test = parts
-    return train, val, test
+def _zipped(path: Path, suffix: str) -> Members:
+    with zipfile.ZipFile(path) as archive:
+        for name in sorted(archive.namelist()):
+            if name.endswith(suffix):
+                yield PurePosixPath(name), archive.read(name)
 
 
-def read_first_graphs(folder: Path, *, file: str, first: int) -> list[Data]:
-    """Read the first graphs of the training part alone, in no part.
-
-    Parameters
-    ----------
-    folder, file
-    first
-        How many.
-    """
-    return _graphs_of(load_tensors(folder / file)[0][:first])
+def _tarred(path: Path, suffix: str) -> Members:
+    with tarfile.open(path, "r|*") as archive:
+        for member in archive:
+            file = archive.extractfile(member) if member.isfile() and member.name.endswith(suffix) else None
+            if file is not None:
+                yield PurePosixPath(member.name), file.read()
 
 
-def read_graph_list(folder: Path, *, file: str) -> list[Data]:
-    """Read one list of graphs without parts."""
-    return _graphs_of(load_tensors(folder / file))
-
-
-def read_peptides(folder: Path) -> GraphParts:
-    """Read peptides: x ``[n, 9]`` and edge_attr ``[m, 3]`` whole numbers, y ``[1, k]`` float32, three published parts.
-
-    Dwivedi et al.: Long Range Graph Benchmark, NeurIPS 2022.
-    """
-    fields = ("x", "edge_attr", "edge_index", "y")
-    train, val, test = (
-        [Data(**dict(zip(fields, graph, strict=True))) for graph in load_tensors(folder / f"{part}.pt")]
-        for part in ("train", "val", "test")
-    )
-    return train, val, test
-
-
-def _graphs_of(records: Iterable[Mapping[str, Any]]) -> list[Data]:
-    return [Data(**record) for record in records]
+_READERS: dict[str, Callable[[Path, str], Members]] = {".zip": _zipped, ".tar.gz": _tarred}

@@ -1,7 +1,4 @@
-"""Points on shapes, each labelled by the part it belongs to.
-
-Shapes as meshes in the Object File Format, turned into graphs of their edges.
-"""
+"""Shapes: meshes in the Object File Format as graphs of their edges, and points labelled by their part."""
 
 from __future__ import annotations
 
@@ -19,6 +16,9 @@ from gnz_track.datasets.readers.raw_files import GraphParts, both_ways, rank, re
 
 __all__ = ["parse_off", "read_modelnet", "read_shapenet"]
 
+_ROOT = "shapenetcore_partanno_segmentation_benchmark_v0_normal"
+_N_COLUMNS = 7
+
 
 def read_modelnet(folder: Path, *, archive: str) -> GraphParts:
     """Read meshes as graphs: x and pos ``[n, 3]`` are the corners, edges those of the faces, y ``[1]`` the class.
@@ -34,6 +34,23 @@ def read_modelnet(folder: Path, *, archive: str) -> GraphParts:
         graph.y = torch.tensor([kinds[kind]])
     train, test = ([graph for _, _, graph in sorted(part, key=lambda row: row[:2])] for part in parts.values())
     return with_validation(train, test)
+
+
+def read_shapenet(folder: Path, *, k: int) -> list[Data]:
+    """Read point clouds: pos and normals x ``[n, 3]``, part labels y ``[n]``, masks ``[n]`` of the published parts.
+
+    The clouds have no edges; each point is joined to its ``k`` nearest. Yi et al.: A Scalable Active Framework for
+    Region Annotation in 3D Shape Collections, 2016.
+    """
+    files = read_bundle(folder, archive=f"{_ROOT}.zip", suffix=".txt")
+    clouds = {"/".join(path.parts[-2:]): content for path, content in files}
+    lists = read_bundle(folder, archive=f"{_ROOT}.zip", suffix="_file_list.json")
+    parts = {path.stem.split("_")[1]: json.loads(content) for path, content in lists}
+    return [
+        _cloud_graph(clouds["/".join(name.split("/")[-2:]) + ".txt"], part, k)
+        for part in ("train", "val", "test")
+        for name in sorted(parts[part])
+    ]
 
 
 def parse_off(text: str) -> Data:
@@ -55,27 +72,6 @@ def parse_off(text: str) -> Data:
         links.extend(itertools.pairwise(others))
     edges = torch.tensor(links, dtype=torch.int64).reshape(-1, 2).t()
     return Data(x=pos, pos=pos, edge_index=both_ways(edges, n_corners))
-
-
-_ROOT = "shapenetcore_partanno_segmentation_benchmark_v0_normal"
-_N_COLUMNS = 7
-
-
-def read_shapenet(folder: Path, *, k: int) -> list[Data]:
-    """Read point clouds: pos and normals x ``[n, 3]``, part labels y ``[n]``, masks ``[n]`` of the published parts.
-
-    The clouds have no edges; each point is joined to its ``k`` nearest. Yi et al.: A Scalable Active Framework for
-    Region Annotation in 3D Shape Collections, 2016.
-    """
-    files = read_bundle(folder, archive=f"{_ROOT}.zip", suffix=".txt")
-    clouds = {"/".join(path.parts[-2:]): content for path, content in files}
-    lists = read_bundle(folder, archive=f"{_ROOT}.zip", suffix="_file_list.json")
-    parts = {path.stem.split("_")[1]: json.loads(content) for path, content in lists}
-    return [
-        _cloud_graph(clouds["/".join(name.split("/")[-2:]) + ".txt"], part, k)
-        for part in ("train", "val", "test")
-        for name in sorted(parts[part])
-    ]
 
 
 def _cloud_graph(content: bytes, part: str, k: int) -> Data:

@@ -1,18 +1,25 @@
-"""Catalogue: molecules, proteins and peptides."""
+"""Catalogue: molecules, proteins and peptides; metabolism, nerves, and contacts along which diseases spread."""
 
 from __future__ import annotations
 
+import itertools
+from functools import partial
 from typing import Any
 
 from gnz_track.datasets.references import cited
-from gnz_track.datasets.rows.ogb_rows import ogb_row
-from gnz_track.datasets.rows.pinned_packages import pinned
+from gnz_track.datasets.rows.templates import network_row, ogb_row, pinned
 from gnz_track.types import Category, DatasetRow, Download, Origin, Task, TaskType
 
 __all__ = ["LARGE_TASKS", "ROWS", "TASKS"]
 
 _TU_FILES = ("A", "graph_indicator", "graph_labels", "node_labels")
 _LRGB = "https://www.dropbox.com/s"
+_TABLES = ("feats.npy", "graph_id.npy", "graph.json", "labels.npy")
+_PPI_FILES = tuple(f"{part}_{table}" for part, table in itertools.product(("train", "valid", "test"), _TABLES))
+_row = partial(DatasetRow, category=Category.biology)
+_network = partial(network_row, category=Category.biology)
+_ogb = partial(ogb_row, category=Category.biology)
+_task = partial(Task, category=Category.biology)
 
 
 def _tudataset(name: str, prefix: str, *, references: tuple[str, ...], **facts: Any) -> DatasetRow:
@@ -25,11 +32,10 @@ def _tudataset(name: str, prefix: str, *, references: tuple[str, ...], **facts: 
         members={file: f"{prefix}/{file}" for file in files},
     )
     origins: tuple[Origin, ...] = facts.pop("origins", (published,))
-    return DatasetRow(
+    return _row(
         name=name,
-        category=Category.biology,
         task_types=(TaskType.graph_cls,),
-        loader="gnz_track.datasets.readers.tudataset:read_tudataset",
+        loader="gnz_track.datasets.readers.graph_sets:read_tudataset",
         options=options,
         raw=f"TUDataset/{prefix}/raw",
         licence="not stated by the collection",
@@ -44,11 +50,10 @@ def _tudataset(name: str, prefix: str, *, references: tuple[str, ...], **facts: 
 def _peptides(name: str, task_type: TaskType, *, place: str, **facts: Any) -> DatasetRow:
     """Make the row of one task on the peptides; ``place`` is where the archive lies."""
     stem = name.replace("_", "")
-    return DatasetRow(
+    return _row(
         name=name,
-        category=Category.biology,
         task_types=(task_type,),
-        loader="gnz_track.datasets.readers.raw_files:read_peptides",
+        loader="gnz_track.datasets.readers.molecules:read_peptides",
         raw=f"LRGBDataset/{name.replace('_', '-')}/raw",
         licence="CC BY-NC 4.0",
         **cited("dwivedi2022"),
@@ -170,13 +175,11 @@ ROWS = (
         source="LRGB Peptides-struct: peptides and eleven properties of their shape, standardised",
         expected={"n_graphs": 15_535, "n_features": 9, "n_targets": 11},
     ),
-    ogb_row(
+    _ogb(
         "ogbg_molhiv",
-        Category.biology,
         kind="graphproppred/csv_mol_download",
         archive="hiv",
         split="scaffold",
-        options={},
         task_types=(TaskType.graph_cls,),
         source="OGB ogbg-molhiv: molecules, inhibiting HIV or not",
         licence="MIT",
@@ -184,27 +187,110 @@ ROWS = (
         notes="Published parts by scaffold.",
         defects=("3.5 % of the molecules are active, so that accuracy says little; OGB reports the ROC curve's area.",),
     ),
-    ogb_row(
+    _ogb(
         "ogbg_molpcba",
-        Category.biology,
         kind="graphproppred/csv_mol_download",
         archive="pcba",
         split="scaffold",
-        options={},
         task_types=(TaskType.graph_cls,),
         source="OGB ogbg-molpcba: molecules and their activity in 128 assays",
         licence="MIT",
         expected={"n_graphs": 437_929, "n_features": 9, "n_targets": 128},
         notes="Published parts by scaffold. Labels that nobody measured are NaN.",
     ),
+    _network(
+        "celegans",
+        entry="celegans_metabolic",
+        references=("duch2005",),
+        source="Netzschleuder celegans_metabolic: metabolites of the worm C. elegans that react with one another",
+        expected={"n_nodes": 453},
+        notes="2,025 pairs of metabolites as published, and self-loops, which are never scored.",
+    ),
+    _network(
+        "budapest_connectome",
+        net="all_20k",
+        references=("szalkai2017",),
+        source="Netzschleuder budapest_connectome, network all_20k: regions of the human brain joined by fibres",
+        expected={"n_nodes": 1_015, "n_edges": 141_308},
+    ),
+    _network(
+        "hospital_contacts",
+        entry="sp_hospital",
+        references=("vanhems2013",),
+        source="Netzschleuder sp_hospital: patients and staff of a ward who stood face to face",
+        expected={"n_nodes": 75},
+        notes="32,424 contacts of 20 seconds as published, merged into 1,139 pairs.",
+        defects=("41 % of all pairs met, so that most of the other pairs serve as non-edges.",),
+    ),
+    _network(
+        "high_school_contacts",
+        entry="sp_high_school",
+        net="proximity",
+        references=("mastrandrea2015",),
+        source="Netzschleuder sp_high_school, network proximity: students who stood face to face",
+        notes="327 students and 188,508 contacts of 20 seconds as published, merged into 5,818 pairs.",
+    ),
+    _row(
+        name="ppi",
+        task_types=(TaskType.link_pred,),
+        loader="gnz_track.datasets.readers.networks:read_ppi",
+        options={"part": "train", "graph": 0},
+        raw="PPI/raw",
+        source="PPI: proteins that interact in one human tissue, with 50 features and 121 labels",
+        licence="not stated",
+        **cited("zitnik2017"),
+        url="https://snap.stanford.edu/graphsage/",
+        origins=(Download(url="https://data.dgl.ai/dataset/ppi.zip", members={file: file for file in _PPI_FILES}),),
+        expected={"n_graphs": 1, "n_nodes": 1_767, "n_edges": 32_318, "n_features": 50, "n_classes": 121},
+        notes="The first of the 20 training tissues, as in the published benchmark; option graph names another one.",
+    ),
+    _row(
+        name="celegans_neural",
+        task_types=(TaskType.link_pred,),
+        loader="gnz_track.datasets.readers.gml:read_gml",
+        options={"file": "celegansneural.gml"},
+        raw="networks/celegans_neural",
+        source="synapses between the neurons of the worm C. elegans, as compiled by Watts and Strogatz",
+        licence="not stated",
+        **cited("watts1998", "white1986"),
+        url="http://www-personal.umich.edu/~mejn/netdata/",
+        origins=(
+            Download(
+                url="http://www-personal.umich.edu/~mejn/netdata/celegansneural.zip",
+                members={"celegansneural.gml": "celegansneural.gml"},
+            ),
+        ),
+        expected={"n_graphs": 1, "n_nodes": 297, "n_features": 0},
+        checksum="8b33dbff2c5eb7f9b0601077b7da43e2",
+    ),
+    _row(
+        name="ptc_mr",
+        task_types=(TaskType.graph_cls,),
+        loader="gnz_track.datasets.readers.molecules:read_ground_facts",
+        raw="ten/ptc_mr",
+        origins=pinned(
+            "chemlogic",
+            {name: f"chemlogic/data/datasets/ptc/{name}" for name in ("examples.txt", "queries.txt")},
+        ),
+        source="Predictive Toxicology Challenge: compounds that cause cancer in male rats, or do not",
+        licence="MIT (package chemlogic); terms of the data not stated there",
+        **cited("helma2001"),
+        url="https://www.predictive-toxicology.org/ptc/",
+        expected={"n_graphs": 344, "n_nodes": 4_915, "n_edges": 10_108, "n_features": 18, "n_classes": 2},
+        checksum="5f697b1653239bccf77b55221ed29021",
+        notes="Graph by graph equal to PTC_MR of TUDataset.",
+        defects=("Labels are noisy: a forest on the counts of atoms and bonds reaches an AUC of 0.63.",),
+    ),
 )
 
 TASKS = (
-    Task("mutag", TaskType.graph_cls, epochs=40, category=Category.biology),
-    Task("proteins", TaskType.graph_cls, epochs=20, category=Category.biology),
+    _task("mutag", TaskType.graph_cls, epochs=40),
+    _task("proteins", TaskType.graph_cls, epochs=20),
+    _task("celegans", TaskType.link_pred, epochs=80),
+    _task("ptc_mr", TaskType.graph_cls, epochs=40),
 )
 
 LARGE_TASKS = (
-    Task("ogbg_molhiv", TaskType.graph_cls, epochs=20, category=Category.biology),
-    Task("ogbg_molpcba", TaskType.graph_cls, epochs=20, category=Category.biology),
+    _task("ogbg_molhiv", TaskType.graph_cls, epochs=20),
+    _task("ogbg_molpcba", TaskType.graph_cls, epochs=20),
 )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from gnz_track.datasets.references import cited
-from gnz_track.datasets.rows.network_rows import network_row
-from gnz_track.datasets.rows.pinned_packages import pinned
+from gnz_track.datasets.rows.templates import network_row, pinned
 from gnz_track.types import Category, DatasetRow, Download, Origin, Task, TaskType
 
 __all__ = ["ROWS", "TASKS"]
@@ -15,6 +16,10 @@ _NAMED = "gnz_track.datasets.readers.knowledge:read_named_triples"
 _PARTS = ("train.txt", "valid.txt", "test.txt")
 _PYKEEN_URL = "https://github.com/pykeen/pykeen"
 _VILLMOW_URL = "https://github.com/villmow/datasets_knowledge_embedding"
+_TRIPLES = "gnz_track.datasets.readers.knowledge:read_identified_triples"
+_row = partial(DatasetRow, category=Category.knowledge)
+_network = partial(network_row, category=Category.knowledge)
+_task = partial(Task, category=Category.knowledge)
 
 
 def _other_parts(name: str) -> tuple[Origin, ...]:
@@ -28,9 +33,8 @@ def _sizes(n_entities: int, n_relations: int, n_training: int) -> dict[str, int]
 
 
 ROWS = (
-    DatasetRow(
+    _row(
         name="fb15k_237",
-        category=Category.knowledge,
         task_types=(TaskType.link_pred,),
         loader="gnz_track.datasets.readers.knowledge:read_triples",
         raw="RelLinkPredDataset/FB15k-237/raw",
@@ -46,9 +50,8 @@ ROWS = (
         defects=("29 entities of the test and 8 of validation are in no training triple; 37 triples name them.",),
         notes="474 relation numbers, 237 of them inverses; training triples pass messages from head to tail only.",
     ),
-    DatasetRow(
+    _row(
         name="wordnet18rr",
-        category=Category.knowledge,
         task_types=(TaskType.link_pred,),
         loader=_NAMED,
         raw="WordNet18RR/raw",
@@ -65,17 +68,15 @@ ROWS = (
         ),
         notes="93,003 triples in all parts; 22 relation numbers, 11 of them inverses.",
     ),
-    network_row(
+    _network(
         "wordnet_netz",
-        Category.knowledge,
         entry="wordnet",
         references=("fellbaum1998", "kunegis2013"),
         source="Netzschleuder wordnet: words and how their meanings are related",
         notes="146,005 words and 656,999 links as published; not verified against the archive.",
     ),
-    DatasetRow(
+    _row(
         name="nations",
-        category=Category.knowledge,
         task_types=(TaskType.link_pred,),
         loader=_NAMED,
         raw="kg_small/nations_pykeen",
@@ -87,9 +88,8 @@ ROWS = (
         expected=_sizes(14, 55, 1_592),
         checksum="62ab476df4c87136b088ccfad5a59487",
     ),
-    DatasetRow(
+    _row(
         name="kinships_even",
-        category=Category.knowledge,
         task_types=(TaskType.link_pred,),
         loader=_NAMED,
         options={"order": "rht"},
@@ -102,9 +102,8 @@ ROWS = (
         expected=_sizes(104, 25, 8_548),
         checksum="f9c427fc385575233609fc3857068f25",
     ),
-    DatasetRow(
+    _row(
         name="umls_even",
-        category=Category.knowledge,
         task_types=(TaskType.link_pred,),
         loader=_NAMED,
         raw="kg_small/umls",
@@ -116,9 +115,8 @@ ROWS = (
         expected=_sizes(135, 46, 5_216),
         checksum="16e98130571a12623b38f833da80dd1f",
     ),
-    DatasetRow(
+    _row(
         name="nations_even",
-        category=Category.knowledge,
         task_types=(TaskType.link_pred,),
         loader=_NAMED,
         options={"order": "rht"},
@@ -131,9 +129,40 @@ ROWS = (
         expected=_sizes(14, 56, 1_619),
         checksum="332c962602327302818cc76e5334f097",
     ),
+    _row(
+        name="umls",
+        task_types=(TaskType.link_pred,),
+        loader=_TRIPLES,
+        raw="ten/umls",
+        origins=pinned("pykeen", {name: f"pykeen/datasets/umls/{name}" for name in _PARTS}),
+        source="Unified Medical Language System: how 135 kinds of medical things may be related, published parts",
+        licence="MIT (package pykeen); terms of the data not stated there",
+        **cited("mccray2003", "kok2007"),
+        url="https://github.com/pykeen/pykeen",
+        expected={"n_graphs": 1, "n_nodes": 135, "n_edges": 10_432, "n_features": 135, "n_relations": 92},
+        checksum="9e55bd94aedffc6e034410f3fac0964c",
+        notes="92 relation numbers, 46 of them inverses; training triples pass messages from head to tail only.",
+        defects=("Dense: a quarter of the pairs of kinds is related, half of these in several ways.",),
+    ),
+    _row(
+        name="kinships",
+        task_types=(TaskType.link_pred,),
+        loader=_TRIPLES,
+        raw="ten/kinships",
+        origins=pinned("pykeen", {name: f"pykeen/datasets/kinships/{name}" for name in _PARTS}),
+        source="Alyawarra kinship terms between 104 people of Central Australia, published parts",
+        licence="MIT (package pykeen); terms of the data not stated there",
+        **cited("denham1973", "kok2007"),
+        url="https://github.com/pykeen/pykeen",
+        expected={"n_graphs": 1, "n_nodes": 104, "n_edges": 17_088, "n_features": 104, "n_relations": 50},
+        checksum="1b751d4f3092db220338232f1ba2e3e5",
+        notes="50 relation numbers, 25 of them inverses. A pair of people has one term, and 99 % of pairs have.",
+    ),
 )
 
 TASKS = (
-    Task("fb15k_237", TaskType.link_pred, epochs=20, category=Category.knowledge),
-    Task("wordnet18rr", TaskType.link_pred, epochs=20, category=Category.knowledge),
+    _task("fb15k_237", TaskType.link_pred, epochs=20),
+    _task("wordnet18rr", TaskType.link_pred, epochs=20),
+    _task("umls", TaskType.link_pred, epochs=100),
+    _task("kinships", TaskType.link_pred, epochs=100),
 )

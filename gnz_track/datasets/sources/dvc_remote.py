@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from gnz_track.datasets.card import CARD
-from gnz_track.datasets.preparation import folder_name
+from gnz_track.datasets.homes import folder_name
 from gnz_track.datasets.sources.fetch_errors import ProgramFailed
 from gnz_track.errors import BadValue, DataMissing
 

@@ -1,8 +1,6 @@
 """Raw folders of catalogue rows: from a mirror, what is here already, or the origins of the row.
 
 Only ``gnz data get`` fetches; preparing and training read what is on the disk.
-
-Files that the raw folder of a dataset holds, and what of them a folder lacks. Nothing is fetched here.
 """
 
 from __future__ import annotations
@@ -17,17 +15,15 @@ from queue import SimpleQueue
 from urllib.parse import quote, unquote, urlsplit
 
 from gnz_track.datasets.sources.archives import is_safe
-from gnz_track.datasets.sources.download import hold, is_web_address
+from gnz_track.datasets.sources.download import is_web_address
 from gnz_track.datasets.sources.fetch_errors import DataRetired, FetchFailed
 from gnz_track.datasets.sources.origins import Mirror, Nowhere, Received, Supply, Tell, kept_file, supply
 from gnz_track.errors import BadValue, GnzError
-from gnz_track.files import publish, temporary_beside
+from gnz_track.files import file_lock, publish, temporary_beside
 from gnz_track.types import DatasetRow, Download, Origin, PackageFile
 
 __all__ = [
     "Fetched",
-    "Received",
-    "Tell",
     "fetch",
     "fetch_each",
     "files_of",
@@ -41,86 +37,6 @@ __all__ = [
     "wanted_files",
 ]
 
-
-def parse_mirror(mirror: str | Path | None = None) -> Path | str | None:
-    """Return the folder or the address of raw files: the argument, else ``GNZ_MIRROR``; None without one."""
-    given = str(mirror or os.environ.get("GNZ_MIRROR") or "")
-    if not given:
-        return None
-    if is_web_address(given):
-        kind, _, rest = given.partition(":")
-        return f"{kind.lower()}://{rest.strip('/')}"
-    folder = Path(given).expanduser().absolute()
-    if not folder.is_dir():
-        allowed = "a folder with raw files, or an http(s) address of one, laid out as PyG's raw folders"
-        raise BadValue("the mirror", given, allowed)
-    return folder
-
-
-def raw_folder(row: DatasetRow, home: Path) -> Path:
-    """Return where the fetched raw files of a row lie, whether they are there or not."""
-    return home / "raw" / row.raw
-
-
-def files_of(origin: Origin) -> Mapping[str, str]:
-    """Return what an origin gives: paths below the raw folder to members, which are empty for the file itself."""
-    if origin.members:
-        return origin.members
-    if isinstance(origin, PackageFile):
-        return {origin.file: ""}
-    return {origin.path or unquote(urlsplit(origin.url).path.rpartition("/")[2]): ""}
-
-
-def wanted_files(row: DatasetRow) -> dict[str, str]:
-    """Return all paths below the raw folder that the origins of a row name, with the member of the first of them."""
-    wanted: dict[str, str] = {}
-    for origin in row.origins:
-        for path, member in files_of(origin).items():
-            wanted.setdefault(path, member)
-    return wanted
-
-
-def lack_of(row: DatasetRow, place: Path) -> str:
-    """Return what a raw folder lacks, as a part of a sentence; nothing where it is complete."""
-    if not place.is_dir():
-        return "there is no such folder"
-    if not any(place.iterdir()):
-        return "it is empty"
-    missing = [path for path, member in wanted_files(row).items() if not holds(place, path, member)]
-    return f"it lacks {_list_some(missing)}" if missing else ""
-
-
-def holds(place: Path, path: str, member: str) -> bool:
-    """Tell whether a folder has a file; for a folder of an archive, whether it has any.
-
-    Parameters
-    ----------
-    place, path
-    member
-        The member that the path comes from; a folder's ends in ``/``.
-    """
-    found = place / path
-    return found.is_dir() and any(found.iterdir()) if member.endswith("/") else found.is_file()
-
-
-def find_complete(row: DatasetRow, *, home: Path, mirror: Path | str | None) -> Path | None:
-    """Return the raw folder of a row that lacks nothing, of the mirror or else of the home; None without one.
-
-    Parameters
-    ----------
-    row, home
-    mirror
-        Its folder; one at an address is not asked.
-    """
-    roots = [mirror / row.raw] if isinstance(mirror, Path) else []
-    return next((place for place in [*roots, raw_folder(row, home)] if not lack_of(row, place)), None)
-
-
-def _list_some(names: Iterable[str]) -> str:
-    names = list(names)
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more files" if len(names) > 3 else "")
-
-
 JOBS = 4
 _Origin = Mirror | PackageFile | Download
 _SECONDS_TO_STOP = 5.0
@@ -133,19 +49,6 @@ class Fetched:
     row: DatasetRow
     folder: Path | None = None
     error: GnzError | None = None
-
-
-def n_bytes_of(row: DatasetRow) -> int | None:
-    """Return how much is to be fetched for a row; None where an origin does not say."""
-    sizes = [origin.n_bytes for origin in row.origins]
-    return sum(sizes) if sizes and all(sizes) else None
-
-
-def n_bytes_left(rows: Iterable[DatasetRow], *, home: Path) -> tuple[int, int]:
-    """Return how much is to be fetched for rows together, each file once, and of how many files nobody knows."""
-    files = {kept_file(origin, home): origin.n_bytes for row in rows for origin in row.origins}
-    sizes = [n_bytes for file, n_bytes in files.items() if not file.exists()]
-    return sum(sizes), sizes.count(0)
 
 
 def fetch(row: DatasetRow, *, home: Path, mirror: str | Path | None = None, tell: Tell | None = None) -> Path:
@@ -172,7 +75,8 @@ def fetch(row: DatasetRow, *, home: Path, mirror: str | Path | None = None, tell
         search.looked_in.append((found / row.raw, lack))
     folder = raw_folder(row, search.home)
     try:
-        with hold(folder.with_name(f".{folder.name}.lock")):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with file_lock(folder.with_name(f".{folder.name}.lock")):
             if lack_of(row, folder):
                 search.fill(folder, found if isinstance(found, str) else "")
     except OSError as error:
@@ -214,6 +118,98 @@ def fetch_each(
         is_over.set()
         for thread in threads:
             thread.join(_SECONDS_TO_STOP)
+
+
+def n_bytes_of(row: DatasetRow) -> int | None:
+    """Return how much is to be fetched for a row; None where an origin does not say."""
+    sizes = [origin.n_bytes for origin in row.origins]
+    return sum(sizes) if sizes and all(sizes) else None
+
+
+def n_bytes_left(rows: Iterable[DatasetRow], *, home: Path) -> tuple[int, int]:
+    """Return how much is to be fetched for rows together, each file once, and of how many files nobody knows."""
+    files = {kept_file(origin, home): origin.n_bytes for row in rows for origin in row.origins}
+    sizes = [n_bytes for file, n_bytes in files.items() if not file.exists()]
+    return sum(sizes), sizes.count(0)
+
+
+def parse_mirror(mirror: str | Path | None = None) -> Path | str | None:
+    """Return the folder or the address of raw files: the argument, else ``GNZ_MIRROR``; None without one."""
+    given = str(mirror or os.environ.get("GNZ_MIRROR") or "")
+    if not given:
+        return None
+    if is_web_address(given):
+        kind, _, rest = given.partition(":")
+        return f"{kind.lower()}://{rest.strip('/')}"
+    folder = Path(given).expanduser().absolute()
+    if not folder.is_dir():
+        allowed = "a folder with raw files, or an http(s) address of one, laid out as PyG's raw folders"
+        raise BadValue("the mirror", given, allowed)
+    return folder
+
+
+def raw_folder(row: DatasetRow, home: Path) -> Path:
+    """Return where the fetched raw files of a row lie, whether they are there or not."""
+    return home / "raw" / row.raw
+
+
+def find_complete(row: DatasetRow, *, home: Path, mirror: Path | str | None) -> Path | None:
+    """Return the raw folder of a row that lacks nothing, of the mirror or else of the home; None without one.
+
+    Parameters
+    ----------
+    row, home
+    mirror
+        Its folder; one at an address is not asked.
+    """
+    roots = [mirror / row.raw] if isinstance(mirror, Path) else []
+    return next((place for place in [*roots, raw_folder(row, home)] if not lack_of(row, place)), None)
+
+
+def lack_of(row: DatasetRow, place: Path) -> str:
+    """Return what a raw folder lacks, as a part of a sentence; nothing where it is complete."""
+    if not place.is_dir():
+        return "there is no such folder"
+    if not any(place.iterdir()):
+        return "it is empty"
+    missing = [path for path, member in wanted_files(row).items() if not holds(place, path, member)]
+    return f"it lacks {_list_some(missing)}" if missing else ""
+
+
+def wanted_files(row: DatasetRow) -> dict[str, str]:
+    """Return all paths below the raw folder that the origins of a row name, with the member of the first of them."""
+    wanted: dict[str, str] = {}
+    for origin in row.origins:
+        for path, member in files_of(origin).items():
+            wanted.setdefault(path, member)
+    return wanted
+
+
+def files_of(origin: Origin) -> Mapping[str, str]:
+    """Return what an origin gives: paths below the raw folder to members, which are empty for the file itself."""
+    if origin.members:
+        return origin.members
+    if isinstance(origin, PackageFile):
+        return {origin.file: ""}
+    return {origin.path or unquote(urlsplit(origin.url).path.rpartition("/")[2]): ""}
+
+
+def holds(place: Path, path: str, member: str) -> bool:
+    """Tell whether a folder has a file; for a folder of an archive, whether it has any.
+
+    Parameters
+    ----------
+    place, path
+    member
+        The member that the path comes from; a folder's ends in ``/``.
+    """
+    found = place / path
+    return found.is_dir() and any(found.iterdir()) if member.endswith("/") else found.is_file()
+
+
+def _list_some(names: Iterable[str]) -> str:
+    names = list(names)
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more files" if len(names) > 3 else "")
 
 
 class _Crew:

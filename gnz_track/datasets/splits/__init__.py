@@ -1,7 +1,6 @@
-"""TODO of this folder.
+"""Parts for training, validation and test, as pure functions of (dataset digest, policy, seed).
 
-- `links`: edges and triples for training, validation and test
-- `nodes_and_graphs`: splits as pure functions of (dataset digest, policy, seed): no global generator is read or
-  moved
 - `policies`: the names of the ways to split
+- `nodes_and_graphs`: nodes, labelled edges and graphs, and folds of graphs
+- `links`: edges and triples, with random non-edges and false triples
 """

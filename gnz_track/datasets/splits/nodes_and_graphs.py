@@ -1,16 +1,13 @@
-"""Splits as pure functions of (dataset digest, policy, seed): no global generator is read or moved.
+"""Parts of nodes, labelled edges and graphs, as pure functions of (dataset digest, policy, seed), and folds of graphs.
 
-Cross-validation: graphs in folds that no seed changes, and which of them a seed stands for.
+No global generator is read or moved. Of ``n`` folds of graphs, which no seed changes, seed ``s`` is repetition
+``s // n`` of fold ``s % n``: five folds, each with four seeds of the training, are the seeds 0 to 19. A fold is tested,
+the next one validates, the others train (Stone: Cross-validatory choice and assessment of statistical predictions,
+1974).
 
-Of ``n`` folds, seed ``s`` is repetition ``s // n`` of fold ``s % n``: five folds, each with four seeds of the training,
-are the seeds 0 to 19. A fold is tested, the next one validates, the others train. Stone: Cross-validatory choice and
-assessment of statistical predictions, 1974.
-
-Nodes in five folds, the same for every graph of so many nodes, and a part of the rest for validation.
-
-So GLEMOS splits nodes (Park et al., NeurIPS 2023): fold ``i`` of all is tested, and a fifth of the others validates,
-which makes 64/16/20. The order is that of scikit-learn's ``KFold`` and ``train_test_split`` with the published seeds,
-so that both draw the same nodes.
+Nodes in folds are those of GLEMOS (Park et al., NeurIPS 2023), the same for every graph of so many nodes: fold ``i`` of
+five is tested, and a fifth of the others validates, which makes 64/16/20. The order is that of scikit-learn's ``KFold``
+and ``train_test_split`` with the published seeds, so that both draw the same nodes.
 """
 
 from __future__ import annotations
@@ -24,38 +21,139 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from gnz_track.datasets.features import identity_features, structural_features
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.mapped_tensors import digest_of
-from gnz_track.datasets.splits.links import LinkPart, LinkSplit, TriplePart, TripleSplit, split_links, split_triples
-from gnz_track.datasets.splits.policies import FOLDS, NODE_FOLDS, POLICIES, check_policy, takes_published
+from gnz_track.datasets.splits.policies import FOLDS, NODE_FOLDS, check_policy, takes_published
 from gnz_track.errors import SplitImpossible
 from gnz_track.seeds import derive
 
 __all__ = [
-    "POLICIES",
     "Fold",
-    "LinkPart",
-    "LinkSplit",
     "Parts",
-    "TriplePart",
-    "TripleSplit",
     "draw_folds",
     "draw_node_fold",
     "fold_columns",
     "fold_of",
-    "identity_features",
     "label_pointer",
     "split_edges",
     "split_graphs",
-    "split_links",
     "split_nodes",
-    "split_triples",
-    "structural_features",
 ]
 
-
+_TRAIN, _TRAIN_AND_VAL = 0.6, 0.8
+_HELD_OUT_OF_GRAPHS = 0.1
 _FOLDS_TRAIN, _VAL, _TEST = range(3)
+FOLD_SEED = 101
+VALIDATION = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Disjoint ascending numbers of nodes, graphs or labelled edges, each an int64 vector."""
+
+    train: Tensor
+    val: Tensor
+    test: Tensor
+
+    @cached_property
+    def digest(self) -> str:
+        """The md5 over names and index bytes."""
+        return digest_of(self.items())
+
+    def items(self) -> Mapping[str, Tensor]:
+        """Return the parts by name."""
+        return {"train": self.train, "val": self.val, "test": self.test}
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Numbers in training and in test, as the test for overlapping splits asks."""
+        return self.train.numel(), self.test.numel()
+
+
+def split_nodes(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
+    """Split the labelled nodes, numbered through all graphs.
+
+    "published" takes the masks of the dataset; of several columns, the one of number ``seed`` modulo their count.
+    Without masks, the nodes of graphs with published parts follow their graph. Else, and under "random", 60/20/20 are
+    drawn by seed within each class. Folds concern graphs only, but for those of "fifths", see
+    :func:`draw_node_fold`.
+
+    Parameters
+    ----------
+    dataset, policy, seed
+    """
+    check_policy(policy)
+    labels = _node_labels(dataset, policy)
+    has_masks = all(f"{name}_mask" in dataset.tensors for name in ("train", "val", "test"))
+    if policy in NODE_FOLDS:
+        nodes = _numbers_where(_is_labelled(labels) & _is_linked(dataset))
+        parts = Parts(*draw_node_fold(nodes, n_folds=NODE_FOLDS[policy], seed=seed))
+    elif takes_published(policy) and has_masks:
+        parts = _split_by_masks(dataset, "mask", _is_labelled(labels), seed)
+    elif takes_published(policy) and dataset.split is not None:
+        graphs = split_graphs(dataset, policy=policy, seed=seed)
+        parts = _within_graphs(dataset.node_ptr, graphs, _is_labelled(labels))
+    else:
+        generator = Generator().manual_seed(derive(seed, dataset.digest, policy, "nodes"))
+        parts = _split_by_class(labels, generator)
+    return _checked_parts(parts, dataset, policy)
+
+
+def split_edges(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
+    """Split the labelled edges, columns of ``edge_label_index`` through all graphs.
+
+    "published" takes ``train_edge_mask``, ``val_edge_mask`` and ``test_edge_mask`` as :func:`split_nodes` takes masks
+    of nodes. Otherwise the edges of several graphs follow their graph, as :func:`split_graphs` has it, and those of one
+    graph are drawn by seed, 60/20/20 within each class.
+
+    Parameters
+    ----------
+    dataset, policy, seed
+    """
+    check_policy(policy)
+    labels = _edge_labels(dataset, policy)
+    has_masks = all(f"{name}_edge_mask" in dataset.tensors for name in ("train", "val", "test"))
+    if takes_published(policy) and has_masks:
+        parts = _split_by_masks(dataset, "edge_mask", _is_labelled(labels), seed)
+    elif len(dataset) > 1:
+        graphs = split_graphs(dataset, policy=policy, seed=seed)
+        parts = _within_graphs(label_pointer(dataset), graphs, _is_labelled(labels))
+    else:
+        parts = _split_by_class(labels, Generator().manual_seed(derive(seed, dataset.digest, policy, "edges")))
+    return _checked_parts(parts, dataset, policy)
+
+
+def split_graphs(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
+    """Split the graphs: the published parts where the dataset has them, else 80/10/10 drawn by seed, or folds.
+
+    Of several columns of parts, and of folds, the seed chooses one, as the module says.
+
+    Parameters
+    ----------
+    dataset, policy, seed
+    """
+    check_policy(policy)
+    split = dataset.split if takes_published(policy) else None
+    if split is None and policy in FOLDS:
+        split = fold_columns(draw_folds(dataset, n_folds=FOLDS[policy]), FOLDS[policy])
+    if split is not None:
+        chosen = split if split.dim() == 1 else split[:, seed % split.size(1)]
+        return _checked_parts(Parts(*(_numbers_where(chosen == part) for part in range(3))), dataset, policy)
+    n = len(dataset)
+    if n < 3:
+        raise SplitImpossible(dataset.name, policy, f"{n} graphs, at least 3 are needed")
+    n_held_out = max(1, round(_HELD_OUT_OF_GRAPHS * n))
+    order = torch.randperm(n, generator=Generator().manual_seed(derive(seed, dataset.digest, policy, "graphs")))
+    drawn = order.split([n - 2 * n_held_out, n_held_out, n_held_out])
+    return Parts(*(part.sort().values for part in drawn))
+
+
+def label_pointer(dataset: FrozenDataset) -> Tensor:
+    """Return the first labelled edge of each graph, and one past the last: ``[n_graphs + 1]``."""
+    field = dataset.card.fields["edge_label_index"]
+    if field.along == "fixed":
+        return torch.arange(len(dataset) + 1) * field.stride
+    return dataset.tensors["cut/edge_label_index" if field.along == "own" else f"ptr/{field.along}"]
 
 
 @dataclass(frozen=True)
@@ -106,10 +204,6 @@ def fold_columns(fold: Tensor, n_folds: int) -> Tensor:
     return torch.where(ahead == 0, _TEST, torch.where(ahead == 1, _VAL, _FOLDS_TRAIN))
 
 
-FOLD_SEED = 101
-VALIDATION = 0.2
-
-
 def draw_node_fold(nodes: Tensor, *, n_folds: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return training, validation and test nodes, ascending, of fold ``seed % n_folds`` of some nodes.
 
@@ -133,119 +227,6 @@ def draw_node_fold(nodes: Tensor, *, n_folds: int, seed: int) -> tuple[Tensor, T
     places = (rest[drawn[n_val:]], rest[drawn[:n_val]], np.flatnonzero(chosen))
     train, val, test = (nodes[torch.from_numpy(np.sort(found))] for found in places)
     return train, val, test
-
-
-_TRAIN, _TRAIN_AND_VAL = 0.6, 0.8
-_HELD_OUT_OF_GRAPHS = 0.1
-
-
-@dataclass(frozen=True, eq=False)
-class Parts:
-    """Disjoint ascending numbers of nodes, graphs or labelled edges, each an int64 vector."""
-
-    train: Tensor
-    val: Tensor
-    test: Tensor
-
-    @cached_property
-    def digest(self) -> str:
-        """The md5 over names and index bytes."""
-        return digest_of(self.items())
-
-    def items(self) -> Mapping[str, Tensor]:
-        """Return the parts by name."""
-        return {"train": self.train, "val": self.val, "test": self.test}
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Numbers in training and in test, as the test for overlapping splits asks."""
-        return self.train.numel(), self.test.numel()
-
-
-def split_nodes(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
-    """Split the labelled nodes, numbered through all graphs.
-
-    "published" takes the masks of the dataset; of several columns, the one of number ``seed`` modulo their count.
-    Without masks, the nodes of graphs with published parts follow their graph. Else, and under "random", 60/20/20 are
-    drawn by seed within each class. Folds concern graphs only, but for those of "fifths": see
-    :mod:`~gnz_track.datasets.splits.nodes_and_graphs`.
-
-    Parameters
-    ----------
-    dataset, policy, seed
-    """
-    check_policy(policy)
-    labels = _node_labels(dataset, policy)
-    has_masks = all(f"{name}_mask" in dataset.tensors for name in ("train", "val", "test"))
-    if policy in NODE_FOLDS:
-        nodes = _numbers_where(_is_labelled(labels) & _is_linked(dataset))
-        parts = Parts(*draw_node_fold(nodes, n_folds=NODE_FOLDS[policy], seed=seed))
-    elif takes_published(policy) and has_masks:
-        parts = _split_by_masks(dataset, "mask", _is_labelled(labels), seed)
-    elif takes_published(policy) and dataset.split is not None:
-        graphs = split_graphs(dataset, policy=policy, seed=seed)
-        parts = _within_graphs(dataset.node_ptr, graphs, _is_labelled(labels))
-    else:
-        generator = Generator().manual_seed(derive(seed, dataset.digest, policy, "nodes"))
-        parts = _split_by_class(labels, generator)
-    return _checked_parts(parts, dataset, policy)
-
-
-def split_edges(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
-    """Split the labelled edges, columns of ``edge_label_index`` through all graphs.
-
-    "published" takes ``train_edge_mask``, ``val_edge_mask`` and ``test_edge_mask`` as :func:`split_nodes` takes masks
-    of nodes. Otherwise the edges of several graphs follow their graph, as :func:`split_graphs` has it, and those of one
-    graph are drawn by seed, 60/20/20 within each class.
-
-    Parameters
-    ----------
-    dataset, policy, seed
-    """
-    check_policy(policy)
-    labels = _edge_labels(dataset, policy)
-    has_masks = all(f"{name}_edge_mask" in dataset.tensors for name in ("train", "val", "test"))
-    if takes_published(policy) and has_masks:
-        parts = _split_by_masks(dataset, "edge_mask", _is_labelled(labels), seed)
-    elif len(dataset) > 1:
-        graphs = split_graphs(dataset, policy=policy, seed=seed)
-        parts = _within_graphs(label_pointer(dataset), graphs, _is_labelled(labels))
-    else:
-        parts = _split_by_class(labels, Generator().manual_seed(derive(seed, dataset.digest, policy, "edges")))
-    return _checked_parts(parts, dataset, policy)
-
-
-def label_pointer(dataset: FrozenDataset) -> Tensor:
-    """Return the first labelled edge of each graph, and one past the last: ``[n_graphs + 1]``."""
-    field = dataset.card.fields["edge_label_index"]
-    if field.along == "fixed":
-        return torch.arange(len(dataset) + 1) * field.stride
-    return dataset.tensors["cut/edge_label_index" if field.along == "own" else f"ptr/{field.along}"]
-
-
-def split_graphs(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:
-    """Split the graphs: the published parts where the dataset has them, else 80/10/10 drawn by seed, or folds.
-
-    Of several columns of parts, and of folds, the seed chooses one, as the module says.
-
-    Parameters
-    ----------
-    dataset, policy, seed
-    """
-    check_policy(policy)
-    split = dataset.split if takes_published(policy) else None
-    if split is None and policy in FOLDS:
-        split = fold_columns(draw_folds(dataset, n_folds=FOLDS[policy]), FOLDS[policy])
-    if split is not None:
-        chosen = split if split.dim() == 1 else split[:, seed % split.size(1)]
-        return _checked_parts(Parts(*(_numbers_where(chosen == part) for part in range(3))), dataset, policy)
-    n = len(dataset)
-    if n < 3:
-        raise SplitImpossible(dataset.name, policy, f"{n} graphs, at least 3 are needed")
-    n_held_out = max(1, round(_HELD_OUT_OF_GRAPHS * n))
-    order = torch.randperm(n, generator=Generator().manual_seed(derive(seed, dataset.digest, policy, "graphs")))
-    drawn = order.split([n - 2 * n_held_out, n_held_out, n_held_out])
-    return Parts(*(part.sort().values for part in drawn))
 
 
 def _node_labels(dataset: FrozenDataset, policy: str) -> Tensor:

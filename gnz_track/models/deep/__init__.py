@@ -1,45 +1,26 @@
 """Deep networks under one frame, as "Benchmarking Graph Neural Networks" has them (Dwivedi et al., JMLR 2023).
 
-Embed, then ``n_layers`` times (convolve, normalise, bend, add what entered, drop), then read out; `network.py` is the
-frame, `inputs.py` and `readouts.py` are its two ends, `messages.py` what flows between. One architecture per file. What
-has a shallow namesake in the catalogue is called ``Deep...`` here, everything else keeps its published name.
+Embed, then ``n_layers`` times (convolve, normalise, bend, add what entered, drop), then read out. One architecture per
+file. What has a shallow namesake in the catalogue is called ``Deep...`` here, everything else keeps its published name.
 
-The width of a layer is ``hidden_channels``, times ``heads`` where a model has them. The options are hyperparameters:
+The width of a layer is ``hidden_channels``, times ``heads`` where a model has them. ``dropout`` (0 unless told) acts on
+the codes that leave every layer. ``edge_repr`` chooses what a layer knows of an edge: ``isotropic``, nothing;
+``edge_feat``, a weight from the codes of its two ends; ``edge_repr``, a code of its own that every layer renews.
+``edge_features=True`` begins that code with the features of the edge, and is an option of the models with ``edge_repr``
+and of GPS.
 
-| model               | n_layers | heads | readout | edge_repr | more                |
-|---------------------|---------:|------:|---------|-----------|---------------------|
-| DeepMLP             |        4 |     - | mean    | -         | no norm, no sum     |
-| DeepGCN             |        4 |     - | mean    | -         |                     |
-| DeepMeanGCN         |        4 |     - | mean    | -         |                     |
-| DeepGraphSAGE       |        4 |     - | mean    | isotropic |                     |
-| MoNet               |        4 |     - | mean    | -         | kernels=3           |
-| DeepGAT             |        4 |     8 | mean    | edge_feat |                     |
-| GatedGCN            |        4 |     - | mean    | edge_repr |                     |
-| DeepGIN             |        4 |     - | sum     | -         |                     |
-| GPS                 |        4 |     4 | mean    | -         |                     |
-| RingGNN             |        2 |     - | -       | -         | mixing=0.02         |
-| ThreeWLGNN          |        3 |     - | -       | -         | depth=2             |
-| MatrixFactorisation |        - |     - | -       | -         | links only          |
-
-``dropout`` (0 unless told) acts on the codes that leave every layer. ``edge_repr`` chooses what a layer knows of an
-edge: ``isotropic``, nothing; ``edge_feat``, a weight from the codes of its two ends; ``edge_repr``, a code of its own
-that every layer renews. ``edge_features=True`` begins that code with the features of the edge, and is an option of the
-models with ``edge_repr`` and of GPS.
-
-- `deep_gat`: deep graph attention (Velickovic et al., ICLR 2018)
-- `deep_gcn`: deep graph convolution, in the two forms that the benchmark compares (Kipf and Welling, ICLR 2017)
-- `deep_gin`: deep graph isomorphism network, read out from every layer (Xu et al., ICLR 2019)
-- `deep_graph_sage`: deep GraphSAGE with max pooling (Hamilton et al., NeurIPS 2017)
-- `deep_mlp`: the graph-agnostic baseline of the deep networks
-- `dense`: the frame of networks on dense tensors: one number for every pair of nodes and channel
-- `gated_gcn`: gated graph convolution with codes of edges (Bresson and Laurent, 2017; Dwivedi et al., 2023)
-- `gps`: general, powerful, scalable graph transformer (Rampasek et al., NeurIPS 2022): the modern reference
-- `matrix_factorisation`: matrix factorisation: a code of its own for every node, learnt from links alone (Koren
-  et al., 2009)
-- `monet`: mixture model network (Monti et al., CVPR 2017)
-- `network`: the frame of all deep networks: embed, convolve ``n_layers`` times, read out
-- `readouts`: from the codes of nodes to what a task asks for
-- `ring_gnn`: ring-GNN (Chen et al., NeurIPS 2019): sums and products of equivariant maps of the dense tensor of
-  a graph
-- `three_wl_gnn`: 3-WL-GNN, the provably powerful graph network (Maron et al., NeurIPS 2019)
+- `network`: the frame of all of them but the dense ones: inputs, messages, layers
+- `readouts`: from the codes of nodes to what a kind of problem asks for
+- `deep_gcn`: graph convolution, by normalised sums or by means (Kipf and Welling, 2017)
+- `deep_gat`: attention over neighbours (Velickovic et al., 2018)
+- `deep_gin`: isomorphism layers, all of them read out (Xu et al., 2019)
+- `deep_graph_sage`: max pooling over neighbours (Hamilton et al., 2017)
+- `deep_mlp`: the graph-agnostic baseline: no norm, and nothing added
+- `gated_gcn`: gated convolution with codes of edges (Bresson and Laurent, 2017)
+- `monet`: Gaussian kernels on the degrees of both ends of an edge (Monti et al., 2017)
+- `gps`: convolution and global attention in every layer (Rampasek et al., 2022)
+- `dense`: the frame of networks on the dense tensor of a graph
+- `ring_gnn`: sums and products of equivariant maps (Chen et al., 2019)
+- `three_wl_gnn`: products of perceptrons of the tensor (Maron et al., 2019)
+- `matrix_factorisation`: a code of its own for every node, learnt from links alone (Koren et al., 2009)
 """

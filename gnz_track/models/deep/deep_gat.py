@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -9,17 +11,19 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GATConv
 
 from gnz_track.models.deep.network import (
+    EDGE_CODES,
+    EDGE_FEAT,
+    ISOTROPIC,
+    Convolution,
     DeepNetwork,
+    Frame,
     Layer,
     OnEdges,
-    choose_convolution,
-    make_edge_frame,
+    edge_options,
     softmax_to,
     sum_to,
 )
-from gnz_track.models.sizes import Sizes
-from gnz_track.models.stack import check_count
-from gnz_track.types import TaskType
+from gnz_track.models.options import count
 
 __all__ = ["DeepGAT"]
 
@@ -30,42 +34,22 @@ class DeepGAT(DeepNetwork):
     The last layer has one head of that width.
     """
 
-    def __init__(  # noqa: PLR0913  (each option is one that a search may tune)
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        task_type: TaskType,
-        sizes: Sizes,
-        n_layers: int = 4,
-        heads: int = 8,
-        dropout: float = 0.0,
-        readout: str = "mean",
-        edge_repr: str = "edge_feat",
-        edge_features: bool = False,
-    ) -> None:
-        del in_channels, out_channels
-        check_count("heads", heads)
-        width = heads * hidden_channels
-        frame = make_edge_frame(
-            edge_repr,
-            task_type=task_type,
-            sizes=sizes,
-            width=width,
-            n_layers=n_layers,
-            dropout=dropout,
-            readout=readout,
-            edge_features=edge_features,
-        )
-        make = choose_convolution(edge_repr, _Sum, _attention, _EdgeAttention)
-        super().__init__(
-            frame,
-            lambda place: Layer(make(width, 1 if place == n_layers - 1 else heads), frame, bend=functional.elu),
-        )
+    defaults = DeepNetwork.defaults.but(heads=count(8), **edge_options(EDGE_FEAT))
+
+    def make_layer(self, frame: Frame) -> Convolution:
+        """Return a layer whose attention knows of edges what ``edge_repr`` says."""
+        return self._attend(frame, self.options.heads)
+
+    def make_last(self, frame: Frame) -> Convolution:
+        """Return the last layer, of one head."""
+        return self._attend(frame, 1)
+
+    def _attend(self, frame: Frame, heads: int) -> Convolution:
+        convolution = _CONVOLUTIONS[self.options.edge_repr](frame.width, heads)
+        return Layer(convolution, frame, bend=functional.elu)
 
 
-class _Sum(nn.Module):
+class _NeighbourSum(Convolution):
     """The sum over neighbours, all heads alike."""
 
     def __init__(self, width: int, heads: int) -> None:
@@ -78,11 +62,11 @@ class _Sum(nn.Module):
         return sum_to(self.linear(h).index_select(0, source), target, h.size(0)), e
 
 
-def _attention(width: int, heads: int) -> nn.Module:
+def _attention(width: int, heads: int) -> Convolution:
     return OnEdges(GATConv(width, width // heads, heads=heads, add_self_loops=False, bias=False))
 
 
-class _EdgeAttention(nn.Module):
+class _EdgeAttention(Convolution):
     """Attention by the codes of an edge and of both its ends, head by head; the same three make its next code."""
 
     def __init__(self, width: int, heads: int) -> None:
@@ -106,3 +90,10 @@ class _EdgeAttention(nn.Module):
     def _by_head(self, codes: Tensor) -> Tensor:
         """Return codes ``[n, width]`` as ``[n, heads, width / heads]``."""
         return codes.view(codes.size(0), self.heads, codes.size(1) // self.heads)
+
+
+_CONVOLUTIONS: dict[str, Callable[[int, int], Convolution]] = {
+    ISOTROPIC: _NeighbourSum,
+    EDGE_FEAT: _attention,
+    EDGE_CODES: _EdgeAttention,
+}

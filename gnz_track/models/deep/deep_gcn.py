@@ -5,9 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from gnz_track.models.deep.network import DeepNetwork, Frame, Layer, mean_to, normalise_both, sum_to
-from gnz_track.models.sizes import Sizes
-from gnz_track.types import TaskType
+from gnz_track.models.deep.network import Convolution, DeepNetwork, Frame, Layer, mean_to, normalise_both, sum_to
 
 __all__ = ["DeepGCN", "DeepMeanGCN"]
 
@@ -15,38 +13,20 @@ __all__ = ["DeepGCN", "DeepMeanGCN"]
 class DeepGCN(DeepNetwork):
     """Sums under symmetric normalisation. A node has no loop: it sees itself by what is added after a layer."""
 
-    def __init__(  # noqa: PLR0913  (each option is one that a search may tune)
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        task_type: TaskType,
-        sizes: Sizes,
-        n_layers: int = 4,
-        dropout: float = 0.0,
-        readout: str = "mean",
-    ) -> None:
-        del in_channels, out_channels
-        frame = Frame(
-            task_type=task_type, sizes=sizes, width=hidden_channels, n_layers=n_layers, dropout=dropout, readout=readout
-        )
-        super().__init__(frame, lambda _: Layer(self.make_convolution(hidden_channels), frame))
-
-    def make_convolution(self, width: int) -> nn.Module:
-        """Return the convolution of one layer."""
-        return _NormalisedSum(width)
+    def make_layer(self, frame: Frame) -> Convolution:
+        """Return a layer of normalised sums."""
+        return Layer(_NormalisedSum(frame.width), frame)
 
 
-class DeepMeanGCN(DeepGCN):
+class DeepMeanGCN(DeepNetwork):
     """The mean over neighbours, then a linear map: the plainest of all convolutions."""
 
-    def make_convolution(self, width: int) -> nn.Module:
-        """Return the convolution of one layer."""
-        return _Mean(width)
+    def make_layer(self, frame: Frame) -> Convolution:
+        """Return a layer of means."""
+        return Layer(_MeanConvolution(frame.width), frame)
 
 
-class _NormalisedSum(nn.Module):
+class _NormalisedSum(Convolution):
     def __init__(self, width: int) -> None:
         super().__init__()
         self.linear = nn.Linear(width, width, bias=False)
@@ -59,7 +39,7 @@ class _NormalisedSum(nn.Module):
         return sum_to(messages, target, h.size(0)) + self.bias, e
 
 
-class _Mean(nn.Module):
+class _MeanConvolution(Convolution):
     def __init__(self, width: int) -> None:
         super().__init__()
         self.linear = nn.Linear(width, width)

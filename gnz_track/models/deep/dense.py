@@ -7,8 +7,9 @@ taken one after another, so that nothing is padded and nothing is normalised acr
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -17,10 +18,11 @@ from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue
 from gnz_track.models.deep.readouts import MLPReadout
+from gnz_track.models.options import Defaults, Model, Option, count
 from gnz_track.models.sizes import Sizes
 from gnz_track.types import TaskType
 
-__all__ = ["DENSE_TASKS", "MOST_NODES", "DenseNetwork", "count_channels"]
+__all__ = ["MOST_NODES", "DenseNetwork", "count_channels"]
 
 # A tensor has this number squared times the width entries for every layer.
 MOST_NODES = 512
@@ -41,24 +43,40 @@ def count_channels(sizes: Sizes, *, edge_features: bool) -> int:
     return 1 + edge_features * of_edges + (sum(sizes.vocabulary) or sizes.in_channels) + sizes.n_encoding
 
 
-class DenseNetwork(nn.Module):
+class DenseNetwork(Model):
     """Blocks on the tensor of a graph, each read out; the answer is the sum of what all of them say.
 
     ``pool`` makes one number of a channel's entries, those of the diagonal apart from the others.
     """
 
-    def __init__(
-        self, task_type: TaskType, sizes: Sizes, blocks: list[nn.Module], *, width: int, edge_features: bool
-    ) -> None:
-        super().__init__()
-        self.sizes, self.edge_features = sizes, edge_features
-        self.view = _VIEWS[task_type]
-        self.blocks = nn.ModuleList(blocks)
-        self.heads = nn.ModuleList(_HEADS[task_type](2 * width, sizes.out_channels) for _ in blocks)
+    defaults = Defaults(n_layers=count(2), edge_features=Option(default=False))
 
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        task_type: TaskType,
+        sizes: Sizes,
+        **options: Any,
+    ) -> None:
+        del in_channels, out_channels
+        super().__init__(options)
+        self.sizes, self.edge_features = sizes, self.options.edge_features
+        self.view = _VIEWS[task_type]
+        first, n_layers = count_channels(sizes, edge_features=self.edge_features), self.options.n_layers
+        entering = [first, *[hidden_channels] * (n_layers - 1)]
+        self.blocks = nn.ModuleList(self.make_block(channels, hidden_channels) for channels in entering)
+        self.heads = nn.ModuleList(_HEADS[task_type](2 * hidden_channels, sizes.out_channels) for _ in entering)
+
+    @abstractmethod
+    def make_block(self, in_channels: int, width: int) -> nn.Module:
+        """Return a block of tensors ``[in_channels, n, n]`` that gives ``[width, n, n]``."""
+
+    @abstractmethod
     def pool(self, entries: Tensor) -> Tensor:
         """Return one number for each row of ``[..., n]``."""
-        raise NotImplementedError
 
     def forward(self, data: Data) -> Tensor:
         """Return what the task type asks for, graph after graph."""
@@ -162,4 +180,3 @@ _HEADS: dict[TaskType, Callable[[int, int], nn.Module]] = {
     **dict.fromkeys((TaskType.node_cls, TaskType.graph_cls, TaskType.graph_reg), nn.Linear),
     TaskType.edge_cls: MLPReadout,
 }
-DENSE_TASKS = tuple(_VIEWS)

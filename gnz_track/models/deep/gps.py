@@ -6,10 +6,8 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn import GINConv, GINEConv, GPSConv
 
-from gnz_track.models.deep.network import DeepNetwork, Frame
-from gnz_track.models.sizes import Sizes
-from gnz_track.models.stack import check_count
-from gnz_track.types import TaskType
+from gnz_track.models.deep.network import Convolution, DeepNetwork, Frame
+from gnz_track.models.options import Option, count
 
 __all__ = ["GPS"]
 
@@ -20,36 +18,18 @@ class GPS(DeepNetwork):
     Layers are ``heads * hidden_channels`` wide. The codes of edges, where there are any, are the same in all layers.
     """
 
-    def __init__(  # noqa: PLR0913  (each option is one that a search may tune)
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        task_type: TaskType,
-        sizes: Sizes,
-        n_layers: int = 4,
-        heads: int = 4,
-        dropout: float = 0.0,
-        readout: str = "mean",
-        edge_features: bool = False,
-    ) -> None:
-        del in_channels, out_channels
-        check_count("heads", heads)
-        frame = Frame(
-            task_type=task_type,
-            sizes=sizes,
-            width=heads * hidden_channels,
-            n_layers=n_layers,
-            dropout=dropout,
-            readout=readout,
-            edge_codes=edge_features,
-            edge_features=edge_features,
-        )
-        super().__init__(frame, lambda _: _Layer(frame, heads))
+    defaults = DeepNetwork.defaults.but(heads=count(4), edge_features=Option(default=False))
+
+    def has_edge_codes(self) -> bool:
+        """Tell whether layers are given a code of every edge: where it has features."""
+        return bool(self.options.edge_features)
+
+    def make_layer(self, frame: Frame) -> Convolution:
+        """Return a layer of both."""
+        return _LocalAndGlobal(frame, self.options.heads)
 
 
-class _Layer(nn.Module):
+class _LocalAndGlobal(Convolution):
     def __init__(self, frame: Frame, heads: int) -> None:
         super().__init__()
         perceptron = nn.Sequential(nn.Linear(frame.width, frame.width), nn.ReLU(), nn.Linear(frame.width, frame.width))

@@ -6,10 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from gnz_track.models.deep.network import DeepNetwork, Frame, Layer, count_incoming, sum_to
-from gnz_track.models.sizes import Sizes
-from gnz_track.models.stack import check_count
-from gnz_track.types import TaskType
+from gnz_track.models.deep.network import Convolution, DeepNetwork, Frame, Layer, count_incoming, sum_to
+from gnz_track.models.options import count
 
 __all__ = ["MoNet"]
 
@@ -17,28 +15,14 @@ __all__ = ["MoNet"]
 class MoNet(DeepNetwork):
     """Gaussian kernels on coordinates of an edge that are made of the degrees of its two ends."""
 
-    def __init__(  # noqa: PLR0913  (each option is one that a search may tune)
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        task_type: TaskType,
-        sizes: Sizes,
-        n_layers: int = 4,
-        dropout: float = 0.0,
-        readout: str = "mean",
-        kernels: int = 3,
-    ) -> None:
-        del in_channels, out_channels
-        check_count("kernels", kernels)
-        frame = Frame(
-            task_type=task_type, sizes=sizes, width=hidden_channels, n_layers=n_layers, dropout=dropout, readout=readout
-        )
-        super().__init__(frame, lambda _: _Layer(_Kernels(hidden_channels, kernels), frame))
+    defaults = DeepNetwork.defaults.but(kernels=count(3))
+
+    def make_layer(self, frame: Frame) -> Convolution:
+        """Return a layer of kernels."""
+        return _BiasedLayer(_GaussianKernels(frame.width, self.options.kernels), frame)
 
 
-class _Layer(Layer):
+class _BiasedLayer(Layer):
     """The bias of a layer comes after the sum with what entered it, as published."""
 
     def __init__(self, convolution: nn.Module, frame: Frame) -> None:
@@ -50,7 +34,7 @@ class _Layer(Layer):
         return h + self.bias, e
 
 
-class _Kernels(nn.Module):
+class _GaussianKernels(Convolution):
     """``sum_k sum_j exp(-((u_ij - mean_k) / width_k)^2 / 2) W_k h_j`` with coordinates ``u`` of every edge."""
 
     def __init__(self, width: int, kernels: int) -> None:

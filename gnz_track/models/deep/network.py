@@ -1,15 +1,13 @@
 """The frame of all deep networks: embed, convolve ``n_layers`` times, read out.
 
-How features, positions and edge features enter a network.
-
-What a layer knows of an edge: the switch ``edge_repr``, and the model that it makes.
-
-Sums, means and maxima over the edges that enter each node.
+First the words of ``edge_repr``, by which a layer knows of an edge; then the way of features into a network; then sums,
+means and maxima over the edges that enter each node; then a layer, and the network.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,28 +18,38 @@ from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue
 from gnz_track.models.deep.readouts import POOLS, make_readout
+from gnz_track.models.options import Defaults, Model, Option, choice, count, fixed, probability
 from gnz_track.models.sizes import Sizes
-from gnz_track.models.stack import check_choice, check_count, check_probability
 from gnz_track.types import TaskType
 
 __all__ = [
     "EDGE_CODES",
-    "EDGE_KINDS",
+    "EDGE_FEAT",
+    "ISOTROPIC",
+    "Convolution",
     "DeepNetwork",
     "EdgeInput",
     "Frame",
     "Layer",
     "NodeInput",
     "OnEdges",
-    "choose_convolution",
     "count_incoming",
+    "edge_options",
     "largest_to",
-    "make_edge_frame",
     "mean_to",
     "normalise_both",
     "softmax_to",
     "sum_to",
 ]
+
+
+ISOTROPIC, EDGE_FEAT, EDGE_CODES = "isotropic", "edge_feat", "edge_repr"
+
+
+def edge_options(default: str) -> dict[str, Option]:
+    """Return the options of a model that is made for every kind, with its usual one."""
+    kinds = dict.fromkeys((ISOTROPIC, EDGE_FEAT, EDGE_CODES))
+    return {"edge_repr": choice(default, kinds), "edge_features": Option(default=False)}
 
 
 class NodeInput(nn.Module):
@@ -81,7 +89,9 @@ class EdgeInput(nn.Module):
         if has_features:
             is_categorical = bool(sizes.edge_vocabulary)
             self.features = (
-                _Tables(sizes.edge_vocabulary, width) if is_categorical else nn.Linear(sizes.edge_channels, width)
+                _CategoryTables(sizes.edge_vocabulary, width)
+                if is_categorical
+                else nn.Linear(sizes.edge_channels, width)
             )
 
     def forward(self, data: Data) -> Tensor:
@@ -92,7 +102,7 @@ class EdgeInput(nn.Module):
         return self.features(weight.new_ones(data.edge_index.size(1), 1))  # type: ignore[no-any-return]
 
 
-class _Tables(nn.Module):
+class _CategoryTables(nn.Module):
     """The sum of one embedding per column of categories ``[n, n_columns]``."""
 
     def __init__(self, vocabulary: tuple[int, ...], width: int) -> None:
@@ -106,12 +116,101 @@ class _Tables(nn.Module):
 
 
 def _features(sizes: Sizes, width: int) -> nn.Module:
-    return _Tables(sizes.vocabulary, width) if sizes.vocabulary else nn.Linear(sizes.in_channels, width)
+    return _CategoryTables(sizes.vocabulary, width) if sizes.vocabulary else nn.Linear(sizes.in_channels, width)
+
+
+def sum_to(values: Tensor, targets: Tensor, n_nodes: int) -> Tensor:
+    """Return the sum of what enters each node ``[n_nodes, width]``.
+
+    Parameters
+    ----------
+    values
+        what edges carry ``[n_edges, width]``
+    targets
+        the nodes that edges enter ``[n_edges]``
+    n_nodes
+        how many nodes there are
+    """
+    return values.new_zeros((n_nodes, *values.shape[1:])).index_add_(0, targets, values)
+
+
+def count_incoming(targets: Tensor, n_nodes: int, like: Tensor) -> Tensor:
+    """Return how many edges enter each node ``[n_nodes, 1]``.
+
+    Parameters
+    ----------
+    targets
+        the nodes that edges enter ``[n_edges]``
+    n_nodes
+        how many nodes there are
+    like
+        a tensor of the wanted dtype
+    """
+    return torch.bincount(targets, minlength=n_nodes).to(like.dtype).unsqueeze(1)
+
+
+def mean_to(values: Tensor, targets: Tensor, n_nodes: int) -> Tensor:
+    """Return the mean of what enters each node ``[n_nodes, width]``; one that no edge enters gets zeros.
+
+    Parameters
+    ----------
+    values, targets, n_nodes
+        those of :func:`sum_to`
+    """
+    return sum_to(values, targets, n_nodes) / count_incoming(targets, n_nodes, values).clamp_(min=1)
+
+
+def largest_to(values: Tensor, targets: Tensor, n_nodes: int) -> Tensor:
+    """Return the largest of what enters each node ``[n_nodes, width]``; one that no edge enters gets zeros.
+
+    Parameters
+    ----------
+    values, targets, n_nodes
+        those of :func:`sum_to`
+    """
+    index = targets.unsqueeze(1).expand_as(values)
+    start = values.new_zeros((n_nodes, values.size(1)))
+    return start.scatter_reduce(0, index, values, reduce="amax", include_self=False)
+
+
+def softmax_to(scores: Tensor, targets: Tensor, n_nodes: int) -> Tensor:
+    """Return weights ``[n_edges, heads]`` that sum to 1 over the edges that enter a node.
+
+    Parameters
+    ----------
+    scores
+        logarithms of the weights, up to a sum for each node ``[n_edges, heads]``
+    targets, n_nodes
+        those of :func:`sum_to`
+    """
+    largest = largest_to(scores.detach(), targets, n_nodes)
+    weights = (scores - largest.index_select(0, targets)).exp()
+    return weights / sum_to(weights, targets, n_nodes).index_select(0, targets)
+
+
+def normalise_both(edge_index: Tensor, n_nodes: int, like: Tensor) -> Tensor:
+    """Return ``1 / sqrt(out-degree of the source * in-degree of the target)`` of each edge ``[n_edges, 1]``.
+
+    On undirected graphs this is the symmetric normalisation of Kipf and Welling (2017), without loops.
+
+    Parameters
+    ----------
+    edge_index
+        sources and targets ``[2, n_edges]``
+    n_nodes
+        how many nodes there are
+    like
+        a tensor of the wanted dtype
+    """
+    source, target = edge_index
+    leaving = count_incoming(source, n_nodes, like).index_select(0, source)
+    entering = count_incoming(target, n_nodes, like).index_select(0, target)
+    return (leaving * entering).rsqrt_()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Frame:
-    """What all layers of a network share, checked.
+    """Facts that all layers of a network share, checked.
 
     ``edge_codes`` says whether layers are given a code of every edge, ``edge_features`` that it begins with the
     features of the edge.
@@ -121,22 +220,37 @@ class Frame:
     sizes: Sizes
     width: int
     n_layers: int
-    dropout: float = 0.0
-    readout: str = "mean"
-    edge_codes: bool = False
-    edge_features: bool = False
+    dropout: float
+    readout: str
+    edge_codes: bool
+    edge_features: bool
 
     def __post_init__(self) -> None:
-        check_count("n_layers", self.n_layers)
-        check_probability("dropout", self.dropout)
-        check_choice("readout", self.readout, POOLS)
         if self.width < 4:
             raise BadValue("the width of a deep network", self.width, "4 and more: its read-out ends in a quarter")
         if self.edge_features and not self.edge_codes:
             raise BadValue("edge_features", value=True, allowed="False, or edge_repr='edge_repr', which keeps them")
 
 
-class OnEdges(nn.Module):
+class Convolution(nn.Module):
+    """A map of the codes of nodes and of edges, by which layers differ."""
+
+    @abstractmethod
+    def forward(self, h: Tensor, e: Tensor | None, data: Data) -> tuple[Tensor, Tensor | None]:
+        """Return the new codes of nodes and of edges.
+
+        Parameters
+        ----------
+        h
+            codes of nodes ``[n_nodes, width]``
+        e
+            codes of message edges ``[n_edges, width]``, None where there are none
+        data
+            the graph, whose ``edge_index [2, n_edges]`` messages go along
+        """
+
+
+class OnEdges(Convolution):
     """A convolution of nodes alone, such as PyG's, that leaves the codes of edges as they are."""
 
     def __init__(self, convolution: nn.Module) -> None:
@@ -144,11 +258,17 @@ class OnEdges(nn.Module):
         self.convolution = convolution
 
     def forward(self, h: Tensor, e: Tensor | None, data: Data) -> tuple[Tensor, Tensor | None]:
-        """Convolve the codes of nodes ``[n_nodes, width]``."""
+        """Convolve the codes of nodes.
+
+        Parameters
+        ----------
+        h, e, data
+            those of :class:`Convolution`
+        """
         return self.convolution(h, data.edge_index), e
 
 
-class Layer(nn.Module):
+class Layer(Convolution):
     """One convolution, then normalise, bend, add what entered, and drop; for the codes of edges too where there are.
 
     ``convolution(h, e, data)`` returns the new codes of both. ``bends_nodes`` is False where it has bent those of nodes
@@ -170,7 +290,13 @@ class Layer(nn.Module):
         self.edge_norm = nn.BatchNorm1d(frame.width) if frame.edge_codes else None
 
     def forward(self, h: Tensor, e: Tensor | None, data: Data) -> tuple[Tensor, Tensor | None]:
-        """Renew the codes of nodes ``[n_nodes, width]`` and of edges ``[n_edges, width]``."""
+        """Renew the codes of nodes and of edges.
+
+        Parameters
+        ----------
+        h, e, data
+            those of :class:`Convolution`
+        """
         new_h, new_e = self.convolution(h, e, data)
         if self.edge_norm is not None and e is not None:
             e = self._drop(e + self.bend(self.edge_norm(new_e)))
@@ -181,21 +307,66 @@ class Layer(nn.Module):
         return functional.dropout(h, self.dropout, self.training) if self.dropout else h
 
 
-class DeepNetwork(nn.Module):
+class DeepNetwork(Model):
     """Layers between an embedding and a read-out; serves every task type.
 
     ``forward(data)`` returns what the task type asks for; where links are predicted, ``encode`` and ``decode`` do.
-    ``make_layer(place)`` makes the layers, counted from 0.
+    A member of the family says what ``make_layer`` makes, and which of the options it has otherwise. Layers are
+    ``heads * hidden_channels`` wide.
     """
 
-    def __init__(self, frame: Frame, make_layer: Callable[[int], nn.Module]) -> None:
-        super().__init__()
+    defaults = Defaults(
+        n_layers=count(4),
+        heads=fixed(1),
+        dropout=probability(0.0),
+        readout=choice("mean", POOLS),
+        edge_repr=fixed(ISOTROPIC),
+        edge_features=fixed(value=False),
+    )
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        task_type: TaskType,
+        sizes: Sizes,
+        **options: Any,
+    ) -> None:
+        del in_channels, out_channels
+        super().__init__(options)
+        chosen = self.options
+        frame = Frame(
+            task_type=task_type,
+            sizes=sizes,
+            width=chosen.heads * hidden_channels,
+            n_layers=chosen.n_layers,
+            dropout=chosen.dropout,
+            readout=chosen.readout,
+            edge_codes=self.has_edge_codes(),
+            edge_features=chosen.edge_features,
+        )
         self.width = self.code_width(frame)
-        self.nodes = NodeInput(frame.sizes, frame.width)
+        self.nodes = NodeInput(sizes, frame.width)
         has_features = frame.edge_features
-        self.edges = EdgeInput(frame.sizes, frame.width, has_features=has_features) if frame.edge_codes else None
-        self.layers = nn.ModuleList(make_layer(place) for place in range(frame.n_layers))
+        self.edges = EdgeInput(sizes, frame.width, has_features=has_features) if frame.edge_codes else None
+        self.layers = nn.ModuleList(
+            [*(self.make_layer(frame) for _ in range(frame.n_layers - 1)), self.make_last(frame)]
+        )
         self.readout = self.make_readout(frame)
+
+    def has_edge_codes(self) -> bool:
+        """Tell whether layers are given a code of every edge."""
+        return bool(self.options.edge_repr == EDGE_CODES)
+
+    @abstractmethod
+    def make_layer(self, frame: Frame) -> Convolution:
+        """Return one layer."""
+
+    def make_last(self, frame: Frame) -> Convolution:
+        """Return the last layer: one as the others, unless a class says otherwise."""
+        return self.make_layer(frame)
 
     def code_width(self, frame: Frame) -> int:
         """Return how wide the codes are that :meth:`encode` returns."""
@@ -227,59 +398,3 @@ class DeepNetwork(nn.Module):
     def forward(self, data: Data) -> Any:
         """Return what the task type asks for."""
         return self.readout(self.encode(data), data)
-
-
-ISOTROPIC, EDGE_FEAT, EDGE_CODES = "isotropic", "edge_feat", "edge_repr"
-EDGE_KINDS = (ISOTROPIC, EDGE_FEAT, EDGE_CODES)
-
-
-def make_edge_frame(edge_repr: str, **settings: Any) -> Frame:
-    """Return the frame of a network whose layers know of edges what a word says."""
-    check_choice("edge_repr", edge_repr, dict.fromkeys(EDGE_KINDS))
-    return Frame(edge_codes=edge_repr == EDGE_CODES, **settings)
-
-
-def choose_convolution(edge_repr: str, *convolutions: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
-    """Return the convolution of a kind, given those of :data:`EDGE_KINDS` in order."""
-    table: Mapping[str, Callable[..., nn.Module]] = dict(zip(EDGE_KINDS, convolutions, strict=True))
-    return table[edge_repr]
-
-
-def sum_to(values: Tensor, targets: Tensor, n_nodes: int) -> Tensor:
-    """Return the sum ``[n_nodes, width]`` of values ``[n_edges, width]`` at their targets ``[n_edges]``."""
-    return values.new_zeros((n_nodes, *values.shape[1:])).index_add_(0, targets, values)
-
-
-def count_incoming(targets: Tensor, n_nodes: int, like: Tensor) -> Tensor:
-    """Return how many edges end at each node ``[n_nodes, 1]``, in the numbers of another tensor."""
-    return torch.bincount(targets, minlength=n_nodes).to(like.dtype).unsqueeze(1)
-
-
-def mean_to(values: Tensor, targets: Tensor, n_nodes: int) -> Tensor:
-    """Return the mean ``[n_nodes, width]``; a node that no edge enters gets zeros."""
-    return sum_to(values, targets, n_nodes) / count_incoming(targets, n_nodes, values).clamp_(min=1)
-
-
-def largest_to(values: Tensor, targets: Tensor, n_nodes: int) -> Tensor:
-    """Return the largest number ``[n_nodes, width]``; a node that no edge enters gets zeros."""
-    index = targets.unsqueeze(1).expand_as(values)
-    start = values.new_zeros((n_nodes, values.size(1)))
-    return start.scatter_reduce(0, index, values, reduce="amax", include_self=False)
-
-
-def softmax_to(scores: Tensor, targets: Tensor, n_nodes: int) -> Tensor:
-    """Return scores ``[n_edges, heads]`` as weights that sum to 1 over the edges that enter a node."""
-    largest = largest_to(scores.detach(), targets, n_nodes)
-    weights = (scores - largest.index_select(0, targets)).exp()
-    return weights / sum_to(weights, targets, n_nodes).index_select(0, targets)
-
-
-def normalise_both(edge_index: Tensor, n_nodes: int, like: Tensor) -> Tensor:
-    """Return ``1 / sqrt(out-degree of the source * in-degree of the target)`` of each edge ``[n_edges, 1]``.
-
-    On undirected graphs this is the symmetric normalisation of Kipf and Welling (2017), without loops.
-    """
-    source, target = edge_index
-    leaving = count_incoming(source, n_nodes, like).index_select(0, source)
-    entering = count_incoming(target, n_nodes, like).index_select(0, target)
-    return (leaving * entering).rsqrt_()

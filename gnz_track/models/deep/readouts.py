@@ -91,7 +91,19 @@ class TwoLevelReadout(nn.Module):
 
 
 def make_readout(task_type: TaskType, sizes: Sizes, width: int, *, pool: str) -> nn.Module:
-    """Return the read-out of a task type for codes of some width."""
+    """Return the read-out of a task type.
+
+    Parameters
+    ----------
+    task_type
+        the kind of problem
+    sizes
+        facts of the data, ``out_channels`` among them
+    width
+        width of the codes that are read
+    pool
+        a name in :data:`POOLS`, by which the codes of a graph become one
+    """
     return _READOUTS[task_type](sizes, width, pool)
 
 

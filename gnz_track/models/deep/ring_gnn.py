@@ -7,10 +7,8 @@ import math
 import torch
 from torch import Tensor, nn
 
-from gnz_track.models.deep.dense import DenseNetwork, count_channels
-from gnz_track.models.sizes import Sizes
-from gnz_track.models.stack import check_count
-from gnz_track.types import TaskType
+from gnz_track.models.deep.dense import DenseNetwork
+from gnz_track.models.options import Option
 
 __all__ = ["RingGNN", "equivariant_basis"]
 
@@ -23,33 +21,21 @@ class RingGNN(DenseNetwork):
     Read out by sums, as published.
     """
 
-    def __init__(  # noqa: PLR0913  (each option is one that a search may tune)
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        task_type: TaskType,
-        sizes: Sizes,
-        n_layers: int = 2,
-        mixing: float = 0.02,
-        edge_features: bool = False,
-    ) -> None:
-        del in_channels, out_channels
-        check_count("n_layers", n_layers)
-        entering = [count_channels(sizes, edge_features=edge_features)] + [hidden_channels] * (n_layers - 1)
-        blocks: list[nn.Module] = [_Block(channels, hidden_channels, mixing) for channels in entering]
-        super().__init__(task_type, sizes, blocks, width=hidden_channels, edge_features=edge_features)
+    defaults = DenseNetwork.defaults.but(mixing=Option(0.02))
+
+    def make_block(self, in_channels: int, width: int) -> nn.Module:
+        """Return a linear map plus a product of two others."""
+        return _RingBlock(in_channels, width, self.options.mixing)
 
     def pool(self, entries: Tensor) -> Tensor:
         """Return the sum of each row of ``[..., n]``."""
         return entries.sum(dim=-1)
 
 
-class _Block(nn.Module):
+class _RingBlock(nn.Module):
     def __init__(self, in_channels: int, out_channels: int, mixing: float) -> None:
         super().__init__()
-        self.maps = nn.ModuleList(_Equivariant(in_channels, out_channels) for _ in range(3))
+        self.maps = nn.ModuleList(_EquivariantMap(in_channels, out_channels) for _ in range(3))
         self.mixing = nn.Parameter(torch.tensor([1.0, mixing]))
 
     def forward(self, h: Tensor) -> Tensor:
@@ -57,7 +43,7 @@ class _Block(nn.Module):
         return (self.mixing[0] * once + self.mixing[1] * (left @ right)).relu()
 
 
-class _Equivariant(nn.Module):
+class _EquivariantMap(nn.Module):
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__()
         deviation = math.sqrt(2.0 / (in_channels + out_channels))

@@ -7,10 +7,8 @@ import itertools
 import torch
 from torch import Tensor, nn
 
-from gnz_track.models.deep.dense import DenseNetwork, count_channels
-from gnz_track.models.sizes import Sizes
-from gnz_track.models.stack import check_count
-from gnz_track.types import TaskType
+from gnz_track.models.deep.dense import DenseNetwork
+from gnz_track.models.options import count
 
 __all__ = ["ThreeWLGNN"]
 
@@ -21,31 +19,18 @@ class ThreeWLGNN(DenseNetwork):
     The perceptrons have ``depth`` layers, entry by entry. Read out by maxima, as published.
     """
 
-    def __init__(  # noqa: PLR0913  (each option is one that a search may tune)
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        task_type: TaskType,
-        sizes: Sizes,
-        n_layers: int = 3,
-        depth: int = 2,
-        edge_features: bool = False,
-    ) -> None:
-        del in_channels, out_channels
-        check_count("n_layers", n_layers)
-        check_count("depth", depth)
-        entering = [count_channels(sizes, edge_features=edge_features)] + [hidden_channels] * (n_layers - 1)
-        blocks: list[nn.Module] = [_Block(channels, hidden_channels, depth) for channels in entering]
-        super().__init__(task_type, sizes, blocks, width=hidden_channels, edge_features=edge_features)
+    defaults = DenseNetwork.defaults.but(n_layers=3, depth=count(2))
+
+    def make_block(self, in_channels: int, width: int) -> nn.Module:
+        """Return a product of two perceptrons."""
+        return _ProductBlock(in_channels, width, self.options.depth)
 
     def pool(self, entries: Tensor) -> Tensor:
         """Return the largest number of each row of ``[..., n]``."""
         return entries.amax(dim=-1)
 
 
-class _Block(nn.Module):
+class _ProductBlock(nn.Module):
     def __init__(self, in_channels: int, width: int, depth: int) -> None:
         super().__init__()
         self.left, self.right = (_perceptron(in_channels, width, depth) for _ in range(2))

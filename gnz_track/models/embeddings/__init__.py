@@ -1,13 +1,9 @@
-"""Codes of nodes that are found without labels, and a linear map of them that is trained: one file each.
+"""Codes of nodes that are found without labels, and a linear map of them that is trained; one method per file.
 
-`fitted.py` is what they share.
-
-- `dgi_linear`: deep Graph Infomax (Velickovic et al., ICLR 2019), then a linear map, which held-out labels can
-  score
-- `fitted`: A linear map of codes that were found once, from the graph alone
-- `gra_rep`: GraRep (Cao, Lu and Xu, CIKM 2015) as the published space has it: singular vectors of a power of
-  the adjacency
-- `node2vec`: node2vec (Grover and Leskovec, KDD 2016): skip-gram codes of biased walks, then a linear map
-- `spectral_embedding`: spectral embedding (Belkin and Niyogi, 2003): leading eigenvectors of the normalised
-  adjacency with loops
+- `fitted`: the family: codes found once, from the graph alone, then a linear map
+- `spectral_embedding`: leading eigenvectors of the normalised adjacency (Belkin and Niyogi, 2003)
+- `gra_rep`: singular vectors of a power of the adjacency (Cao et al., 2015)
+- `node2vec`: skip-gram codes of random walks (Grover and Leskovec, 2016)
+- `dgi_linear`: codes by Deep Graph Infomax (Velickovic et al., 2019)
+- `dgi`: Deep Graph Infomax to pre-train an encoder with
 """

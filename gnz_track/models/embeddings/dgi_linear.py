@@ -1,13 +1,11 @@
 """Deep Graph Infomax (Velickovic et al., ICLR 2019), then a linear map, which held-out labels can score.
 
-Codes by Deep Graph Infomax (Velickovic et al., ICLR 2019): one convolution that tells its graph from a shuffled one.
-
-Features are mapped before they are shuffled, which is the same as after, and half the work.
+The codes are those of one convolution that tells its graph from a shuffled one. Features are mapped before they are
+shuffled, which is the same as after, and half the work.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -18,7 +16,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 from gnz_track.models.embeddings.fitted import FittedEmbedding
-from gnz_track.models.stack import check_choice
+from gnz_track.models.options import choice
 
 __all__ = ["ENCODERS", "SUMMARIES", "DGILinear", "Infomax", "fit_infomax"]
 
@@ -41,7 +39,7 @@ SUMMARIES: Mapping[str, Callable[[Tensor], Tensor]] = {
 
 @dataclass(frozen=True)
 class Infomax:
-    """How wide codes are, what bends them, and how a graph is summarised."""
+    """The width of codes, what bends them, and what summarises a graph."""
 
     width: int
     encoder_act: str
@@ -49,12 +47,21 @@ class Infomax:
 
 
 def fit_infomax(how: Infomax, x: Tensor, edge_index: Tensor, generator: Generator) -> Tensor:
-    """Return codes ``[n_nodes, width]`` of features ``[n_nodes, in]``; those that are learnt elsewhere are learnt here.
+    """Return codes ``[n_nodes, width]``.
 
-    Features that ask for a gradient are taken as a first guess.
+    Parameters
+    ----------
+    how
+        width, activation and summary
+    x
+        features ``[n_nodes, in]``; those that ask for a gradient are a first guess, and learnt
+    edge_index
+        edges that messages go along ``[2, n_edges]``
+    generator
+        draws first weights and shuffles
     """
     features = [x.detach().clone().requires_grad_()] if x.requires_grad else []
-    net = _Net(how, x.size(1), _adjacency(edge_index, x.size(0)), generator).to(edge_index.device)
+    net = _InfomaxNet(how, x.size(1), _adjacency(edge_index, x.size(0)), generator).to(edge_index.device)
     optimiser = torch.optim.Adam([*net.parameters(), *features], lr=LR)
     given = features[0] if features else x
     with torch.enable_grad():
@@ -72,7 +79,7 @@ def _adjacency(edge_index: Tensor, n_nodes: int) -> Tensor:
     return torch.sparse_coo_tensor(ends.flip(0), weights, (n_nodes, n_nodes), check_invariants=False).coalesce()
 
 
-class _Net(nn.Module):
+class _InfomaxNet(nn.Module):
     def __init__(self, how: Infomax, in_channels: int, adjacency: Tensor, generator: Generator) -> None:
         super().__init__()
         self.how, self.adjacency = how, adjacency
@@ -100,22 +107,9 @@ class DGILinear(FittedEmbedding):
     ``encoder_act`` bends the codes: prelu, relu or tanh; ``summary`` of all codes is mean, max, min or var.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        encoder_act: str = "prelu",
-        summary: str = "mean",
-        is_scaled: bool = True,
-    ) -> None:
-        del in_channels
-        check_choice("encoder_act", encoder_act, ENCODERS)
-        check_choice("summary", summary, SUMMARIES)
-        embed = functools.partial(_embed, Infomax(hidden_channels, encoder_act, summary))
-        super().__init__(hidden_channels, out_channels, embed, is_scaled=is_scaled)
+    defaults = FittedEmbedding.defaults.but(encoder_act=choice("prelu", ENCODERS), summary=choice("mean", SUMMARIES))
 
-
-def _embed(how: Infomax, data: Data, generator: Generator) -> Tensor:
-    return fit_infomax(how, data.x, data.edge_index, generator)
+    def embed(self, data: Data, generator: Generator) -> Tensor:
+        """Return codes ``[n_nodes, width]``."""
+        how = Infomax(self.linear.in_features, self.options.encoder_act, self.options.summary)
+        return fit_infomax(how, data.x, data.edge_index, generator)

@@ -1,11 +1,9 @@
-"""A linear map of codes that were found once, from the graph alone.
-
-Edges of a graph as a sparse matrix of zeros and ones.
-"""
+"""A linear map of codes that were found once, from the graph alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,10 +13,11 @@ from torch import Generator, Tensor, nn
 from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue
+from gnz_track.models.options import Defaults, Model, Option
 from gnz_track.models.sizes import Sizes
 from gnz_track.types import TaskType
 
-__all__ = ["Embed", "FittedEmbedding", "check_one_graph", "undirected_links"]
+__all__ = ["FittedEmbedding", "OneGraphEmbedding", "undirected_links"]
 
 
 def undirected_links(data: Data) -> sparse.csr_matrix:
@@ -31,11 +30,7 @@ def undirected_links(data: Data) -> sparse.csr_matrix:
     return links
 
 
-# From a graph and a generator of its own to codes [n_nodes, up to the width told].
-Embed = Callable[[Data, Generator], Tensor]
-
-
-class FittedEmbedding(nn.Module):
+class FittedEmbedding(Model):
     """Codes by ``embed``, found on the first graph and kept, then a linear map; ``forward(data) -> [n_nodes, out]``.
 
     What is seen are the edges that messages go along, so that no hidden link is among them. With ``is_scaled`` the mean
@@ -44,13 +39,22 @@ class FittedEmbedding(nn.Module):
     """
 
     task_types = (TaskType.node_cls, TaskType.link_pred)
+    defaults = Defaults(is_scaled=Option(default=True))
 
-    def __init__(self, width: int, out_channels: int, embed: Embed, *, is_scaled: bool) -> None:
-        super().__init__()
-        self.linear = nn.Linear(width, out_channels)
-        self._embed, self._is_scaled = embed, is_scaled
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
+        del in_channels
+        super().__init__(options)
+        self.linear = nn.Linear(self.code_width(hidden_channels), out_channels)
         self._seed = int(torch.randint(2**62, (), device="cpu"))
         self._fitted: tuple[tuple[int, int], Tensor] | None = None
+
+    def code_width(self, hidden_channels: int) -> int:
+        """Return how wide codes are."""
+        return hidden_channels
+
+    @abstractmethod
+    def embed(self, data: Data, generator: Generator) -> Tensor:
+        """Return codes ``[n_nodes, up to their width]`` of a graph; all that is random is drawn from the generator."""
 
     def codes(self, data: Data) -> Tensor:
         """Return the codes of the nodes ``[n_nodes, width]``; columns that a small graph has no use for are 0."""
@@ -58,8 +62,8 @@ class FittedEmbedding(nn.Module):
         if self._fitted is None:
             # Sums over several threads are added in another order; Torch is on one while it trains, and so is this.
             with threadpool_limits(limits=1, user_api="blas"):
-                found = self._embed(data, Generator().manual_seed(self._seed)).detach().float()
-            if self._is_scaled:
+                found = self.embed(data, Generator().manual_seed(self._seed)).detach().float()
+            if self.options.is_scaled:
                 found = found / found.square().mean().sqrt().clamp(min=torch.finfo(found.dtype).tiny)
             codes = torch.zeros(found.size(0), self.linear.in_features, device=found.device)
             codes[:, : found.size(1)] = found
@@ -76,7 +80,12 @@ class FittedEmbedding(nn.Module):
         return mapped
 
 
-def check_one_graph(sizes: Sizes, name: str) -> None:
-    """Refuse data of many graphs."""
-    if not sizes.n_nodes:
-        raise BadValue(f"the task of {name}", "many graphs", "nodes or links of one graph")
+class OneGraphEmbedding(FittedEmbedding):
+    """A fitted embedding of the links alone, which refuses data of many graphs before anything is trained."""
+
+    def __init__(
+        self, in_channels: int, hidden_channels: int, out_channels: int, *, sizes: Sizes, **options: Any
+    ) -> None:
+        if not sizes.n_nodes:
+            raise BadValue(f"the task of {type(self).__name__}", "many graphs", "nodes or links of one graph")
+        super().__init__(in_channels, hidden_channels, out_channels, **options)

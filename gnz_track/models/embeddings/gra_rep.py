@@ -10,47 +10,36 @@ from scipy.sparse.linalg import LinearOperator, svds
 from torch import Generator, Tensor
 from torch_geometric.data import Data
 
-from gnz_track.models.embeddings.fitted import FittedEmbedding, check_one_graph, undirected_links
-from gnz_track.models.sizes import Sizes
-from gnz_track.models.stack import check_count
+from gnz_track.models.embeddings.fitted import OneGraphEmbedding, undirected_links
+from gnz_track.models.options import count
 
 __all__ = ["GraRep"]
 
 
-class GraRep(FittedEmbedding):
+class GraRep(OneGraphEmbedding):
     """Left singular vectors of the ``num_components`` largest singular values of a ``power``, then a linear map.
 
     The power is never formed: it is multiplied with, and memory stays in proportion to the edges.
     """
 
-    def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        sizes: Sizes,
-        num_components: int = 64,
-        power: int = 2,
-        is_scaled: bool = True,
-    ) -> None:
-        check_one_graph(sizes, "GraRep")
-        del in_channels, hidden_channels
-        check_count("num_components", num_components)
-        check_count("power", power)
-        embed = functools.partial(_embed, num_components, power)
-        super().__init__(num_components, out_channels, embed, is_scaled=is_scaled)
+    defaults = OneGraphEmbedding.defaults.but(num_components=count(64), power=count(2))
 
+    def code_width(self, hidden_channels: int) -> int:
+        """Return how many vectors there are."""
+        del hidden_channels
+        return int(self.options.num_components)
 
-def _embed(n_components: int, power: int, data: Data, generator: Generator) -> Tensor:
-    links = undirected_links(data)
+    def embed(self, data: Data, generator: Generator) -> Tensor:
+        """Return singular vectors ``[n_nodes, up to num_components]``."""
+        links = undirected_links(data)
 
-    def multiply(x: np.ndarray) -> np.ndarray:
-        return functools.reduce(lambda found, _: links @ found, range(power), x)
+        def multiply(x: np.ndarray) -> np.ndarray:
+            return functools.reduce(lambda found, _: links @ found, range(self.options.power), x)
 
-    n = links.shape[0]
-    # Symmetric: its transpose is itself.
-    operator = LinearOperator((n, n), matvec=multiply, rmatvec=multiply, matmat=multiply, rmatmat=multiply, dtype=float)
-    first = torch.rand(n, generator=generator, dtype=torch.float64).numpy()
-    vectors = svds(operator, k=min(n_components, n - 1), v0=first)[0]
-    return torch.from_numpy(np.ascontiguousarray(vectors)).to(data.edge_index.device)
+        n = links.shape[0]
+        # Symmetric: its transpose is itself.
+        products = dict.fromkeys(("matvec", "rmatvec", "matmat", "rmatmat"), multiply)
+        first = torch.rand(n, generator=generator, dtype=torch.float64).numpy()
+        k = min(self.options.num_components, n - 1)
+        vectors = svds(LinearOperator((n, n), dtype=float, **products), k=k, v0=first)[0]
+        return torch.from_numpy(np.ascontiguousarray(vectors)).to(data.edge_index.device)

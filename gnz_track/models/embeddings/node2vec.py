@@ -1,16 +1,12 @@
 """node2vec (Grover and Leskovec, KDD 2016): skip-gram codes of biased walks, then a linear map.
 
-Skip-gram with negative samples (Mikolov et al., NeurIPS 2013) of walks, by Adam on full tables.
-
-Random walks of the second order (Grover and Leskovec, KDD 2016), many at once.
-
-A step goes to a neighbour drawn evenly, which is accepted with the probability of its weight over the largest one, and
-drawn again otherwise: no table of transitions is ever made.
+Walks are of the second order and taken many at once. A step goes to a neighbour drawn evenly, which is accepted with
+the probability of its weight over the largest one, and drawn again otherwise: no table of transitions is ever made.
+Codes are those of skip-gram with negative samples (Mikolov et al., NeurIPS 2013), by Adam on full tables.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -20,10 +16,8 @@ from torch import Generator, Tensor
 from torch.nn import functional
 from torch_geometric.data import Data
 
-from gnz_track.errors import BadValue
-from gnz_track.models.embeddings.fitted import FittedEmbedding, check_one_graph, undirected_links
-from gnz_track.models.sizes import Sizes
-from gnz_track.models.stack import check_count
+from gnz_track.models.embeddings.fitted import OneGraphEmbedding, undirected_links
+from gnz_track.models.options import Option, count
 
 __all__ = ["Node2Vec", "Walker", "fit_skip_gram", "pairs_of"]
 
@@ -40,7 +34,18 @@ def fit_skip_gram(
 ) -> Tensor:
     """Return codes ``[n_nodes, width]`` by which a node foretells those that are near it on walks.
 
-    ``walks`` are rounds of walks ``[n_walks, length]``, ``counts [n_nodes]`` how often nodes are met, up to a factor.
+    Parameters
+    ----------
+    walks
+        rounds of walks, each ``[n_walks, length]``
+    n_nodes, width
+        shape of the codes
+    window
+        how many steps a context reaches at most
+    counts
+        how often nodes are met, up to a factor ``[n_nodes]``
+    generator
+        draws first codes, windows, the order of pairs, and negatives
     """
     centres = (torch.rand(n_nodes, width, generator=generator) - 0.5) / width
     contexts = torch.zeros(n_nodes, width)
@@ -61,7 +66,17 @@ def fit_skip_gram(
 
 
 def pairs_of(walks: Tensor, window: int, generator: Generator) -> Tensor:
-    """Return pairs of centre and context ``[2, n]``; each centre looks both ways, up to 1 .. ``window`` steps."""
+    """Return pairs of centre and context ``[2, n]``; each centre looks both ways.
+
+    Parameters
+    ----------
+    walks
+        walks ``[n_walks, length]``
+    window
+        how many steps a centre looks at most; the number is drawn from 1 to this
+    generator
+        draws it
+    """
     reach = torch.randint(1, window + 1, walks.shape, generator=generator)
     found = []
     for distance in range(1, min(window, walks.size(1) - 1) + 1):
@@ -81,7 +96,7 @@ def _loss(centres: Tensor, contexts: Tensor, pairs: Tensor, negatives: Tensor) -
 
 @dataclass(frozen=True, eq=False)
 class Walker:
-    """Who walks on links ``[n, n]``: going back weighs ``1 / p``, near the last node 1, away from it ``1 / q``."""
+    """Walks on links ``[n, n]``: going back weighs ``1 / p``, near the last node 1, away from it ``1 / q``."""
 
     links: sparse.csr_matrix
     p: float
@@ -96,7 +111,17 @@ class Walker:
         object.__setattr__(self, "_codes", sources * self.links.shape[0] + targets)
 
     def walk(self, first: Tensor, length: int, generator: Generator) -> Tensor:
-        """Return walks ``[n_walks, length]`` from nodes ``[n_walks]``, all of which have a neighbour."""
+        """Return walks ``[n_walks, length]``.
+
+        Parameters
+        ----------
+        first
+            where walks begin ``[n_walks]``; all of these nodes have a neighbour
+        length
+            how many nodes a walk has
+        generator
+            draws the steps
+        """
         walks = [first]
         for _ in range(length - 1):
             walks.append(self._step(walks[-1], walks[-2] if len(walks) > 1 else None, generator))
@@ -138,42 +163,31 @@ class Walker:
 N_ROUNDS = 10
 
 
-class Node2Vec(FittedEmbedding):
+def _is_positive(value: float) -> bool:
+    return value > 0
+
+
+class Node2Vec(OneGraphEmbedding):
     """Codes as wide as ``hidden_channels`` of ten walks from every node, then a linear map.
 
     Walks have ``walk_length`` nodes and contexts reach ``context_size`` steps; to go back weighs ``1 / p``, to go away
     ``1 / q``. Nodes without a neighbour keep a code that says nothing.
     """
 
-    def __init__(  # noqa: PLR0913  (each is an option that a search tunes)
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        *,
-        sizes: Sizes,
-        walk_length: int = 20,
-        context_size: int = 10,
-        p: float = 1.0,
-        q: float = 1.0,
-        is_scaled: bool = True,
-    ) -> None:
-        check_one_graph(sizes, "Node2Vec")
-        del in_channels
-        check_count("walk_length", walk_length)
-        check_count("context_size", context_size)
-        for name, value in (("p", p), ("q", q)):
-            if not value > 0:
-                raise BadValue(name, value, "a number above 0")
-        embed = functools.partial(_embed, hidden_channels, walk_length, context_size, (p, q))
-        super().__init__(hidden_channels, out_channels, embed, is_scaled=is_scaled)
+    defaults = OneGraphEmbedding.defaults.but(
+        walk_length=count(20),
+        context_size=count(10),
+        p=Option(1.0, _is_positive, "a number above 0"),
+        q=Option(1.0, _is_positive, "a number above 0"),
+    )
 
-
-def _embed(width: int, length: int, window: int, bias: tuple[float, float], data: Data, generator: Generator) -> Tensor:
-    links = undirected_links(data)
-    degrees = torch.from_numpy(links.indptr).long().diff()
-    first = degrees.nonzero().flatten()
-    walker = Walker(links, *bias)
-    rounds = (walker.walk(first, length, generator) for _ in range(N_ROUNDS if first.numel() else 0))
-    codes = fit_skip_gram(rounds, links.shape[0], width, window=window, counts=degrees, generator=generator)
-    return codes.to(data.edge_index.device)
+    def embed(self, data: Data, generator: Generator) -> Tensor:
+        """Return codes ``[n_nodes, width]``."""
+        chosen, links = self.options, undirected_links(data)
+        degrees = torch.from_numpy(links.indptr).long().diff()
+        first = degrees.nonzero().flatten()
+        walker = Walker(links, chosen.p, chosen.q)
+        rounds = (walker.walk(first, chosen.walk_length, generator) for _ in range(N_ROUNDS if first.numel() else 0))
+        width, window = self.linear.in_features, chosen.context_size
+        codes = fit_skip_gram(rounds, links.shape[0], width, window=window, counts=degrees, generator=generator)
+        return codes.to(data.edge_index.device)

@@ -1,12 +1,10 @@
-"""TODO of this folder.
+"""Who trains: a function that takes cells and a listener, and yields results.
 
-- `choice`: executors
-- `events`: events that an executor reports while it works, in this order for each cell: started, any number of
-  points, done
-- `fork_server`: sources of worker processes
-- `inline`: the simplest executor: cells one after another, in this process
+- `choice`: executors by name, with the number of workers and the time limit
+- `events`: what an executor tells: started, points, done
+- `inline`: cells one after another, in this process
 - `processes`: cells on worker processes of this machine
-- `worker`: A process that trains cells until its pipe closes: ``python -m gnz_track.runs.executors.worker
-  --pipe FD``
-- `ray/`: TODO of this folder
+- `fork_server`: where worker processes come from
+- `worker`: a process that trains cells until its pipe closes
+- `ray/`: cells on a Ray cluster
 """

@@ -4,8 +4,6 @@ Workers of our own models live as long as the sweep. Code of others may change a
 run the model of somebody else trains that model alone, and is replaced where other cells are left. Each holds one cell
 and one to follow, so that it never waits for the parent. A worker that dies or exceeds the time limit costs the cell
 that it was at, and nothing else: another takes its place.
-
-Cells that wait for a worker, by whose code they run. No torch here.
 """
 
 from __future__ import annotations

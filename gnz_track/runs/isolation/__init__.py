@@ -1,7 +1,6 @@
-"""TODO of this folder.
+"""What keeps the code of one cell from changing the numbers of another.
 
-- `canary`: A training of known bits, which tells whether a process still computes as it did when this module
-  was imported
-- `originals`: functions and classes that training uses, as they were when this module was imported
-- `process_state`: settings of a process that a cell may change, and the value of each while a cell is trained
+- `process_state`: settings of a process, set to what training knows and put back
+- `originals`: functions and classes that somebody's import may replace, restored
+- `canary`: a training of known bits, which notices what nobody thought of
 """

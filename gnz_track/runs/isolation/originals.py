@@ -6,8 +6,6 @@ Our own cells are trained with the originals, and no cell leaves anything replac
 
 What is held are the namespaces of :data:`NAMESPACES`: which object has which name, and the code and the defaults of
 each function. A name that is new in a module is nobody's; one that is new in a class hides that of its base.
-
-Owner of the code that a cell runs. Only that of this package leaves a process as it was for sure. No torch here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Features of graphs: vectors over nodes and edges, statistics of vectors, and named, versioned sets of them.
+"""Features of graphs.
 
-- `feature_sets`: named sets of features of a graph, each with a version: what a number means never changes
-  under one name
-- `graph`: one number per node: degree, core number, PageRank, wedges
-- `orbits`: edge orbits: how often each edge takes each of twelve places in connected graphs of 3 and 4 nodes,
-  exactly
+- `graph`: a graph as features see it, numbers per node, statistics of vectors
+- `orbits`: edge orbits of up to four nodes, counted exactly
+- `feature_sets`: named, versioned sets of features
 """

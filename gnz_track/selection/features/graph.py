@@ -1,13 +1,9 @@
-"""One number per node: degree, core number, PageRank, wedges.
+"""A graph as features see it, one number per node (degree, core number, PageRank, wedges), and statistics of vectors.
 
-Contents of a dataset beside its edges, as features see it: attributes of nodes, labels, parts of a collection.
-
-A graph as features see it: undirected, each edge once, nodes in ascending order of degree.
-
-Every feature is invariant under renumbering, and with this order the neighbours behind a node are at most
-``sqrt(2 m)``: triangles, 4-cycles and 4-cliques are then enumerated in O(m sqrt(m)) (Chiba and Nishizeki, 1985).
-
-Sixty-three statistics of a vector, in the order of the GLEMOS meta-graph features (Park et al., 2023).
+A network is undirected, has each edge once, and nodes in ascending order of degree. Every feature is invariant under
+renumbering, and with this order the neighbours behind a node are at most ``sqrt(2 m)``: triangles, 4-cycles and
+4-cliques are then enumerated in O(m sqrt(m)) (Chiba and Nishizeki, 1985). The statistics are sixty-three, in the order
+of the GLEMOS meta-graph features (Park et al., 2023).
 """
 
 from __future__ import annotations

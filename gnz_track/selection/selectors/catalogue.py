@@ -16,31 +16,27 @@ from gnz_track.errors import BadValue
 from gnz_track.registry import Registry
 from gnz_track.selection.graph_files import open_archive
 from gnz_track.selection.matrix import ModelSetting, PerformanceMatrix
-from gnz_track.selection.selectors import factor_models as alors
-from gnz_track.selection.selectors import factor_models as meta_od
-from gnz_track.selection.selectors import forest_neighbours, meta_gl
-from gnz_track.selection.selectors import neural as collaborative
-from gnz_track.selection.selectors import neural as supervised_surrogate
-from gnz_track.selection.selectors import simple as constants
-from gnz_track.selection.selectors import simple as similar_graphs
+from gnz_track.selection.selectors import factor_models, forest_neighbours, meta_gl, neural, simple
 from gnz_track.selection.selectors.training_set import Arrays, Real, Selector, TrainingSet
 
 __all__ = ["SELECTORS", "Fitted", "fit_selector", "load_fitted"]
 
 # No command lists selectors; where no name is near, the error lists them itself.
 SELECTORS = Registry[Selector]("selector", entry_point_group="gnz_track.selectors", row_type=Selector)
-for _rows in (
-    constants.CONSTANTS_ROWS,
-    similar_graphs.ROWS,
-    supervised_surrogate.ROWS,
-    alors.ALORS_ROWS,
-    collaborative.COLLABORATIVE_ROWS,
-    meta_od.ROWS,
-    meta_gl.ROWS,
-    forest_neighbours.ROWS,
+for _row in (
+    simple.RANDOM,
+    simple.GLOBAL_BEST_SCORE,
+    simple.GLOBAL_BEST_RANK,
+    simple.ISAC,
+    simple.ARGOSMART,
+    neural.S2,
+    factor_models.ALORS,
+    neural.NCF,
+    factor_models.META_OD,
+    meta_gl.META_GL,
+    forest_neighbours.FOREST_NEIGHBOURS,
 ):
-    for _row in _rows:
-        SELECTORS.add(_row.name, _row)
+    SELECTORS.add(_row.name, _row)
 
 _HEADER, _FORMAT, _SETTINGS = "header", 2, "settings"
 

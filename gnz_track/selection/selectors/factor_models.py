@@ -1,10 +1,8 @@
-"""MetaOD (Zhao et al., 2021): factors that rank the settings of each graph, and a forest from features to them.
+"""Selectors by factors of the matrix of scores, which they predict from the features of a graph.
 
-The published code overwrites what the forest is fitted on with what it is to predict; here both are kept apart.
-
-Non-negative factors of a matrix of which only some entries are known.
-
-ALORS (Misir and Sebag, 2017): factors of the scores, and a network from features to the factors of a graph.
+ALORS (Misir and Sebag, 2017) predicts them by a network. MetaOD (Zhao et al., 2021) learns factors that rank the
+settings of each graph, and predicts them by a forest; its published code overwrites what the forest is fitted on with
+what it is to predict, and here both are kept apart. Only some entries of the matrix are known.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from gnz_track.selection.selectors.forests import forest_arrays, predict_forest
 from gnz_track.selection.selectors.neural import hold_out
 from gnz_track.selection.selectors.training_set import Arrays, Real, Selector, TrainingSet
 
-__all__ = ["ALORS_ROWS", "ROWS", "complete", "factorise"]
+__all__ = ["ALORS", "META_OD", "complete", "factorise"]
 
 
 N_STEPS, FLOOR = 100, 1e-5
@@ -138,14 +136,12 @@ def _predict_alors(arrays: Arrays, features: Real) -> Real:
     return np.asarray(hidden @ arrays["settings"] + arrays["low"])
 
 
-ALORS_ROWS = (
-    Selector(
-        name="alors",
-        fit=_fit_alors,
-        predict=_predict_alors,
-        description="non-negative factors of the scores, predicted by a network (Misir and Sebag, 2017)",
-        predicts_scores=True,
-    ),
+ALORS = Selector(
+    name="alors",
+    fit=_fit_alors,
+    predict=_predict_alors,
+    description="non-negative factors of the scores, predicted by a network (Misir and Sebag, 2017)",
+    predicts_scores=True,
 )
 
 
@@ -186,7 +182,7 @@ class _Factors:
         self.settings[known] += rate * (weights * totals)[:, None] * own
 
 
-def _fit(data: TrainingSet) -> Arrays:
+def _fit_meta_od(data: TrainingSet) -> Arrays:
     generator = np.random.default_rng(data.seed)
     rank = min(RANK, *data.features.shape)
     pca = PCA(rank, random_state=data.seed % 2**32).fit(data.features)
@@ -244,16 +240,14 @@ def _ndcg(true: Real, predicted: Real) -> float:
     return float(np.mean(found)) if found else float("nan")
 
 
-def _predict(arrays: Arrays, features: Real) -> Real:
+def _predict_meta_od(arrays: Arrays, features: Real) -> Real:
     inputs = (features - arrays["centre"]) @ arrays["components"].T / arrays["spread"]
     return np.asarray(predict_forest(arrays, inputs) @ arrays["settings"].T)
 
 
-ROWS = (
-    Selector(
-        name="meta_od",
-        fit=_fit,
-        predict=_predict,
-        description="factors that rank settings, predicted by a forest (Zhao et al., 2021)",
-    ),
+META_OD = Selector(
+    name="meta_od",
+    fit=_fit_meta_od,
+    predict=_predict_meta_od,
+    description="factors that rank settings, predicted by a forest (Zhao et al., 2021)",
 )

@@ -16,7 +16,7 @@ from gnz_track.selection.selectors.factor_models import complete
 from gnz_track.selection.selectors.forests import find_leaves, forest_arrays
 from gnz_track.selection.selectors.training_set import Arrays, Real, Selector, TrainingSet
 
-__all__ = ["ROWS", "weigh_past_graphs", "weigh_themselves"]
+__all__ = ["FOREST_NEIGHBOURS", "weigh_past_graphs", "weigh_themselves"]
 
 N_TREES, SHARE_OF_FEATURES, N_COMPONENTS, PRIOR_GRAPHS = 200, 0.3, 32, 10
 
@@ -96,12 +96,10 @@ def _signed_logarithm(features: Real) -> Real:
     return np.asarray(np.sign(features) * np.log1p(np.abs(features)))
 
 
-ROWS = (
-    Selector(
-        name="forest_neighbours",
-        fit=_fit,
-        predict=_predict,
-        description="a mean over past graphs, weighted by a forest grown to tell apart which settings win (default)",
-        is_scaled=False,
-    ),
+FOREST_NEIGHBOURS = Selector(
+    name="forest_neighbours",
+    fit=_fit,
+    predict=_predict,
+    description="a mean over past graphs, weighted by a forest grown to tell apart which settings win (default)",
+    is_scaled=False,
 )

@@ -1,8 +1,7 @@
-"""MetaGL (Park et al., 2023): ranking by a network over a graph of past graphs and settings, alike ones tied.
+"""MetaGL (Park et al., 2023): ranking by attention over a graph of past graphs and settings, alike ones tied.
 
-A new graph hears its likes and is heard by nobody, so that an answer does not depend on what else is asked.
-
-The network of MetaGL: attention over a graph of past graphs and settings (in the manner of Hu et al., 2020).
+A new graph hears its likes and is heard by nobody, so that an answer does not depend on what else is asked. The layers
+are in the manner of Hu et al. (2020).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from gnz_track.selection.selectors.simple import normalise
 from gnz_track.selection.selectors.training_set import Arrays, Real, Selector, TrainingSet
 from gnz_track.selection.study.ranking_metrics import area_under_curve, reciprocal_rank
 
-__all__ = ["KINDS", "RELATIONS", "ROWS", "MetaNetwork", "Ties"]
+__all__ = ["KINDS", "META_GL", "RELATIONS", "MetaNetwork", "Ties"]
 
 
 HIDDEN, HEADS, LAYERS, DROPOUT = 32, 4, 2, 0.5
@@ -271,11 +270,9 @@ def _unpack(arrays: Arrays) -> _Past:
     return _Past(arrays["past.features"], arrays["past.factors"], arrays["past.settings"], forest)
 
 
-ROWS = (
-    Selector(
-        name="meta_gl",
-        fit=_fit,
-        predict=_predict,
-        description="attention over a graph of past graphs and settings (Park et al., 2023)",
-    ),
+META_GL = Selector(
+    name="meta_gl",
+    fit=_fit,
+    predict=_predict,
+    description="attention over a graph of past graphs and settings (Park et al., 2023)",
 )

@@ -1,8 +1,7 @@
-"""S2, the supervised surrogate (Park et al., 2023): one network from features to the scores of all settings.
+"""Selectors that are one Torch network: S2, the supervised surrogate, and NCF, neural collaborative filtering.
 
-Parts of selectors that are Torch networks: drawing, stopping early, and turning into arrays and back.
-
-NCF, neural collaborative filtering (He et al., 2017): a network of a graph's features and a setting's embedding.
+S2 goes from features to the scores of all settings (Park et al., 2023); NCF joins a graph's features and a setting's
+embedding (He et al., 2017). Drawing, stopping early, and turning into arrays and back serve all networks.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from gnz_track.selection.selectors.training_set import Arrays, Real, Selector, T
 from gnz_track.selection.study.ranking_metrics import hit_rate
 
 __all__ = [
-    "COLLABORATIVE_ROWS",
-    "ROWS",
+    "NCF",
+    "S2",
     "Stopping",
     "arrays_of",
     "fit_surrogate",
@@ -166,9 +165,9 @@ class _Pairs(nn.Module):  # type: ignore[misc]
 
     def __init__(self, n_features: int, n_settings: int) -> None:
         super().__init__()
-        self.graph = _narrow(n_features)
+        self.graph = _narrow_for_ncf(n_features)
         self.settings = nn.Embedding(n_settings, WIDTH)
-        self.setting = _narrow(WIDTH)
+        self.setting = _narrow_for_ncf(WIDTH)
         self.joint = nn.Sequential(nn.Linear(2 * RANK, RANK), nn.ReLU(), nn.Dropout(DROPOUT), nn.Linear(RANK, RANK))
         self.score = nn.Linear(2 * RANK, 1)
 
@@ -187,11 +186,11 @@ class _Pairs(nn.Module):  # type: ignore[misc]
         return deep + (graphs * of_product) @ settings.T + second.bias @ of_joint + self.score.bias
 
 
-def _narrow(n_inputs: int) -> nn.Sequential:
+def _narrow_for_ncf(n_inputs: int) -> nn.Sequential:
     return nn.Sequential(nn.Linear(n_inputs, WIDTH), nn.ReLU(), nn.Dropout(DROPOUT), nn.Linear(WIDTH, RANK))
 
 
-def _fit(data: TrainingSet) -> Arrays:
+def _fit_ncf(data: TrainingSet) -> Arrays:
     network = seeded_network(lambda: _Pairs(data.features.shape[1], data.scores.shape[1]), data.seed)
     optimiser = torch.optim.Adam(network.parameters(), lr=COLLABORATIVE_LEARNING_RATE, weight_decay=WEIGHT_DECAY)
     return train_by_hits(
@@ -199,26 +198,24 @@ def _fit(data: TrainingSet) -> Arrays:
     )
 
 
-def _predict_collaborative(arrays: Arrays, features: Real) -> Real:
+def _predict_ncf(arrays: Arrays, features: Real) -> Real:
     sizes = (arrays["graph.0.weight"].shape[1], len(arrays["settings.weight"]))
     return predict_with(lambda: _Pairs(*sizes), arrays, features)
 
 
-COLLABORATIVE_ROWS = (
-    Selector(
-        name="ncf",
-        fit=_fit,
-        predict=_predict_collaborative,
-        description="a network of a graph's features and a setting's embedding (He et al., 2017)",
-        predicts_scores=True,
-    ),
+NCF = Selector(
+    name="ncf",
+    fit=_fit_ncf,
+    predict=_predict_ncf,
+    description="a network of a graph's features and a setting's embedding (He et al., 2017)",
+    predicts_scores=True,
 )
 
 
 HIDDEN, EPOCHS, PATIENCE, LEARNING_RATE = 128, 500, 20, 1e-3
 
 
-def _make_network(n_features: int, n_settings: int) -> nn.Module:
+def _make_s2(n_features: int, n_settings: int) -> nn.Module:
     return nn.Sequential(nn.Linear(n_features, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, n_settings))
 
 
@@ -235,24 +232,22 @@ def fit_surrogate(data: TrainingSet, *, start: Arrays | None = None, patience: i
     patience
         Rounds without a better score before training stops.
     """
-    network = seeded_network(lambda: _make_network(data.features.shape[1], data.scores.shape[1]), data.seed)
+    network = seeded_network(lambda: _make_s2(data.features.shape[1], data.scores.shape[1]), data.seed)
     if start is not None:
         network.load_state_dict({name: torch.from_numpy(value) for name, value in start.items()})
     optimiser = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE)
     return train_by_hits(network, data, optimiser, epochs=EPOCHS, patience=patience)
 
 
-def _predict(arrays: Arrays, features: Real) -> Real:
+def _predict_s2(arrays: Arrays, features: Real) -> Real:
     sizes = (arrays["0.weight"].shape[1], len(arrays["2.bias"]))
-    return predict_with(lambda: _make_network(*sizes), arrays, features)
+    return predict_with(lambda: _make_s2(*sizes), arrays, features)
 
 
-ROWS = (
-    Selector(
-        name="s2",
-        fit=fit_surrogate,
-        predict=_predict,
-        description="a network from features to scores, weights drawn anew for every fit (Park et al., 2023)",
-        predicts_scores=True,
-    ),
+S2 = Selector(
+    name="s2",
+    fit=fit_surrogate,
+    predict=_predict_s2,
+    description="a network from features to scores, weights drawn anew for every fit (Park et al., 2023)",
+    predicts_scores=True,
 )

@@ -1,6 +1,6 @@
-"""Selectors by similar past graphs: the cluster of a graph (ISAC), its nearest neighbour (ARGOSMART).
+"""Selectors without any training: a random order, the best over all past graphs, and over similar ones.
 
-Selectors that do not look at the graph: a random order, and what is best over all past graphs.
+The cluster of a graph is ISAC's, its nearest neighbour ARGOSMART's.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 
 from gnz_track.selection.selectors.training_set import Arrays, Real, Selector, TrainingSet, column_means, fill_rows
 
-__all__ = ["CONSTANTS_ROWS", "ROWS"]
+__all__ = ["ARGOSMART", "GLOBAL_BEST_RANK", "GLOBAL_BEST_SCORE", "ISAC", "RANDOM"]
 
 
 # The stream of the published random orders, started anew for every fold.
@@ -44,23 +44,21 @@ def _predict_means(arrays: Arrays, features: Real) -> Real:
     return np.tile(arrays["means"], (len(features), 1))
 
 
-CONSTANTS_ROWS = (
-    Selector(
-        name="random", fit=_fit_random, predict=_predict_random, description="a random order, another for each graph"
-    ),
-    Selector(
-        name="global_best_score",
-        fit=_fit_best_score,
-        predict=_predict_means,
-        description="the mean score over past graphs",
-        predicts_scores=True,
-    ),
-    Selector(
-        name="global_best_rank",
-        fit=_fit_best_rank,
-        predict=_predict_means,
-        description="the mean rank over past graphs",
-    ),
+RANDOM = Selector(
+    name="random", fit=_fit_random, predict=_predict_random, description="a random order, another for each graph"
+)
+GLOBAL_BEST_SCORE = Selector(
+    name="global_best_score",
+    fit=_fit_best_score,
+    predict=_predict_means,
+    description="the mean score over past graphs",
+    predicts_scores=True,
+)
+GLOBAL_BEST_RANK = Selector(
+    name="global_best_rank",
+    fit=_fit_best_rank,
+    predict=_predict_means,
+    description="the mean rank over past graphs",
 )
 
 
@@ -96,19 +94,17 @@ def normalise(features: Real) -> Real:
     return np.asarray(features / np.where(lengths > 0, lengths, 1))
 
 
-ROWS = (
-    Selector(
-        name="isac",
-        fit=_fit_isac,
-        predict=_predict_isac,
-        description="the mean score over past graphs of the same cluster, 5 clusters (Kadioglu et al., 2010)",
-        predicts_scores=True,
-    ),
-    Selector(
-        name="argosmart",
-        fit=_fit_nearest,
-        predict=_predict_nearest,
-        description="the scores of the most similar past graph (Nikolic et al., 2013)",
-        predicts_scores=True,
-    ),
+ISAC = Selector(
+    name="isac",
+    fit=_fit_isac,
+    predict=_predict_isac,
+    description="the mean score over past graphs of the same cluster, 5 clusters (Kadioglu et al., 2010)",
+    predicts_scores=True,
+)
+ARGOSMART = Selector(
+    name="argosmart",
+    fit=_fit_nearest,
+    predict=_predict_nearest,
+    description="the scores of the most similar past graph (Nikolic et al., 2013)",
+    predicts_scores=True,
 )

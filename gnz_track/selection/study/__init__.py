@@ -1,8 +1,7 @@
-"""TODO of this folder.
+"""Study of selectors, and what others have published for it.
 
-- `evaluation`: selectors on a testbed: fitted anew on every fold, scored per graph, and compared over graphs
-- `glemos`: the 366 published settings of GLEMOS (Park et al., 2023) as data, and how each of them is run here
-- `matrix_files`: matrices of other people, and for them: CSV that anyone can write, and ``.npz`` that keeps all
-- `ranking_metrics`: quality of a ranking of settings, per graph: against the true scores of those settings that
-  are known for it
+- `evaluation`: testbeds, selectors tried on them and compared
+- `ranking_metrics`: quality of a ranking of settings
+- `glemos`: the 366 published settings of GLEMOS, and how they run here
+- `matrix_files`: matrices of scores as CSV and ``.npz``
 """

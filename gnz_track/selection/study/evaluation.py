@@ -1,9 +1,7 @@
-"""Selectors on a testbed: fitted anew on every fold, scored per graph, and compared over graphs.
+"""Testbeds of selectors: fitted anew on every fold, scored per graph, and compared over graphs.
 
-Testbeds of selectors: graphs they learn from, scores that they see of these, graphs they are scored on.
-
-The five kinds of GLEMOS (Park et al., 2023). A fold holds everything: a selector is fitted anew on each, so that
-nothing of one fold's test graphs can reach another.
+The five kinds of testbeds of GLEMOS (Park et al., 2023). A fold holds everything: a selector is fitted anew on each, so
+that nothing of one fold's test graphs can reach another.
 """
 
 from __future__ import annotations
@@ -28,9 +26,9 @@ from gnz_track.types import Direction
 
 __all__ = [
     "Advantage",
+    "ScoredGraphs",
     "SelectorFold",
     "SelectorScores",
-    "Trial",
     "compare_selectors",
     "cross_task",
     "fold_by_groups",
@@ -46,7 +44,7 @@ Real = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class ScoredGraphs:
     """Graphs with features ``[n, d]`` and scores ``[n, m]``, NaN where unknown, higher is better.
 
     ``seen`` is what of the scores may be learnt from, all of them where it is None.
@@ -63,11 +61,11 @@ class Trial:
         if self.seen is not None and self.seen.shape != self.scores.shape:
             raise BadValue("shape of the scores seen", self.seen.shape, f"{self.scores.shape}, as all scores have")
 
-    def take(self, rows: NDArray[np.int64]) -> Trial:
+    def take(self, rows: NDArray[np.int64]) -> ScoredGraphs:
         """Return some of the graphs."""
-        return Trial(self.features[rows], self.scores[rows], None if self.seen is None else self.seen[rows])
+        return ScoredGraphs(self.features[rows], self.scores[rows], None if self.seen is None else self.seen[rows])
 
-    def hide(self, share: float, *, seed: int = 1) -> Trial:
+    def hide(self, share: float, *, seed: int = 1) -> ScoredGraphs:
         """Return the trial where a share of every row may not be learnt from; all of it is still scored on.
 
         A larger share hides what a smaller one does. The published masks have seed 1: the first ``ceil(share m)``
@@ -86,12 +84,12 @@ class Trial:
 class SelectorFold:
     """Graphs that a selector learns from, and is scored on; ``rows`` says which graphs of the testbed these are."""
 
-    train: Trial
-    test: Trial
+    train: ScoredGraphs
+    test: ScoredGraphs
     rows: NDArray[np.int64]
 
 
-def fold_by_strata(trial: Trial, strata: ArrayLike, *, n_folds: int = 5, seed: int = 1) -> list[SelectorFold]:
+def fold_by_strata(trial: ScoredGraphs, strata: ArrayLike, *, n_folds: int = 5, seed: int = 1) -> list[SelectorFold]:
     """Return folds in which each stratum (a domain, say) is spread evenly.
 
     Parameters
@@ -111,7 +109,7 @@ def fold_by_strata(trial: Trial, strata: ArrayLike, *, n_folds: int = 5, seed: i
     return [_make_fold(trial, test) for _, test in pairs]
 
 
-def fold_by_groups(trial: Trial, groups: ArrayLike, *, n_folds: int | None = 5) -> list[SelectorFold]:
+def fold_by_groups(trial: ScoredGraphs, groups: ArrayLike, *, n_folds: int | None = 5) -> list[SelectorFold]:
     """Return folds whose test graphs share no group with the graphs learnt from.
 
     Parameters
@@ -130,14 +128,14 @@ def fold_by_groups(trial: Trial, groups: ArrayLike, *, n_folds: int | None = 5) 
     return [_make_fold(trial, test) for _, test in GroupKFold(n_folds).split(trial.features, groups=groups)]
 
 
-def fold_by_numbers(trial: Trial, numbers: ArrayLike) -> list[SelectorFold]:
+def fold_by_numbers(trial: ScoredGraphs, numbers: ArrayLike) -> list[SelectorFold]:
     """Return folds as somebody numbered them: graph ``i`` is tested in fold ``numbers[i]``."""
     numbers = _one_per_graph("numbers of folds", numbers, trial)
     _check_folds(2, len(np.unique(numbers)), "folds")
     return [_make_fold(trial, np.flatnonzero(numbers == number)) for number in np.unique(numbers)]
 
 
-def small_to_large(trial: Trial, n_nodes: ArrayLike, *, limit: int = 10_000) -> list[SelectorFold]:
+def small_to_large(trial: ScoredGraphs, n_nodes: ArrayLike, *, limit: int = 10_000) -> list[SelectorFold]:
     """Return one fold: learn from small graphs, be scored on large ones.
 
     Parameters
@@ -155,7 +153,7 @@ def small_to_large(trial: Trial, n_nodes: ArrayLike, *, limit: int = 10_000) -> 
     return [_make_fold(trial, np.flatnonzero(is_large))]
 
 
-def cross_task(source: Trial, target: Trial) -> list[SelectorFold]:
+def cross_task(source: ScoredGraphs, target: ScoredGraphs) -> list[SelectorFold]:
     """Return one fold: learn from the scores of one kind of problem, be scored on another; settings in one order.
 
     Features are scaled within each kind of problem.
@@ -163,8 +161,8 @@ def cross_task(source: Trial, target: Trial) -> list[SelectorFold]:
     if source.scores.shape[1] != target.scores.shape[1]:
         counts = f"{source.scores.shape[1]} and {target.scores.shape[1]}"
         raise BadValue("numbers of settings", counts, "the same settings, in the same order")
-    own = Trial(scale_to_unit(source.features), source.scores)
-    other = Trial(scale_to_unit(target.features), target.scores)
+    own = ScoredGraphs(scale_to_unit(source.features), source.scores)
+    other = ScoredGraphs(scale_to_unit(target.features), target.scores)
     return [SelectorFold(own, other, np.arange(len(other.scores)))]
 
 
@@ -175,7 +173,7 @@ def scale_to_unit(features: Real) -> Real:
     return np.asarray((features - low) / np.where(span > 0, span, 1))
 
 
-def _one_per_graph(what: str, given: ArrayLike, trial: Trial) -> NDArray[Any]:
+def _one_per_graph(what: str, given: ArrayLike, trial: ScoredGraphs) -> NDArray[Any]:
     found = np.asarray(given)
     if found.shape != (len(trial.scores),):
         raise BadValue(f"shape of the {what}", found.shape, f"({len(trial.scores)},), one for each graph")
@@ -187,12 +185,12 @@ def _check_folds(n_folds: int, most: int, of_what: str) -> None:
         raise BadValue("number of folds", n_folds, f"from 2 to the number of {of_what}, which is {most}")
 
 
-def _make_fold(trial: Trial, test: NDArray[np.int64]) -> SelectorFold:
+def _make_fold(trial: ScoredGraphs, test: NDArray[np.int64]) -> SelectorFold:
     is_test = np.zeros(len(trial.scores), dtype=bool)
     is_test[test] = True
     learnt = trial.scores if trial.seen is None else trial.seen
-    train = Trial(trial.features[~is_test], learnt[~is_test])
-    return SelectorFold(train, Trial(trial.features[is_test], trial.scores[is_test]), np.flatnonzero(is_test))
+    train = ScoredGraphs(trial.features[~is_test], learnt[~is_test])
+    return SelectorFold(train, ScoredGraphs(trial.features[is_test], trial.scores[is_test]), np.flatnonzero(is_test))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,10 +1,9 @@
 """The 366 published settings of GLEMOS (Park et al., 2023) as data, and how each of them is run here.
 
 A family is a method and a grid; its settings are the product of the values of sorted names, without those whose only
-layer has a width that nothing reads. Settings that can only be the same network are marked: ``same_as`` is the first of
-them. So is what is published of SGC, whose number of hops never reached the layer: here it does.
-
-Published settings as they are written here: the model of this package, its hyperparameters, what of them matters.
+layer has a width that nothing reads. Each is translated into a model of this package and its hyperparameters. Settings
+that can only be the same network are marked: ``same_as`` is the first of them. So is what is published of SGC, whose
+number of hops never reached the layer: here it does.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from gnz_track.stats.significance.bayes import BayesianSignedRank, signed_rank_p
 from gnz_track.stats.significance.multiple import adjust
 from gnz_track.stats.significance.paired import Outcome, PairedTest
 from gnz_track.stats.significance.signed_rank import wilcoxon_rows
+from gnz_track.text import first_names
 from gnz_track.types import Direction
 
 __all__ = ["compare_across"]
@@ -215,8 +216,7 @@ def _seed_notes(layout: Sequence[TaskCells], *, needs_all: bool) -> list[str]:
     uneven = [task.task for task in layout if any(model.cells and not model.is_complete for model in task.models)]
     if not uneven or needs_all:
         return []
-    more = f" and {len(uneven) - 3} more" if len(uneven) > 3 else ""
-    return [f"means over unequal seeds are ranked on {', '.join(uneven[:3])}{more}"]
+    return [f"means over unequal seeds are ranked on {first_names(uneven, 3)}"]
 
 
 def _posthoc_notes(pairs: Sequence[ModelPair], *, rejects: bool | None) -> list[str]:

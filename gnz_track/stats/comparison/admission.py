@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from gnz_track.errors import NotComparable
 from gnz_track.stats.comparison.cells import ModelCells, ScoredCell, TaskCells
+from gnz_track.text import first_names
 from gnz_track.types import is_rule, is_tuned
 
 __all__ = ["Finding", "check_admission"]
@@ -30,7 +31,7 @@ WARNED = {
 LARGEST_RATIO = 1.1
 WIDTH = "hidden_channels"
 # What is shown of examples; the record has all of them.
-MOST_EXAMPLES = 4
+MOST_TASKS = MOST_EXAMPLES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +47,7 @@ class Finding:
         shown, n_more = self.examples[:MOST_EXAMPLES], len(self.examples) - MOST_EXAMPLES
         more = f"; and {n_more} more" if n_more > 0 else ""
         examples = f": {'; '.join(shown)}{more}" if shown else ""
-        return f"{self.text}, on {_list_tasks(self.tasks)}{examples}"
+        return f"{self.text}, on {first_names(self.tasks, MOST_TASKS, 'tasks')}{examples}"
 
 
 def check_admission(layout: Sequence[TaskCells]) -> tuple[Finding, ...]:
@@ -67,7 +68,7 @@ def check_admission(layout: Sequence[TaskCells]) -> tuple[Finding, ...]:
 
 
 def _refuse_task(task: TaskCells) -> None:
-    scored = _scored(task)
+    scored = task.cells
     by_seed: dict[int, list[ScoredCell]] = {}
     for cell in scored:
         by_seed.setdefault(cell.seed, []).append(cell)
@@ -81,7 +82,7 @@ def _refuse_task(task: TaskCells) -> None:
 def _refuse_where_several(column: str, cells: Sequence[ScoredCell], where: str, task: str) -> None:
     kinds = _group_by_value(column, cells)
     if len(kinds) > 1:
-        raise NotComparable(column, where, {value: _name_cells(group) for value, group in kinds.items()}, task=task)
+        raise NotComparable(column, where, {value: first_names(group, 2) for value, group in kinds.items()}, task=task)
 
 
 def _has_several_protocols(task: TaskCells) -> bool:
@@ -89,7 +90,7 @@ def _has_several_protocols(task: TaskCells) -> bool:
 
     A model that was run under several has a label for each, and the protocols themselves can be compared.
     """
-    cells = _scored(task)
+    cells = task.cells
     kinds = _group_by_value("protocol", cells)
     if len(kinds) < 2:
         return False
@@ -104,10 +105,10 @@ def _has_several_protocols(task: TaskCells) -> bool:
 
 def _find_differences(layout: Sequence[TaskCells]) -> Iterable[Finding]:
     for column, said in WARNED.items():
-        tasks = [task for task in layout if len(_group_by_value(column, _scored(task))) > 1]
+        tasks = [task for task in layout if len(_group_by_value(column, task.cells)) > 1]
         if tasks:
-            kinds = _group_by_value(column, [cell for task in tasks for cell in _scored(task)])
-            examples = tuple(f"{value!r} ({_name_cells(cells)})" for value, cells in kinds.items())
+            kinds = _group_by_value(column, [cell for task in tasks for cell in task.cells])
+            examples = tuple(f"{value!r} ({first_names(cells, 2)})" for value, cells in kinds.items())
             yield Finding(column=column, tasks=tuple(task.task for task in tasks), text=said, examples=examples)
 
 
@@ -119,7 +120,7 @@ def _find_tuning(layout: Sequence[TaskCells]) -> Iterable[Finding]:
     """
     tasks, examples = [], {}
     for task in layout:
-        cells = [cell for cell in _scored(task) if not is_tuned(cell.model)]
+        cells = [cell for cell in task.cells if not is_tuned(cell.model)]
         is_level = all(_model_size(model) for model in task.models if model.cells) and not _is_uneven(task)
         kinds = {_changed_hyperparameters(cell, but=WIDTH if is_level else "") for cell in cells}
         if len(kinds) > 1:
@@ -198,16 +199,3 @@ def _group_by_value(column: str, cells: Iterable[ScoredCell]) -> dict[str, list[
         if column in cell.facts:
             found.setdefault(cell.facts[column], []).append(cell)
     return dict(sorted(found.items()))
-
-
-def _scored(task: TaskCells) -> list[ScoredCell]:
-    return [cell for model in task.models for cell in model.cells]
-
-
-def _name_cells(cells: Sequence[ScoredCell]) -> str:
-    more = f" and {len(cells) - 2} more" if len(cells) > 2 else ""
-    return ", ".join(str(cell) for cell in cells[:2]) + more
-
-
-def _list_tasks(names: Sequence[str], most: int = 4) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more tasks" if len(names) > most else "")

@@ -114,6 +114,11 @@ class TaskCells:
     seeds: tuple[int, ...]
     models: tuple[ModelCells, ...] = field(default=())
 
+    @property
+    def cells(self) -> list[ScoredCell]:
+        """The scored cells of all models."""
+        return [cell for model in self.models for cell in model.cells]
+
 
 def read_cells(table: ScoreFrame) -> tuple[ScoredCell, ...]:
     """Return one record per row, sorted by task, label and seed; a score that is no finite number is missing."""

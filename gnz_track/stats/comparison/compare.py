@@ -1,8 +1,7 @@
 """From a results table to one comparison: read, admitted, tested within tasks and across them.
 
-Comparison of a model with its baseline, whoever has learnt nothing, seed by seed.
-
-Scores of all tasks on one declared scale, taken together model by model, and what made scores vary on a task.
+On the way each model is held against its baseline, whoever has learnt nothing, seed by seed; scores of all tasks are
+taken together on one declared scale; and the variance of a task is split among models, seeds and splits.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import contextlib
 import dataclasses
 import gc
 import itertools
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -56,9 +54,10 @@ from gnz_track.stats.estimates.aggregate import (
 from gnz_track.stats.estimates.effects import mean_advantage
 from gnz_track.stats.estimates.intervals import intervals_of, iqm
 from gnz_track.stats.estimates.variance import Decomposition, decompose_variance
-from gnz_track.stats.inputs import Floats
+from gnz_track.stats.inputs import Floats, read_number
 from gnz_track.stats.ranking.ranks import quantise_rows
 from gnz_track.stats.significance.attainability import Attainability, attainability
+from gnz_track.text import plural
 from gnz_track.types import Direction
 
 __all__ = ["aggregate_models", "compare", "decompose_task", "find_at_chance"]
@@ -69,7 +68,7 @@ BASELINE = "baseline"
 
 def _baselines_of(model: ModelCells) -> dict[int, float | None]:
     """Return seed -> baseline, as far as the cells tell it."""
-    return {cell.seed: _number(cell.facts.get(BASELINE, "")) for cell in model.cells}
+    return {cell.seed: read_number(cell.facts.get(BASELINE, "")) for cell in model.cells}
 
 
 def _is_at_chance(task: TaskCells, model: ModelCells, *, alpha: float, margin: float | None = None) -> bool | None:
@@ -100,14 +99,6 @@ def find_at_chance(
         at_chance = (model for model in models if _is_at_chance(task, model, alpha=choices.alpha, margin=margin))
         found[task.task] = frozenset(model.label for model in at_chance)
     return found
-
-
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
 
 
 THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(21))
@@ -160,7 +151,7 @@ def aggregate_models(
 
 def decompose_task(task: TaskCells) -> Decomposition:
     """Split the variance of the scores of a task among models, seeds and what else the table tells of its runs."""
-    cells = [cell for model in task.models for cell in model.cells]
+    cells = task.cells
     ids: dict[str, list[object]] = {"model": [cell.label for cell in cells], "seed": [cell.seed for cell in cells]}
     told = [name for name in FACTORS if all(name in cell.facts for cell in cells)]
     for name in told:
@@ -360,7 +351,7 @@ def _compare_task(
         attainability=_attainability(pairs, families, choices),
         variance=decompose_task(task),
         margin=value_for(choices.margin, task.task, task.metric),
-        note="" if len(names) > 1 else f"{len(names)} model{'' if len(names) == 1 else 's'}: no pair to compare",
+        note="" if len(names) > 1 else f"{plural(len(names), 'model')}: no pair to compare",
     )
 
 

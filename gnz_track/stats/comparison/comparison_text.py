@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from gnz_track.stats.comparison.choices import POSTHOCS
 from gnz_track.stats.comparison.comparison import AcrossTasks, Comparison, TaskComparison
 from gnz_track.stats.comparison.verdicts import EXACT_TESTS, Verdict
+from gnz_track.text import first_names, plural
 
 __all__ = ["write_across", "write_comparison", "write_sentence", "write_task"]
 
@@ -39,7 +40,7 @@ def write_comparison(comparison: Comparison) -> str:
 def write_sentence(comparison: Comparison) -> str:
     """Return the comparison in one sentence."""
     seeds = sorted({len(task.seeds) for task in comparison.tasks})
-    n_seeds = _plural(seeds[0], "seed") if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
+    n_seeds = plural(seeds[0], "seed") if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
     found = [_across(comparison.across)]
     # A pair without a seed in common was planned, and says nothing yet.
     compared = [pair for pair in comparison.pairs if pair.n_pairs]
@@ -47,8 +48,8 @@ def write_sentence(comparison: Comparison) -> str:
     if n_pairs:
         n_different = comparison.count(Verdict.different)
         verb = "differs" if n_different == 1 else "differ"
-        more = f" ({_plural(n_without, 'further pair')} without a seed in common)" if n_without else ""
-        found.append(f"{n_different} of {_plural(n_pairs, 'within-task pair')} {verb}{more}")
+        more = f" ({plural(n_without, 'further pair')} without a seed in common)" if n_without else ""
+        found.append(f"{n_different} of {plural(n_pairs, 'within-task pair')} {verb}{more}")
         for verdict, word in (
             (Verdict.trivial, "trivial"),
             (Verdict.equivalent, "equivalent"),
@@ -58,9 +59,9 @@ def write_sentence(comparison: Comparison) -> str:
         ):
             count = sum(pair.verdict is verdict for pair in compared)
             found += [f"{count} {word}"] if count else []
-    models, tasks = _plural(len(comparison.models), "model"), _plural(len(comparison.tasks), "task")
+    models, tasks = plural(len(comparison.models), "model"), plural(len(comparison.tasks), "task")
     is_whole = comparison.n_finished == comparison.n_cells
-    kept = "" if is_whole else f", {comparison.n_finished} of {_plural(comparison.n_cells, 'cell')} finished"
+    kept = "" if is_whole else f", {comparison.n_finished} of {plural(comparison.n_cells, 'cell')} finished"
     return f"{models}, {tasks}, {n_seeds}{kept}: {'; '.join(found)}"
 
 
@@ -90,7 +91,7 @@ def write_task(task: TaskComparison) -> str:
     if task.pairs:
         parts.append(f"not distinguishable: {_list_names(task.not_distinguishable)}")
         counts = ", ".join(f"{task.count(verdict)} {verdict}" for verdict in Verdict if task.count(verdict))
-        parts.append(f"{counts} ({_plural(task.families[0].m, 'test')} corrected together)")
+        parts.append(f"{counts} ({plural(task.families[0].m, 'test')} corrected together)")
         parts += _flagged(task)
     parts += [f"no better than a constant answer: {_list_names(task.at_chance)}"] if task.at_chance else []
     parts += [f"dropped {_list_names(task.dropped)}"] if task.dropped else []
@@ -103,7 +104,7 @@ def _flagged(task: TaskComparison) -> list[str]:
     raised = [pair.flags.words for pair in task.pairs if pair.flags.words]
     reasons = dict.fromkeys(word for words in raised for word in words)
     return (
-        [f"handle with care: {len(raised)} of {_plural(len(task.pairs), 'pair')} ({', '.join(reasons)})"]
+        [f"handle with care: {len(raised)} of {plural(len(task.pairs), 'pair')} ({', '.join(reasons)})"]
         if raised
         else []
     )
@@ -118,7 +119,7 @@ def _across(across: AcrossTasks) -> str:
         return f"no pair can differ across tasks ({POSTHOCS[across.posthoc]})"
     if not n_different:
         return "no pair differs across tasks"
-    return f"{n_different} of {_plural(n_pairs, 'pair')} {'differs' if n_different == 1 else 'differ'} across tasks"
+    return f"{n_different} of {plural(n_pairs, 'pair')} {'differs' if n_different == 1 else 'differ'} across tasks"
 
 
 def _attainability(comparison: Comparison) -> Iterator[str]:
@@ -141,24 +142,17 @@ def _left_out(comparison: Comparison) -> list[str]:
     if comparison.n_finished == comparison.n_cells and (across is None or not across.n_missing):
         return []
     counts = (
-        f"{comparison.n_finished} of {_plural(comparison.n_cells, 'cell')} finished, {comparison.n_failed} failed, "
+        f"{comparison.n_finished} of {plural(comparison.n_cells, 'cell')} finished, {comparison.n_failed} failed, "
         f"{comparison.n_missing} missing; {comparison.choices.missing}: {comparison.missing_policy}"
     )
     lines = ["Missing", f"  {counts}"]
     short = [pair for pair in comparison.pairs if pair.n_unmatched]
-    lines += [f"  {len(short)} of {_plural(len(comparison.pairs), 'pair')} lack seeds"] if short else []
+    lines += [f"  {len(short)} of {plural(len(comparison.pairs), 'pair')} lack seeds"] if short else []
     for name in ("task", "model"):
         dropped = [] if across is None else getattr(across, f"dropped_{name}s")
-        lines += [f"  {_plural(len(dropped), name)} left out of the ranks: {_list_names(dropped)}"] if dropped else []
+        lines += [f"  {plural(len(dropped), name)} left out of the ranks: {_list_names(dropped)}"] if dropped else []
     return lines
 
 
 def _list_names(names: Sequence[str]) -> str:
-    if not names:
-        return "none"
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(names[:MOST_NAMES]) + more
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return first_names(names, MOST_NAMES) if names else "none"

@@ -10,6 +10,8 @@ import statistics
 from collections.abc import Iterator, Mapping
 
 from gnz_track.stats.comparison.cells import ScoreFrame
+from gnz_track.stats.inputs import read_number
+from gnz_track.text import first_names
 
 __all__ = ["BUSY", "CPU_TIME", "WALL_TIME", "cost_doubts", "time_column"]
 
@@ -29,7 +31,9 @@ MOST_NAMED = 3
 def time_column(table: ScoreFrame) -> str:
     """Return the column of the time that tells models apart: CPU seconds where processors computed every cell."""
     rows = list(_scored(table, "device", CPU_TIME))
-    is_known = bool(rows) and all(row["device"] in {"", "cpu"} and _number(row[CPU_TIME]) is not None for row in rows)
+    is_known = bool(rows) and all(
+        row["device"] in {"", "cpu"} and read_number(row[CPU_TIME]) is not None for row in rows
+    )
     return CPU_TIME if is_known else WALL_TIME
 
 
@@ -48,14 +52,14 @@ def _doubt_mixed_sources(table: ScoreFrame) -> Iterator[str]:
                 found.setdefault(row["task"], set()).add(row[column])
         mixed = sorted(task for task, values in found.items() if len(values) > 1)
         if mixed:
-            yield f"costs are of {what}, on {_list_tasks(mixed)}: they are not those of models alone"
+            yield f"costs are of {what}, on {first_names(mixed, MOST_NAMED)}: they are not those of models alone"
 
 
 def _doubt_wall_times(table: ScoreFrame) -> Iterator[str]:
     """Say where cells waited for a processor or a disk: their wall time is not theirs."""
     shares: dict[str, list[float]] = {}
     for row in _scored(table, "task", "model", "device", WALL_TIME, CPU_TIME):
-        wall, computed = _number(row[WALL_TIME]), _number(row[CPU_TIME])
+        wall, computed = read_number(row[WALL_TIME]), read_number(row[CPU_TIME])
         if row["device"] in {"", "cpu"} and wall and computed:
             shares.setdefault(f"{row['model']} on {row['task']}", []).append(wall / computed)
     waited = {name: statistics.median(found) for name, found in shares.items()}
@@ -80,15 +84,3 @@ def _scored(table: ScoreFrame, *names: str) -> Iterator[Mapping[str, str]]:
 
 def _text(value: object) -> str:
     return "" if value is None or value != value else str(value)  # noqa: PLR0124  (NaN is not itself)
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
-def _list_tasks(names: list[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more

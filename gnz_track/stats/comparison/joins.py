@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gnz_track.errors import BadValue
-from gnz_track.stats.design.noncentral import FloatArray
+from gnz_track.stats.inputs import Floats
 from gnz_track.stats.magnitude import put_back, take_out
 from gnz_track.types import Direction
 
@@ -72,9 +72,9 @@ class StackedPairs:
     size: what has the unit of the metric is put back by the exponents [pairs].
     """
 
-    advantages: FloatArray
-    quantised: FloatArray
-    quantum: FloatArray
+    advantages: Floats
+    quantised: Floats
+    quantum: Floats
     exponents: npt.NDArray[np.int32]
     n_pairs: npt.NDArray[np.int64]
 
@@ -114,7 +114,7 @@ class ManyPairs(Sequence[SeedPairs]):
 
 def quantise(
     differences: npt.ArrayLike, magnitude: npt.ArrayLike, *, resolution: npt.ArrayLike | None = None
-) -> FloatArray:
+) -> Floats:
     """Round differences to 1e-10 of the largest magnitude, or to the resolution of the metric.
 
     d := round(d / M, 10) M, so that .3 - .2 equals .2 - .1 again and decimal scores tie where they should.

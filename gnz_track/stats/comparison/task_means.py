@@ -1,6 +1,6 @@
-"""Mean scores of models on tasks, and which of them are ranked: those that were planned together, and came out.
+"""Mean scores of models on tasks, and which of them are ranked together: those that were planned on the same tasks.
 
-Sets of models that can be ranked together: decided by what was planned, by outcomes only where nothing came out.
+Outcomes decide only where nothing came out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""All pairs of models within tasks: joined, tested and judged, for all tasks at once.
-
-Pairs of models that were planned to be compared, and the tests of them that are only run where they are chosen.
-"""
+"""All planned pairs of models within tasks: joined, tested and judged, for all tasks at once."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""TODO of this folder.
+"""Designs: what so many seeds can show.
 
-- `noncentral`: noncentral t: distribution and inversion by quadrature, for whole arrays
-- `overlap`: seeds that draw different splits of the same data: how large the parts were, and what the right
-  test would say
-- `power`: power of a design of so many seeds: of the paired t, detectable effects, seeds needed
+- `power`: power of the paired t and of TOST, detectable effects, seeds needed
+- `noncentral`: the noncentral t that power is computed with
+- `overlap`: seeds that draw overlapping splits of the same data
 """

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaincc, gammaln, ndtr, ndtri
 
-__all__ = ["FloatArray", "nodes_between", "noncentral_t_cdf", "noncentrality_at", "scale_bounds", "scale_density"]
+__all__ = ["Floats", "nodes_between", "noncentral_t_cdf", "noncentrality_at", "scale_bounds", "scale_density"]
 
-FloatArray = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.float64]
 
 N_NODES = 80
 # Beyond these many standard deviations a normal, or a scaled chi, has less than 1e-17 of its mass.
@@ -27,14 +27,14 @@ MOST_STEPS = 80
 TABLE_NODES, TABLE_REACH, ROWS_FOR_TABLE = 56, 5.0, 500
 
 
-def nodes_between(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+def nodes_between(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Return Gauss-Legendre nodes and weights between bounds of shape [n]: two arrays [n, nodes]."""
     nodes, weights = _legendre()
     half = (high - low)[:, None] / 2
     return (high + low)[:, None] / 2 + half * nodes, half * weights
 
 
-def scale_density(s: FloatArray, df: FloatArray) -> FloatArray:
+def scale_density(s: Floats, df: Floats) -> Floats:
     """Return the density of ``s = sqrt(chi2(df) / df)`` at s [n, nodes] for df [n]."""
     nu = df[:, None]
     constant = np.log(2.0) + nu / 2 * np.log(nu / 2) - gammaln(nu / 2)
@@ -43,13 +43,13 @@ def scale_density(s: FloatArray, df: FloatArray) -> FloatArray:
     return np.asarray(np.exp(constant + (nu - 1) * log_s - nu * s**2 / 2), dtype=np.float64)
 
 
-def scale_bounds(df: FloatArray) -> tuple[FloatArray, FloatArray]:
+def scale_bounds(df: Floats) -> tuple[Floats, Floats]:
     """Return the bounds [n], [n] between which a scaled chi with df [n] has all its mass."""
     reach = SCALE_REACH / np.sqrt(2 * df)
     return np.maximum(1 - reach, 0.0), 1 + reach
 
 
-def noncentral_t_cdf(t: npt.ArrayLike, df: npt.ArrayLike, noncentrality: npt.ArrayLike) -> FloatArray:
+def noncentral_t_cdf(t: npt.ArrayLike, df: npt.ArrayLike, noncentrality: npt.ArrayLike) -> Floats:
     """Return P(T <= t) [n] of a noncentral t.
 
     Johnson, Kotz and Balakrishnan (1995), Continuous Univariate Distributions 2, chapter 31.
@@ -67,7 +67,7 @@ def noncentral_t_cdf(t: npt.ArrayLike, df: npt.ArrayLike, noncentrality: npt.Arr
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def noncentrality_at(t: npt.ArrayLike, df: npt.ArrayLike, probability: float) -> FloatArray:
+def noncentrality_at(t: npt.ArrayLike, df: npt.ArrayLike, probability: float) -> Floats:
     """Return the noncentrality [n] for which P(T <= t) is ``probability``.
 
     Secant steps on the probit of the probability, which is nearly a straight line, kept inside a bracket.
@@ -88,7 +88,7 @@ def noncentrality_at(t: npt.ArrayLike, df: npt.ArrayLike, probability: float) ->
     return found
 
 
-def _guesses(t: FloatArray, df: FloatArray, target: float) -> FloatArray:
+def _guesses(t: Floats, df: Floats, target: float) -> Floats:
     """Return where to start the search [n]: on a straight line, or near the end where many rows share their df."""
     guess = t - target * np.sqrt(1 + t**2 / (2 * df))
     for value in np.unique(df).tolist():
@@ -107,7 +107,7 @@ def _guesses(t: FloatArray, df: FloatArray, target: float) -> FloatArray:
     return guess
 
 
-def _solve(t: FloatArray, df: FloatArray, target: float, guess: FloatArray) -> FloatArray:
+def _solve(t: Floats, df: Floats, target: float, guess: Floats) -> Floats:
     reach = abs(target) + 10
     low, high = np.full_like(t, -reach), reach + t * scale_bounds(df)[1]
     slope = -1 / np.sqrt(1 + t**2 / (2 * df))
@@ -132,18 +132,18 @@ def _solve(t: FloatArray, df: FloatArray, target: float, guess: FloatArray) -> F
     return here
 
 
-def _probit(t: FloatArray, df: FloatArray, noncentrality: FloatArray) -> FloatArray:
+def _probit(t: Floats, df: Floats, noncentrality: Floats) -> Floats:
     """Return the normal quantile of the probability, clipped so that 0 and 1 still point the right way."""
     return np.asarray(np.clip(ndtri(_cdf(t, df, noncentrality)), -38, 38), dtype=np.float64)
 
 
 @lru_cache(maxsize=1)
-def _legendre() -> tuple[FloatArray, FloatArray]:
+def _legendre() -> tuple[Floats, Floats]:
     nodes, weights = np.polynomial.legendre.leggauss(N_NODES)
     return np.asarray(nodes), np.asarray(weights)
 
 
-def _cdf(t: FloatArray, df: FloatArray, noncentrality: FloatArray) -> FloatArray:
+def _cdf(t: Floats, df: Floats, noncentrality: Floats) -> Floats:
     is_negative = t < 0
     size, shift = np.abs(t), np.where(is_negative, -noncentrality, noncentrality)
     is_steep = size > np.sqrt(2 * df)
@@ -155,7 +155,7 @@ def _cdf(t: FloatArray, df: FloatArray, noncentrality: FloatArray) -> FloatArray
     return np.where(is_negative, 1 - below, below)
 
 
-def _over_scale(t: FloatArray, df: FloatArray, shift: FloatArray) -> FloatArray:
+def _over_scale(t: Floats, df: Floats, shift: Floats) -> Floats:
     """Integrate P(Z <= t s - shift) over the density of s."""
     # Rows of one df share their nodes and the density there.
     df = df[:1] if (df == df[0]).all() else df
@@ -164,7 +164,7 @@ def _over_scale(t: FloatArray, df: FloatArray, shift: FloatArray) -> FloatArray:
     return np.asarray((integrand * weights).sum(axis=1), dtype=np.float64)
 
 
-def _over_normal(t: FloatArray, df: FloatArray, shift: FloatArray) -> FloatArray:
+def _over_normal(t: Floats, df: Floats, shift: Floats) -> Floats:
     """Integrate P(s >= (z + shift) / t) over the normal density of z; below -shift it is 1."""
     low = np.clip(-shift, -NORMAL_REACH, NORMAL_REACH)
     z, weights = nodes_between(low, np.full_like(low, NORMAL_REACH))

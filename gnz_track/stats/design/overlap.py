@@ -11,8 +11,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 from gnz_track.errors import BadValue
-from gnz_track.stats.comparison.cells import ScoredCell, TaskCells
+from gnz_track.stats.comparison.cells import TaskCells
 from gnz_track.stats.comparison.choices import Choices, value_for
+from gnz_track.stats.inputs import read_number
 
 __all__ = [
     "FOR_OVERLAP",
@@ -41,14 +42,14 @@ def recorded_sizes(task: TaskCells) -> tuple[int, int] | None:
     Folds differ by one example at most, random splits by none.
     """
     found: dict[int, tuple[float, float]] = {}
-    for cell in _cells(task):
-        sizes = (_count_examples(cell, "n_train"), _count_examples(cell, "n_test"))
-        if min(sizes) >= 1:
-            found.setdefault(cell.seed, sizes)
+    for cell in task.cells:
+        n_train, n_test = (read_number(cell.facts.get(name, "")) or 0.0 for name in ("n_train", "n_test"))
+        if min(n_train, n_test) >= 1:
+            found.setdefault(cell.seed, (n_train, n_test))
     if not found:
         return None
-    n_train, n_test = (round(math.fsum(part) / len(found)) for part in zip(*found.values(), strict=True))
-    return n_train, n_test
+    of_train, of_test = (round(math.fsum(part) / len(found)) for part in zip(*found.values(), strict=True))
+    return of_train, of_test
 
 
 def sizes_for(tasks: Sequence[TaskCells], choices: Choices) -> list[tuple[int, int]]:
@@ -125,22 +126,9 @@ def _by_task(said: Mapping[str, str]) -> tuple[str, ...]:
 
 def _note_shared_splits(task: TaskCells) -> str:
     """Say how few splits the seeds of a task share, as those of a cross-validation that is repeated."""
-    n_splits, n_seeds = len(_values_of(task, "split_digest")), len({cell.seed for cell in _cells(task)})
+    n_splits, n_seeds = len(_values_of(task, "split_digest")), len({cell.seed for cell in task.cells})
     return f"{n_seeds} seeds share {n_splits} splits" if n_splits < n_seeds else ""
 
 
-def _count_examples(cell: ScoredCell, column: str) -> float:
-    """Return how many examples a cell tells, 0 where it tells no number."""
-    try:
-        count = float(cell.facts.get(column, "0"))
-    except ValueError:
-        return 0.0
-    return count if math.isfinite(count) else 0.0
-
-
 def _values_of(task: TaskCells, column: str) -> set[str]:
-    return {cell.facts[column] for cell in _cells(task) if column in cell.facts}
-
-
-def _cells(task: TaskCells) -> list[ScoredCell]:
-    return [cell for model in task.models for cell in model.cells]
+    return {cell.facts[column] for cell in task.cells if column in cell.facts}

@@ -18,7 +18,7 @@ from scipy.special import ndtr, stdtrit
 
 from gnz_track.errors import BadValue
 from gnz_track.stats.design.noncentral import (
-    FloatArray,
+    Floats,
     nodes_between,
     noncentral_t_cdf,
     noncentrality_at,
@@ -177,7 +177,7 @@ def seeds_needed_rows(
     return tuple(int(n) if math.isfinite(n) else None for n in found.tolist())
 
 
-def _is_below(size: FloatArray, n: FloatArray, alpha: float, power: float) -> npt.NDArray[np.bool_]:
+def _is_below(size: Floats, n: Floats, alpha: float, power: float) -> npt.NDArray[np.bool_]:
     """Tell the same as :func:`_rejects_less`, which only rows between two bounds of their number of seeds still need.
 
     The far tail holds between 0 and alpha / 2, so that the power of the near tail alone bounds the effect twice.
@@ -192,7 +192,7 @@ def _is_below(size: FloatArray, n: FloatArray, alpha: float, power: float) -> np
     return is_less
 
 
-def _rejects_less(size: FloatArray, n: FloatArray, alpha: float, power: float) -> npt.NDArray[np.bool_]:
+def _rejects_less(size: Floats, n: Floats, alpha: float, power: float) -> npt.NDArray[np.bool_]:
     """Tell for effects [rows] and seeds [rows] whether the paired t has less than the wanted power."""
     critical, shift = stdtrit(n - 1, 1 - alpha / 2), size * np.sqrt(n)
     found = noncentral_t_cdf(-critical, n - 1, -shift) + noncentral_t_cdf(-critical, n - 1, shift)

@@ -1,16 +1,10 @@
-"""TODO of this folder.
+"""Estimates: how large something is, with an interval.
 
-- `aggregate`: one number, or one curve, for a model over many tasks and seeds, with an interval that seeds
-  justify
-- `curves`: learning curves of several seeds as one: the mean at each epoch, with an interval while all seeds
-  are there
-- `effects`: sizes of the advantage of one model over another, with intervals; signs are advantages of the first
-  model
-- `flags`: flags on pairs of models that no test should be trusted with: skew, an outlier, one seed that
-  decides, no spread
-- `intervals`: intervals for the mean score of one cell over its seeds
-- `pareto`: models that cost less for what they score: mean costs of cells, and the front that no other model
-  dominates
-- `variance`: sources of the spread of scores: seed, split, initialisation, hyperparameters, where ids tell them
-  apart
+- `intervals`: intervals of the mean score of a cell over its seeds
+- `effects`: effect sizes of one pair of models
+- `flags`: pairs that no test should be trusted with
+- `aggregate`: one number for a model over many tasks
+- `variance`: sources of the spread of scores
+- `curves`: mean learning curves
+- `pareto`: mean costs, and models that no other dominates
 """

@@ -12,8 +12,8 @@ from scipy.special import betaincinv, gammaln, ndtri, stdtrit
 from gnz_track.errors import BadValue
 from gnz_track.records import make_records
 from gnz_track.stats.comparison.joins import SeedPairs, StackedPairs, stack
-from gnz_track.stats.design.noncentral import FloatArray, noncentrality_at
-from gnz_track.stats.inputs import check_level
+from gnz_track.stats.design.noncentral import noncentrality_at
+from gnz_track.stats.inputs import Floats, check_level, plain_numbers
 from gnz_track.stats.magnitude import put_back
 from gnz_track.stats.significance.paired import NO_SPREAD, TOO_FEW, moments
 from gnz_track.stats.significance.signed_rank import signed_ranks
@@ -149,8 +149,8 @@ def effects_rows(
         "mean": _means(rows, alpha),
         "standardised": _standardised(rows, alpha),
         "superiority": _superiorities(rows, alpha, share_interval),
-        "rank_biserial": _plain(_rank_biserial(rows)),
-        "hodges_lehmann": _plain(_hodges_lehmann(rows)),
+        "rank_biserial": plain_numbers(_rank_biserial(rows)),
+        "hodges_lehmann": plain_numbers(_hodges_lehmann(rows)),
     }
     return tuple(make_records(Effects, columns))
 
@@ -191,7 +191,7 @@ def widen_for_overlap(found: MeanAdvantage, *, n_train: int, n_test: int) -> Mea
     )
 
 
-def hedges_factor(n_pairs: FloatArray) -> FloatArray:
+def hedges_factor(n_pairs: Floats) -> Floats:
     """Return J [n] = G(nu/2) / (sqrt(nu/2) G((nu-1)/2)), nu = n - 1; NaN below 3 pairs. Hedges (1981)."""
     nu = np.asarray(n_pairs, dtype=np.float64) - 1
     safe = np.maximum(nu, 2)
@@ -199,7 +199,7 @@ def hedges_factor(n_pairs: FloatArray) -> FloatArray:
     return np.where(nu >= 2, factor, np.nan)
 
 
-def wilson(share: FloatArray, n: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
+def wilson(share: Floats, n: Floats, alpha: float) -> tuple[Floats, Floats]:
     """Return Wilson's score interval: lows [n], highs [n]. Wilson (1927).
 
     Parameters
@@ -217,7 +217,7 @@ def wilson(share: FloatArray, n: FloatArray, alpha: float) -> tuple[FloatArray, 
     return np.clip(centre - half, 0.0, share), np.clip(centre + half, share, 1.0)
 
 
-def clopper_pearson(share: FloatArray, n: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
+def clopper_pearson(share: Floats, n: Floats, alpha: float) -> tuple[Floats, Floats]:
     """Return Clopper and Pearson's exact interval: lows [n], highs [n]. Clopper and Pearson (1934).
 
     Parameters
@@ -236,7 +236,7 @@ def clopper_pearson(share: FloatArray, n: FloatArray, alpha: float) -> tuple[Flo
 
 
 # Intervals of P(A > B), by name.
-SHARE_INTERVALS: dict[str, Callable[[FloatArray, FloatArray, float], tuple[FloatArray, FloatArray]]] = {
+SHARE_INTERVALS: dict[str, Callable[[Floats, Floats, float], tuple[Floats, Floats]]] = {
     "wilson": wilson,
     "clopper_pearson": clopper_pearson,
 }
@@ -250,7 +250,7 @@ def _means(rows: StackedPairs, alpha: float) -> list[MeanAdvantage]:
     low, high = (np.where(is_degenerate, np.nan, end) for end in (mean - half, mean + half))
     mean, sd, low, high = (put_back(x, rows.exponents) for x in (mean, sd, low, high))
     notes = np.where(n < 2, TOO_FEW, np.where(is_degenerate, NO_SPREAD, "")).tolist()
-    known = {name: _plain(x) for name, x in (("mean", mean), ("sd", sd), ("low", low), ("high", high))}
+    known = {name: plain_numbers(x) for name, x in (("mean", mean), ("sd", sd), ("low", low), ("high", high))}
     return make_records(MeanAdvantage, {"n_pairs": n.tolist(), "alpha": [alpha] * len(n), **known, "note": notes})
 
 
@@ -264,7 +264,7 @@ def _standardised(rows: StackedPairs, alpha: float) -> list[StandardisedAdvantag
     factor = np.where(is_known, hedges_factor(n), np.nan)
     numbers = {"d_z": d_z, "low": low, "high": high, "factor": factor}
     hedged = {"hedges": factor * d_z, "hedges_low": factor * low, "hedges_high": factor * high}
-    columns = {name: _plain(x) for name, x in {**numbers, **hedged}.items()}
+    columns = {name: plain_numbers(x) for name, x in {**numbers, **hedged}.items()}
     n_pairs = rows.n_pairs.tolist()
     states = zip(n_pairs, rows.is_all_zero.tolist(), columns["d_z"], strict=True)
     notes = [_why_not_standardised(size, is_zero=is_zero, is_known=d is not None) for size, is_zero, d in states]
@@ -280,7 +280,7 @@ def _why_not_standardised(n_pairs: int, *, is_zero: bool, is_known: bool) -> str
     return "Hedges' factor needs 3 pairs" if n_pairs < 3 else ""
 
 
-def _d_z_interval(d_z: FloatArray, n: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
+def _d_z_interval(d_z: Floats, n: Floats, alpha: float) -> tuple[Floats, Floats]:
     """Invert the noncentral t at t = d_z sqrt(n); that of -t is that of t mirrored. Steiger and Fouladi (1997)."""
     root = np.sqrt(n)
     size = np.abs(d_z) * root
@@ -299,20 +299,20 @@ def _superiorities(rows: StackedPairs, alpha: float, method: str) -> list[Superi
     trials = np.maximum(n, 1).astype(np.float64)
     low, high = SHARE_INTERVALS[method](np.nan_to_num(share), trials, alpha)
     known = {"share": share, "low": low, "high": high}
-    columns = {name: _plain(np.where(n > 0, x, np.nan)) for name, x in known.items()}
+    columns = {name: plain_numbers(np.where(n > 0, x, np.nan)) for name, x in known.items()}
     notes = np.where(n > 0, "", "no seeds in common").tolist()
     constant = {"n_pairs": n.tolist(), "alpha": [alpha] * len(n), "method": [method] * len(n)}
     return make_records(Superiority, {**constant, **columns, "note": notes})
 
 
-def _rank_biserial(rows: StackedPairs) -> FloatArray:
+def _rank_biserial(rows: StackedPairs) -> Floats:
     ranks = signed_ranks(rows.quantised)
     total = ranks.plus + ranks.minus
     found = np.where(total > 0, (ranks.plus - ranks.minus) / np.maximum(total, 1), 0.0)
     return np.where(rows.n_pairs > 0, found, np.nan)
 
 
-def _hodges_lehmann(rows: StackedPairs) -> FloatArray:
+def _hodges_lehmann(rows: StackedPairs) -> Floats:
     found = np.full(len(rows.n_pairs), np.nan)
     for n in np.unique(rows.n_pairs[rows.n_pairs > 0]).tolist():
         one, other = np.triu_indices(n)
@@ -323,11 +323,6 @@ def _hodges_lehmann(rows: StackedPairs) -> FloatArray:
             d = rows.quantised[part, :n]
             found[part] = np.median((d[:, one] + d[:, other]) / 2, axis=1)
     return put_back(found, rows.exponents)
-
-
-def _plain(values: FloatArray) -> list[float | None]:
-    """Return a column as plain numbers, None where undefined."""
-    return [value if is_finite else None for value, is_finite in zip(values.tolist(), np.isfinite(values), strict=True)]
 
 
 def _write_estimate(value: float | None, low: float | None, high: float | None, alpha: float) -> str:

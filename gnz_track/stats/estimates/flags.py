@@ -21,8 +21,7 @@ from scipy.special import stdtr
 
 from gnz_track.records import make_records
 from gnz_track.stats.comparison.joins import SeedPairs, StackedPairs, stack
-from gnz_track.stats.design.noncentral import FloatArray
-from gnz_track.stats.inputs import check_level
+from gnz_track.stats.inputs import Floats, check_level, plain_numbers
 from gnz_track.stats.magnitude import take_out
 from gnz_track.stats.significance.paired import paired_t_rows
 
@@ -143,7 +142,7 @@ def flag_rows(
         check_level("alpha", level)
     rows = stack(pairs)
     skewness, ratio, farthest = _measure_shapes(rows)
-    skews, ratios = _known(skewness), _known(ratio)
+    skews, ratios = plain_numbers(skewness), plain_numbers(ratio)
     tests = [test.p for test in paired_t_rows(pairs)] if p is None else p
     dependence = _dependences(tests, _p_without_each(rows), levels)
     zero, degenerate = rows.is_all_zero.tolist(), rows.is_degenerate.tolist()
@@ -191,11 +190,7 @@ def _note_on_pair(n: int, outlier: float | None, is_all_zero: bool, is_degenerat
     return "more than half of the differences are equal: outliers are not judged" if outlier is None else ""
 
 
-def _known(values: FloatArray) -> list[float | None]:
-    return [value if is_known else None for value, is_known in zip(values.tolist(), np.isfinite(values), strict=True)]
-
-
-def _measure_shapes(rows: StackedPairs) -> tuple[FloatArray, FloatArray, list[int]]:
+def _measure_shapes(rows: StackedPairs) -> tuple[Floats, Floats, list[int]]:
     """Return skewness, outlier ratio (NaN where undefined) and the place of the farthest seed, each [rows]."""
     skewness, ratio = (np.full(len(rows.n_pairs), np.nan) for _ in range(2))
     farthest = np.zeros(len(rows.n_pairs), dtype=np.int64)
@@ -213,7 +208,7 @@ def _measure_shapes(rows: StackedPairs) -> tuple[FloatArray, FloatArray, list[in
     return skewness, ratio, farthest.tolist()
 
 
-def _p_without_each(rows: StackedPairs) -> FloatArray:
+def _p_without_each(rows: StackedPairs) -> Floats:
     """Return the p of the paired t without each seed in turn [rows, seeds]; NaN where it has no spread."""
     found = np.full(rows.quantised.shape, np.nan)
     for n in np.unique(rows.n_pairs[rows.n_pairs >= 3]).tolist():
@@ -226,7 +221,7 @@ def _p_without_each(rows: StackedPairs) -> FloatArray:
     return found
 
 
-def _p_of_rests(rest: FloatArray, quantised: FloatArray) -> FloatArray:
+def _p_of_rests(rest: Floats, quantised: Floats) -> Floats:
     """Return the p of the paired t of rests [rows, left out, n - 1]; flatness is read from the quantised ones."""
     n = rest.shape[2]
     is_flat = (quantised == quantised[:, :, :1]).all(axis=2)
@@ -239,7 +234,7 @@ def _p_of_rests(rest: FloatArray, quantised: FloatArray) -> FloatArray:
 
 
 def _dependences(
-    tests: Sequence[float | None], left_out: FloatArray, levels: Sequence[float]
+    tests: Sequence[float | None], left_out: Floats, levels: Sequence[float]
 ) -> list[tuple[float | None, float | None, int | None]]:
     """Return for each row the range of p without one seed, and the place of the seed that its decision hinges on."""
     p, alpha = np.array(tests, dtype=np.float64), np.array(levels, dtype=np.float64)
@@ -252,4 +247,4 @@ def _dependences(
     moved = np.where(is_rejected[:, None], left_out, -left_out)[hinges]
     decider[hinges] = np.where(is_defined[hinges], moved, -np.inf).argmax(axis=1) if len(moved) else 0
     places = [place if does else None for place, does in zip(decider.tolist(), hinges.tolist(), strict=True)]
-    return list(zip(_known(low), _known(high), places, strict=True))
+    return list(zip(plain_numbers(low), plain_numbers(high), places, strict=True))

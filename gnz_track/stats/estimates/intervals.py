@@ -17,9 +17,9 @@ from scipy.special import ndtr, ndtri, stdtrit
 
 from gnz_track.errors import BadValue
 from gnz_track.seeds import derive
-from gnz_track.stats.design.noncentral import FloatArray
-from gnz_track.stats.inputs import check_level
+from gnz_track.stats.inputs import Floats, check_level
 from gnz_track.stats.magnitude import centre_and_spread, put_back, take_out
+from gnz_track.text import plural
 
 __all__ = [
     "INTERVALS",
@@ -154,14 +154,14 @@ def intervals_of(
 
 def _note(n: int, sd: float | None, low: float | None) -> str:
     if n < 2:
-        return f"not available from {n} score{'' if n == 1 else 's'}; at least 2 seeds are needed"
+        return f"not available from {plural(n, 'score')}; at least 2 seeds are needed"
     if low is None:
         return "not available: too many resamples are constant; more seeds are needed"
     return "all scores are equal: the interval has no width" if sd == 0 else ""
 
 
 def _bounds(
-    scores: FloatArray, method: str, alpha: float, n_resamples: int, seed: int
+    scores: Floats, method: str, alpha: float, n_resamples: int, seed: int
 ) -> list[tuple[float | None, float | None, float | None, float | None]]:
     """Return mean, sd, low and high of scores [cells, n]."""
     n_cells, n = scores.shape
@@ -187,19 +187,19 @@ def _bounds(
 # The methods take standardised scores [cells, n] and return bounds [cells] in units of the standard deviation.
 
 
-def _t_bounds(z: FloatArray, alpha: float, n_resamples: int, seed: int) -> tuple[FloatArray, FloatArray]:
+def _t_bounds(z: Floats, alpha: float, n_resamples: int, seed: int) -> tuple[Floats, Floats]:
     del n_resamples, seed
     n = z.shape[1]
     half = np.full(len(z), float(stdtrit(n - 1, 1 - alpha / 2)) / math.sqrt(n))
     return -half, half
 
 
-def _percentile_bounds(z: FloatArray, alpha: float, n_resamples: int, seed: int) -> tuple[FloatArray, FloatArray]:
+def _percentile_bounds(z: Floats, alpha: float, n_resamples: int, seed: int) -> tuple[Floats, Floats]:
     return _resampled(z, n_resamples, seed, lambda part, weights: _at(part @ weights.T, alpha / 2, 1 - alpha / 2))
 
 
-def _bca_bounds(z: FloatArray, alpha: float, n_resamples: int, seed: int) -> tuple[FloatArray, FloatArray]:
-    def bounds(part: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _bca_bounds(z: Floats, alpha: float, n_resamples: int, seed: int) -> tuple[Floats, Floats]:
+    def bounds(part: Floats, weights: Floats) -> tuple[Floats, Floats]:
         means = part @ weights.T
         # Equal up to float noise, which is larger than it looks where scores lie far from 0 and close together.
         below = (means < -1e-9).mean(axis=1) + 0.5 * (np.abs(means) <= 1e-9).mean(axis=1)
@@ -214,10 +214,10 @@ def _bca_bounds(z: FloatArray, alpha: float, n_resamples: int, seed: int) -> tup
     return _resampled(z, n_resamples, seed, bounds)
 
 
-def _bootstrap_t_bounds(z: FloatArray, alpha: float, n_resamples: int, seed: int) -> tuple[FloatArray, FloatArray]:
+def _bootstrap_t_bounds(z: Floats, alpha: float, n_resamples: int, seed: int) -> tuple[Floats, Floats]:
     n = z.shape[1]
 
-    def bounds(part: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def bounds(part: Floats, weights: Floats) -> tuple[Floats, Floats]:
         means = part @ weights.T
         variances = np.maximum(part**2 @ weights.T - means**2, 0.0) * n / (n - 1)
         is_spread = variances > 1e-12
@@ -229,7 +229,7 @@ def _bootstrap_t_bounds(z: FloatArray, alpha: float, n_resamples: int, seed: int
     return _resampled(z, n_resamples, seed, bounds)
 
 
-INTERVALS: dict[str, Callable[[FloatArray, float, int, int], tuple[FloatArray, FloatArray]]] = {
+INTERVALS: dict[str, Callable[[Floats, float, int, int], tuple[Floats, Floats]]] = {
     "t": _t_bounds,
     "percentile": _percentile_bounds,
     "bca": _bca_bounds,
@@ -238,11 +238,11 @@ INTERVALS: dict[str, Callable[[FloatArray, float, int, int], tuple[FloatArray, F
 
 
 def _resampled(
-    z: FloatArray,
+    z: Floats,
     n_resamples: int,
     seed: int,
-    bounds: Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]],
-) -> tuple[FloatArray, FloatArray]:
+    bounds: Callable[[Floats, Floats], tuple[Floats, Floats]],
+) -> tuple[Floats, Floats]:
     """Apply bounds to chunks of cells; weights [resamples, n] are the share that each score has in each resample."""
     n = z.shape[1]
     rng = np.random.default_rng(derive(seed, "bootstrap", n))
@@ -254,7 +254,7 @@ def _resampled(
     return low, high
 
 
-def _at(values: FloatArray, *levels: float | FloatArray) -> tuple[FloatArray, FloatArray]:
+def _at(values: Floats, *levels: float | Floats) -> tuple[Floats, Floats]:
     """Return two quantiles [cells] of values [cells, resamples] by the inverse of the distribution function."""
     ordered = np.sort(values, axis=1)
     n = values.shape[1]

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from gnz_track.errors import BadValue
 from gnz_track.stats.comparison.cells import ScoreFrame
 from gnz_track.stats.comparison.comparison import Comparison
+from gnz_track.stats.inputs import read_number
 from gnz_track.types import Direction
 
 __all__ = ["costs_by_seed", "mean_costs", "pareto_front"]
-
-# (task, model) -> mean cost.
-Costs = Mapping[tuple[str, str], float]
 
 
 def pareto_front(costs: Sequence[float], scores: Sequence[float], direction: Direction) -> tuple[int, ...]:
@@ -90,17 +88,9 @@ def costs_by_seed(comparison: Comparison, table: ScoreFrame, column: str) -> dic
 def _by_key(table: ScoreFrame, column: str, *keys: str) -> dict[tuple[str, ...], float | None]:
     """Return the values of a column by the texts of others; None where it is no finite number."""
     columns = [[_key(value) for value in table[key].tolist()] for key in keys]
-    values = [_number(value) for value in table[column].tolist()]
+    values = [read_number(value) for value in table[column].tolist()]
     return dict(zip(zip(*columns, strict=True), values, strict=True))
 
 
 def _key(value: object) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _number(value: object) -> float | None:
-    try:
-        number = float(str(value))
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None

@@ -1,8 +1,7 @@
-"""TODO of this folder.
+"""Rankings: models over many tasks.
 
-- `friedman`: friedman's test that models differ at all across tasks: on ranks, corrected for ties, exact where
-  it can be
-- `groups`: groups of models that the data cannot tell apart, the bars of a critical-difference diagram
-- `ranks`: scores of models on tasks become ranks: 1 is best, ties share the mean of their places
-- `stability`: would the order of the models survive other tasks
+- `ranks`: scores become ranks
+- `friedman`: whether models differ at all
+- `groups`: which models cannot be told apart: Nemenyi, cliques of pairwise tests
+- `stability`: the order under other tasks
 """

@@ -4,12 +4,9 @@ Two rules, always both in the record: pairs tested by themselves (Wilcoxon with 
 cliques of what was not rejected and may skip models; and Nemenyi's test on mean ranks, whose groups are runs in rank
 order, and whose verdict on two models depends on all the others.
 
-Maximal cliques of a small graph whose nodes are numbers and whose neighbourhoods are the bits of numbers.
-
-The range of k independent standard normals: its tail and its upper points, which Nemenyi's test reads.
-
-scipy.stats has both as the studentised range with infinitely many degrees of freedom; it takes half a second to import,
-and milliseconds a value.
+Nemenyi's test reads the upper points of the range of k independent standard normals. scipy.stats has them as the
+studentised range with infinitely many degrees of freedom; it takes half a second to import, and milliseconds a value.
+Cliques are found on numbers whose bits are neighbours: networkx finds the same, as fast, and takes as long to import.
 """
 
 from __future__ import annotations
@@ -24,7 +21,6 @@ import numpy.typing as npt
 from scipy.special import log_ndtr
 
 from gnz_track.errors import BadValue
-from gnz_track.stats.design.noncentral import FloatArray
 from gnz_track.stats.inputs import Floats, check_level, check_whole, read_finite
 from gnz_track.stats.ranking.ranks import order_models
 
@@ -107,7 +103,7 @@ REACH = 9.0
 N_HALVINGS = 60
 
 
-def range_tail(r: npt.ArrayLike, k: int) -> FloatArray:
+def range_tail(r: npt.ArrayLike, k: int) -> Floats:
     """Return P(range of k standard normals > r) for r [n]: k int phi(z) (F(z)^(k-1) - (F(z) - F(z-r))^(k-1)) dz.
 
     z is the largest of the k. The difference of powers is taken by logarithms, so that small tails keep their digits.

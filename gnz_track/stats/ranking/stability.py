@@ -1,4 +1,4 @@
-"""Would the order of the models survive other tasks? Leave one task out, or draw tasks again."""
+"""Stability of the order of the models under other tasks: one task left out, or tasks drawn again."""
 
 from __future__ import annotations
 

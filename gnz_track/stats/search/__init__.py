@@ -1,8 +1,6 @@
-"""TODO of this folder.
+"""Hyperparameter searches.
 
-- `borders`: does the winner of a search sit on the border of its space, and do scores still get better towards
-  it
-- `expected_best`: expected best validation score of a search as a function of its budget, the number of trials
-- `importance`: importance of hyperparameters in a search: of each by itself, how much of the scores goes with
-  its value
+- `expected_best`: the best score to expect of a budget of trials
+- `importance`: how much of the scores goes with each hyperparameter
+- `borders`: winners on the border of their range
 """

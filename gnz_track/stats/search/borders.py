@@ -1,4 +1,4 @@
-"""Does the winner of a search sit on the border of its space, and do scores still get better towards it."""
+"""Borders of a search space on which its winner sits, and whether scores still get better towards them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Can the test reject at all: the smallest p that an exact sign-based test reaches after correction."""
+"""Smallest p that an exact sign-based test reaches after correction: whether it can reject at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are two models the same for all that matters: two one-sided tests against a declared margin."""
+"""Equivalence of two models for all that matters: two one-sided tests against a declared margin."""
 
 from __future__ import annotations
 

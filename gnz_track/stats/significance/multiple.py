@@ -55,7 +55,7 @@ class Family:
         return f"{self.method}, m = {self.m}{left_out}: {found} rejected at {self.controls} {self.alpha:g}"
 
 
-def holm(p: Floats, n_planned: int) -> Floats:
+def holm(p: Floats, n_planned: int = 0) -> Floats:
     """Adjust by Holm's step-down procedure.
 
     p [m] -> [m]; adj_(r) = max over r' <= r of min(1, (m - r' + 1) p_(r')). Controls the family-wise error under any
@@ -82,13 +82,13 @@ def shaffer(p: Floats, n_planned: int) -> Floats:
     return _step_down(p, most_true)
 
 
-def bonferroni(p: Floats, n_planned: int) -> Floats:
+def bonferroni(p: Floats, n_planned: int = 0) -> Floats:
     """Adjust by Bonferroni: p [m] -> min(1, m p) [m]; ``n_planned`` is not used."""
     del n_planned
     return np.minimum(1.0, p * p.size)
 
 
-def benjamini_hochberg(p: Floats, n_planned: int) -> Floats:
+def benjamini_hochberg(p: Floats, n_planned: int = 0) -> Floats:
     """Adjust for the false discovery rate.
 
     p [m] -> [m]; adj_(r) = min over r' >= r of min(1, m p_(r') / r'); ``n_planned`` is not used.

@@ -1,4 +1,4 @@
-"""Is the advantage of one model over another more than the seeds explain: tests over seed pairs.
+"""Tests of the advantage of one model over another, over seed pairs: whether it is more than the seeds explain.
 
 The t test asks whether the mean advantage is zero, the signed-rank test (in ``signed_rank``) whether the advantages lie
 symmetrically around zero, the sign-flip test (in ``sign_flip``) both at once. All p-values are two-sided.
@@ -17,7 +17,7 @@ from scipy.special import stdtr
 from gnz_track.errors import BadValue
 from gnz_track.records import FrozenMapping, freeze_mappings
 from gnz_track.stats.comparison.joins import SeedPairs, StackedPairs, stack
-from gnz_track.stats.design.noncentral import FloatArray
+from gnz_track.stats.inputs import Floats
 from gnz_track.stats.magnitude import centre_and_spread
 
 __all__ = [
@@ -99,7 +99,7 @@ def unrunnable(test: str, rows: StackedPairs, row: int, choices: Mapping[str, st
     )
 
 
-def moments(rows: StackedPairs) -> tuple[FloatArray, FloatArray]:
+def moments(rows: StackedPairs) -> tuple[Floats, Floats]:
     """Return mean [pairs] and standard deviation (n - 1) [pairs] of the advantages, both without ``rows.exponents``.
 
     Pairs of all-zero and of constant differences have standard deviation 0, whatever float noise says; undefined
@@ -166,7 +166,7 @@ def _t_tests(
     test: str,
     rows: StackedPairs,
     *,
-    variance_factors: FloatArray | None,
+    variance_factors: Floats | None,
     choices: Mapping[str, str | int | float | bool],
 ) -> tuple[PairedTest, ...]:
     mean, sd = moments(rows)

@@ -9,8 +9,7 @@ import numpy as np
 from gnz_track.errors import BadValue
 from gnz_track.seeds import derive
 from gnz_track.stats.comparison.joins import SeedPairs, stack
-from gnz_track.stats.design.noncentral import FloatArray
-from gnz_track.stats.inputs import number
+from gnz_track.stats.inputs import Floats, number
 from gnz_track.stats.magnitude import put_back
 from gnz_track.stats.significance.paired import ALL_ZERO, Outcome, PairedTest, unrunnable
 
@@ -80,7 +79,7 @@ def sign_flip_rows(pairs: Sequence[SeedPairs], *, n_resamples: int = 99_999, see
     return tuple(found)
 
 
-def _exact_p(d: FloatArray, slack: float) -> float:
+def _exact_p(d: Floats, slack: float) -> float:
     if not len(d):
         return 1.0
     # The first sign is fixed: a pattern and its opposite are equally far from zero.
@@ -90,7 +89,7 @@ def _exact_p(d: FloatArray, slack: float) -> float:
     return float(np.mean(np.abs(sums) >= abs(d.sum()) - slack))
 
 
-def _drawn_p(d: FloatArray, slack: float, n_resamples: int, seed: int) -> float:
+def _drawn_p(d: Floats, slack: float, n_resamples: int, seed: int) -> float:
     rng = np.random.default_rng(derive(seed, "sign_flip", len(d)))
     least = abs(float(d.sum())) - slack
     n_far = 0

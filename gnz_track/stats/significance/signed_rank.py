@@ -17,7 +17,7 @@ import numpy.typing as npt
 from gnz_track.errors import BadValue
 from gnz_track.records import FrozenMapping
 from gnz_track.stats.comparison.joins import SeedPairs, StackedPairs, stack
-from gnz_track.stats.design.noncentral import FloatArray
+from gnz_track.stats.inputs import Floats
 from gnz_track.stats.significance.paired import ALL_ZERO, Outcome, PairedTest, unrunnable
 
 __all__ = ["ZERO_METHODS", "SignedRanks", "signed_rank_p", "signed_ranks", "wilcoxon", "wilcoxon_rows"]
@@ -59,7 +59,7 @@ def signed_ranks(differences: npt.ArrayLike, *, zero_method: str = "wilcox") -> 
     )
 
 
-def signed_rank_p(ranks: SignedRanks) -> FloatArray:
+def signed_rank_p(ranks: SignedRanks) -> Floats:
     """Return the exact two-sided p [rows]: the share of sign patterns with |W+ - W-| at least as large."""
     apart = np.abs(ranks.plus - ranks.minus).tolist()
     keys = np.sort(ranks.doubled, axis=1)[:, ::-1].tolist()
@@ -86,7 +86,7 @@ def wilcoxon_rows(pairs: Sequence[SeedPairs], *, zero_method: str = "wilcox") ->
     return _make_tests(rows, ranks, signed_rank_p(ranks), zero_method)
 
 
-def _make_tests(rows: StackedPairs, ranks: SignedRanks, p: FloatArray, zero_method: str) -> tuple[PairedTest, ...]:
+def _make_tests(rows: StackedPairs, ranks: SignedRanks, p: Floats, zero_method: str) -> tuple[PairedTest, ...]:
     choices = FrozenMapping(zero_method=zero_method, null="exact")
     columns = zip(
         p.tolist(),
@@ -112,11 +112,11 @@ def _make_tests(rows: StackedPairs, ranks: SignedRanks, p: FloatArray, zero_meth
     )
 
 
-def _without_zeros(d: FloatArray) -> npt.NDArray[np.bool_]:
+def _without_zeros(d: Floats) -> npt.NDArray[np.bool_]:
     return np.asarray(~np.isnan(d) & (d != 0), dtype=np.bool_)
 
 
-def _with_zeros(d: FloatArray) -> npt.NDArray[np.bool_]:
+def _with_zeros(d: Floats) -> npt.NDArray[np.bool_]:
     return ~np.isnan(d)
 
 
@@ -124,7 +124,7 @@ def _with_zeros(d: FloatArray) -> npt.NDArray[np.bool_]:
 ZERO_METHODS = {"wilcox": _without_zeros, "pratt": _with_zeros}
 
 
-def _doubled_midranks(sizes: FloatArray, is_ranked: npt.NDArray[np.bool_]) -> IntArray:
+def _doubled_midranks(sizes: Floats, is_ranked: npt.NDArray[np.bool_]) -> IntArray:
     """Return twice the midranks [rows, n]: 2 #smaller + #equal + 1 among those ranked."""
     n_rows, width = sizes.shape
     # What is not ranked is larger than all, and in nobody's count.
@@ -138,7 +138,7 @@ def _doubled_midranks(sizes: FloatArray, is_ranked: npt.NDArray[np.bool_]) -> In
     return ranks
 
 
-def _tails(ranks: tuple[int, ...]) -> tuple[int, FloatArray]:
+def _tails(ranks: tuple[int, ...]) -> tuple[int, Floats]:
     """Return a unit and P(|sum of signed ranks| >= unit * i) for i = 0, 1, ..., up to the sum of the ranks."""
     unit = int(np.gcd.reduce(ranks)) if ranks else 1
     steps = [rank // unit for rank in ranks]

@@ -1,9 +1,6 @@
-"""TODO of this folder.
+"""Files of a store on this machine, opened so that whoever made them cannot make us do anything.
 
-- `local_stores`: stores in files of sqlite: made whole or not at all, and written by whoever opened that very
-  file
-- `parquet`: tables of parquet files that others wrote: read whole where they are such tables, and not larger
-  than any of ours
-- `sqlite`: files of sqlite: the one that an address means, connections that open it and no other, and what lies
-  beside it
+- `local_stores`: stores in files of sqlite, made whole or not at all; files with views or triggers are refused
+- `sqlite`: connections that open the file that an address means and no other, and what lies beside it
+- `parquet`: tables of ours written whole, and tables of others read where they are no larger than any of ours
 """

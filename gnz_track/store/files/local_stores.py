@@ -1,9 +1,8 @@
 """Stores in files of sqlite: made whole or not at all, and written by whoever opened that very file.
 
-Tables of an sqlite file that are none: views, triggers and tables of modules in the place of MLflow's own.
-
 A file holds its schema as text, and whoever made the file wrote it. A view in the place of a table decides what a
-reader does, for how long, and a trigger what a writer does; MLflow makes neither for the tables that are read here.
+reader does, for how long, and a trigger what a writer does; MLflow makes neither for the tables that are read here, and
+a file that has such is refused.
 """
 
 from __future__ import annotations

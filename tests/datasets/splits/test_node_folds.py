@@ -14,7 +14,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gnz_track.datasets.frozen import FrozenDataset, freeze
-from gnz_track.datasets.splits.nodes_and_graphs import draw_node_fold, split_links, split_nodes
+from gnz_track.datasets.splits.links import split_links
+from gnz_track.datasets.splits.nodes_and_graphs import draw_node_fold, split_nodes
 from gnz_track.errors import SplitImpossible
 from gnz_track.types import Category, DatasetRow, TaskType
 

@@ -15,21 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
+from gnz_track.datasets.features import identity_features, structural_features
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.preparation import prepare
-from gnz_track.datasets.splits.links import decode_pairs, encode_pairs
-from gnz_track.datasets.splits.nodes_and_graphs import (
-    LinkSplit,
-    Parts,
-    identity_features,
-    label_pointer,
-    split_edges,
-    split_graphs,
-    split_links,
-    split_nodes,
-    split_triples,
-    structural_features,
-)
+from gnz_track.datasets.splits.links import LinkSplit, decode_pairs, encode_pairs, split_links, split_triples
+from gnz_track.datasets.splits.nodes_and_graphs import Parts, label_pointer, split_edges, split_graphs, split_nodes
 from gnz_track.errors import BadValue, SplitImpossible
 
 Freezer = Callable[..., FrozenDataset]
@@ -376,7 +366,8 @@ with warnings.catch_warnings():
     import torch_geometric
 from pathlib import Path
 from gnz_track.datasets.preparation import prepare
-from gnz_track.datasets.splits.nodes_and_graphs import split_links, split_nodes
+from gnz_track.datasets.splits.nodes_and_graphs import split_nodes
+from gnz_track.datasets.splits.links import split_links
 home = Path(sys.argv[1])
 print(split_links(prepare("random_tsp", seed=1, home=home), policy="published", seed=1).digest)
 print(split_nodes(prepare("planted_partition", seed=1, home=home), policy="random", seed=1).digest)

@@ -15,7 +15,7 @@ from real_searches import nested, report, searches
 from servers import free_port
 
 from gnz_track.errors import NothingToCompare, UnknownName
-from gnz_track.records import to_json
+from gnz_track.records import from_json, to_json
 from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.report.bundle import write_bundle
 from gnz_track.report.page import figures as page_figures
@@ -32,7 +32,7 @@ from gnz_track.report.tables.searches import (
 )
 from gnz_track.report.tuned_models import SearchSummary, summarise_searches
 from gnz_track.store.address import parse_address
-from gnz_track.store.searches import search_from_json, write_search
+from gnz_track.store.searches import SearchRecord, write_search
 from gnz_track.store.writer import open_store
 
 NO_FIGURES = FigureSet(figures=())
@@ -181,7 +181,7 @@ def test_bundle_holds_tables_figures_and_every_trial(tmp_path: Path) -> None:
     names = {file.relative_to(tmp_path).as_posix() for file in bundle.files}
     assert {f"tables/searches.{kind}" for kind in ("csv", "md", "tex", "jsonl")} <= names
     lines = (tmp_path / "tables" / "searches.jsonl").read_text("utf-8").splitlines()
-    assert tuple(search_from_json(line) for line in lines) == whole.searches
+    assert tuple(from_json(SearchRecord, line) for line in lines) == whole.searches
     whole.searches = ()
     write_bundle(whole, tmp_path, figures=NO_FIGURES)
     assert not (tmp_path / "tables" / "searches.csv").exists()

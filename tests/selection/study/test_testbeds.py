@@ -13,8 +13,8 @@ from selection.published_scores import LINKS, NODES, load_published
 
 from gnz_track.errors import BadValue
 from gnz_track.selection.study.evaluation import (
+    ScoredGraphs,
     SelectorFold,
-    Trial,
     cross_task,
     fold_by_groups,
     fold_by_numbers,
@@ -25,12 +25,12 @@ from gnz_track.selection.study.evaluation import (
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 
-def make_trial(n: int = 30, m: int = 6) -> Trial:
+def make_trial(n: int = 30, m: int = 6) -> ScoredGraphs:
     generator = np.random.default_rng(3)
-    return Trial(generator.random((n, 4)), generator.random((n, m)))
+    return ScoredGraphs(generator.random((n, 4)), generator.random((n, m)))
 
 
-def assert_covers(folds: list[SelectorFold], trial: Trial) -> None:
+def assert_covers(folds: list[SelectorFold], trial: ScoredGraphs) -> None:
     """Hold that every graph is tested once, and never learnt from in that fold."""
     assert sorted(np.concatenate([fold.rows for fold in folds]).tolist()) == list(range(len(trial.scores)))
     for fold in folds:
@@ -44,12 +44,12 @@ def assert_covers(folds: list[SelectorFold], trial: Trial) -> None:
 @pytest.mark.filterwarnings("ignore:The least populated class")
 def test_published_folds_and_masks_come_out_again(kind: str, mirror: Path) -> None:
     arrays = load_published(mirror, kind)
-    trial = Trial(arrays["M_tiny"], arrays["P_map"])
+    trial = ScoredGraphs(arrays["M_tiny"], arrays["P_map"])
     numbers = np.zeros(len(trial.scores), dtype=int)
     for number, fold in enumerate(fold_by_strata(trial, arrays["domain_index"])):
         numbers[fold.rows] = number
     assert (numbers == arrays["fold_fully_observed"]).all()
-    empty = Trial(arrays["M_tiny"], np.zeros_like(arrays["P_map"]))
+    empty = ScoredGraphs(arrays["M_tiny"], np.zeros_like(arrays["P_map"]))
     for place, share in enumerate(SHARES, start=1):
         hidden = np.isnan(empty.hide(share).seen)
         assert (hidden == (arrays["observed_level"] < place)).all()
@@ -58,7 +58,7 @@ def test_published_folds_and_masks_come_out_again(kind: str, mirror: Path) -> No
 @pytest.mark.mirror
 def test_published_folds_out_of_domain_share_no_domain(mirror: Path) -> None:
     arrays = load_published(mirror, LINKS)
-    trial = Trial(arrays["M_tiny"], arrays["P_map"])
+    trial = ScoredGraphs(arrays["M_tiny"], arrays["P_map"])
     folds = fold_by_numbers(trial, arrays["fold_out_of_domain_kfold"])
     assert_covers(folds, trial)
     for fold in folds:
@@ -69,7 +69,7 @@ def test_published_folds_out_of_domain_share_no_domain(mirror: Path) -> None:
 
 @given(st.integers(1, 40), st.integers(0, 5))
 def test_what_a_smaller_share_hides_a_larger_one_hides_too(m: int, seed: int) -> None:
-    trial = Trial(np.ones((4, 1)), np.ones((4, m)))
+    trial = ScoredGraphs(np.ones((4, 1)), np.ones((4, m)))
     hidden = [np.isnan(trial.hide(share, seed=seed).seen) for share in SHARES]
     assert all((more | ~less).all() for less, more in itertools.pairwise(hidden))
     assert [int(mask[0].sum()) for mask in hidden] == [int(np.ceil(share * m)) for share in SHARES]
@@ -103,7 +103,7 @@ def test_small_graphs_are_learnt_from_and_large_ones_tested() -> None:
 
 def test_kinds_of_problems_are_scaled_each_on_their_own() -> None:
     source, target = make_trial(10), make_trial(7)
-    (fold,) = cross_task(Trial(1000 * source.features, source.scores), target)
+    (fold,) = cross_task(ScoredGraphs(1000 * source.features, source.scores), target)
     for part in (fold.train, fold.test):
         assert (part.features.min(axis=0) == 0).all()
         assert (part.features.max(axis=0) == 1).all()
@@ -114,11 +114,11 @@ def test_kinds_of_problems_are_scaled_each_on_their_own() -> None:
 
 def test_shapes_that_do_not_fit_and_shares_that_are_none_are_refused() -> None:
     with pytest.raises(BadValue, match=r"\(3, 2\) and \(4, 2\)"):
-        Trial(np.zeros((3, 2)), np.zeros((4, 2)))
+        ScoredGraphs(np.zeros((3, 2)), np.zeros((4, 2)))
     with pytest.raises(BadValue, match="share of hidden scores is 1"):
-        Trial(np.ones((2, 2)), np.ones((2, 2))).hide(1)
+        ScoredGraphs(np.ones((2, 2)), np.ones((2, 2))).hide(1)
     with pytest.raises(BadValue, match=r"shape of the scores seen is \(3, 1\); allowed: \(3, 2\)"):
-        Trial(np.zeros((3, 2)), np.zeros((3, 2)), np.zeros((3, 1)))
+        ScoredGraphs(np.zeros((3, 2)), np.zeros((3, 2)), np.zeros((3, 1)))
 
 
 def test_folds_of_other_graphs_and_folds_that_leave_nothing_to_learn_are_refused() -> None:

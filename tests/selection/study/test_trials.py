@@ -10,7 +10,7 @@ from selection.published_scores import LINKS, NODES, known_at, load_published
 
 from gnz_track.errors import BadValue
 from gnz_track.selection.study.evaluation import (
-    Trial,
+    ScoredGraphs,
     compare_selectors,
     fold_by_numbers,
     fold_by_strata,
@@ -19,14 +19,14 @@ from gnz_track.selection.study.evaluation import (
 )
 
 
-def planted(n: int = 40, m: int = 8) -> tuple[Trial, np.ndarray]:
+def planted(n: int = 40, m: int = 8) -> tuple[ScoredGraphs, np.ndarray]:
     """Return graphs of four kinds, on each of which another setting is best; features tell the kinds apart."""
     generator = np.random.default_rng(1)
     kinds = np.arange(n) % 4
     features = np.eye(4)[kinds] * 10 + generator.normal(0, 0.1, (n, 4))
     scores = 0.5 + 0.1 * generator.random((n, m))
     scores[np.arange(n), kinds] = 0.9 + 0.01 * generator.random(n)
-    return Trial(features, scores), kinds
+    return ScoredGraphs(features, scores), kinds
 
 
 @pytest.mark.mirror
@@ -44,7 +44,7 @@ def planted(n: int = 40, m: int = 8) -> tuple[Trial, np.ndarray]:
 def test_published_figures_come_out_again(kind: str, selector: str, auc: float, mirror: Path) -> None:
     arrays = load_published(mirror, kind)
     features = np.nan_to_num(arrays["M_regular"])
-    folds = fold_by_numbers(Trial(features, known_at(arrays)), arrays["fold_fully_observed"])
+    folds = fold_by_numbers(ScoredGraphs(features, known_at(arrays)), arrays["fold_fully_observed"])
     # Published features are scaled over all graphs, those of the test included.
     outcome = try_selector(selector, folds, bounds=(features.min(axis=0), features.max(axis=0)))
     assert outcome.mean("auc") == pytest.approx(auc, abs=0.001)

@@ -1,9 +1,8 @@
-"""TODO of this folder.
+"""Cells on a Ray cluster: `driver` starts or joins one, and everything that may hang is done by the `client_process`.
 
-- `client_process`: the envoy of another process to a Ray cluster
-- `data`: frozen data on machines that share no disk: sent once, written once on each, and checked before they
-  are used
-- `driver`: cells on a Ray cluster: an existing one, or one that is started on this machine
-- `head`: ctrl-C, and the signal by which schedulers end a job, put off over what must not be left halfway
-- `resources`: resources that a cell needs: processors, memory, a part of a GPU
+- `driver`: cells handed out and results received
+- `client_process`: the process that alone speaks with the cluster, which may be ended
+- `head`: the address of a cluster's head, and whether it still answers
+- `data`: frozen data on machines that share no disk
+- `resources`: processors, memory and GPU that a cell asks for, learnt from cells that ended
 """

@@ -1,11 +1,8 @@
-"""The envoy of another process to a Ray cluster.
-
-It is called as ``python -m gnz_track.runs.executors.ray.client_process FD``.
-
-Cells on a Ray cluster that this process joins by another one, its envoy, which alone speaks with the cluster.
+"""Cells on a Ray cluster that this process joins by another one, its envoy, which alone speaks with the cluster.
 
 Where the head goes silent while somebody joins, Ray waits without end or ends the process, and holds Python's lock
-meanwhile: no thread, and no Ctrl-C, gets a turn. An envoy may be waited for, looked after and ended.
+meanwhile: no thread, and no Ctrl-C, gets a turn. An envoy may be waited for, looked after and ended. It is called as
+``python -m gnz_track.runs.executors.ray.client_process FD``.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
-"""Ctrl-C, and the signal by which schedulers end a job, put off over what must not be left halfway.
-
-Capture of standard error, where native code writes past Python, until somebody may want it.
-
-The head of a cluster: its address as somebody typed it, and whether it answers, now and as long as a sweep lasts.
+"""The head of a cluster: its address as somebody typed it, and whether it answers, now and as long as a sweep lasts.
 
 What leads a Ray cluster speaks HTTP/2, so that a greeting tells in an instant what Ray itself tries for a minute, and
-ends the process over where it fails.
+ends the process over where it fails. Ctrl-C, and the signal by which schedulers end a job, are put off over what must
+not be left halfway, and what native code writes to standard error is kept until somebody may want it.
 """
 
 from __future__ import annotations

@@ -30,7 +30,15 @@ class DGIWrapper(nn.Module):
         return codes
 
     def loss(self, codes: Tensor, shuffled: Tensor, summary: Tensor) -> Tensor:
-        """Return the binary cross-entropy between the two kinds of code (a scalar)."""
+        """Return the binary cross-entropy between the two kinds of code (a scalar).
+
+        Parameters
+        ----------
+        codes, shuffled
+            codes of the graph and of the shuffled one ``[n_nodes, hidden]``
+        summary
+            summary of the graph ``[hidden]``
+        """
         return self.infomax.loss(codes, shuffled, summary)
 
 
@@ -46,7 +54,13 @@ class DGI(nn.Module):
         return self.wrapper(data)
 
     def loss(self, codes: Tensor, shuffled: Tensor, summary: Tensor) -> Tensor:
-        """Return the binary cross-entropy between the two kinds of code (a scalar)."""
+        """Return the binary cross-entropy between the two kinds of code (a scalar).
+
+        Parameters
+        ----------
+        codes, shuffled, summary
+            what ``forward`` returns
+        """
         return self.wrapper.loss(codes, shuffled, summary)
 
 
