@@ -5,10 +5,9 @@ rows of its metrics name the kind (`training/metrics.py`). `catalogue` looks kin
 
 - `baselines`: score of a model that has learnt nothing of the features: one answer for all, the best that
   labels allow
-- `batches`: augmentation of positional encodings in training, batch by batch; evaluation sees them as they are
 - `catalogue`: from a frozen dataset, a split and a protocol to what the training room works with, by a look-up of kinds
 - `graph`: classes, labels and numbers of graphs
-- `inputs`: inputs of a model from a frozen dataset: features, message edges, other fields, and their sizes
+- `inputs`: inputs of a model from a frozen dataset: features, edges, fields, encodings, and their sizes
 - `link_pred`: links that a split hides, drawn or published
 - `multi_task`: numbers of nodes and numbers of graphs, predicted together
 - `node_and_edge_cls`: classes of nodes and of labelled edges: of one graph at once, of many in batches of graphs

@@ -14,9 +14,8 @@ from gnz_track.datasets.encodings import parse_encoding
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.errors import BadValue
 from gnz_track.models.sizes import Sizes
-from gnz_track.problems.batches import vary
 from gnz_track.problems.graph import CLASSES, NUMBERS
-from gnz_track.problems.inputs import ProblemTerms, complete_sizes, unfit
+from gnz_track.problems.inputs import ProblemTerms, complete_sizes, unfit, vary
 from gnz_track.problems.link_pred import LINKS
 from gnz_track.problems.multi_task import MULTI_TASK
 from gnz_track.problems.node_and_edge_cls import EDGES, NODES

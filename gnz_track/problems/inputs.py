@@ -1,17 +1,19 @@
-"""Sizes that a model has to know of a dataset, told without making a single tensor of it.
+"""Inputs of a model from a frozen dataset: features, message edges, other fields, encodings, and the sizes of these.
 
-A plan asks for it before anything is posed, to find the width of a budget; a problem carries the same.
-
-Inputs of a model from a frozen dataset: features, message edges, other fields, sizes.
+Sizes are told without making a single tensor: a plan asks for them before anything is posed, to find the width of a
+budget; a problem carries the same. Encodings may be varied in training, batch by batch; evaluation sees them as they
+are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import copy
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor
+import torch
+from torch import Generator, Tensor, nn
 from torch_geometric.data import Data
 
 from gnz_track.datasets.encodings import encode_nodes, parse_encoding
@@ -23,9 +25,12 @@ from gnz_track.models.sizes import Sizes
 from gnz_track.seeds import derive
 from gnz_track.training.acceleration import attach, sparsify
 from gnz_track.training.graphs import GraphCollection, Pairs
+from gnz_track.training.loop import Objective
 from gnz_track.types import Protocol, TaskType
 
 __all__ = [
+    "VARIATIONS",
+    "EncodedObjective",
     "ProblemTerms",
     "collection_of",
     "complete_sizes",
@@ -33,6 +38,7 @@ __all__ = [
     "sizes_of_classes",
     "sizes_of_edges",
     "unfit",
+    "vary",
     "whole_graph_of",
 ]
 
@@ -277,3 +283,52 @@ def sizes_of_edges(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any
 def sizes_of_classes(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
     """Return how many classes, or labels, there are to predict, and what message edges have."""
     return {"out_channels": dataset.n_classes, **sizes_of_edges(dataset, terms)}
+
+
+def _turn_signs(encoding: Tensor, generator: Generator) -> Tensor:
+    """Turn whole columns: a sign for each, the same for all nodes of a batch."""
+    signs = 2.0 * torch.randint(2, (encoding.size(1),), generator=generator) - 1.0
+    return encoding * signs.to(encoding)
+
+
+def _permute_columns(encoding: Tensor, generator: Generator) -> Tensor:
+    order = torch.randperm(encoding.size(1), generator=generator)
+    return encoding.index_select(1, order.to(encoding.device))
+
+
+VARIATIONS: dict[str, Callable[[Tensor, Generator], Tensor]] = {"signs": _turn_signs, "columns": _permute_columns}
+
+
+def vary(objective: Objective, variation: str) -> Objective:
+    """Return an objective whose training batches have varied encodings; ``none`` changes nothing."""
+    return EncodedObjective(objective, VARIATIONS[variation]) if variation in VARIATIONS else objective
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedObjective:
+    """Another objective, whose training batches carry a variation of their ``encoding [n_nodes, n_columns]``."""
+
+    inner: Any
+    variation: Callable[[Tensor, Generator], Tensor]
+
+    def batches(self, generator: Generator) -> Iterator[Data]:
+        """Yield the batches of the inner objective; what varies is drawn from the same generator."""
+        for batch in self.inner.batches(generator):
+            varied = copy.copy(batch)
+            varied.encoding = self.variation(batch.encoding, generator)
+            yield varied
+
+    def loss(self, model: nn.Module, batch: Data) -> tuple[Tensor, int]:
+        """Return the loss of the inner objective."""
+        loss: tuple[Tensor, int] = self.inner.loss(model, batch)
+        return loss
+
+    def predict(self, model: nn.Module) -> Tensor:
+        """Return the prediction of the inner objective, of encodings as they are."""
+        prediction: Tensor = self.inner.predict(model)
+        return prediction
+
+    def predict_training(self, model: nn.Module) -> Tensor:
+        """Return that for training examples, of encodings as they are."""
+        prediction: Tensor = self.inner.predict_training(model)
+        return prediction
