@@ -148,11 +148,11 @@ def name_of_plan(n: int, folder: Path) -> Callable[[], int]:
 
 def resume(n: int, folder: Path) -> Callable[[], int]:
     """Return what looks up n wanted cells among the n of the store, all of them finished."""
-    from gnz_track.runs.remaining import make_agenda
+    from gnz_track.runs.remaining import find_remaining
 
     wanted = Plan(cells=tuple(cells_of(n)), skipped=())
     address = parse_address(str(folder / f"{n}.db"))
-    return lambda: len(make_agenda(wanted, address).done)
+    return lambda: len(find_remaining(wanted, address).done)
 
 
 def tensor(n: int, folder: Path) -> Callable[[], int]:

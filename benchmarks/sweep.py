@@ -34,7 +34,7 @@ assert all(len(runs) == int(n_seeds) for per_model in report.histories.values() 
 ONE_SECOND = """
 import sys, time
 from pathlib import Path
-from gnz_track.api import Request, make_request_agenda, carry_out
+from gnz_track.api import Request, find_remaining_of, carry_out
 from gnz_track.datasets.catalogue import TASKS
 from gnz_track.models.catalogue import describe
 from gnz_track.runs.executors.events import ignore
@@ -50,12 +50,12 @@ if __name__ == "__main__":
         seeds=range(int(n_seeds)), epochs=int(epochs), protocol=PROTOCOLS.get("graphnetz"),
         address=parse_address(store), place=Place(home=Path(home)), jobs=int(jobs), timeout=600.0,
     )
-    agenda = make_request_agenda(request)
+    remaining = find_remaining_of(request)
     started = time.perf_counter()
     if side == "tracked":
-        results = carry_out(request, agenda).results
+        results = carry_out(request, remaining).results
     else:
-        results = list(choose_executor(jobs=request.jobs, timeout=request.timeout)(agenda.cells, ignore))
+        results = list(choose_executor(jobs=request.jobs, timeout=request.timeout)(remaining.cells, ignore))
     seconds = time.perf_counter() - started
     print(seconds, sum(result.seconds for result in results) / len(results))
 """

@@ -13,10 +13,10 @@ from gnz_track.models.catalogue import describe_all, usual_models
 from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.runs.executors.choice import AUTO, RAY, Crew, Executor, check_crew, choose_executor
 from gnz_track.runs.executors.events import Tell, ignore
-from gnz_track.runs.executors.fork_server import Nursery, open_nursery_for
+from gnz_track.runs.executors.fork_server import ForkServer, open_fork_server_for
 from gnz_track.runs.plan import Place, Plan, make_plan, perturb_plan
 from gnz_track.runs.progress import Progress, tell_failures
-from gnz_track.runs.remaining import Agenda, make_agenda
+from gnz_track.runs.remaining import RemainingCells, find_remaining
 from gnz_track.runs.sweep import Sweep, name_sweep, run_sweep
 from gnz_track.runs.sweep_writer import Tracking
 from gnz_track.store.address import Address, parse_address
@@ -31,8 +31,8 @@ __all__ = [
     "CUSTOM",
     "Request",
     "carry_out",
+    "find_remaining_of",
     "keep_searches",
-    "make_request_agenda",
     "plan_request_searches",
     "report_of",
     "run_benchmark",
@@ -91,7 +91,7 @@ class Request:
         )
 
 
-def make_request_agenda(request: Request, found: Sequence[SearchRecord] = ()) -> Agenda:
+def find_remaining_of(request: Request, found: Sequence[SearchRecord] = ()) -> RemainingCells:
     """Plan a request and look up what of it is finished; data are prepared, nothing is trained or written.
 
     ``found`` is what searches have found, each of which asks for more cells.
@@ -102,7 +102,7 @@ def make_request_agenda(request: Request, found: Sequence[SearchRecord] = ()) ->
         from gnz_track.tuning.plan import with_tuned_cells
 
         plan = with_tuned_cells(plan, found)
-    return make_agenda(plan, request.address, is_fresh=request.is_fresh)
+    return find_remaining(plan, request.address, is_fresh=request.is_fresh)
 
 
 def plan_request_searches(request: Request) -> SearchPlan:
@@ -117,7 +117,7 @@ def plan_request_searches(request: Request) -> SearchPlan:
 
 
 def search_all(
-    request: Request, plan: SearchPlan, *, listener: Listener | None = None, nursery: Nursery | None = None
+    request: Request, plan: SearchPlan, *, listener: Listener | None = None, fork_server: ForkServer | None = None
 ) -> list[SearchRecord]:
     """Do what is left of the searches of a request, and return what all of them found; an interrupt keeps it.
 
@@ -129,8 +129,8 @@ def search_all(
         Its searches.
     listener
         Hears of searches and trials as they go.
-    nursery
-        Workers of :func:`open_nursery_for` that are ready already.
+    fork_server
+        Workers of :func:`open_fork_server_for` that are ready already.
     """
     from gnz_track import __version__
     from gnz_track.tuning.search import SearchContext, Silence, run_searches
@@ -142,7 +142,7 @@ def search_all(
         version=__version__,
         jobs=request.jobs,
         timeout=request.timeout,
-        nursery=nursery,
+        fork_server=fork_server,
         listener=listener or Silence(),
     )
     return run_searches(plan, request.search or SearchSettings(), context)
@@ -150,11 +150,11 @@ def search_all(
 
 def carry_out(
     request: Request,
-    agenda: Agenda,
+    remaining: RemainingCells,
     *,
     found: Sequence[SearchRecord] = (),
     tell: Tell = ignore,
-    nursery: Nursery | None = None,
+    fork_server: ForkServer | None = None,
 ) -> Sweep:
     """Train what is left of a request and write it; an interrupt keeps what was done.
 
@@ -162,27 +162,27 @@ def carry_out(
     ----------
     request
         Benchmark that was asked for.
-    agenda
+    remaining
         Its cells, finished or to be trained.
     found
-        Searches that the agenda was made with: they are written too, and their cells bear their names.
+        Searches that the remaining cells were made with: they are written too, and their cells bear their names.
     tell
         Hears of every event once it is written.
-    nursery
-        Workers of :func:`open_nursery_for` that are ready already.
+    fork_server
+        Workers of :func:`open_fork_server_for` that are ready already.
     """
     from gnz_track import __version__
 
     tracking = Tracking(
         address=request.address,
-        sweep=name_sweep(agenda.plan.cells, suite=request.suite, is_fresh=request.is_fresh),
+        sweep=name_sweep(remaining.plan.cells, suite=request.suite, is_fresh=request.is_fresh),
         suite=request.suite,
         version=__version__,
         source=request.source,
-        searches=_searches_by_cell(agenda.plan, found),
+        searches=_searches_by_cell(remaining.plan, found),
     )
-    execute = choose_executor(**vars(request.crew), nursery=nursery, footprints=agenda.footprints)
-    sweep = run_sweep(agenda, tracking, execute=execute, tell=tell)
+    execute = choose_executor(**vars(request.crew), fork_server=fork_server, footprints=remaining.footprints)
+    sweep = run_sweep(remaining, tracking, execute=execute, tell=tell)
     return replace(sweep, notices=(*sweep.notices, *keep_searches(request, _of_sweep(found, sweep.name))))
 
 
@@ -362,17 +362,19 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
         search=None if search is None else _read_search(search),
     )
     name = executor if isinstance(executor, str) else ""
-    with open_nursery_for(jobs=jobs, timeout=timeout, executor=name) as nursery:
+    with open_fork_server_for(jobs=jobs, timeout=timeout, executor=name) as fork_server:
         if not verbose:
-            found = search_all(request, plan_request_searches(request), nursery=nursery) if request.search else []
-            agenda = make_request_agenda(request, found)
-            return report_of(request, carry_out(request, agenda, found=found, nursery=nursery), found)
-        found = _search_aloud(request, nursery) if request.search else []
-        agenda = make_request_agenda(request, found)
-        progress = Progress(agenda, jobs=jobs)
+            found = (
+                search_all(request, plan_request_searches(request), fork_server=fork_server) if request.search else []
+            )
+            remaining = find_remaining_of(request, found)
+            return report_of(request, carry_out(request, remaining, found=found, fork_server=fork_server), found)
+        found = _search_aloud(request, fork_server) if request.search else []
+        remaining = find_remaining_of(request, found)
+        progress = Progress(remaining, jobs=jobs)
         try:
             with progress:
-                sweep = carry_out(request, agenda, found=found, tell=progress.hear, nursery=nursery)
+                sweep = carry_out(request, remaining, found=found, tell=progress.hear, fork_server=fork_server)
         except KeyboardInterrupt:
             progress.say(f"{progress.count_kept()} are kept in {request.address}; the same call goes on from there")
             raise
@@ -381,14 +383,14 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     return report_of(request, sweep, found)
 
 
-def _search_aloud(request: Request, nursery: Nursery | None) -> list[SearchRecord]:
+def _search_aloud(request: Request, fork_server: ForkServer | None) -> list[SearchRecord]:
     from gnz_track.tuning.progress import SearchProgress
 
     plan = plan_request_searches(request)
     progress = SearchProgress(plan)
     try:
         with progress:
-            return search_all(request, plan, listener=progress, nursery=nursery)
+            return search_all(request, plan, listener=progress, fork_server=fork_server)
     except KeyboardInterrupt:
         Progress.say(f"{progress.count_kept()} are kept; the same call goes on from there")
         raise

@@ -31,11 +31,11 @@ __all__ = [
     "NotReproducible",
     "NothingToCompare",
     "NothingToRun",
+    "OutboxBusy",
+    "OutboxCorrupted",
     "ScoreUndefined",
     "SeveralMissing",
     "SplitImpossible",
-    "SpoolBusy",
-    "SpoolCorrupted",
     "StoreUnreachable",
     "StoreUnusable",
     "TargetMissing",
@@ -234,7 +234,7 @@ class StoreUnusable(GnzError):
 
 
 class StoreUnreachable(StoreUnusable):
-    """A store that does not answer now; what was to be written is to be spooled, and training goes on."""
+    """A store that does not answer now; what was to be written is to wait on disk, and training goes on."""
 
     def __init__(self, address: object, reason: str, *, remedy: str = "start it, or check the address") -> None:
         GnzError.__init__(
@@ -245,15 +245,15 @@ class StoreUnreachable(StoreUnusable):
         self.address, self.reason = address, reason
 
 
-class SpoolBusy(GnzError):
+class OutboxBusy(GnzError):
     """A sweep that another process is writing."""
 
     def __init__(self, sweep: str) -> None:
         super().__init__(f"sweep {sweep!r} is being written by another process; wait for it, or name another sweep")
 
 
-class SpoolCorrupted(GnzError):
-    """Lines of a spool that hold no record; they are kept aside, and all others are replayed."""
+class OutboxCorrupted(GnzError):
+    """Lines of an outbox that hold no record; they are kept aside, and all others are replayed."""
 
     def __init__(self, places: Iterable[str], aside: object) -> None:
         listed = ", ".join(places)

@@ -17,7 +17,7 @@ from typing import Generic, TypeVar, cast
 
 from gnz_track.errors import DuplicateName, GnzError, TargetMissing, UnknownName
 
-__all__ = ["PluginBroken", "PluginWarning", "Registry", "find_plugins", "import_target", "is_target", "load_plugin"]
+__all__ = ["PluginBroken", "PluginWarning", "Registry", "import_target", "is_target"]
 
 
 class PluginWarning(UserWarning):
@@ -41,23 +41,13 @@ class PluginBroken(GnzError):
         self.kind, self.point = kind, point
 
 
-def find_plugins(group: str) -> list[EntryPoint]:
+def _find_plugins(group: str) -> list[EntryPoint]:
     """Return the rows that installed packages add to a group; nothing is imported."""
     return list(entry_points(group=group)) if group else []
 
 
-def load_plugin(point: EntryPoint, *, kind: str, row_type: type | None) -> object:
-    """Import a row of another package; return what is wrong as a :class:`PluginBroken`, and warn of it.
-
-    Parameters
-    ----------
-    point
-        Entry point that the package declares.
-    kind
-        Kind of row, for messages.
-    row_type
-        Type that the row must have; None takes any.
-    """
+def _load_plugin(point: EntryPoint, *, kind: str, row_type: type | None) -> object:
+    """Import a row of another package; return what is wrong as a :class:`PluginBroken`, and warn of it."""
     try:
         row: object = point.load()
     # Whatever a package does while it is imported, which may be to leave, is its own mistake, and told as that.
@@ -147,10 +137,10 @@ class Registry(Generic[Row]):
         if self._is_loaded:
             return
         self._is_loaded = True
-        for point in find_plugins(self._group):
+        for point in _find_plugins(self._group):
             if point.name in self._rows or point.name in self._broken:
                 continue
-            found = load_plugin(point, kind=self.kind, row_type=self._row_type)
+            found = _load_plugin(point, kind=self.kind, row_type=self._row_type)
             if isinstance(found, PluginBroken):
                 self._broken[point.name] = found
             else:

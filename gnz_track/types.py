@@ -19,7 +19,7 @@ Origins of raw files, as rows of data: a file of a package release, or a file at
 
 A dataset's raw folder is filled from its origins by ``gnz data get``; a mirror that has the folder comes first.
 
-Settings of training and scoring, as records: optimisers, protocols, and what these amend. No torch here.
+Settings of training and scoring, as records: optimisers, protocols, and overrides of these. No torch here.
 
 Variants of one model: what a table calls cells that bear the name of one model and are not the same.
 """
@@ -37,7 +37,6 @@ from gnz_track.errors import BadValue
 from gnz_track.records import freeze_mappings, later
 
 __all__ = [
-    "Amendment",
     "Category",
     "Cell",
     "CellResult",
@@ -49,6 +48,7 @@ __all__ = [
     "ModelRow",
     "Optimiser",
     "Origin",
+    "Override",
     "PackageFile",
     "Protocol",
     "Selection",
@@ -221,7 +221,7 @@ class Optimiser:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Amendment:
+class Override:
     """Values of a protocol for one dataset; what is empty or 0 stays as it is.
 
     ``optimiser`` holds the fields of an :class:`Optimiser` that differ, ``options`` those of all models, ``by_model``
@@ -249,7 +249,7 @@ class Protocol:
     positional encoding. ``epochs`` is used in place of that of tasks, ``hours`` is the longest training; 0 is none.
 
     Under a ``budget`` every model gets the width at which it has about so many parameters. ``options`` are given to
-    every model that has them, ``by_model`` to models by name, ``by_dataset`` amends all of it. A plan resolves these
+    every model that has them, ``by_model`` to models by name, ``by_dataset`` overrides all of it. A plan resolves these
     into its cells. ``scoring`` is ``whole``, or ``per_batch`` for the mean over batches. ``also`` names what is scored
     beside the selected epoch: ``best_validation``, ``training``. ``code_channels`` is the width of the codes of nodes
     where links are predicted; 0 is that of the layers.
@@ -271,7 +271,7 @@ class Protocol:
     tolerance: float = later(0.05)
     options: Mapping[str, Value] = later({})
     by_model: Mapping[str, Mapping[str, Value]] = later({})
-    by_dataset: Mapping[str, Amendment] = later({})
+    by_dataset: Mapping[str, Override] = later({})
     scoring: str = later("whole")
     also: tuple[str, ...] = later(())
     code_channels: int = later(0)
@@ -285,19 +285,19 @@ class Protocol:
         """Name and version, as records carry them."""
         return f"{self.name}@{self.version}"
 
-    def amendment_for(self, dataset: str) -> Amendment:
+    def override_for(self, dataset: str) -> Override:
         """Return what is otherwise for a dataset.
 
         Its name is looked up, then what comes before each underscore: ``sbm_pattern_tiny`` is a ``sbm_pattern``.
         """
         words = dataset.split("_")
         names = ["_".join(words[:n_words]) for n_words in range(len(words), 0, -1)]
-        return next((self.by_dataset[name] for name in names if name in self.by_dataset), Amendment())
+        return next((self.by_dataset[name] for name in names if name in self.by_dataset), Override())
 
     def optimiser_for(self, task_type: TaskType, dataset: str) -> Optimiser | None:
         """Return the optimiser of a task type on a dataset; None where there is none for the task type."""
         usual = self.optimisers.get(task_type)
-        return None if usual is None else replace(usual, **self.amendment_for(dataset).optimiser)  # type: ignore[arg-type]
+        return None if usual is None else replace(usual, **self.override_for(dataset).optimiser)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, kw_only=True)

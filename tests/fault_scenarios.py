@@ -198,18 +198,18 @@ def troubled(
     return healed(battle)
 
 
-def spool_corrupted(battle: Battle) -> Count:
+def outbox_corrupted(battle: Battle) -> Count:
     process = battle.start()
     store = Path(battle.uri)
     battle.wait_for_midst(process, earliest=1)
     aside = store.with_suffix(".aside")
     store.rename(aside)
     process.join(120)
-    for spool in (battle.folder / "share").rglob("*.jsonl"):
-        content = bytearray(spool.read_bytes())
+    for outbox in (battle.folder / "share").rglob("*.jsonl"):
+        content = bytearray(outbox.read_bytes())
         for _ in range(battle.draw.choice((1, 3, 20))):
             content[battle.draw.randrange(len(content))] = battle.draw.randrange(256)
-        spool.write_bytes(content[: battle.draw.choice((len(content), len(content) - 7, len(content) // 2))])
+        outbox.write_bytes(content[: battle.draw.choice((len(content), len(content) - 7, len(content) // 2))])
     for late in store.parent.glob("gnz.db*"):
         if late != aside:
             late.unlink()
@@ -390,7 +390,7 @@ SCENARIOS: dict[str, Callable[[Battle], Count]] = {
     "cells out of memory": greedy_cells,
     "cells that hang": hung_cells,
     "cells that are NaN": nan_cells,
-    "spool corrupted": spool_corrupted,
+    "spool corrupted": outbox_corrupted,
     "changed data": data_changed,
     "removed store": store_removed,
     "remains": remains,

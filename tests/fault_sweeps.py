@@ -150,11 +150,11 @@ class Battle:
         from gnz_track.store.reader import read_table
 
         with _environment(self.folder, self.settings):
-            from gnz_track.api import make_request_agenda
+            from gnz_track.api import find_remaining_of
 
             request = self._call().request()
             address = request.address
-            plan = make_request_agenda(replace(request, address=parse_address("/nonexistent/none.db"))).plan
+            plan = find_remaining_of(replace(request, address=parse_address("/nonexistent/none.db"))).plan
             cells = {fingerprint(cell): cell for cell in plan.cells}
             table = read_table(address, where={"fingerprint": list(cells)})
             runs = Counter(key for key in finished_of(address) if key in cells)
@@ -248,12 +248,12 @@ def carry_out_sweep(call: Call) -> None:
     os.dup2(output, 2)
     said = os.open(_beside(call.folder, "said"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     with _environment(call.folder, call.settings):
-        from gnz_track.api import carry_out, make_request_agenda
+        from gnz_track.api import carry_out, find_remaining_of
 
         if call.prepare is not None:
             call.prepare()
         request = call.request()
-        sweep = carry_out(request, make_request_agenda(request), tell=lambda _: os.write(said, b"."))
+        sweep = carry_out(request, find_remaining_of(request), tell=lambda _: os.write(said, b"."))
     for notice in sweep.notices:
         os.write(2, f"note: {notice}\n".encode())
     whole = (sweep.table["status"] == "finished").all() and (sweep.table["run_id"] != "").all()

@@ -132,12 +132,12 @@ TEXTS: dict[str, tuple[GnzError, str]] = {
             "Records that were spooled are replayed with: gnz sync --store http://localhost:5000"
         ),
     ),
-    "SpoolCorrupted": (
-        errors.SpoolCorrupted(["a.jsonl:3"], "a.jsonl.bad"),
+    "OutboxCorrupted": (
+        errors.OutboxCorrupted(["a.jsonl:3"], "a.jsonl.bad"),
         ("no record can be read at a.jsonl:3; the lines are kept in a.jsonl.bad. Rerun their cells: gnz run"),
     ),
-    "SpoolBusy": (
-        errors.SpoolBusy("s"),
+    "OutboxBusy": (
+        errors.OutboxBusy("s"),
         "sweep 's' is being written by another process; wait for it, or name another sweep",
     ),
     "NothingToCompare": (

@@ -1,34 +1,33 @@
 """The command line: arguments in, one verb of a room, a printed result out. No logic.
 
-Heavy rooms are imported inside commands, so that ``gnz --help`` answers at once.
+Heavy rooms are imported inside commands, so that ``gnz --help`` answers at once. One file a command:
 
-- `audit`: ``gnz audit``: whether a dataset is worth benchmarking on
-- `catalogue`: ``gnz tasks``, ``gnz models``, ``gnz protocols``: what there is
-- `commands`: mistakes as one line on standard error: what happened, with the value, and what to type next; exit
-  code 2
-- `compare`: ``gnz compare``: two sweeps against one another
-- `data`: ``gnz data``: datasets are listed, fetched, frozen, checked and shared
-- `doctor`: ``gnz doctor``: what this machine has, and what is missing
-- `features`: ``gnz features``: a graph as numbers
-- `gc`: ``gnz gc``: what dead processes left behind
-- `init`: ``gnz init``: a folder with a benchmark of one's own, which runs as it is
-- `interrupts`: ctrl-C: the first ends the work in hand and keeps what is done, the second ends everything at
-  once
-- `ls`: the lists of ``gnz ls --searches`` and ``gnz ls --trials``
-- `query`: ``gnz query``: cells of past runs by a condition, as a table or as a file
-- `recommend`: ``gnz recommend``: which model for this graph, by what was measured on others
-- `report`: ``gnz report``: one page of HTML, figures, tables and LaTeX from past runs
-- `reproduce`: ``gnz reproduce``: train a past run again, from its record alone, and say what came out
-- `run`: ``gnz run``: train what is left of a benchmark, track it, and print a table of means
-- `stage`: ``gnz stage``: the stages of the pipeline, which DVC calls; each can be called by hand as well
-- `sync`: ``gnz sync``: what waits on this machine is written into its store
-- `terminal`: tables on a terminal, and plain text in a pipe
-- `training`: searches with a line of progress, and their findings as tables
-- `tune`: ``gnz tune``: search hyperparameters by validation alone, then train default and winner on the seeds
-  reported
-- `ui`: ``gnz ui``: MLflow's user interface on the store
-- `working_folder`: the working folder among the places that modules are imported from: for calls that name
-  code, and for no others
+- `init`: ``gnz init``, a benchmark of one's own.
+- `run`: ``gnz run``, train and score.
+- `tune`: ``gnz tune``, search hyperparameters.
+- `audit`: ``gnz audit``, the worth of a dataset.
+- `ls`: ``gnz ls``, sweeps, cells, failures, searches and trials of a store.
+- `report`: ``gnz report``, the page, figures and tables of past runs.
+- `compare`: ``gnz compare``, two sweeps against one another.
+- `query`: ``gnz query``, cells by a condition.
+- `reproduce`: ``gnz reproduce``, a past run trained again.
+- `sync`: ``gnz sync``, records that wait for a store.
+- `gc`: ``gnz gc``, remains of dead processes.
+- `ui`: ``gnz ui`` and ``gnz dash``, MLflow's and Optuna's pages.
+- `catalogue`: ``gnz tasks``, ``gnz models``, ``gnz protocols``.
+- `data`: ``gnz data``, datasets fetched, frozen, listed, checked.
+- `stage`: ``gnz stage``, stages of the pipeline.
+- `doctor`: ``gnz doctor``, versions, devices and folders of this machine.
+- `features`: ``gnz features``, a graph as numbers.
+- `recommend`: ``gnz recommend``, models ranked for a graph.
+
+Shared by them:
+
+- `commands`: options that must have a value, calls written down again, and mistakes as one line.
+- `training`: tasks that a call names, and training and searches with a line of progress.
+- `terminal`: tables and sentences on a terminal, and output paths.
+- `interrupts`: Ctrl-C.
+- `working_folder`: the folder of the call among the places that modules are imported from.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ from gnz_track.cli.interrupts import INTERRUPTED, leave, listen_for_interrupts
 from gnz_track.cli.working_folder import refuse_missing_folder, settle_working_folder
 from gnz_track.errors import BadValue
 
-__all__ = ["app", "main"]
+__all__ = ["main"]
 
 EXAMPLES = """
 [bold]Examples[/bold]

@@ -10,7 +10,7 @@ import typer
 
 from gnz_track.cli.interrupts import INTERRUPTED
 from gnz_track.cli.ls import Store
-from gnz_track.cli.terminal import check_folder, choose_home, hand_over, naming, say
+from gnz_track.cli.terminal import check_folder, choose_place, hand_over, naming, say
 from gnz_track.cli.training import find_task, split
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from gnz_track.api import Request
     from gnz_track.quality.separability import SeparabilitySettings
-    from gnz_track.runs.executors.fork_server import Nursery
+    from gnz_track.runs.executors.fork_server import ForkServer
     from gnz_track.runs.sweep import Sweep
     from gnz_track.store.address import Address
     from gnz_track.store.audits import AuditRecord
@@ -77,15 +77,14 @@ def _audit(  # noqa: PLR0913  (one parameter per flag)
     The verdict (keep, realign or deprecate) stands with the rule that fired, in the store, on a page, and from then on
     beside the task in every report.
     """
-    from gnz_track.runs.executors.fork_server import open_nursery_for
+    from gnz_track.runs.executors.fork_server import open_fork_server_for
 
     folder = check_folder("--out", out or Path("reports") / "audit")
-    needed = open_nursery_for(jobs=jobs, timeout=timeout) if full else contextlib.nullcontext()
-    with needed as nursery:
+    needed = open_fork_server_for(jobs=jobs, timeout=timeout) if full else contextlib.nullcontext()
+    with needed as fork_server:
         from gnz_track.api import Request
         from gnz_track.models.catalogue import describe
         from gnz_track.quality.separability import SeparabilitySettings
-        from gnz_track.runs.plan import Place
         from gnz_track.seeds import parse_seeds
         from gnz_track.store.address import parse_address
         from gnz_track.training.protocols import PROTOCOLS
@@ -99,7 +98,7 @@ def _audit(  # noqa: PLR0913  (one parameter per flag)
             suite=SUITE,
             epochs=epochs,
             device=device,
-            place=Place(home=choose_home(home), mirror=mirror),
+            place=choose_place(home, mirror),
             jobs=jobs,
             timeout=timeout,
             is_fresh=not resume,
@@ -108,7 +107,7 @@ def _audit(  # noqa: PLR0913  (one parameter per flag)
         # A slip in these is told before anything is measured.
         settings = SeparabilitySettings(test=test or "ks", alpha=alpha, compat=compat)
         records = _measure_tasks(request, distance)
-        sweep = _train_perturbed(request, nursery) if full else None
+        sweep = _train_perturbed(request, fork_server) if full else None
     if sweep is not None:
         records = [_judge(record, sweep, request.address, settings, test) for record in records]
     page = _keep(request, records, folder)
@@ -134,21 +133,21 @@ def _measure_tasks(request: Request, distance: str) -> list[AuditRecord]:
     return found
 
 
-def _train_perturbed(request: Request, nursery: Nursery | None) -> Sweep:
+def _train_perturbed(request: Request, fork_server: ForkServer | None) -> Sweep:
     from dataclasses import replace
 
-    from gnz_track.api import carry_out, make_request_agenda
+    from gnz_track.api import carry_out, find_remaining_of
     from gnz_track.quality.judgement import TRAINED_MODES
     from gnz_track.runs.progress import Progress
 
     request = replace(request, perturbations=TRAINED_MODES)
-    agenda = make_request_agenda(request)
-    if len(agenda.done):
-        say(f"{len(agenda.done)} of {len(agenda.plan.cells)} cells are finished already", err=True)
-    progress = Progress(agenda, jobs=request.jobs)
+    remaining = find_remaining_of(request)
+    if len(remaining.done):
+        say(f"{len(remaining.done)} of {len(remaining.plan.cells)} cells are finished already", err=True)
+    progress = Progress(remaining, jobs=request.jobs)
     try:
         with progress:
-            sweep = carry_out(request, agenda, tell=progress.hear, nursery=nursery)
+            sweep = carry_out(request, remaining, tell=progress.hear, fork_server=fork_server)
     except KeyboardInterrupt:
         kept = f"{progress.count_kept()} are kept in {request.address}"
         say(f"{kept}; the same command goes on from there", err=True)

@@ -1,11 +1,4 @@
-"""``gnz tasks``, ``gnz models``, ``gnz protocols``: what there is.
-
-``gnz models NAME``: what one model is, what it takes, and what a search would try.
-
-``gnz protocols NAME``: all that one protocol lays down, and whom it concerns.
-
-``gnz tasks NAME``: all that one task is, and what is to be typed next.
-"""
+"""``gnz tasks``, ``gnz models`` and ``gnz protocols``: lists of them, and all that is known of one."""
 
 from __future__ import annotations
 
@@ -20,11 +13,11 @@ import typer
 from gnz_track.cli.terminal import say
 from gnz_track.text import format_seconds
 
-__all__ = ["add_to", "print_model", "print_protocol", "print_task"]
-
-
 if TYPE_CHECKING:
-    from gnz_track.types import ModelRow, TaskType
+    from gnz_track.models.budgets import Width
+    from gnz_track.types import ModelRow, Override, Protocol, Task, TaskType
+
+__all__ = ["add_to", "print_model", "print_protocol", "print_task"]
 
 
 NOTHING = "-"
@@ -89,10 +82,6 @@ def _write_value(name: str, value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-if TYPE_CHECKING:
-    from gnz_track.types import Amendment, Protocol
-
-
 # Fields that are tables of their own, or stand in the title.
 TABLES = frozenset({"name", "version", "description", "optimisers", "options", "by_model", "by_dataset"})
 OF_TRAINING = "training by task type; patience is that of the schedule, and without a batch size all is one batch"
@@ -112,32 +101,28 @@ def print_protocol(name: str) -> None:
     from gnz_track.types import Optimiser
 
     row = {one.label: one for one in PROTOCOLS.rows()}.get(name) or PROTOCOLS.get(name)
-    shown = {
-        field.name: _write_value_protocol_card(getattr(row, field.name))
-        for field in fields(row)
-        if field.name not in TABLES
-    }
+    shown = {field.name: _write_setting(getattr(row, field.name)) for field in fields(row) if field.name not in TABLES}
     settings = [(name, UNSET.get(name, NOTHING) if value == NOTHING else value) for name, value in shown.items()]
     print_rows(f"{row.label}: {row.description}", ("setting", "value"), settings)
     names = [field.name for field in fields(Optimiser)]
     optimisers = [
-        (task_type, *(_write_value_protocol_card(getattr(optimiser, one)) for one in names))
+        (task_type, *(_write_setting(getattr(optimiser, one)) for one in names))
         for task_type, optimiser in row.optimisers.items()
     ]
     print_rows(f"\n{OF_TRAINING}", ("task type", *(f">{one}" for one in names)), optimisers)
-    models = [("all that have it", _write_value_protocol_card(row.options))] if row.options else []
-    models += [(model, _write_value_protocol_card(given)) for model, given in sorted(row.by_model.items())]
+    models = [("all that have it", _write_setting(row.options))] if row.options else []
+    models += [(model, _write_setting(given)) for model, given in sorted(row.by_model.items())]
     if models:
         print_rows("\nhyperparameters that models are given", ("model", "given"), models)
     if row.by_dataset:
-        changed = [(dataset, _amended(amendment)) for dataset, amendment in sorted(row.by_dataset.items())]
+        changed = [(dataset, _overridden(override)) for dataset, override in sorted(row.by_dataset.items())]
         print_rows("\notherwise on datasets, and on those whose names begin so", ("dataset", "otherwise"), changed)
     say()
     for sentence in _served(row):
         say(fill(sentence, width=WIDTH, subsequent_indent="  ", break_on_hyphens=False))
 
 
-def _write_value_protocol_card(value: Any) -> str:
+def _write_setting(value: Any) -> str:
     """Write a value; what is empty or 0 is none."""
     if isinstance(value, Mapping):
         return " ".join(f"{name}={one}" for name, one in value.items()) or NOTHING
@@ -148,14 +133,14 @@ def _write_value_protocol_card(value: Any) -> str:
     return (f"{value:,}" if isinstance(value, int) else str(value)) if value else NOTHING
 
 
-def _amended(amendment: Amendment) -> str:
+def _overridden(override: Override) -> str:
     """Write what is otherwise for one dataset: its optimiser, options of all models, and of single ones."""
-    parts = [_write_value_protocol_card(amendment.optimiser), _write_value_protocol_card(amendment.options)]
-    parts += [f"{model}: {_write_value_protocol_card(given)}" for model, given in amendment.by_model.items()]
+    parts = [_write_setting(override.optimiser), _write_setting(override.options)]
+    parts += [f"{model}: {_write_setting(given)}" for model, given in override.by_model.items()]
     parts += [
-        f"{field.name}={_write_value_protocol_card(value)}"
-        for field in fields(amendment)
-        if (value := getattr(amendment, field.name)) and not isinstance(value, Mapping)
+        f"{field.name}={_write_setting(value)}"
+        for field in fields(override)
+        if (value := getattr(override, field.name)) and not isinstance(value, Mapping)
     ]
     return "; ".join(part for part in parts if part != NOTHING)
 
@@ -220,21 +205,14 @@ def print_task(name: str) -> None:
         }
     print_rows(name, ("fact", "value"), [(fact, value) for fact, value in facts.items() if value])
     say()
-    for sentence in [
-        *(row.defects if row is not None else ()),
-        *_following(name, task.dataset, is_known=row is not None),
-    ]:
+    defects = row.defects if row is not None else ()
+    for sentence in [*defects, *_following(name, task.dataset, is_known=row is not None)]:
         say(fill(sentence, width=WIDTH, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False))
 
 
 def _following(name: str, dataset: str, *, is_known: bool) -> list[str]:
     found = [f"train on it: gnz run --task {name}"]
     return [*found, f"all of its dataset, and how to cite it: gnz data card {dataset}"] if is_known else found
-
-
-if TYPE_CHECKING:
-    from gnz_track.models.budgets import Width
-    from gnz_track.types import ModelRow, Task
 
 
 # Columns of what is told in sentences below a table.

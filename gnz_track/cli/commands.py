@@ -1,7 +1,4 @@
-"""Mistakes as one line on standard error: what happened, with the value, and what to type next; exit code 2.
-
-Commands as they are called: a flag that is given has a value, and a call can be written down again.
-"""
+"""Commands: an option that is given has a value, a call can be written down again, a mistake is one line and code 2."""
 
 from __future__ import annotations
 

@@ -1,19 +1,4 @@
-"""``gnz data``: datasets are listed, fetched, frozen, checked and shared.
-
-``gnz data card``: all that is known of a dataset, on a page.
-
-Datasets that a command names: by themselves, and by suites, categories and tasks.
-
-``gnz data check``: frozen datasets are whole, their parts apart, and what gives labels away is named.
-
-``gnz data list``: which datasets there are, and which of them are here.
-
-``gnz data get``: raw files are fetched, and datasets frozen.
-
-Progress of downloads: bars on a terminal, plain lines elsewhere.
-
-``gnz data push`` and ``gnz data pull``: frozen datasets in a DVC remote.
-"""
+"""``gnz data``: datasets are listed, fetched, frozen, described, checked, and shared with a DVC remote."""
 
 from __future__ import annotations
 
@@ -34,6 +19,15 @@ from gnz_track.cli.interrupts import INTERRUPTED
 from gnz_track.cli.terminal import choose_home, hand_over, say
 from gnz_track.errors import BadValue, DataCorrupted, GnzError
 from gnz_track.types import Category, DatasetRow, TaskType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gnz_track.datasets.checks.catalogue import CheckFinding
+    from gnz_track.datasets.frozen import FrozenDataset
+    from gnz_track.datasets.sources.fetch import Fetched
+    from gnz_track.datasets.sources.origins import Received
+    from gnz_track.types import DatasetRow
 
 __all__ = [
     "Choice",
@@ -117,12 +111,6 @@ def _split(texts: Iterable[str]) -> list[str]:
     return [part.strip() for text in texts for part in text.split(",") if part.strip()]
 
 
-if TYPE_CHECKING:
-    from gnz_track.datasets.checks.catalogue import CheckFinding
-    from gnz_track.datasets.frozen import FrozenDataset
-    from gnz_track.types import DatasetRow
-
-
 FAULTY = 1
 
 
@@ -187,10 +175,6 @@ def _compare(row: DatasetRow, dataset: FrozenDataset, *, home: Path, mirror: str
     return compare_with_raw(dataset, row, home=home, mirror=mirror or None)
 
 
-if TYPE_CHECKING:
-    from gnz_track.types import DatasetRow
-
-
 _UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
@@ -247,14 +231,6 @@ def show_bytes(n_bytes: int | None) -> str:
     if n_bytes is None:
         return "unknown"
     return next((f"{n_bytes / size:.1f} {unit}" for size, unit in _UNITS if n_bytes >= size), f"{n_bytes} B")
-
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gnz_track.datasets.frozen import FrozenDataset
-    from gnz_track.datasets.sources.fetch import Fetched
-    from gnz_track.types import DatasetRow
 
 
 FAILED = 1
@@ -392,10 +368,6 @@ class _Errand:
     def _note(self, dataset: FrozenDataset) -> None:
         sizes = (len(dataset), dataset.n_nodes, dataset.n_edges)
         self.done[dataset.name] = (dataset.name, *sizes, dataset.digest, dataset.folder)
-
-
-if TYPE_CHECKING:
-    from gnz_track.datasets.sources.origins import Received
 
 
 # Without a terminal, at most one line for a file in so many seconds.

@@ -95,12 +95,12 @@ def _folders() -> list[tuple[str, str, str]]:
     from gnz_track.datasets.homes import data_home
     from gnz_track.datasets.sources.download import without_credentials
     from gnz_track.datasets.sources.fetch import parse_mirror
-    from gnz_track.store.outbox import spool_home
+    from gnz_track.store.outbox import outbox_home
 
-    home, spool, found = data_home(), spool_home(), parse_mirror()
+    home, outbox, found = data_home(), outbox_home(), parse_mirror()
     mirror = without_credentials(found) if isinstance(found, str) else found
     return [
-        ("spool", _state_of_folder(spool), f"{spool}, where results wait for a store (set XDG_DATA_HOME to move it)"),
+        ("spool", _state_of_folder(outbox), f"{outbox}, where results wait for a store (set XDG_DATA_HOME to move it)"),
         ("data home", _state_of_folder(home), f"{home} (set GNZ_DATA to move it)"),
         ("mirror", "set" if mirror else "none", str(mirror or "set GNZ_MIRROR to a folder or an address of raw files")),
     ]

@@ -10,7 +10,7 @@ from gnz_track.cli.ls import RUN_ID_SHOWN, Store
 from gnz_track.cli.terminal import say
 
 if TYPE_CHECKING:
-    from gnz_track.store.writer import Reaped
+    from gnz_track.store.writer import DeadRun
 
 __all__ = ["add_to"]
 
@@ -36,25 +36,25 @@ def _gc(
     stale_after: Annotated[float, typer.Option(help=STALE_AFTER)] = 3600.0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help=DRY_RUN)] = False,
 ) -> None:
-    """Mark runs of dead processes as killed, and remove emptied files of the spool."""
+    """Mark runs of dead processes as killed, and remove emptied files of the outbox."""
     from gnz_track.errors import BadValue
     from gnz_track.store.address import parse_address
     from gnz_track.store.listings import has_tables
-    from gnz_track.store.outbox import clear_spool, spool_folder
-    from gnz_track.store.writer import find_stale, open_store, reap
+    from gnz_track.store.outbox import clear_outbox, outbox_folder
+    from gnz_track.store.writer import find_dead_runs, kill_dead_runs, open_store
 
     if not 0 <= stale_after < float("inf"):
         raise BadValue("the age of a stale run", stale_after, "seconds from 0 upwards", command="--stale-after 3600")
     address = parse_address(store)
-    stale: list[Reaped] = []
+    stale: list[DeadRun] = []
     if has_tables(address):
         with open_store(address) as opened:
-            stale = (find_stale if dry_run else reap)(opened, stale_after=stale_after)
-    files = clear_spool(spool_folder(address), removes=not dry_run)
+            stale = (find_dead_runs if dry_run else kill_dead_runs)(opened, stale_after=stale_after)
+    files = clear_outbox(outbox_folder(address), removes=not dry_run)
     _print_stale(stale, n_files=len(files), would="would be " if dry_run else "")
 
 
-def _print_stale(stale: list[Reaped], *, n_files: int, would: str) -> None:
+def _print_stale(stale: list[DeadRun], *, n_files: int, would: str) -> None:
     from gnz_track.cli.terminal import print_rows
 
     if stale:

@@ -1,7 +1,4 @@
-"""The lists of ``gnz ls --searches`` and ``gnz ls --trials``.
-
-``gnz ls``: what a store holds.
-"""
+"""``gnz ls``: sweeps, cells, failures, searches and trials of a store."""
 
 from __future__ import annotations
 
@@ -14,11 +11,11 @@ import typer
 from gnz_track.cli.terminal import hand_over, say
 from gnz_track.errors import BadValue, UnknownName
 
-__all__ = ["add_to", "list_searches", "list_trials"]
-
-
 if TYPE_CHECKING:
     from gnz_track.store.address import Address
+    from gnz_track.store.searches import SearchRecord
+
+__all__ = ["add_to"]
 
 
 EXAMPLES = """
@@ -97,16 +94,6 @@ def _choose_kind(flags: Mapping[str, bool], *, sweep: str) -> str:
     if len(chosen) > 1:
         raise BadValue("what is to be listed", " ".join(chosen), "one of them")
     return chosen[0] if chosen else CELLS if sweep else SWEEPS
-
-
-def _searches(address: Address, **names: str) -> Listing:
-
-    return list_searches(address, **names)
-
-
-def _trials(address: Address, **names: str) -> Listing:
-
-    return list_trials(address, **names)
 
 
 def _sweeps(address: Address, **names: str) -> Listing:
@@ -259,27 +246,11 @@ def _print_csv(listing: Listing) -> None:
     hand_over(text.getvalue())
 
 
-SWEEPS, CELLS = "", "--sweep"
-LISTS: dict[str, Callable[..., Listing]] = {
-    SWEEPS: _sweeps,
-    CELLS: _cells,
-    "--failed": _failures,
-    "--searches": _searches,
-    "--trials": _trials,
-}
-PRINTERS: dict[str, Callable[[Listing], None]] = {"table": _print_table, "json": _print_json, "csv": _print_csv}
-
-
-if TYPE_CHECKING:
-    from gnz_track.store.address import Address
-    from gnz_track.store.searches import SearchRecord
-
-
 NAMES = ("suite", "sweep", "task", "model")
 FACTS = ("name", "kind", "sampler", "protocol", "metric", "direction", "seed", "study_seed", "space_digest", "storage")
 
 
-def list_searches(address: Address, **names: str) -> Listing:
+def _list_searches(address: Address, **names: str) -> Listing:
     """Return the searches that bear the names, with what they found and what they cost."""
     records, rows = [], []
     for search in _find_searches(address, names):
@@ -320,7 +291,7 @@ def list_searches(address: Address, **names: str) -> Listing:
     )
 
 
-def list_trials(address: Address, **names: str) -> Listing:
+def _list_trials(address: Address, **names: str) -> Listing:
     """Return all trials of the searches that bear the names; for programs with a field for each hyperparameter."""
     records: list[dict[str, Any]] = []
     rows = []
@@ -377,3 +348,14 @@ def _write_values(values: Any) -> str:
         f"{name}={value:.3g}" if isinstance(value, float) else f"{name}={value}"
         for name, value in sorted(values.items())
     )
+
+
+SWEEPS, CELLS = "", "--sweep"
+LISTS: dict[str, Callable[..., Listing]] = {
+    SWEEPS: _sweeps,
+    CELLS: _cells,
+    "--failed": _failures,
+    "--searches": _list_searches,
+    "--trials": _list_trials,
+}
+PRINTERS: dict[str, Callable[[Listing], None]] = {"table": _print_table, "json": _print_json, "csv": _print_csv}

@@ -205,7 +205,7 @@ def _confirm(found: Recommendation, opened: OpenedGraph, wishes: _Wishes, place:
     from gnz_track.api import Request
     from gnz_track.cli.terminal import print_failures, print_skipped
     from gnz_track.cli.training import train
-    from gnz_track.runs.remaining import make_agenda
+    from gnz_track.runs.remaining import find_remaining
     from gnz_track.selection.confirmation import model_of, plan_confirmation, task_of
     from gnz_track.store.address import parse_address
 
@@ -229,8 +229,8 @@ def _confirm(found: Recommendation, opened: OpenedGraph, wishes: _Wishes, place:
         jobs=wishes.jobs,
         source="gnz recommend",
     )
-    agenda, again = make_agenda(plan, address), _say_again(found, wishes)
-    sweep = train(request, agenda, None, hint="cells are finished already", again=again)
+    remaining, again = find_remaining(plan, address), _say_again(found, wishes)
+    sweep = train(request, remaining, None, hint="cells are finished already", again=again)
     if wishes.is_json:
         _hand_over(found.to_json() | {"sweep": sweep.name, "measured": _measured(shown, sweep.table)})
     else:

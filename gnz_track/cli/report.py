@@ -212,9 +212,9 @@ def _print_report(report: BenchmarkReport, bundle: Bundle, *, has_training: bool
     say(str(report.comparison))
     summary = report.search_summary
     if summary is not None:
-        from gnz_track.report.tables.searches import write_searches_text
+        from gnz_track.report.tables.searches import search_table
 
-        say(f"\nSearches\n{write_searches_text(summary)}")
+        say(f"\nSearches\n{search_table(summary).to_text()}")
     if has_training:
         _print_training(report)
     left = report.not_merged
@@ -231,10 +231,10 @@ def _print_report(report: BenchmarkReport, bundle: Bundle, *, has_training: bool
 
 
 def _print_training(report: BenchmarkReport) -> None:
-    from gnz_track.report.tables.training import training_facts, write_training_text
+    from gnz_track.report.tables.training import training_facts, training_table
 
     facts = training_facts(report.comparison, report.table)
-    said = "the table tells nothing of it but scores" if facts is None else write_training_text(facts).rstrip()
+    said = "the table tells nothing of it but scores" if facts is None else training_table(facts).to_text().rstrip()
     say(f"\nWhat was trained\n{said}")
 
 

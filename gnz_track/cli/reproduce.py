@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gnz_track.cli.ls import RUN_ID_SHOWN, Store
-from gnz_track.cli.terminal import choose_home, hand_over, say
+from gnz_track.cli.terminal import choose_place, hand_over, say
 from gnz_track.cli.working_folder import reach_working_folder
 
 if TYPE_CHECKING:
@@ -56,14 +56,12 @@ def _reproduce(  # noqa: PLR0913  (one parameter per flag)
     from gnz_track import __version__
     from gnz_track.records import to_json
     from gnz_track.runs import reproduce as reproduction
-    from gnz_track.runs.plan import Place
     from gnz_track.runs.reproduce import Conditions
     from gnz_track.store.address import parse_address
 
     if trust:
         reach_working_folder()
-    place = Place(home=choose_home(home), mirror=mirror)
-    conditions = Conditions(place=place, device=device, trusts_code=trust)
+    conditions = Conditions(place=choose_place(home, mirror), device=device, trusts_code=trust)
     found = reproduction.reproduce(
         run_id, parse_address(store), conditions=conditions, tolerance=tolerance, version=__version__
     )

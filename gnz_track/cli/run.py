@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnz_track.cli.terminal import choose_home, say
+from gnz_track.cli.terminal import choose_place, say
 from gnz_track.cli.training import choose_suite, choose_tasks, print_gains, search_and_print, split, train
+from gnz_track.seeds import parse_seeds
 
 if TYPE_CHECKING:
     from gnz_track.api import Request
-    from gnz_track.runs.executors.fork_server import Nursery
-    from gnz_track.runs.remaining import Agenda
+    from gnz_track.runs.executors.fork_server import ForkServer
+    from gnz_track.runs.remaining import RemainingCells
     from gnz_track.runs.sweep import Sweep
     from gnz_track.store.searches import SearchRecord
     from gnz_track.tuning.settings import SearchSettings
@@ -74,15 +75,15 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be trained, and train nothing.")] = False,
 ) -> None:
     """Train every compatible (task, model, seed) that is not finished yet, and print the means."""
-    from gnz_track.runs.executors.fork_server import open_nursery_for
+    from gnz_track.runs.executors.fork_server import open_fork_server_for
 
     # Before anything heavy is imported here: workers get ready meanwhile.
-    needed = contextlib.nullcontext() if dry_run else open_nursery_for(jobs=jobs, timeout=timeout, executor=executor)
-    with needed as nursery:
-        from gnz_track.api import Request, make_request_agenda
+    needed = (
+        contextlib.nullcontext() if dry_run else open_fork_server_for(jobs=jobs, timeout=timeout, executor=executor)
+    )
+    with needed as fork_server:
+        from gnz_track.api import Request, find_remaining_of
         from gnz_track.models.catalogue import describe, usual_models
-        from gnz_track.runs.plan import Place
-        from gnz_track.seeds import parse_seeds
         from gnz_track.store.address import parse_address
         from gnz_track.training.protocols import PROTOCOLS
 
@@ -96,7 +97,7 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
             suite=choose_suite(suite, category, is_chosen=bool(task or task_type)),
             epochs=epochs,
             device=device,
-            place=Place(home=choose_home(home), mirror=mirror),
+            place=choose_place(home, mirror),
             jobs=jobs,
             timeout=timeout,
             is_fresh=not resume,
@@ -107,10 +108,10 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
             search=_settings(tune, is_fresh=not resume) if tune else None,
         )
         if dry_run:
-            _print_agenda(request, make_request_agenda(request))
+            _print_remaining_cells(request, find_remaining_of(request))
             return
-        found = _search(request, nursery) if tune else []
-        sweep = train(request, make_request_agenda(request, found), nursery, found)
+        found = _search(request, fork_server) if tune else []
+        sweep = train(request, find_remaining_of(request, found), fork_server, found)
     _print_sweep(request, sweep)
     if found:
         print_gains(request, sweep, found)
@@ -124,23 +125,23 @@ def _settings(n_trials: int, *, is_fresh: bool) -> SearchSettings:
     return SearchSettings(trials=n_trials, is_fresh=is_fresh)
 
 
-def _search(request: Request, nursery: Nursery | None) -> list[SearchRecord]:
+def _search(request: Request, fork_server: ForkServer | None) -> list[SearchRecord]:
     from gnz_track.api import plan_request_searches
 
-    return search_and_print(request, plan_request_searches(request), nursery)
+    return search_and_print(request, plan_request_searches(request), fork_server)
 
 
-def _print_agenda(request: Request, agenda: Agenda) -> None:
-    from gnz_track.cli.terminal import print_agenda, print_skipped
+def _print_remaining_cells(request: Request, remaining: RemainingCells) -> None:
+    from gnz_track.cli.terminal import print_remaining, print_skipped
     from gnz_track.text import format_seconds
 
-    print_agenda(agenda)
-    print_skipped(agenda.plan.skipped)
-    left = agenda.paces.time(agenda.cells, jobs=request.jobs)
+    print_remaining(remaining)
+    print_skipped(remaining.plan.skipped)
+    left = remaining.paces.time(remaining.cells, jobs=request.jobs)
     time_left = "an unknown time (nothing like it was run before)" if left is None else f"about {format_seconds(left)}"
-    n_left = len(agenda.cells)
-    say(f"\n{n_left} of {len(agenda.plan.cells)} cells to train with --jobs {request.jobs}: {time_left}")
-    for notice in agenda.notices:
+    n_left = len(remaining.cells)
+    say(f"\n{n_left} of {len(remaining.plan.cells)} cells to train with --jobs {request.jobs}: {time_left}")
+    for notice in remaining.notices:
         say(f"note: {notice}", err=True)
 
 

@@ -13,7 +13,7 @@ from gnz_track.cli.terminal import say
 
 if TYPE_CHECKING:
     from gnz_track.pipeline.params import Params
-    from gnz_track.runs.executors.fork_server import Nursery
+    from gnz_track.runs.executors.fork_server import ForkServer
     from gnz_track.runs.sweep import Sweep
 
 __all__ = ["add_to"]
@@ -77,10 +77,10 @@ def _tune(
     """Search what the key tune asks for on a task, and write searches/TASK.jsonl."""
     from gnz_track.cli.training import print_found
     from gnz_track.pipeline.params import read_params
-    from gnz_track.runs.executors.fork_server import open_nursery_for
+    from gnz_track.runs.executors.fork_server import open_fork_server_for
 
     read = read_params(params, models=models, seeds=seeds, modules=modules, jobs=jobs, store=store)
-    with open_nursery_for(jobs=read.jobs, timeout=read.timeout) as nursery:
+    with open_fork_server_for(jobs=read.jobs, timeout=read.timeout) as fork_server:
         from gnz_track.pipeline.stages import make_tuning, tune_task
         from gnz_track.tuning.progress import SearchProgress
 
@@ -88,7 +88,7 @@ def _tune(
         progress = SearchProgress(tuning.plan)
         try:
             with progress:
-                found = tune_task(tuning, listener=progress, nursery=nursery)
+                found = tune_task(tuning, listener=progress, fork_server=fork_server)
         except KeyboardInterrupt:
             say(f"{progress.count_kept()} are kept; the same command goes on from there", err=True)
             raise typer.Exit(INTERRUPTED) from None
@@ -113,7 +113,7 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
 ) -> None:
     """Train what is left of a task, and write results/TASK.parquet and curves/TASK.parquet."""
     from gnz_track.pipeline.params import read_params
-    from gnz_track.runs.executors.fork_server import open_nursery_for
+    from gnz_track.runs.executors.fork_server import open_fork_server_for
 
     read = read_params(
         params,
@@ -130,8 +130,8 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
         store=store,
     )
     # Before anything heavy is imported here: workers get ready meanwhile.
-    with open_nursery_for(jobs=read.jobs, timeout=read.timeout) as nursery:
-        sweep = _train_left(read, name, nursery)
+    with open_fork_server_for(jobs=read.jobs, timeout=read.timeout) as fork_server:
+        sweep = _train_left(read, name, fork_server)
     _print_sweep(sweep)
 
 
@@ -163,18 +163,18 @@ def _report(
     say(f"{comparison.n_finished} of {comparison.n_cells} cells; page: {bundle.page}")
 
 
-def _train_left(params: Params, name: str, nursery: Nursery | None) -> Sweep:
+def _train_left(params: Params, name: str, fork_server: ForkServer | None) -> Sweep:
     from gnz_track.pipeline.stages import load_searches, make_training, train
     from gnz_track.runs.progress import Progress
 
     training = make_training(params, name, load_searches(params, name))
-    progress = Progress(training.agenda, jobs=params.jobs)
-    n_finished, n_wanted = len(training.agenda.done), len(training.agenda.plan.cells)
+    progress = Progress(training.remaining, jobs=params.jobs)
+    n_finished, n_wanted = len(training.remaining.done), len(training.remaining.plan.cells)
     if n_finished:
         say(f"{n_finished} of {n_wanted} cells of {name} are finished already", err=True)
     try:
         with progress:
-            return train(training, tell=progress.hear, nursery=nursery)
+            return train(training, tell=progress.hear, fork_server=fork_server)
     except KeyboardInterrupt:
         kept = f"{progress.count_kept()} of {name} are kept in {training.request.address}"
         say(f"{kept}; the same command goes on from there", err=True)

@@ -41,12 +41,12 @@ def _sync(
         _print_waiting()
         return
     from gnz_track.store.address import parse_address
-    from gnz_track.store.outbox import holds_sweeps, spool_folder
+    from gnz_track.store.outbox import holds_sweeps, outbox_folder
     from gnz_track.store.replay import replay_each
     from gnz_track.store.writer import open_store
 
     address = parse_address(store)
-    folder = spool_folder(address)
+    folder = outbox_folder(address)
     if not holds_sweeps(folder):
         say(f"nothing waits for {address}{_others(folder)}")
         return
@@ -64,7 +64,7 @@ def _sync(
 
 def _print_waiting() -> None:
     from gnz_track.cli.terminal import print_rows
-    from gnz_track.store.outbox import describe_spools
+    from gnz_track.store.outbox import describe_outboxes
 
     rows = [
         (
@@ -76,7 +76,7 @@ def _print_waiting() -> None:
             "yes" if one.is_unended else "",
             one.folder,
         )
-        for one in describe_spools()
+        for one in describe_outboxes()
     ]
     if rows:
         print_rows(
@@ -90,9 +90,9 @@ def _print_waiting() -> None:
 
 def _others(folder: Path) -> str:
     """Say that records wait for other stores than that of a folder, where they do."""
-    from gnz_track.store.outbox import describe_spools
+    from gnz_track.store.outbox import describe_outboxes
 
-    others = {one.folder for one in describe_spools() if one.folder != folder}
+    others = {one.folder for one in describe_outboxes() if one.folder != folder}
     many = f"{len(others)} other stores" if len(others) > 1 else "another store"
     return f"; records wait for {many}, see: gnz sync --list" if others else ""
 

@@ -1,10 +1,6 @@
-"""Tables on a terminal, and plain text in a pipe.
+"""Output on a terminal, in a pipe and for programs, and the folders that a command reads and writes.
 
-The folder in which the command line keeps frozen data.
-
-Output paths of a command: checked before any work, and named where the disk refuses.
-
-Output for people on a terminal, and for programs: texts of others drive no terminal.
+Texts of others drive no terminal. A folder is checked before any work, and named where the disk refuses it.
 """
 
 from __future__ import annotations
@@ -26,15 +22,22 @@ from gnz_track import errors
 from gnz_track.errors import BadValue
 from gnz_track.text import visible
 
+if TYPE_CHECKING:
+    from gnz_track.report.tables.scores import SummaryRow
+    from gnz_track.runs.plan import Place, Skipped
+    from gnz_track.runs.remaining import RemainingCells
+    from gnz_track.types import Cell, CellResult
+
 __all__ = [
     "check_file",
     "check_folder",
     "choose_home",
+    "choose_place",
     "hand_over",
     "is_usable",
     "naming",
-    "print_agenda",
     "print_failures",
+    "print_remaining",
     "print_rows",
     "print_skipped",
     "print_summary",
@@ -52,6 +55,13 @@ def choose_home(given: Path | None) -> Path:
         allowed = "a folder, or a path where one can be made"
         raise BadValue("the folder of frozen data", str(home), allowed, command="--home FOLDER or GNZ_DATA=FOLDER")
     return home
+
+
+def choose_place(home: Path | None, mirror: Path | None) -> Place:
+    """Return where data lie: frozen ones in the folder chosen, raw files in a mirror."""
+    from gnz_track.runs.plan import Place
+
+    return Place(home=choose_home(home), mirror=mirror)
 
 
 def is_usable(home: Path) -> bool:
@@ -108,13 +118,6 @@ def hand_over(text: str) -> None:
     sys.stdout.flush()
 
 
-if TYPE_CHECKING:
-    from gnz_track.report.tables.scores import SummaryRow
-    from gnz_track.runs.plan import Skipped
-    from gnz_track.runs.remaining import Agenda
-    from gnz_track.types import Cell, CellResult
-
-
 # A pipe has no width to fit into: cut nothing there.
 PIPE_WIDTH = 10_000
 
@@ -166,19 +169,19 @@ def print_summary(rows: Iterable[SummaryRow]) -> None:
     )
 
 
-def print_agenda(agenda: Agenda) -> None:
+def print_remaining(remaining: RemainingCells) -> None:
     """Print what of a plan is finished and what is to be trained."""
     from gnz_track.runs.fingerprint import fingerprint
     from gnz_track.text import format_seconds
 
-    wanted = {fingerprint(cell): (cell.task.name, cell.model.name) for cell in agenda.plan.cells}
-    finished = Counter(pair for key, pair in wanted.items() if key in agenda.done)
+    wanted = {fingerprint(cell): (cell.task.name, cell.model.name) for cell in remaining.plan.cells}
+    finished = Counter(pair for key, pair in wanted.items() if key in remaining.done)
     left: dict[tuple[str, str], list[Cell]] = {}
-    for cell in agenda.cells:
+    for cell in remaining.cells:
         left.setdefault((cell.task.name, cell.model.name), []).append(cell)
     rows = []
-    for pair in dict.fromkeys((cell.task.name, cell.model.name) for cell in agenda.plan.cells):
-        seconds = agenda.paces.total(left.get(pair, []))
+    for pair in dict.fromkeys((cell.task.name, cell.model.name) for cell in remaining.plan.cells):
+        seconds = remaining.paces.total(left.get(pair, []))
         time = "unknown" if seconds is None else format_seconds(seconds)
         rows.append((*pair, finished[pair], len(left.get(pair, [])), time))
     print_rows("what would be trained", ("task", "model", ">finished", ">to train", ">time"), rows)

@@ -1,7 +1,4 @@
-"""Searches with a line of progress, and their findings as tables.
-
-The tasks that a training command names, and training with a line of progress.
-"""
+"""Tasks that a call names, and training and searches with a line of progress."""
 
 from __future__ import annotations
 
@@ -14,6 +11,17 @@ from gnz_track.cli.interrupts import INTERRUPTED
 from gnz_track.cli.terminal import say
 from gnz_track.types import Category, TaskType
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gnz_track.api import Request
+    from gnz_track.runs.executors.fork_server import ForkServer
+    from gnz_track.runs.remaining import RemainingCells
+    from gnz_track.runs.sweep import Sweep
+    from gnz_track.store.searches import SearchRecord
+    from gnz_track.tuning.plan import SearchPlan
+    from gnz_track.types import Task
+
 __all__ = [
     "choose_suite",
     "choose_tasks",
@@ -25,17 +33,6 @@ __all__ = [
     "split",
     "train",
 ]
-
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gnz_track.api import Request
-    from gnz_track.runs.executors.fork_server import Nursery
-    from gnz_track.runs.remaining import Agenda
-    from gnz_track.runs.sweep import Sweep
-    from gnz_track.store.searches import SearchRecord
-    from gnz_track.types import Task
 
 
 QUICK, CUSTOM = "quick", "custom"
@@ -119,8 +116,8 @@ def split(text: str) -> list[str]:
 
 def train(
     request: Request,
-    agenda: Agenda,
-    nursery: Nursery | None,
+    remaining: RemainingCells,
+    fork_server: ForkServer | None,
     found: Sequence[SearchRecord] = (),
     *,
     hint: str = "cells are finished already; --fresh trains them again",
@@ -132,12 +129,12 @@ def train(
     ----------
     request
         The benchmark that was asked for.
-    agenda
+    remaining
         Its cells, finished and left.
-    nursery
+    fork_server
         Workers that are getting ready.
     found
-        Searches that the agenda was made with.
+        Searches that the remaining cells were made with.
     hint
         Words behind the number of finished cells.
     again
@@ -146,34 +143,24 @@ def train(
     from gnz_track.api import carry_out
     from gnz_track.runs.progress import Progress
 
-    n_finished = len(agenda.done)
+    n_finished = len(remaining.done)
     if n_finished:
-        n_wanted = len(agenda.plan.cells)
+        n_wanted = len(remaining.plan.cells)
         say(f"{n_finished} of {n_wanted} {hint}", err=True)
-    progress = Progress(agenda, jobs=request.jobs)
+    progress = Progress(remaining, jobs=request.jobs)
     try:
         with progress:
-            return carry_out(request, agenda, found=found, tell=progress.hear, nursery=nursery)
+            return carry_out(request, remaining, found=found, tell=progress.hear, fork_server=fork_server)
     except KeyboardInterrupt:
         kept = f"{progress.count_kept()} are kept in {request.address}"
         say(f"{kept}; {again}", err=True)
         raise typer.Exit(INTERRUPTED) from None
 
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gnz_track.api import Request
-    from gnz_track.runs.executors.fork_server import Nursery
-    from gnz_track.runs.sweep import Sweep
-    from gnz_track.store.searches import SearchRecord
-    from gnz_track.tuning.plan import SearchPlan
-
-
 FAILED = 1
 
 
-def search_and_print(request: Request, plan: SearchPlan, nursery: Nursery | None) -> list[SearchRecord]:
+def search_and_print(request: Request, plan: SearchPlan, fork_server: ForkServer | None) -> list[SearchRecord]:
     """Do the searches of a plan with a line of progress, and print what they found on validation.
 
     Parameters
@@ -182,7 +169,7 @@ def search_and_print(request: Request, plan: SearchPlan, nursery: Nursery | None
         The benchmark that was asked for.
     plan
         Its searches.
-    nursery
+    fork_server
         Workers that are getting ready.
     """
     from gnz_track.api import search_all
@@ -191,7 +178,7 @@ def search_and_print(request: Request, plan: SearchPlan, nursery: Nursery | None
     progress = SearchProgress(plan)
     try:
         with progress:
-            found = search_all(request, plan, listener=progress, nursery=nursery)
+            found = search_all(request, plan, listener=progress, fork_server=fork_server)
     except KeyboardInterrupt:
         kept = f"{progress.count_kept()} and all cells of others that had ended are kept"
         say(f"{kept}; the same command goes on from there", err=True)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gnz_track.cli.terminal import choose_home, say
+from gnz_track.cli.terminal import choose_home, choose_place, say
 from gnz_track.cli.training import choose_suite, choose_tasks, print_gains, print_plan, search_and_print, split, train
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.seeds import parse_seeds
 
 if TYPE_CHECKING:
     from gnz_track.api import Request
-    from gnz_track.runs.executors.fork_server import Nursery
+    from gnz_track.runs.executors.fork_server import ForkServer
     from gnz_track.store.address import Address
     from gnz_track.tuning.settings import SearchSettings
     from gnz_track.types import Cell
@@ -81,13 +81,11 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be searched, and do nothing.")] = False,
 ) -> None:
     """Search hyperparameters of models by validation alone, then compare default and winner on the seeds reported."""
-    from gnz_track.runs.executors.fork_server import open_nursery_for
+    from gnz_track.runs.executors.fork_server import open_fork_server_for
 
-    needed = contextlib.nullcontext() if dry_run else open_nursery_for(jobs=jobs, timeout=timeout)
-    with needed as nursery:
+    with contextlib.nullcontext() if dry_run else open_fork_server_for(jobs=jobs, timeout=timeout) as fork_server:
         from gnz_track.api import Request
         from gnz_track.models.catalogue import MODELS, describe
-        from gnz_track.runs.plan import Place
         from gnz_track.store.address import parse_address
         from gnz_track.training.protocols import PROTOCOLS
 
@@ -101,7 +99,7 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
             suite=choose_suite(suite, "", is_chosen=bool(task)),
             epochs=epochs,
             device=device,
-            place=Place(home=choose_home(home), mirror=mirror),
+            place=choose_place(home, mirror),
             jobs=jobs,
             timeout=timeout,
             source="gnz tune",
@@ -122,7 +120,7 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
                 is_fresh=fresh,
             ),
         )
-        _carry_out(request, nursery, is_dry=dry_run, is_search_only=search_only)
+        _carry_out(request, fork_server, is_dry=dry_run, is_search_only=search_only)
 
 
 def _settings(place: str, address: Address, *, space: Path | None, tuning_seeds: str, **given: Any) -> SearchSettings:
@@ -159,20 +157,20 @@ def _recommender(address: Address, home: Path) -> Callable[[Cell], list[Mapping[
     return recommend
 
 
-def _carry_out(request: Request, nursery: Nursery | None, *, is_dry: bool, is_search_only: bool) -> None:
-    from gnz_track.api import keep_searches, make_request_agenda, plan_request_searches
+def _carry_out(request: Request, fork_server: ForkServer | None, *, is_dry: bool, is_search_only: bool) -> None:
+    from gnz_track.api import find_remaining_of, keep_searches, plan_request_searches
 
     plan = plan_request_searches(request)
     if is_dry:
         print_plan(request, plan)
         return
-    found = search_and_print(request, plan, nursery)
+    found = search_and_print(request, plan, fork_server)
     if is_search_only:
         for notice in keep_searches(request, found):
             say(f"note: {notice}", err=True)
         say(f"in {request.address}; see: gnz ls --searches, gnz ls --trials", err=True)
         return
-    sweep = train(request, make_request_agenda(request, found), nursery, found)
+    sweep = train(request, find_remaining_of(request, found), fork_server, found)
     print_gains(request, sweep, found)
     if (sweep.table["status"] != "finished").any():
         raise typer.Exit(FAILED)

@@ -1,7 +1,4 @@
-"""``gnz ui``: MLflow's user interface on the store.
-
-``gnz dash``: the dashboard of Optuna on the trials of searches.
-"""
+"""``gnz ui`` and ``gnz dash``: MLflow's user interface on the store, and Optuna's on the trials of searches."""
 
 from __future__ import annotations
 

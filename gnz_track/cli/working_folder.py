@@ -1,8 +1,7 @@
-"""The working folder among the places that modules are imported from: for calls that name code, and for no others.
+"""The working folder: a place that modules are imported from in calls that name code, and in no others.
 
-Who unpacks a store from elsewhere, and looks at it in its folder, must not import ``pandas.py`` from there.
-
-The folder in which a command is typed, which somebody may have removed: what needs it says so in a sentence.
+Whoever unpacks a store from elsewhere, and looks at it in its folder, must not import ``pandas.py`` from there.
+Somebody may have removed the folder; whatever needs it then says so in a sentence.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""From ``params.yaml`` to a published report: one function per stage of the pipeline that DVC drives.
+"""Stages of the pipeline that DVC drives, from ``params.yaml`` to a published report.
 
-- `params`: ``params.yaml`` as a typed record: a key that nobody knows, or a value of another type, is told
-  before any work
-- `published`: files that DVC shows and compares of a report: ``metrics.json`` for ``dvc metrics``, tables for
-  ``dvc plots``
-- `stages`: the stage ``report``: all results compared
-- `starter_project`: A starter: a folder with a benchmark of one's own, which runs as it is
+- `params`: ``params.yaml`` as a typed record.
+- `stages`: one function a stage: data, tune, run, quality, report.
+- `published`: files that DVC shows and compares of a report.
+- `starter_project`: a folder with a benchmark of one's own, which runs as it is.
 """
 
 from __future__ import annotations
@@ -16,7 +14,10 @@ from gnz_track.public_names import find_public
 
 # File -> the names that it gives to other rooms and to users.
 _PUBLIC = {
-    "params": ("Params", "read_params"),
+    "params": (
+        "Params",
+        "read_params",
+    ),
     "stages": (
         "audit_task",
         "freeze_task",

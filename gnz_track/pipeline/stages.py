@@ -1,18 +1,7 @@
-"""The stage ``report``: all results compared. It reads files only, so that any clone writes the same report.
+"""Stages of the pipeline: data, tune, run, quality and report, each from files to files.
 
-The tasks that parameters name, and where the stages of each keep their files.
-
-The stage ``run``: the cells of a task, as far as they are not finished, and their results as files.
-
-The store is neither read nor written by DVC: a stage that was interrupted finds there what it had finished.
-
-The stage ``tune``: the searches of a task, as far as they are not done, and what they found as a file.
-
-Trials lie beside the store of runs, which DVC neither reads nor writes; the file is all that other stages need.
-
-The stage ``data``: the data of a task, frozen for all seeds.
-
-The stage ``quality``: whether the data of a task are worth it, measured without training.
+The stores of runs and of trials are neither read nor written by DVC: a stage that was interrupted finds there what it
+had finished. The stage ``report`` reads files only, so that any clone writes the same report.
 """
 
 from __future__ import annotations
@@ -27,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from gnz_track.api import Request, carry_out, make_request_agenda, plan_request_searches, search_all
+from gnz_track.api import Request, carry_out, find_remaining_of, plan_request_searches, search_all
 from gnz_track.datasets.card import CARD
 from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.datasets.frozen import FrozenDataset, open_frozen
@@ -44,9 +33,9 @@ from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.report.bundle import Bundle, write_bundle
 from gnz_track.report.page.audits import write_audit_page
 from gnz_track.runs.executors.events import Tell
-from gnz_track.runs.executors.fork_server import Nursery
+from gnz_track.runs.executors.fork_server import ForkServer
 from gnz_track.runs.plan import Place, Skipped, list_skipped
-from gnz_track.runs.remaining import Agenda
+from gnz_track.runs.remaining import RemainingCells
 from gnz_track.runs.sweep import Sweep
 from gnz_track.stats.comparison.choices import Choices
 from gnz_track.store.address import parse_address
@@ -57,6 +46,11 @@ from gnz_track.store.results_table import load_table, write_table
 from gnz_track.store.searches import SearchRecord
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import DatasetRow, ModelRow, Protocol, Task
+
+if TYPE_CHECKING:
+    from gnz_track.tuning.plan import SearchPlan
+    from gnz_track.tuning.search import Listener
+    from gnz_track.tuning.settings import SearchSettings
 
 __all__ = [
     "CURVES",
@@ -73,7 +67,6 @@ __all__ = [
     "freeze_task",
     "load_audits",
     "load_searches",
-    "make_request",
     "make_training",
     "make_tuning",
     "read_settings",
@@ -140,22 +133,12 @@ class Training:
 
     name: str
     request: Request
-    agenda: Agenda
+    remaining: RemainingCells
     found: tuple[SearchRecord, ...] = ()
 
 
-def make_request(params: Params, name: str, *, source: str) -> Request:
-    """Return what is asked of a task: its cells on the data that were frozen for it.
-
-    Parameters
-    ----------
-    params
-        Parameters of the benchmark.
-    name
-        Task by name.
-    source
-        Command that asks.
-    """
+def _make_request(params: Params, name: str, *, source: str) -> Request:
+    """Return what is asked of a task: its cells on the data that were frozen for it."""
     chosen = choose(params)
     home = require(DATA / name, f"data@{name}")
     return Request(
@@ -187,11 +170,11 @@ def make_training(params: Params, name: str, found: Sequence[SearchRecord] = ())
     found
         Searches whose winners are trained too.
     """
-    request = make_request(params, name, source=f"dvc run@{name}")
-    return Training(name=name, request=request, agenda=make_request_agenda(request, found), found=tuple(found))
+    request = _make_request(params, name, source=f"dvc run@{name}")
+    return Training(name=name, request=request, remaining=find_remaining_of(request, found), found=tuple(found))
 
 
-def train(training: Training, *, tell: Tell, nursery: Nursery | None = None) -> Sweep:
+def train(training: Training, *, tell: Tell, fork_server: ForkServer | None = None) -> Sweep:
     """Train what is left of a task; write its results table and its curves once every cell has ended.
 
     Parameters
@@ -200,10 +183,10 @@ def train(training: Training, *, tell: Tell, nursery: Nursery | None = None) -> 
         Cells of the stage.
     tell
         Listener of events.
-    nursery
+    fork_server
         Workers that are getting ready.
     """
-    sweep = carry_out(training.request, training.agenda, found=training.found, tell=tell, nursery=nursery)
+    sweep = carry_out(training.request, training.remaining, found=training.found, tell=tell, fork_server=fork_server)
     write_curves(_curves_of(sweep, training.request), CURVES / f"{training.name}.parquet")
     write_table(sweep.table, RESULTS / f"{training.name}.parquet")
     return sweep
@@ -218,12 +201,6 @@ def _curves_of(sweep: Sweep, request: Request) -> dict[str, dict[str, Curve]]:
     past = {row.run_id: row.fingerprint for row in finished.itertuples() if row.fingerprint not in now}
     stored = read_curves(request.address, past)
     return now | {past[run_id]: series for run_id, series in stored.items()}
-
-
-if TYPE_CHECKING:
-    from gnz_track.tuning.plan import SearchPlan
-    from gnz_track.tuning.search import Listener
-    from gnz_track.tuning.settings import SearchSettings
 
 
 # What a file of parameters may say of searches; where trials are kept, and whether they are fresh, is no part of it.
@@ -271,13 +248,13 @@ def seeds_of(params: Params) -> tuple[int, ...]:
 
 def make_tuning(params: Params, name: str) -> Tuning:
     """Plan the searches of a task from its frozen data."""
-    request = make_request(params, name, source=f"dvc tune@{name}")
+    request = _make_request(params, name, source=f"dvc tune@{name}")
     request = dataclasses.replace(request, search=read_settings(params.tune or {}))
     return Tuning(name=name, request=request, plan=plan_request_searches(request))
 
 
 def tune_task(
-    tuning: Tuning, *, listener: Listener | None = None, nursery: Nursery | None = None
+    tuning: Tuning, *, listener: Listener | None = None, fork_server: ForkServer | None = None
 ) -> Sequence[SearchRecord]:
     """Do what is left of the searches of a task, and write what they found once all of them have ended.
 
@@ -287,10 +264,10 @@ def tune_task(
         Searches of the stage.
     listener
         Listener of trials.
-    nursery
+    fork_server
         Workers that are getting ready.
     """
-    found = search_all(tuning.request, tuning.plan, listener=listener, nursery=nursery)
+    found = search_all(tuning.request, tuning.plan, listener=listener, fork_server=fork_server)
     file = SEARCHES / f"{tuning.name}.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("".join(to_json(record) + "\n" for record in found), encoding="utf-8")

@@ -181,7 +181,7 @@ def audit_graphs(
         features=features,
         decision=str(verdict.decision),
         rule=verdict.rule,
-        agreement={"jaccard": both.jaccard, "of_structure": both.of_first, "of_features": both.of_second},
+        agreement={"jaccard": both["jaccard"], "of_structure": both["of_first"], "of_features": both["of_second"]},
         seconds=time.perf_counter() - began,
         version=__version__,
         notes=(*sample.notes, *fixed.notes),

@@ -35,52 +35,12 @@ from gnz_track.quality.measures import (
 from gnz_track.quality.node_sets import Bucket, GraphSet, Spaces, bucket_spaces, cut_into_components, gather, take_whole
 
 __all__ = [
-    "FIXED_MODES",
-    "Agreement",
     "Complementarity",
     "Diversity",
-    "Measure",
     "agree",
     "diversity_of",
     "measure_complementarity",
 ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Agreement:
-    """Sizes of two sets and of what they share; shares are None where there is nothing to divide by."""
-
-    n_first: int
-    n_second: int
-    n_both: int
-
-    @property
-    def jaccard(self) -> float | None:
-        """Graphs in both sets, as a share of those in either (P. Jaccard, 1912)."""
-        n_either = self.n_first + self.n_second - self.n_both
-        return self.n_both / n_either if n_either else None
-
-    @property
-    def of_first(self) -> float | None:
-        """The share of the first set that the second one has too."""
-        return self.n_both / self.n_first if self.n_first else None
-
-    @property
-    def of_second(self) -> float | None:
-        """The share of the second set that the first one has too."""
-        return self.n_both / self.n_second if self.n_second else None
-
-
-def agree(first: ArrayLike, second: ArrayLike) -> Agreement:
-    """Return the agreement of two sets of graphs, each ``[n_graphs]`` of whether a graph is in it.
-
-    >>> agree([True, True, False], [True, False, False]).jaccard
-    0.5
-    """
-    one, two = (np.asarray(item, dtype=bool) for item in (first, second))
-    if one.shape != two.shape or one.ndim != 1:
-        raise BadValue("the shapes of two sets of graphs", (one.shape, two.shape), "one entry for each graph in both")
-    return Agreement(n_first=int(one.sum()), n_second=int(two.sum()), n_both=int((one & two).sum()))
 
 
 Numbers = NDArray[np.float64]
@@ -314,3 +274,20 @@ def diversity_of(found: Complementarity) -> Diversity:
         structure=1.0 - np.abs(1.0 - 2.0 * found.at(EMPTY_FEATURES, moment)),
         features=1.0 - np.abs(1.0 - 2.0 * found.at(EMPTY_GRAPH, moment)),
     )
+
+
+def agree(first: ArrayLike, second: ArrayLike) -> dict[str, float | None]:
+    """Return the share of two sets of graphs, each ``[n_graphs]`` of whether a graph is in it, that both have.
+
+    ``jaccard`` is the share of those in either (P. Jaccard, 1912), ``of_first`` and ``of_second`` are those of one set;
+    None where there is nothing to divide by.
+
+    >>> agree([True, True, False], [True, False, False])["jaccard"]
+    0.5
+    """
+    one, two = (np.asarray(item, dtype=bool) for item in (first, second))
+    if one.shape != two.shape or one.ndim != 1:
+        raise BadValue("the shapes of two sets of graphs", (one.shape, two.shape), "one entry for each graph in both")
+    n_both = int((one & two).sum())
+    sizes = {"jaccard": int((one | two).sum()), "of_first": int(one.sum()), "of_second": int(two.sum())}
+    return {name: n_both / size if size else None for name, size in sizes.items()}

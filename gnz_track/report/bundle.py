@@ -1,7 +1,4 @@
-"""A report as a folder of files: the page, figures, tables and the results table.
-
-A report among the artifacts of its sweep's run, where MLflow's user interface shows it.
-"""
+"""A report as a folder of files: the page, figures, tables and the results table; and its copy in the store."""
 
 from __future__ import annotations
 
@@ -14,12 +11,10 @@ from gnz_track.errors import UnknownName
 from gnz_track.records import to_json
 from gnz_track.report.page.figures import FigureSet, draw_figures
 from gnz_track.report.page.page import Reported, write_page
-from gnz_track.report.tables.latex import write_scores_latex, write_verdicts_latex
-from gnz_track.report.tables.searches import save_searches, write_searches_latex
-from gnz_track.report.tables.table import save_scores, save_verdicts
-from gnz_track.report.tables.training import TrainingFacts, save_training, training_facts, write_training_latex
-from gnz_track.report.tuned_models import SearchSummary
-from gnz_track.stats.comparison.comparison import Comparison
+from gnz_track.report.tables.pairs import pair_table
+from gnz_track.report.tables.scores import score_table
+from gnz_track.report.tables.searches import search_table
+from gnz_track.report.tables.training import training_facts, training_table
 from gnz_track.store import schema
 from gnz_track.store.address import Address
 from gnz_track.store.listings import list_sweeps
@@ -34,7 +29,7 @@ PAGE, FIGURES, TABLES = "report.html", "figures", "tables"
 # What was written last time, so that the next time can clear it away.
 LISTING = "FILES"
 FIGURE_FORMATS = ("svg", "pdf")
-TABLE_FORMATS = ("csv", "md")
+TABLE_FORMATS = ("csv", "md", "tex")
 # Runs whose curves are read from a store: more take long, and say nothing in one figure.
 MOST_CURVES = 300
 
@@ -63,13 +58,10 @@ def write_bundle(report: Reported, folder: str | Path, *, ui: str = "", figures:
         Figures that are drawn already.
     """
     place = Path(folder)
-    summary = report.search_summary
-    drawn = figures or draw_figures(report.comparison, report.table, histories=_curves(report), searches=summary)
+    searches = report.search_summary
+    drawn = figures or draw_figures(report.comparison, report.table, histories=_curves(report), searches=searches)
     # First what may fail, so that no page stands over files that are not there.
-    files = [*_write_figures(drawn, place / FIGURES), *_write_tables(report.comparison, place / TABLES)]
-    files += [] if summary is None else _write_searches(summary, place / TABLES)
-    trained = training_facts(report.comparison, report.table)
-    files += [] if trained is None else _write_training(trained, place / TABLES)
+    files = [*_write_figures(drawn, place / FIGURES), *_write_tables(report, place / TABLES)]
     results = place / schema.TABLE_FILE
     write_table(report.table, results)
     page = write_page(report, place / PAGE, ui=ui, figures=drawn)
@@ -106,37 +98,18 @@ def _write_figures(drawn: FigureSet, folder: Path) -> list[Path]:
     return files
 
 
-def _write_searches(summary: SearchSummary, folder: Path) -> list[Path]:
-    """Write default against tuned, and every search with all of its trials."""
-    files = [save_searches(summary, folder / f"searches.{kind}") for kind in TABLE_FORMATS]
-    texts = {
-        "searches.tex": write_searches_latex(summary),
-        "searches.jsonl": "".join(f"{to_json(facts.search)}\n" for facts in summary.facts),
-    }
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8", errors="replace")
-        files.append(folder / name)
-    return files
-
-
-def _write_training(facts: TrainingFacts, folder: Path) -> list[Path]:
-    """Write what was trained: size, scores of both parts, effort."""
-    files = [save_training(facts, folder / f"training.{kind}") for kind in TABLE_FORMATS]
-    text = folder / "training.tex"
-    text.write_text(write_training_latex(facts), encoding="utf-8", errors="replace")
-    return [*files, text]
-
-
-def _write_tables(comparison: Comparison, folder: Path) -> list[Path]:
-    files = []
-    for kind in TABLE_FORMATS:
-        files += [
-            save_scores(comparison, folder / f"scores.{kind}"),
-            save_verdicts(comparison, folder / f"pairs.{kind}"),
-        ]
-    for name, write in (("scores.tex", write_scores_latex), ("pairs.tex", write_verdicts_latex)):
-        (folder / name).write_text(write(comparison), encoding="utf-8", errors="replace")
-        files.append(folder / name)
+def _write_tables(report: Reported, folder: Path) -> list[Path]:
+    """Write every table in every form, and every search with all of its trials."""
+    comparison, searches = report.comparison, report.search_summary
+    trained = training_facts(comparison, report.table)
+    tables = {"scores": score_table(comparison), "pairs": pair_table(comparison)}
+    tables |= {} if searches is None else {"searches": search_table(searches)}
+    tables |= {} if trained is None else {"training": training_table(trained)}
+    files = [table.save(folder / f"{name}.{kind}") for name, table in tables.items() for kind in TABLE_FORMATS]
+    if searches is not None:
+        files.append(folder / "searches.jsonl")
+        lines = [f"{to_json(facts.search)}\n" for facts in searches.facts]
+        files[-1].write_text("".join(lines), encoding="utf-8", errors="replace")
     return files
 
 

@@ -1,8 +1,4 @@
-"""Ranks of a comparison in the shapes of the published package, and mean ranks with weighted tasks.
-
-Choices of a report under their published names.
-
-Cells and pairs of a comparison as DataFrames with the columns of the published package, and some more.
+"""Ranks, pairs and power of a comparison as data frames with the columns of the published package, and some more.
 
 ``mean_diff`` is model_a minus model_b in units of the metric, so that a negative one is good news for model_a where
 smaller is better; ``advantage`` is positive where model_a is better, whatever the metric.

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,35 +14,23 @@ import pandas as pd
 from gnz_track.errors import BadValue
 from gnz_track.records import from_plain, to_json
 from gnz_track.report.joining import NotMerged
+from gnz_track.report.sources import ReportParts
 from gnz_track.stats.comparison.choices import Choices, choose
 from gnz_track.store.results_table import COLUMNS, REAL, TIME, WHOLE, make_table
 from gnz_track.store.searches import SearchRecord
 
-__all__ = ["SCHEMA", "ReportParts", "read_report", "write_report"]
+__all__ = ["SCHEMA", "read_report", "write_report"]
 
 SCHEMA = "gnz-report/1"
 # Choices that are pairs, where they are not pairs by task.
 PAIRS = ("split_sizes", "bounds")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ReportParts:
-    """All that a report is made of; ``series`` is by cell, name -> value per recorded epoch."""
-
-    table: pd.DataFrame
-    seeds: tuple[int, ...]
-    config: Mapping[str, Any]
-    series: Mapping[str, Mapping[str, tuple[float, ...]]]
-    choices: Choices
-    not_merged: tuple[NotMerged, ...] = ()
-    searches: tuple[SearchRecord, ...] = ()
-
-
 def write_report(parts: ReportParts) -> str:
     """Return the JSON; equal reports give equal texts."""
     payload = {
         "schema": SCHEMA,
-        "seeds": list(parts.seeds),
+        "seeds": list(parts.seeds or ()),
         "config": _plain(parts.config),
         "choices": _plain({item.name: getattr(parts.choices, item.name) for item in dataclasses.fields(Choices)}),
         "table": {name: _column(parts.table[name], kind) for name, (_, _, kind) in COLUMNS.items()},

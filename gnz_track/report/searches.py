@@ -1,7 +1,4 @@
-"""Facts of a search by its trials: its curve, hyperparameters that mattered, the place of its winner.
-
-Cells of a results table that belong to a search: those of the default, and those of its winner.
-"""
+"""Facts of a search by its trials, and the cells of a results table that belong to it."""
 
 from __future__ import annotations
 
@@ -31,26 +28,16 @@ __all__ = [
     "curve_of",
     "find_cells",
     "group_searches",
+    "has_other_winner",
     "ranks_by_budget",
     "read_facts",
 ]
 
-
-@dataclass(frozen=True, kw_only=True)
-class SearchGroup:
-    """The searches for one model on one task: one, or where they are nested one for each seed."""
-
-    searches: tuple[SearchRecord, ...]
-
-    @property
-    def first(self) -> SearchRecord:
-        """Any of them, for what they share."""
-        return self.searches[0]
-
-    @property
-    def has_other_winner(self) -> bool:
-        """Whether any of them found something else than the default."""
-        return any(search.best and dict(search.best) != dict(search.default) for search in self.searches)
+# Their trials do not depend on those before, so that any order of them is as good as any other.
+RANDOM_SAMPLERS = frozenset({"random", "qmc", "grid"})
+Values = Mapping[str, Any]
+# The searches for one model on one task: one, or where they are nested one for each seed.
+SearchGroup = tuple[SearchRecord, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +48,11 @@ class SearchCells:
     tuned: Mapping[int, int]
 
 
+def has_other_winner(group: SearchGroup) -> bool:
+    """Tell whether any search of a group found something else than the default."""
+    return any(search.best and dict(search.best) != dict(search.default) for search in group)
+
+
 def group_searches(searches: Iterable[SearchRecord]) -> tuple[SearchGroup, ...]:
     """Return the searches by task and model; nested ones that differ in nothing but the seed are together."""
     found: dict[tuple[str, ...], list[SearchRecord]] = {}
@@ -68,7 +60,7 @@ def group_searches(searches: Iterable[SearchRecord]) -> tuple[SearchGroup, ...]:
         name = search.name if search.seed is None else f"{search.space_digest} {search.sampler} {search.protocol}"
         key = (search.task, search.model, search.suite, search.sweep, search.kind, name)
         found.setdefault(key, []).append(search)
-    return tuple(SearchGroup(searches=tuple(group)) for _, group in sorted(found.items()))
+    return tuple(tuple(group) for _, group in sorted(found.items()))
 
 
 def find_cells(table: pd.DataFrame, search: SearchRecord) -> SearchCells:
@@ -101,11 +93,6 @@ def _values_of_cell(hyperparameters: str, search: SearchRecord) -> dict[str, Any
     """Return the values that a cell has of what was searched; what it does not name has its default."""
     named = json.loads(hyperparameters or "{}")
     return {**search.default, **{name: value for name, value in named.items() if name in search.space}}
-
-
-# Their trials do not depend on those before, so that any order of them is as good as any other.
-RANDOM_SAMPLERS = frozenset({"random", "qmc", "grid"})
-Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,7 +159,7 @@ def trial_scores(search: SearchRecord) -> list[float]:
 
 def curve_of(group: SearchGroup) -> ExpectedBest:
     """Return the curve of a group: that of its search, or the mean over nested ones at the budgets that all had."""
-    curves = [expected_best(trial_scores(search), search.direction) for search in group.searches]
+    curves = [expected_best(trial_scores(search), search.direction) for search in group]
     if len(curves) == 1:
         return curves[0]
     common = sorted(set.intersection(*(set(curve.budgets) for curve in curves)))

@@ -1,14 +1,9 @@
-"""Results tables for a report: from a store, from parquet, or from a plain table of someone else's numbers.
-
-The rows of a results table that count, and the name that each stands for in a comparison.
-
-The audits of the tasks of a report, from the stores that it comes from.
-"""
+"""Results tables for a report: from a store, from parquet, or from a plain table; with their searches and audits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +12,29 @@ import pandas as pd
 from gnz_track.errors import BadValue, NothingToCompare
 from gnz_track.report.joining import NotMerged, join_tables, order_for_joining
 from gnz_track.stats.comparison.cells import REQUIRED, read_cells
+from gnz_track.stats.comparison.choices import Choices
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.audits import AuditRecord, read_audits
+from gnz_track.store.curves import straighten
+from gnz_track.store.past_runs import read_curves
 from gnz_track.store.reader import check_known, read_table
 from gnz_track.store.results_table import COLUMNS, make_table, sort_rows
 from gnz_track.store.row_filters import Where, asked_names, read_where
+from gnz_track.store.searches import SearchRecord, read_searches
 from gnz_track.store.sweep_manifest import read_wanted_cells
 
-__all__ = ["Source", "count_rows", "find_audits", "read_frame", "read_parquet", "read_store", "with_score"]
+__all__ = [
+    "ReportParts",
+    "count_rows",
+    "find_audits",
+    "find_searches",
+    "find_series",
+    "key_of",
+    "read_frame",
+    "read_parquet",
+    "read_store",
+    "with_score",
+]
 
 
 # What a comparison tells variants of a model apart by, and attempts from results.
@@ -50,6 +60,54 @@ def with_score(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[(rows["status"] == "finished") & rows["score"].notna()].sort_values("seed", kind="stable")
 
 
+def find_searches(table: pd.DataFrame, addresses: Sequence[Address], *, sweep: str = "") -> tuple[SearchRecord, ...]:
+    """Return the searches of a sweep, or of all sweeps that a table names; only of tasks in the table.
+
+    A tuned cell may have been trained by another sweep, whose search is told by its name then.
+
+    Parameters
+    ----------
+    table
+        Results table.
+    addresses
+        Stores to look in.
+    sweep
+        Sweep of the searches; those of the table without one.
+    """
+    sweeps = [sweep] if sweep else sorted(set(table["sweep"]) - {""})
+    found: dict[str, SearchRecord] = {}
+    for address in addresses:
+        for name in sweeps:
+            found |= {search.key: search for search in read_searches(address, sweep=name)}
+    known = {search.name for search in found.values()}
+    left = table[(table["search"] != "") & ~table["search"].isin(known)]
+    for suite, task in sorted(set(zip(left["suite"], left["task"], strict=True))):
+        for address in addresses:
+            for search in read_searches(address, suite=suite, task=task):
+                # Of one search in several sweeps, any tells the same of these cells.
+                if search.name in set(left["search"]) - known:
+                    known.add(search.name)
+                    found[search.key] = search
+    return tuple(search for search in found.values() if search.task in set(table["task"]))
+
+
+def key_of(row: Any) -> str:
+    """Return the key of a row's series: the fingerprint of its cell, or its run where it has none."""
+    return str(row.fingerprint or row.run_id)
+
+
+def find_series(missing: Mapping[str, str], addresses: Sequence[Address]) -> dict[str, dict[str, tuple[float, ...]]]:
+    """Return key -> the series of its run, for (run -> key) of ``missing``; of the first store that has any of it."""
+    left, found = dict(missing), {}
+    for address in addresses:
+        if not left:
+            break
+        for run_id, series in read_curves(address, left).items():
+            if series or address is addresses[-1]:
+                found[left.pop(run_id)] = {name: straighten(curve) for name, curve in series.items()}
+    return found
+
+
 def find_audits(table: pd.DataFrame, addresses: Iterable[Address]) -> dict[str, AuditRecord]:
     """Return task -> its latest audit, for tasks of a results table; an audit of other data than these is none."""
     rows = table[["task", "dataset_digest"]].drop_duplicates() if "dataset_digest" in table.columns else table[:0]
@@ -69,13 +127,21 @@ VARIANTS = frozenset({"hyperparameters"})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Source:
-    """A results table, where it comes from, and what could not be part of it."""
+class ReportParts:
+    """A results table, where it comes from, and all else that a report is made of.
+
+    ``series`` is by cell, name -> value per recorded epoch; seeds are those of the table, and searches those of the
+    store, where they are not given.
+    """
 
     table: pd.DataFrame
     config: Mapping[str, Any]
     address: Address | None = None
+    seeds: tuple[int, ...] | None = None
+    series: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
+    choices: Choices = field(default_factory=Choices)
     not_merged: tuple[NotMerged, ...] = ()
+    searches: tuple[SearchRecord, ...] | None = None
 
 
 def read_store(
@@ -86,7 +152,7 @@ def read_store(
     suite: str = "",
     task: str = "",
     where: Where | None = None,
-) -> Source:
+) -> ReportParts:
     """Read past runs: all cells that a sweep wanted, or of any sweeps those that are comparable.
 
     Without a sweep, the sweep with most cells of a task says what the others must agree with there.
@@ -120,10 +186,10 @@ def read_store(
         free = VARIANTS | ({"protocol"} & set(where or {}))
         joined, not_merged = join_tables(None, [order_for_joining(table)], free=free)
         table = sort_rows(joined)
-    return Source(table=table, config={**config, **_describe(table)}, address=address, not_merged=not_merged)
+    return ReportParts(table=table, config={**config, **_describe(table)}, address=address, not_merged=not_merged)
 
 
-def read_parquet(path: str | Path) -> Source:
+def read_parquet(path: str | Path) -> ReportParts:
     """Read a results table as it was published, or any parquet file with the columns of :func:`read_frame`."""
     file = Path(path)
     if not file.is_file():
@@ -135,10 +201,10 @@ def read_parquet(path: str | Path) -> Source:
         found = read_frame(pd.read_parquet(file))
     except (OSError, ValueError, ArrowException) as error:
         raise BadValue("results table", str(path), f"a parquet file ({error})") from error
-    return Source(table=found.table, config={**found.config, "source": str(path)})
+    return ReportParts(table=found.table, config={**found.config, "source": str(path)})
 
 
-def read_frame(frame: pd.DataFrame) -> Source:
+def read_frame(frame: pd.DataFrame) -> ReportParts:
     """Read plain numbers: task, model, seed, score, metric and direction (up or down); what is missing is filled in.
 
     A row without a score stands for a cell that has none. Columns that a results table does not have are left out.
@@ -154,7 +220,7 @@ def read_frame(frame: pd.DataFrame) -> Source:
     if "status" not in columns:
         columns["status"] = columns["score"].map(lambda score: "finished" if pd.notna(score) else "")
     table = make_table(columns)
-    return Source(table=table, config={"source": "a table of numbers", **_describe(table)})
+    return ReportParts(table=table, config={"source": "a table of numbers", **_describe(table)})
 
 
 def _describe(table: pd.DataFrame) -> dict[str, Any]:

@@ -1,7 +1,4 @@
-"""Two sweeps against one another: before and after an upgrade, mine and theirs.
-
-In which packages, and on what machines, two sweeps differ, from the environments that lie in their runs.
-"""
+"""Two sweeps against one another, before and after an upgrade, mine and theirs; and how their environments differ."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Default against tuned: what a search gained on the reporting cells, by the paired verdict, and what it cost.
-
-All that a report says of searches, in one record: gains and costs, what the trials tell, what to beware of.
-"""
+"""Default against tuned by the paired verdict, and the summary of all searches: gains, costs, warnings."""
 
 from __future__ import annotations
 
@@ -13,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gnz_track.errors import UnknownName
 from gnz_track.report.figures.captions import count
 from gnz_track.report.searches import (
     RANDOM_SAMPLERS,
@@ -23,6 +21,7 @@ from gnz_track.report.searches import (
     curve_of,
     find_cells,
     group_searches,
+    has_other_winner,
     ranks_by_budget,
     read_facts,
 )
@@ -105,7 +104,7 @@ def compare_tuned(
     """
     groups = group_searches(searches)
     found = [(group, _cells_of(group, table)) for group in groups]
-    names = [f"{group.first.task} \u00b7 {group.first.model} {number}" for number, group in enumerate(groups)]
+    names = [f"{group[0].task} \u00b7 {group[0].model} {number}" for number, group in enumerate(groups)]
     pairs = _compare([*zip(names, found, strict=True)], table, choices or Choices())
     return tuple(
         _tuned_model(group, cells, table, pairs.get(name)) for name, (group, cells) in zip(names, found, strict=True)
@@ -116,7 +115,7 @@ def _cells_of(group: SearchGroup, table: pd.DataFrame) -> SearchCells:
     """Return the cells of all searches of a group together."""
     default: dict[int, int] = {}
     tuned: dict[int, int] = {}
-    for search in group.searches:
+    for search in group:
         cells = find_cells(table, search)
         default |= cells.default
         tuned |= cells.tuned
@@ -129,8 +128,8 @@ def _compare(
     """Return the pair of each group that has one; where the default won there is no difference to test."""
     rows, margins = [], {}
     for name, (group, cells) in named:
-        first = group.first
-        if not group.has_other_winner:
+        first = group[0]
+        if not has_other_winner(group):
             continue
         margins[name] = value_for(choices.margin, first.task, first.metric)
         for model, places in ((DEFAULT, cells.default), (TUNED, cells.tuned)):
@@ -148,9 +147,9 @@ def _compare(
 def _tuned_model(
     group: SearchGroup, cells: SearchCells, table: pd.DataFrame, pair: PairComparison | None
 ) -> TunedModel:
-    first = group.first
+    first = group[0]
     common = sorted(set(_scores(table, cells.default)) & set(_scores(table, cells.tuned)))
-    costs = [search.cost for search in group.searches]
+    costs = [search.cost for search in group]
     tuned = table.iloc[list(cells.tuned.values())]
     facts: dict[str, Any] = {name: sum(cost[name] for cost in costs) for name in ("epochs", "seconds", "cpu_seconds")}
     return TunedModel(
@@ -160,27 +159,27 @@ def _tuned_model(
         direction=first.direction,
         kind=first.kind,
         sampler=first.sampler,
-        n_searches=len(group.searches),
+        n_searches=len(group),
         n_seeds=len(common),
         default=_mean(_scores(table, cells.default), common),
         tuned=_mean(_scores(table, cells.tuned), common),
         **_verdict(group, pair),
-        validation_default=_mean_of(_score_of(search, 0) for search in group.searches),
-        validation_tuned=_mean_of(search.best_score for search in group.searches),
+        validation_default=_mean_of(_score_of(search, 0) for search in group),
+        validation_tuned=_mean_of(search.best_score for search in group),
         budget=first.budget,
-        n_trials=sum(len(search.trials) for search in group.searches),
-        n_failed=sum(search.n_failed for search in group.searches),
+        n_trials=sum(len(search.trials) for search in group),
+        n_failed=sum(search.n_failed for search in group),
         reporting_seconds=float(tuned["seconds"].sum()),
-        best=tuple((search.seed, dict(search.best)) for search in group.searches),
+        best=tuple((search.seed, dict(search.best)) for search in group),
         **facts,
     )
 
 
 def _verdict(group: SearchGroup, pair: PairComparison | None) -> dict[str, Any]:
     found: dict[str, Any] = {"advantage": None, "low": None, "high": None, "p_adjusted": None, "verdict": ""}
-    if not any(search.best for search in group.searches):
+    if not any(search.best for search in group):
         return {**found, "note": ALL_FAILED}
-    if not group.has_other_winner:
+    if not has_other_winner(group):
         return {**found, "note": DEFAULT_WON}
     if pair is None:
         return {**found, "note": "its default and its winner share no finished seed"}
@@ -240,6 +239,23 @@ class SearchSummary:
         kept = f"; for {count(n_kept, 'model')} {DEFAULT_WON}" if n_kept else ""
         return f"{said}{rest}{kept}; the searches took {write_seconds(seconds)} of wall time"
 
+    def facts_of(self, task: str, model: str, seed: int | None) -> SearchFacts:
+        """Return the facts of one search.
+
+        Parameters
+        ----------
+        task, model
+            Names of the search.
+        seed
+            Seed of a nested search; without it the first one.
+        """
+        for facts in self.facts:
+            search = facts.search
+            if (search.task, search.model) == (task, model) and seed in (None, search.seed):
+                return facts
+        wanted = f"{task} {model}" + ("" if seed is None else f" s{seed}")
+        raise UnknownName("search", wanted, [facts.search.title for facts in self.facts])
+
 
 def summarise_searches(
     table: pd.DataFrame, searches: Iterable[SearchRecord], choices: Choices | None = None
@@ -280,15 +296,15 @@ def write_seconds(seconds: float) -> str:
 
 def _budgets(searches: tuple[SearchRecord, ...]) -> Iterator[TaskBudgets]:
     groups = group_searches(searches)
-    for task in sorted({group.first.task for group in groups}):
-        own = [group for group in groups if group.first.task == task]
-        first = own[0].first
-        learners = [group.first.model for group in own if group.first.sampler not in RANDOM_SAMPLERS]
+    for task in sorted({group[0].task for group in groups}):
+        own = [group for group in groups if group[0].task == task]
+        first = own[0][0]
+        learners = [group[0].model for group in own if group[0].sampler not in RANDOM_SAMPLERS]
         yield TaskBudgets(
             task=task,
             metric=first.metric,
             direction=first.direction,
-            curves={group.first.model: curve_of(group) for group in own},
+            curves={group[0].model: curve_of(group) for group in own},
             learners=tuple(learners),
         )
 

@@ -26,11 +26,11 @@ from gnz_track.public_names import find_public
 _PUBLIC = {
     "executors.choice": ("AUTO", "Crew", "Executor", "RAY", "check_crew", "choose_executor"),
     "executors.events": ("Done", "Event", "Tell", "ignore"),
-    "executors.fork_server": ("Nursery", "open_nursery_for"),
+    "executors.fork_server": ("ForkServer", "open_fork_server_for"),
     "plan": ("Place", "Plan", "Skipped", "list_skipped", "make_plan", "perturb_plan", "usual_epochs"),
     "progress": ("Progress", "open_line", "tell_failures"),
     "protocol_resolution": ("list_widths",),
-    "remaining": ("Agenda", "make_agenda"),
+    "remaining": ("RemainingCells", "find_remaining"),
     "reproduce": ("Conditions", "Reproduction"),
     "run_one": ("metric_of", "presumed_metric"),
     "sweep": ("Sweep", "name_sweep", "run_sweep"),

@@ -22,7 +22,7 @@ from gnz_track.datasets.steady import open_steady
 from gnz_track.errors import BadValue, DataMissing, NothingToRun, SeveralMissing, SplitImpossible
 from gnz_track.models.catalogue import renew_code
 from gnz_track.runs.fingerprint import code_of, tell_unseen
-from gnz_track.runs.protocol_resolution import amend, find_amendment, hyperparameters_of
+from gnz_track.runs.protocol_resolution import find_override, hyperparameters_of, resolve
 from gnz_track.training.metrics import METRICS
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Cell, ModelRow, Protocol, Task, TaskType, Value
@@ -150,7 +150,7 @@ def make_plan(
         for folder in {dataset.folder for dataset in datasets.values()}:
             # Every byte is read before a sweep: data that are not what their card says are told before any training.
             open_steady(folder)
-        shell = _Shell(task, amend(protocol, task), epochs or usual_epochs(protocol, task), device)
+        shell = _Shell(task, resolve(protocol, task), epochs or usual_epochs(protocol, task), device)
         notices += _limits(shell, datasets[seeds[0]], seeds[0])
         for model in compatible:
             try:
@@ -193,7 +193,7 @@ class _Shell:
 
 def usual_epochs(protocol: Protocol, task: Task) -> int:
     """Return how many epochs a task is trained for under a protocol where nobody says another number."""
-    return find_amendment(protocol, task).epochs or protocol.epochs or task.epochs
+    return find_override(protocol, task).epochs or protocol.epochs or task.epochs
 
 
 def _limits(shell: _Shell, dataset: FrozenDataset, seed: int) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self
 
 from gnz_track.runs.executors.events import Done, Event
 from gnz_track.runs.fingerprint import fingerprint
-from gnz_track.runs.remaining import Agenda
+from gnz_track.runs.remaining import RemainingCells
 from gnz_track.streams import tell
 from gnz_track.text import format_seconds, visible
 from gnz_track.types import CellResult
@@ -28,12 +28,12 @@ class Progress:
     The time left is what past runs, and the cells of this sweep so far, say of the cells that are left.
     """
 
-    def __init__(self, agenda: Agenda, *, jobs: int = 1) -> None:
+    def __init__(self, remaining: RemainingCells, *, jobs: int = 1) -> None:
         self.n_done = self.n_failed = 0
-        self.total = len(agenda.cells)
-        self._n_before, self._n_wanted = len(agenda.done), len(agenda.plan.cells)
-        self._left = {fingerprint(cell): cell for cell in agenda.cells}
-        self._paces, self._jobs = agenda.paces, jobs
+        self.total = len(remaining.cells)
+        self._n_before, self._n_wanted = len(remaining.done), len(remaining.plan.cells)
+        self._left = {fingerprint(cell): cell for cell in remaining.cells}
+        self._paces, self._jobs = remaining.paces, jobs
         self._line = open_line(self.total)
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""A protocol applied to one task and one model: its amendments, and the width that its budget of parameters gives."""
+"""A protocol applied to one task and one model: its overrides, and the width that its budget of parameters gives."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from gnz_track.errors import BadValue, SplitImpossible
 from gnz_track.models.budgets import Width, find_width, refuse_beyond
 from gnz_track.models.building import options_of
 from gnz_track.problems.catalogue import ProblemTerms, sizes_of
-from gnz_track.types import Amendment, ModelRow, Protocol, Task, Value
+from gnz_track.types import ModelRow, Override, Protocol, Task, Value
 
-__all__ = ["OF_TRAINING", "ListedWidth", "amend", "find_amendment", "given_to", "hyperparameters_of", "list_widths"]
+__all__ = ["OF_TRAINING", "ListedWidth", "find_override", "given_to", "hyperparameters_of", "list_widths", "resolve"]
 
 
 # Hyperparameters that training reads; all others are keywords of a model's constructor.
 OF_TRAINING = frozenset({"lr", "weight_decay", "batch_size", "patience", "min_lr", "hidden_channels", "encoding"})
 
 
-def find_amendment(protocol: Protocol, task: Task) -> Amendment:
+def find_override(protocol: Protocol, task: Task) -> Override:
     """Return what a protocol has otherwise for the dataset of a task."""
-    return protocol.amendment_for(task.dataset)
+    return protocol.override_for(task.dataset)
 
 
-def amend(protocol: Protocol, task: Task) -> Protocol:
-    """Return a protocol as it is for one task; one that amends nothing is returned as it is."""
-    amendment = find_amendment(protocol, task)
+def resolve(protocol: Protocol, task: Task) -> Protocol:
+    """Return a protocol as it is for one task; one that overrides nothing is returned as it is."""
+    override = find_override(protocol, task)
     if not (protocol.by_dataset or protocol.options or protocol.by_model or protocol.epochs):
         return protocol
     optimiser = protocol.optimiser_for(task.task_type, task.dataset)
     return replace(
         protocol,
         optimisers={} if optimiser is None else {task.task_type: optimiser},
-        splits=amendment.splits or protocol.splits,
-        encoding=amendment.encoding or protocol.encoding,
-        hours=amendment.hours or protocol.hours,
+        splits=override.splits or protocol.splits,
+        encoding=override.encoding or protocol.encoding,
+        hours=override.hours or protocol.hours,
         # What a cell says itself, or what is not its own.
         epochs=0,
         options={},
@@ -52,13 +52,13 @@ def given_to(model: ModelRow, protocol: Protocol, task: Task) -> dict[str, Value
     model
         Model, whose constructor says which hyperparameters it takes.
     protocol
-        Protocol, not amended yet.
+        Protocol, not resolved yet.
     task
         Task, for which the protocol may name values of its own.
     """
-    amendment = find_amendment(protocol, task)
+    override = find_override(protocol, task)
     found: dict[str, Value] = {}
-    for general, by_model in ((protocol.options, protocol.by_model), (amendment.options, amendment.by_model)):
+    for general, by_model in ((protocol.options, protocol.by_model), (override.options, override.by_model)):
         found |= general
         found |= _of_model(by_model, model)
     allowed = {*OF_TRAINING, *options_of(model).names}
@@ -93,11 +93,11 @@ def hyperparameters_of(
     dataset
         Data of the task, whose sizes decide how many parameters a width has.
     protocol
-        Protocol, not amended yet.
+        Protocol, not resolved yet.
     """
     given = given_to(model, protocol, task)
     if protocol.budget:
-        found = _width_of(model, task, dataset, amend(protocol, task), given)
+        found = _width_of(model, task, dataset, resolve(protocol, task), given)
         refuse_beyond(found, model.name, tolerance=protocol.tolerance)
         if not found.is_of_rule:
             given["hidden_channels"] = found.hidden_channels
@@ -116,18 +116,18 @@ def list_widths(
     dataset
         Data of the task.
     protocol
-        Protocol with a budget, not amended yet.
+        Protocol with a budget, not resolved yet.
     """
-    amended = amend(protocol, task)
-    return [_list_width(row, task, dataset, protocol, amended) for row in models if task.task_type in row.task_types]
+    resolved = resolve(protocol, task)
+    return [_list_width(row, task, dataset, protocol, resolved) for row in models if task.task_type in row.task_types]
 
 
 def _list_width(
-    model: ModelRow, task: Task, dataset: FrozenDataset, protocol: Protocol, amended: Protocol
+    model: ModelRow, task: Task, dataset: FrozenDataset, protocol: Protocol, resolved: Protocol
 ) -> ListedWidth:
     found: Width | None = None
     try:
-        found = _width_of(model, task, dataset, amended, given_to(model, protocol, task))
+        found = _width_of(model, task, dataset, resolved, given_to(model, protocol, task))
         refuse_beyond(found, model.name, tolerance=protocol.tolerance)
     except (BadValue, SplitImpossible) as error:
         return ListedWidth(model.name, found, str(error))
@@ -139,7 +139,7 @@ def _width_of(
 ) -> Width:
     """Return the width at which a model has as many parameters as it is allowed on a task.
 
-    ``protocol`` is amended already, ``options`` are the hyperparameters of the cell.
+    ``protocol`` is resolved already, ``options`` are the hyperparameters of the cell.
     """
     terms = ProblemTerms(
         task_type=task.task_type,

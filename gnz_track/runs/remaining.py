@@ -18,18 +18,18 @@ from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.plan import Plan
 from gnz_track.store.address import Address
 from gnz_track.store.listings import has_tables
-from gnz_track.store.outbox import spool_folder, waiting_records
+from gnz_track.store.outbox import outbox_folder, waiting_records
 from gnz_track.store.reader import finished_fingerprints, read_table
 from gnz_track.store.results_table import empty_table, one_row_per_cell, table_of_records
 from gnz_track.types import Cell
 
-__all__ = ["OF_COSTS", "Agenda", "Paces", "Past", "make_agenda"]
+__all__ = ["OF_COSTS", "Paces", "PastCells", "RemainingCells", "find_remaining"]
 
 
 OF_COSTS = ("task", "model", "seconds_per_epoch", "peak_rss_mib", "peak_device_mib")
 
 
-class Past:
+class PastCells:
     """Past runs of some tasks, in a store and waiting on this disk; without a store, those on this disk alone.
 
     A database is asked each question by itself, for a part of its columns. Through MLflow's search a part takes as long
@@ -38,7 +38,7 @@ class Past:
 
     def __init__(self, address: Address, tasks: Iterable[str], *, has_store: bool = True) -> None:
         self._address, self._tasks = address, tuple(tasks)
-        self._waiting = table_of_records(("", record) for record in waiting_records(spool_folder(address)))
+        self._waiting = table_of_records(("", record) for record in waiting_records(outbox_folder(address)))
         self._has_store = has_store and has_tables(address)
 
     def finished(self) -> set[str]:
@@ -123,7 +123,7 @@ class Paces:
 
 
 @dataclass(frozen=True, eq=False)
-class Agenda:
+class RemainingCells:
     """A plan, the cells to train, longest first, and by fingerprint those that are finished already.
 
     ``notices`` are sentences for the user about what could not be looked up.
@@ -133,7 +133,7 @@ class Agenda:
     cells: tuple[Cell, ...]
     paces: Paces
     done: frozenset[str] = frozenset()
-    past: Past | None = None
+    past: PastCells | None = None
     notices: tuple[str, ...] = ()
     footprints: Footprints = field(default_factory=Footprints)
 
@@ -143,7 +143,7 @@ class Agenda:
         return self.past.rows(self.done) if self.past else empty_table()
 
 
-def make_agenda(plan: Plan, address: Address, *, is_fresh: bool = False) -> Agenda:
+def find_remaining(plan: Plan, address: Address, *, is_fresh: bool = False) -> RemainingCells:
     """Look up what of a plan is finished; nothing is written.
 
     Records that wait on this disk count as well as runs in the store.
@@ -160,19 +160,19 @@ def make_agenda(plan: Plan, address: Address, *, is_fresh: bool = False) -> Agen
     wanted = {fingerprint(cell): cell for cell in plan.cells}
     tasks = tuple(dict.fromkeys(cell.task.name for cell in plan.cells))
     try:
-        return _look_up(plan, wanted, Past(address, tasks), is_fresh=is_fresh)
+        return _look_up(plan, wanted, PastCells(address, tasks), is_fresh=is_fresh)
     except StoreUnreachable as error:
-        here = _look_up(plan, wanted, Past(address, tasks, has_store=False), is_fresh=is_fresh)
+        here = _look_up(plan, wanted, PastCells(address, tasks, has_store=False), is_fresh=is_fresh)
         said = f"{error}. Past runs are unknown: what does not wait on this disk is trained anew."
         return replace(here, notices=(*here.notices, said))
 
 
-def _look_up(plan: Plan, wanted: Mapping[str, Cell], past: Past, *, is_fresh: bool) -> Agenda:
+def _look_up(plan: Plan, wanted: Mapping[str, Cell], past: PastCells, *, is_fresh: bool) -> RemainingCells:
     done = frozenset() if is_fresh else frozenset(wanted.keys() & past.finished())
     cells = [cell for key, cell in wanted.items() if key not in done]
     costs = past.costs({cell.task.name for cell in cells})
     paces = _paces(costs, cells)
-    return Agenda(
+    return RemainingCells(
         plan=plan,
         cells=tuple(_longest_first(cells, paces)),
         paces=paces,

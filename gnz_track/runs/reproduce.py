@@ -55,25 +55,13 @@ __all__ = [
     "Reproduction",
     "ReproductionVerdict",
     "SeriesDifference",
-    "check_model",
-    "find_changes",
-    "is_known_loader",
     "rebuild",
-    "refuse_loader",
     "reproduce",
 ]
 
 
-def check_model(run_id: str, model: ModelRow, address: Address) -> None:
-    """Refuse a model that is not known here; nothing is imported and nothing is read to find that out.
-
-    Parameters
-    ----------
-    run_id, address
-        Run and store that name the model.
-    model
-        Model as the store describes it.
-    """
+def _check_model(run_id: str, model: ModelRow, address: Address) -> None:
+    """Refuse a model that is not known here; nothing is imported and nothing is read to find that out."""
     if _is_known(model):
         return
     if model.payload:
@@ -86,23 +74,13 @@ def check_model(run_id: str, model: ModelRow, address: Address) -> None:
     raise NotReproducible(run_id, reason, remedy=_remedy_of_code(run_id, address))
 
 
-def is_known_loader(task: Task) -> bool:
+def _is_known_loader(task: Task) -> bool:
     """Tell whether a task has no loader of its own, or one that is registered here."""
     return task.loader is None or any(task.loader == known.loader for known in TASKS.rows())
 
 
-def refuse_loader(run_id: str, task: Task, digest: str, address: Address) -> NotReproducible:
-    """Return the error for data that are not here, and that only code which the store names could make.
-
-    Parameters
-    ----------
-    run_id, address
-        Run and store that name the loader.
-    task
-        Task with the loader.
-    digest
-        Digest of the data.
-    """
+def _refuse_loader(run_id: str, task: Task, digest: str, address: Address) -> NotReproducible:
+    """Return the error for data that are not here, and that only code which the store names could make."""
     where = _describe_target(str(task.loader))
     reason = f"its data of digest {digest!r} are not here, and their loader is code that the store names: {where}"
     return NotReproducible(run_id, reason, remedy=_remedy_of_code(run_id, address))
@@ -198,7 +176,7 @@ def rebuild(run: PastRun, address: Address, conditions: Conditions) -> Rebuilt:
         raise _lost(run, "the cells that its sweep describes do not contain it")
     cell = replace(cell, model=readdress(cell.model))
     if not conditions.trusts_code:
-        check_model(run.run_id, cell.model, address)
+        _check_model(run.run_id, cell.model, address)
     code = _describe_code_now(run, cell.model, numbers=book.numbers)
     device = _choose_device(run, conditions)
     dataset = _find_data(run, cell, address, conditions)
@@ -283,7 +261,7 @@ def _find_data(run: PastRun, cell: Cell, address: Address, conditions: Condition
     digest, task, place = cell.dataset_digest, cell.source_task, conditions.place
     if not re.fullmatch("[0-9a-f]+", digest):
         raise _lost(run, f"the digest of its data is {digest!r}")
-    may_load = conditions.trusts_code or is_known_loader(task)
+    may_load = conditions.trusts_code or _is_known_loader(task)
     try:
         dataset = find_frozen(
             task, digest=digest, seed=cell.seed, home=place.home, mirror=place.mirror, may_load=may_load
@@ -291,7 +269,7 @@ def _find_data(run: PastRun, cell: Cell, address: Address, conditions: Condition
     except DataMissing as error:
         if may_load:
             raise
-        raise refuse_loader(run.run_id, task, digest, address) from error
+        raise _refuse_loader(run.run_id, task, digest, address) from error
     if dataset.digest != digest:
         name, found = cell.task.dataset, f"{dataset.digest} in {dataset.folder}"
         reason = f"it was trained on {name!r} of digest {digest}, and here it is {found}"
@@ -340,22 +318,10 @@ class Change:
     now: str
 
 
-def find_changes(
+def _find_changes(
     run: PastRun, record: RunRecord, address: Address, *, rebuilt: Rebuilt
 ) -> tuple[tuple[Change, ...], tuple[str, ...]]:
-    """Return what has changed since a run, and sentences about what is not known of it.
-
-    Parameters
-    ----------
-    run
-        Run as the store has it.
-    record
-        Record that would be written of the repetition.
-    address
-        Store of the run.
-    rebuilt
-        Cell of the repetition.
-    """
+    """Return what has changed since a run, and sentences about what is not known of it."""
     cell = rebuilt.cell
     pairs = list(_by_tag(run.tags, layout.tags_of(record)))
     code, notes = _by_code(rebuilt)
@@ -519,7 +485,7 @@ def reproduce(
     curves = read_curves(address, [run.run_id])[run.run_id]
     series = _compare_curves(curves, result)
     numbers = tuple(_compare_numbers(then, now))
-    changes, notes = find_changes(run, record, address, rebuilt=rebuilt)
+    changes, notes = _find_changes(run, record, address, rebuilt=rebuilt)
     return Reproduction(
         **_facts_of(run, record, rebuilt),
         verdict=_judge(run, record, is_equal=not series and not numbers, tolerance=tolerance),

@@ -20,14 +20,14 @@ from gnz_track.runs.executors.choice import Executor
 from gnz_track.runs.executors.events import Done, Event, Leaked, Tell, ignore
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.plan import Plan, Skipped
-from gnz_track.runs.remaining import Agenda
-from gnz_track.runs.sweep_writer import Scribe, Tracking
+from gnz_track.runs.remaining import RemainingCells
+from gnz_track.runs.sweep_writer import SweepWriter, Tracking
 from gnz_track.store.results_table import empty_table, one_row_per_cell
 from gnz_track.store.run_record import check_cells
 from gnz_track.training.metrics import METRICS
 from gnz_track.types import Cell, CellResult
 
-__all__ = ["Sweep", "in_order", "name_sweep", "run_sweep", "say_once"]
+__all__ = ["Sweep", "name_sweep", "run_sweep", "say_once"]
 
 # How the error of a store that is away goes on behind its reason.
 REPLAYED = "Records that were spooled are replayed with:"
@@ -48,14 +48,14 @@ class Sweep:
         return {fingerprint(result.cell): result.series for result in self.results}
 
 
-def run_sweep(agenda: Agenda, tracking: Tracking, *, execute: Executor, tell: Tell = ignore) -> Sweep:
-    """Train the cells of an agenda and write each as it ends.
+def run_sweep(remaining: RemainingCells, tracking: Tracking, *, execute: Executor, tell: Tell = ignore) -> Sweep:
+    """Train the cells of a plan and write each as it ends.
 
     An interrupt ends the workers: what was done is kept, and what was running is marked as killed.
 
     Parameters
     ----------
-    agenda
+    remaining
         Cells to train, and those that are finished.
     tracking
         Store and names of the sweep.
@@ -65,46 +65,50 @@ def run_sweep(agenda: Agenda, tracking: Tracking, *, execute: Executor, tell: Te
         Hears of every event once it is written.
     """
     # What no store would take is told before anything is trained for it.
-    check_cells(agenda.cells, suite=tracking.suite, sweep=tracking.sweep, metrics=METRICS.names())
+    check_cells(remaining.cells, suite=tracking.suite, sweep=tracking.sweep, metrics=METRICS.names())
     results, leaks = [], []
 
     def hear(event: Event) -> None:
         if isinstance(event, Leaked):
             leaks.append(str(event))
         else:
-            scribe.take(event)
+            writer.take(event)
         tell(event)
 
     # Workers begin while the store is opened. They are ended first, so that what still ran can be marked.
-    executing = execute(agenda.cells, hear)
-    with contextlib.closing(executing), Scribe(tracking, plan=agenda.plan) as scribe, contextlib.closing(executing):
+    executing = execute(remaining.cells, hear)
+    with (
+        contextlib.closing(executing),
+        SweepWriter(tracking, plan=remaining.plan) as writer,
+        contextlib.closing(executing),
+    ):
         # While workers get ready: later the store may be away, and with it what was done before.
-        finished, unread = _read_finished(agenda)
+        finished, unread = _read_finished(remaining)
         for result in executing:
             results.append(result)
             hear(Done(result=result))
-    changed = _read_data_again(agenda, results)
-    rows = [table for table in (finished, scribe.table()) if not table.empty]
+    changed = _read_data_again(remaining, results)
+    rows = [table for table in (finished, writer.table()) if not table.empty]
     table = one_row_per_cell(pd.concat(rows, ignore_index=True)) if rows else finished
-    notices = say_once((*agenda.notices, *unread, *scribe.notices, *leaks, *changed))
-    return Sweep(tracking.sweep, in_order(table, agenda.plan), tuple(results), agenda.plan.skipped, notices)
+    notices = say_once((*remaining.notices, *unread, *writer.notices, *leaks, *changed))
+    return Sweep(tracking.sweep, _in_order(table, remaining.plan), tuple(results), remaining.plan.skipped, notices)
 
 
-def _read_data_again(agenda: Agenda, results: Iterable[CellResult]) -> list[str]:
+def _read_data_again(remaining: RemainingCells, results: Iterable[CellResult]) -> list[str]:
     """Return a sentence for each dataset of finished cells that is another one by now."""
     trained = {result.cell.dataset_digest for result in results if result.is_finished}
-    cells = [cell for cell in agenda.cells if cell.dataset_digest in trained]
+    cells = [cell for cell in remaining.cells if cell.dataset_digest in trained]
     data = {(cell.data, cell.dataset_digest, cell.task.dataset) for cell in cells}
     found = (read_again(folder, digest=digest, name=name) for folder, digest, name in sorted(data))
     return [f"{sentence}. Cells that had ended before it changed are not concerned" for sentence in found if sentence]
 
 
-def _read_finished(agenda: Agenda) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def _read_finished(remaining: RemainingCells) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Return the rows of what was done before; where the store has gone away since it was asked, none and a word."""
     try:
-        return agenda.finished, ()
+        return remaining.finished, ()
     except StoreUnreachable as error:
-        said = f"{error}. {len(agenda.done)} cells of earlier calls are missing here; the same call shows them."
+        said = f"{error}. {len(remaining.done)} cells of earlier calls are missing here; the same call shows them."
         return empty_table(), (said,)
 
 
@@ -119,7 +123,7 @@ def say_once(notices: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(said))
 
 
-def in_order(table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+def _in_order(table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     """Return the rows of a results table in the order of their cells in the plan."""
     places = {fingerprint(cell): number for number, cell in enumerate(plan.cells)}
     return table.iloc[table["fingerprint"].map(places).argsort(kind="stable")].reset_index(drop=True)

@@ -21,30 +21,22 @@ from gnz_track.store.address import SQLITE, Address
 from gnz_track.store.cell_book import write_book
 from gnz_track.store.environment import collect_environment, read_git, this_owner
 from gnz_track.store.files.sqlite import change_of, identity_of
-from gnz_track.store.outbox import Spool, deliver, make_spool_folder, spool_folder, spool_unwritable
+from gnz_track.store.outbox import Outbox, deliver, make_outbox_folder, outbox_folder, outbox_unwritable
 from gnz_track.store.reader import publish_table
 from gnz_track.store.replay import replay
 from gnz_track.store.results_table import table_of_records
 from gnz_track.store.run_record import RunRecord, SweepContext, check_hyperparameters, record_of, record_of_start
 from gnz_track.store.schema import PLAN_FILE
 from gnz_track.store.sweep_manifest import SweepPlan, plan_to_json
-from gnz_track.store.writer import FAILED, FINISHED, Store, now, open_store, reap
+from gnz_track.store.writer import FAILED, FINISHED, Store, kill_dead_runs, now, open_store
 from gnz_track.text import sync_command
 from gnz_track.types import Cell, CellResult
 
-__all__ = ["Scribe", "Tracking", "wanted_by"]
+__all__ = ["SweepWriter", "Tracking"]
 
 
-def wanted_by(plan: Plan, *, suite: str, sweep: str) -> SweepPlan:
-    """Return the cells of a plan as rows of the results table, as far as they are known before training.
-
-    Parameters
-    ----------
-    plan
-        Plan of a sweep.
-    suite, sweep
-        Names of the sweep's suite and of itself.
-    """
+def _wanted_by(plan: Plan, *, suite: str, sweep: str) -> SweepPlan:
+    """Return the cells of a plan as rows of the results table, as far as they are known before training."""
     cells = tuple({"suite": suite, "sweep": sweep, **_row_of_cell(cell)} for cell in plan.cells)
     return SweepPlan(cells=cells, left_out=tuple((item.task, item.model, item.reason) for item in plan.skipped))
 
@@ -83,13 +75,13 @@ class Tracking:
     searches: Mapping[str, str] = field(default_factory=dict)
 
 
-class Scribe:
+class SweepWriter:
     """The one writer of a sweep; a context manager that leaves no run of its own without an end."""
 
     def __init__(self, tracking: Tracking, *, plan: Plan) -> None:
         self.notices: list[str] = []
         self._tracking, self._plan = tracking, plan
-        self._folder = spool_folder(tracking.address)
+        self._folder = outbox_folder(tracking.address)
         self._context = SweepContext(
             sweep=tracking.sweep,
             suite=tracking.suite,
@@ -100,7 +92,7 @@ class Scribe:
             source_name=tracking.source,
             book=write_book({fingerprint(cell): cell for cell in plan.cells}, numbers=NUMBERS),
         )
-        self._spool = Spool(self._folder, self._context)
+        self._outbox = Outbox(self._folder, self._context)
         self._store: Store | None = None
         self._file: tuple[int, int] | None = None
         self._sweep_run, self._beaten = "", now()
@@ -118,7 +110,7 @@ class Scribe:
         except OSError as error:
             # What the store says is no OSError any more: this is the disk on which results are to wait.
             self._close_store()
-            raise spool_unwritable(self._folder, error) from error
+            raise outbox_unwritable(self._folder, error) from error
         except BaseException:
             self._close_store()
             raise
@@ -160,9 +152,9 @@ class Scribe:
         self._see_that_file_is_there()
         try:
             if self._store is None:
-                self._spool.append(record)
+                self._outbox.append(record)
             else:
-                run_id = deliver(self._spool, self._store, record, run_id=run_id)
+                run_id = deliver(self._outbox, self._store, record, run_id=run_id)
         except StoreUnreachable as error:
             self._lose(error)
         except GnzError as error:
@@ -171,7 +163,7 @@ class Scribe:
             run_id = self._write_without_disk(record, run_id, error)
         self._written.append((run_id, record))
 
-    _TAKE: ClassVar[dict[type, Callable[[Scribe, Any], None]]] = {
+    _TAKE: ClassVar[dict[type, Callable[[SweepWriter, Any], None]]] = {
         Started: _write_start,
         Points: _stream,
         Done: _write_end,
@@ -212,7 +204,7 @@ class Scribe:
                 run_id, status = known.get(record.key, (run_id, ""))
                 return run_id if status in {FINISHED, FAILED} else self._store.finish(record, run_id)
         kept = f"{len(self._written)} results of this call are kept, and {record.task} {record.name} is trained anew"
-        raise spool_unwritable(self._folder, error, kept=kept) from error
+        raise outbox_unwritable(self._folder, error, kept=kept) from error
 
     def _kill_running(self, reason: str) -> None:
         for key, (cell, _) in self._started.items():
@@ -223,11 +215,11 @@ class Scribe:
     def _open(self, stack: contextlib.ExitStack) -> None:
         try:
             self._open_store()
-            self._open_spool(stack)
+            self._open_outbox(stack)
             self._open_sweep()
         except StoreUnreachable as error:
             self._lose(error)
-            self._open_spool(stack)
+            self._open_outbox(stack)
 
     def _open_store(self) -> None:
         self._store = open_store(self._tracking.address)
@@ -236,13 +228,13 @@ class Scribe:
         # What an earlier call could not write comes first; then nobody's run is taken for a dead one.
         for sentence in replay(self._folder, self._store).complaints:
             self._note(sentence)
-        for run in reap(self._store):
+        for run in kill_dead_runs(self._store):
             self._note(f"marked as killed: {run.name}, {run.reason}")
 
-    def _open_spool(self, stack: contextlib.ExitStack) -> None:
-        if not self._spool.is_open:
-            make_spool_folder(self._tracking.address)
-            stack.enter_context(self._spool)
+    def _open_outbox(self, stack: contextlib.ExitStack) -> None:
+        if not self._outbox.is_open:
+            make_outbox_folder(self._tracking.address)
+            stack.enter_context(self._outbox)
 
     def _open_sweep(self) -> None:
         if self._store is not None:
@@ -251,7 +243,7 @@ class Scribe:
 
     @property
     def _wanted(self) -> str:
-        return plan_to_json(wanted_by(self._plan, suite=self._tracking.suite, sweep=self._tracking.sweep))
+        return plan_to_json(_wanted_by(self._plan, suite=self._tracking.suite, sweep=self._tracking.sweep))
 
     def _close_sweep(self, *, killed: str) -> None:
         """Publish the table and end the sweep's run; a store that is away is told so later."""
@@ -268,19 +260,19 @@ class Scribe:
             self._guard(close)
         if not is_closed:
             try:
-                self._spool.append_end(self._wanted, killed=killed)
+                self._outbox.append_end(self._wanted, killed=killed)
             except OSError as error:
                 self._note(f"nothing can be written to {self._folder}: {error}. The sweep has no plan and no table")
 
     def _catch_up(self) -> None:
         """Write what waits once more, where the store went away and may be back; say so where it is not."""
-        if not self._spool.path.exists():
+        if not self._outbox.path.exists():
             return
         try:
             self._store = self._store or open_store(self._tracking.address)
             done = replay(self._folder, self._store)
         except (GnzError, OSError):
-            self._note(f"{self._spool.waiting} wait on this disk; when the store answers again, type: {self._sync}")
+            self._note(f"{self._outbox.waiting} wait on this disk; when the store answers again, type: {self._sync}")
         else:
             for sentence in done.complaints:
                 self._note(sentence)
@@ -315,7 +307,7 @@ class Scribe:
         self._note(f"{error}. Training goes on; results wait on this disk.")
         if self._file and identity_of(self._tracking.address.file) != self._file:
             # What that file had is nowhere else than on this disk now.
-            self._spool.forget_marks()
+            self._outbox.forget_marks()
         self._close_store()
 
     def _close_store(self) -> None:

@@ -1,9 +1,9 @@
 """Statistics of differences between scores, as pure functions with frozen results.
 
 ``compare`` does all of it for a results table and returns one ``Comparison``; each function can be had alone:
-``from gnz_track import stats; stats.holm(p, n_planned=6)``. Functions whose name ends in ``_rows`` do the same for many
-pairs at once and give the same results. Undefined values are ``None`` with a note, never NaN. Advantages are positive
-where the first model is better, whatever the direction of the metric. NumPy and SciPy only.
+``from gnz_track import stats; stats.holm([0.01, 0.04, 0.03])``. Functions whose name ends in ``_rows`` do the same for
+many pairs at once and give the same results. Undefined values are ``None`` with a note, never NaN. Advantages are
+positive where the first model is better, whatever the direction of the metric. NumPy and SciPy only.
 
 - `comparison/`: a results table compared as a whole, within tasks and across them
 - `design/`: what so many seeds can show: power, seeds needed, seeds that draw overlapping splits

@@ -56,15 +56,15 @@ _PUBLIC = {
     "files.sqlite": ("change_of", "identity_of"),
     "listings": ("FailureRow", "SweepRow", "has_tables", "holds_sweeps", "list_cells", "list_failures", "list_sweeps"),
     "outbox": (
-        "Spool",
-        "clear_spool",
+        "Outbox",
+        "clear_outbox",
         "deliver",
-        "describe_spools",
+        "describe_outboxes",
         "keep_search",
-        "make_spool_folder",
-        "spool_folder",
-        "spool_home",
-        "spool_unwritable",
+        "make_outbox_folder",
+        "outbox_folder",
+        "outbox_home",
+        "outbox_unwritable",
         "waiting_records",
     ),
     "past_runs": ("read_curves", "read_run", "read_scores", "read_sweep_run"),
@@ -85,7 +85,7 @@ _PUBLIC = {
     "searches": ("COMPLETE", "SEARCH_RECORD_FAILED", "SearchRecord", "TrialRecord", "read_searches", "rising_best"),
     "sweep_manifest": ("SweepPlan", "plan_to_json", "read_wanted_cells"),
     "ui": ("choose_port", "serve"),
-    "writer": ("Reaped", "Store", "find_stale", "now", "open_store", "reap"),
+    "writer": ("DeadRun", "Store", "find_dead_runs", "kill_dead_runs", "now", "open_store"),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)  # noqa: PLE0605  (names come from the table)
 

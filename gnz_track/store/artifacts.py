@@ -33,7 +33,6 @@ __all__ = [
     "fetch_artifact",
     "file_in",
     "find_place",
-    "is_behind_server",
     "keep_artifact",
     "read_artifact",
 ]
@@ -121,7 +120,7 @@ def check_name(address: Address, name: str) -> None:
         raise StoreUnusable(address, f"{name!r} is no name of a file of a run", remedy="see what it holds: gnz ls")
 
 
-def is_behind_server(address: Address, said: str) -> bool:
+def _is_behind_server(address: Address, said: str) -> bool:
     """Tell whether a database says that files lie behind its server, which is not asked by who reads the database."""
     return address.kind != SERVER and said.partition(":")[0].lower() == BEHIND_SERVER
 
@@ -216,7 +215,7 @@ def _refuse_links(address: Address, path: Path) -> None:
 
 
 def _refused(address: Address, said: str) -> StoreUnusable:
-    if is_behind_server(address, said):
+    if _is_behind_server(address, said):
         return StoreUnusable(address, "files of its runs lie behind a server", remedy="name that one with --store")
     prefix = _prefix_of(said)
     own = f"not below {address.artifacts}" if address.artifacts else "not the server itself"
@@ -336,7 +335,7 @@ def _repository(address: Address, uri: str) -> Any:
 
 
 def _warn_of_refused(address: Address, place: str, error: StoreUnusable) -> None:
-    if is_behind_server(address, place) or str(error) in _TOLD:
+    if _is_behind_server(address, place) or str(error) in _TOLD:
         return
     _TOLD.add(str(error))
     LOG.warning("plans and tables beside the runs are left out: %s", error)

@@ -138,7 +138,7 @@ class GitState:
 
 def collect_environment() -> Environment:
     """Return the facts of this machine and this Python."""
-    gpu, gpu_memory_mib, driver = read_gpu()
+    gpu, gpu_memory_mib, driver = _read_gpu()
     torch = _version("torch")
     return Environment(
         python=platform.python_version(),
@@ -181,7 +181,7 @@ def _change_of(folder: str) -> int:
         return 0
 
 
-def read_gpu() -> tuple[str, int, str]:
+def _read_gpu() -> tuple[str, int, str]:
     """Return name, memory in MiB and driver of the first GPU, with ``x 4`` behind the name where there are four."""
     answer = _ask("nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader,nounits")
     return parse_gpu(answer)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 __all__ = ["importing_mlflow", "set_up"]
 
 # Read by MLflow when it is imported or used. The user's own settings win. MLflow waits up to four minutes for a server
-# that does not answer; records are spooled, so there is nothing to wait for.
+# that does not answer; records wait on disk, so there is nothing to wait for.
 SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from gnz_track.errors import BadValue, GnzError, SpoolBusy, StoreUnreachable
+from gnz_track.errors import BadValue, GnzError, OutboxBusy, StoreUnreachable
 from gnz_track.files import file_lock
 from gnz_track.records import from_json, to_json
 from gnz_track.store.address import Address, store_home
@@ -37,26 +37,25 @@ __all__ = [
     "RECORD",
     "SEARCH",
     "Lines",
-    "Spool",
+    "Outbox",
     "SweepEnd",
     "WaitingSweep",
-    "clear_spool",
+    "clear_outbox",
+    "count_waiting",
     "deliver",
-    "describe_spools",
+    "describe_outboxes",
+    "files_of_outbox",
     "is_of_record",
     "is_set_aside",
     "keep_search",
-    "make_spool_folder",
+    "make_outbox_folder",
+    "outbox_folder",
+    "outbox_home",
+    "outbox_unwritable",
     "read_lines",
     "remove_empty",
     "remove_reasons",
-    "sealed",
     "set_aside_refused",
-    "spool_folder",
-    "spool_home",
-    "spool_unwritable",
-    "spooled",
-    "spools_in",
     "waiting_records",
 ]
 
@@ -93,10 +92,10 @@ class Lines:
 
     def sealed_again(self, keys: Collection[str]) -> list[str]:
         """Return the lines of these keys, and of the contexts that belong to them, to be written elsewhere."""
-        contexts = [sealed(CONTEXT, to_json(context)) for context in self.contexts.values()]
-        records = [sealed(RECORD, to_json(record)) for key, record in self.records.items() if key in keys]
-        searches = [sealed(SEARCH, to_json(search)) for key, search in self.searches.items() if key in keys]
-        ends = [sealed(END, to_json(end)) for key, end in self.ends.items() if key in keys]
+        contexts = [_sealed(CONTEXT, to_json(context)) for context in self.contexts.values()]
+        records = [_sealed(RECORD, to_json(record)) for key, record in self.records.items() if key in keys]
+        searches = [_sealed(SEARCH, to_json(search)) for key, search in self.searches.items() if key in keys]
+        ends = [_sealed(END, to_json(end)) for key, end in self.ends.items() if key in keys]
         return [*contexts, *records, *searches, *ends]
 
 
@@ -139,7 +138,7 @@ def _take_end(found: Lines, text: str) -> None:
 _TAKE = {CONTEXT: _take_context, RECORD: _take_record, SEARCH: _take_search, END: _take_end}
 
 
-def sealed(kind: str, text: str) -> str:
+def _sealed(kind: str, text: str) -> str:
     """Return a line that tells whether it is whole: garbage in its middle may well be JSON still."""
     return json.dumps({"digest": _digest_of_line(kind, text), "kind": kind, "text": text})
 
@@ -163,7 +162,7 @@ STORE_FILE = "store.txt"
 REFUSED = "refused"
 
 
-class Spool:
+class Outbox:
     """The records of one sweep on disk; held by one process, a context manager."""
 
     def __init__(self, folder: Path, context: SweepContext) -> None:
@@ -176,9 +175,9 @@ class Spool:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if not self._stack.enter_context(file_lock(self.path.with_suffix(LOCK), waits=False)):
             self._stack.close()
-            raise SpoolBusy(self.context.sweep)
-        end_torn_line(self.path)
-        append_line(self.path, sealed(CONTEXT, to_json(self.context)))
+            raise OutboxBusy(self.context.sweep)
+        _end_torn_line(self.path)
+        append_line(self.path, _sealed(CONTEXT, to_json(self.context)))
         self._is_open = True
         return self
 
@@ -198,13 +197,13 @@ class Spool:
     @property
     def waiting(self) -> str:
         """Records that the store is not known to have, in words."""
-        n_records, n_ends, _ = count_lines(self.path)
+        n_records, n_ends, _ = _count_lines(self.path)
         parts = [f"{n_records} result" + "s" * (n_records != 1)] if n_records else []
         return " and ".join([*parts, *(["the sweep's plan and table"] if n_ends else [])]) or "lines"
 
     def append(self, record: RunRecord) -> None:
         """Write a record; when this returns, it is on the disk."""
-        append_line(self.path, sealed(RECORD, to_json(record)))
+        append_line(self.path, _sealed(RECORD, to_json(record)))
 
     def mark(self, record: RunRecord) -> None:
         """Note that the store has a record."""
@@ -217,19 +216,19 @@ class Spool:
     def append_end(self, plan: str, *, killed: str = "") -> None:
         """Write how the sweep ended, where the store could not be told: its plan and its table are still to come."""
         append_line(
-            self.path, sealed(END, to_json(SweepEnd(key=f"end {uuid.uuid4().hex[:12]}", plan=plan, killed=killed)))
+            self.path, _sealed(END, to_json(SweepEnd(key=f"end {uuid.uuid4().hex[:12]}", plan=plan, killed=killed)))
         )
 
 
-def deliver(spool: Spool, store: Store | None, record: RunRecord, *, run_id: str = "") -> str:
-    """Spool a record, write it to the store, and mark it; return the run's id.
+def deliver(outbox: Outbox, store: Store | None, record: RunRecord, *, run_id: str = "") -> str:
+    """Put a record into the outbox, write it to the store, and mark it; return the run's id.
 
     A store that is away raises :class:`StoreUnreachable` once the record is safe: go on training, and say that
     ``gnz sync`` replays.
 
     Parameters
     ----------
-    spool
+    outbox
         Where records wait.
     store
         Open store; None: none could be opened.
@@ -238,34 +237,34 @@ def deliver(spool: Spool, store: Store | None, record: RunRecord, *, run_id: str
     run_id
         Run that has been created for it.
     """
-    spool.append(record)
+    outbox.append(record)
     if store is None:
         raise StoreUnreachable("none", "no store could be opened")
     run_id = store.finish(record, run_id)
-    spool.mark(record)
+    outbox.mark(record)
     return run_id
 
 
-def spool_home() -> Path:
-    """Return the folder in which the spools of all stores lie."""
+def outbox_home() -> Path:
+    """Return the folder in which the outboxes of all stores lie."""
     return store_home() / "spool"
 
 
-def spool_folder(address: Address) -> Path:
+def outbox_folder(address: Address) -> Path:
     """Return the folder in which records of a store wait on this machine; it may not be there."""
-    return spool_home() / hashlib.sha256(address.masked.encode()).hexdigest()[:12]
+    return outbox_home() / hashlib.sha256(address.masked.encode()).hexdigest()[:12]
 
 
-def make_spool_folder(address: Address) -> Path:
+def make_outbox_folder(address: Address) -> Path:
     """Return that folder, made where it was not, for its owner alone, with a note of whose it is."""
-    folder = spool_folder(address)
+    folder = outbox_folder(address)
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
     (folder / STORE_FILE).write_text(address.masked + "\n", encoding="utf-8")
     return folder
 
 
-def spool_unwritable(folder: Path, error: OSError, *, kept: str = "nothing was trained") -> BadValue:
+def outbox_unwritable(folder: Path, error: OSError, *, kept: str = "nothing was trained") -> BadValue:
     """Return the error for a disk that takes no results, with what is to be done about it and what is kept.
 
     Parameters
@@ -287,26 +286,26 @@ def spool_unwritable(folder: Path, error: OSError, *, kept: str = "nothing was t
     )
 
 
-def spooled(folder: Path) -> dict[str, int]:
+def count_waiting(folder: Path) -> dict[str, int]:
     """Return how many records of which sweep the store is not known to have."""
     found = Counter[str]()
-    for path in spools_in(folder):
-        found[path.stem] += count_lines(path)[0]
+    for path in files_of_outbox(folder):
+        found[path.stem] += _count_lines(path)[0]
     return {sweep: n for sweep, n in found.items() if n}
 
 
-def spools_in(folder: Path, *, with_refused: bool = True) -> list[Path]:
+def files_of_outbox(folder: Path, *, with_refused: bool = True) -> list[Path]:
     """Return the files of records in the folder of a store, with those that it refused."""
     return [*sorted(folder.glob("*" + LINES)), *(sorted(folder.glob(f"{REFUSED}/*{LINES}")) if with_refused else ())]
 
 
 def holds_sweeps(folder: Path) -> bool:
     """Tell whether a folder holds any sweep's records, waiting or not."""
-    return bool(spools_in(folder))
+    return bool(files_of_outbox(folder))
 
 
-def count_lines(path: Path) -> tuple[int, int, int]:
-    """Return how many records (of cells and searches) and ends of a spool wait, and how many lines none can read."""
+def _count_lines(path: Path) -> tuple[int, int, int]:
+    """Return how many records (of cells and searches) and ends of an outbox wait, and how many lines none can read."""
     lines, marked = read_lines(path), marks_of(path)
     n_records = len((lines.records.keys() | lines.searches.keys()) - marked)
     return n_records, len(lines.ends.keys() - marked), len(lines.bad)
@@ -314,7 +313,7 @@ def count_lines(path: Path) -> tuple[int, int, int]:
 
 def waiting_records(folder: Path) -> list[RunRecord]:
     """Return the records that the store is not known to have, of all sweeps."""
-    found = ((path, read_lines(path)) for path in spools_in(folder))
+    found = ((path, read_lines(path)) for path in files_of_outbox(folder))
     return [record for path, lines in found for key, record in lines.records.items() if key not in marks_of(path)]
 
 
@@ -325,7 +324,7 @@ def file_stem(sweep: str) -> str:
 
 
 def marks_of(path: Path) -> set[str]:
-    """Return the keys that the store is known to have of a spool."""
+    """Return the keys that the store is known to have of an outbox."""
     marks = path.with_suffix(DONE)
     # A mark that was torn is no key, so its record is looked up in the store once more.
     return set(marks.read_text(errors="replace").splitlines()) if marks.exists() else set()
@@ -342,7 +341,7 @@ def append_line(path: Path, line: str) -> None:
         _sync_folder(path.parent)
 
 
-def end_torn_line(path: Path) -> None:
+def _end_torn_line(path: Path) -> None:
     """End a line that a crash tore, so that the next one does not become part of it."""
     if path.exists() and path.stat().st_size and not path.read_bytes().endswith(b"\n"):
         with path.open("ab") as handle:
@@ -350,7 +349,7 @@ def end_torn_line(path: Path) -> None:
 
 
 def remove_files(path: Path) -> None:
-    """Remove a spool of which the store has everything."""
+    """Remove an outbox of which the store has everything."""
     path.unlink()
     path.with_suffix(DONE).unlink(missing_ok=True)
 
@@ -380,7 +379,7 @@ def is_of_record(error: BaseException) -> bool:
 
 
 def is_set_aside(path: Path) -> bool:
-    """Tell whether a spool is one of refused records."""
+    """Tell whether an outbox is one of refused records."""
     return path.parent.name == REFUSED
 
 
@@ -399,7 +398,7 @@ def set_aside_refused(path: Path, lines: list[str], reasons: Mapping[str, str]) 
     aside = path.parent / REFUSED / path.name
     aside.parent.mkdir(mode=0o700, exist_ok=True)
     with file_lock(aside.with_suffix(LOCK)):
-        end_torn_line(aside)
+        _end_torn_line(aside)
         for line in lines:
             append_line(aside, line)
         with aside.with_suffix(REASONS).open("a", encoding="utf-8") as output:
@@ -443,12 +442,12 @@ def keep_search(address: Address, record: SearchRecord) -> tuple[str, str]:
 
 def _path(address: Address, record: SearchRecord) -> Path:
     stem = file_stem(f"search-{record.task}-{record.model}-{record.key[:12]}")
-    return make_spool_folder(address) / (stem + LINES)
+    return make_outbox_folder(address) / (stem + LINES)
 
 
 def _append(path: Path, record: SearchRecord) -> None:
-    end_torn_line(path)
-    append_line(path, sealed(SEARCH, to_json(record)))
+    _end_torn_line(path)
+    append_line(path, _sealed(SEARCH, to_json(record)))
 
 
 def _deliver(path: Path, store: Store, record: SearchRecord) -> str:
@@ -479,13 +478,13 @@ class WaitingSweep:
     folder: Path
 
 
-def describe_spools() -> list[WaitingSweep]:
+def describe_outboxes() -> list[WaitingSweep]:
     """Return what waits, of all stores, sorted by folder and sweep."""
     found = []
-    for path in [path for folder in sorted(spool_home().glob("*/")) for path in spools_in(folder)]:
+    for path in [path for folder in sorted(outbox_home().glob("*/")) for path in files_of_outbox(folder)]:
         is_refused = is_set_aside(path)
         folder = path.parent.parent if is_refused else path.parent
-        n_records, n_ends, n_unreadable = count_lines(path)
+        n_records, n_ends, n_unreadable = _count_lines(path)
         if n_records or n_ends or n_unreadable:
             note = folder / STORE_FILE
             store = note.read_text(encoding="utf-8", errors="replace").removesuffix("\n") if note.exists() else ""
@@ -503,7 +502,7 @@ def describe_spools() -> list[WaitingSweep]:
     return found
 
 
-def clear_spool(folder: Path, *, removes: bool = True) -> list[Path]:
+def clear_outbox(folder: Path, *, removes: bool = True) -> list[Path]:
     """Remove the files of sweeps of which nothing waits, and return them; without ``removes``, return them only.
 
     Sweeps that a process is writing, and lines that were kept aside, are left alone. Whoever holds a lock removes its
@@ -528,4 +527,4 @@ def _clear_sweep(stem: Path, *, removes: bool) -> list[Path]:
 
 
 def _holds_anything(path: Path) -> bool:
-    return path.exists() and any(count_lines(path))
+    return path.exists() and any(_count_lines(path))

@@ -23,7 +23,7 @@ import pandas as pd
 from gnz_track.errors import BadExpression
 from gnz_track.store.results_table import COLUMNS, TEXT, TIME
 
-__all__ = ["Condition", "Word", "cut_words", "parse_condition", "select_rows"]
+__all__ = ["Condition", "Word", "parse_condition", "select_rows"]
 
 
 KEYWORDS = frozenset({"and", "or", "not", "in", "like"})
@@ -53,7 +53,7 @@ class Word:
         return "the end" if self.kind == "end" else repr(self.value)
 
 
-def cut_words(text: str) -> list[Word]:
+def _cut_words(text: str) -> list[Word]:
     """Return the words of a text; the last one is the end."""
     # A call may hold bytes that are no UTF-8, and no table holds half a character.
     half = next((at for at, sign in enumerate(text) if "\ud800" <= sign <= "\udfff"), None)
@@ -106,7 +106,7 @@ def select_rows(table: pd.DataFrame, text: str) -> pd.DataFrame:
 
 def parse_condition(text: str) -> Condition:
     """Read a condition; what cannot be read raises :class:`BadExpression`, which says where."""
-    reader = ConditionReader(text, cut_words(text))
+    reader = ConditionReader(text, _cut_words(text))
     found = reader.either(depth=0)
     reader.expect("end", "and, or, or the end")
     return found

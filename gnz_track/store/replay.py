@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from gnz_track.errors import GnzError, SpoolCorrupted, StoreUnreachable
+from gnz_track.errors import GnzError, OutboxCorrupted, StoreUnreachable
 from gnz_track.files import file_lock
 from gnz_track.store import schema
 from gnz_track.store.outbox import (
@@ -17,6 +17,7 @@ from gnz_track.store.outbox import (
     Lines,
     SweepEnd,
     append_line,
+    files_of_outbox,
     is_of_record,
     is_set_aside,
     marks_of,
@@ -25,7 +26,6 @@ from gnz_track.store.outbox import (
     remove_files,
     remove_reasons,
     set_aside_refused,
-    spools_in,
 )
 from gnz_track.store.reader import publish_table
 from gnz_track.store.run_record import RunRecord, SweepContext
@@ -60,7 +60,7 @@ class Replay:
     @property
     def complaints(self) -> tuple[str, ...]:
         """Sentences about what could not be written; sweeps of other processes are no reason to complain."""
-        bad = (str(SpoolCorrupted(self.corrupted, ", ".join(self.aside))),) if self.corrupted else ()
+        bad = (str(OutboxCorrupted(self.corrupted, ", ".join(self.aside))),) if self.corrupted else ()
         again = "It is kept on this disk; try it again with: gnz sync"
         return (*bad, *(f"the store refused {what} {again}" for what in self.refused))
 
@@ -71,14 +71,14 @@ class Replay:
     def check(self) -> None:
         """Raise where lines could not be read; everything else has been replayed."""
         if self.corrupted:
-            raise SpoolCorrupted(self.corrupted, ", ".join(self.aside))
+            raise OutboxCorrupted(self.corrupted, ", ".join(self.aside))
 
 
 def replay(folder: Path, store: Store) -> Replay:
-    """Write every spooled record that the store has not; doing it again, or after a crash, changes nothing.
+    """Write every waiting record that the store has not; doing it again, or after a crash, changes nothing.
 
     The store itself is asked what it has, since a crash may fall between writing and marking. A run that was begun
-    and not ended is completed. Spools whose records are all in the store are removed, unless lines were corrupted.
+    and not ended is completed. Outboxes whose records are all in the store are removed, unless lines were corrupted.
     """
     return functools.reduce(Replay.joined, (part for _, part in replay_each(folder, store)), Replay())
 
@@ -95,7 +95,7 @@ def replay_each(folder: Path, store: Store, *, with_refused: bool = False) -> It
     with_refused
         Whether what the store has refused is tried again: nobody else is to wait for it.
     """
-    for path in spools_in(folder, with_refused=with_refused):
+    for path in files_of_outbox(folder, with_refused=with_refused):
         with file_lock(path.with_suffix(LOCK), waits=False) as is_ours:
             if not is_ours:
                 yield path.stem, Replay(busy=(path.stem,))
@@ -152,7 +152,7 @@ def _replay_cells(
 
 
 class Tried:
-    """Outcome of the lines of a spool; each that the store has is marked at once."""
+    """Outcome of the lines of an outbox; each that the store has is marked at once."""
 
     def __init__(self, path: Path) -> None:
         self._marks = path.with_suffix(DONE)

@@ -40,12 +40,9 @@ __all__ = [
     "VALUE_PREFIX",
     "SearchRecord",
     "TrialRecord",
-    "agreed_from_json",
-    "agreed_to_json",
     "load_trials",
     "read_searches",
     "rising_best",
-    "value_columns",
     "write_search",
     "write_trials",
 ]
@@ -162,15 +159,15 @@ def rising_best(record: SearchRecord) -> Iterator[tuple[int, float]]:
             yield trial.number, trial.score
 
 
-def agreed_to_json(record: SearchRecord) -> str:
+def _agreed_to_json(record: SearchRecord) -> str:
     """Write all of a search but its trials, with what they cost, for people to read."""
     fields = json.loads(to_json(dataclasses.replace(record, trials=())))
     del fields["trials"]
     return json.dumps({**fields, "cost": record.cost}, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
 
-def agreed_from_json(text: str, trials: tuple[TrialRecord, ...]) -> SearchRecord:
-    """Read what :func:`agreed_to_json` wrote of a search, and give it its trials."""
+def _agreed_from_json(text: str, trials: tuple[TrialRecord, ...]) -> SearchRecord:
+    """Read what :func:`_agreed_to_json` wrote of a search, and give it its trials."""
     fields = json.loads(text)
     del fields["cost"]
     return dataclasses.replace(from_plain(SearchRecord, {**fields, "trials": ()}), trials=trials)
@@ -192,7 +189,7 @@ def write_trials(trials: Iterable[TrialRecord], path: Path) -> None:
     kinds = dict(zip(PLAIN, (whole, text, real, whole, real, real, text, text), strict=True))
     columns = {name: pa.array([getattr(row, name) for row in rows], kind) for name, kind in kinds.items()}
     columns |= {name: pa.array([_as_json(getattr(row, name)) for row in rows], text) for name in AS_JSON}
-    columns |= {name: pa.array(values) for name, values in value_columns(rows).items()}
+    columns |= {name: pa.array(values) for name, values in _value_columns(rows).items()}
     write_parquet_table(pa.table(columns), path)
 
 
@@ -205,7 +202,7 @@ def load_trials(path: Path) -> tuple[TrialRecord, ...]:
     return tuple(_read_trial(row) for row in table.select(list(wanted)).to_pylist())
 
 
-def value_columns(trials: Sequence[TrialRecord]) -> dict[str, list[Any]]:
+def _value_columns(trials: Sequence[TrialRecord]) -> dict[str, list[Any]]:
     """Return a column for each hyperparameter, None where a trial has no value; values of several kinds as texts."""
     names = sorted({name for trial in trials for name in trial.hyperparameters})
     return {
@@ -277,7 +274,7 @@ def _read_record(address: Address, run: PastRun) -> SearchRecord | None:
             LOG.warning("the search of run %s in %s is left out: its files are gone", run.run_id, address)
             return None
         try:
-            return agreed_from_json(agreed.read_text("utf-8"), load_trials(trials))
+            return _agreed_from_json(agreed.read_text("utf-8"), load_trials(trials))
         except (OSError, ValueError, KeyError, TypeError, GnzError) as error:
             LOG.warning("the search of run %s in %s is left out: %s", run.run_id, address, error)
             return None
@@ -292,7 +289,7 @@ def write_search(store: Store, record: SearchRecord) -> str:
     """
     from mlflow.entities import RunTag
 
-    tags = {**search_tags(record), **layout.owner_tags(str(this_owner()), at=now())}
+    tags = {**_search_tags(record), **layout.owner_tags(str(this_owner()), at=now())}
     with says_in_one_line(store.address):
         about = schema.experiment_tags(record.task, record.metric, record.direction)
         experiment = store.experiment(schema.experiment_name(record.suite, record.task), about)
@@ -338,7 +335,7 @@ def _told_by_a_sweep(store: Store, experiment: str, record: SearchRecord) -> str
     return next(told, "")
 
 
-def search_tags(record: SearchRecord) -> dict[str, str]:
+def _search_tags(record: SearchRecord) -> dict[str, str]:
     """Return the tags of a search: those by which cells are grouped, and what it was."""
     tags = {
         schema.KIND: schema.SEARCH_RUN,
@@ -389,7 +386,7 @@ def _write_files(store: Store, run_id: str, record: SearchRecord) -> None:
         file = Path(temporary) / schema.TRIALS_FILE
         write_trials(record.trials, file)
         store.write_artifact(run_id, schema.TRIALS_FILE, file)
-    store.write_text(run_id, schema.SEARCH_FILE, agreed_to_json(record))
+    store.write_text(run_id, schema.SEARCH_FILE, _agreed_to_json(record))
 
 
 def _metrics_of(record: SearchRecord, *, at: int) -> Iterator[Any]:

@@ -24,7 +24,7 @@ from gnz_track.store.read_rest import experiments_named, pages
 from gnz_track.store.run_record import RunRecord, SweepContext, written_out
 from gnz_track.types import Status
 
-__all__ = ["Reaped", "Store", "find_stale", "now", "open_store", "reap"]
+__all__ = ["DeadRun", "Store", "find_dead_runs", "kill_dead_runs", "now", "open_store"]
 
 
 RUNNING, FINISHED, FAILED, KILLED = "RUNNING", "FINISHED", "FAILED", "KILLED"
@@ -343,7 +343,7 @@ STALE_AFTER_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reaped:
+class DeadRun:
     """A run that nobody will end any more, and why."""
 
     run_id: str
@@ -351,25 +351,25 @@ class Reaped:
     reason: str
 
 
-def reap(store: Store, *, stale_after: float = STALE_AFTER_SECONDS) -> list[Reaped]:
+def kill_dead_runs(store: Store, *, stale_after: float = STALE_AFTER_SECONDS) -> list[DeadRun]:
     """Mark every RUNNING run of a dead owner as KILLED, and return them.
 
     Dead is, on this machine, who runs no more; on any other, whose last heartbeat is ``stale_after`` seconds old.
     """
-    stale = find_stale(store, stale_after=stale_after)
+    stale = find_dead_runs(store, stale_after=stale_after)
     for one in stale:
         store.kill(one.run_id, f"Killed: {one.reason}")
     return stale
 
 
-def find_stale(store: Store, *, stale_after: float = STALE_AFTER_SECONDS) -> list[Reaped]:
+def find_dead_runs(store: Store, *, stale_after: float = STALE_AFTER_SECONDS) -> list[DeadRun]:
     """Return every RUNNING run of a dead owner, unchanged."""
     me, at = this_owner(), now()
     found = []
     for run in store.running():
         reason = _why_stale(run, me=me, at=at, stale_after=stale_after)
         if reason:
-            found.append(Reaped(run_id=run.info.run_id, name=run.info.run_name, reason=reason))
+            found.append(DeadRun(run_id=run.info.run_id, name=run.info.run_name, reason=reason))
     return found
 
 

@@ -12,19 +12,15 @@ from gnz_track.errors import BadValue
 
 __all__ = [
     "LOSSES",
-    "absolute_loss",
     "balanced_loss",
     "choose_loss",
-    "classes_loss",
-    "labels_loss",
     "mean_over_batches",
-    "numbers_loss",
 ]
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 
 
-def classes_loss(logits: Tensor, labels: Tensor) -> Tensor:
+def _classes_loss(logits: Tensor, labels: Tensor) -> Tensor:
     """Return the cross-entropy of logits ``[n, classes]`` and labels ``[n]``."""
     return functional.cross_entropy(logits, labels)
 
@@ -42,7 +38,7 @@ def balanced_loss(logits: Tensor, labels: Tensor) -> Tensor:
     return functional.cross_entropy(logits, labels, weight=weights)
 
 
-def labels_loss(logits: Tensor, labels: Tensor) -> Tensor:
+def _labels_loss(logits: Tensor, labels: Tensor) -> Tensor:
     """Return the binary cross-entropy of logits and 0/1 labels ``[n, labels]``; NaN labels are not observed."""
     observed = ~torch.isnan(labels)
     if not observed.any():
@@ -50,7 +46,7 @@ def labels_loss(logits: Tensor, labels: Tensor) -> Tensor:
     return functional.binary_cross_entropy_with_logits(logits[observed], labels[observed])
 
 
-def numbers_loss(outputs: Tensor, targets: Tensor) -> Tensor:
+def _numbers_loss(outputs: Tensor, targets: Tensor) -> Tensor:
     """Return the mean squared error of outputs and targets ``[n, targets]``; NaN targets are not observed."""
     observed = ~torch.isnan(targets)
     if not observed.any():
@@ -58,7 +54,7 @@ def numbers_loss(outputs: Tensor, targets: Tensor) -> Tensor:
     return functional.mse_loss(outputs[observed], targets[observed])
 
 
-def absolute_loss(outputs: Tensor, targets: Tensor) -> Tensor:
+def _absolute_loss(outputs: Tensor, targets: Tensor) -> Tensor:
     """Return the mean absolute error of outputs and targets ``[n, targets]``; NaN targets are not observed."""
     observed = ~torch.isnan(targets)
     if not observed.any():
@@ -67,9 +63,9 @@ def absolute_loss(outputs: Tensor, targets: Tensor) -> Tensor:
 
 
 LOSSES: dict[str, dict[str, Loss]] = {
-    "classes": {"": classes_loss, "balanced": balanced_loss},
-    "labels": {"": labels_loss},
-    "numbers": {"": numbers_loss, "mae": absolute_loss},
+    "classes": {"": _classes_loss, "balanced": balanced_loss},
+    "labels": {"": _labels_loss},
+    "numbers": {"": _numbers_loss, "mae": _absolute_loss},
 }
 
 

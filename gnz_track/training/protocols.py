@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gnz_track.registry import Registry
-from gnz_track.types import Amendment, Optimiser, Protocol, Selection, TaskType, Value
+from gnz_track.types import Optimiser, Override, Protocol, Selection, TaskType, Value
 
 __all__ = ["PROTOCOLS", "make_deep_protocols"]
 
@@ -26,7 +26,7 @@ _OPTIMISERS = {
     TaskType.edge_cls: replace(_PLATEAU, batch_size=64),
     TaskType.multi_task: replace(_PLATEAU, batch_size=25, patience=15, min_lr=1e-6),
 }
-_BLOCKS = Amendment(optimiser={"patience": 5, "loss": "balanced"})
+_BLOCKS = Override(optimiser={"patience": 5, "loss": "balanced"})
 _FOLDED = {"batch_size": 20, "patience": 25, "min_lr": 1e-6}
 _BY_MODEL: dict[str, dict[str, Value]] = {
     # Dense tensors: few layers whatever the budget, and batches of the size after which gradients were applied.
@@ -35,7 +35,7 @@ _BY_MODEL: dict[str, dict[str, Value]] = {
 }
 # Where others wait for 10 epochs, these wait for 5; elsewhere all wait alike.
 _HASTY: dict[str, dict[str, Value]] = {name: {"patience": 5} for name in _BY_MODEL}
-_IMAGES = Amendment(by_model={**_HASTY, "RingGNN": {"lr": 1e-4, "patience": 5, "min_lr": 1e-6}})
+_IMAGES = Override(by_model={**_HASTY, "RingGNN": {"lr": 1e-4, "patience": 5, "min_lr": 1e-6}})
 
 
 def _rates(**rates: float) -> dict[str, dict[str, Value]]:
@@ -43,44 +43,44 @@ def _rates(**rates: float) -> dict[str, dict[str, Value]]:
 
 
 # Dataset -> what is otherwise there; a name stands for all sizes of a dataset too, ``tsp`` for ``tsp_tiny``.
-_BY_DATASET: dict[str, Amendment] = {
-    "zinc": Amendment(by_model=_HASTY),
-    "aqsol": Amendment(by_model=_HASTY),
+_BY_DATASET: dict[str, Override] = {
+    "zinc": Override(by_model=_HASTY),
+    "aqsol": Override(by_model=_HASTY),
     "mnist": _IMAGES,
     "cifar10": _IMAGES,
     "sbm_pattern": _BLOCKS,
     "sbm_cluster": _BLOCKS,
-    "tsp": Amendment(epochs=500),
+    "tsp": Override(epochs=500),
     # A batch counts links; the graph is taken whole for each. The rate waits for the score, as published here alone.
-    "ogbl_collab": Amendment(
+    "ogbl_collab": Override(
         optimiser={"batch_size": 32_768, "schedule": "score_plateau"},
         options={"n_layers": 3},
         by_model=_rates(MatrixFactorisation=1e-2),
         epochs=500,
     ),
-    "csl": Amendment(
+    "csl": Override(
         optimiser={"batch_size": 5, "lr": 5e-4, "patience": 5, "min_lr": 1e-6},
         by_model={name: {"batch_size": 5} for name in _BY_MODEL},
         hours=1.2,
     ),
-    "cycles": Amendment(optimiser={"batch_size": 25, "lr": 1e-4, "min_lr": 1e-6}, options={"readout": "sum"}),
-    "graph_theory": Amendment(options={"n_layers": 8}),
-    "wikics": Amendment(
+    "cycles": Override(optimiser={"batch_size": 25, "lr": 1e-4, "min_lr": 1e-6}, options={"readout": "sum"}),
+    "graph_theory": Override(options={"n_layers": 8}),
+    "wikics": Override(
         optimiser={"lr": 1e-2, "weight_decay": 5e-4, "patience": 25}, options={"dropout": 0.35}, hours=0.6
     ),
-    "enzymes": Amendment(
+    "enzymes": Override(
         optimiser={**_FOLDED, "lr": 7e-4},
         by_model=_rates(DeepMLP=1e-3, DeepGAT=1e-3, MoNet=1e-3, DeepGIN=7e-3, RingGNN=1e-4, ThreeWLGNN=1e-3),
         splits="ten_folds",
         hours=1.2,
     ),
-    "dd": Amendment(
+    "dd": Override(
         optimiser={**_FOLDED, "lr": 1e-4},
         by_model=_rates(DeepGCN=7e-4, DeepGraphSAGE=1e-3, DeepGAT=5e-5, MoNet=1e-5, GatedGCN=1e-5, DeepGIN=1e-3),
         splits="ten_folds",
         hours=1.2,
     ),
-    "proteins": Amendment(
+    "proteins": Override(
         optimiser={**_FOLDED, "lr": 1e-4},
         by_model={
             **_rates(DeepGCN=7e-4, DeepGraphSAGE=7e-5, DeepGAT=1e-3, MoNet=7e-5, RingGNN=7e-5),
@@ -137,7 +137,7 @@ def _make_protocol(budget: int, *, has_positions: bool, is_per_batch: bool) -> P
         budget=budget,
         options=options,
         by_model=_BY_MODEL,
-        by_dataset=_amendments(budget, has_positions=has_positions),
+        by_dataset=_overrides(budget, has_positions=has_positions),
         encoding=f"lap{_USUAL_POSITIONS}" if has_positions else "",
         scoring="per_batch" if is_per_batch else "whole",
         also=("best_validation", "training"),
@@ -145,7 +145,7 @@ def _make_protocol(budget: int, *, has_positions: bool, is_per_batch: bool) -> P
     )
 
 
-def _amendments(budget: int, *, has_positions: bool) -> Mapping[str, Amendment]:
+def _overrides(budget: int, *, has_positions: bool) -> Mapping[str, Override]:
     found = dict(_BY_DATASET)
     if has_positions:
         found |= {name: replace(found[name], encoding=f"lap{k}") for name, k in _POSITIONS.items()}

@@ -28,7 +28,6 @@ __all__ = [
     "cells_of_trial",
     "changed",
     "plan_searches",
-    "reason_against_search",
     "searches_by_cell",
     "terms_of",
     "with_tuned_cells",
@@ -36,7 +35,7 @@ __all__ = [
 ]
 
 
-def reason_against_search(cell: Cell) -> str:
+def _reason_against_search(cell: Cell) -> str:
     """Return why the task of a cell cannot be searched on, nothing where it can: it needs examples to validate by."""
     dataset = open_frozen(cell.data)
     kind = "triples" if cell.task.task_type is TaskType.link_pred and dataset.is_relational else cell.task.task_type
@@ -144,7 +143,7 @@ def plan_searches(plan: Plan, settings: SearchSettings, shares: Sequence[Share])
     searches, skipped, reasons = [], list(plan.skipped), dict[str, str]()
     for (task, model), cells in by_pair.items():
         if task not in reasons:
-            reasons[task] = reason_against_search(cells[shares[0].seeds[0]])
+            reasons[task] = _reason_against_search(cells[shares[0].seeds[0]])
         if reasons[task]:
             skipped.append(Skipped(task=task, model=model, reason=reasons[task]))
             continue

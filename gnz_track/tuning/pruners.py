@@ -47,7 +47,7 @@ Decide = Callable[[Standing], bool]
 PRUNERS: Registry[Decide] = Registry("pruner")
 
 
-def is_below_median(standing: Standing) -> bool:
+def _is_below_median(standing: Standing) -> bool:
     """Tell whether the value is worse than the median of earlier trials at its step (Golovin et al., KDD 2017)."""
     rivals = standing.rivals
     if len(rivals) < N_STARTUP:
@@ -55,7 +55,7 @@ def is_below_median(standing: Standing) -> bool:
     return standing.direction.better(statistics.median(rivals), standing.steps[standing.step])
 
 
-def is_out_of_bracket(standing: Standing) -> bool:
+def _is_out_of_bracket(standing: Standing) -> bool:
     """Tell whether a trial leaves at a rung of its bracket (Li et al., JMLR 2018; asynchronously, MLSys 2020).
 
     Bracket ``b`` of a trial is its number modulo the number of brackets; its rungs lie at 3^b, 3^(b+1), ... seeds, and
@@ -75,5 +75,5 @@ def is_out_of_bracket(standing: Standing) -> bool:
 
 
 PRUNERS.add("none", lambda _: False)
-PRUNERS.add("median", is_below_median)
-PRUNERS.add("hyperband", is_out_of_bracket)
+PRUNERS.add("median", _is_below_median)
+PRUNERS.add("hyperband", _is_out_of_bracket)

@@ -65,7 +65,7 @@ def distributions_of(space: Space) -> dict[str, BaseDistribution]:
     return {name: _distribution(space[name]) for name in sorted(space)}
 
 
-def grid_of(space: Space) -> dict[str, list[Any]]:
+def _grid_of(space: Space) -> dict[str, list[Any]]:
     """Return the choices of a space that has nothing but choices."""
     ranges = [name for name, dimension in space.items() if not dimension.choices]
     if ranges:
@@ -128,7 +128,7 @@ class _Grid(_Numbered):
 
     def __init__(self, inputs: SamplerInputs) -> None:
         super().__init__(inputs)
-        grid = grid_of(inputs.space)
+        grid = _grid_of(inputs.space)
         every = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
         random.Random(inputs.seed).shuffle(every)
         tried = [dict(values) for values in inputs.first]

@@ -19,7 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from gnz_track.runs.executors.choice import Executor, choose_executor
 from gnz_track.runs.executors.events import Done, Event, Tell
-from gnz_track.runs.executors.fork_server import Nursery, open_nursery_for
+from gnz_track.runs.executors.fork_server import ForkServer, open_fork_server_for
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.store.address import Address
 from gnz_track.store.searches import SearchRecord, TrialRecord
@@ -44,7 +44,7 @@ from gnz_track.tuning.study_storage import Studies, open_studies, parse_place
 from gnz_track.tuning.study_terms import StudyTerms
 from gnz_track.types import Cell, CellResult, Direction
 
-__all__ = ["Evaluation", "Listener", "SearchContext", "Silence", "find_first", "reason_of", "run_searches", "scores_of"]
+__all__ = ["Evaluation", "Listener", "SearchContext", "Silence", "run_searches", "scores_of"]
 
 
 MOST_REASON = 300
@@ -130,7 +130,7 @@ def scores_of(notes: Notes) -> dict[int, float]:
     return {int(seed): facts["score"] for seed, facts in notes.items() if facts["score"] is not None}
 
 
-def reason_of(notes: Notes) -> str:
+def _reason_of(notes: Notes) -> str:
     """Return why a trial failed: what the first of its cells said that did."""
     return next((facts["reason"] for facts in notes.values() if facts["reason"]), "")
 
@@ -152,7 +152,7 @@ _SAME, _OTHER = ("task type", "model"), "task"
 RECOMMENDED = "recommended"
 
 
-def find_first(
+def _find_first(
     studies: Studies, terms: StudyTerms, *, most: int, recommended: Sequence[Mapping[str, Any]] = ()
 ) -> list[First]:
     """Return the configurations to try first: those recommended, then the best of each other task, then the next best.
@@ -160,17 +160,6 @@ def find_first(
     Scores of different tasks cannot be compared, and so no other task is preferred for its scores: latest searches go
     first. What a configuration does not name is at its default. Values that the space does not hold are at theirs too,
     and its source says without which it is tried; one that is then the default, or another one again, is none.
-
-    Parameters
-    ----------
-    studies
-        Where the searches of other tasks lie.
-    terms
-        StudyTerms of the study that begins.
-    most
-        Most configurations to return.
-    recommended
-        Configurations as whoever knows similar tasks would try them.
     """
     found: list[First] = []
     tried = [terms.complete({})]
@@ -258,7 +247,7 @@ class SearchContext:
     version: str = ""
     jobs: int = 1
     timeout: float | None = None
-    nursery: Nursery | None = None
+    fork_server: ForkServer | None = None
     listener: Listener = field(default_factory=Silence)
 
 
@@ -271,7 +260,7 @@ def _run_search(search: Search, settings: SearchSettings, studies: Studies, cont
     with studies.held(name):
         study = begin_study(studies, name, terms, first=lambda: _choose_first(search, settings, studies, terms))
         context.listener.begin(search, study)
-        execute = choose_executor(jobs=context.jobs, timeout=context.timeout, nursery=context.nursery)
+        execute = choose_executor(jobs=context.jobs, timeout=context.timeout, fork_server=context.fork_server)
         evaluate = Evaluation(search, study, execute=execute, tell=context.listener.hear)
         # No more trials than the workers can be at, where other processes want some too.
         most = -(-context.jobs // len(search.cells)) if studies.are_shared else None
@@ -293,10 +282,10 @@ def run_searches(plan: SearchPlan, settings: SearchSettings, context: SearchCont
     """
     with contextlib.ExitStack() as stack:
         studies = stack.enter_context(open_studies(settings.place or parse_place("", context.address)))
-        if context.nursery is None:
+        if context.fork_server is None:
             # One for all rounds of all searches: workers are ready at once.
-            nursery = stack.enter_context(open_nursery_for(jobs=context.jobs, timeout=context.timeout))
-            context = replace(context, nursery=nursery)
+            fork_server = stack.enter_context(open_fork_server_for(jobs=context.jobs, timeout=context.timeout))
+            context = replace(context, fork_server=fork_server)
         return [_run_search(search, settings, studies, context) for search in plan.searches]
 
 
@@ -316,7 +305,7 @@ def _choose_first(search: Search, settings: SearchSettings, studies: Studies, te
     if not settings.warm_start:
         return []
     known = settings.recommend(search.cells[0]) if settings.recommend else ()
-    return find_first(studies, terms, most=settings.warm_start, recommended=known)
+    return _find_first(studies, terms, most=settings.warm_start, recommended=known)
 
 
 def _record_of(
@@ -365,7 +354,7 @@ def _trial_of(row: TrialRow) -> TrialRecord:
         score=mean,
         hyperparameters=row.values,
         seed_scores=scores,
-        reason=reason_of(row.notes) if row.state == "failed" else "",
+        reason=_reason_of(row.notes) if row.state == "failed" else "",
         source=row.source,
         fingerprints=tuple(str(facts["fingerprint"]) for facts in row.notes.values()),
         epochs=int(_total(row, "epochs")),

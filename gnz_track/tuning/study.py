@@ -38,9 +38,7 @@ __all__ = [
     "TrialOutcome",
     "TrialRow",
     "begin_study",
-    "is_left_behind",
     "read_row",
-    "round_of",
     "run_study",
 ]
 
@@ -83,7 +81,7 @@ class TrialRow:
     steps: Mapping[int, float]
 
 
-def read_trial(trial: FrozenTrial) -> Trial:
+def _read_trial(trial: FrozenTrial) -> Trial:
     """Return a trial to evaluate."""
     return Trial(number=trial.number, values=_values_of(trial), notes=_notes_of(trial))
 
@@ -101,22 +99,22 @@ def read_row(trial: FrozenTrial) -> TrialRow:
     )
 
 
-def round_of(trial: FrozenTrial) -> int:
+def _round_of(trial: FrozenTrial) -> int:
     """Return the round in which a trial was proposed."""
     return int(trial.user_attrs.get(ROUND, 0))
 
 
-def total_of(trials: Iterable[FrozenTrial], fact: str) -> float:
+def _total_of(trials: Iterable[FrozenTrial], fact: str) -> float:
     """Return the sum over all notes of trials of one of their facts, such as epochs."""
     return sum(float(note.get(fact, 0)) for trial in trials for note in _notes_of(trial).values())
 
 
-def write_owner() -> str:
+def _write_owner() -> str:
     """Return who takes a trial up now."""
     return json.dumps([str(this_owner()), time.time()])
 
 
-def is_left_behind(trial: FrozenTrial) -> bool:
+def _is_left_behind(trial: FrozenTrial) -> bool:
     """Tell whether the process that had a trial is gone, as far as can be seen from this machine."""
     text, since = json.loads(trial.user_attrs.get(OWNER, '["", 0]'))
     owner, me = parse_owner(text), this_owner()
@@ -228,7 +226,7 @@ class Study:
         self._storage.set_trial_intermediate_value(self._id_of(trial.number), step, value)
         trials = self._trials()
         mine = trials[trial.number]
-        earlier = [other for other in trials if round_of(other) < round_of(mine)]
+        earlier = [other for other in trials if _round_of(other) < _round_of(mine)]
         standing = Standing(
             number=trial.number,
             steps=mine.intermediate_values,
@@ -265,22 +263,22 @@ class Study:
             return True
         is_running = trial.state is TrialState.RUNNING and trial.number not in self._asked
         # Who has a study alone knows that no other process is at any trial.
-        return is_running and (not self._studies.are_shared or is_left_behind(trial))
+        return is_running and (not self._studies.are_shared or _is_left_behind(trial))
 
     def _take_up(self, trial: FrozenTrial) -> Trial:
         self._asked.add(trial.number)
-        self._storage.set_trial_user_attr(trial._trial_id, OWNER, write_owner())  # noqa: SLF001
+        self._storage.set_trial_user_attr(trial._trial_id, OWNER, _write_owner())  # noqa: SLF001
         if trial.state is TrialState.WAITING:
             self._storage.set_trial_state_values(trial._trial_id, TrialState.RUNNING)  # noqa: SLF001
-        return read_trial(trial)
+        return _read_trial(trial)
 
     def _fill(self, trials: list[FrozenTrial]) -> list[FrozenTrial]:
         """Propose what is missing of the current round, or where it has ended all of the next one.
 
         A round that is not full was interrupted, or had reached the end of a budget that has grown since.
         """
-        current = max(map(round_of, trials), default=0)
-        start = next((trial.number for trial in trials if round_of(trial) == current), len(trials))
+        current = max(map(_round_of, trials), default=0)
+        start = next((trial.number for trial in trials if _round_of(trial) == current), len(trials))
         if trials and len(trials) >= start + self._size_of_round(trials[:start]):
             if not all(trial.state in ENDED for trial in trials):
                 return trials
@@ -298,8 +296,8 @@ class Study:
         budget = self.terms.budget
         size = min(self.terms.round_size, self.n_trials - len(earlier))
         if budget.epochs is not None:
-            size = min(size, (budget.epochs - int(total_of(earlier, "epochs"))) // self.terms.price)
-        if budget.seconds is not None and total_of(earlier, "seconds") >= budget.seconds:
+            size = min(size, (budget.epochs - int(_total_of(earlier, "epochs"))) // self.terms.price)
+        if budget.seconds is not None and _total_of(earlier, "seconds") >= budget.seconds:
             size = 0
         return max(0, size)
 

@@ -35,7 +35,6 @@ __all__ = [
     "distribution_of",
     "find_module",
     "forget_modules",
-    "is_installed",
     "is_ours",
     "is_recorded",
     "lasting_name",
@@ -63,7 +62,7 @@ def lasting_name(target: str) -> str:
     return f"{OURS}:{target.rpartition(':')[2]}" if is_ours(target) else target
 
 
-def is_installed(place: str) -> bool:
+def _is_installed(place: str) -> bool:
     """Tell whether a file or folder is that of an installed package, or of Python itself."""
     path = Path(place)
     if {"site-packages", "dist-packages"} & set(path.parts):
@@ -257,7 +256,7 @@ def _is_own(name: str, spec: ModuleSpec) -> bool:
     if is_ours(name) or spec.origin in {"built-in", "frozen"}:
         return False
     places = [spec.origin] if spec.has_location and spec.origin else list(spec.submodule_search_locations or [])
-    return bool(places) and not any(is_installed(str(place)) for place in places)
+    return bool(places) and not any(_is_installed(str(place)) for place in places)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -14,7 +14,7 @@ from cells import cell_of, context_of, record
 from gnz_track.store.address import parse_address
 from gnz_track.store.environment import Owner, this_owner
 from gnz_track.store.listings import list_cells
-from gnz_track.store.outbox import Spool, make_spool_folder
+from gnz_track.store.outbox import Outbox, make_outbox_folder
 from gnz_track.store.run_record import record_of_start
 from gnz_track.store.writer import now, open_store
 from gnz_track.types import Direction, Metric
@@ -68,11 +68,11 @@ def test_runs_of_the_dead_are_marked(gnz: Gnz, dead: Owner) -> None:
 @pytest.mark.usefixtures("store_file")
 def test_emptied_files_of_the_spool_are_removed(gnz: Gnz) -> None:
     assert gnz("gc").code == 0
-    folder = make_spool_folder(parse_address())
+    folder = make_outbox_folder(parse_address())
     # As a process that was ended leaves it.
     (folder / "done.jsonl").touch()
-    with Spool(folder, context_of("waits")) as spool:
-        spool.append(record(0, context=context_of("waits")))
+    with Outbox(folder, context_of("waits")) as outbox:
+        outbox.append(record(0, context=context_of("waits")))
     before = set(folder.iterdir())
     listed = gnz("gc", "--dry-run").out
     assert "1 files of the spool would be removed" in listed

@@ -100,14 +100,14 @@ def test_all_of_a_protocol_is_shown(row: Protocol, gnz: Gnz) -> None:
         assert shown["min_lr"] == (f"{optimiser.min_lr:g}" if optimiser.min_lr else "-")
     for given in (*row.by_model.items(), *[("all that have it", row.options)] * bool(row.options)):
         assert told[given[0]] == [" ".join(f"{name}={value}" for name, value in given[1].items())]
-    for dataset, amendment in row.by_dataset.items():
+    for dataset, override in row.by_dataset.items():
         (shown,) = told[dataset]
-        pairs = [pair for part in (amendment.optimiser, amendment.options) for pair in part.items()]
-        pairs += [pair for part in amendment.by_model.values() for pair in part.items()]
-        pairs += [("hours", f"{amendment.hours:g}")] * bool(amendment.hours)
+        pairs = [pair for part in (override.optimiser, override.options) for pair in part.items()]
+        pairs += [pair for part in override.by_model.values() for pair in part.items()]
+        pairs += [("hours", f"{override.hours:g}")] * bool(override.hours)
         assert all(f"{name}={value}" in shown for name, value in pairs)
-        assert all(model in shown for model in amendment.by_model)
-        assert (amendment.encoding or "") in shown
+        assert all(model in shown for model in override.by_model)
+        assert (override.encoding or "") in shown
     assert (
         f"trains {sum(task.task_type in row.optimisers for task in TASKS.rows())} of {len(TASKS)} tasks" in answer.out
     )

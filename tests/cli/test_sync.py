@@ -12,7 +12,7 @@ import pytest
 from cells import context_of, record, sweep_records
 
 from gnz_track.store.address import parse_address
-from gnz_track.store.outbox import Spool, make_spool_folder
+from gnz_track.store.outbox import Outbox, make_outbox_folder
 from gnz_track.store.reader import read_table
 
 Gnz = Callable[..., Any]
@@ -20,21 +20,21 @@ Gnz = Callable[..., Any]
 
 @pytest.fixture
 def folder(gnz: Gnz) -> Path:
-    """Return the spool of the configured store."""
+    """Return the outbox of the configured store."""
     assert gnz
-    return make_spool_folder(parse_address())
+    return make_outbox_folder(parse_address())
 
 
-def spool_sweep(folder: Path, name: str = "away") -> None:
+def outbox_sweep(folder: Path, name: str = "away") -> None:
     context = context_of(name)
-    with Spool(folder, context) as spool:
+    with Outbox(folder, context) as outbox:
         for one in sweep_records(context):
-            spool.append(one)
+            outbox.append(one)
 
 
 def test_what_waits_is_written_once(gnz: Gnz, folder: Path) -> None:
-    spool_sweep(folder)
-    spool_sweep(folder, "other")
+    outbox_sweep(folder)
+    outbox_sweep(folder, "other")
     listed = gnz("sync", "--list")
     assert (listed.code, listed.err) == (0, "")
     assert str(parse_address()) in listed.out
@@ -55,10 +55,10 @@ def test_nothing_to_do_makes_no_store(gnz: Gnz, tmp_path: Path) -> None:
 
 
 def test_refused_record_and_busy_sweep_are_told_with_code_1(gnz: Gnz, folder: Path) -> None:
-    with Spool(folder, context_of("refused")) as spool:
-        spool.append(replace(record(0, context=context_of("refused")), split_digest="s" * 9000))
-        spool.append(record(1, context=context_of("refused")))
-    with Spool(folder, context_of("busy")):
+    with Outbox(folder, context_of("refused")) as outbox:
+        outbox.append(replace(record(0, context=context_of("refused")), split_digest="s" * 9000))
+        outbox.append(record(1, context=context_of("refused")))
+    with Outbox(folder, context_of("busy")):
         answer = gnz("sync")
     assert answer.code == 1
     busy, refused = (row.split() for row in answer.out.splitlines()[2:])
@@ -74,7 +74,7 @@ def test_refused_record_and_busy_sweep_are_told_with_code_1(gnz: Gnz, folder: Pa
 
 
 def test_line_that_cannot_be_read_is_told_with_code_1(gnz: Gnz, folder: Path) -> None:
-    spool_sweep(folder)
+    outbox_sweep(folder)
     file = folder / "away.jsonl"
     file.write_bytes(file.read_bytes() + b"garbage\n")
     assert gnz("sync", "--list").out.splitlines()[2].split()[1:4] == ["away", "10", "1"]
@@ -86,7 +86,7 @@ def test_line_that_cannot_be_read_is_told_with_code_1(gnz: Gnz, folder: Path) ->
 
 def test_what_waits_for_others_is_told(gnz: Gnz) -> None:
     for place in ("http://one:5000", "http://two:5000"):
-        spool_sweep(make_spool_folder(parse_address(place)))
+        outbox_sweep(make_outbox_folder(parse_address(place)))
     assert (
         gnz("sync").out
         == f"nothing waits for {parse_address()}; records wait for 2 other stores, see: gnz sync --list\n"
@@ -98,8 +98,8 @@ def test_store_that_is_away_is_one_line_and_code_2(gnz: Gnz) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         uri = f"http://127.0.0.1:{probe.getsockname()[1]}"  # taken, and nobody listens
-        folder = make_spool_folder(parse_address(uri))
-        spool_sweep(folder)
+        folder = make_outbox_folder(parse_address(uri))
+        outbox_sweep(folder)
         answer = gnz("sync", "--store", uri)
     assert (answer.code, answer.out) == (2, "")
     (line,) = answer.err.splitlines()
@@ -111,8 +111,8 @@ def test_store_that_is_away_is_one_line_and_code_2(gnz: Gnz) -> None:
 def test_refused_record_is_written_once_the_store_takes_it(
     gnz: Gnz, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Spool(folder, context_of("refused")) as spool:
-        spool.append(replace(record(0, context=context_of("refused")), split_digest="s" * 9000))
+    with Outbox(folder, context_of("refused")) as outbox:
+        outbox.append(replace(record(0, context=context_of("refused")), split_digest="s" * 9000))
     assert gnz("sync").code == 1
     # As a later version may take more.
     monkeypatch.setattr("gnz_track.store.schema.MOST_TAG_CHARACTERS", 10_000)

@@ -19,7 +19,7 @@ from doc_pages import DOCS, read_blocks
 from ray_nodes import Nodes
 
 from gnz_track.runs.executors.choice import Executor, choose_executor
-from gnz_track.runs.executors.fork_server import open_nursery
+from gnz_track.runs.executors.fork_server import open_fork_server
 from gnz_track.runs.executors.ray.head import greet
 
 
@@ -41,8 +41,8 @@ def inline() -> Iterator[Crew]:
 
 @contextlib.contextmanager
 def processes() -> Iterator[Crew]:
-    with open_nursery() as nursery:
-        yield Crew("processes", partial(choose_executor, executor="processes", jobs=2, nursery=nursery))
+    with open_fork_server() as fork_server:
+        yield Crew("processes", partial(choose_executor, executor="processes", jobs=2, fork_server=fork_server))
 
 
 @contextlib.contextmanager

@@ -134,14 +134,14 @@ BUILT: dict[str, GnzError] = {
     "the archive cannot be used": fetch_errors.ArchiveUnusable("cora.zip", "it ends too early"),
     "which is not installed": fetch_errors.ExtraMissing("ogbg_molhiv", "ogb", "ogb"),
     "ended with code": fetch_errors.ProgramFailed("dvc push", 1, "no remote"),
-    "is being written by another process": errors.SpoolBusy("quick-f9ca854a"),
+    "is being written by another process": errors.OutboxBusy("quick-f9ca854a"),
     "has been removed": FolderGone("torch"),
     "is missing: the installed package": PluginBroken(
         "model",
         EntryPoint("Net", "nets:Row", "gnz_track.models"),
         "ModuleNotFoundError: No module named 'torchnets'",
     ),
-    "no record can be read": errors.SpoolCorrupted(["a.jsonl:3"], "a.jsonl.bad"),
+    "no record can be read": errors.OutboxCorrupted(["a.jsonl:3"], "a.jsonl.bad"),
 }
 # Provoked by a test of its own, because it needs a run first.
 AFTER_A_RUN = {"cannot be reproduced": "NotReproducible"}

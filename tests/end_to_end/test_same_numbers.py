@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from sweeps import N_CELLS, Place, numbers_of
 
 REVERSED = """
-from gnz_track.api import Request, carry_out, make_request_agenda
+from gnz_track.api import Request, carry_out, find_remaining_of
 from gnz_track.datasets.catalogue import TASKS
 from gnz_track.models.catalogue import describe
 from gnz_track.store.address import parse_address
@@ -26,8 +26,8 @@ if __name__ == "__main__":
         models=[describe(name) for name in ("GCN", "GraphSAGE", "MLP")],
         seeds=range(11), epochs=20, protocol=PROTOCOLS.get("graphnetz"), address=parse_address(), jobs=2,
     )
-    agenda = make_request_agenda(request)
-    sweep = carry_out(request, replace(agenda, cells=agenda.cells[::-1]))
+    remaining = find_remaining_of(request)
+    sweep = carry_out(request, replace(remaining, cells=remaining.cells[::-1]))
     first = sweep.results[0].cell
     assert (first.task.name, first.model.name, first.seed >= 9) == ("planted_partition", "MLP", True), "not reversed"
 """

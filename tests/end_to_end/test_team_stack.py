@@ -55,7 +55,7 @@ def database_password(stack: Team, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def user_of(stack: Team, name: str, folder: Path, root: Path) -> Place:
-    """Return the place of a new user of the server: an account, a spool and frozen data of their own."""
+    """Return the place of a new user of the server: an account, an outbox and frozen data of their own."""
     account = stack.add_user(name)
     return Place(folder / name, root, stack.address, {**account, "GNZ_DATA": str(folder / name / "frozen")})
 

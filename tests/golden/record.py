@@ -200,8 +200,8 @@ def old_store(shop: Workshop) -> Any:
     before = dict(zip(map(" ".join, QUESTIONS), old.gnz(QUESTIONS), strict=True))
     # The record waited for a store that was away; here it waits for this one.
     here = hashlib.sha256(f"sqlite:///{old.folder / 'gnz.db'}".encode()).hexdigest()[:12]
-    spool = old.folder / "own" / "gnz_track" / "spool"
-    (spool / hashlib.sha256(AWAY.encode()).hexdigest()[:12]).rename(spool / here)
+    outbox = old.folder / "own" / "gnz_track" / "spool"
+    (outbox / hashlib.sha256(AWAY.encode()).hexdigest()[:12]).rename(outbox / here)
     after = zip(("sync", "ls after sync", "query after sync"), old.gnz([["sync"], *QUESTIONS[::5]]), strict=True)
     return {words: without_places(text, old).splitlines() for words, text in {**before, **dict(after)}.items()}
 

@@ -25,7 +25,7 @@ from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.plan import Place, Plan, make_plan
-from gnz_track.runs.remaining import make_agenda
+from gnz_track.runs.remaining import find_remaining
 from gnz_track.runs.run_one import run_one
 from gnz_track.runs.sweep import run_sweep
 from gnz_track.runs.sweep_writer import Tracking
@@ -91,7 +91,7 @@ def train(folder: Path) -> tuple[BenchmarkReport, list[SearchRecord]]:
     )
     for search in searches:
         keep_search(address, search)
-    run_sweep(make_agenda(plan, address), tracking, execute=run_inline)
+    run_sweep(find_remaining(plan, address), tracking, execute=run_inline)
     return BenchmarkReport.from_store(address, sweep=SWEEP), searches
 
 

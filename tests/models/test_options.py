@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import copy
 import inspect
+import itertools
 import pickle
 import re
+import textwrap
 from dataclasses import FrozenInstanceError
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
+from torch_geometric.data import Data
+from torch_geometric.nn import TAGConv
 
+from gnz_track import models
 from gnz_track.errors import BadValue
 from gnz_track.models.building import load_parts, options_of
 from gnz_track.models.catalogue import MODELS, describe, usual_models
@@ -20,6 +25,7 @@ from gnz_track.models.gat import GAT
 from gnz_track.models.gcn import GCN
 from gnz_track.models.options import Defaults, Model, Option, count, fixed
 from gnz_track.models.sgc import SGC
+from gnz_track.models.stack import Stack
 from gnz_track.types import ModelRow, TaskType
 
 BUILT_IN = [name for name in MODELS if issubclass(load_parts(MODELS.get(name))[0], Model)]
@@ -126,3 +132,15 @@ def test_each_value_is_checked_by_its_own_row() -> None:
         Small(1, 1, 1, share=2)
     with pytest.raises(BadValue, match=r"n is 0; allowed: a whole number from 1 upwards\."):
         Small(1, 1, 1, n=0)
+
+
+def test_example_of_the_manual_is_a_model() -> None:
+    lines = textwrap.dedent((models.__doc__ or "").partition("what differs::\n")[2]).splitlines()
+    code = "\n".join(itertools.takewhile(lambda line: not line.startswith("How"), lines))
+    names = {"Stack": Stack, "TAGConv": TAGConv, "count": count}
+    exec(textwrap.dedent(code), names)  # noqa: S102  (it is the text of this package)
+    cls: Any = names["TAGCN"]
+    assert {one.default for one in list(inspect.signature(cls).parameters.values())[-1:]} == {2}
+    data = Data(x=torch.ones(4, 3), edge_index=torch.tensor([[0, 1, 2], [1, 2, 3]]))
+    assert cls(3, 8, 5, hops=1)(data).shape == (4, 5)
+    assert len(cls(3, 8, 5).hidden_names) == 2

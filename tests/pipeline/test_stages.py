@@ -90,7 +90,7 @@ def test_repeated_stage_trains_nothing_and_writes_the_same_bytes(project: Projec
     run(params, "planted_partition")
     before = contents(Path("results")) | contents(Path("curves"))
     training = make_training(params, "planted_partition")
-    assert not training.agenda.cells
+    assert not training.remaining.cells
     train(training, tell=ignore)
     assert contents(Path("results")) | contents(Path("curves")) == before
 
@@ -100,7 +100,7 @@ def test_more_seeds_train_what_is_missing(project: Project) -> None:
     run(read_params(), "planted_partition")
     more = override(read_params(), seeds="0-3")
     freeze_task(more, "planted_partition", say=silent)
-    assert sorted(cell.seed for cell in make_training(more, "planted_partition").agenda.cells) == [2, 2, 3, 3]
+    assert sorted(cell.seed for cell in make_training(more, "planted_partition").remaining.cells) == [2, 2, 3, 3]
 
 
 def test_data_are_those_of_the_seeds_whatever_was_there(project: Project) -> None:

@@ -146,9 +146,9 @@ def test_agreement_is_that_of_sets(members: list[tuple[bool, bool]]) -> None:
     first, second = ({n for n, item in enumerate(members) if item[side]} for side in (0, 1))
     found = agree([item[0] for item in members], [item[1] for item in members])
     either = first | second
-    assert found.jaccard == (len(first & second) / len(either) if either else None)
-    assert found.of_first == (len(first & second) / len(first) if first else None)
-    assert found.of_second == (len(first & second) / len(second) if second else None)
+    assert found["jaccard"] == (len(first & second) / len(either) if either else None)
+    assert found["of_first"] == (len(first & second) / len(first) if first else None)
+    assert found["of_second"] == (len(first & second) / len(second) if second else None)
 
 
 def test_sets_of_other_graphs_do_not_agree() -> None:

@@ -101,7 +101,7 @@ def test_margin_by_task_holds_for_its_tuned_models() -> None:
 def test_nested_searches_are_one_tuned_model() -> None:
     whole = nested()
     (group,) = group_searches(whole.searches)
-    assert len(group.searches) == 6
+    assert len(group) == 6
     (one,) = compare_tuned(whole.table, whole.searches)
     alone = models_of()["planted_partition GCN"]
     assert (one.n_searches, one.n_seeds, one.kind) == (6, 6, "nested")

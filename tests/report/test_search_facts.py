@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from real_searches import nested, report, search, searches
 
-from gnz_track.report.searches import SearchGroup, borders_of, curve_of, ranks_by_budget, read_facts, trial_scores
+from gnz_track.report.searches import borders_of, curve_of, ranks_by_budget, read_facts, trial_scores
 from gnz_track.report.tuned_models import summarise_searches
 from gnz_track.store.searches import PRUNED, SearchRecord
 from gnz_track.store.searches import SEARCH_RECORD_FAILED as FAILED
@@ -33,10 +33,10 @@ def test_trials_without_a_whole_score_count_against_the_budget() -> None:
 
 def test_curve_of_nested_searches_is_their_mean() -> None:
     one, other = search("planted_partition", "GCN"), search("planted_partition", "GAT")
-    group = SearchGroup(searches=(replace(one, seed=0), replace(other, model="GCN", seed=1)))
+    group = (replace(one, seed=0), replace(other, model="GCN", seed=1))
     means = [read_facts(item).curve.means for item in (one, other)]
     np.testing.assert_allclose(curve_of(group).means, np.mean(means, axis=0))
-    assert curve_of(SearchGroup(searches=(one,))) == read_facts(one).curve
+    assert curve_of((one,)) == read_facts(one).curve
 
 
 def test_ranks_are_over_tasks_and_nested_seeds_are_tasks() -> None:

@@ -14,10 +14,10 @@ from servers import free_port
 from gnz_track.errors import StoreUnusable
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.plan import Plan
-from gnz_track.runs.remaining import OF_COSTS, Agenda, Paces, make_agenda
+from gnz_track.runs.remaining import OF_COSTS, Paces, RemainingCells, find_remaining
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.environment import collect_environment
-from gnz_track.store.outbox import Spool, spool_folder
+from gnz_track.store.outbox import Outbox, outbox_folder
 from gnz_track.store.reader import read_table
 from gnz_track.store.run_record import RunRecord, SweepContext, record_of
 from gnz_track.store.writer import open_store
@@ -58,17 +58,17 @@ def store(address: Address, records: Iterable[RunRecord]) -> list[str]:
         return [opened.finish(record) for record in records]
 
 
-def agenda_of(cells: Iterable[Cell], address: Address, **options: Any) -> Agenda:
-    return make_agenda(Plan(cells=tuple(cells), skipped=()), address, **options)
+def remaining_of(cells: Iterable[Cell], address: Address, **options: Any) -> RemainingCells:
+    return find_remaining(Plan(cells=tuple(cells), skipped=()), address, **options)
 
 
 def test_nothing_is_known_and_nothing_is_written(address: Address, cell: Make, tmp_path: Path) -> None:
     address.file.unlink()
     cells = [cell(seed=seed) for seed in (2, 0, 1)]
-    agenda = agenda_of(cells, address)
-    assert (list(agenda.cells), agenda.notices) == (cells, ())
-    assert agenda.finished.empty
-    assert agenda.paces.total(agenda.cells) is None
+    remaining = remaining_of(cells, address)
+    assert (list(remaining.cells), remaining.notices) == (cells, ())
+    assert remaining.finished.empty
+    assert remaining.paces.total(remaining.cells) is None
     assert list(tmp_path.iterdir()) == []
 
 
@@ -76,10 +76,10 @@ def test_finished_cells_count_whatever_sweep_they_come_from(address: Address, ce
     cells = [cell(seed=seed) for seed in range(4)]
     elsewhere = [cell("MLP"), replace(cells[3], epochs=11)]
     run_ids = store(address, map(past, [*cells[:2], *elsewhere]))
-    agenda = agenda_of(cells, address)
-    assert list(agenda.cells) == cells[2:]
-    assert list(agenda.finished["run_id"]) == run_ids[:2]
-    assert set(agenda.finished["sweep"]) == {"earlier"}
+    remaining = remaining_of(cells, address)
+    assert list(remaining.cells) == cells[2:]
+    assert list(remaining.finished["run_id"]) == run_ids[:2]
+    assert set(remaining.finished["sweep"]) == {"earlier"}
 
 
 def test_rows_are_read_when_they_are_asked_for(address: Address, cell: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,65 +92,65 @@ def test_rows_are_read_when_they_are_asked_for(address: Address, cell: Make, mon
         return read_table(*given, **more, **({"columns": tuple(columns)} if columns else {}))
 
     monkeypatch.setattr("gnz_track.runs.remaining.read_table", spy)
-    agenda = agenda_of(cells, address)
-    assert agenda.done == {fingerprint(one) for one in cells[:2]}
+    remaining = remaining_of(cells, address)
+    assert remaining.done == {fingerprint(one) for one in cells[:2]}
     assert read == [OF_COSTS]
-    assert sorted(agenda.finished["seed"]) == [0, 1]
+    assert sorted(remaining.finished["seed"]) == [0, 1]
     assert read == [OF_COSTS, ()]
-    assert sorted(agenda.finished["seed"]) == [0, 1]
+    assert sorted(remaining.finished["seed"]) == [0, 1]
     assert len(read) == 2, "once"
-    assert agenda_of(cells[:2], address).cells == ()
+    assert remaining_of(cells[:2], address).cells == ()
     assert len(read) == 2, "where nothing is left, nobody asks what it would cost"
 
 
 def test_what_comes_between_is_trained_and_is_no_row_of_before(address: Address, cell: Make) -> None:
     cells = [cell(seed=seed) for seed in range(2)]
     store(address, [past(cells[0])])
-    agenda = agenda_of(cells, address)
+    remaining = remaining_of(cells, address)
     store(address, [past(cells[1])])
-    assert list(agenda.cells) == cells[1:]
-    assert list(agenda.finished["seed"]) == [0]
+    assert list(remaining.cells) == cells[1:]
+    assert list(remaining.finished["seed"]) == [0]
 
 
 def test_failed_cells_are_tried_again_and_a_finished_attempt_counts(address: Address, cell: Make) -> None:
     cells = [cell(seed=seed) for seed in range(2)]
     store(address, [past(cells[0], pace=None), past(cells[1], pace=None)])
-    assert list(agenda_of(cells, address).cells) == cells
+    assert list(remaining_of(cells, address).cells) == cells
     [_, latest, _] = store(
         address,
         [past(cells[0], attempt="2"), past(cells[0], attempt="3"), past(cells[0], pace=None, attempt="4")],
     )
-    agenda = agenda_of(cells, address)
-    assert list(agenda.cells) == cells[1:]
-    assert list(agenda.finished["run_id"]) == [latest]
+    remaining = remaining_of(cells, address)
+    assert list(remaining.cells) == cells[1:]
+    assert list(remaining.finished["run_id"]) == [latest]
 
 
 def test_records_that_wait_on_this_disk_count(address: Address, cell: Make) -> None:
     cells = [cell(seed=seed) for seed in range(3)]
     store(address, [past(cells[0])])
-    with Spool(spool_folder(address), context("waiting")) as spool:
-        spool.append(past(cells[1], sweep="waiting"))
-        spool.append(past(cells[2], sweep="waiting", pace=None))
-    agenda = agenda_of(cells, address)
-    assert list(agenda.cells) == cells[2:]
-    assert sorted(agenda.finished["sweep"]) == ["earlier", "waiting"]
+    with Outbox(outbox_folder(address), context("waiting")) as outbox:
+        outbox.append(past(cells[1], sweep="waiting"))
+        outbox.append(past(cells[2], sweep="waiting", pace=None))
+    remaining = remaining_of(cells, address)
+    assert list(remaining.cells) == cells[2:]
+    assert sorted(remaining.finished["sweep"]) == ["earlier", "waiting"]
 
 
 def test_record_that_waits_and_is_stored_as_well_is_one_row_with_its_run(address: Address, cell: Make) -> None:
     one = past(cell())
-    with Spool(spool_folder(address), context()) as spool:
-        spool.append(one)
+    with Outbox(outbox_folder(address), context()) as outbox:
+        outbox.append(one)
     run_ids = store(address, [one])
-    assert list(agenda_of([cell()], address).finished["run_id"]) == run_ids
+    assert list(remaining_of([cell()], address).finished["run_id"]) == run_ids
 
 
 def test_fresh_means_everything_again(address: Address, cell: Make) -> None:
     cells = [cell(seed=seed) for seed in range(2)]
     store(address, map(past, cells))
-    agenda = agenda_of(cells, address, is_fresh=True)
-    assert list(agenda.cells) == cells
-    assert agenda.finished.empty
-    assert agenda.paces.total(cells) == 10.0, "past durations are known all the same"
+    remaining = remaining_of(cells, address, is_fresh=True)
+    assert list(remaining.cells) == cells
+    assert remaining.finished.empty
+    assert remaining.paces.total(cells) == 10.0, "past durations are known all the same"
 
 
 def test_longest_come_first_and_before_them_what_nobody_has_seen(address: Address, cell: Make) -> None:
@@ -158,38 +158,38 @@ def test_longest_come_first_and_before_them_what_nobody_has_seen(address: Addres
     store(address, [past(cell(model), pace=pace) for model, pace in paces.items()])
     # The second MLP has many epochs: it is the time of the cell that counts.
     wanted = [cell("MLP", 1), cell("GCN", 1), cell("GAT", 1), cell("GraphSAGE", 1), cell("MLP", 2, epochs=30)]
-    agenda = agenda_of(wanted, address)
-    assert [(one.model.name, one.seed) for one in agenda.cells] == [
+    remaining = remaining_of(wanted, address)
+    assert [(one.model.name, one.seed) for one in remaining.cells] == [
         ("GraphSAGE", 1),
         ("GAT", 1),
         ("MLP", 2),
         ("GCN", 1),
         ("MLP", 1),
     ]
-    assert [agenda.paces.seconds(one) for one in agenda.cells] == [None, 20.0, 7.5, 5.0, 2.5]
+    assert [remaining.paces.seconds(one) for one in remaining.cells] == [None, 20.0, 7.5, 5.0, 2.5]
 
 
 def test_store_that_is_away_is_named_and_the_disk_still_counts(address: Address, cell: Make) -> None:
     away = parse_address(f"http://127.0.0.1:{free_port()}")
     cells = [cell(seed=seed) for seed in range(2)]
-    with Spool(spool_folder(away), context()) as spool:
-        spool.append(past(cells[0]))
-    agenda = agenda_of(cells, away)
-    assert list(agenda.cells) == cells[1:]
-    [notice] = agenda.notices
+    with Outbox(outbox_folder(away), context()) as outbox:
+        outbox.append(past(cells[0]))
+    remaining = remaining_of(cells, away)
+    assert list(remaining.cells) == cells[1:]
+    [notice] = remaining.notices
     assert str(away) in notice
     assert f"gnz sync --store {away}. Past runs are unknown" in notice
-    assert spool_folder(away) != spool_folder(address)
+    assert outbox_folder(away) != outbox_folder(address)
 
 
 def test_store_that_is_none_is_refused(address: Address, cell: Make) -> None:
     address.file.write_bytes(b"no database " * 1000)
     with pytest.raises(StoreUnusable, match="not a database"):
-        agenda_of([cell()], address)
+        remaining_of([cell()], address)
 
 
 def test_cell_wanted_twice_is_trained_once(address: Address, cell: Make) -> None:
-    assert len(agenda_of([cell(), replace(cell(), device="cuda")], address).cells) == 1
+    assert len(remaining_of([cell(), replace(cell(), device="cuda")], address).cells) == 1
 
 
 # Paces --------------------------------------------------------------------------------------------------------------

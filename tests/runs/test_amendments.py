@@ -16,11 +16,11 @@ from gnz_track.models.catalogue import MODELS, usual_models
 from gnz_track.records import to_json
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.plan import Place, make_plan
-from gnz_track.runs.protocol_resolution import amend, find_amendment, given_to, list_widths
+from gnz_track.runs.protocol_resolution import find_override, given_to, list_widths, resolve
 from gnz_track.runs.run_one import run_one
 from gnz_track.store.cell_book import read_book, write_book
 from gnz_track.training.protocols import PROTOCOLS
-from gnz_track.types import Amendment, Optimiser, Protocol, Selection, Task, TaskType
+from gnz_track.types import Optimiser, Override, Protocol, Selection, Task, TaskType
 
 DEEP = [name for name in PROTOCOLS if name.startswith("dwivedi-")]
 SMALL, LARGE = PROTOCOLS.get("dwivedi-100k"), PROTOCOLS.get("dwivedi-500k")
@@ -46,7 +46,7 @@ def _task(dataset: str, task_type: TaskType = TaskType.graph_cls) -> Task:
 @pytest.mark.parametrize("dataset", CONFIGS)
 def test_the_settings_of_a_dataset_are_the_published_ones(dataset: str) -> None:
     task_type, batch_size, lr, patience, min_lr = CONFIGS[dataset]
-    found = amend(SMALL, _task(dataset, task_type)).optimisers[task_type]
+    found = resolve(SMALL, _task(dataset, task_type)).optimisers[task_type]
     assert (found.batch_size, found.lr, found.patience, found.min_lr) == (batch_size, lr, patience, min_lr)
     assert (found.schedule, found.factor) == ("plateau", 0.5)
 
@@ -86,45 +86,48 @@ KINDS = {
 @pytest.mark.parametrize(("model", "dataset"), DENSE)
 def test_networks_on_dense_tensors_are_trained_as_published(model: str, dataset: str) -> None:
     task = _task(dataset, KINDS.get(dataset, TaskType.graph_cls))
-    usual = amend(SMALL, task).optimisers[task.task_type]
+    usual = resolve(SMALL, task).optimisers[task.task_type]
     names = ("batch_size", "lr", "patience", "min_lr")
     given = {name: getattr(usual, name) for name in names} | given_to(MODELS.get(model), SMALL, task)
     assert tuple(given[name] for name in names) == DENSE[model, dataset]
 
 
 def test_links_of_authors_are_taken_in_batches() -> None:
-    found = amend(SMALL, _task("ogbl_collab", TaskType.link_pred)).optimisers[TaskType.link_pred]
+    found = resolve(SMALL, _task("ogbl_collab", TaskType.link_pred)).optimisers[TaskType.link_pred]
     assert (found.batch_size, found.lr, found.patience, found.min_lr) == (32_768, 1e-3, 10, 1e-5)
-    assert (found.schedule, find_amendment(SMALL, _task("ogbl_collab", TaskType.link_pred)).epochs) == (
+    assert (found.schedule, find_override(SMALL, _task("ogbl_collab", TaskType.link_pred)).epochs) == (
         "score_plateau",
         500,
     )
     given = given_to(MODELS.get("MatrixFactorisation"), SMALL, _task("ogbl_collab", TaskType.link_pred))
     assert given == {"lr": 1e-2}
     # Links of other graphs are all in one batch, as they were.
-    assert amend(SMALL, _task("cora", TaskType.link_pred)).optimisers[TaskType.link_pred].batch_size == 0
+    assert resolve(SMALL, _task("cora", TaskType.link_pred)).optimisers[TaskType.link_pred].batch_size == 0
 
 
 def test_losses_hours_and_splits_of_datasets() -> None:
-    assert amend(SMALL, _task("sbm_pattern", TaskType.node_cls)).optimisers[TaskType.node_cls].loss == "balanced"
-    assert amend(SMALL, _task("zinc", TaskType.graph_reg)).optimisers[TaskType.graph_reg].loss == "mae"
-    assert amend(SMALL, _task("cora", TaskType.node_cls)).optimisers[TaskType.node_cls].loss == ""
-    assert (amend(SMALL, _task("csl")).hours, amend(SMALL, _task("cora")).hours) == (1.2, 12.0)
-    assert (amend(SMALL, _task("enzymes")).splits, amend(SMALL, _task("mutag")).splits) == ("ten_folds", "published")
+    assert resolve(SMALL, _task("sbm_pattern", TaskType.node_cls)).optimisers[TaskType.node_cls].loss == "balanced"
+    assert resolve(SMALL, _task("zinc", TaskType.graph_reg)).optimisers[TaskType.graph_reg].loss == "mae"
+    assert resolve(SMALL, _task("cora", TaskType.node_cls)).optimisers[TaskType.node_cls].loss == ""
+    assert (resolve(SMALL, _task("csl")).hours, resolve(SMALL, _task("cora")).hours) == (1.2, 12.0)
+    assert (resolve(SMALL, _task("enzymes")).splits, resolve(SMALL, _task("mutag")).splits) == (
+        "ten_folds",
+        "published",
+    )
 
 
 def test_positions_are_those_of_the_dataset() -> None:
     protocol = PROTOCOLS.get("dwivedi-100k-pe")
-    found = {name: amend(protocol, _task(name)).encoding for name in ("zinc", "aqsol", "csl_generated", "mutag")}
+    found = {name: resolve(protocol, _task(name)).encoding for name in ("zinc", "aqsol", "csl_generated", "mutag")}
     assert found == {"zinc": "lap8", "aqsol": "lap4", "csl_generated": "lap20", "mutag": "lap8"}
-    assert amend(SMALL, _task("zinc")).encoding == ""
+    assert resolve(SMALL, _task("zinc")).encoding == ""
 
 
 def test_a_name_stands_for_all_its_sizes_and_for_nothing_else() -> None:
-    assert find_amendment(SMALL, _task("tsp_50_100")) is SMALL.by_dataset["tsp"]
-    assert find_amendment(SMALL, _task("random_tsp")) == Amendment()
-    assert find_amendment(SMALL, _task("tsplib")) == Amendment()
-    assert find_amendment(SMALL, replace(_task("mine"), dataset="zinc")) is SMALL.by_dataset["zinc"]
+    assert find_override(SMALL, _task("tsp_50_100")) is SMALL.by_dataset["tsp"]
+    assert find_override(SMALL, _task("random_tsp")) == Override()
+    assert find_override(SMALL, _task("tsplib")) == Override()
+    assert find_override(SMALL, replace(_task("mine"), dataset="zinc")) is SMALL.by_dataset["zinc"]
 
 
 def test_what_is_given_to_a_model_is_what_it_takes() -> None:
@@ -142,13 +145,13 @@ def test_what_is_given_to_a_model_is_what_it_takes() -> None:
 def test_protocols_of_before_are_not_amended() -> None:
     for name in ("graphnetz", "best-val", "graphnetz-identity"):
         protocol = PROTOCOLS.get(name)
-        assert amend(protocol, _task("zinc")) is protocol
+        assert resolve(protocol, _task("zinc")) is protocol
         assert given_to(MODELS.get("GCN"), protocol, _task("zinc")) == {}
 
 
 @pytest.mark.parametrize("name", DEEP)
 def test_amended_protocols_say_what_is_theirs_and_are_read_back(name: str) -> None:
-    protocol = amend(PROTOCOLS.get(name), _task("csl"))
+    protocol = resolve(PROTOCOLS.get(name), _task("csl"))
     told = json.loads(to_json(protocol))
     assert not {"by_dataset", "by_model", "options", "epochs"} & set(told)
     assert set(told["optimisers"]) == {"graph_cls"}

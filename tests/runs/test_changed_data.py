@@ -23,7 +23,7 @@ from gnz_track.runs.executors.choice import choose_executor
 from gnz_track.runs.executors.events import Done, Event, Started, Tell, ignore
 from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.plan import Plan
-from gnz_track.runs.remaining import make_agenda
+from gnz_track.runs.remaining import find_remaining
 from gnz_track.runs.run_one import run_one
 from gnz_track.runs.sweep import Sweep, run_sweep
 from gnz_track.runs.sweep_writer import Tracking
@@ -197,10 +197,10 @@ def sweep(chosen: list[Cell], address: Address, *, tell: Tell = ignore, jobs: in
     """Do what ``gnz run`` does with cells."""
     for cell in chosen:
         steady.open_steady(cell.data)
-    agenda = make_agenda(Plan(cells=tuple(chosen), skipped=()), address)
+    remaining = find_remaining(Plan(cells=tuple(chosen), skipped=()), address)
     tracking = Tracking(address=address, sweep="changed", suite="quick")
     execute = run_inline if jobs == 1 else choose_executor(jobs=jobs)
-    return run_sweep(agenda, tracking, execute=execute, tell=tell)
+    return run_sweep(remaining, tracking, execute=execute, tell=tell)
 
 
 def once_done(number: int, act: Callable[[], None]) -> Tell:

@@ -23,7 +23,7 @@ from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.plan import Place, make_plan, perturb_plan
-from gnz_track.runs.remaining import Agenda, make_agenda
+from gnz_track.runs.remaining import RemainingCells, find_remaining
 from gnz_track.runs.reproduce import Conditions, Reproduction, reproduce
 from gnz_track.runs.sweep import run_sweep
 from gnz_track.runs.sweep_writer import Tracking
@@ -136,13 +136,13 @@ def test_edit_trains_anew_what_it_reaches_and_nothing_else(what: str, project: P
     assert list(same) == [not trains, True]
 
 
-def _agenda(store: Path, home: Path) -> Agenda:
+def _remaining(store: Path, home: Path) -> RemainingCells:
     rows = [describe("mynets:Net"), describe("MLP")]
     place = Place(home=home)
     plan = make_plan(
         [TASKS.get("planted_partition")], rows, seeds=[0], protocol=PROTOCOLS.get("graphnetz"), epochs=2, place=place
     )
-    return make_agenda(plan, parse_address(str(store)))
+    return find_remaining(plan, parse_address(str(store)))
 
 
 CHANGED = {"helper": "code mynets:act", "function two files away": "code bench.counts:count"}
@@ -218,7 +218,7 @@ def test_what_is_not_followed_is_said_once_for_each_model(project: Project, home
 
 def test_code_that_changed_since_the_plan_fails_its_cell(project: Project, home: Path, tmp_path: Path) -> None:
     project.write(FILES)
-    [cell, _] = _agenda(tmp_path / "runs.db", home).cells
+    [cell, _] = _remaining(tmp_path / "runs.db", home).cells
     cell = replace(
         cell, model=replace(cell.model, source_digest="0" * 32, parts={**cell.model.parts, "mynets:act": "0"})
     )
@@ -285,15 +285,15 @@ def test_own_perturbation_is_known_by_its_code(changes: Project, home: Path, tmp
         if "scaled" in PERTURBATIONS:
             PERTURBATIONS.remove("scaled")
         PERTURBATIONS.add("scaled", Perturbation(name="scaled", changes="features", description="d", features=scaled))
-        agenda = _perturbed(store, home)
-        keys.append(fingerprint(agenda.plan.cells[0]))
-        sweep = run_sweep(agenda, Tracking(address=store, sweep=keys[-1], suite="s"), execute=run_inline)
+        remaining = _perturbed(store, home)
+        keys.append(fingerprint(remaining.plan.cells[0]))
+        sweep = run_sweep(remaining, Tracking(address=store, sweep=keys[-1], suite="s"), execute=run_inline)
         assert (sweep.table["status"] == "finished").all()
-        assert len(agenda.cells) == (0 if "#" in value else 1)
+        assert len(remaining.cells) == (0 if "#" in value else 1)
     assert keys[0] == keys[1] != keys[2]
 
 
-def _perturbed(store: object, home: Path) -> Agenda:
+def _perturbed(store: object, home: Path) -> RemainingCells:
     plan = make_plan(
         [TASKS.get("planted_partition")],
         [MODELS.get("MLP")],
@@ -302,7 +302,7 @@ def _perturbed(store: object, home: Path) -> Agenda:
         epochs=2,
         place=Place(home=home),
     )
-    return make_agenda(perturb_plan(plan, ["scaled"]), store)  # type: ignore[arg-type]
+    return find_remaining(perturb_plan(plan, ["scaled"]), store)  # type: ignore[arg-type]
 
 
 def test_replaced_metric_is_no_metric_of_ours(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from test_one import bits
 from gnz_track.models.catalogue import describe
 from gnz_track.runs.executors.choice import choose_executor
 from gnz_track.runs.executors.events import Done, Event, Leaked
-from gnz_track.runs.executors.fork_server import Nursery, open_nursery
+from gnz_track.runs.executors.fork_server import ForkServer, open_fork_server
 from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.executors.processes import CellQueue
 from gnz_track.runs.executors.ray.cell_stream import stream_one
@@ -48,10 +48,10 @@ def meddler(name: str) -> Any:
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
+def fork_server() -> Iterator[ForkServer]:
     """Return one that is ready: to import all takes seconds."""
-    with open_nursery() as nursery:
-        yield nursery
+    with open_fork_server() as fork_server:
+        yield fork_server
 
 
 @pytest.fixture
@@ -83,13 +83,13 @@ def test_the_next_cell_of_the_same_model_is_trained_as_its_first(what: str, cell
 
 
 def test_innocent_cells_are_the_same_with_any_number_of_workers(
-    innocent: list[Cell], cell_on: Cells, world: Worlds, nursery: Nursery
+    innocent: list[Cell], cell_on: Cells, world: Worlds, fork_server: ForkServer
 ) -> None:
     expected = {cell: bits(run_one(cell)) for cell in innocent}
     meddling = [cell_on(world("nodes"), meddler(NAMES[what]), epochs=1) for what in TWELVE]
     cells = [meddling[0], innocent[0], *meddling[1:], innocent[1]]
     for jobs in (1, 2):
-        execute = choose_executor(jobs=jobs, nursery=nursery)
+        execute = choose_executor(jobs=jobs, fork_server=fork_server)
         results = list(execute(cells, lambda _: None))
         assert len(results) == len(cells)
         found = {result.cell: bits(result) for result in results if result.cell in expected}
@@ -128,9 +128,9 @@ def test_on_a_cluster_it_is_noticed_too(innocent: list[Cell], cell_on: Cells, wo
 
 @pytest.mark.parametrize("name", ["Poisoner", "Counter"])
 def test_in_workers_a_cell_sees_nothing_of_others_of_its_model(
-    name: str, cell_on: Cells, world: Worlds, nursery: Nursery
+    name: str, cell_on: Cells, world: Worlds, fork_server: ForkServer
 ) -> None:
-    execute = choose_executor(executor="processes", nursery=nursery)
+    execute = choose_executor(executor="processes", fork_server=fork_server)
     cells = [cell_on(world("nodes"), meddler(name), seed=seed) for seed in range(3)]
     heard: list[Event] = []
     results = {result.cell: bits(result) for result in execute(cells, heard.append)}
@@ -170,22 +170,26 @@ def leaving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_a_model_that_ends_the_process_as_if_all_were_well_fails(
-    leaving: Any, innocent: list[Cell], cell_on: Cells, world: Worlds, nursery: Nursery
+    leaving: Any, innocent: list[Cell], cell_on: Cells, world: Worlds, fork_server: ForkServer
 ) -> None:
     cells = [cell_on(world("nodes"), leaving), innocent[0]]
     inline, after = run_inline(cells)
     assert inline.failure is not None
     assert "os._exit(0)" in inline.failure.message
     assert after.is_finished
-    lost = next(result for result in choose_executor(nursery=nursery)(cells, lambda _: None) if result.cell == cells[0])
+    lost = next(
+        result for result in choose_executor(fork_server=fork_server)(cells, lambda _: None) if result.cell == cells[0]
+    )
     assert lost.failure is not None
     assert lost.failure.kind == "WorkerDied"
     assert "exit code 0 in the middle of the cell" in lost.failure.message
 
 
-def test_a_child_that_a_model_lets_train_on_says_nothing(cell_on: Cells, world: Worlds, nursery: Nursery) -> None:
+def test_a_child_that_a_model_lets_train_on_says_nothing(
+    cell_on: Cells, world: Worlds, fork_server: ForkServer
+) -> None:
     cells = [cell_on(world("nodes"), meddler("Forker"), seed=seed) for seed in range(3)]
-    results = list(choose_executor(nursery=nursery)(cells, lambda _: None))
+    results = list(choose_executor(fork_server=fork_server)(cells, lambda _: None))
     assert [(result.cell.seed, result.is_finished) for result in results] == [(0, True), (1, True), (2, True)]
 
 

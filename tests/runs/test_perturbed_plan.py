@@ -16,7 +16,7 @@ from gnz_track.problems.inputs import ProblemTerms, collection_of, whole_graph_o
 from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.fingerprint import NUMBERS, fingerprint
 from gnz_track.runs.plan import Plan, perturb_plan
-from gnz_track.runs.remaining import make_agenda
+from gnz_track.runs.remaining import find_remaining
 from gnz_track.runs.run_one import run_one
 from gnz_track.runs.sweep import run_sweep
 from gnz_track.runs.sweep_writer import Tracking
@@ -134,10 +134,10 @@ def test_a_sweep_on_versions_is_resumed_and_never_paired_with_the_originals(
         cell_on(world("graphs"), model, seed=seed, epochs=2) for model in ("GCN", "MLP") for seed in range(3)
     )
     plan = perturb_plan(Plan(cells=originals, skipped=()), [ORIGINAL, "empty-graph"])
-    agenda = make_agenda(plan, address)
-    sweep = run_sweep(agenda, Tracking(address=address, sweep="s"), execute=run_inline)
+    remaining = find_remaining(plan, address)
+    sweep = run_sweep(remaining, Tracking(address=address, sweep="s"), execute=run_inline)
     assert len(sweep.table) == 12
-    assert make_agenda(plan, address).cells == ()
+    assert find_remaining(plan, address).cells == ()
     comparison = compare(sweep.table, Choices())
     assert [task.task for task in comparison.tasks] == ["graphs", "graphs~empty-graph"]
     for task in comparison.tasks:

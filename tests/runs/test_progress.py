@@ -16,7 +16,7 @@ from gnz_track.runs import progress
 from gnz_track.runs.executors.events import Done, Points, Started
 from gnz_track.runs.plan import Plan
 from gnz_track.runs.progress import Progress
-from gnz_track.runs.remaining import Agenda, Paces
+from gnz_track.runs.remaining import Paces, RemainingCells
 from gnz_track.text import format_seconds
 from gnz_track.types import Cell, CellResult, Direction, Status
 
@@ -36,7 +36,7 @@ def all_lines(monkeypatch: pytest.MonkeyPatch) -> None:
 def progress_of(cells: Iterable[Cell], paces: Mapping[str, float] | None = None, *, jobs: int = 1) -> Progress:
     chosen = tuple(cells)
     known = Paces({("nodes", model): pace for model, pace in (paces or {}).items()})
-    return Progress(Agenda(Plan(cells=chosen, skipped=()), chosen, known), jobs=jobs)
+    return Progress(RemainingCells(Plan(cells=chosen, skipped=()), chosen, known), jobs=jobs)
 
 
 def done(cell: Cell, *, seconds: float = 20.0, score: float | None = 0.5) -> Done:

@@ -28,7 +28,7 @@ from gnz_track.records import to_json
 from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.fingerprint import NUMBERS, fingerprint
 from gnz_track.runs.plan import Place, Plan, make_plan
-from gnz_track.runs.remaining import make_agenda
+from gnz_track.runs.remaining import find_remaining
 from gnz_track.runs.reproduce import (
     Change,
     Conditions,
@@ -45,7 +45,7 @@ from gnz_track.store import schema
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.cell_book import write_book
 from gnz_track.store.environment import collect_environment
-from gnz_track.store.outbox import Spool
+from gnz_track.store.outbox import Outbox
 from gnz_track.store.past_runs import read_run, read_sweep_run
 from gnz_track.store.replay import replay
 from gnz_track.store.run_record import SweepContext, record_of
@@ -88,7 +88,7 @@ def track(
     varied = tuple(sorted(hyperparameters.items()))
     plan = Plan(cells=tuple(replace(cell, hyperparameters=varied) for cell in plan.cells), skipped=plan.skipped)
     tracking = Tracking(address=address, sweep=sweep, suite="quick", version=VERSION)
-    table = run_sweep(make_agenda(plan, address), tracking, execute=run_inline).table
+    table = run_sweep(find_remaining(plan, address), tracking, execute=run_inline).table
     return Past(address, home, {(row.task, row.model): row.run_id for row in table.itertuples()})
 
 
@@ -189,8 +189,8 @@ def test_record_that_waited_on_a_disk_is_enough(
     context = SweepContext(sweep="past", suite="quick", environment=collect_environment(), version=VERSION, book=book)
     [result] = run_inline([cell])
     record = record_of(result, context, fingerprint=fingerprint(cell), ended_at=2_000_000)
-    with Spool(tmp_path / "spool", context) as spool:
-        spool.append(record)
+    with Outbox(tmp_path / "spool", context) as outbox:
+        outbox.append(record)
     with open_store(address) as store:
         assert len(replay(tmp_path / "spool", store).written) == 1
         run_id = store.runs_of_sweep("quick", "past")[record.key][0]

@@ -23,20 +23,20 @@ import pytest
 from call_counts import Counted
 from servers import free_port
 
-from gnz_track.errors import BadValue, SpoolBusy, StoreUnreachable, StoreUnusable
-from gnz_track.runs import sweep_writer as scribe
+from gnz_track.errors import BadValue, OutboxBusy, StoreUnreachable, StoreUnusable
+from gnz_track.runs import sweep_writer as writer
 from gnz_track.runs.executors import events
 from gnz_track.runs.executors.choice import choose_executor
 from gnz_track.runs.executors.events import Done, Event, Points, Started, Tell, ignore
 from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.plan import Plan
-from gnz_track.runs.remaining import make_agenda
+from gnz_track.runs.remaining import find_remaining
 from gnz_track.runs.run_one import run_one
 from gnz_track.runs.sweep import Sweep, name_sweep, run_sweep, say_once
-from gnz_track.runs.sweep_writer import Scribe, Tracking
+from gnz_track.runs.sweep_writer import SweepWriter, Tracking
 from gnz_track.store.address import Address, parse_address
-from gnz_track.store.outbox import file_stem, spool_folder, spooled
+from gnz_track.store.outbox import count_waiting, file_stem, outbox_folder
 from gnz_track.store.past_runs import read_curves
 from gnz_track.store.reader import finished_fingerprints, open_reader, read_published, read_table
 from gnz_track.store.replay import replay
@@ -63,10 +63,10 @@ def sweep(chosen: Sequence[Cell], address: Address, *, tell: Tell = ignore, **op
     """Do what ``gnz run`` does with cells."""
     suite, is_fresh = options.pop("suite", "quick"), options.pop("is_fresh", False)
     plan = Plan(cells=tuple(chosen), skipped=())
-    agenda = make_agenda(plan, address, is_fresh=is_fresh)
+    remaining = find_remaining(plan, address, is_fresh=is_fresh)
     name = name_sweep(plan.cells, suite=suite, is_fresh=is_fresh)
     tracking = Tracking(address=address, sweep=name, suite=suite)
-    return run_sweep(agenda, tracking, execute=options.pop("execute", run_inline), tell=tell, **options)
+    return run_sweep(remaining, tracking, execute=options.pop("execute", run_inline), tell=tell, **options)
 
 
 def after(kind: type[Event], number: int, act: Callable[[], None]) -> Tell:
@@ -120,7 +120,7 @@ def test_sweep_is_written_and_its_table_is_that_of_the_store(address: Address, c
     result = sweep(chosen, address)
     check_whole(result, chosen)
     assert result.notices == ()
-    assert spooled(spool_folder(address)) == {}
+    assert count_waiting(outbox_folder(address)) == {}
     stored = read_table(address, sweep=result.name)
     pd.testing.assert_frame_equal(result.table, stored.set_index("run_id").loc[result.table["run_id"]].reset_index())
     with open_store(address) as store:
@@ -143,7 +143,7 @@ def test_cells_bear_the_names_of_the_searches_that_chose_them(address: Address, 
     names = {fingerprint(chosen[1]): "quick nodes GCN", "of another sweep": "another"}
     tracking = Tracking(address=address, sweep="tuned", suite="quick", searches=names)
     plan = Plan(cells=tuple(chosen), skipped=())
-    result = run_sweep(make_agenda(plan, address), tracking, execute=run_inline)
+    result = run_sweep(find_remaining(plan, address), tracking, execute=run_inline)
     assert list(result.table["search"]) == ["", "quick nodes GCN", ""]
     stored = read_table(address, sweep="tuned")
     assert dict(zip(stored["seed"], stored["search"], strict=True)) == {0: "", 1: "quick nodes GCN", 2: ""}
@@ -271,7 +271,7 @@ def test_interrupted_sweep_keeps_what_was_done_and_is_completed_later(
     assert set(stood) == {"FINISHED", "KILLED"}
     assert stood.total() == 3
     assert stood["KILLED"] <= jobs
-    assert spooled(spool_folder(address)) == {}
+    assert count_waiting(outbox_folder(address)) == {}
     done = set(read_table(address)["seed"])
     result = sweep(chosen, address)
     assert set(seeds(result)) == set(range(5)) - done
@@ -305,7 +305,7 @@ def test_store_that_is_away_costs_nothing(address: Address, cells: Cells) -> Non
     result = sweep(chosen[:2], away)
     check_whole(result, chosen[:2])
     assert list(result.table["run_id"]) == ["", ""]
-    assert spooled(spool_folder(away)) == {result.name: 2}
+    assert count_waiting(outbox_folder(away)) == {result.name: 2}
     assert "Training goes on; results wait on this disk." in " ".join(result.notices)
     assert sum("does not answer" in notice for notice in result.notices) == 1
     waits = "2 results and the sweep's plan and table wait on this disk; when the store answers again, type: gnz sync"
@@ -313,9 +313,9 @@ def test_store_that_is_away_costs_nothing(address: Address, cells: Cells) -> Non
     again = sweep(chosen, away)
     assert seeds(again) == [2]
     check_whole(again, chosen)
-    assert spooled(spool_folder(away)) == {result.name: 2, again.name: 1}
+    assert count_waiting(outbox_folder(away)) == {result.name: 2, again.name: 1}
     with open_store(address) as store:
-        assert len(replay(spool_folder(away), store).written) == 3
+        assert len(replay(outbox_folder(away), store).written) == 3
     for name, n_cells in ((result.name, 2), (again.name, 3)):
         plan, table = read_plan(address, name), read_published(open_reader(address), name)
         assert plan is not None, "the plan waits with the results"
@@ -342,7 +342,7 @@ def test_store_that_goes_and_comes_back_has_all(address: Address, cells: Cells) 
     said = " ".join(result.notices)
     assert f"{address}' does not answer: its file was removed; put it back" in said
     assert "3 results that waited are written" in said
-    assert spooled(spool_folder(address)) == {}
+    assert count_waiting(outbox_folder(address)) == {}
     assert statuses(address) == {"FINISHED": 5}
     assert sweep(chosen, address).results == ()
 
@@ -358,7 +358,7 @@ def test_file_that_is_overwritten_is_named_and_what_follows_waits(address: Addre
     check_whole(result, chosen)
     assert str(address) in " ".join(result.notices)
     assert "gnz sync" in " ".join(result.notices)
-    assert spooled(spool_folder(address)) == {result.name: 4}, "what the file had that is gone is nowhere else"
+    assert count_waiting(outbox_folder(address)) == {result.name: 4}, "what the file had that is gone is nowhere else"
     with pytest.raises(StoreUnusable, match=r"disk image is malformed|file is not a database"):
         sweep(chosen, address)
     address.file.unlink()
@@ -383,7 +383,7 @@ def test_store_removed_under_a_sweep_costs_no_result(endings: tuple[str, ...], a
     assert result.table["status"].tolist() == ["finished"] * 5
     assert "its file was removed" in " ".join(result.notices)
     if endings == ("",):
-        assert spooled(spool_folder(address)) == {result.name: 5}
+        assert count_waiting(outbox_folder(address)) == {result.name: 5}
         assert not address.file.exists(), "a store began beside what another left"
         set_aside(address, chosen)
         result = sweep(chosen, address)
@@ -440,10 +440,10 @@ def test_experiment_that_is_deleted_meanwhile_is_named_and_nothing_is_lost(addre
     assert str(address) in said
     assert "waits on this disk: gnz sync" in said
     assert "deleted" in said
-    assert spooled(spool_folder(address)) == {result.name: 2}
+    assert count_waiting(outbox_folder(address)) == {result.name: 2}
     with open_store(address) as store:
         store.tracking.restore_experiment(store.tracking.get_experiment_by_name(name).experiment_id)
-        assert len(replay(spool_folder(address), store).written) == 2
+        assert len(replay(outbox_folder(address), store).written) == 2
     assert statuses(address) == {"FINISHED": 4}
     assert sweep(chosen, address).results == ()
 
@@ -480,7 +480,7 @@ def test_what_no_store_takes_is_told_before_the_first_cell(
         sweep([cell], address, tell=told.append, suite=changed.get("suite", "quick"))
     assert not told
     assert read_table(address).empty
-    assert not spool_folder(address).exists()
+    assert not outbox_folder(address).exists()
 
 
 def test_longest_names_that_are_let_through_are_stored(address: Address, cells: Cells) -> None:
@@ -492,7 +492,7 @@ def test_longest_names_that_are_let_through_are_stored(address: Address, cells: 
     )
     result = sweep([cell], address)
     check_whole(result, [cell])
-    assert spooled(spool_folder(address)) == {}
+    assert count_waiting(outbox_folder(address)) == {}
     assert read_table(address)["model"].tolist() == ["m" * 8000]
 
 
@@ -503,7 +503,7 @@ def test_refused_record_is_set_aside_and_no_later_sweep_waits_for_it(address: Ad
     check_whole(result, chosen)
     (told,) = (notice for notice in result.notices if "gnz sync" in notice and "the store refused" in notice)
     assert chosen[0].task.name in told
-    folder = spool_folder(address)
+    folder = outbox_folder(address)
     assert [path.name for path in folder.glob("*.jsonl")] == []
     (reasons,) = folder.glob("refused/*.reasons")
     assert "at most 8000 characters" in reasons.read_text()
@@ -516,14 +516,14 @@ def test_refused_record_is_set_aside_and_no_later_sweep_waits_for_it(address: Ad
 @contextlib.contextmanager
 def refusing(cell: Cell) -> Iterator[None]:
     """Let the digest of one cell's split be one that no store takes; nothing of that was known before."""
-    whole = scribe.record_of
+    whole = writer.record_of
 
     def record_of(result: CellResult, *arguments: Any, **facts: Any) -> Any:
         made = whole(result, *arguments, **facts)
         return replace(made, split_digest="s" * 9000) if result.cell == cell else made
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scribe, "record_of", record_of)
+        patch.setattr(writer, "record_of", record_of)
         yield
 
 
@@ -535,8 +535,8 @@ def test_failure_in_bytes_that_are_no_text_is_stored(address: Address, cells: Ce
                 cell=cell, status=Status.failed, metric="accuracy", direction=Direction.up, failure=failure
             )
 
-    agenda = make_agenda(Plan(cells=tuple(cells(1)), skipped=()), address)
-    result = run_sweep(agenda, Tracking(address=address, sweep="odd"), execute=fail)
+    remaining = find_remaining(Plan(cells=tuple(cells(1)), skipped=()), address)
+    result = run_sweep(remaining, Tracking(address=address, sweep="odd"), execute=fail)
     assert read_table(address)["error"].tolist() == ["OSError: no \\udcff\\x00"]
     assert result.notices == ()
 
@@ -551,7 +551,7 @@ def test_spool_without_a_place_is_named_before_any_training(address: Address, ce
         heard: list[Event] = []
         with pytest.raises(BadValue, match=r"nothing was trained\. Try: set XDG_DATA_HOME") as caught:
             sweep(cells(2), store, tell=heard.append)
-        assert str(spool_folder(store)) in str(caught.value)
+        assert str(outbox_folder(store)) in str(caught.value)
         assert heard == []
     assert statuses(address) == {}
 
@@ -570,7 +570,7 @@ def test_disk_that_refuses_for_a_while_costs_nothing_and_doubles_nothing(
     ending: str, address: Address, cells: Cells
 ) -> None:
     chosen = cells(5)
-    file = spool_folder(address) / (file_stem(name_sweep(chosen, suite="quick")) + ending)
+    file = outbox_folder(address) / (file_stem(name_sweep(chosen, suite="quick")) + ending)
 
     def put_in_the_way() -> None:
         file.rename(file.with_name("aside"))
@@ -585,14 +585,14 @@ def test_disk_that_refuses_for_a_while_costs_nothing_and_doubles_nothing(
     assert all(result.table["run_id"])
     assert any("nothing can be written to" in notice for notice in result.notices)
     assert statuses(address) == {"FINISHED": 5}
-    assert spooled(spool_folder(address)) == {}
+    assert count_waiting(outbox_folder(address)) == {}
     assert sweep(chosen, address).results == ()
 
 
 @pytest.mark.usefixtures("address")
 def test_neither_disk_nor_store_ends_the_sweep_with_a_reason(cells: Cells) -> None:
     away, chosen = parse_address(f"http://127.0.0.1:{free_port()}"), cells(4)
-    folder = spool_folder(away)
+    folder = outbox_folder(away)
     file = folder / (file_stem(name_sweep(chosen, suite="quick")) + ".jsonl")
     heard: list[Event] = []
 
@@ -608,7 +608,7 @@ def test_neither_disk_nor_store_ends_the_sweep_with_a_reason(cells: Cells) -> No
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert str(folder) in str(caught.value)
     assert [event.cell.seed for event in heard if isinstance(event, Started)] == [0, 1, 2], "it trained on in vain"
-    assert list(spooled(folder).values()) == [2]
+    assert list(count_waiting(folder).values()) == [2]
     result = sweep(chosen, away)
     assert seeds(result) == [2, 3]
     check_whole(result, chosen)
@@ -621,13 +621,13 @@ HOLD = (
 
 def test_sweep_that_another_process_writes_is_refused(address: Address, cells: Cells) -> None:
     chosen, heard = cells(2), list[Event]()
-    folder = spool_folder(address)
+    folder = outbox_folder(address)
     folder.mkdir(parents=True)
     lock = folder / (file_stem(name_sweep(chosen, suite="quick")) + ".lock")
     with subprocess.Popen([sys.executable, "-c", HOLD, str(lock)], stdin=-1, stdout=-1) as other:
         assert other.stdout is not None
         other.stdout.readline()
-        with pytest.raises(SpoolBusy, match="is being written by another process"):
+        with pytest.raises(OutboxBusy, match="is being written by another process"):
             sweep(chosen, address, tell=heard.append)
         assert heard == []
         check_whole(sweep(chosen[:1], address), chosen[:1])
@@ -649,7 +649,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Counted]:
         opened.append(store.tracking)
         return store
 
-    monkeypatch.setattr(scribe, "open_store", open_counted)
+    monkeypatch.setattr(writer, "open_store", open_counted)
     return opened
 
 
@@ -732,7 +732,7 @@ def test_long_cell_whose_store_goes_away_is_completed_in_its_run(
 def test_streamed_value_that_is_no_number_is_left_out(address: Address, cells: Cells) -> None:
     [cell] = cells(1)
     tracking = Tracking(address=address, sweep="odd", suite="quick")
-    with Scribe(tracking, plan=Plan(cells=(cell,), skipped=())) as writer:
+    with SweepWriter(tracking, plan=Plan(cells=(cell,), skipped=())) as writer:
         writer.take(Started(cell=cell))
         row = {"train/loss": 0.5, "val/accuracy": float("inf"), "test/accuracy": float("nan")}
         writer.take(Points(cell=cell, rows=((0, row),)))

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnz_track.errors import SpoolCorrupted, StoreUnreachable, StoreUnusable
+from gnz_track.errors import OutboxCorrupted, StoreUnreachable, StoreUnusable
 from gnz_track.store import address as address_module
 from gnz_track.store import connection as connection_module
 from gnz_track.store.address import NETWORK_FILE_SYSTEMS, check_place, file_system_of, mask, parse_address
@@ -270,6 +270,6 @@ def test_errors_name_the_next_step() -> None:
         "the store 'a' does not answer: refused; start it, or check the address. "
         "Records that were spooled are replayed with: gnz sync --store a"
     )
-    assert str(SpoolCorrupted(["f:3"], "aside")) == (
+    assert str(OutboxCorrupted(["f:3"], "aside")) == (
         "no record can be read at f:3; the lines are kept in aside. Rerun their cells: gnz run"
     )

@@ -17,7 +17,7 @@ from gnz_track.runs.sweep_writer import Tracking
 from gnz_track.store import schema
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.listings import list_cells
-from gnz_track.store.outbox import keep_search, spool_folder, spooled
+from gnz_track.store.outbox import count_waiting, keep_search, outbox_folder
 from gnz_track.store.past_runs import read_run
 from gnz_track.store.read_rest import RestReader
 from gnz_track.store.read_sql import SqlReader
@@ -25,7 +25,7 @@ from gnz_track.store.reader import finished_fingerprints, read_table
 from gnz_track.store.replay import replay
 from gnz_track.store.row_filters import PastRun
 from gnz_track.store.searches import SearchRecord, load_trials, read_searches, rising_best, write_search, write_trials
-from gnz_track.store.writer import Store, open_store, reap
+from gnz_track.store.writer import Store, kill_dead_runs, open_store
 from gnz_track.types import Direction
 
 
@@ -162,7 +162,7 @@ def test_half_written_search_is_not_read_and_is_completed_by_the_next_writing(
     (run,) = runs_of(store, schema.SEARCH_RUN)
     assert run.status == "RUNNING"
     assert read_searches(store.address) == ()
-    assert reap(store) == [], "its owner lives"
+    assert kill_dead_runs(store) == [], "its owner lives"
     assert write_search(store, one) == run.run_id
     assert read_searches(store.address) == (one,)
 
@@ -263,13 +263,13 @@ def test_search_waits_on_disk_while_the_store_is_away_and_is_replayed_once(store
         run_id, notice = keep_search(address, one)
         assert run_id == ""
         assert "waits on this disk: gnz sync" in notice
-    folder = spool_folder(address)
-    assert list(spooled(folder).values()) == [2]
+    folder = outbox_folder(address)
+    assert list(count_waiting(folder).values()) == [2]
     done = replay(folder, store)
     assert (len(done.written), len(done.present), done.refused) == (1, 1, ())
     assert read_searches(store.address) == (whole,), "the state before came last"
     assert len(runs_of(store, schema.SEARCH_RUN)) == 1
-    assert spooled(folder) == {}
+    assert count_waiting(folder) == {}
     assert replay(folder, store).written == ()
 
 
@@ -278,7 +278,7 @@ def test_search_that_is_written_leaves_nothing_on_disk(store: Store) -> None:
     run_id, notice = keep_search(store.address, search_of())
     assert (bool(run_id), notice) == (True, "")
     assert keep_search(store.address, search_of("GAT"))[0] != run_id
-    assert not list(spool_folder(store.address).glob("*.jsonl"))
+    assert not list(outbox_folder(store.address).glob("*.jsonl"))
     assert read_searches(store.address) == (search_of("GAT"), search_of())
 
 
@@ -292,9 +292,9 @@ def test_older_state_that_waits_does_not_come_after_a_newer_one(store: Store, mo
     with monkeypatch.context() as patched:
         patched.setattr("gnz_track.store.outbox.write_search", gone)
         assert keep_search(store.address, begun)[0] == ""
-    assert list(spooled(spool_folder(store.address)).values()) == [1]
+    assert list(count_waiting(outbox_folder(store.address)).values()) == [1]
     keep_search(store.address, whole)
-    assert replay(spool_folder(store.address), store).written == ()
+    assert replay(outbox_folder(store.address), store).written == ()
     assert read_searches(store.address) == (whole,)
 
 
@@ -304,10 +304,10 @@ def test_search_that_the_store_refuses_waits_and_is_named(store: Store) -> None:
     refused = [search_of(scores=SCORES[:n], task="t" * 300) for n in (2, 5)]
     for one in (*refused, search_of()):
         keep_search(address, one)
-    done = replay(spool_folder(address), store)
+    done = replay(outbox_folder(address), store)
     assert (len(done.written), len(done.refused), done.present) == (1, 1, ())
     assert "at most 256 characters" in done.refused[0]
-    assert list(spooled(spool_folder(address)).values()) == [2], "no state of it is given up"
+    assert list(count_waiting(outbox_folder(address)).values()) == [2], "no state of it is given up"
     assert read_searches(store.address) == (search_of(),)
 
 
@@ -316,9 +316,9 @@ def test_torn_line_of_a_search_is_kept_aside(store: Store) -> None:
     address = away()
     keep_search(address, search_of())
     keep_search(address, search_of(scores=(*SCORES, 0.9)))
-    (path,) = spool_folder(address).glob("*.jsonl")
+    (path,) = outbox_folder(address).glob("*.jsonl")
     path.write_bytes(path.read_bytes()[:-50])
-    done = replay(spool_folder(address), store)
+    done = replay(outbox_folder(address), store)
     assert (len(done.written), len(done.corrupted)) == (1, 1)
     assert read_searches(store.address) == (search_of(),)
 

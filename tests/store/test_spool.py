@@ -10,9 +10,9 @@ import pytest
 from cells import ENVIRONMENT, context_of, failed_record, record, sweep_records
 from conftest import free_port
 
-from gnz_track.errors import SpoolBusy, SpoolCorrupted, StoreUnreachable
+from gnz_track.errors import OutboxBusy, OutboxCorrupted, StoreUnreachable
 from gnz_track.store.artifacts import read_artifact
-from gnz_track.store.outbox import Spool, deliver, spooled
+from gnz_track.store.outbox import Outbox, count_waiting, deliver
 from gnz_track.store.reader import open_reader, read_published, read_table
 from gnz_track.store.replay import replay
 from gnz_track.store.sweep_manifest import SweepPlan, plan_to_json
@@ -21,10 +21,10 @@ from gnz_track.store.writer import Store, open_store
 
 def fill(folder: Path) -> Path:
     context = context_of()
-    with Spool(folder, context) as spool:
+    with Outbox(folder, context) as outbox:
         for one in sweep_records(context):
-            spool.append(one)
-    return spool.path
+            outbox.append(one)
+    return outbox.path
 
 
 def n_runs(store: Store) -> int:
@@ -37,12 +37,12 @@ def n_runs_of_any_state(store: Store) -> int:
 
 def test_replay_writes_everything_once(store: Store, tmp_path: Path) -> None:
     path = fill(tmp_path / "spool")
-    assert spooled(tmp_path / "spool") == {"first": 10}
+    assert count_waiting(tmp_path / "spool") == {"first": 10}
     done = replay(tmp_path / "spool", store)
     assert (len(done.written), done.present, done.corrupted, done.busy) == (10, (), (), ())
     assert len(read_table(store.address)) == 10
     assert not path.exists()
-    assert spooled(tmp_path / "spool") == {}
+    assert count_waiting(tmp_path / "spool") == {}
     assert replay(tmp_path / "spool", store).written == ()
     assert n_runs_of_any_state(store) == 10
 
@@ -69,9 +69,9 @@ def test_replay_completes_a_run_that_a_crash_left_half_written(store: Store, tmp
 
 
 def test_two_attempts_at_one_cell_are_two_runs(store: Store, tmp_path: Path) -> None:
-    with Spool(tmp_path / "spool", context_of()) as spool:
+    with Outbox(tmp_path / "spool", context_of()) as outbox:
         for one in (failed_record(0, attempt="1"), record(0, attempt="2"), record(0, attempt="2")):
-            spool.append(one)
+            outbox.append(one)
     assert len(replay(tmp_path / "spool", store).written) == 2
     assert n_runs(store) == 2
 
@@ -88,7 +88,7 @@ def test_torn_line_and_garbage_are_named_and_kept_and_the_rest_is_replayed(store
     assert path.exists(), "a spool with bad lines is not removed"
     [aside] = done.aside
     assert b"\x00\xff garbage" in Path(aside).read_bytes()
-    with pytest.raises(SpoolCorrupted, match=r"first\.jsonl:3, "):
+    with pytest.raises(OutboxCorrupted, match=r"first\.jsonl:3, "):
         done.check()
     again = replay(tmp_path / "spool", store)
     assert (again.written, len(again.present), n_runs(store)) == ((), 8, 8)
@@ -98,8 +98,8 @@ def test_spool_that_was_torn_takes_further_records(store: Store, tmp_path: Path)
     path = fill(tmp_path / "spool")
     path.write_bytes(path.read_bytes()[:-30])
     elsewhere = context_of(environment=replace(ENVIRONMENT, cpu="another processor"))
-    with Spool(tmp_path / "spool", elsewhere) as spool:
-        spool.append(record(7, context=elsewhere))
+    with Outbox(tmp_path / "spool", elsewhere) as outbox:
+        outbox.append(record(7, context=elsewhere))
     done = replay(tmp_path / "spool", store)
     assert (len(done.written), len(done.corrupted)) == (10, 1)
     assert 7 in set(read_table(store.address)["seed"])
@@ -113,42 +113,42 @@ def test_record_is_on_disk_when_append_returns(tmp_path: Path) -> None:
         f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
         "from pathlib import Path\n"
         "from cells import ENVIRONMENT, context_of, record\n"
-        "from gnz_track.store.outbox import Spool\n"
-        f"spool = Spool(Path({str(tmp_path)!r}), context_of())\n"
-        "spool.__enter__()\n"
-        "spool.append(record(5))\n"
+        "from gnz_track.store.outbox import Outbox\n"
+        f"outbox = Outbox(Path({str(tmp_path)!r}), context_of())\n"
+        "outbox.__enter__()\n"
+        "outbox.append(record(5))\n"
         "os.kill(os.getpid(), 9)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], check=False)
     assert done.returncode == -9
-    assert spooled(tmp_path) == {"first": 1}
+    assert count_waiting(tmp_path) == {"first": 1}
 
 
 def test_spool_in_use_is_left_alone(store: Store, tmp_path: Path) -> None:
-    with Spool(tmp_path, context_of()) as spool:
-        spool.append(record())
+    with Outbox(tmp_path, context_of()) as outbox:
+        outbox.append(record())
         assert replay(tmp_path, store).busy == ("first",)
-        with pytest.raises(SpoolBusy, match="'first' is being written"), Spool(tmp_path, context_of()):
+        with pytest.raises(OutboxBusy, match="'first' is being written"), Outbox(tmp_path, context_of()):
             pass
     assert len(replay(tmp_path, store).written) == 1
 
 
 def test_delivery_marks_what_the_store_took(store: Store, tmp_path: Path) -> None:
-    with Spool(tmp_path, context_of()) as spool:
-        run_id = deliver(spool, store, record())
+    with Outbox(tmp_path, context_of()) as outbox:
+        run_id = deliver(outbox, store, record())
         assert store.tracking.get_run(run_id).info.status == "FINISHED"
-    assert spooled(tmp_path) == {}
+    assert count_waiting(tmp_path) == {}
     done = replay(tmp_path, store)
     assert (done.written, done.present, n_runs(store)) == ((), (), 1)
-    assert not spool.path.exists(), "nothing is left of a spool whose records are all in the store"
+    assert not outbox.path.exists(), "nothing is left of a spool whose records are all in the store"
 
 
 def test_store_that_is_away_loses_nothing(store: Store, tmp_path: Path) -> None:
     uri = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(StoreUnreachable, match="does not answer"):
         open_store(uri)
-    with Spool(tmp_path, context_of()) as spool, pytest.raises(StoreUnreachable, match="gnz sync"):
-        deliver(spool, None, record())
+    with Outbox(tmp_path, context_of()) as outbox, pytest.raises(StoreUnreachable, match="gnz sync"):
+        deliver(outbox, None, record())
     assert len(replay(tmp_path, store).written) == 1
     assert len(read_table(store.address)) == 1
 
@@ -161,14 +161,14 @@ def test_replay_brings_the_environment(store: Store, tmp_path: Path) -> None:
 
 
 def test_record_that_the_store_refuses_is_named_and_holds_up_no_other(store: Store, tmp_path: Path) -> None:
-    with Spool(tmp_path, context_of()) as spool:
-        spool.append(replace(record(0), split_digest="s" * 9000))
-        spool.append(record(1))
+    with Outbox(tmp_path, context_of()) as outbox:
+        outbox.append(replace(record(0), split_digest="s" * 9000))
+        outbox.append(record(1))
     done = replay(tmp_path, store)
     assert len(done.written) == 1
     [refused] = done.refused
     assert "tag gnz.split.digest" in refused
-    assert spooled(tmp_path) == {"first": 1}
+    assert count_waiting(tmp_path) == {"first": 1}
     assert list(read_table(store.address)["seed"]) == [1]
 
 
@@ -185,15 +185,15 @@ def test_end_that_the_store_was_not_told_brings_plan_and_table(
     context = context_of()
     plan = plan_to_json(SweepPlan(cells=(), left_out=(("cora", "GIN", "no such task"),)))
     run_id = store.open_sweep(context)
-    with Spool(tmp_path, context) as spool:
-        deliver(spool, store, record())
-        spool.append_end(plan, killed=killed)
-        assert spool.waiting == "the sweep's plan and table"
-    assert spool.path.exists(), "nothing of it was told yet"
-    assert spooled(tmp_path) == {}
+    with Outbox(tmp_path, context) as outbox:
+        deliver(outbox, store, record())
+        outbox.append_end(plan, killed=killed)
+        assert outbox.waiting == "the sweep's plan and table"
+    assert outbox.path.exists(), "nothing of it was told yet"
+    assert count_waiting(tmp_path) == {}
     done = replay(tmp_path, store)
     assert (done.written, len(done.ended), done.is_left_over) == ((), 1, False)
-    assert not spool.path.exists()
+    assert not outbox.path.exists()
     run = store.tracking.get_run(run_id)
     assert (run.info.status, run.data.tags["gnz.error"]) == (status, killed)
     assert read_artifact(store.address, run.info.artifact_uri, "plan.json") == plan
@@ -203,15 +203,15 @@ def test_end_that_the_store_was_not_told_brings_plan_and_table(
 
 
 def test_end_whose_sweep_cannot_be_read_is_left_and_the_line_is_named(store: Store, tmp_path: Path) -> None:
-    with Spool(tmp_path, context_of()) as spool:
-        spool.append_end("{}")
-    lines = spool.path.read_bytes().splitlines()
-    spool.path.write_bytes(b"\n".join([b"garbage", *lines[1:]]) + b"\n")
+    with Outbox(tmp_path, context_of()) as outbox:
+        outbox.append_end("{}")
+    lines = outbox.path.read_bytes().splitlines()
+    outbox.path.write_bytes(b"\n".join([b"garbage", *lines[1:]]) + b"\n")
     done = replay(tmp_path, store)
     assert (len(done.corrupted), done.ended) == (1, ())
 
 
 def test_names_of_sweeps_stay_apart_as_files(tmp_path: Path) -> None:
-    paths = {Spool(tmp_path, context_of(name)).path for name in ("a b", "a_b", "a/b", "../a", "é", "e")}
+    paths = {Outbox(tmp_path, context_of(name)).path for name in ("a b", "a_b", "a/b", "../a", "é", "e")}
     assert len(paths) == 6
     assert {path.parent for path in paths} == {tmp_path}

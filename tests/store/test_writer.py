@@ -20,7 +20,7 @@ from gnz_track.store import schema
 from gnz_track.store.environment import Owner, this_owner
 from gnz_track.store.reader import read_table
 from gnz_track.store.run_record import record_of_start
-from gnz_track.store.writer import Store, now, open_store, reap
+from gnz_track.store.writer import Store, kill_dead_runs, now, open_store
 from gnz_track.types import Direction, Metric
 
 ACCURACY = Metric(name="accuracy", direction=Direction.up, description="share of right classes")
@@ -216,14 +216,14 @@ def test_dead_owner_is_reaped_and_a_living_one_is_not(store: Store) -> None:
         begun = record_of_start(cell_of(seed=seed), context, fingerprint=name, metric=ACCURACY, started_at=started_at)
         runs[store.start(begun)] = name
     ended = store.finish(record(9, context=context_of(owner=str(dead))))
-    reaped = {runs[one.run_id] for one in reap(store)}
+    reaped = {runs[one.run_id] for one in kill_dead_runs(store)}
     assert reaped == {name for name, (_, _, is_stale) in cases.items() if is_stale}
     for run_id, name in runs.items():
         run = store.tracking.get_run(run_id)
         assert run.info.status == ("KILLED" if name in reaped else "RUNNING")
         assert run.data.tags.get("gnz.error", "").startswith("Killed: ") == (name in reaped)
     assert store.tracking.get_run(ended).info.status == "FINISHED"
-    assert reap(store) == []
+    assert kill_dead_runs(store) == []
 
 
 def test_store_that_goes_away_says_so_in_one_line(postgresql_database: str, tmp_path: Path) -> None:

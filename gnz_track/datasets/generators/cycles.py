@@ -24,8 +24,8 @@ __all__ = ["count_cycles", "six_cycles", "skip_link_circles"]
 
 Array = np.ndarray[Any, Any]
 _LENGTH = 6
-_NODES = (37, 66)
-_TREES = (4, 11)
+_CYCLE_NODES = (37, 66)
+_N_TREES = (4, 11)
 _OTHERS = (3, 4, 5, 7, 8, 9)
 _MOST_OTHERS = 3
 
@@ -78,7 +78,7 @@ def count_cycles(edges: Array, *, n_nodes: int, length: int) -> int:
 def _pair(mode: str, draw: GraphDraw) -> list[Data]:
     """Return a graph of each class, with as many nodes, the one or the other first."""
     rng = draw.rng
-    n = int(rng.integers(*_NODES))
+    n = int(rng.integers(*_CYCLE_NODES))
     drawn = _MODES[mode](n, rng)
     return [_cycle_graph(n, drawn[place], rng) for place in rng.permutation(2)]
 
@@ -116,7 +116,7 @@ def _circles(sizes: list[int]) -> Array:
 
 def _trees(first: int, n: int, rng: np.random.Generator) -> Array:
     """Return the pairs ``[2, m]`` of several trees on the nodes from ``first`` to ``n - 1``, paths and others."""
-    n_trees = min(int(rng.integers(*_TREES)), n - first)
+    n_trees = min(int(rng.integers(*_N_TREES)), n - first)
     roots = np.sort(np.append(rng.choice(np.arange(first + 1, n), size=n_trees - 1, replace=False), first))
     nodes = np.setdiff1d(np.arange(first, n), roots)
     place = np.searchsorted(roots, nodes) - 1

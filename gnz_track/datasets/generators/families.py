@@ -27,8 +27,8 @@ Array = np.ndarray[Any, Any]
 Make = Callable[[int, np.random.Generator], Graph]
 _TRIES = 10_000
 # Part -> the least number of nodes, and one past the largest; the graphs of a part take them in turn.
-_NODES = {"train": (15, 25), "val": (15, 20), "test": (15, 20)}
-_DIGITS = 6
+_THEORY_NODES = {"train": (15, 25), "val": (15, 20), "test": (15, 20)}
+_THEORY_DIGITS = 6
 
 
 def graph_families(*, n_graphs: int, smallest: int, largest: int, seed: int) -> list[Data]:
@@ -73,7 +73,7 @@ def graph_theory(*, sizes: tuple[int, int, int], seed: int) -> PartedGraphs:
     for graph in graphs:
         for key, value in largest.items():
             # Rounded, so that the last bits of an eigenvalue solver do not change the bytes.
-            graph[key] = (graph[key] / value).round(decimals=_DIGITS).float()
+            graph[key] = (graph[key] / value).round(decimals=_THEORY_DIGITS).float()
     return PartedGraphs(graphs, drawn.split)
 
 
@@ -136,7 +136,7 @@ def randomise(joined: Array, rng: np.random.Generator) -> Array:
 
 
 def _measured_graph(draw: GraphDraw) -> list[Data]:
-    smallest, past = _NODES[draw.part]
+    smallest, past = _THEORY_NODES[draw.part]
     n, rng = smallest + draw.number % (past - smallest), draw.rng
     joined, numbers, source = draw_shape(n, rng), rng.random(n, dtype=np.float32), int(rng.integers(n))
     of_nodes, of_graph = measure_graph(joined, source=source, numbers=numbers.astype(np.float64))

@@ -26,10 +26,10 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
-_NEIGHBOURS = 8
+_SCALE_NEIGHBOURS = 8
 _LEAST_SCALE = 1e-8
 _ROUNDS = 5
-_BRIGHTEST = 16.0
+_BRIGHTEST_DIGIT = 16.0
 
 
 def superpixels(
@@ -97,7 +97,7 @@ def digits_regions(*, grid: int, intensity_weight: float, n_rounds: int) -> list
     from sklearn.datasets import load_digits
 
     digits = load_digits()
-    images = digits.images / _BRIGHTEST
+    images = digits.images / _BRIGHTEST_DIGIT
     labels = _regions_of(images, grid=grid, intensity_weight=intensity_weight, n_rounds=n_rounds)
     pairs = zip(images, labels, digits.target, strict=True)
     return [_digit_graph(image, label, int(digit)) for image, label, digit in pairs]
@@ -198,7 +198,7 @@ def similarity(colours: Array, places: Array) -> Array:
 def _scaled(values: Array) -> Array:
     """Return distances ``[n, n]`` between rows, each row in units of its mean over the nearest ones."""
     distance = np.sqrt(np.square(values[:, None] - values[None]).sum(axis=2))
-    n_near = min(_NEIGHBOURS, max(len(values) - 1, 1))
+    n_near = min(_SCALE_NEIGHBOURS, max(len(values) - 1, 1))
     # The least distance is that to itself, 0.
     near = np.sort(distance, axis=1)[:, : n_near + 1].sum(axis=1) / n_near
     scaled: Array = distance / (near + _LEAST_SCALE)[:, None]

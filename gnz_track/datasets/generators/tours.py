@@ -36,9 +36,9 @@ __all__ = ["find_quick_tour", "find_shortest_tour", "find_tour", "knn_tour", "kn
 Array = np.ndarray[Any, Any]
 # Seconds to wait where another process writes.
 _PATIENCE = 60.0
-_TABLE = "create table if not exists tours (points text, solver text, tour blob, primary key (points, solver))"
+_TOURS_TABLE = "create table if not exists tours (points text, solver text, tour blob, primary key (points, solver))"
 # The search reads whole numbers of 16 bits.
-_LARGEST = 60_000
+_LARGEST_NUMBER = 60_000
 _LIBRARY = "fast_tsp"
 # The longest of all steps is this long to the solver, whose tolerances are a millionth: below all differences between
 # trips.
@@ -132,7 +132,7 @@ def known_tour(points: Array, find: Callable[[Array], Array], *, solver: str, fo
     key = (hashlib.sha256(np.ascontiguousarray(points).tobytes()).hexdigest(), solver)
     path = folder / "tours.sqlite"
     with closing(sqlite3.connect(path, timeout=_PATIENCE)) as connection, connection:
-        connection.execute(_TABLE)
+        connection.execute(_TOURS_TABLE)
         row = connection.execute("select tour from tours where points = ? and solver = ?", key).fetchone()
     kept = np.frombuffer(row[0] if row and len(row[0]) == 4 * len(points) else b"", dtype="<i4").astype(np.int64)
     if np.array_equal(np.sort(kept), np.arange(len(points))):
@@ -153,7 +153,7 @@ def find_quick_tour(points: Array) -> Array:
     if importlib.util.find_spec(_LIBRARY) is None:
         raise ExtraMissing("tsp", "tours", _LIBRARY)
     length = _distances(points)
-    scaled = (length * (_LARGEST / max(float(length.max()), 1e-12))).round().astype(np.int64)
+    scaled = (length * (_LARGEST_NUMBER / max(float(length.max()), 1e-12))).round().astype(np.int64)
     library: Any = importlib.import_module(_LIBRARY)
     # Until nothing has improved for long, not until a time has passed: a slow machine finds as short a trip.
     found = library.find_tour(scaled.tolist(), math.inf, max_threads=1, stop_when_converged=True)

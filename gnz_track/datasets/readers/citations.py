@@ -17,8 +17,8 @@ from gnz_track.datasets.readers.restricted_pickle import SparseParts, load_array
 
 __all__ = ["read_geom_gcn", "read_heterophilous", "read_planetoid", "read_wikics"]
 
-_N_VALIDATION = 500
-_N_SPLITS = 10
+_PLANETOID_VALIDATION = 500
+_GEOM_GCN_SPLITS = 10
 
 
 def read_planetoid(folder: Path, *, prefix: str) -> Data:
@@ -40,7 +40,7 @@ def read_planetoid(folder: Path, *, prefix: str) -> Data:
         y=y,
         edge_index=_edges_of(parts["graph"], n_nodes),
         train_mask=order < n_train,
-        val_mask=(order >= n_train) & (order < n_train + _N_VALIDATION),
+        val_mask=(order >= n_train) & (order < n_train + _PLANETOID_VALIDATION),
         test_mask=torch.isin(order, test),
     )
 
@@ -132,7 +132,7 @@ def _lines_after_header(path: Path) -> list[str]:
 
 def _read_masks(folder: Path, prefix: str) -> dict[str, Tensor]:
     columns: dict[str, list[Tensor]] = {"train_mask": [], "val_mask": [], "test_mask": []}
-    for place in range(_N_SPLITS):
+    for place in range(_GEOM_GCN_SPLITS):
         with np.load(folder / f"{prefix}_split_0.6_0.2_{place}.npz", allow_pickle=False) as split:
             for name, found in columns.items():
                 found.append(torch.from_numpy(split[name]).bool())

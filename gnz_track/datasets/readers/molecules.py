@@ -33,7 +33,7 @@ _FACT = re.compile(r"(?:<[^<>]*>\s*)?([a-z]\w*)\(([\d,\s]*)\)\s*([,.])\s*")
 _TYPED = re.compile(r"(atom|b)_(\d+)")
 # Angstrom; Cordero et al., Covalent radii revisited, Dalton Transactions, 2008.
 _RADII = {"H": 0.31, "C": 0.76, "N": 0.71, "O": 0.66, "S": 1.05}
-_LONGEST = 1.25
+_LONGEST_BOND = 1.25
 _KCAL_MOL_PER_EV = 23.060548
 
 
@@ -253,7 +253,7 @@ def _bonded_graph(elements: Array, places: Array, energy: float, centre: float) 
     n = len(elements)
     radii = np.array(list(_RADII.values()))[elements]
     length = np.sqrt(((places[:, None] - places[None]) ** 2).sum(axis=2))
-    is_bonded = (length < _LONGEST * (radii[:, None] + radii[None])) & ~np.eye(n, dtype=bool)
+    is_bonded = (length < _LONGEST_BOND * (radii[:, None] + radii[None])) & ~np.eye(n, dtype=bool)
     # Rounded, so that another order of summation on another machine gives the same number.
     bonds, lengths = np.stack(is_bonded.nonzero()), length[is_bonded].round(6)
     mean_length = np.bincount(bonds[0], weights=lengths, minlength=n) / np.maximum(is_bonded.sum(axis=1), 1)

@@ -34,12 +34,12 @@ _AIRPORT = re.compile(r"\((a\d+):airport \{(.*)\}\)")
 _ROUTE = re.compile(r"\((a\d+)\)-\[:route \{[^{}]*\}\]->\((a\d+)\)")
 # Texts are taken whole, so that nothing inside of a name is read as a property.
 _PROPERTY = re.compile(r"(\w+):\s*(?:'((?:[^'\\]|\\.)*)'|(-?[\d.]+))")
-_MEASURES = {"runways": 1.0, "longest": 10_000.0, "elev": 5_000.0}
-_CLASSES = {"1": 1, "2": 0}
+_AIRPORT_MEASURES = {"runways": 1.0, "longest": 10_000.0, "elev": 5_000.0}
+_ELLIPTIC_CLASSES = {"1": 1, "2": 0}
 _UNLABELLED = -1
 _LATIN = "ISO-8859-1"
 _FIRST_GENRE, _LAST_GENRE = 6, 23
-_PIECE = 1_000_000
+_LINES_AT_ONCE = 1_000_000
 
 
 def read_air_routes(folder: Path, *, file: str) -> Data:
@@ -53,9 +53,9 @@ def read_air_routes(folder: Path, *, file: str) -> Data:
     place = {name: at for at, name in enumerate(sorted(airports, key=lambda name: int(name[1:])))}
     continents = rank(airport["continent"] for airport in airports.values())
     edges, _ = count_edges((place[one], place[other]) for one, other in _ROUTE.findall(text))
-    x = [[float(airports[name][key]) / unit for key, unit in _MEASURES.items()] for name in place]
+    x = [[float(airports[name][key]) / unit for key, unit in _AIRPORT_MEASURES.items()] for name in place]
     return Data(
-        x=torch.tensor(x, dtype=torch.float32).reshape(-1, len(_MEASURES)),
+        x=torch.tensor(x, dtype=torch.float32).reshape(-1, len(_AIRPORT_MEASURES)),
         edge_index=edges,
         y=torch.tensor([continents[airports[name]["continent"]] for name in place]),
     )
@@ -164,7 +164,7 @@ def read_elliptic(folder: Path, *, validation_from: int, test_from: int) -> Data
     payments = pd.read_csv(folder / "elliptic_txs_edgelist.csv")
     number = pd.Series(range(len(features)), index=features[0])
     ends = [number.loc[payments[column]].to_numpy().copy() for column in ("txId1", "txId2")]
-    labels = classes.loc[features[0].astype(str)].map(_CLASSES).fillna(_UNLABELLED).to_numpy()
+    labels = classes.loc[features[0].astype(str)].map(_ELLIPTIC_CLASSES).fillna(_UNLABELLED).to_numpy()
     y = torch.from_numpy(labels.copy()).long()
     time = torch.from_numpy(features[1].to_numpy().copy())
     is_labelled = y != _UNLABELLED
@@ -290,7 +290,7 @@ def _read_edges(path: Path) -> tuple[Tensor, Tensor | None]:
         skiprows=_header_line(path),
         usecols=places,
         skipinitialspace=True,
-        chunksize=_PIECE,
+        chunksize=_LINES_AT_ONCE,
     )
     ends: list[Any] = []
     layers: list[Any] = []

@@ -16,8 +16,8 @@ from gnz_track.datasets.readers.raw_files import GraphParts, both_ways, rank, re
 
 __all__ = ["parse_off", "read_modelnet", "read_shapenet"]
 
-_ROOT = "shapenetcore_partanno_segmentation_benchmark_v0_normal"
-_N_COLUMNS = 7
+_SHAPENET = "shapenetcore_partanno_segmentation_benchmark_v0_normal"
+_SHAPENET_COLUMNS = 7
 
 
 def read_modelnet(folder: Path, *, archive: str) -> GraphParts:
@@ -42,9 +42,9 @@ def read_shapenet(folder: Path, *, k: int) -> list[Data]:
     The clouds have no edges; each point is joined to its ``k`` nearest. Yi et al.: A Scalable Active Framework for
     Region Annotation in 3D Shape Collections, 2016.
     """
-    files = read_bundle(folder, archive=f"{_ROOT}.zip", suffix=".txt")
+    files = read_bundle(folder, archive=f"{_SHAPENET}.zip", suffix=".txt")
     clouds = {"/".join(path.parts[-2:]): content for path, content in files}
-    lists = read_bundle(folder, archive=f"{_ROOT}.zip", suffix="_file_list.json")
+    lists = read_bundle(folder, archive=f"{_SHAPENET}.zip", suffix="_file_list.json")
     parts = {path.stem.split("_")[1]: json.loads(content) for path, content in lists}
     return [
         _cloud_graph(clouds["/".join(name.split("/")[-2:]) + ".txt"], part, k)
@@ -76,8 +76,8 @@ def parse_off(text: str) -> Data:
 
 def _cloud_graph(content: bytes, part: str, k: int) -> Data:
     points = np.loadtxt(io.BytesIO(content), dtype=np.float32, ndmin=2)
-    if points.shape[1] != _N_COLUMNS:
-        message = f"a point cloud has {points.shape[1]} columns, {_N_COLUMNS} are expected"
+    if points.shape[1] != _SHAPENET_COLUMNS:
+        message = f"a point cloud has {points.shape[1]} columns, {_SHAPENET_COLUMNS} are expected"
         raise ValueError(message)
     n_points = len(points)
     k = min(k, n_points - 1)

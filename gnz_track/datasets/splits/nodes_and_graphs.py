@@ -42,7 +42,7 @@ __all__ = [
 
 _TRAIN, _TRAIN_AND_VAL = 0.6, 0.8
 _HELD_OUT_OF_GRAPHS = 0.1
-_FOLDS_TRAIN, _VAL, _TEST = range(3)
+_IN_TRAIN, _IN_VAL, _IN_TEST = range(3)
 FOLD_SEED = 101
 VALIDATION = 0.2
 
@@ -201,7 +201,7 @@ def draw_folds(dataset: FrozenDataset, *, n_folds: int) -> Tensor:
 def fold_columns(fold: Tensor, n_folds: int) -> Tensor:
     """Return the part ``[n, n_folds]`` of each graph in each fold, from the fold ``[n]`` that tests it."""
     ahead = (fold[:, None] - torch.arange(n_folds)) % n_folds
-    return torch.where(ahead == 0, _TEST, torch.where(ahead == 1, _VAL, _FOLDS_TRAIN))
+    return torch.where(ahead == 0, _IN_TEST, torch.where(ahead == 1, _IN_VAL, _IN_TRAIN))
 
 
 def draw_node_fold(nodes: Tensor, *, n_folds: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from gnz_track.report.figures.axes import Key, Margins, draw_words, open_sheet, set_ticks, spread_ticks, widen
 from gnz_track.report.figures.captions import count
+from gnz_track.report.figures.labels import ARROWS
 from gnz_track.report.figures.style import HouseFigure, Mark, house_style, marks_of, measure_text, short_names
 from gnz_track.store.audits import AuditRecord, ModeRecord
 
@@ -21,7 +22,6 @@ UNIT = (0.0, 1.0)
 BOUNDS = (0.2, 0.4, 0.6, 0.8)
 # Spreads dots over a strip without any generator: the fractional parts of its multiples are even.
 GOLDEN_RATIO = 0.6180339887498949
-ARROWS = {"up": "\u2191", "down": "\u2193"}
 
 
 def draw_strips(record: AuditRecord) -> HouseFigure:

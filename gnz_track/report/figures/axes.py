@@ -1,8 +1,6 @@
-"""Ticks whose labels do not collide, and limits that panels share.
+"""Panels on a figure that is as large as their labels need: a key above, a caption below, all lengths in points.
 
-Panels on a figure that is as large as their labels need: a key above, a caption below, all lengths in points.
-
-The order of models in figures, and what tells them apart where a colour is printed grey.
+Labels of ticks do not collide, panels of one metric share their limits, and models have one order and one look.
 """
 
 from __future__ import annotations
@@ -20,9 +18,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator, NullLoc
 from matplotlib.transforms import Affine2D, Transform
 
 from gnz_track.report.figures.critical_difference.shapes import Box
-from gnz_track.report.figures.labels import wrap_prose
 from gnz_track.report.figures.style import (
-    MARKERS,
     HouseFigure,
     Mark,
     cut_text,
@@ -32,6 +28,7 @@ from gnz_track.report.figures.style import (
     measure_text,
     short_names,
     undrawable,
+    wrap_prose,
 )
 from gnz_track.stats.comparison.comparison import Comparison
 from gnz_track.types import Direction
@@ -41,7 +38,6 @@ __all__ = [
     "WIDTH",
     "Key",
     "Margins",
-    "ModelMark",
     "Panel",
     "Sheet",
     "columns_for",
@@ -193,7 +189,7 @@ def open_sheet(
     heights = [max(height for _, height in row) for row in rows]
     wide = margins.left + margins.right + n_columns * pitch + (n_columns - 1) * margins.inner
     wide = max(wide, NARROWEST)
-    lines = wrap_prose(caption, wide, size=CAPTION_SIZE, measure=measure_text)
+    lines = wrap_prose(caption, wide, size=CAPTION_SIZE)
     places = _place_key(key, wide)
     key_height = KEY_LINE * (1 + max(row for _, row in places)) + 4.0 if places else 0.0
     below = LINE_SPACING * CAPTION_SIZE * len(lines) + 4.0
@@ -219,7 +215,7 @@ def open_sheet(
 def draw_words(sentence: str, *, names: Sequence[str] = ()) -> HouseFigure:
     """Return a figure that says why there is nothing to draw."""
     said = _with_undrawable(sentence, names)
-    lines = wrap_prose(said, NARROWEST, size=8.0, measure=measure_text)
+    lines = wrap_prose(said, NARROWEST, size=8.0)
     height = LINE_SPACING * 8.0 * len(lines) + 2 * EDGE + 4.0
     with house_style():
         figure = HouseFigure(figsize=((NARROWEST + 2 * EDGE) / 72.0, height / 72.0))
@@ -308,34 +304,12 @@ def _with_undrawable(caption: str, names: Sequence[str]) -> str:
     return f"{caption} No installed font draws {listed}; the SVG file holds them as text." if signs else caption
 
 
-HATCHES = ("", "////", "\\\\\\\\", "....", "xxxx", "----", "||||", "++++")
 KEY_WIDTH = 130.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class ModelMark:
-    """Look of a model; ``place`` is that of its name among all names, so that figures of one sweep agree."""
-
-    place: int
-    mark: Mark
-    hatch: str
-
-    @property
-    def marker(self) -> dict[str, Any]:
-        """A point, as options of Line2D; the markers of every other round are open."""
-        is_open = self.place // len(MARKERS) % 2 == 1
-        fill = {"markerfacecolor": "white"} if is_open else {}
-        return {"marker": self.mark.marker, "color": self.mark.colour, "markeredgewidth": 0.9, **fill}
-
-
-def model_marks(names: Sequence[str]) -> dict[str, ModelMark]:
-    """Return the mark of each model; by colour and hatch no two of the first 56 are drawn alike."""
-    ordered = sorted(set(names))
-    marks = marks_of(ordered)
-    return {
-        name: ModelMark(place=place, mark=marks[name], hatch=HATCHES[place % len(HATCHES)])
-        for place, name in enumerate(ordered)
-    }
+def model_marks(names: Sequence[str]) -> dict[str, Mark]:
+    """Return the mark of each model, by its name, so that figures of one sweep agree."""
+    return marks_of(sorted(set(names)))
 
 
 def order_models(comparison: Comparison) -> tuple[str, ...]:
@@ -345,7 +319,7 @@ def order_models(comparison: Comparison) -> tuple[str, ...]:
     return (*ranked, *sorted(set(comparison.models) - set(ranked)))
 
 
-def line_key(models: Sequence[str], marks: dict[str, ModelMark], *, has_lines: bool) -> list[Key]:
+def line_key(models: Sequence[str], marks: Mapping[str, Mark], *, has_lines: bool) -> list[Key]:
     """Return the key of models by marker, colour and line pattern.
 
     Parameters
@@ -362,8 +336,8 @@ def line_key(models: Sequence[str], marks: dict[str, ModelMark], *, has_lines: b
         Key(
             text=shown[model],
             line={
-                **marks[model].marker,
-                "linestyle": marks[model].mark.line if has_lines else "",
+                **marks[model].point,
+                "linestyle": marks[model].line if has_lines else "",
                 "markersize": 4.0,
                 "linewidth": 1.0,
             },

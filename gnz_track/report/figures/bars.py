@@ -87,8 +87,8 @@ def _draw_panel(axes: Axes, task: TaskComparison, models: Sequence[str], limits:
         place = models.index(cell.model)
         mark = marks[cell.model]
         look: dict[str, Any] = {
-            "facecolor": _paler(mark.mark.colour),
-            "edgecolor": mark.mark.colour,
+            "facecolor": _paler(mark.colour),
+            "edgecolor": mark.colour,
             "hatch": mark.hatch,
         }
         axes.barh(place, cell.mean, height=0.74, linewidth=0.6, gid="gnz-bar", **look)

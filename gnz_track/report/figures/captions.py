@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gnz_track.report.figures.critical_difference.content import ADJUSTED
 from gnz_track.report.figures.labels import clean_name
 from gnz_track.stats.comparison.choices import FAMILIES, TESTS
 from gnz_track.stats.comparison.comparison import Comparison, PairComparison, TaskComparison
@@ -12,6 +11,7 @@ from gnz_track.stats.comparison.verdicts import Verdict
 from gnz_track.stats.estimates.intervals import INTERVALS
 
 __all__ = [
+    "ADJUSTED",
     "count",
     "say_counts",
     "say_interval",
@@ -23,6 +23,13 @@ __all__ = [
     "write_p",
 ]
 
+ADJUSTED = {
+    "holm": "Holm-adjusted",
+    "bonferroni": "Bonferroni-adjusted",
+    "shaffer": "Shaffer-adjusted",
+    "bh": "Benjamini-Hochberg-adjusted",
+    "none": "not adjusted",
+}
 INTERVAL_NAMES = {"t": "Student t", "percentile": "percentile bootstrap", "bca": "BCa", "bootstrap_t": "bootstrap-t"}
 # What a test that was asked for by name stands for in a sentence.
 SMALLEST_P = 0.001

@@ -12,7 +12,6 @@ from matplotlib.axes import Axes
 from gnz_track.errors import BadValue
 from gnz_track.report.figures.axes import (
     Margins,
-    ModelMark,
     columns_for,
     draw_words,
     line_key,
@@ -23,11 +22,12 @@ from gnz_track.report.figures.axes import (
     widen,
 )
 from gnz_track.report.figures.captions import count, say_range
-from gnz_track.report.figures.style import HouseFigure, house_style
+from gnz_track.report.figures.labels import ARROWS
+from gnz_track.report.figures.style import HouseFigure, Mark, house_style
 from gnz_track.stats.estimates.curves import MeanCurve, mean_curve
 from gnz_track.types import Direction
 
-__all__ = ["choose_series", "draw_learning_curves"]
+__all__ = ["choose_series", "draw_learning_curves", "series_of_part"]
 
 Series = Mapping[str, Sequence[float]]
 # [task][model] -> the series of its seeds.
@@ -40,7 +40,6 @@ MOST_BANDS = 6
 ALPHA = 0.05
 # What a model selects its epoch by comes before what nobody may choose by, and both before the loss of training.
 PARTS = ("val", "test", "train")
-ARROWS = {Direction.up: " \u2191", Direction.down: " \u2193"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +52,11 @@ class TaskCurves:
 
 
 def draw_learning_curves(
-    histories: Histories, *, directions: Mapping[str, Direction | str] | None = None, max_cols: int | None = None
+    histories: Histories,
+    *,
+    directions: Mapping[str, Direction | str] | None = None,
+    max_cols: int | None = None,
+    ylabel: str | None = None,
 ) -> HouseFigure:
     """Draw mean curves with their bands, a panel per task.
 
@@ -65,6 +68,8 @@ def draw_learning_curves(
         Task -> whether higher or lower is better.
     max_cols
         Most panels side by side.
+    ylabel
+        Label of the vertical axes in place of the name of the series.
     """
     towards = {task: _direction(task, given) for task, given in (directions or {}).items()}
     found = [curves for task, models in histories.items() if (curves := _choose_curves(task, models)) is not None]
@@ -93,7 +98,25 @@ def draw_learning_curves(
             panel.title(one.task)
             panel.below("epoch", drop=22.0)
             panel.beside(f"{one.series}{_arrow(one.series, towards.get(one.task))}", offset=36.0)
+    for text in sheet.figure.findobj(_stands_upright) if ylabel is not None else ():
+        text.set_text(ylabel)  # type: ignore[attr-defined]
     return sheet.figure
+
+
+def series_of_part(histories: Histories, part: str) -> dict[str, dict[str, list[Series]]]:
+    """Return the series of one part of the data: test, val or train."""
+    return {
+        task: {
+            model: [{name: one[name] for name in one if name.startswith(f"{part}/")} for one in seeds]
+            for model, seeds in models.items()
+        }
+        for task, models in histories.items()
+    }
+
+
+def _stands_upright(artist: Any) -> bool:
+    """Tell whether an artist is the label of a vertical axis."""
+    return hasattr(artist, "get_text") and artist.get_rotation() == 90.0 and bool(artist.get_text())
 
 
 def choose_series(names: Sequence[str]) -> str:
@@ -126,11 +149,11 @@ def _direction(task: str, given: Direction | str) -> Direction:
 
 def _arrow(series: str, direction: Direction | None) -> str:
     if series.endswith("/loss"):
-        return ARROWS[Direction.down]
-    return ARROWS[direction] if direction else ""
+        return f" {ARROWS[Direction.down]}"
+    return f" {ARROWS[direction]}" if direction else ""
 
 
-def _draw_curve(axes: Axes, curve: MeanCurve, mark: ModelMark, *, has_band: bool) -> None:
+def _draw_curve(axes: Axes, curve: MeanCurve, mark: Mark, *, has_band: bool) -> None:
     """Draw the mean while all seeds are there as a line with its band, behind that thin and without one."""
     points = [
         (epoch, mean, low, high)
@@ -142,11 +165,11 @@ def _draw_curve(axes: Axes, curve: MeanCurve, mark: ModelMark, *, has_band: bool
     # Markers of models stand at different epochs, so that they do not cover each other.
     every = [(n * (2 * step + 1) // 6 + mark.place) % n for step in range(3)] if n > 2 else [0][:n]
     xs, ys = [point[0] for point in whole], [point[1] for point in whole]
-    style: dict[str, Any] = {"linestyle": mark.mark.line, "linewidth": 1.1, "markersize": 3.0, "zorder": 3}
-    axes.plot(xs, ys, markevery=sorted(set(every)), gid="gnz-curve", **style, **mark.marker)
+    style: dict[str, Any] = {"linestyle": mark.line, "linewidth": 1.1, "markersize": 3.0, "zorder": 3}
+    axes.plot(xs, ys, markevery=sorted(set(every)), gid="gnz-curve", **style, **mark.point)
     rest = [point for point in points if point[0] >= curve.n_whole - 1]
     if len(rest) > 1:
-        thin: dict[str, Any] = {"linestyle": (0, (1, 1.5)), "linewidth": 0.7, "color": mark.mark.colour, "zorder": 2.5}
+        thin: dict[str, Any] = {"linestyle": (0, (1, 1.5)), "linewidth": 0.7, "color": mark.colour, "zorder": 2.5}
         axes.plot([point[0] for point in rest], [point[1] for point in rest], gid="gnz-rest", **thin)
     if not has_band:
         return
@@ -154,7 +177,7 @@ def _draw_curve(axes: Axes, curve: MeanCurve, mark: ModelMark, *, has_band: bool
         band = list(group)
         if is_known:
             lows, highs = [point[2] or 0.0 for point in band], [point[3] or 0.0 for point in band]
-            fill: dict[str, Any] = {"facecolor": mark.mark.colour, "alpha": 0.16, "linewidth": 0.0, "gid": "gnz-band"}
+            fill: dict[str, Any] = {"facecolor": mark.colour, "alpha": 0.16, "linewidth": 0.0, "gid": "gnz-band"}
             axes.fill_between([point[0] for point in band], lows, highs, **fill)
 
 

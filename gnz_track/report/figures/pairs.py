@@ -1,9 +1,4 @@
-"""Matrix of all pairs of models on each task: advantages above the diagonal, adjusted p-values below it; or a list.
-
-Pairs of models as the rows of a figure: which ones, in which order, with which marks.
-
-All pairs of models as a list: advantage, interval, adjusted p and verdict, a row per pair.
-"""
+"""All pairs of models on each task: advantages above the diagonal, adjusted p-values below it; or a row per pair."""
 
 from __future__ import annotations
 
@@ -42,7 +37,6 @@ __all__ = [
     "LOOKS",
     "PairRows",
     "choose_rows",
-    "draw_pair_list",
     "draw_pairs",
     "find_tasks",
     "name_pairs",
@@ -54,7 +48,7 @@ __all__ = [
 # Twelve models; a longer list is read by nobody, and is in the tables.
 MOST_ROWS = 66
 LEFT_TO_RIGHT = "\u200e"
-PAIR_ROWS_NAME_WIDTH = 104.0
+LABEL_WIDTH = 104.0
 NAME_SIZE = 7.0
 # A verdict has a shape and a filling of its own, so that no colour is needed.
 LOOKS: dict[Verdict, dict[str, Any]] = {
@@ -107,7 +101,7 @@ def choose_rows(tasks: Sequence[TaskComparison], *, sort_within: bool) -> tuple[
 def name_pairs(rows: Sequence[PairRows]) -> dict[tuple[str, str], str]:
     """Return the label of each pair."""
     names = sorted({name for row in rows for pair in row.pairs for name in (pair.first, pair.second)})
-    shown = short_names(names, PAIR_ROWS_NAME_WIDTH, size=NAME_SIZE)
+    shown = short_names(names, LABEL_WIDTH, size=NAME_SIZE)
     return {
         (pair.first, pair.second): _subtract(shown[pair.first], shown[pair.second])
         for row in rows
@@ -166,18 +160,8 @@ GAP = 12.0
 HEADS = ("advantage", "interval", "p", "verdict")
 
 
-def draw_pair_list(comparison: Comparison, tasks: Sequence[TaskComparison], max_cols: int | None) -> HouseFigure:
-    """Draw a list for each task that has pairs, largest advantage first.
-
-    Parameters
-    ----------
-    comparison
-        Comparison of the models.
-    tasks
-        Tasks to draw.
-    max_cols
-        Most panels side by side.
-    """
+def _draw_lists(comparison: Comparison, tasks: Sequence[TaskComparison], max_cols: int | None) -> HouseFigure:
+    """Draw a list for each task that has pairs, largest advantage first."""
     rows = choose_rows(tasks, sort_within=True)
     labels = name_pairs(rows)
     cells = [[_write_cells(row.task, pair) for pair in row.pairs] for row in rows]
@@ -193,13 +177,13 @@ def draw_pair_list(comparison: Comparison, tasks: Sequence[TaskComparison], max_
         [(width, ROW * len(row.pairs)) for row in rows],
         margins=margins,
         n_columns=columns_for(len(rows), width, margins, most=max_cols),
-        caption=_caption_pair_list(comparison, rows),
+        caption=_list_caption(comparison, rows),
         key=verdict_key([pair for row in rows for pair in row.pairs]),
         names=[name for row in rows for name in (row.task.task, *row.task.models)],
     )
     with house_style():
         for panel, row, lines in zip(sheet.panels, rows, cells, strict=True):
-            _draw_list(sheet.figure, panel, row, [labels[pair.first, pair.second] for pair in row.pairs])
+            _draw_rows(sheet.figure, panel, row, [labels[pair.first, pair.second] for pair in row.pairs])
             _print_cells(sheet.figure, panel, lines, widths)
             left = panel.box.left - longest + 6.0
             put_text(sheet.figure, left, panel.box.top + 15.0, _title(row, width + longest), size=8.0, role="title")
@@ -221,7 +205,7 @@ def _write_cells(task: TaskComparison, pair: PairComparison) -> tuple[str, ...]:
     return mean, ends, write_p(pair.p_adjusted), verdict
 
 
-def _draw_list(figure: HouseFigure, panel: Panel, row: PairRows, labels: Sequence[str]) -> None:
+def _draw_rows(figure: HouseFigure, panel: Panel, row: PairRows, labels: Sequence[str]) -> None:
     axes = panel.axes
     n, width = len(row.pairs), panel.box.right - panel.box.left
     axes.set(xlim=(0.0, width), ylim=(n, 0.0), xticks=[], yticks=[])
@@ -248,7 +232,7 @@ def _print_cells(figure: HouseFigure, panel: Panel, lines: Sequence[Sequence[str
             put_text(figure, end, y, text, size=NAME_SIZE, align="right", role="cell")
 
 
-def _caption_pair_list(comparison: Comparison, rows: Sequence[PairRows]) -> str:
+def _list_caption(comparison: Comparison, rows: Sequence[PairRows]) -> str:
     tasks = [row.task for row in rows]
     level = f"{100 * (1 - comparison.choices.alpha):g} %"
     said = [
@@ -327,7 +311,7 @@ def _draw_matrices(comparison: Comparison, tasks: Sequence[TaskComparison], max_
         [(width, height)] * len(tasks),
         margins=margins,
         n_columns=columns_for(len(tasks), width, margins, most=max_cols),
-        caption=_caption(comparison, tasks, plan),
+        caption=_matrix_caption(comparison, tasks, plan),
         key=_key(plan),
         names=[*models, *(one.task for one in tasks)],
     )
@@ -343,7 +327,7 @@ def _draw_matrices(comparison: Comparison, tasks: Sequence[TaskComparison], max_
 
 LAYOUTS: dict[str, Callable[[Comparison, Sequence[TaskComparison], int | None], HouseFigure]] = {
     "matrix": _draw_matrices,
-    "list": draw_pair_list,
+    "list": _draw_lists,
 }
 
 
@@ -499,7 +483,7 @@ def _key(plan: MatrixLayout) -> list[Key]:
     return [*entries, Key(text="not available", patch=look)]
 
 
-def _caption(comparison: Comparison, tasks: Sequence[TaskComparison], plan: MatrixLayout) -> str:
+def _matrix_caption(comparison: Comparison, tasks: Sequence[TaskComparison], plan: MatrixLayout) -> str:
     pairs = [pair for one in tasks for pair in one.pairs]
     metrics = sorted({one.metric for one in tasks})
     marks = (

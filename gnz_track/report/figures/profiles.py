@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 
 from gnz_track.report.figures.axes import (
     Margins,
-    ModelMark,
     draw_words,
     line_key,
     model_marks,
@@ -19,7 +18,7 @@ from gnz_track.report.figures.axes import (
     widen,
 )
 from gnz_track.report.figures.captions import count, say_range
-from gnz_track.report.figures.style import HouseFigure, house_style
+from gnz_track.report.figures.style import HouseFigure, Mark, house_style
 from gnz_track.stats.comparison.comparison import Comparison, ModelAggregates
 from gnz_track.stats.estimates.aggregate import Profile
 
@@ -63,12 +62,12 @@ def draw_profiles(comparison: Comparison) -> HouseFigure:
     return sheet.figure
 
 
-def _draw_profile(axes: Axes, profile: Profile, mark: ModelMark, *, has_band: bool) -> None:
-    look: dict[str, Any] = {**mark.marker, "linestyle": mark.mark.line, "markersize": 3.0, "linewidth": 1.2}
+def _draw_profile(axes: Axes, profile: Profile, mark: Mark, *, has_band: bool) -> None:
+    look: dict[str, Any] = {**mark.point, "linestyle": mark.line, "markersize": 3.0, "linewidth": 1.2}
     every = (mark.place % 3, 3)
     axes.plot(profile.thresholds, profile.shares, markevery=every, gid="gnz-profile", **look)
     if has_band and profile.lows is not None and profile.highs is not None:
-        band: dict[str, Any] = {"facecolor": mark.mark.colour, "alpha": 0.16, "linewidth": 0.0, "gid": "gnz-band"}
+        band: dict[str, Any] = {"facecolor": mark.colour, "alpha": 0.16, "linewidth": 0.0, "gid": "gnz-band"}
         axes.fill_between(profile.thresholds, profile.lows, profile.highs, **band)
 
 

@@ -1,7 +1,4 @@
-"""One search as figures: the history of its trials, and how much of the scores goes with each hyperparameter.
-
-Findings of searches by budget: the expected best validation score, and the ranks of the models.
-"""
+"""Searches as figures: findings by budget, the trials of one search, and its hyperparameters."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ from matplotlib.axes import Axes
 from gnz_track.report.figures.axes import (
     Key,
     Margins,
-    ModelMark,
     columns_for,
     draw_words,
     fence,
@@ -26,7 +22,8 @@ from gnz_track.report.figures.axes import (
     widen,
 )
 from gnz_track.report.figures.captions import count, say_range, write_p
-from gnz_track.report.figures.style import COLOURS, HouseFigure, house_style, measure_text, short_names
+from gnz_track.report.figures.labels import ARROWS
+from gnz_track.report.figures.style import COLOURS, HouseFigure, Mark, house_style, measure_text, short_names
 from gnz_track.report.searches import SearchFacts, TaskBudgets
 from gnz_track.stats.search.expected_best import BudgetRanks, ExpectedBest
 from gnz_track.stats.search.importance import Importance
@@ -37,11 +34,10 @@ from gnz_track.types import Direction
 __all__ = ["draw_budget_ranks", "draw_expected_best", "draw_importances", "draw_search_history"]
 
 
-BUDGET_CURVES_WIDTH, BUDGET_CURVES_HEIGHT = 114.0, 88.0
+PANEL_WIDTH, PANEL_HEIGHT = 114.0, 88.0
 ALONE_WIDTH, ALONE_HEIGHT = 300.0, 170.0
 # More bands than these cover each other.
 MOST_BANDS = 4
-ARROWS = {Direction.up: "\u2191", Direction.down: "\u2193"}
 
 
 def draw_expected_best(tasks: Sequence[TaskBudgets]) -> HouseFigure:
@@ -53,13 +49,13 @@ def draw_expected_best(tasks: Sequence[TaskBudgets]) -> HouseFigure:
         return draw_words("No expected best to draw: no trial of any search has a score.", names=names)
     marks = model_marks(models)
     margins = Margins(left=46.0, inner=46.0, right=12.0, top=18.0, bottom=30.0)
-    size = (ALONE_WIDTH, ALONE_HEIGHT) if len(known) == 1 else (BUDGET_CURVES_WIDTH, BUDGET_CURVES_HEIGHT)
+    size = (ALONE_WIDTH, ALONE_HEIGHT) if len(known) == 1 else (PANEL_WIDTH, PANEL_HEIGHT)
     has_bands = max(len(task.curves) for task in known) <= MOST_BANDS
     sheet = open_sheet(
         [size] * len(known),
         margins=margins,
         n_columns=columns_for(len(known), size[0], margins),
-        caption=_caption(known, has_bands=has_bands),
+        caption=_budget_caption(known, has_bands=has_bands),
         key=line_key(models, marks, has_lines=True),
         names=names,
     )
@@ -111,19 +107,19 @@ def draw_budget_ranks(found: BudgetRanks) -> HouseFigure:
     return sheet.figure
 
 
-def _draw_curve(axes: Axes, curve: ExpectedBest, mark: ModelMark, *, has_band: bool) -> None:
+def _draw_curve(axes: Axes, curve: ExpectedBest, mark: Mark, *, has_band: bool) -> None:
     _draw_line(axes, curve.budgets, curve.means, mark)
     if has_band:
-        fill: dict[str, Any] = {"facecolor": mark.mark.colour, "alpha": 0.13, "linewidth": 0.0, "gid": "gnz-band"}
+        fill: dict[str, Any] = {"facecolor": mark.colour, "alpha": 0.13, "linewidth": 0.0, "gid": "gnz-band"}
         axes.fill_between(curve.budgets, curve.lows, curve.highs, **fill)
 
 
-def _draw_line(axes: Axes, xs: Sequence[int], ys: Sequence[float], mark: ModelMark) -> None:
+def _draw_line(axes: Axes, xs: Sequence[int], ys: Sequence[float], mark: Mark) -> None:
     n = len(xs)
     # Markers of models stand at different budgets, so that they do not cover each other.
     every = sorted({(n * (2 * step + 1) // 6 + mark.place) % n for step in range(3)}) if n > 2 else [0]
-    style: dict[str, Any] = {"linestyle": mark.mark.line, "linewidth": 1.1, "markersize": 3.0, "zorder": 3}
-    axes.plot(xs, ys, markevery=every, gid="gnz-budget", **style, **mark.marker)
+    style: dict[str, Any] = {"linestyle": mark.line, "linewidth": 1.1, "markersize": 3.0, "zorder": 3}
+    axes.plot(xs, ys, markevery=every, gid="gnz-budget", **style, **mark.point)
 
 
 def _set_scales(axes: Axes, curves: Sequence[ExpectedBest], size: tuple[float, float], *, has_bands: bool) -> None:
@@ -156,7 +152,7 @@ def _whole_ticks(last: int, length: float) -> tuple[list[float], list[str]]:
     return whole, [f"{tick:.0f}" for tick in whole]
 
 
-def _caption(tasks: Sequence[TaskBudgets], *, has_bands: bool) -> str:
+def _budget_caption(tasks: Sequence[TaskBudgets], *, has_bands: bool) -> str:
     curves = [curve for task in tasks for curve in task.curves.values()]
     n_failed = sum(curve.n_failed for curve in curves)
     learners = sorted({model for task in tasks for model in task.learners})

@@ -1,6 +1,4 @@
-"""Names cut to the room there is, and still different from each other.
-
-Style of all figures: the canvas, colours and marks, measured text, and files of stable bytes.
+"""Style of all figures: colours and marks, measured, wrapped and cut text, and files of stable bytes.
 
 Figures are made without pyplot, so nothing is shown, kept open or shared. Names of users are drawn with
 ``parse_math=False``: a dollar sign is a dollar sign.
@@ -8,6 +6,7 @@ Figures are made without pyplot, so nothing is shown, kept open or shared. Names
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,7 +29,6 @@ from gnz_track.report.figures.labels import Extent, clean_name
 from gnz_track.report.tables.latex import escape_tex
 
 __all__ = [
-    "FORMATS",
     "HouseFigure",
     "Mark",
     "cut_text",
@@ -38,9 +36,10 @@ __all__ = [
     "house_style",
     "marks_of",
     "measure_text",
-    "save_figure",
     "short_names",
     "undrawable",
+    "wrap_name",
+    "wrap_prose",
 ]
 
 
@@ -82,24 +81,54 @@ NO_DATE: dict[str, dict[str, str | None]] = {
 }
 # Where each kind of file says what the figure shows.
 SUBJECT = {"svg": "Description", "pdf": "Subject", "png": "Description"}
-FORMATS = tuple(NO_DATE)
 TEX_SYSTEMS = ("pdflatex", "lualatex", "xelatex")
 
 # M. Okabe, K. Ito, Color universal design (2008), without its yellow, which is lost on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 LINES = ("-", "--", ":", "-.")
+HATCHES = ("", "////", "\\\\\\\\", "....", "xxxx", "----", "||||", "++++")
 # Of a font in which widths are measured, to what other resolutions and programs may make of them.
 SLACK = 1.04
+# A line of prose ends behind spaces (others hold numbers and signs together); a name has no spaces to end at.
+PROSE = re.compile("[^ ]* *")
+NAME = re.compile(r"[^\s_\-/.,;:]*[\s_\-/.,;:]*")
 
 
 @dataclass(frozen=True)
 class Mark:
-    """Look of one model in all figures; the marker and the line tell it apart in grey print."""
+    """Look of one model in all figures, by the place of its name among all; in grey print all but the colour tell it.
 
-    colour: str
-    marker: str
-    line: str
+    No two of the first 252 have the same colour, marker and line, and no two of the first 56 the same colour and hatch.
+    """
+
+    place: int
+
+    @property
+    def colour(self) -> str:
+        """Its colour."""
+        return COLOURS[self.place % len(COLOURS)]
+
+    @property
+    def marker(self) -> str:
+        """Its marker."""
+        return MARKERS[self.place % len(MARKERS)]
+
+    @property
+    def line(self) -> str:
+        """Its line pattern."""
+        return LINES[self.place % len(LINES)]
+
+    @property
+    def hatch(self) -> str:
+        """Its hatch."""
+        return HATCHES[self.place % len(HATCHES)]
+
+    @property
+    def point(self) -> dict[str, Any]:
+        """A point, as options of Line2D; the markers of every other round are open."""
+        fill = {"markerfacecolor": "white"} if self.place // len(MARKERS) % 2 == 1 else {}
+        return {"marker": self.marker, "color": self.colour, "markeredgewidth": 0.9, **fill}
 
 
 class HouseFigure(Figure):
@@ -135,23 +164,9 @@ def house_style() -> Iterator[None]:
         yield
 
 
-def save_figure(figure: Figure, path: str | Path) -> Path:
-    """Save a figure as svg, pdf, png or pgf, by the suffix of the path; the same figure gives the same bytes."""
-    target = Path(path)
-    kind = target.suffix[1:].lower()
-    if kind not in FORMATS:
-        raise BadValue("the suffix of the figure", target.suffix, ", ".join(f".{name}" for name in FORMATS))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    _write(figure, target, kind, {})
-    return target
-
-
 def marks_of(names: Sequence[str]) -> dict[str, Mark]:
-    """Return a mark for each name, by its place; no two of the first 252 are equal."""
-    return {
-        name: Mark(COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)], LINES[place % len(LINES)])
-        for place, name in enumerate(names)
-    }
+    """Return a mark for each name, by its place."""
+    return {name: Mark(place) for place, name in enumerate(names)}
 
 
 @lru_cache(maxsize=8192)
@@ -236,6 +251,58 @@ def _other_fonts() -> tuple[str, ...]:
     """Return the installed fonts by name; without slanted and bold ones, and without those that draw only boxes."""
     upright = {font.name for font in font_manager.fontManager.ttflist if font.style == "normal" and font.weight == 400}
     return tuple(sorted(upright - {FONT, LAST_FONT}))
+
+
+def wrap_name(name: str, width: float, *, size: float) -> tuple[str, ...]:
+    """Return the lines of a name, none wider than ``width`` points unless one character alone is.
+
+    Parameters
+    ----------
+    name
+        Name of a model or a task.
+    width
+        Most points of a line.
+    size
+        Font size in points.
+    """
+    return _wrap(NAME.findall(name), width, size=size)
+
+
+def wrap_prose(text: str, width: float, *, size: float) -> tuple[str, ...]:
+    """Return the lines of a text, none wider than ``width`` points unless one character alone is.
+
+    Parameters
+    ----------
+    text
+        Sentences.
+    width
+        Most points of a line.
+    size
+        Font size in points.
+    """
+    return _wrap(PROSE.findall(text), width, size=size)
+
+
+def _wrap(pieces: Sequence[str], width: float, *, size: float) -> tuple[str, ...]:
+    lines, line = [], ""
+    for piece in (part for whole in pieces for part in _cut(whole, width, size=size)):
+        if line and measure_text((line + piece).rstrip(), size).width > width:
+            lines.append(line.rstrip())
+            line = ""
+        line += piece
+    return (*lines, line.rstrip()) if line.strip() else tuple(lines)
+
+
+def _cut(piece: str, width: float, *, size: float) -> list[str]:
+    """Return a piece in parts that fit, cut between characters where it must be."""
+    parts = []
+    while piece:
+        n = len(piece)
+        while n > 1 and (found := measure_text(piece[:n].rstrip(), size).width) > width:
+            n = max(1, min(n - 1, int(n * width / found)))
+        parts.append(piece[:n])
+        piece = piece[n:]
+    return parts
 
 
 def cut_text(text: str, width: float, *, size: float, ending: str = "") -> str:

@@ -10,7 +10,6 @@ from gnz_track.errors import UnknownName
 from gnz_track.report.figures.axes import (
     Key,
     Margins,
-    ModelMark,
     Panel,
     columns_for,
     draw_words,
@@ -24,7 +23,8 @@ from gnz_track.report.figures.axes import (
     widen,
 )
 from gnz_track.report.figures.captions import count, say_counts, say_interval, say_seeds
-from gnz_track.report.figures.style import HouseFigure, house_style
+from gnz_track.report.figures.labels import ARROWS
+from gnz_track.report.figures.style import HouseFigure, Mark, house_style
 from gnz_track.stats.comparison.cells import ScoreFrame
 from gnz_track.stats.comparison.comparison import CellSummary, Comparison, TaskComparison
 from gnz_track.stats.comparison.costs import CPU_TIME, WALL_TIME, cost_doubts, time_column
@@ -91,9 +91,6 @@ def draw_trade_off(comparison: Comparison, table: ScoreFrame, *, cost: str = "")
     return sheet.figure
 
 
-ARROWS = {Direction.up: "\u2191", Direction.down: "\u2193"}
-
-
 def _points(task: TaskComparison, costs: dict[tuple[str, str], float]) -> list[Point]:
     return [
         (cell, costs[task.task, cell.model])
@@ -102,7 +99,7 @@ def _points(task: TaskComparison, costs: dict[tuple[str, str], float]) -> list[P
     ]
 
 
-def _draw_panel(panel: Panel, points: Sequence[Point], marks: Mapping[str, ModelMark], direction: Direction) -> None:
+def _draw_panel(panel: Panel, points: Sequence[Point], marks: Mapping[str, Mark], direction: Direction) -> None:
     axes = panel.axes
     _set_scales(panel, points)
     xs, ys = [cost for _, cost in points], [cell.mean or 0.0 for cell, _ in points]
@@ -111,8 +108,8 @@ def _draw_panel(panel: Panel, points: Sequence[Point], marks: Mapping[str, Model
         mark = marks[cell.model]
         if cell.interval.low is not None and cell.interval.high is not None:
             ends = [cell.interval.low, cell.interval.high]
-            axes.plot([x, x], ends, color=mark.mark.colour, linewidth=0.7, zorder=2.5, gid="gnz-interval")
-        look = {**mark.marker, "markersize": 4.5}
+            axes.plot([x, x], ends, color=mark.colour, linewidth=0.7, zorder=2.5, gid="gnz-interval")
+        look = {**mark.point, "markersize": 4.5}
         axes.plot([x], [y], linestyle="", zorder=3, clip_on=False, gid="gnz-point", **look)
 
 

@@ -6,14 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import jinja2
 import pandas as pd
-from markupsafe import Markup
 
 from gnz_track import __version__
 from gnz_track.report.figures.audits import draw_diversity_plane, draw_performance, draw_strips
-from gnz_track.report.figures.labels import show_controls
 from gnz_track.report.page.figures import ShownFigure
+from gnz_track.report.page.template import part_of_page, render_template, write_whole
 from gnz_track.store.audits import AuditRecord, PairRecord
 
 __all__ = ["AuditView", "view_audits", "warn_of_versions", "write_audit_page"]
@@ -67,20 +65,19 @@ def write_audit_page(records: Sequence[AuditRecord], path: str | Path) -> Path:
     target = Path(path)
     views = view_audits({record.task: record for record in records})
     plane = draw_plane(records)
-    text = (
-        _environment()
-        .get_template(TEMPLATE)
-        .render(audits=views, plane=plane, css=_style(), version=__version__, title=_title(records))
-    )
+    content = {
+        "audits": views,
+        "plane": plane,
+        "css": part_of_page(STYLE),
+        "version": __version__,
+        "title": _title(records),
+    }
     figures = target.parent / "figures"
     figures.mkdir(parents=True, exist_ok=True)
     for shown in (plane, *(figure for view in views.values() for figure in view.figures)):
         for kind in ("svg", "pdf"):
             shown.figure.savefig(figures / f"{shown.name}.{kind}")
-    unfinished = target.with_name(target.name + ".part")
-    unfinished.write_text(text, encoding="utf-8", errors="replace")
-    unfinished.replace(target)
-    return target
+    return write_whole(target, render_template(TEMPLATE, content))
 
 
 def _title(records: Sequence[AuditRecord]) -> str:
@@ -157,22 +154,3 @@ def _pair_row(pair: PairRecord) -> tuple[str, ...]:
     interval = "" if pair.low is None or pair.high is None else f" [{pair.low:.4g}, {pair.high:.4g}]"
     words = "outperforms" if pair.outperforms else "separable, and worse" if pair.is_significant else "not separable"
     return (pair.metric, pair.second, f"{pair.statistic:.3f}{interval}", f"{pair.p_adjusted:.3g}", words)
-
-
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("gnz_track.report"),
-        autoescape=True,
-        finalize=show_controls,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["inline_svg"] = Markup
-    return environment
-
-
-def _style() -> Markup:
-    environment = _environment()
-    loader = environment.loader
-    return Markup(loader.get_source(environment, STYLE)[0] if loader is not None else "")  # noqa: S704

@@ -1,9 +1,4 @@
-"""The paragraph on methods that a paper needs, and its references, from the choices of a comparison.
-
-Pairs that more seeds would settle, and the whole comparison in one sentence.
-
-Rules of a protocol on the size of networks and on the learning rate, in sentences for a paper.
-"""
+"""Methods and findings in sentences for a paper, with references: tests, rules of protocols, seeds that would help."""
 
 from __future__ import annotations
 
@@ -14,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
+from gnz_track.report.figures.captions import count
 from gnz_track.stats.comparison.choices import Choices
 from gnz_track.stats.comparison.comparison import Comparison
 from gnz_track.stats.comparison.comparison_text import write_sentence
@@ -118,7 +114,7 @@ def _terms(protocol: Protocol, row: tuple[object, ...]) -> Iterator[LearningRate
         return
     if usual is not None and isinstance(changed, dict):
         given = {name: changed[name] for name in OF_CELL if isinstance(changed.get(name), int | float)}
-        hours = protocol.amendment_for(str(said["dataset"])).hours or protocol.hours
+        hours = protocol.override_for(str(said["dataset"])).hours or protocol.hours
         epochs = 0 if pd.isna(said["epochs"]) else int(float(str(said["epochs"])))
         yield LearningRateTerms(str(said["task"]), replace(usual, **given), epochs, hours)
 
@@ -264,8 +260,8 @@ def write_methods(comparison: Comparison, terms: Iterable[str] = ()) -> Methods:
 
 def _ran(comparison: Comparison) -> str:
     counts = sorted({len(task.seeds) for task in comparison.tasks})
-    seeds = _many(counts[0], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
-    models, tasks = _many(len(comparison.models), "model"), _many(len(comparison.tasks), "task")
+    seeds = count(counts[0], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
+    models, tasks = count(len(comparison.models), "model"), count(len(comparison.tasks), "task")
     return f"We ran {models} on {tasks} with {seeds}."
 
 
@@ -301,7 +297,7 @@ def _across(comparison: Comparison, cite: Cite) -> Iterator[str]:
         return
     found, was_run = comparison.across.friedman, "Friedman's test was not run"
     if found is not None and found.p is not None:
-        was_run = f"{cite(FRIEDMAN)} was run on the ranks of {_many(ranks.n_tasks, 'task')}"
+        was_run = f"{cite(FRIEDMAN)} was run on the ranks of {count(ranks.n_tasks, 'task')}"
     posthoc = cite(POSTHOCS[comparison.across.posthoc])
     yield (
         f"Across tasks, models were ranked by their mean scores, {cite(('as is usual', 'Demšar 2006'))}; "
@@ -327,7 +323,3 @@ def _margin(choices: Choices) -> str:
     if isinstance(given, dict):
         return ", ".join(f"{value:g} ({name})" for name, value in given.items())
     return f"{given:g}"
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -1,174 +1,31 @@
-"""One page of HTML: everything that a report says, in one file that asks no network for anything.
-
-The tables that stand on the page before anybody asks: scores, tasks in detail, and what is missing.
-"""
+"""One page of HTML: everything that a report says, in one file that asks no network for anything."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-import jinja2
 import pandas as pd
-from markupsafe import Markup
 
 from gnz_track import __version__
-from gnz_track.report.figures.labels import clean_name, show_controls
+from gnz_track.report.figures.labels import clean_name
 from gnz_track.report.joining import NotMerged
 from gnz_track.report.page.audits import view_audits, warn_of_versions
-from gnz_track.report.page.data import embed_json, make_page_data, order_of
+from gnz_track.report.page.data import embed_json, make_page_data, make_sections, missing_of, order_of, rank_rows
 from gnz_track.report.page.figures import FigureSet, draw_figures
 from gnz_track.report.page.methods import write_methods, write_protocol_terms, write_summary
 from gnz_track.report.page.provenance import collect_facts, datasets_of, write_commands
 from gnz_track.report.page.searches import make_search_section
+from gnz_track.report.page.template import part_of_page, render_template, write_whole
 from gnz_track.report.tables.training import make_training_section, training_facts
 from gnz_track.report.tuned_models import SearchSummary
-from gnz_track.stats.comparison.comparison import CellSummary, Comparison, PairComparison, TaskComparison
+from gnz_track.stats.comparison.comparison import Comparison
 from gnz_track.stats.comparison.comparison_text import write_across
 
-__all__ = [
-    "Reported",
-    "ScoreCell",
-    "TaskSection",
-    "make_sections",
-    "missing_of",
-    "rank_rows",
-    "render_page",
-    "write_page",
-]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScoreCell:
-    """One model on one task, as texts; ``task`` and ``model`` are its numbers, by which the page finds its runs."""
-
-    task: int
-    model: int
-    name: str
-    mean: str
-    value: float | None
-    interval: str
-    sd: str
-    counts: str
-    behind: str
-    p: str
-    verdict: str
-    is_best: bool
-    is_level: bool
-    is_short: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class TaskSection:
-    """One task: its heading, the line in words, its cells, best first, and how many pairs it has."""
-
-    place: int
-    task: str
-    metric: str
-    direction: str
-    line: str
-    cells: tuple[ScoreCell, ...]
-    n_pairs: int
-    not_planned: tuple[str, ...]
-    by_model: Mapping[int, ScoreCell]
-
-
-def make_sections(comparison: Comparison) -> list[TaskSection]:
-    """Return a section for each task."""
-    places = {model: place for place, model in enumerate(order_of(comparison))}
-    return [_section(place, task, places) for place, task in enumerate(comparison.tasks)]
-
-
-def rank_rows(comparison: Comparison) -> list[tuple[str, int, str, int, int, int]]:
-    """Return (model, its number, mean rank, pairs across tasks that it wins, loses, and that are undetermined)."""
-    ranks = comparison.across.ranks
-    if ranks is None or ranks.n_tasks < 1:
-        return []
-    means = dict(zip(ranks.models, ranks.mean_ranks, strict=True))
-    counts: dict[str, list[int]] = {model: [0, 0, 0] for model in ranks.order}
-    for pair in comparison.across.pairs:
-        for model, ahead in ((pair.first, pair.wins - pair.losses), (pair.second, pair.losses - pair.wins)):
-            if model in counts:
-                is_found = str(pair.verdict) in {"different", "trivial"}
-                counts[model][2 if not is_found else 0 if ahead > 0 else 1] += 1
-    return [(model, place, f"{means[model]:.2f}", *counts[model]) for place, model in enumerate(ranks.order)]  # type: ignore[misc]
-
-
-def missing_of(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
-    """Yield (task, model, what is missing) of each cell that was planned and is not whole, and of those not planned."""
-    for task in comparison.tasks:
-        for cell in task.cells:
-            if cell.n_finished < cell.n_planned:
-                yield task.task, cell.model, f"{cell.n_failed} failed, {cell.n_missing} missing of {cell.n_planned}"
-        for model in task.not_planned:
-            yield task.task, model, "not run on this task"
-
-
-def write_number(value: float | None) -> str:
-    """Write a number with four significant digits; nothing where there is none."""
-    return "" if value is None else f"{value:.4g}"
-
-
-def _section(place: int, task: TaskComparison, places: Mapping[str, int]) -> TaskSection:
-    with_best = {
-        (pair.second if pair.first == task.best else pair.first): pair
-        for pair in task.pairs
-        if task.best in {pair.first, pair.second}
-    }
-    made = [_cell(cell, task, place, places[cell.model], with_best.get(cell.model)) for cell in task.cells]
-    return TaskSection(
-        place=place,
-        task=task.task,
-        metric=task.metric,
-        direction={"up": "\u2191", "down": "\u2193"}[str(task.direction)],
-        line=str(task).removeprefix(f"{task.task} ({task.metric}, {task.direction}): "),
-        cells=tuple(_best_first(made, is_up=str(task.direction) == "up")),
-        n_pairs=len(task.pairs),
-        not_planned=task.not_planned,
-        by_model={cell.model: cell for cell in made},
-    )
-
-
-def _best_first(cells: Sequence[ScoreCell], *, is_up: bool) -> list[ScoreCell]:
-    def key(cell: ScoreCell) -> tuple[bool, float]:
-        value = cell.value if cell.value is not None else 0.0
-        return cell.value is None, -value if is_up else value
-
-    return sorted(cells, key=key)
-
-
-def _cell(cell: CellSummary, task: TaskComparison, place: int, model: int, pair: PairComparison | None) -> ScoreCell:
-    low, high = cell.interval.low, cell.interval.high
-    is_best = cell.model == task.best
-    found: dict[str, Any] = {"behind": "", "p": "", "verdict": "best" if is_best else ""}
-    if pair is not None and not is_best:
-        mean = pair.effects.mean.mean
-        behind = mean if pair.first == task.best or mean is None else -mean
-        found = {
-            "behind": write_number(behind),
-            "p": "no p" if pair.p_adjusted is None else f"{pair.p_adjusted:.3g}",
-            "verdict": str(pair.verdict),
-        }
-    return ScoreCell(
-        task=place,
-        model=model,
-        name=cell.model,
-        mean=write_number(cell.mean) or "no score",
-        value=cell.mean,
-        interval="" if low is None or high is None else f"{write_number(low)} to {write_number(high)}",
-        sd=write_number(cell.sd),
-        counts=f"{cell.n_finished} of {cell.n_planned}",
-        is_best=is_best,
-        is_level=cell.model in task.not_distinguishable,
-        is_short=cell.n_finished < cell.n_planned,
-        **found,
-    )
-
+__all__ = ["Reported", "render_page", "write_page"]
 
 TEMPLATE, STYLE, SCRIPT = "report.html.j2", "report.css", "report.js"
 MOST_MISSING, MOST_REASONS, MOST_TITLE, MOST_SIGNS = 500, 50, 160, 900
@@ -217,14 +74,7 @@ def write_page(report: Reported, path: str | Path, *, ui: str = "", figures: Fig
     figures
         Figures that are drawn already.
     """
-    target = Path(path)
-    text = render_page(report, ui=ui, figures=figures)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = target.with_name(target.name + ".part")
-    # Halves of characters, which some names hold, have no UTF-8.
-    unfinished.write_text(text, encoding="utf-8", errors="replace")
-    unfinished.replace(target)
-    return target
+    return write_whole(path, render_page(report, ui=ui, figures=figures))
 
 
 def render_page(report: Reported, *, ui: str = "", figures: FigureSet | None = None) -> str:
@@ -248,24 +98,23 @@ def render_page(report: Reported, *, ui: str = "", figures: FigureSet | None = N
     versions = warn_of_versions(table)
     content = {**_results(comparison), **_missing(comparison, table, missing), **_origin(report)}
     name = title_of(table, report.config)
-    return (
-        _environment()
-        .get_template(TEMPLATE)
-        .render(
-            title=clean_name(name)[:MOST_TITLE],
-            figures=drawn,
-            searches=make_search_section(report.search_summary),
-            training=make_training_section(training_facts(comparison, table)),
-            data=data,
-            audits=audits,
-            versions=versions,
-            methods=write_methods(comparison, write_protocol_terms(table)),
-            version=__version__,
-            css=_part(STYLE),
-            script=_part(SCRIPT),
-            script_hash=_digest(_part(SCRIPT)),
+    return render_template(
+        TEMPLATE,
+        {
+            "title": clean_name(name)[:MOST_TITLE],
+            "figures": drawn,
+            "searches": make_search_section(report.search_summary),
+            "training": make_training_section(training_facts(comparison, table)),
+            "data": data,
+            "audits": audits,
+            "versions": versions,
+            "methods": write_methods(comparison, write_protocol_terms(table)),
+            "version": __version__,
+            "css": part_of_page(STYLE),
+            "script": part_of_page(SCRIPT),
+            "script_hash": _digest(part_of_page(SCRIPT)),
             **content,
-        )
+        },
     )
 
 
@@ -344,29 +193,6 @@ def _reasons(table: pd.DataFrame) -> list[tuple[str, int, str]]:
 
 def _shortened(line: str) -> str:
     return line if len(line) <= MOST_SIGNS else f"{line[:MOST_SIGNS]} ..."
-
-
-@lru_cache(maxsize=1)
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("gnz_track.report"),
-        autoescape=True,
-        finalize=show_controls,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    # Matplotlib escapes the texts of its figures itself.
-    environment.filters["inline_svg"] = Markup
-    return environment
-
-
-def _part(name: str) -> Markup:
-    """Return a file of ours as it is."""
-    environment = _environment()
-    loader = environment.loader
-    source = loader.get_source(environment, name)[0] if loader is not None else ""
-    return Markup(source)  # noqa: S704
 
 
 def _digest(script: str) -> str:

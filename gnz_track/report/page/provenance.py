@@ -6,7 +6,6 @@ import dataclasses
 import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -19,7 +18,7 @@ from gnz_track.stats.comparison.choices import Choices
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.user_code.modules import is_ours
 
-__all__ = ["Fact", "collect_facts", "datasets_of", "write_commands"]
+__all__ = ["collect_facts", "datasets_of", "write_commands"]
 
 # Column of the results table -> what it tells.
 TOLD = {
@@ -47,28 +46,22 @@ MOST_VALUES, MOST_OWN = 12, 20
 WIDTH = "hidden_channels"
 
 
-@dataclass(frozen=True)
-class Fact:
-    """One thing about all cells, and its values."""
-
-    name: str
-    values: tuple[str, ...]
-
-
-def collect_facts(table: pd.DataFrame, config: Mapping[str, Any]) -> list[Fact]:
-    """Return what the cells of a table say of where they come from; what they do not tell is left out."""
-    facts = [Fact("store", (str(config["store"]),))] if config.get("store") else []
+def collect_facts(table: pd.DataFrame, config: Mapping[str, Any]) -> list[tuple[str, tuple[str, ...]]]:
+    """Return (fact, its values) on the origin of all cells of a table; what they do not tell is left out."""
+    facts: list[tuple[str, tuple[str, ...]]] = []
+    if config.get("store"):
+        facts.append(("store", (str(config["store"]),)))
     for column, name in TOLD.items():
         values = distinct(table, column)
         if column == "git_commit":
             values = [_with_changes(table, commit) for commit in values]
         if values:
-            facts.append(Fact(name, _shorten(values)))
+            facts.append((name, _shorten(values)))
     if "start_time" in table.columns and table["start_time"].notna().any():
         first, last = table["start_time"].min(), table["start_time"].max()
-        facts.append(Fact("trained", (f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC",)))
+        facts.append(("trained", (f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC",)))
     if "seconds" in table.columns and table["seconds"].notna().any():
-        facts.append(Fact("training time", (f"{float(table['seconds'].sum()) / 3600:.3g} wall hours in all cells",)))
+        facts.append(("training time", (f"{float(table['seconds'].sum()) / 3600:.3g} wall hours in all cells",)))
     return facts
 
 

@@ -14,7 +14,8 @@ from gnz_track.report.figures.searches import (
     draw_search_history,
 )
 from gnz_track.report.searches import SearchFacts
-from gnz_track.report.tables.searches import SEARCH_COLUMNS, search_rows, write_best
+from gnz_track.report.tables.searches import search_table, write_best
+from gnz_track.report.tables.table import Marked
 from gnz_track.report.tuned_models import SearchSummary, write_seconds
 from gnz_track.stats.comparison.choices import TESTS
 from gnz_track.stats.search.importance import HYPERPARAMETERS
@@ -33,7 +34,7 @@ class SearchSection:
 
     sentence: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[str | Marked, ...], ...]
     chosen: tuple[tuple[str, str], ...]
     details: tuple[tuple[str, tuple[str, ...]], ...]
     warnings: tuple[str, ...]
@@ -44,11 +45,11 @@ def make_search_section(summary: SearchSummary | None) -> SearchSection | None:
     """Return the section on searches; None where nothing was searched."""
     if summary is None:
         return None
-    sentence = summary.sentence
+    sentence, table = summary.sentence, search_table(summary)
     return SearchSection(
         sentence=f"{sentence[:1].upper()}{sentence[1:]}.",
-        columns=SEARCH_COLUMNS,
-        rows=tuple(search_rows(summary, write=str)),
+        columns=table.columns,
+        rows=table.rows,
         chosen=tuple((one.title, write_best(one) or "nothing: all trials failed") for one in summary.models),
         details=tuple((facts.search.title, tuple(describe_search(facts))) for facts in summary.facts),
         warnings=summary.warnings,

@@ -1,12 +1,9 @@
-"""TODO of this folder.
+"""Tables of a report: one kind of table, which writes itself as text, Markdown, CSV, parquet and LaTeX.
 
-- `latex`: scores and verdicts as LaTeX: booktabs and nothing else, siunitx where it is asked for, all names
-  escaped
-- `scores`: A results table in a few lines: one per task and model
-- `searches`: searches as tables: default against tuned with what it cost, for a terminal, as Markdown, CSV,
-  parquet and LaTeX
-- `table`: scores and verdicts as tables: for a terminal, as Markdown, and as CSV and parquet with the runs of
-  each number
-- `training`: facts of training as a table: for a terminal, as Markdown, CSV, parquet and LaTeX, and for the
-  page
+- `table`: a table of columns, rows and notes, and its five forms.
+- `latex`: any text escaped for LaTeX, tabulars that fit on a page, and their floats.
+- `scores`: mean scores, rounded so that the ranks can be recomputed.
+- `pairs`: pairs of models: advantage, tests, verdict.
+- `searches`: default against tuned, and what the search cost.
+- `training`: size, scores of both parts, effort, places.
 """

@@ -1,22 +1,17 @@
-"""Facts of training as a table: for a terminal, as Markdown, CSV, parquet and LaTeX, and for the page.
-
-Facts of training as numbers: size, scores of both parts, effort, and a place that the paired verdicts back.
-"""
+"""Training as a table: size, scores of both parts, effort, and a place that the paired verdicts back."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from gnz_track.report.figures.labels import clean_name
-from gnz_track.report.tables.latex import LatexLook, Tabular, tex_lines, tex_name, write_document
-from gnz_track.report.tables.searches import ARROWS, TEX_ARROWS
-from gnz_track.report.tables.table import align_rows, escape_markdown, pipe_rows, save_table
+from gnz_track.report.figures.labels import ARROWS
+from gnz_track.report.tables.latex import LatexLook, Tabular, tex_lines, tex_name, tex_task, write_document
+from gnz_track.report.tables.table import ReportTable
 from gnz_track.report.tuned_models import write_seconds
 from gnz_track.stats.comparison.cells import ScoreFrame
 from gnz_track.stats.comparison.comparison import CellSummary, Comparison, TaskComparison
@@ -29,14 +24,10 @@ __all__ = [
     "TrainingFacts",
     "TrainingSection",
     "make_training_section",
-    "save_training",
     "training_facts",
     "training_frame",
-    "write_training_latex",
-    "write_training_markdown",
-    "write_training_text",
+    "training_table",
 ]
-
 
 # Column of the results table -> column here, of the seeds of a model, and whether its spread is told too.
 TOLD = {
@@ -56,6 +47,36 @@ MEMORY = {"the GPU": "peak_device_mib", "the cell": "memory_mib"}
 OF_PROCESS = "peak_rss_mib"
 PLACES = {1: "first", 2: "second", 3: "third"}
 ALWAYS = ("task", "model", "metric", "direction", "n_seeds", "mean", "sd", "place")
+UNKNOWN = "-"
+
+
+def _write_score(value: float) -> str:
+    return f"{value:.4g}"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One number of each row: its heading, how it is written, and the column that holds its spread, if any."""
+
+    heading: str
+    write: Callable[[float], str]
+    spread: str = ""
+
+
+# Column of the facts -> how it is shown.
+NUMBERS = {
+    "n_parameters": Column("#Param", "{:,.0f}".format),
+    "mean": Column("test", _write_score, "sd"),
+    "n_seeds": Column("seeds", "{:.0f}".format),
+    "train_mean": Column("train", _write_score, "train_sd"),
+    "best_validation_mean": Column("at best val.", _write_score, "best_validation_sd"),
+    "n_epochs": Column("epochs", "{:.5g}".format),
+    "cpu_seconds": Column("CPU s", "{:.3g}".format),
+    "seconds_per_epoch": Column("wall s / epoch", "{:.3g}".format),
+    "seconds": Column("wall, in all", write_seconds),
+    "memory_mib": Column("MiB", "{:,.0f}".format),
+    "process_mib": Column("process MiB", "{:,.0f}".format),
+}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -159,37 +180,16 @@ def _place(task: TaskComparison, model: str) -> int:
     return 1 + sum(pair.is_apart and ((pair.effects.mean.mean or 0.0) < 0) is (model == pair.first) for pair in own)
 
 
-UNKNOWN = "-"
-Write = Callable[[str], str]
-
-
-def _write_score(value: float) -> str:
-    return f"{value:.4g}"
-
-
-@dataclass(frozen=True)
-class Column:
-    """One number of each row: its heading, how it is written, and the column that holds its spread, if any."""
-
-    heading: str
-    write: Callable[[float], str]
-    spread: str = ""
-
-
-# Column of the facts -> how it is shown.
-NUMBERS = {
-    "n_parameters": Column("#Param", "{:,.0f}".format),
-    "mean": Column("test", _write_score, "sd"),
-    "n_seeds": Column("seeds", "{:.0f}".format),
-    "train_mean": Column("train", _write_score, "train_sd"),
-    "best_validation_mean": Column("at best val.", _write_score, "best_validation_sd"),
-    "n_epochs": Column("epochs", "{:.5g}".format),
-    "cpu_seconds": Column("CPU s", "{:.3g}".format),
-    "seconds_per_epoch": Column("wall s / epoch", "{:.3g}".format),
-    "seconds": Column("wall, in all", write_seconds),
-    "memory_mib": Column("MiB", "{:,.0f}".format),
-    "process_mib": Column("process MiB", "{:,.0f}".format),
-}
+def training_table(facts: TrainingFacts) -> ReportTable:
+    """Return a row per (task, model), a dash where nothing is known."""
+    return ReportTable(
+        columns=_header(facts),
+        rows=tuple(_texts(facts)),
+        empty="nothing was trained",
+        notes=facts.notes,
+        numbers=lambda: facts.frame,
+        latex=lambda look: _write_latex(facts, look),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,7 +208,7 @@ def make_training_section(facts: TrainingFacts | None) -> TrainingSection | None
     numbers = _known(facts)
     rows = [
         (
-            _title(row, str),
+            _title(row),
             row["model"],
             tuple((_write_number(row, name), _number_of(row, name)) for name in numbers),
             row["place"],
@@ -216,40 +216,6 @@ def make_training_section(facts: TrainingFacts | None) -> TrainingSection | None
         for row in _rows(facts)
     ]
     return TrainingSection(columns=_header(facts), rows=tuple(rows), notes=facts.notes)
-
-
-def write_training_text(facts: TrainingFacts) -> str:
-    """Return what was trained as plain text, as wide as it is."""
-    return align_rows(_header(facts), _texts(facts, clean_name)) + "".join(
-        f"{clean_name(note)}\n" for note in facts.notes
-    )
-
-
-def write_training_markdown(facts: TrainingFacts) -> str:
-    """Return what was trained as a Markdown table, a dash where nothing is known."""
-    table = pipe_rows(_header(facts), _texts(facts, escape_markdown))
-    return f"{table}\n" + "".join(f"- {escape_markdown(note)}\n" for note in facts.notes)
-
-
-def write_training_latex(facts: TrainingFacts, look: LatexLook | None = None) -> str:
-    """Return what was trained as LaTeX: a line with each task, and one for each of its models."""
-    numbers = _known(facts)
-    names = ("Model", *(tex_name(NUMBERS[name].heading) for name in numbers), "Place")
-    tabular = Tabular(
-        columns=f"l{'r' * len(numbers)}l@{{}}",
-        head=(" & ".join(names) + r" \\",),
-        rows=tuple(_tex_rows(facts, len(names))),
-    )
-    return write_document([tabular], facts.notes, look or LatexLook())
-
-
-def save_training(facts: TrainingFacts, path: str | Path) -> Path:
-    """Write what was trained to a file; its suffix says as what."""
-    writers: Mapping[str, Callable[[TrainingFacts], str]] = {
-        ".txt": write_training_text,
-        ".md": write_training_markdown,
-    }
-    return save_table(Path(path), facts, writers, lambda found: found.frame)
 
 
 def _known(facts: TrainingFacts) -> list[str]:
@@ -264,16 +230,16 @@ def _rows(facts: TrainingFacts) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in facts.frame.to_dict("records")]
 
 
-def _texts(facts: TrainingFacts, write: Write) -> list[tuple[str, ...]]:
+def _texts(facts: TrainingFacts) -> list[tuple[str, ...]]:
     numbers = _known(facts)
     return [
-        (_title(row, write), write(row["model"]), *(_write_number(row, name) for name in numbers), row["place"])
+        (_title(row), row["model"], *(_write_number(row, name) for name in numbers), row["place"])
         for row in _rows(facts)
     ]
 
 
-def _title(row: Mapping[str, Any], write: Write) -> str:
-    return write(f"{row['task']} ({row['metric']} {ARROWS[Direction(row['direction'])]})")
+def _title(row: Mapping[str, Any]) -> str:
+    return f"{row['task']} ({row['metric']} {ARROWS[Direction(row['direction'])]})"
 
 
 def _write_number(row: Mapping[str, Any], name: str) -> str:
@@ -290,14 +256,24 @@ def _number_of(row: Mapping[str, Any], name: str) -> float | None:
     return None if pd.isna(row[name]) else float(row[name])
 
 
+def _write_latex(facts: TrainingFacts, look: LatexLook) -> str:
+    """Return a line with each task, and one for each of its models."""
+    numbers = _known(facts)
+    names = ("Model", *(tex_name(NUMBERS[name].heading) for name in numbers), "Place")
+    tabular = Tabular(
+        columns=f"l{'r' * len(numbers)}l@{{}}",
+        head=(" & ".join(names) + r" \\",),
+        rows=tuple(_tex_rows(facts, len(names))),
+    )
+    return write_document([tabular], facts.notes, look)
+
+
 def _tex_rows(facts: TrainingFacts, n_columns: int) -> Iterator[tuple[int, str]]:
     task = ""
     for row in _rows(facts):
         if row["task"] != task:
             task = row["task"]
-            arrow = TEX_ARROWS[Direction(row["direction"])]
-            title = f"\\textit{{{tex_name(task, longest=60)}}}, {tex_name(row['metric'])} {arrow}"
-            yield tex_lines(task, longest=60), rf"\multicolumn{{{n_columns}}}{{l}}{{{title}}} \\"
+            yield tex_task(task, row["metric"], Direction(row["direction"]), n_columns=n_columns)
         cells = (tex_name(row["model"]), *(_tex_number(row, name) for name in _known(facts)), row["place"])
         yield tex_lines(row["model"]), " & ".join(cells) + r" \\"
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.runs.executors.events import Done, Event, Tell
-from gnz_track.runs.executors.fork_server import Nursery
+from gnz_track.runs.executors.fork_server import ForkServer
 from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.executors.processes import run_on_processes
-from gnz_track.runs.executors.ray.client_process import Errand, needs_envoy, run_by_envoy
+from gnz_track.runs.executors.ray.client_process import ClientRequest, needs_client_process, run_by_client_process
 from gnz_track.runs.executors.ray.head import check_address, hide_password
 from gnz_track.runs.executors.ray.resources import Footprints, check_share, check_share_is_taken
 from gnz_track.runs.isolation.canary import find_leak
@@ -81,7 +81,7 @@ class _Means:
     """Parts of an executor, beside the crew."""
 
     crew: Crew
-    nursery: Nursery | None = None
+    fork_server: ForkServer | None = None
     footprints: Footprints = field(default_factory=Footprints)
 
 
@@ -89,7 +89,7 @@ def choose_executor(
     *,
     jobs: int = 1,
     timeout: float | None = None,
-    nursery: Nursery | None = None,
+    fork_server: ForkServer | None = None,
     executor: str | Executor = AUTO,
     address: str = "",
     gpu_share: float = 0.0,
@@ -103,7 +103,7 @@ def choose_executor(
     ----------
     jobs, timeout, executor, address, gpu_share
         Those of :class:`Crew`.
-    nursery
+    fork_server
         Worker processes that are ready already.
     footprints
         Memory that cells need, for a cluster.
@@ -112,7 +112,7 @@ def choose_executor(
     check_crew(crew)
     if not isinstance(executor, str):
         return _own(executor)
-    return _CHOICES[executor](_Means(crew=crew, nursery=nursery, footprints=footprints or Footprints()))
+    return _CHOICES[executor](_Means(crew=crew, fork_server=fork_server, footprints=footprints or Footprints()))
 
 
 def _auto(means: _Means) -> Executor:
@@ -135,7 +135,7 @@ def _inline(_: _Means) -> Executor:
 def _on_processes(means: _Means) -> Executor:
     crew = means.crew
     return _starting_at_once(
-        lambda cells: run_on_processes(cells, jobs=crew.jobs, timeout=crew.timeout, nursery=means.nursery)
+        lambda cells: run_on_processes(cells, jobs=crew.jobs, timeout=crew.timeout, fork_server=means.fork_server)
     )
 
 
@@ -144,12 +144,14 @@ def _on_ray(means: _Means) -> Executor:
 
     def run(cells: Sequence[Cell]) -> Generator[Event, None, None]:
         check_share_is_taken(crew.gpu_share, cells)
-        errand = Errand(cells=cells, address=crew.address, jobs=crew.jobs, timeout=crew.timeout, footprints=footprints)
-        if needs_envoy(crew.address):
-            return run_by_envoy(errand)
+        request = ClientRequest(
+            cells=cells, address=crew.address, jobs=crew.jobs, timeout=crew.timeout, footprints=footprints
+        )
+        if needs_client_process(crew.address):
+            return run_by_client_process(request)
         from gnz_track.runs.executors.ray.driver import run_on_ray
 
-        return run_on_ray(**vars(errand))
+        return run_on_ray(**vars(request))
 
     return _starting_at_once(run)
 

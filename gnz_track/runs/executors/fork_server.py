@@ -23,9 +23,9 @@ from typing import Protocol, Self
 
 from gnz_track.streams import inherited
 
-__all__ = ["ANSWER", "FORK", "MESSAGE", "Child", "Nursery", "open_nursery", "open_nursery_for"]
+__all__ = ["ANSWER", "FORK", "MESSAGE", "Child", "ForkServer", "open_fork_server", "open_fork_server_for"]
 
-# What the nursery is asked, with a process id; it answers with a number: the new process id, or how one ended.
+# What the fork server is asked, with a process id; it answers with a number: the new process id, or how one ended.
 FORK, WAIT = 1, 2
 MESSAGE = struct.Struct("<qq")
 ANSWER = struct.Struct("<q")
@@ -43,7 +43,7 @@ class Child(Protocol):
         """Return how it ended: its exit code, or minus the signal that ended it."""
 
 
-class Nursery(Protocol):
+class ForkServer(Protocol):
     """A source of worker processes; a context manager that leaves none behind."""
 
     def bear(self, pipe: Connection) -> Child:
@@ -56,15 +56,15 @@ class Nursery(Protocol):
     ) -> None: ...
 
 
-def open_nursery() -> Nursery:
-    """Return a nursery that begins to import at once; the sooner it is opened, the sooner workers are ready."""
+def open_fork_server() -> ForkServer:
+    """Return a fork server that begins to import at once; the sooner it is opened, the sooner workers are ready."""
     return _Forking() if sys.platform == "linux" else _Spawning()
 
 
-def open_nursery_for(
+def open_fork_server_for(
     *, jobs: int, timeout: float | None, executor: str = "auto"
-) -> contextlib.AbstractContextManager[Nursery | None]:
-    """Return a nursery where workers of this machine will or may be needed, and an empty context elsewhere.
+) -> contextlib.AbstractContextManager[ForkServer | None]:
+    """Return a fork server where workers of this machine will or may be needed, and an empty context elsewhere.
 
     Parameters
     ----------
@@ -72,22 +72,22 @@ def open_nursery_for(
         Those of :class:`~gnz_track.runs.executors.choice.Crew`.
     """
     if executor == "processes" or (executor == "auto" and (jobs != 1 or timeout is not None)):
-        return open_nursery()
+        return open_fork_server()
     # Models of the user's own have workers of their own, and whether there are any is not known yet.
     return _Late() if executor == "auto" else contextlib.nullcontext()
 
 
 class _Late:
-    """A nursery that begins when the first worker is asked for."""
+    """A fork server that begins when the first worker is asked for."""
 
     def __init__(self) -> None:
         self._stack = contextlib.ExitStack()
-        self._nursery: Nursery | None = None
+        self._fork_server: ForkServer | None = None
 
     def bear(self, pipe: Connection) -> Child:
-        if self._nursery is None:
-            self._nursery = self._stack.enter_context(open_nursery())
-        return self._nursery.bear(pipe)
+        if self._fork_server is None:
+            self._fork_server = self._stack.enter_context(open_fork_server())
+        return self._fork_server.bear(pipe)
 
     def __enter__(self) -> Self:
         return self
@@ -125,7 +125,7 @@ class _Forking:
     """Every worker is a fork of one process that has imported everything; should that die, of another."""
 
     def __init__(self) -> None:
-        self._source = _ForkServer()
+        self._source = _ForkProcess()
 
     def bear(self, pipe: Connection) -> _Forked:
         try:
@@ -133,7 +133,7 @@ class _Forking:
         except OSError:
             # It is gone, and with it all its workers.
             self._source.close()
-            self._source = _ForkServer()
+            self._source = _ForkProcess()
             return self._source.bear(pipe)
 
     def __enter__(self) -> Self:
@@ -143,14 +143,14 @@ class _Forking:
         self._source.close()
 
 
-class _ForkServer:
+class _ForkProcess:
     """The process that forks, and the socket on which it is asked to."""
 
     def __init__(self) -> None:
         self._unborn: deque[_Forked] = deque()
         self._socket, theirs = socket.socketpair()
         with theirs:
-            self._process = _Spawned(_start_process("--nursery", theirs.fileno()))
+            self._process = _Spawned(_start_process("--fork-server", theirs.fileno()))
 
     def bear(self, pipe: Connection) -> _Forked:
         """Ask for a worker; it begins as soon as everything is imported, and nobody waits for that here."""
@@ -185,7 +185,7 @@ class _ForkServer:
 class _Forked:
     """A fork; its process id is known once it is born. Whoever outlives its source is none: it has died with it."""
 
-    def __init__(self, source: _ForkServer) -> None:
+    def __init__(self, source: _ForkProcess) -> None:
         self.pid = 0
         self._source = source
         self._code: int | None = None

@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection, Pipe, wait
 from typing import cast
 
 from gnz_track.runs.executors.events import Done, Event, Leaked, Started
-from gnz_track.runs.executors.fork_server import Child, Nursery, open_nursery
+from gnz_track.runs.executors.fork_server import Child, ForkServer, open_fork_server
 from gnz_track.runs.isolation.originals import owner_of
 from gnz_track.runs.run_one import lost_result
 from gnz_track.types import Cell
@@ -70,7 +70,7 @@ QUEUE = 2
 
 
 def run_on_processes(
-    cells: Sequence[Cell], *, jobs: int, timeout: float | None = None, nursery: Nursery | None = None
+    cells: Sequence[Cell], *, jobs: int, timeout: float | None = None, fork_server: ForkServer | None = None
 ) -> Generator[Event, None, None]:
     """Yield events as they come; cells are handed out in the given order, and end in any.
 
@@ -84,24 +84,24 @@ def run_on_processes(
         Most workers at once.
     timeout
         Longest time of one cell, in seconds.
-    nursery
+    fork_server
         One that was opened before, to save time; it stays open.
     """
-    events = _run_on_workers(cells, jobs=jobs, timeout=timeout, nursery=nursery)
+    events = _run_on_workers(cells, jobs=jobs, timeout=timeout, fork_server=fork_server)
     # Up to where workers have their first cells.
     next(events)
     return cast("Generator[Event, None, None]", events)
 
 
 def _run_on_workers(
-    cells: Sequence[Cell], *, jobs: int, timeout: float | None, nursery: Nursery | None
+    cells: Sequence[Cell], *, jobs: int, timeout: float | None, fork_server: ForkServer | None
 ) -> Generator[Event | None, None, None]:
     waiting = CellQueue(cells)
     with contextlib.ExitStack() as stack:
         if cells:
-            nursery = nursery or stack.enter_context(open_nursery())
+            fork_server = fork_server or stack.enter_context(open_fork_server())
         time = WakingTime()
-        workers = [_Worker(cast("Nursery", nursery), time) for _ in range(min(jobs, len(cells)))]
+        workers = [_Worker(cast("ForkServer", fork_server), time) for _ in range(min(jobs, len(cells)))]
         for worker in workers:
             stack.callback(worker.kill)
         _hand_out(waiting, workers)
@@ -125,7 +125,7 @@ def _hand_out(waiting: CellQueue, workers: Sequence[_Worker]) -> None:
 class _Worker:
     """A child process and the cells that it has: the first is the one it is at."""
 
-    nursery: Nursery
+    fork_server: ForkServer
     # Of this process: one that is stopped hears of no cell that ends, and its workers may be stopped with it.
     time: WakingTime = field(default_factory=WakingTime)
     cells: deque[Cell] = field(default_factory=deque)
@@ -141,7 +141,7 @@ class _Worker:
         """Start the process; it gets ready while its first cells wait in the pipe."""
         self.pipe, theirs = Pipe()
         with theirs:
-            self.process: Child = self.nursery.bear(theirs)
+            self.process: Child = self.fork_server.bear(theirs)
         self.pipe.send(sys.path)
         self.since, self.owner = None, None
 

@@ -1,7 +1,7 @@
 """A process that trains cells until its pipe closes: ``python -m gnz_track.runs.executors.worker --pipe FD``.
 
-With ``--nursery FD`` it imports what workers need, and forks one whenever it is asked to. Neither holds anything of its
-parent: no threads, no locks, no open store. It imports no tracking store, writes no file, and one worker is one thread.
+With ``--fork-server FD`` it imports what workers need, and forks one whenever it is asked to. Neither holds anything of
+its parent: no threads, no locks, no open store. It imports no tracking store, writes no file, and is one thread.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def fork_workers(file: int) -> None:
             if not born:
                 parent.close()
                 die_with(me)
-                # Not by way of what stands around this loop: it is the nursery's.
+                # Not by way of what stands around this loop: it is the fork server's.
                 os._exit(_work_and_say(files[0]))
             os.close(files[0])
             parent.sendall(ANSWER.pack(born))
@@ -163,7 +163,7 @@ def main() -> None:
     # Whoever started this process has said what is missing.
     warnings.simplefilter("ignore", PluginWarning)
     mode, file = sys.argv[1:]
-    {"--pipe": work, "--nursery": fork_workers}[mode](int(file))
+    {"--pipe": work, "--fork-server": fork_workers}[mode](int(file))
 
 
 if __name__ == "__main__":

@@ -221,12 +221,12 @@ def plan_published_settings(
     seeds, epochs, device, place
         As in :func:`~gnz_track.runs.plan.make_plan`.
     """
-    posed = TASKS.get(task) if isinstance(task, str) else task
+    task = TASKS.get(task) if isinstance(task, str) else task
     protocol = PROTOCOLS.get(PROTOCOL)
     plans = []
-    for setting in _choose_settings(names, posed):
+    for setting in _choose_settings(names, task):
         model = MODELS.get(setting.model)
-        plan = make_plan([posed], [model], seeds=seeds, protocol=protocol, epochs=epochs, device=device, place=place)
+        plan = make_plan([task], [model], seeds=seeds, protocol=protocol, epochs=epochs, device=device, place=place)
         plans += [replace(cell, hyperparameters=_join_hyperparameters(cell, setting)) for cell in plan.cells]
     return Plan(cells=tuple(plans), skipped=())
 

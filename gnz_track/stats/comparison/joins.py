@@ -162,10 +162,8 @@ def join_all(
 
     Parameters
     ----------
-    couples
-        Scores by seed of the first and the second model.
-    direction, resolution
-        As in :func:`join`.
+    couples, direction, resolution
+        As in :func:`join`, of each.
     """
     direction = _read_direction(direction)
     if resolution is not None and not (math.isfinite(resolution) and resolution > 0):

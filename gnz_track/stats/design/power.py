@@ -155,10 +155,8 @@ def seeds_needed_rows(
 
     Parameters
     ----------
-    d_z
-        Mean differences [n] in sd of the difference.
-    alpha, power, most
-        As in :func:`seeds_needed`.
+    d_z, alpha, power, most
+        As in :func:`seeds_needed`, of each.
     """
     check_level("alpha", alpha)
     _check_power(power, alpha)
@@ -208,10 +206,8 @@ def design_power(
     ----------
     n_pairs
         Seeds that both models have.
-    m
-        Comparisons in the family.
-    alpha, power
-        Level of the family and chance to reject.
+    m, alpha, power
+        Size and level of the family of tests, and chance to reject.
     sd
         Standard deviation of the differences, which brings effects into the metric's unit.
     """

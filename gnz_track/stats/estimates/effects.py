@@ -137,10 +137,8 @@ def effects_rows(
 
     Parameters
     ----------
-    pairs
-        Joined scores of pairs of models.
-    alpha, share_interval
-        As in :func:`effects`.
+    pairs, alpha, share_interval
+        As in :func:`effects`, of each.
     """
     check_level("alpha", alpha)
     rows = stack(pairs)
@@ -204,10 +202,8 @@ def wilson(share: Floats, n: Floats, alpha: float) -> tuple[Floats, Floats]:
 
     Parameters
     ----------
-    share
-        Shares [n] of successes.
-    n
-        Trials [n].
+    share, n
+        Shares of successes [n], and trials [n].
     alpha
         1 minus the level.
     """
@@ -222,10 +218,8 @@ def clopper_pearson(share: Floats, n: Floats, alpha: float) -> tuple[Floats, Flo
 
     Parameters
     ----------
-    share
-        Shares [n] of successes.
-    n
-        Trials [n].
+    share, n
+        Shares of successes [n], and trials [n].
     alpha
         1 minus the level.
     """

@@ -291,10 +291,8 @@ def group_by_p(
         Symmetric [k][k]; only what lies off the diagonal is read.
     models, mean_ranks
         Names and mean ranks [k].
-    alpha
-        Level of the family.
-    test, adjustment
-        Names of the test and of the adjustment, for the record.
+    alpha, test, adjustment
+        Level of the family, and names of test and adjustment, for the record.
     """
     means, order = _read_mean_ranks(mean_ranks, models)
     check_level("alpha", alpha)

@@ -60,10 +60,8 @@ def attainability(n_pairs: int, m: int, *, alpha: float = 0.05, unit: str = "see
     ----------
     n_pairs
         Pairs whose difference is not zero.
-    m
-        Comparisons in the family.
-    alpha
-        Level of the family.
+    m, alpha
+        Size and level of the family of tests.
     unit
         The word for one pair: ``seed`` or ``task``.
     """

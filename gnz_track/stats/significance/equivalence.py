@@ -65,10 +65,8 @@ def tost_rows(pairs: Sequence[SeedPairs], *, margin: float, alpha: float = 0.05)
 
     Parameters
     ----------
-    pairs
-        Joined scores of pairs of models.
-    margin, alpha
-        As in :func:`tost`.
+    pairs, margin, alpha
+        As in :func:`tost`, of each.
     """
     check_level("alpha", alpha)
     if not (math.isfinite(margin) and margin > 0):

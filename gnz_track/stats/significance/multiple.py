@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from gnz_track.errors import BadValue, UnknownName
-from gnz_track.stats.inputs import Floats, check_level, check_whole
+from gnz_track.stats.inputs import Floats, check_level, check_whole, read_finite
 
 __all__ = [
     "ADJUSTMENTS",
@@ -55,58 +56,61 @@ class Family:
         return f"{self.method}, m = {self.m}{left_out}: {found} rejected at {self.controls} {self.alpha:g}"
 
 
-def holm(p: Floats, n_planned: int = 0) -> Floats:
+def holm(p: npt.ArrayLike) -> Floats:
     """Adjust by Holm's step-down procedure.
 
     p [m] -> [m]; adj_(r) = max over r' <= r of min(1, (m - r' + 1) p_(r')). Controls the family-wise error under any
-    dependence. ``n_planned`` is not used. S. Holm, Scand. J. Statist. 6 (1979) 65-70.
+    dependence. S. Holm, Scand. J. Statist. 6 (1979) 65-70.
     """
-    del n_planned
-    return _step_down(p, np.arange(p.size, 0, -1, dtype=np.float64))
+    raw = _read_family(p)
+    return _step_down(raw, np.arange(raw.size, 0, -1, dtype=np.float64))
 
 
-def shaffer(p: Floats, n_planned: int) -> Floats:
+def shaffer(p: npt.ArrayLike, n_planned: int | None = None) -> Floats:
     """Adjust by Shaffer's static procedure, which knows that equalities of k models come in certain numbers only.
 
     p [m] -> [m]; as Holm's, with t_r = the most hypotheses that can be true once r - 1 are false, in place of
-    m - r + 1; k = 4 gives 6, 3, 3, 3, 2, 1. ``n_planned`` must be the number k (k - 1) / 2 of all pairs.
-    J. P. Shaffer, J. Amer. Statist. Assoc. 81 (1986) 826-831.
+    m - r + 1; k = 4 gives 6, 3, 3, 3, 2, 1. ``n_planned``, m where none is given, must be the number
+    k (k - 1) / 2 of all pairs. J. P. Shaffer, J. Amer. Statist. Assoc. 81 (1986) 826-831.
     """
+    raw = _read_family(p)
+    n_planned = raw.size if n_planned is None else n_planned
     n_models = (1 + math.isqrt(1 + 8 * n_planned)) // 2
     if n_models * (n_models - 1) // 2 != n_planned:
         raise BadValue(
             "the number of comparisons for 'shaffer'", n_planned, "all pairs of k models: 1, 3, 6, 10, ...; or 'holm'"
         )
     # Pairs that were not run may be true or false: neither bound needs to know which.
-    most_true = np.minimum(shaffer_multipliers(n_models)[: p.size], np.arange(p.size, 0, -1))
-    return _step_down(p, most_true)
+    most_true = np.minimum(shaffer_multipliers(n_models)[: raw.size], np.arange(raw.size, 0, -1))
+    return _step_down(raw, most_true)
 
 
-def bonferroni(p: Floats, n_planned: int = 0) -> Floats:
-    """Adjust by Bonferroni: p [m] -> min(1, m p) [m]; ``n_planned`` is not used."""
-    del n_planned
-    return np.minimum(1.0, p * p.size)
+def bonferroni(p: npt.ArrayLike) -> Floats:
+    """Adjust by Bonferroni: p [m] -> min(1, m p) [m]."""
+    raw = _read_family(p)
+    return np.minimum(1.0, raw * raw.size)
 
 
-def benjamini_hochberg(p: Floats, n_planned: int = 0) -> Floats:
+def benjamini_hochberg(p: npt.ArrayLike) -> Floats:
     """Adjust for the false discovery rate.
 
-    p [m] -> [m]; adj_(r) = min over r' >= r of min(1, m p_(r') / r'); ``n_planned`` is not used.
+    p [m] -> [m]; adj_(r) = min over r' >= r of min(1, m p_(r') / r').
     Y. Benjamini, Y. Hochberg, J. R. Statist. Soc. B 57 (1995) 289-300.
     """
-    del n_planned
-    order = np.argsort(p, kind="stable")
-    scaled = p[order] * p.size / np.arange(1, p.size + 1)
-    adjusted = np.empty_like(p)
+    raw = _read_family(p)
+    order = np.argsort(raw, kind="stable")
+    scaled = raw[order] * raw.size / np.arange(1, raw.size + 1)
+    adjusted = np.empty_like(raw)
     adjusted[order] = np.minimum(1.0, np.minimum.accumulate(scaled[::-1])[::-1])
     return adjusted
 
 
+# Name -> (function, what it controls).
 ADJUSTMENTS: dict[str, tuple[Adjustment, str]] = {
-    "holm": (holm, "family-wise error"),
+    "holm": (lambda p, _: holm(p), "family-wise error"),
     "shaffer": (shaffer, "family-wise error"),
-    "bonferroni": (bonferroni, "family-wise error"),
-    "benjamini_hochberg": (benjamini_hochberg, "false discovery rate"),
+    "bonferroni": (lambda p, _: bonferroni(p), "family-wise error"),
+    "benjamini_hochberg": (lambda p, _: benjamini_hochberg(p), "false discovery rate"),
 }
 
 
@@ -175,6 +179,13 @@ def _possible_true_counts(n_models: int) -> frozenset[int]:
         for block in range(1, n_models + 1)
         for rest in _possible_true_counts(n_models - block)
     )
+
+
+def _read_family(p: npt.ArrayLike) -> Floats:
+    raw = read_finite("p-values", p, ndim=1)
+    for value in raw[(raw < 0) | (raw > 1)].tolist()[:1]:
+        _check_p(value)
+    return raw
 
 
 def _step_down(p: Floats, multipliers: Floats) -> Floats:

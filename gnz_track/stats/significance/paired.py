@@ -149,10 +149,8 @@ def nadeau_bengio_rows(pairs: Sequence[SeedPairs], *, n_train: int, n_test: int)
 
     Parameters
     ----------
-    pairs
-        Joined scores of pairs of models.
-    n_train, n_test
-        As in :func:`nadeau_bengio`.
+    pairs, n_train, n_test
+        As in :func:`nadeau_bengio`, of each.
     """
     for name, value in (("n_train", n_train), ("n_test", n_test)):
         if value < 1:

@@ -152,10 +152,8 @@ def look_at_every_seed(advantages: npt.ArrayLike, *, alpha: float = 0.05, m: int
     ----------
     advantages
         Quantised differences [n], in the order in which seeds were run.
-    alpha
-        Level of the family.
-    m
-        Comparisons in the family.
+    alpha, m
+        Level and size of the family of tests.
     g
         Variance of the normal prior on the standardised mean.
     """
@@ -192,10 +190,8 @@ def look_at_fixed_seeds(
     ----------
     advantages
         Quantised differences [n], in the order in which seeds were run.
-    alpha
-        Level of the family.
-    m
-        Comparisons in the family.
+    alpha, m
+        Level and size of the family of tests.
     planned
         Numbers of seeds at which one looks.
     """

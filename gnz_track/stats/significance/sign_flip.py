@@ -43,10 +43,8 @@ def sign_flip_rows(pairs: Sequence[SeedPairs], *, n_resamples: int = 99_999, see
 
     Parameters
     ----------
-    pairs
-        Joined scores of pairs of models.
-    n_resamples, seed
-        As in :func:`sign_flip`.
+    pairs, n_resamples, seed
+        As in :func:`sign_flip`, of each.
     """
     if n_resamples < 1:
         raise BadValue("n_resamples", n_resamples, "a whole number from 1 upwards")

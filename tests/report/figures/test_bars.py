@@ -40,7 +40,7 @@ def test_many_seeds_have_no_dots() -> None:
 
 def test_models_differ_by_hatch_and_colour_and_keep_them_when_others_leave() -> None:
     marks = model_marks([f"m{n:02}" for n in range(56)])
-    assert len({(mark.mark.colour, mark.hatch) for mark in marks.values()}) == 56
+    assert len({(mark.colour, mark.hatch) for mark in marks.values()}) == 56
     patches = draw_bars(compare_example(8, 1)).axes[0].patches
     assert len({patch.get_hatch() for patch in patches}) == 8
 

@@ -13,7 +13,7 @@ from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.report.page.figures import FigureSet
 from gnz_track.report.page.methods import AWAITED, CONSTANT, write_protocol_terms
 from gnz_track.report.page.page import render_page
-from gnz_track.runs.protocol_resolution import amend, given_to
+from gnz_track.runs.protocol_resolution import given_to, resolve
 from gnz_track.store.run_record import check_hyperparameters
 from gnz_track.training import loop as schedules
 from gnz_track.training.protocols import PROTOCOLS
@@ -45,7 +45,7 @@ def test_budget_and_schedule_are_those_of_the_protocol() -> None:
 def test_numbers_are_those_that_a_cell_is_trained_with(name: str) -> None:
     how = PROTOCOLS.get(name)
     for task in (TASKS.get(row) for row in ("zinc", "csl", "sbm_pattern", "tsp", "proteins") if row in TASKS):
-        trained = amend(how, task)
+        trained = resolve(how, task)
         (optimiser,) = trained.optimisers.values()
         (said,) = _said(_row(task.name, protocol=name))
         own = given_to(describe("DeepGCN"), how, task)

@@ -16,7 +16,9 @@ from score_tables import table_of, with_values
 from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.report.figures.critical_difference.content import cd_facts_of
 from gnz_track.report.figures.critical_difference.draw import save_cd_tikz
-from gnz_track.report.tables.latex import LatexLook, tex_name, tex_text, write_scores_latex, write_verdicts_latex
+from gnz_track.report.tables.latex import LatexLook, tex_name, tex_text
+from gnz_track.report.tables.pairs import pair_table
+from gnz_track.report.tables.scores import score_table
 
 HOSTILE = [
     "50%_of $x^2$ & #1",
@@ -41,12 +43,12 @@ def report(n_tasks: int = 3, models: list[str] | None = None, n_seeds: int = 6) 
 
 def test_marks_are_the_verdicts() -> None:
     comparison = report().comparison
-    text = write_scores_latex(comparison)
+    text = score_table(comparison).to_latex()
     for task in comparison.tasks:
         assert task.best is not None
     assert text.count(r"\mathbf") == len(comparison.tasks)
     assert text.count(r"^{\dagger}") == sum(len(task.not_distinguishable) for task in comparison.tasks)
-    plain = write_scores_latex(comparison, LatexLook(bold_best=False))
+    plain = score_table(comparison).to_latex(LatexLook(bold_best=False))
     assert "mathbf" not in plain
     assert "dagger" not in plain
 
@@ -74,17 +76,17 @@ def test_floats_captions_and_headings(tmp_path: Path) -> None:
 
 
 def test_wide_tables_go_on_below() -> None:
-    text = write_scores_latex(report(n_tasks=12).comparison)
+    text = score_table(report(n_tasks=12).comparison).to_latex()
     widths = [len(columns) - 1 for columns in re.findall(r"\\begin\{tabular\}\{(lc+)\}", text)]
     assert sum(widths) == 12
     assert max(widths) - min(widths) <= 1, "about as many tasks in each part"
     assert max(widths) < 6
-    assert write_scores_latex(report(n_tasks=12).comparison, LatexLook(width=400)).count(r"\begin{tabular}") == 1
+    assert score_table(report(n_tasks=12).comparison).to_latex(LatexLook(width=400)).count(r"\begin{tabular}") == 1
 
 
 def test_long_tables_are_several_floats() -> None:
     models = [f"model {n:02}" for n in range(60)]
-    text = write_scores_latex(report(1, models, 2).comparison, LatexLook(caption="C", label="l"))
+    text = score_table(report(1, models, 2).comparison).to_latex(LatexLook(caption="C", label="l"))
     assert text.count(r"\begin{table}") == 2
     assert text.count("(continued)") == text.count(r"\label") == 1
     assert all(text.count(f"{name} &") == 1 for name in models)
@@ -96,7 +98,7 @@ def test_failures_and_missing_cells_show() -> None:
     table.loc[(table["task"] == "t00") & (table["model"] == "GCN") & (table["seed"] == 0), "score"] = np.nan
     table.loc[(table["task"] == "t01") & (table["model"] == "GCN"), ["score", "status"]] = [np.nan, "failed"]
     table = table[~((table["task"] == "t02") & (table["model"] == "GCN"))]
-    text = write_scores_latex(BenchmarkReport.from_frame(table).comparison)
+    text = score_table(BenchmarkReport.from_frame(table).comparison).to_latex()
     row = next(line for line in text.splitlines() if line.startswith("GCN &"))
     assert r"\textsuperscript{5/6}" in row
     assert "none (6 failed)" in row
@@ -105,7 +107,7 @@ def test_failures_and_missing_cells_show() -> None:
 
 def test_comments_name_the_runs() -> None:
     table = report().table.assign(run_id=[f"r{n}\n\\evil" for n in range(72)])
-    text = write_scores_latex(BenchmarkReport.from_frame(table).comparison)
+    text = score_table(BenchmarkReport.from_frame(table).comparison).to_latex()
     assert "% runs of t00, GCN: r0 " in text
     assert not [line for line in text.splitlines() if line.startswith("\\evil")]
 
@@ -150,8 +152,8 @@ def test_hostile_names_compile(tmp_path: Path) -> None:
     found = report(3, HOSTILE, 4)
     table = with_values(found.table, "task", {("t00",): HOSTILE[0], ("t01",): HOSTILE[4], ("t02",): HOSTILE[8]}, "task")
     hostile = BenchmarkReport.from_frame(table.assign(run_id="r\n\\evil"))
-    (tmp_path / "s.tex").write_text(write_scores_latex(hostile.comparison, LatexLook(caption="S")), encoding="utf-8")
-    (tmp_path / "v.tex").write_text(write_verdicts_latex(hostile.comparison), encoding="utf-8")
+    (tmp_path / "s.tex").write_text(score_table(hostile.comparison).to_latex(LatexLook(caption="S")), encoding="utf-8")
+    (tmp_path / "v.tex").write_text(pair_table(hostile.comparison).to_latex(), encoding="utf-8")
     run_tex(tmp_path, r"\input{s}\input{v}", "booktabs")
 
 

@@ -24,11 +24,7 @@ from gnz_track.report.page.figures import FigureSet, ShownFigure
 from gnz_track.report.page.page import render_page
 from gnz_track.report.page.searches import describe_search, draw_search_figures
 from gnz_track.report.tables.searches import (
-    SEARCH_COLUMNS,
-    save_searches,
-    write_searches_latex,
-    write_searches_markdown,
-    write_searches_text,
+    search_table,
 )
 from gnz_track.report.tuned_models import SearchSummary, summarise_searches
 from gnz_track.store.address import parse_address
@@ -53,16 +49,16 @@ def hostile() -> SearchSummary:
 
 
 def test_text_has_a_row_for_each_model_with_its_cost() -> None:
-    text, found = write_searches_text(summary()), summary()
+    text, found = search_table(summary()).to_text(), summary()
     lines = text.splitlines()
-    assert re.split(r"  +", lines[0]) == list(SEARCH_COLUMNS)
+    assert re.split(r"  +", lines[0]) == list(search_table(found).columns)
     for line, one in zip(lines[1:], found.models, strict=False):
         assert line.startswith(one.task)
         assert (one.verdict or one.note) in line
         assert f"x {one.cost_ratio:.3g}" in line
     assert "planted_partition GCN chose dropout = 0.727, hidden_channels = 64, lr = 0.0321, norm = none" in text
     assert "the winner's hidden_channels is at the high end of its range" in text
-    assert write_searches_text(replace(found, models=())) == write_searches_markdown(replace(found, models=()))
+    assert search_table(replace(found, models=())).to_text() == search_table(replace(found, models=())).to_markdown()
 
 
 def test_frame_has_the_numbers_and_is_saved(tmp_path: Path) -> None:
@@ -71,27 +67,27 @@ def test_frame_has_the_numbers_and_is_saved(tmp_path: Path) -> None:
     models = summary().models
     assert list(found["seconds"]) == [one.seconds for one in models]
     for suffix in (".csv", ".parquet"):
-        file = save_searches(summary(), tmp_path / f"searches{suffix}")
+        file = search_table(summary()).save(tmp_path / f"searches{suffix}")
         again = pd.read_csv(file) if suffix == ".csv" else pd.read_parquet(file)
         assert list(again["tuned"]) == pytest.approx([one.tuned for one in models])
-    assert save_searches(summary(), tmp_path / "a.md").read_text("utf-8") == write_searches_markdown(summary())
+    assert search_table(summary()).save(tmp_path / "a.md").read_text("utf-8") == search_table(summary()).to_markdown()
 
 
 def test_markdown_and_latex_escape_what_users_name() -> None:
-    markdown = write_searches_markdown(hostile())
+    markdown = search_table(hostile()).to_markdown()
     assert "<script>" not in markdown
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in markdown.splitlines() if line.startswith("|")} == {15}
     # Comments may hold anything but the end of a line.
-    latex = [line for line in write_searches_latex(hostile()).splitlines() if not line.startswith("%")]
+    latex = [line for line in search_table(hostile()).to_latex().splitlines() if not line.startswith("%")]
     assert len(latex) > 5
     assert not [line for line in latex if "\\input" in line or "$x_1$" in line]
-    assert write_searches_latex(replace(summary(), models=())).count("no search") == 1
+    assert search_table(replace(summary(), models=())).to_latex().count("no search") == 1
 
 
 @NEEDS_TEX
 def test_latex_compiles(tmp_path: Path) -> None:
     report().tuning_to_latex(tmp_path / "searches.tex", caption="Tuned", label="tab:tuned")
-    text = (tmp_path / "searches.tex").read_text("utf-8") + write_searches_latex(hostile())
+    text = (tmp_path / "searches.tex").read_text("utf-8") + search_table(hostile()).to_latex()
     whole = f"\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}\n{text}\n\\end{{document}}\n"
     (tmp_path / "whole.tex").write_text(whole, "utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "whole.tex"]

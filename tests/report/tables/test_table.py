@@ -16,18 +16,8 @@ from score_tables import table_of, with_values
 
 from gnz_track.errors import BadValue
 from gnz_track.report.benchmark_report import BenchmarkReport
-from gnz_track.report.tables.latex import write_scores_latex
-from gnz_track.report.tables.scores import lay_out_scores
-from gnz_track.report.tables.table import (
-    save_scores,
-    save_verdicts,
-    score_frame,
-    verdict_frame,
-    write_scores_markdown,
-    write_scores_text,
-    write_verdicts_markdown,
-    write_verdicts_text,
-)
+from gnz_track.report.tables.pairs import pair_table
+from gnz_track.report.tables.scores import lay_out_scores, score_table
 from gnz_track.stats.comparison.compare import compare
 from gnz_track.stats.comparison.comparison import Comparison
 from gnz_track.stats.ranking.ranks import rank_rows
@@ -52,9 +42,9 @@ def test_marks_are_verdicts_and_not_overlaps() -> None:
     found = comparison_of(table_of([[shared, shared - 0.02 + noise]], models=["first", "second"]))
     cells = {cell.model: cell.interval for cell in found["t00"].cells}
     assert cells["second"].high > cells["first"].low, "the intervals overlap"
-    assert " ~" not in write_scores_text(found).splitlines()[1]
+    assert " ~" not in score_table(found).to_text().splitlines()[1]
     noisy = np.random.default_rng(2).normal(0.7, 0.1, (1, 2, 10))
-    row = write_scores_text(comparison_of(table_of(noisy))).splitlines()[1]
+    row = score_table(comparison_of(table_of(noisy))).to_text().splitlines()[1]
     assert (row.count(" *"), row.count(" ~")) == (1, 1)
 
 
@@ -64,7 +54,7 @@ def test_what_is_missing_shows() -> None:
     table = table.assign(status=np.where(table["score"].isna(), "failed", "finished"))
     table.loc[(table["task"] == "t01") & (table["model"] == "m01"), ["status", "score"]] = ["failed", np.nan]
     table = table[~((table["task"] == "t02") & (table["model"] == "m02"))]
-    text = write_scores_text(comparison_of(table))
+    text = score_table(comparison_of(table)).to_text()
     rows = text.splitlines()
     assert "(4/6)" in rows[1]
     assert "none (6 failed)" in rows[2]
@@ -96,17 +86,17 @@ def test_ranks_follow_from_the_print_or_a_note_says_so(seed: int, direction: Dir
 @pytest.mark.parametrize("factor", [1e-160, 1e12, 1e300])
 def test_scores_that_decimals_do_not_show_are_written_by_their_power_of_ten(factor: float) -> None:
     found = comparison_of(table_of(scores() * factor))
-    text, latex = write_scores_text(found), write_scores_latex(found)
+    text, latex = score_table(found).to_text(), score_table(found).to_latex()
     assert f"e{math.floor(math.log10(0.7 * factor)):+03}" in text
     assert max(map(len, text.split())) < 40
     assert f"e{math.floor(math.log10(0.7 * factor)):+03}" in latex
-    assert "e+0" not in write_scores_text(comparison_of(table_of(scores())))
+    assert "e+0" not in score_table(comparison_of(table_of(scores()))).to_text()
 
 
 def test_a_mark_that_means_nothing_is_explained() -> None:
-    text = write_scores_text(comparison_of(table_of(scores(n_seeds=3)), test="wilcoxon"))
+    text = score_table(comparison_of(table_of(scores(n_seeds=3)), test="wilcoxon")).to_text()
     assert "too few seeds to tell any model from the best: t00, t01, t02" in text
-    assert "too few seeds" not in write_scores_text(comparison_of(table_of(scores())))
+    assert "too few seeds" not in score_table(comparison_of(table_of(scores()))).to_text()
 
 
 def test_every_number_leads_to_its_runs(tmp_path: Path) -> None:
@@ -114,14 +104,14 @@ def test_every_number_leads_to_its_runs(tmp_path: Path) -> None:
     table["run_id"] = [f"run{n}" for n in range(len(table))]
     found = comparison_of(table)
     of_cell = table.groupby(["task", "model"])["run_id"].agg(list)
-    frame = score_frame(found).set_index(["task", "model"])
+    frame = score_table(found).numbers().set_index(["task", "model"])
     assert frame["run_ids"].to_dict() == of_cell.to_dict()
     assert frame["scores"].loc[("t01", "m02")] == pytest.approx(scores()[1, 2].tolist())
-    verdicts = pd.read_parquet(save_verdicts(found, tmp_path / "v.parquet"))
+    verdicts = pd.read_parquet(pair_table(found).save(tmp_path / "v.parquet"))
     for row in verdicts.itertuples():
         assert list(row.runs_a) == of_cell[row.task, row.model_a]
         assert list(row.runs_b) == of_cell[row.task, row.model_b]
-    with save_scores(found, tmp_path / "s.csv").open(newline="", encoding="utf-8") as file:
+    with score_table(found).save(tmp_path / "s.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [row["run_ids"].split() for row in rows] == of_cell.tolist()
     assert [float(row["mean"]) for row in rows] == frame["mean"].tolist(), "all digits"
@@ -129,14 +119,14 @@ def test_every_number_leads_to_its_runs(tmp_path: Path) -> None:
 
 def test_files_of_all_kinds(tmp_path: Path) -> None:
     found = comparison_of(table_of(scores()), margin=0.01)
-    for suffix in (".txt", ".md", ".csv", ".parquet"):
-        for save in (save_scores, save_verdicts):
-            first = save(found, tmp_path / "deep" / f"a{suffix}").read_bytes()
+    for suffix in (".txt", ".md", ".csv", ".parquet", ".tex"):
+        for table in (score_table(found), pair_table(found)):
+            first = table.save(tmp_path / "deep" / f"a{suffix}").read_bytes()
             assert first
-            assert save(found, tmp_path / f"b{suffix}").read_bytes() == first, "the same bytes again"
+            assert table.save(tmp_path / f"b{suffix}").read_bytes() == first, "the same bytes again"
     with pytest.raises(BadValue, match="suffix"):
-        save_scores(found, tmp_path / "a.xlsx")
-    frame = verdict_frame(found)
+        score_table(found).save(tmp_path / "a.xlsx")
+    frame = pair_table(found).numbers()
     assert frame["p_equivalence_adjusted"].notna().all()
     assert frame["verdict"].tolist() == [str(pair.verdict) for pair in found.pairs]
 
@@ -145,30 +135,30 @@ def test_hostile_names_break_no_table(tmp_path: Path) -> None:
     table = table_of(scores(2, len(HOSTILE)), models=HOSTILE)
     table = with_values(table, "task", {("t00",): "x | y\n| z"}, "task")
     found = comparison_of(table)
-    for text in (write_scores_markdown(found), write_verdicts_markdown(found)):
+    for text in (score_table(found).to_markdown(), pair_table(found).to_markdown()):
         rows = [line for line in text.splitlines() if line.startswith("|")]
         assert len({len(re.split(r"(?<!\\)\|", row)) for row in rows}) == 1
         assert "<b>" not in text
-    lines = write_verdicts_text(found).splitlines()
+    lines = pair_table(found).to_text().splitlines()
     assert len(lines) == 1 + 2 * 15
-    assert len(write_scores_text(found).splitlines()[0].split("  ")) >= len(HOSTILE)
-    back = pd.read_csv(save_scores(found, tmp_path / "s.csv"))
+    assert len(score_table(found).to_text().splitlines()[0].split("  ")) >= len(HOSTILE)
+    back = pd.read_csv(score_table(found).save(tmp_path / "s.csv"))
     assert set(back["model"]) == set(HOSTILE)
 
 
 def test_many_models_are_rows() -> None:
-    lines = write_scores_text(comparison_of(table_of(scores(2, 12)))).splitlines()
+    lines = score_table(comparison_of(table_of(scores(2, 12)))).to_text().splitlines()
     assert lines[0].startswith("model")
     assert [line.split()[0] for line in lines[1:13]] == [f"m{n:02}" for n in range(12)]
 
 
 def test_bootstrap_intervals_have_two_ends() -> None:
     found = comparison_of(table_of(scores()), interval="bootstrap")
-    assert re.search(r"0\.\d{3} -0\.\d{3} \+0\.\d{3}", write_scores_text(found))
+    assert re.search(r"0\.\d{3} -0\.\d{3} \+0\.\d{3}", score_table(found).to_text())
 
 
 def test_one_model_has_no_pair() -> None:
     found = compare(table_of(scores(2, 1)))
-    assert write_verdicts_text(found) == write_verdicts_markdown(found) == "no pair of models to compare\n"
-    assert len(verdict_frame(found)) == 0
-    assert len(score_frame(found)) == 2
+    assert pair_table(found).to_text() == pair_table(found).to_markdown() == "no pair of models to compare\n"
+    assert len(pair_table(found).numbers()) == 0
+    assert len(score_table(found).numbers()) == 2

@@ -19,11 +19,8 @@ from gnz_track.report.page.page import render_page
 from gnz_track.report.tables.training import (
     TrainingFacts,
     make_training_section,
-    save_training,
     training_facts,
-    write_training_latex,
-    write_training_markdown,
-    write_training_text,
+    training_table,
 )
 from gnz_track.stats.comparison.compare import compare
 
@@ -40,7 +37,7 @@ def facts_of(table: pd.DataFrame) -> TrainingFacts:
 
 
 def test_text_has_a_line_for_each_model_and_says_what_it_is() -> None:
-    lines = write_training_text(facts_of(trained_table())).splitlines()
+    lines = training_table(facts_of(trained_table())).to_text().splitlines()
     assert re.split(r"\s{2,}", lines[0]) == [*HEADER, "place"]
     third = re.split(r"\s{2,}", lines[3])
     assert (third[0], third[1], third[2], third[-1]) == ("t00 (accuracy \u2191)", "C", "100,000", "third")
@@ -54,22 +51,23 @@ def test_text_has_a_line_for_each_model_and_says_what_it_is() -> None:
 def test_what_is_not_known_of_one_model_is_a_dash() -> None:
     table = trained_table()
     table["score_on_training"] = table["score_on_training"].where(table["model"] != "D")
-    text = write_training_text(facts_of(table)).splitlines()[4]
+    text = training_table(facts_of(table)).to_text().splitlines()[4]
     assert re.split(r"\s{2,}", text)[5] == "-"
 
 
 def test_markdown_and_latex_escape_what_users_name() -> None:
     table = trained_table().replace({"model": {"D": HOSTILE}, "task": {"t00": "t_0"}})
-    markdown = write_training_markdown(facts_of(table)).splitlines()
+    markdown = training_table(facts_of(table)).to_markdown().splitlines()
     assert markdown[0] == f"| {' | '.join([*HEADER, 'place'])} |"
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in markdown[:6]} == {len(HEADER) + 2}
     assert "- models differ by more than 10% in parameters" in "\n".join(markdown)
-    latex = [line for line in write_training_latex(facts_of(table)).splitlines() if not line.startswith("%")]
+    latex = [line for line in training_table(facts_of(table)).to_latex().splitlines() if not line.startswith("%")]
     assert r"\#Param" in latex[3]
     assert not [line for line in latex if "\\input" in line or "$x_1$" in line]
     assert sum("t\\_0" in line for line in latex) == 1, "a line with the task, and one for each of its models"
-    assert "% place: one for every model that the adjusted paired test tells to be better" in write_training_latex(
-        facts_of(trained_table())
+    assert (
+        "% place: one for every model that the adjusted paired test tells to be better"
+        in training_table(facts_of(trained_table())).to_latex()
     )
 
 
@@ -93,7 +91,7 @@ def test_files_hold_the_table_and_all_numbers(tmp_path: Path) -> None:
     found = pd.read_csv(tmp_path / "tables" / "training.csv", keep_default_na=False)
     assert found["train_sd"].tolist() == pytest.approx(report.training()["train_sd"].tolist())
     assert found["memory_of"].tolist() == ["the cell"] * 4
-    parquet = save_training(facts_of(trained_table()), tmp_path / "training.parquet")
+    parquet = training_table(facts_of(trained_table())).save(tmp_path / "training.parquet")
     assert pd.read_parquet(parquet)["place"].tolist() == ["first", "first", "third", ""]
 
 
@@ -101,7 +99,7 @@ def test_counts_are_written_as_whole_numbers_where_they_are(tmp_path: Path) -> N
     table = trained_table().assign(n_epochs=20.0)
     table["n_epochs"] = table["n_epochs"].where(table["model"] != "B", 60.0 + table["seed"])
     table["n_parameters"] = table["n_parameters"].astype("float64").where(table["model"] != "C")
-    lines = save_training(facts_of(table), tmp_path / "training.csv").read_text("utf-8").splitlines()
+    lines = training_table(facts_of(table)).save(tmp_path / "training.csv").read_text("utf-8").splitlines()
     places = {name: place for place, name in enumerate(lines[0].split(","))}
     rows = {row.split(",")[places["model"]]: row.split(",") for row in lines[1:]}
     assert {name: row[places["n_epochs"]] for name, row in rows.items()} == {

@@ -18,7 +18,7 @@ import pytest
 from gnz_track.datasets.preparation import prepare
 from gnz_track.models.catalogue import MODELS, describe
 from gnz_track.runs.executors.events import Done, Event, Started
-from gnz_track.runs.executors.fork_server import open_nursery
+from gnz_track.runs.executors.fork_server import open_fork_server
 from gnz_track.runs.executors.processes import run_on_processes
 from gnz_track.runs.run_one import run_one
 from gnz_track.training.protocols import PROTOCOLS
@@ -178,7 +178,7 @@ def test_closing_ends_all_workers(make_cell: Callable[..., Cell], nets: str) -> 
     events = run_on_processes([make_cell(f"{nets}:Hanging", seed=s) for s in range(2)], jobs=2)
     assert isinstance(next(events), Started)
     until = time.monotonic() + 20
-    # A nursery, two workers and a fork of each, some of which may still be on their way.
+    # A fork server, two workers and a fork of each, some of which may still be on their way.
     while len(children := _descendants(os.getpid())) < 5 and time.monotonic() < until:
         time.sleep(0.01)
     assert len(children) == 5
@@ -213,7 +213,7 @@ def test_no_cells_are_no_events() -> None:
 
 
 def _descendants(pid: int) -> list[int]:
-    """Return the nursery and the workers below a process; servers of ``multiprocessing`` are of other tests."""
+    """Return the fork server and the workers below a process; servers of ``multiprocessing`` are of other tests."""
     parents = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -225,10 +225,10 @@ def _descendants(pid: int) -> list[int]:
     return [*children, *(further for child in children for further in _descendants(child))]
 
 
-def test_nursery_that_dies_costs_the_cells_that_ran_and_is_replaced(make_cell: Callable[..., Cell], nets: str) -> None:
+def test_fork_server_that_dies_costs_what_ran_and_is_replaced(make_cell: Callable[..., Cell], nets: str) -> None:
     cells = [make_cell(f"{nets}:Hanging"), *(make_cell(seed=seed) for seed in range(3))]
-    with open_nursery() as nursery:
-        events = run_on_processes(cells, jobs=1, nursery=nursery)
+    with open_fork_server() as fork_server:
+        events = run_on_processes(cells, jobs=1, fork_server=fork_server)
         heard = [next(events)]
         process = next(pid for pid in _descendants(os.getpid()) if _descendants(pid))
         os.kill(process, signal.SIGKILL)
@@ -239,14 +239,14 @@ def test_nursery_that_dies_costs_the_cells_that_ran_and_is_replaced(make_cell: C
     assert [result.is_finished for result in found.values()] == [True] * 3
 
 
-def test_nursery_that_dies_before_a_birth_takes_nobody_else_along() -> None:
-    with open_nursery() as nursery:
+def test_fork_server_that_dies_before_a_birth_takes_nobody_else_along() -> None:
+    with open_fork_server() as fork_server:
         ours, theirs = Pipe()
         with ours, theirs:
-            unborn = nursery.bear(theirs)
+            unborn = fork_server.bear(theirs)
             (process,) = _descendants(os.getpid())
             os.kill(process, signal.SIGKILL)
-            assert nursery.bear(theirs) is not unborn
+            assert fork_server.bear(theirs) is not unborn
             assert unborn.wait() == -signal.SIGKILL
             unborn.kill()
     assert not _descendants(os.getpid())
@@ -257,9 +257,9 @@ def test_each_worker_may_be_a_process_of_its_own(
 ) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     cells = [make_cell(seed=0), make_cell(f"{nets}:Quitting")]
-    with open_nursery() as nursery:
+    with open_fork_server() as fork_server:
         monkeypatch.undo()
-        found = results(list(run_on_processes(cells, jobs=1, nursery=nursery)))
+        found = results(list(run_on_processes(cells, jobs=1, fork_server=fork_server)))
     assert found["GCN", 0].series == run_one(cells[0]).series
     failure = found["Quitting", 0].failure
     assert failure is not None
@@ -270,12 +270,12 @@ def test_workers_die_with_a_parent_that_was_killed(tmp_path: Path) -> None:
     script = tmp_path / "parent.py"
     script.write_text(
         f"import sys; sys.path[:] = {sys.path!r}\n"
-        "from gnz_track.runs.executors.fork_server import open_nursery\n"
+        "from gnz_track.runs.executors.fork_server import open_fork_server\n"
         "from gnz_track.runs.executors.processes import _Worker\n"
-        "nursery = open_nursery()\n"
-        "workers = [_Worker(nursery) for _ in range(2)]\n"
-        "nursery._source.read_births()\n"
-        "print(*(worker.process.pid for worker in workers), nursery._source._process._process.pid, flush=True)\n"
+        "fork_server = open_fork_server()\n"
+        "workers = [_Worker(fork_server) for _ in range(2)]\n"
+        "fork_server._source.read_births()\n"
+        "print(*(worker.process.pid for worker in workers), fork_server._source._process._process.pid, flush=True)\n"
         "sys.stdin.read()\n",
         encoding="utf-8",
     )

@@ -11,8 +11,8 @@ import pytest
 from score_tables import table_of
 
 from gnz_track.records import to_json
-from gnz_track.report.tables.latex import write_verdicts_latex
-from gnz_track.report.tables.table import write_scores_text, write_verdicts_text
+from gnz_track.report.tables.pairs import pair_table
+from gnz_track.report.tables.scores import score_table
 from gnz_track.stats.comparison.compare import compare
 from gnz_track.stats.comparison.verdicts import Verdict
 
@@ -39,9 +39,9 @@ def test_models_of_one_class_have_both_learnt_nothing() -> None:
     assert found.pairs[0].remarks == ("all differences zero",), "once, of the test and of the flags"
     assert "1 in which both learnt nothing" in str(found)
     assert "no better than a constant answer: m0, m1" in str(found)
-    assert "no better than a constant answer on t00: m0, m1" in write_scores_text(found)
-    assert "both learnt nothing" in write_verdicts_text(found)
-    assert "both learnt nothing" in write_verdicts_latex(found)
+    assert "no better than a constant answer on t00: m0, m1" in score_table(found).to_text()
+    assert "both learnt nothing" in pair_table(found).to_text()
+    assert "both learnt nothing" in pair_table(found).to_latex()
     assert json.loads(to_json(found))["tasks"][0]["pairs"][0]["verdict"] == "both learnt nothing"
 
 

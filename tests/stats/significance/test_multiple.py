@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
+from gnz_track import stats
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.records import to_json
 from gnz_track.stats.significance.multiple import ADJUSTMENTS, adjust, shaffer_multipliers, simultaneous_level
@@ -132,3 +133,14 @@ def test_unknown_method_and_level() -> None:
         adjust([0.1], method="holms")
     with pytest.raises(BadValue, match="strictly between 0 and 1"):
         adjust([0.1], alpha=5)
+
+
+def test_functions_take_numbers_as_they_come_and_refuse_what_is_no_probability() -> None:
+    assert stats.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    # Three models: once one pair differs, at most one other pair can be equal.
+    assert stats.shaffer([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.04, 0.03])
+    assert stats.bonferroni([0.01, 0.4]) == pytest.approx([0.02, 0.8])
+    assert stats.benjamini_hochberg([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.04, 0.04])
+    for function in (stats.holm, stats.shaffer, stats.bonferroni, stats.benjamini_hochberg):
+        with pytest.raises(BadValue, match="p-value is 2"):
+            function([0.1, 2.0, 0.3])

@@ -21,7 +21,7 @@ from gnz_track.errors import StoreUnreachable, StoreUnusable
 from gnz_track.store.address import parse_address
 from gnz_track.store.artifacts import read_artifact
 from gnz_track.store.listings import has_tables
-from gnz_track.store.outbox import make_spool_folder, spool_folder
+from gnz_track.store.outbox import make_outbox_folder, outbox_folder
 from gnz_track.store.reader import read_table
 from gnz_track.store.writer import open_store
 from gnz_track.text import sync_command
@@ -60,12 +60,12 @@ def test_every_name_comes_back_by_every_way_out(folder: str, name: str) -> None:
 @settings(max_examples=300)
 def test_no_two_files_share_an_address_or_a_spool(one: str, other: str) -> None:
     first, second = (parse_address(f"/stores/{name}/gnz.db") for name in (one, other))
-    assert (one == other) == (first.uri == second.uri) == (spool_folder(first) == spool_folder(second))
+    assert (one == other) == (first.uri == second.uri) == (outbox_folder(first) == outbox_folder(second))
 
 
 def test_what_looks_like_a_password_in_a_path_is_none() -> None:
     one, other = (parse_address(f"/stores/token={word}/gnz.db") for word in ("a", "b"))
-    assert spool_folder(one) != spool_folder(other)
+    assert outbox_folder(one) != outbox_folder(other)
     assert str(one) == "sqlite:////stores/token=a/gnz.db"
 
 
@@ -85,7 +85,7 @@ def test_store_of_any_name_is_written_and_read(name: str, empty_database: Path, 
         assert Path(repository.download_artifacts("traceback.txt")).read_text().startswith("Traceback")
     assert read_table(address)["run_id"].tolist() == [run_id]
     assert (read_artifact(address, run.info.artifact_uri, "traceback.txt") or "").startswith("Traceback")
-    assert (make_spool_folder(address) / "store.txt").read_text() == f"{address}\n"
+    assert (make_outbox_folder(address) / "store.txt").read_text() == f"{address}\n"
     assert [path.name for path in place.iterdir()] == [name], "something was made beside the folder"
     made = {path.name.removesuffix("-wal").removesuffix("-shm") for path in (place / name).iterdir()}
     assert made == {name, "artifacts"}

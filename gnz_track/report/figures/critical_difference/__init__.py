@@ -1,7 +1,7 @@
-"""TODO of this folder.
+"""The critical-difference diagram: mean ranks of models across tasks, and bars over those that are not told apart.
 
-- `content`: A comparison as what its critical-difference diagram says
-- `draw`: the critical-difference diagram as TikZ, set in the fonts of the document that includes it
-- `layout`: lay out a critical-difference diagram: pure geometry, computed before anything is drawn
-- `shapes`: what a critical-difference diagram is made of, as data: all lengths in points, y upwards
+- `content`: models, ranks and groups of a comparison, and the caption.
+- `shapes`: labels, strokes, dots and bars as data.
+- `layout`: the place of every shape, computed before anything is drawn.
+- `draw`: the diagram as a Matplotlib figure, and as TikZ.
 """

@@ -1,13 +1,11 @@
-"""A comparison as what its critical-difference diagram says.
-
-What a critical-difference diagram says, before it is drawn: models, ranks, groups, and the caption.
-"""
+"""Content of a critical-difference diagram: models, ranks and groups of a comparison, and the caption."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
 
+from gnz_track.report.figures.captions import ADJUSTED, count
 from gnz_track.report.figures.labels import clean_name
 from gnz_track.stats.comparison.comparison import Comparison
 from gnz_track.stats.ranking.friedman import Friedman
@@ -16,14 +14,6 @@ from gnz_track.stats.significance.attainability import attainability
 
 __all__ = ["CdFacts", "cd_facts_of", "write_caption"]
 
-
-ADJUSTED = {
-    "holm": "Holm-adjusted",
-    "bonferroni": "Bonferroni-adjusted",
-    "shaffer": "Shaffer-adjusted",
-    "bh": "Benjamini-Hochberg-adjusted",
-    "none": "not adjusted",
-}
 HELD = "Friedman\u2019s test does not reject that all models rank alike, so {marks} are grey."
 BARS = "Bars join models that are not told apart{gaps}."
 PAIRS = (
@@ -34,6 +24,7 @@ PAIRS = (
 SMALLEST_P = 1e-16
 # More names than these are counted instead.
 MOST_NAMES = 6
+GROUPS = {"wilcoxon-holm": "wilcoxon_holm", "nemenyi": "nemenyi"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +79,20 @@ class CdFacts:
         return tuple(sorted(kept.values(), key=lambda group: [places[name] for name in group.members]))
 
 
+def cd_facts_of(comparison: Comparison) -> CdFacts:
+    """Return the groups of the chosen test across tasks, Friedman's test beside them, and what was left out."""
+    across = comparison.across
+    ranks = across.ranks
+    return CdFacts(
+        groups=getattr(across, GROUPS[across.posthoc]),
+        n_tasks=0 if ranks is None else ranks.n_tasks,
+        friedman=across.friedman,
+        dropped_tasks=() if ranks is None else ranks.dropped_tasks,
+        dropped_models=() if ranks is None else ranks.dropped_models,
+        notes=across.notes,
+    )
+
+
 def write_caption(facts: CdFacts, *, is_by_pair: bool = False) -> str:
     """Return the caption: sizes, test and correction, Friedman's test, and what was left out.
 
@@ -95,7 +100,7 @@ def write_caption(facts: CdFacts, *, is_by_pair: bool = False) -> str:
     """
     k = len(facts.models)
     if not facts.has_diagram:
-        models, tasks = _count(k, "model"), _count(facts.n_tasks, "task")
+        models, tasks = count(k, "model"), count(facts.n_tasks, "task")
         lines = [f"No critical-difference diagram: {models} on {tasks} leave nothing to compare across tasks."]
         ranks = ", ".join(f"{clean_name(name)} {rank:g}" for name, rank in facts.mean_ranks.items())
         lines += [f"Ranks on the only task: {ranks}."] if facts.n_tasks == 1 and k > 1 else []
@@ -120,7 +125,7 @@ def _say_test(facts: CdFacts) -> str:
     if groups is None:
         return ""
     adjusted = ADJUSTED.get(groups.adjustment, f"adjusted by {groups.adjustment}")
-    said = f"{groups.test} test, {adjusted} over m = {_count(groups.m, 'pair')}; no single CD."
+    said = f"{groups.test} test, {adjusted} over m = {count(groups.m, 'pair')}; no single CD."
     if groups.m < 1 or "ilcoxon" not in groups.test:
         return said
     reach = attainability(facts.n_tasks, groups.m, alpha=groups.alpha, unit="task")
@@ -148,7 +153,7 @@ def _say_friedman(found: Friedman | None) -> list[str]:
 
 def _say_rest(facts: CdFacts) -> list[str]:
     dropped = [
-        _name_or_count(names, kind)
+        _name_orcount(names, kind)
         for names, kind in ((facts.dropped_tasks, "task"), (facts.dropped_models, "model"))
         if names
     ]
@@ -159,27 +164,6 @@ def _say_rest(facts: CdFacts) -> list[str]:
     ]
 
 
-def _name_or_count(names: tuple[str, ...], kind: str) -> str:
+def _name_orcount(names: tuple[str, ...], kind: str) -> str:
     listed = f" ({', '.join(clean_name(name) for name in names)})" if len(names) <= MOST_NAMES else ""
-    return f"{_count(len(names), kind)}{listed}"
-
-
-def _count(n: int, kind: str) -> str:
-    return f"{n} {kind}" if n == 1 else f"{n} {kind}s"
-
-
-GROUPS = {"wilcoxon-holm": "wilcoxon_holm", "nemenyi": "nemenyi"}
-
-
-def cd_facts_of(comparison: Comparison) -> CdFacts:
-    """Return the groups of the chosen test across tasks, Friedman's test beside them, and what was left out."""
-    across = comparison.across
-    ranks = across.ranks
-    return CdFacts(
-        groups=getattr(across, GROUPS[across.posthoc]),
-        n_tasks=0 if ranks is None else ranks.n_tasks,
-        friedman=across.friedman,
-        dropped_tasks=() if ranks is None else ranks.dropped_tasks,
-        dropped_models=() if ranks is None else ranks.dropped_models,
-        notes=across.notes,
-    )
+    return f"{count(len(names), kind)}{listed}"

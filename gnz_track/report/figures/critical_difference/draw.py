@@ -1,7 +1,4 @@
-"""The critical-difference diagram as TikZ, set in the fonts of the document that includes it.
-
-The critical-difference diagram as a Matplotlib figure.
-"""
+"""The critical-difference diagram as a Matplotlib figure, and as TikZ in the fonts of the document that includes it."""
 
 from __future__ import annotations
 
@@ -12,23 +9,32 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
 from gnz_track.report.figures.critical_difference.content import CdFacts
-from gnz_track.report.figures.critical_difference.layout import CdLook, Shape, lay_out_cd
-from gnz_track.report.figures.critical_difference.shapes import Bar, CdLayout, Dot, Label, Point, Stroke
+from gnz_track.report.figures.critical_difference.layout import CdLook, lay_out_cd
+from gnz_track.report.figures.critical_difference.shapes import Bar, CdLayout, Dot, Label, Point, Shape, Stroke
 from gnz_track.report.figures.style import HouseFigure, fonts_for, house_style
 from gnz_track.report.tables.latex import DEFINITIONS, tex_sign
 
-__all__ = ["CdFacts", "CdLook", "draw_cd_diagram", "draw_layout", "save_cd_tikz", "write_cd_tikz", "write_layout"]
+__all__ = ["draw_cd_diagram", "save_cd_tikz", "write_cd_tikz"]
 
-
-CD_DIAGRAM_TONES = {"ink": "0", "soft": "0.3", "held": "0.62", "faint": "0.85"}
+TONES = {"ink": "0", "soft": "0.3", "held": "0.62", "faint": "0.85"}
+GREYS = {"ink": "black", "soft": "black!70", "held": "black!38", "faint": "black!15"}
+ANCHORS = {"left": "base west", "center": "base", "right": "base east"}
+SIGNS = {
+    "\u03b1": r"\(\alpha\)",
+    "\u03c7": r"\(\chi\)",
+    "\u00b2": r"\(^{2}\)",
+    "\u00a0": "~",
+    "\u2019": "'",
+    "\ufffd": "?",
+}
 
 
 def draw_cd_diagram(facts: CdFacts, *, look: CdLook | None = None) -> HouseFigure:
     """Draw mean ranks and groups; exactly as large as it has to be, so it is saved without a tight bounding box."""
-    return draw_layout(lay_out_cd(facts, look=look))
+    return _draw_layout(lay_out_cd(facts, look=look))
 
 
-def draw_layout(layout: CdLayout) -> HouseFigure:
+def _draw_layout(layout: CdLayout) -> HouseFigure:
     """Draw a layout, point by point."""
     with house_style():
         figure = HouseFigure(figsize=(layout.width / 72.0, layout.height / 72.0))
@@ -48,7 +54,7 @@ def draw_layout(layout: CdLayout) -> HouseFigure:
                 label.text,
                 fontsize=label.size,
                 family=list(fonts_for(label.text)),
-                color=CD_DIAGRAM_TONES[label.tone],
+                color=TONES[label.tone],
                 ha=label.align,
                 va="baseline",
                 parse_math=False,
@@ -69,14 +75,14 @@ def _draw_bar(axes: Axes, bar: Bar) -> None:
 
 def _draw_line(axes: Axes, points: tuple[Point, ...], width: float, tone: str, gid: str) -> None:
     # Behind the dots, and not cut at the edge of the axes.
-    lines = LineCollection([points], linewidths=width, colors=CD_DIAGRAM_TONES[tone], zorder=2, clip_on=False, gid=gid)
+    lines = LineCollection([points], linewidths=width, colors=TONES[tone], zorder=2, clip_on=False, gid=gid)
     lines.set_capstyle("butt")
     lines.set_joinstyle("miter")
     axes.add_collection(lines, autolim=False)
 
 
 def _draw_dots(axes: Axes, dots: tuple[Dot, ...]) -> None:
-    for tone, colour in CD_DIAGRAM_TONES.items():
+    for tone, colour in TONES.items():
         found = [dot for dot in dots if dot.tone == tone]
         if found:
             # The area of a marker is the square of its diameter.
@@ -85,24 +91,12 @@ def _draw_dots(axes: Axes, dots: tuple[Dot, ...]) -> None:
             axes.scatter(xs, ys, s=sizes, color=colour, linewidths=0, zorder=3, clip_on=False)
 
 
-TONES = {"ink": "black", "soft": "black!70", "held": "black!38", "faint": "black!15"}
-ANCHORS = {"left": "base west", "center": "base", "right": "base east"}
-SIGNS = {
-    "\u03b1": r"\(\alpha\)",
-    "\u03c7": r"\(\chi\)",
-    "\u00b2": r"\(^{2}\)",
-    "\u00a0": "~",
-    "\u2019": "'",
-    "\ufffd": "?",
-}
-
-
 def write_cd_tikz(facts: CdFacts, *, look: CdLook | None = None) -> str:
     r"""Return a tikzpicture for ``\input``; the document needs ``\usepackage{tikz}`` and nothing else.
 
     Names in other scripts need an engine and a font that have them, such as LuaLaTeX; pdfLaTeX prints their numbers.
     """
-    return write_layout(lay_out_cd(facts, look=look))
+    return _write_layout(lay_out_cd(facts, look=look))
 
 
 def save_cd_tikz(facts: CdFacts, path: str | Path, *, look: CdLook | None = None) -> Path:
@@ -123,7 +117,7 @@ def save_cd_tikz(facts: CdFacts, path: str | Path, *, look: CdLook | None = None
     return target
 
 
-def write_layout(layout: CdLayout) -> str:
+def _write_layout(layout: CdLayout) -> str:
     """Return a layout as TikZ; its caption is left to the document, and stands in the first line."""
     lines = [
         f"% {' '.join(layout.caption.split())}",
@@ -150,7 +144,7 @@ def _write_label(label: Label) -> list[str]:
     text = "".join(SIGNS.get(sign) or tex_sign(sign) for sign in label.text)
     # The dimensions that LaTeX calls pt are a little smaller than those of the layout.
     font = f"\\fontsize{{{_length(label.size)}bp}}{{{_length(1.2 * label.size)}bp}}\\selectfont"
-    options = f"anchor={ANCHORS[label.align]}, text={TONES[label.tone]}, font={{{font}}}"
+    options = f"anchor={ANCHORS[label.align]}, text={GREYS[label.tone]}, font={{{font}}}"
     return [f"\\node[{options}] at {_point((label.x, label.y))} {{{text}}};"]
 
 
@@ -160,17 +154,17 @@ def _write_stroke(stroke: Stroke) -> list[str]:
 
 def _write_bar(bar: Bar) -> list[str]:
     spots = [
-        f"\\fill[{TONES[bar.tone]}] {_point(spot)} circle[radius={_length(bar.spot_radius)}bp];" for spot in bar.spots
+        f"\\fill[{GREYS[bar.tone]}] {_point(spot)} circle[radius={_length(bar.spot_radius)}bp];" for spot in bar.spots
     ]
     return [_write_line(bar.ends, bar.width, bar.tone), *spots]
 
 
 def _write_dot(dot: Dot) -> list[str]:
-    return [f"\\fill[{TONES[dot.tone]}] {_point((dot.x, dot.y))} circle[radius={_length(dot.radius)}bp];"]
+    return [f"\\fill[{GREYS[dot.tone]}] {_point((dot.x, dot.y))} circle[radius={_length(dot.radius)}bp];"]
 
 
 def _write_line(points: tuple[Point, ...], width: float, tone: str) -> str:
-    return f"\\draw[{TONES[tone]}, line width={_length(width)}bp] {' -- '.join(_point(point) for point in points)};"
+    return f"\\draw[{GREYS[tone]}, line width={_length(width)}bp] {' -- '.join(_point(point) for point in points)};"
 
 
 def _point(point: Point) -> str:

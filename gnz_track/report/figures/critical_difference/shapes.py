@@ -1,4 +1,4 @@
-"""What a critical-difference diagram is made of, as data: all lengths in points, y upwards."""
+"""Shapes of a critical-difference diagram as data: labels, strokes, dots and bars; lengths in points, y upwards."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from gnz_track.report.figures.labels import Extent
 
-__all__ = ["Bar", "Box", "CdLayout", "Dot", "Label", "Point", "Stroke", "box_of"]
+__all__ = ["Bar", "Box", "CdLayout", "Dot", "Label", "Point", "Shape", "Stroke", "box_of"]
 
 Point = tuple[float, float]
 
@@ -37,7 +37,7 @@ class Label:
 
     @property
     def box(self) -> Box:
-        """Where the text is."""
+        """Place of the text."""
         left = self.x - {"left": 0.0, "center": 0.5, "right": 1.0}[self.align] * self.extent.width
         return Box(left, self.y - self.extent.descent, left + self.extent.width, self.y + self.extent.ascent)
 
@@ -57,7 +57,7 @@ class Stroke:
 
     @property
     def box(self) -> Box:
-        """Where the line is."""
+        """Place of the line."""
         return _around(self.points, self.width / 2)
 
     def moved(self, dx: float, dy: float) -> Stroke:
@@ -77,7 +77,7 @@ class Dot:
 
     @property
     def box(self) -> Box:
-        """Where the circle is."""
+        """Place of the circle."""
         return _around([(self.x, self.y)], self.radius)
 
     def moved(self, dx: float, dy: float) -> Dot:
@@ -100,13 +100,16 @@ class Bar:
 
     @property
     def box(self) -> Box:
-        """Where the bar is."""
+        """Place of the bar."""
         return _around(self.ends, max(self.width / 2, self.spot_radius if self.spots else 0.0))
 
     def moved(self, dx: float, dy: float) -> Bar:
         """Return the same elsewhere."""
         start, stop = _shift(self.ends, dx, dy)
         return replace(self, ends=(start, stop), spots=_shift(self.spots, dx, dy))
+
+
+Shape = Label | Stroke | Dot | Bar
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,11 +130,11 @@ class CdLayout:
 
     @property
     def n_lanes(self) -> int:
-        """How many lanes the bars are packed in."""
+        """Number of lanes that the bars are packed in."""
         return max((bar.lane + 1 for bar in self.bars), default=0)
 
 
-def box_of(shapes: Sequence[Label | Stroke | Dot | Bar]) -> Box:
+def box_of(shapes: Sequence[Shape]) -> Box:
     """Return the smallest box around shapes."""
     boxes = [shape.box for shape in shapes]
     return Box(

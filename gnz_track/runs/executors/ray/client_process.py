@@ -1,7 +1,7 @@
-"""Cells on a Ray cluster that this process joins by another one, its envoy, which alone speaks with the cluster.
+"""Cells on a Ray cluster that this process joins by another one, its client, which alone speaks with the cluster.
 
 Where the head goes silent while somebody joins, Ray waits without end or ends the process, and holds Python's lock
-meanwhile: no thread, and no Ctrl-C, gets a turn. An envoy may be waited for, looked after and ended. It is called as
+meanwhile: no thread, and no Ctrl-C, gets a turn. The other may be waited for, looked after and ended. It is called as
 ``python -m gnz_track.runs.executors.ray.client_process FD``.
 """
 
@@ -30,20 +30,30 @@ from gnz_track.runs.executors.worker import die_with
 from gnz_track.streams import guard_streams, inherited
 from gnz_track.types import Cell
 
-__all__ = ["ENDED", "FAILED", "HEAD", "JOINED", "SAID", "Errand", "needs_envoy", "run_by_envoy", "serve"]
+__all__ = [
+    "ENDED",
+    "FAILED",
+    "HEAD",
+    "JOINED",
+    "SAID",
+    "ClientRequest",
+    "needs_client_process",
+    "run_by_client_process",
+    "serve",
+]
 
 
-# What an envoy says: who leads the cluster, that it has joined it, an event, our error, that all is done.
+# What a client process says: who leads the cluster, that it has joined it, an event, our error, that all is done.
 HEAD, JOINED, SAID, FAILED, ENDED = "head", "joined", "said", "failed", "ended"
 PROGRAM = "gnz_track.runs.executors.ray.client_process"
 SECONDS_BETWEEN_LOOKS, SECONDS_TO_LEAVE = 1.0, 10.0
-# The processes of a head end one after another, and that on which the envoy hangs may be the first.
+# The processes of a head end one after another, and that on which the client process hangs may be the first.
 SECONDS_OF_ONE_END = 4.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Errand:
-    """Request to an envoy: the arguments of ``run_on_ray``."""
+class ClientRequest:
+    """Request to a client process: the arguments of ``run_on_ray``."""
 
     cells: Sequence[Cell]
     address: str
@@ -52,29 +62,29 @@ class Errand:
     footprints: Footprints
 
 
-def needs_envoy(address: str) -> bool:
+def needs_client_process(address: str) -> bool:
     """Tell whether a cluster is joined: not one that is started here, nor one that the caller is connected to."""
     ray = sys.modules.get("ray")
     return address != LOCAL and not (ray is not None and ray.is_initialized())
 
 
-def run_by_envoy(errand: Errand) -> Generator[Event, None, None]:
-    """Yield the events of ``run_on_ray`` as an envoy says them, who has joined the cluster when this returns.
+def run_by_client_process(request: ClientRequest) -> Generator[Event, None, None]:
+    """Yield the events of ``run_on_ray`` as a client process says them, who has joined the cluster when this returns.
 
-    A head that is silent for too long ends it by one error of ours, whatever becomes of the envoy.
+    A head that is silent for too long ends it by one error of ours, whatever becomes of the client process.
     """
-    events = _run_in_envoy(errand)
+    events = _run_in_client_process(request)
     next(events)
     return cast("Generator[Event, None, None]", events)
 
 
-def _run_in_envoy(errand: Errand) -> Generator[Event | None, None, None]:
-    if not errand.cells:
+def _run_in_client_process(request: ClientRequest) -> Generator[Event | None, None, None]:
+    if not request.cells:
         yield None
         return
-    with _Envoy(errand) as envoy:
+    with _ClientProcess(request) as client:
         while True:
-            kind, said = envoy.hear()
+            kind, said = client.hear()
             if kind == ENDED:
                 return
             if kind == JOINED:
@@ -82,23 +92,23 @@ def _run_in_envoy(errand: Errand) -> Generator[Event | None, None, None]:
             if kind == SAID:
                 event, device_mib = said
                 if isinstance(event, Done):
-                    errand.footprints.learn(event.result, device_mib=device_mib)
+                    request.footprints.learn(event.result, device_mib=device_mib)
                 yield event
 
 
-class _Envoy:
+class _ClientProcess:
     """The other process; a context manager that leaves none behind."""
 
-    def __init__(self, errand: Errand) -> None:
-        self._errand, self._n_ended, self._has_joined = errand, 0, False
+    def __init__(self, request: ClientRequest) -> None:
+        self._request, self._n_ended, self._has_joined = request, 0, False
         self._post: Post | None = None
         self._pipe, theirs = Pipe()
         with theirs:
-            self._process = _start_envoy(theirs)
+            self._process = _start_client_process(theirs)
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             # One that is gone already is noticed when it is listened to.
             self._pipe.send((sys.path, sys.argv))
-            self._pipe.send(errand)
+            self._pipe.send(request)
 
     def __enter__(self) -> Self:
         return self
@@ -120,7 +130,7 @@ class _Envoy:
         """Return what it says next; raise where that is an error, and where it or the head of the cluster is gone."""
         while not self._pipe.poll(SECONDS_BETWEEN_LOOKS):
             if self._post is not None and self._post.is_silent():
-                self._post.check_patience(n_ended=self._n_ended, n_cells=len(self._errand.cells))
+                self._post.check_patience(n_ended=self._n_ended, n_cells=len(self._request.cells))
         try:
             kind, said = self._pipe.recv()
         except (EOFError, ConnectionResetError):
@@ -131,7 +141,7 @@ class _Envoy:
             vars(error).update(facts)
             raise error
         if kind == HEAD:
-            self._post = head_at(said, typed=self._errand.address)
+            self._post = head_at(said, typed=self._request.address)
         self._has_joined |= kind == JOINED
         self._n_ended += kind == SAID and isinstance(said[0], Done)
         return kind, said
@@ -139,7 +149,7 @@ class _Envoy:
     def _read_end(self) -> GnzError:
         """Return why it ended without a word of ours: most often the head did, and Ray ends who was connected to it."""
         code = self._process.wait()
-        n_ended, n_cells, until = self._n_ended, len(self._errand.cells), time.monotonic() + SECONDS_OF_ONE_END
+        n_ended, n_cells, until = self._n_ended, len(self._request.cells), time.monotonic() + SECONDS_OF_ONE_END
         while self._post is not None and time.monotonic() < until:
             fault = greet(self._post.address)
             if fault:
@@ -151,7 +161,7 @@ class _Envoy:
         )
 
 
-def _start_envoy(pipe: Connection) -> subprocess.Popen[bytes]:
+def _start_client_process(pipe: Connection) -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603  (our own interpreter and module)
         [sys.executable, *(f"-W{option}" for option in sys.warnoptions), "-m", PROGRAM, str(pipe.fileno())],
         pass_fds=[pipe.fileno()],
@@ -168,24 +178,24 @@ RECALL = signal.SIGUSR1
 def serve(pipe: Connection) -> None:
     """Join the cluster and say what comes of the cells, until all is done or nobody listens any more."""
     sys.path[:], sys.argv[:] = pipe.recv()
-    errand: Errand = pipe.recv()
+    request: ClientRequest = pipe.recv()
     threading.Thread(target=_wait_for_recall, args=[pipe], daemon=True).start()
     from gnz_track.runs.executors.ray.driver import find_head, run_on_ray
 
     try:
-        pipe.send((HEAD, find_head(errand.address)))
+        pipe.send((HEAD, find_head(request.address)))
         events = run_on_ray(
-            errand.cells,
-            address=errand.address,
-            jobs=errand.jobs,
-            timeout=errand.timeout,
-            footprints=errand.footprints,
+            request.cells,
+            address=request.address,
+            jobs=request.jobs,
+            timeout=request.timeout,
+            footprints=request.footprints,
             is_last=True,
         )
         with contextlib.closing(events):
             pipe.send((JOINED, None))
             for event in events:
-                pipe.send((SAID, (event, errand.footprints.device_mib)))
+                pipe.send((SAID, (event, request.footprints.device_mib)))
         pipe.send((ENDED, None))
     except GnzError as error:
         # Errors are made of facts, and travel as the sentence that came of them.

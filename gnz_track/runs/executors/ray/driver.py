@@ -250,11 +250,17 @@ class _Dispatcher:
         self._counted = time.monotonic()
 
     def _options(self, cell: Cell) -> dict[str, Any]:
-        demand = self.terms.footprints.demand(cell)
+        resources = self.terms.footprints.resources(cell)
         # More than any node has would wait for ever. A cell that is lost is sent again by the driver, which counts.
-        memory = min(demand.memory, self._largest)
+        memory = min(resources.memory, self._largest)
         more = {"memory": memory} if memory else {}
-        return {"num_cpus": demand.cpus, "num_gpus": demand.gpus, "max_retries": 0, "num_returns": "streaming", **more}
+        return {
+            "num_cpus": resources.cpus,
+            "num_gpus": resources.gpus,
+            "max_retries": 0,
+            "num_returns": "streaming",
+            **more,
+        }
 
 
 def _train(cell: Cell, paths: Sequence[Any], files: Sequence[Any]) -> Iterator[tuple[Event | _Lacking, float]]:

@@ -34,7 +34,6 @@ __all__ = [
     "greet",
     "head_at",
     "hide_password",
-    "hold_back",
     "leave_soon",
     "posts_of",
     "put_off_interrupts",
@@ -46,7 +45,7 @@ STANDARD_ERROR = 2
 
 
 @contextlib.contextmanager
-def hold_back(is_explained: Callable[[BaseException], bool]) -> Iterator[None]:
+def _hold_back(is_explained: Callable[[BaseException], bool]) -> Iterator[None]:
     """Hold back what is written meanwhile; it is shown at the end, but for an error that needs no more words."""
     sys.stderr.flush()
     wanted = True
@@ -190,10 +189,10 @@ def check_address(address: str) -> None:
         return
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or set(host) & set("/@"):
-        raise no_cluster(address, "it is not HOST:PORT")
+        raise _no_cluster(address, "it is not HOST:PORT")
     fault = greet(address)
     if fault:
-        raise no_cluster(address, fault)
+        raise _no_cluster(address, fault)
 
 
 @contextlib.contextmanager
@@ -221,14 +220,14 @@ def few_words() -> Iterator[None]:
     is_ours = ATTEMPTS not in os.environ
     os.environ.setdefault(ATTEMPTS, MOST_ATTEMPTS)
     try:
-        with hold_back(is_of_token):
+        with _hold_back(_is_of_token):
             yield
     finally:
         if is_ours:
             del os.environ[ATTEMPTS]
 
 
-def is_of_token(error: BaseException | None) -> bool:
+def _is_of_token(error: BaseException | None) -> bool:
     """Tell whether a cluster did not take our token: Ray says so in the text of a reason of its error."""
     while error is not None:
         if REFUSED in f"{type(error).__name__} {error}":
@@ -246,7 +245,7 @@ def hide_password(address: str) -> str:
     return mask(address) if "://" in address else mask(f"://{address}").removeprefix("://")
 
 
-def no_cluster(address: str, reason: str) -> BadValue:
+def _no_cluster(address: str, reason: str) -> BadValue:
     """Return the error that there is no cluster at an address."""
     allowed = f"HOST:PORT of a Ray cluster's head, auto on one of its nodes, or local to start one here ({reason})"
     return BadValue("address", hide_password(address), allowed, command="gnz run --executor ray --address local")
@@ -254,8 +253,8 @@ def no_cluster(address: str, reason: str) -> BadValue:
 
 def refusal_of(address: str, error: BaseException) -> BadValue:
     """Return our error for one of Ray that says why there is no connection; it tells of tokens in its reasons."""
-    if not is_of_token(error):
-        return no_cluster(address, str(error).strip().partition("\n")[0])
+    if not _is_of_token(error):
+        return _no_cluster(address, str(error).strip().partition("\n")[0])
     if os.environ.get("RAY_AUTH_MODE", "").lower() != "token":
         reason = "this one asks for a token, which is shown only where RAY_AUTH_MODE=token is set"
     elif type(error).__name__ == REFUSED:

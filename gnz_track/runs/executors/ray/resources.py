@@ -11,7 +11,7 @@ import pandas as pd
 from gnz_track.errors import BadValue
 from gnz_track.types import Cell, CellResult
 
-__all__ = ["Demand", "Footprints", "check_share", "check_share_is_taken"]
+__all__ = ["Footprints", "ResourceRequest", "check_share", "check_share_is_taken"]
 
 # What a repetition may need more than the most that was seen.
 MARGIN = 1.25
@@ -22,7 +22,7 @@ STEP = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
-class Demand:
+class ResourceRequest:
     """Processors, GPUs (or a part of one), and bytes of memory; 0 bytes where nothing is known."""
 
     cpus: float = 1.0
@@ -67,11 +67,11 @@ class Footprints:
         # Of GPUs of several sizes the smallest has to do.
         self._device_mib = min(self._device_mib, device_mib or math.inf)
 
-    def demand(self, cell: Cell) -> Demand:
+    def resources(self, cell: Cell) -> ResourceRequest:
         """Return what a cell asks for: one processor, memory as measured, a whole GPU until its need is known."""
         host, device = self._known.get(_pair_of(cell), (0.0, 0.0))
         gpus = self._gpus(device) if cell.device.startswith("cuda") else 0.0
-        return Demand(gpus=gpus, memory=math.ceil(host * MARGIN * 2**20))
+        return ResourceRequest(gpus=gpus, memory=math.ceil(host * MARGIN * 2**20))
 
     def _gpus(self, peak_mib: float) -> float:
         if self.share:

@@ -19,8 +19,9 @@ from matplotlib.figure import Figure
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.report.figures.critical_difference.content import CdFacts, write_caption
 from gnz_track.report.figures.critical_difference.draw import draw_cd_diagram
-from gnz_track.report.figures.critical_difference.layout import CdLayout, CdLook, lay_out_cd, pack_groups, spread
-from gnz_track.report.figures.style import measure_text, save_figure
+from gnz_track.report.figures.critical_difference.layout import CdLook, lay_out_cd, pack_groups, spread
+from gnz_track.report.figures.critical_difference.shapes import CdLayout
+from gnz_track.report.figures.style import measure_text
 from gnz_track.stats.ranking.friedman import run_friedman
 from gnz_track.stats.ranking.groups import Group, group_by_nemenyi, group_by_p
 
@@ -339,7 +340,8 @@ def test_hostile_names_are_shown_as_text(shape: str, kind: str, tmp_path: Path) 
     facts = nemenyi_facts(make_scores(len(HOSTILE), n_tasks=12), HOSTILE)
     figure = draw_cd_diagram(facts, look=CdLook(shape=shape))
     assert count_faults(figure) == (0, 0)
-    content = save_figure(figure, tmp_path / f"a.{kind}").read_bytes()
+    figure.savefig(tmp_path / f"a.{kind}")
+    content = (tmp_path / f"a.{kind}").read_bytes()
     assert len(content) > 1000
     if kind == "svg":
         text = content.decode("utf-8")

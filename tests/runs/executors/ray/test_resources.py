@@ -15,8 +15,8 @@ from gnz_track.errors import BadValue
 from gnz_track.runs.executors.ray.resources import (
     CONTEXT_MIB,
     MARGIN,
-    Demand,
     Footprints,
+    ResourceRequest,
     check_share,
     check_share_is_taken,
 )
@@ -47,14 +47,14 @@ def ended(of: Cell, *, host: float | None = None, device: float | None = None) -
 
 
 def test_nothing_is_known_of_a_first_cell() -> None:
-    assert Footprints().demand(cell()) == Demand(cpus=1.0, gpus=0.0, memory=0)
-    assert Footprints().demand(cell(device="cuda")) == Demand(cpus=1.0, gpus=1.0, memory=0)
+    assert Footprints().resources(cell()) == ResourceRequest(cpus=1.0, gpus=0.0, memory=0)
+    assert Footprints().resources(cell(device="cuda")) == ResourceRequest(cpus=1.0, gpus=1.0, memory=0)
 
 
 def test_memory_is_what_was_seen_and_a_quarter_more() -> None:
     footprints = Footprints({PAIR: (800.0, 0.0)})
-    assert footprints.demand(cell(seed=7)).memory == 1000 * 2**20
-    assert footprints.demand(cell("MLP")).memory == 0, "another model says nothing"
+    assert footprints.resources(cell(seed=7)).memory == 1000 * 2**20
+    assert footprints.resources(cell("MLP")).memory == 0, "another model says nothing"
 
 
 @given(st.lists(mib, min_size=1))
@@ -62,22 +62,22 @@ def test_no_repetition_of_what_was_seen_asks_for_less(peaks: list[float]) -> Non
     footprints = Footprints()
     for peak in peaks:
         footprints.learn(ended(cell(), host=peak))
-    assert footprints.demand(cell()).memory >= MARGIN * max(peaks) * 2**20
-    assert footprints.demand(cell()).gpus == 0.0, "a cell on a processor has no need of a GPU"
+    assert footprints.resources(cell()).memory >= MARGIN * max(peaks) * 2**20
+    assert footprints.resources(cell()).gpus == 0.0, "a cell on a processor has no need of a GPU"
 
 
 def test_cells_that_tell_nothing_change_nothing() -> None:
     footprints = Footprints({PAIR: (800.0, 100.0)})
-    before = footprints.demand(cell(device="cuda"))
+    before = footprints.resources(cell(device="cuda"))
     footprints.learn(ended(cell()))
-    assert footprints.demand(cell(device="cuda")) == before
+    assert footprints.resources(cell(device="cuda")) == before
 
 
 @given(peak=st.floats(1.0, 1e5), size=st.floats(1024.0, 2e5))
 def test_cells_that_share_a_gpu_fit_on_it(peak: float, size: float) -> None:
     footprints = Footprints()
     footprints.learn(ended(cell(device="cuda"), device=peak), device_mib=size)
-    share = footprints.demand(cell(device="cuda", seed=1)).gpus
+    share = footprints.resources(cell(device="cuda", seed=1)).gpus
     assert 0 < share <= 1
     # Shares are twentieths, so that many of them make one.
     assert math.isclose(20 * share, round(20 * share))
@@ -90,7 +90,7 @@ def test_share_of_a_gpu_of_8_gib(peak: float, share: float) -> None:
     # (1.25 * 100 + 512) / 8192 = 0.078, and (1.25 * 819.2 + 512) / 8192 = 0.1875.
     footprints = Footprints()
     footprints.learn(ended(cell(device="cuda:0"), device=peak), device_mib=8192.0)
-    assert footprints.demand(cell(device="cuda:1")).gpus == share
+    assert footprints.resources(cell(device="cuda:1")).gpus == share
 
 
 def test_smallest_gpu_says_how_many_fit() -> None:
@@ -98,18 +98,18 @@ def test_smallest_gpu_says_how_many_fit() -> None:
     for size in (80000.0, 8000.0, 40000.0):
         footprints.learn(ended(cell(device="cuda"), device=1000.0), device_mib=size)
     # (1.25 * 1000 + 512) / 8000 = 0.22
-    assert footprints.demand(cell(device="cuda")).gpus == 0.25
+    assert footprints.resources(cell(device="cuda")).gpus == 0.25
 
 
 def test_past_runs_alone_do_not_tell_how_large_a_gpu_is() -> None:
-    assert Footprints({PAIR: (100.0, 100.0)}).demand(cell(device="cuda")).gpus == 1.0
+    assert Footprints({PAIR: (100.0, 100.0)}).resources(cell(device="cuda")).gpus == 1.0
 
 
 def test_declared_share_is_taken_as_it_is() -> None:
     footprints = Footprints({PAIR: (100.0, 30000.0)}).with_share(0.3)
     footprints.learn(ended(cell(device="cuda"), device=30000.0), device_mib=40000.0)
-    assert footprints.demand(cell(device="cuda")) == Demand(gpus=0.3, memory=125 * 2**20)
-    assert footprints.demand(cell()).gpus == 0.0
+    assert footprints.resources(cell(device="cuda")) == ResourceRequest(gpus=0.3, memory=125 * 2**20)
+    assert footprints.resources(cell()).gpus == 0.0
 
 
 def test_rows_of_past_runs_tell_the_most_of_each_pair() -> None:
@@ -120,11 +120,11 @@ def test_rows_of_past_runs_tell_the_most_of_each_pair() -> None:
         "peak_device_mib": [None, 10.0, None, None],
     }
     footprints = Footprints.of(make_table(columns))
-    assert footprints.demand(cell()).memory == 1000 * 2**20
-    assert footprints.demand(cell("MLP")).memory == 0
+    assert footprints.resources(cell()).memory == 1000 * 2**20
+    assert footprints.resources(cell("MLP")).memory == 0
     other = replace(cell(), task=Task("edges", TaskType.node_cls))
-    assert footprints.demand(other).memory == 2000 * 2**20
-    assert Footprints.of(make_table({})).demand(cell()) == Demand()
+    assert footprints.resources(other).memory == 2000 * 2**20
+    assert Footprints.of(make_table({})).resources(cell()) == ResourceRequest()
 
 
 @pytest.mark.parametrize("check", [check_share, lambda share: Footprints(share=share)])
