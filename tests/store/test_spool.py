@@ -114,9 +114,9 @@ def test_record_is_on_disk_when_append_returns(tmp_path: Path) -> None:
         "from pathlib import Path\n"
         "from cells import ENVIRONMENT, context_of, record\n"
         "from gnz_track.store.outbox import Outbox\n"
-        f"spool = Spool(Path({str(tmp_path)!r}), context_of())\n"
-        "spool.__enter__()\n"
-        "spool.append(record(5))\n"
+        f"outbox = Outbox(Path({str(tmp_path)!r}), context_of())\n"
+        "outbox.__enter__()\n"
+        "outbox.append(record(5))\n"
         "os.kill(os.getpid(), 9)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], check=False)
