@@ -1,16 +1,19 @@
-"""TODO of this folder.
+"""Problems: what a dataset, a task type and a seed make of each other, ready to be trained and scored.
+
+A task type is one file, which ends in its kind of problem: what it needs, its split, sizes, objective and scorer; the
+rows of its metrics name the kind (`training/metrics.py`). `catalogue` looks kinds up by name.
 
 - `baselines`: score of a model that has learnt nothing of the features: one answer for all, the best that
   labels allow
-- `batches`: augmentation of positional encodings in training, batch by batch; evaluation sees them as they are
-- `catalogue`: from a frozen dataset, a split and a protocol to what the training room works with
-- `graph`: classes, labels and numbers of graphs, as problems; and numbers of nodes and graphs together
-- `inputs`: sizes that a model has to know of a dataset, told without making a single tensor of it
-- `link_pred`: links and triples that a split hides, as problems
+- `catalogue`: from a frozen dataset, a split and a protocol to what the training room works with, by a look-up of kinds
+- `graph`: classes, labels and numbers of graphs
+- `inputs`: inputs of a model from a frozen dataset: features, edges, fields, encodings, and their sizes
+- `link_pred`: links that a split hides, drawn or published
 - `multi_task`: numbers of nodes and numbers of graphs, predicted together
-- `node_and_edge_cls`: classes of nodes and of labelled edges, as problems: of one graph at once, of many in
-  batches of graphs
-- `problem`: A task made concrete for one seed, and the labels of it that each side may see
+- `node_and_edge_cls`: classes of nodes and of labelled edges: of one graph at once, of many in batches of graphs
+- `problem`: a task made concrete for one seed, a kind of such, and the labels that each side may see
+- `rows`: scores of examples that are rows of a prediction: classes, labels and numbers
+- `triples`: triples of a knowledge graph that a split hides
 """
 
 from __future__ import annotations
@@ -22,8 +25,9 @@ from gnz_track.public_names import find_public
 # File -> the names that it gives to other rooms and to users.
 _PUBLIC = {
     "baselines": ("score_constant",),
-    "catalogue": ("pose",),
-    "inputs": ("ProblemTerms", "sizes_of"),
+    "catalogue": ("pose", "sizes_of"),
+    "inputs": ("ProblemTerms",),
+    "node_and_edge_cls": ("ClassObjective", "ClassScorer"),
     "problem": ("Problem",),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)  # noqa: PLE0605  (names come from the table)

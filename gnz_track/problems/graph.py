@@ -1,32 +1,116 @@
-"""Classes, labels and numbers of graphs, as problems; and numbers of nodes and graphs together."""
+"""Classes, labels and numbers of graphs, as problems."""
 
 from __future__ import annotations
 
-import math
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor, nn
+from torch_geometric.data import Data
 
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.splits.nodes_and_graphs import split_graphs
 from gnz_track.problems.baselines import constant_answer
-from gnz_track.problems.inputs import ProblemTerms, collection_of, sizes_of
-from gnz_track.problems.multi_task import TwoLevelObjective, TwoLevelScorer
-from gnz_track.problems.problem import Problem, batches_of, graph_labels, held_out_parts, seen, two_level_targets
-from gnz_track.training.graphs import expand
+from gnz_track.problems.inputs import (
+    ProblemTerms,
+    collection_of,
+    complete_sizes,
+    count_columns,
+    sizes_of_classes,
+    sizes_of_edges,
+    unfit,
+)
+from gnz_track.problems.problem import (
+    Problem,
+    ProblemKind,
+    batches_of,
+    check_outputs,
+    classes_of,
+    held_out_parts,
+    seen,
+)
+from gnz_track.problems.rows import RowScorer
+from gnz_track.training.graphs import GraphCollection
 from gnz_track.training.loop import TRAINING
-from gnz_track.training.objectives import GraphObjective
-from gnz_track.training.scorers import GraphScorer
+from gnz_track.training.losses import choose_loss
+from gnz_track.types import TaskType
 
-__all__ = ["pose_graphs", "pose_two_levels"]
+__all__ = ["CLASSES", "NUMBERS", "GraphObjective", "GraphScorer", "pose_graphs"]
+
+
+@dataclass(frozen=True, eq=False)
+class GraphObjective:
+    """A loss over graphs in shuffled batches; predicts ``[n_held_out, out]`` for the held-out graphs, in their order.
+
+    ``labels`` belong to the ``train`` graphs, one row each. ``kind`` is that of the labels, ``loss_name`` another loss
+    than its usual one.
+    """
+
+    graphs: GraphCollection
+    train: Tensor
+    labels: Tensor
+    held_out: Tensor
+    kind: str
+    batch_size: int
+    device: str = "cpu"
+    # Columns that the model must return; 0 checks nothing.
+    width: int = 0
+    loss_name: str = ""
+
+    def __post_init__(self) -> None:
+        rows = torch.full((len(self.graphs),), -1)
+        rows[self.train] = torch.arange(self.train.numel())
+        object.__setattr__(self, "_row_of", rows)
+        # Held-out graphs are the same at every epoch: joined once.
+        held_out = [self._moved(batch) for batch, _ in self.graphs.batches(self.held_out, EVALUATION)]
+        object.__setattr__(self, "_held_out_batches", held_out)
+
+    def _moved(self, batch: Data) -> Data:
+        # Moving would make new tensors, without the structure that hangs on the edges.
+        return batch if self.device == "cpu" else batch.to(self.device)
+
+    def batches(self, generator: Generator) -> Iterator[Data]:
+        """Yield shuffled batches of training graphs with their labels as ``y``."""
+        order = self.train[torch.randperm(self.train.numel(), generator=generator)]
+        for batch, graphs in self.graphs.batches(order, self.batch_size):
+            batch.y = self.labels.index_select(0, self._row_of.index_select(0, graphs))  # type: ignore[attr-defined]
+            yield self._moved(batch)
+
+    def loss(self, model: nn.Module, batch: Data) -> tuple[Tensor, int]:
+        """Return the loss of one batch."""
+        n_graphs = batch.ptr.numel() - 1
+        labels = batch.y
+        outputs = check_outputs(model, model(batch), n_graphs, self.width)
+        return choose_loss(self.kind, self.loss_name)(outputs, labels), n_graphs
+
+    def predict(self, model: nn.Module) -> Tensor:
+        """Return the outputs for the held-out graphs ``[n_held_out, out]``."""
+        return torch.cat([model(copy.copy(batch)) for batch in self._held_out_batches])  # type: ignore[attr-defined]
+
+    def predict_training(self, model: nn.Module) -> Tensor:
+        """Return the outputs for the training graphs ``[n_train, out]``."""
+        batches = self.graphs.batches(self.train, EVALUATION)
+        return torch.cat([model(self._moved(batch)) for batch, _ in batches])
+
+
+EVALUATION = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class GraphScorer(RowScorer):
+    """Labels of held-out graphs; ``rows [n]`` are their places in the prediction. Kinds as in the losses."""
 
 
 def pose_graphs(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
     """Pose classes, labels or numbers of graphs."""
     parts = split_graphs(dataset, policy=terms.protocol.splits, seed=terms.seed)
-    kind, labels = graph_labels(dataset, terms)
-    labels, sizes = seen(labels, parts, terms), sizes_of(dataset, terms)
+    kind, labels = _labels_of(dataset, terms)
+    about = _sizes_of_numbers if kind == "numbers" else sizes_of_classes
+    labels, sizes = seen(labels, parts, terms), complete_sizes(dataset, terms, about(dataset, terms))
     # All that is held out is predicted, scored or not: in other batches, sums would differ in the last digits.
     held_out = torch.cat([parts.val, parts.test])
     counts = [parts.val.numel(), parts.test.numel()]
@@ -59,38 +143,21 @@ def pose_graphs(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
     )
 
 
-def pose_two_levels(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
-    """Pose numbers of nodes and of graphs together."""
-    parts = split_graphs(dataset, policy=terms.protocol.splits, seed=terms.seed)
-    nodes, graphs = two_level_targets(dataset, terms)
-    held_out = torch.cat([parts.val, parts.test])
-    shown = torch.isin(torch.arange(len(dataset)), parts.train)
-    on_nodes = shown.repeat_interleave(dataset.node_ptr.diff())
-    objective = TwoLevelObjective(
-        graphs=collection_of(dataset, terms),
-        train=parts.train,
-        held_out=held_out,
-        node_targets=nodes.where(on_nodes[:, None], math.nan),
-        graph_targets=graphs.where(shown[:, None], math.nan),
-        batch_size=terms.batch_size or parts.train.numel(),
-        device=terms.device,
-    )
-    places = {"val": held_out, "test": held_out, TRAINING: parts.train}
-    shown_targets = (nodes[on_nodes], graphs[parts.train])
+def _labels_of(dataset: FrozenDataset, terms: ProblemTerms) -> tuple[str, Tensor]:
+    """Return the kind of label and the labels, one row per graph."""
+    is_numbers = terms.task_type is TaskType.graph_reg
+    if not is_numbers and not dataset.is_multi_label:
+        return "classes", classes_of(dataset, terms, "y", len(dataset))
+    y = dataset.tensors["y"]
+    if y.numel() % len(dataset):
+        raise unfit(dataset, terms, f"y has {y.numel()} values for {len(dataset)} graphs")
+    y = y.float().view(len(dataset), -1)
+    return "numbers" if is_numbers else "labels", y
 
-    def scorer(name: str, part: Tensor) -> TwoLevelScorer:
-        ranks = torch.empty(len(dataset), dtype=torch.int64)
-        ranks[places[name]] = torch.arange(places[name].numel())
-        predicted = expand(dataset.node_ptr, places[name])[1]
-        rows, of_nodes = expand(predicted, ranks[part])[0], nodes[expand(dataset.node_ptr, part)[0]]
-        about = (rows, ranks[part], of_nodes, graphs[part])
-        return TwoLevelScorer(*(each.to(terms.device) for each in about), int(predicted[-1]))
 
-    return Problem(
-        objective=objective,
-        scorers={name: scorer(name, part) for name, part in held_out_parts(parts, terms)},
-        sizes=sizes_of(dataset, terms),
-        split_digest=parts.digest,
-        part_sizes=parts.sizes,
-        constant=lambda metric: tuple(constant_answer(found, "numbers", 0, metric) for found in shown_targets),
-    )
+def _sizes_of_numbers(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
+    return {"out_channels": count_columns(dataset.tensors.get("y"), len(dataset)), **sizes_of_edges(dataset, terms)}
+
+
+CLASSES = ProblemKind(pose=pose_graphs, sizes=sizes_of_classes, needs=("edge_index", "y"))
+NUMBERS = ProblemKind(pose=pose_graphs, sizes=_sizes_of_numbers, needs=("edge_index", "y"))

@@ -1,17 +1,19 @@
-"""Sizes that a model has to know of a dataset, told without making a single tensor of it.
+"""Inputs of a model from a frozen dataset: features, message edges, other fields, encodings, and the sizes of these.
 
-A plan asks for it before anything is posed, to find the width of a budget; a problem carries the same.
-
-Inputs of a model from a frozen dataset: features, message edges, other fields, sizes.
+Sizes are told without making a single tensor: a plan asks for them before anything is posed, to find the width of a
+budget; a problem carries the same. Encodings may be varied in training, batch by batch; evaluation sees them as they
+are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import copy
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor
+import torch
+from torch import Generator, Tensor, nn
 from torch_geometric.data import Data
 
 from gnz_track.datasets.encodings import encode_nodes, parse_encoding
@@ -23,9 +25,22 @@ from gnz_track.models.sizes import Sizes
 from gnz_track.seeds import derive
 from gnz_track.training.acceleration import attach, sparsify
 from gnz_track.training.graphs import GraphCollection, Pairs
+from gnz_track.training.loop import Objective
 from gnz_track.types import Protocol, TaskType
 
-__all__ = ["ProblemTerms", "collection_of", "sizes_of", "unfit", "whole_graph_of"]
+__all__ = [
+    "VARIATIONS",
+    "EncodedObjective",
+    "ProblemTerms",
+    "collection_of",
+    "complete_sizes",
+    "count_columns",
+    "sizes_of_classes",
+    "sizes_of_edges",
+    "unfit",
+    "vary",
+    "whole_graph_of",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,9 +223,16 @@ def unfit(dataset: FrozenDataset, terms: ProblemTerms, reason: str) -> SplitImpo
     return SplitImpossible(dataset.name, terms.protocol.splits, f"{reason} ({terms.task_type})")
 
 
-def sizes_of(dataset: FrozenDataset, terms: ProblemTerms) -> Sizes:
-    """Return what a model has to know of its data; nothing to predict is an error."""
-    about_task = _ABOUT_TASK[terms.task_type](dataset, terms)
+def complete_sizes(dataset: FrozenDataset, terms: ProblemTerms, about_task: Mapping[str, Any]) -> Sizes:
+    """Return what a model has to know of its data; nothing to predict is an error.
+
+    Parameters
+    ----------
+    dataset, terms
+        Dataset, and what a cell asks of it.
+    about_task
+        Sizes that depend on the kind of problem.
+    """
     if about_task["out_channels"] < 1:
         raise SplitImpossible(dataset.name, terms.protocol.splits, f"it has no labels for {terms.task_type}")
     encoding = parse_encoding(terms.encoding)
@@ -240,11 +262,12 @@ _WIDTHS: dict[str, Callable[[FrozenDataset], int]] = {
 }
 
 
-def _columns(tensor: Tensor | None, n_rows: int) -> int:
+def count_columns(tensor: Tensor | None, n_rows: int) -> int:
+    """Return how many numbers a tensor has for each of its rows; 0 where there is none."""
     return 0 if tensor is None or not n_rows else tensor.numel() // n_rows
 
 
-def _about_edges(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
+def sizes_of_edges(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
     """Return how many features the message edges have, and, where they are categories, how many of each."""
     if terms.perturbation and changes_edges(terms.perturbation):
         return {}
@@ -257,45 +280,55 @@ def _about_edges(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
     return {"edge_channels": columns.size(1), "edge_vocabulary": vocabulary}
 
 
-def _of_nodes(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
-    return {"out_channels": dataset.n_classes, **_about_edges(dataset, terms)}
+def sizes_of_classes(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
+    """Return how many classes, or labels, there are to predict, and what message edges have."""
+    return {"out_channels": dataset.n_classes, **sizes_of_edges(dataset, terms)}
 
 
-def _of_graph_numbers(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
-    return {"out_channels": _columns(dataset.tensors.get("y"), len(dataset)), **_about_edges(dataset, terms)}
+def _turn_signs(encoding: Tensor, generator: Generator) -> Tensor:
+    """Turn whole columns: a sign for each, the same for all nodes of a batch."""
+    signs = 2.0 * torch.randint(2, (encoding.size(1),), generator=generator) - 1.0
+    return encoding * signs.to(encoding)
 
 
-def _of_links(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
-    # Features of edges are known for the graph as it is, and not for what a split leaves of it.
-    if dataset.is_relational:
-        return {"out_channels": terms.hidden_channels, "n_relations": dataset.n_relations}
-    code_channels = terms.protocol.code_channels
-    return {"out_channels": code_channels or terms.hidden_channels, "code_channels": code_channels}
+def _permute_columns(encoding: Tensor, generator: Generator) -> Tensor:
+    order = torch.randperm(encoding.size(1), generator=generator)
+    return encoding.index_select(1, order.to(encoding.device))
 
 
-def _of_labelled_edges(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
-    labels, features = dataset.tensors["edge_label"], dataset.tensors.get("edge_label_attr")
-    return {
-        "out_channels": max(int(labels.max()) + 1, 0) if labels.numel() else 0,
-        "n_edge_features": _columns(features, labels.numel()),
-        "is_directed": dataset.is_directed,
-        **_about_edges(dataset, terms),
-    }
+VARIATIONS: dict[str, Callable[[Tensor, Generator], Tensor]] = {"signs": _turn_signs, "columns": _permute_columns}
 
 
-def _of_two_levels(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
-    return {
-        "out_channels": _columns(dataset.tensors.get("y"), dataset.n_nodes),
-        "n_graph_targets": _columns(dataset.tensors.get("graph_y"), len(dataset)),
-        **_about_edges(dataset, terms),
-    }
+def vary(objective: Objective, variation: str) -> Objective:
+    """Return an objective whose training batches have varied encodings; ``none`` changes nothing."""
+    return EncodedObjective(objective, VARIATIONS[variation]) if variation in VARIATIONS else objective
 
 
-_ABOUT_TASK: dict[TaskType, Callable[[FrozenDataset, ProblemTerms], dict[str, Any]]] = {
-    TaskType.node_cls: _of_nodes,
-    TaskType.graph_cls: _of_nodes,
-    TaskType.graph_reg: _of_graph_numbers,
-    TaskType.link_pred: _of_links,
-    TaskType.edge_cls: _of_labelled_edges,
-    TaskType.multi_task: _of_two_levels,
-}
+@dataclass(frozen=True, eq=False)
+class EncodedObjective:
+    """Another objective, whose training batches carry a variation of their ``encoding [n_nodes, n_columns]``."""
+
+    inner: Any
+    variation: Callable[[Tensor, Generator], Tensor]
+
+    def batches(self, generator: Generator) -> Iterator[Data]:
+        """Yield the batches of the inner objective; what varies is drawn from the same generator."""
+        for batch in self.inner.batches(generator):
+            varied = copy.copy(batch)
+            varied.encoding = self.variation(batch.encoding, generator)
+            yield varied
+
+    def loss(self, model: nn.Module, batch: Data) -> tuple[Tensor, int]:
+        """Return the loss of the inner objective."""
+        loss: tuple[Tensor, int] = self.inner.loss(model, batch)
+        return loss
+
+    def predict(self, model: nn.Module) -> Tensor:
+        """Return the prediction of the inner objective, of encodings as they are."""
+        prediction: Tensor = self.inner.predict(model)
+        return prediction
+
+    def predict_training(self, model: nn.Module) -> Tensor:
+        """Return that for training examples, of encodings as they are."""
+        prediction: Tensor = self.inner.predict_training(model)
+        return prediction

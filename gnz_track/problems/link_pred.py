@@ -1,4 +1,4 @@
-"""Links and triples that a split hides, as problems.
+"""Links that a split hides, as problems.
 
 Links whose parts are published: trained in batches, told from pairs drawn anew, ranked among published non-links.
 """
@@ -6,30 +6,71 @@ Links whose parts are published: trained in batches, told from pairs drawn anew,
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 from torch.nn import functional
 from torch_geometric.data import Data
 
 from gnz_track.datasets.frozen import FrozenDataset
-from gnz_track.datasets.splits.links import LinkPart, LinkSplit, TriplePart, split_links, split_triples
+from gnz_track.datasets.splits.links import LinkPart, LinkSplit, split_links
 from gnz_track.errors import BadValue
-from gnz_track.problems.inputs import ProblemTerms, sizes_of, whole_graph_of
-from gnz_track.problems.problem import Problem, scored
-from gnz_track.training.loop import TRAINING
-from gnz_track.training.metrics import Kind
-from gnz_track.training.objectives import LinkObjective, Objective, TripleObjective, check_outputs
-from gnz_track.training.scorers import LinkPredictionScorer, Scorer, TripleScorer
+from gnz_track.problems.baselines import KnownScorer
+from gnz_track.problems.inputs import ProblemTerms, complete_sizes, whole_graph_of
+from gnz_track.problems.problem import Problem, ProblemKind, check_outputs, scored
+from gnz_track.training.loop import TRAINING, Objective
+from gnz_track.training.metrics import Kind, MetricRow, find_metric, metrics_of, rank_links
 
-__all__ = ["LinkBatches", "PublishedLinkScorer", "pose_links", "pose_triples"]
+__all__ = ["LINKS", "LinkBatches", "LinkObjective", "LinkPredictionScorer", "PublishedLinkScorer", "pose_links"]
 
 
 # Pairs decoded at a time where there are millions of them.
 CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class LinkObjective:
+    """Binary cross-entropy over training pairs ``[2, n]`` with labels ``[n]``; predicts node codes.
+
+    A step takes ``batch_size`` of the pairs, in random order, and the whole graph; of 0 it takes all.
+    """
+
+    data: Data
+    pairs: Tensor
+    labels: Tensor
+    batch_size: int = 0
+
+    def batches(self, generator: Generator) -> Iterator[Data]:
+        """Yield the whole graph, once for every batch of pairs, whose places are its ``scored_pairs``."""
+        if not self.batch_size:
+            yield copy.copy(self.data)
+            return
+        order = torch.randperm(self.labels.numel(), generator=generator).to(self.labels.device)
+        for places in order.split(self.batch_size):
+            batch = copy.copy(self.data)
+            batch.scored_pairs = places
+            yield batch
+
+    def loss(self, model: Any, batch: Data) -> tuple[Tensor, int]:
+        """Return the cross-entropy of a batch of training pairs."""
+        pairs, labels = self.pairs, self.labels
+        if "scored_pairs" in batch:
+            pairs, labels = pairs[:, batch.scored_pairs], labels[batch.scored_pairs]
+        logits = model.decode(check_outputs(model, model.encode(batch), batch.num_nodes), pairs)
+        return functional.binary_cross_entropy_with_logits(logits, labels), labels.numel()
+
+    def predict(self, model: Any) -> Tensor:
+        """Return the node codes ``[n_nodes, width]``."""
+        codes: Tensor = model.encode(copy.copy(self.data))
+        return codes
+
+    def predict_training(self, model: Any) -> Tensor:
+        """Return the same."""
+        return self.predict(model)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +136,54 @@ class LinkBatches:
 
 
 @dataclass(frozen=True, eq=False)
+class LinkPredictionScorer:
+    """Held-out pairs ``[2, n]`` with labels ``[n]``, from node codes."""
+
+    pairs: Tensor
+    labels: Tensor
+    kind: ClassVar[Kind] = "links"
+
+    def score(self, model: Any, prediction: Tensor, metric: str) -> float:
+        """Return AUC, average precision, or the share of links among the first.
+
+        Parameters
+        ----------
+        model, prediction, metric
+            Those of :class:`~gnz_track.training.loop.Scorer`.
+        """
+        return self._score(find_metric(self.kind, metric), self.decode(model, prediction))
+
+    def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
+        """Return the usual metrics: AUC and average precision."""
+        logits = self.decode(model, prediction)
+        return {row.name: self._score(row, logits) for row in metrics_of(self.kind)}
+
+    def loss(self, model: Any, prediction: Tensor) -> float:
+        """Return what training minimises, on this part."""
+        logits = self.decode(model, prediction)
+        return float(functional.binary_cross_entropy_with_logits(logits, self.labels))
+
+    def decode(self, model: Any, prediction: Tensor) -> Tensor:
+        """Return one logit per pair ``[n]``."""
+        logits: Tensor = model.decode(prediction, self.pairs)
+        return logits
+
+    def score_constant(self, answer: None, metric: str) -> float:
+        """Return the score of who tells no pair from another."""
+        del answer
+        row, labels = find_metric(self.kind, metric), self.labels.cpu()
+        if row.takes == "ranks":
+            # Links are put anywhere among the others: each rank is as likely as any other.
+            n_others = int((labels <= 0).sum())
+            return row.function(np.arange(1, n_others + 2))
+        return self._score(row, torch.zeros(labels.numel()))
+
+    def _score(self, row: MetricRow, logits: Tensor) -> float:
+        truth, scores = self.labels.numpy(force=True), logits.numpy(force=True)
+        return row.function(rank_links(truth, scores)) if row.takes == "ranks" else row.function(truth, scores)
+
+
+@dataclass(frozen=True, eq=False)
 class PublishedLinkScorer(LinkPredictionScorer):
     """Held-out links and the published pairs that they are told from; the usual metrics rank among these too."""
 
@@ -119,13 +208,13 @@ def pose_links(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
     return Problem(
         objective=objective,
         scorers=scorers,
-        sizes=sizes_of(dataset, terms),
+        sizes=complete_sizes(dataset, terms, _sizes_of_links(dataset, terms)),
         split_digest=split.digest,
         part_sizes=split.sizes,
     )
 
 
-def _pose_drawn(split: LinkSplit, terms: ProblemTerms, data: Data) -> tuple[Objective, dict[str, Scorer]]:
+def _pose_drawn(split: LinkSplit, terms: ProblemTerms, data: Data) -> tuple[Objective, dict[str, KnownScorer]]:
     move = terms.device
     train = split.train
     objective = LinkObjective(data, train.pairs.to(move), train.labels.to(move), batch_size=terms.batch_size)
@@ -133,8 +222,8 @@ def _pose_drawn(split: LinkSplit, terms: ProblemTerms, data: Data) -> tuple[Obje
     return objective, {name: LinkPredictionScorer(part.pairs.to(move), part.labels.to(move)) for name, part in parts}
 
 
-def _pose_published(split: LinkSplit, terms: ProblemTerms, data: Data) -> tuple[Objective, dict[str, Scorer]]:
-    def scorer(name: str, part: LinkPart) -> Scorer:
+def _pose_published(split: LinkSplit, terms: ProblemTerms, data: Data) -> tuple[Objective, dict[str, KnownScorer]]:
+    def scorer(name: str, part: LinkPart) -> KnownScorer:
         # Training has no pairs of its own to be told from: those of validation, as published.
         links, others = _links_of(part)[0], _links_of(split.val if name == TRAINING else part)
         non_links = others[1]
@@ -153,23 +242,11 @@ def _links_of(part: LinkPart) -> tuple[Tensor, Tensor]:
     return part.pairs[:, part.labels == 1], part.pairs[:, part.labels == 0]
 
 
-def pose_triples(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
-    """Pose the tails and heads of triples that a split hides."""
-    split = split_triples(dataset, seed=terms.seed, is_blind=terms.is_blind)
-    data = whole_graph_of(dataset, split.train.edge_index, terms, split_digest=split.digest)
-    data.edge_type = split.train.edge_type.to(terms.device)
-    # Ranks are filtered by what is known: in a blind problem that is no test triple.
-    parts = scored(split, terms)
-    triples = {name: _triples(part).to(terms.device) for name, part in [("train", split.train), *parts]}
-    known = torch.cat([found for name, found in triples.items() if name != TRAINING], dim=1)
-    return Problem(
-        objective=TripleObjective(data, triples["train"], dataset.n_relations),
-        scorers={name: TripleScorer(triples[name], part.negatives[1].to(terms.device), known) for name, part in parts},
-        sizes=sizes_of(dataset, terms),
-        split_digest=split.digest,
-        part_sizes=split.sizes,
-    )
+def _sizes_of_links(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
+    # Features of edges are known for the graph as it is, and not for what a split leaves of it.
+    del dataset
+    code_channels = terms.protocol.code_channels
+    return {"out_channels": code_channels or terms.hidden_channels, "code_channels": code_channels}
 
 
-def _triples(part: TriplePart) -> Tensor:
-    return torch.stack([part.edge_index[0], part.edge_type, part.edge_index[1]])
+LINKS = ProblemKind(pose=pose_links, sizes=_sizes_of_links, needs=("edge_index",), has_one_loss=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,11 +13,24 @@ from torch import Generator, Tensor, nn
 from torch.nn import functional
 from torch_geometric.data import Data
 
+from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.datasets.splits.nodes_and_graphs import split_graphs
 from gnz_track.errors import BadValue, ModelInvalid
-from gnz_track.training.graphs import GraphCollection
+from gnz_track.problems.baselines import ConstantAnswer, constant_answer
+from gnz_track.problems.inputs import (
+    ProblemTerms,
+    collection_of,
+    complete_sizes,
+    count_columns,
+    sizes_of_edges,
+    unfit,
+)
+from gnz_track.problems.problem import Problem, ProblemKind, held_out_parts
+from gnz_track.training.graphs import GraphCollection, expand
+from gnz_track.training.loop import TRAINING
 from gnz_track.training.metrics import MetricRow, metrics_of
 
-__all__ = ["TwoLevelObjective", "TwoLevelScorer"]
+__all__ = ["MULTI_TASK", "TwoLevelObjective", "TwoLevelScorer", "pose_two_levels"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +122,7 @@ class TwoLevelScorer:
         Parameters
         ----------
         model, prediction, metric
-            Those of :class:`~gnz_track.training.scorers.Scorer`.
+            Those of :class:`~gnz_track.training.loop.Scorer`.
         """
         del model
         found = self._score(metrics_of("levels", is_full=True), prediction)
@@ -126,6 +140,13 @@ class TwoLevelScorer:
         del model
         return float(torch.cat(self._errors(prediction)).mean())
 
+    def score_constant(self, answer: tuple[Tensor, Tensor], metric: str) -> float:
+        """Return the score of the same answers to all nodes ``[a]`` and to all graphs ``[b]``."""
+        of_nodes, of_graphs = answer
+        n_graphs = int(self.graph_rows.max()) + 1
+        whole = torch.cat([of_nodes.repeat(self.n_nodes), of_graphs.repeat(n_graphs)])
+        return self.score(ConstantAnswer(), whole.to(self.node_rows.device), metric)
+
     def _score(self, rows: list[MetricRow], prediction: Tensor) -> dict[str, float]:
         nodes, graphs = self._errors(prediction)
         errors = {"": torch.cat([nodes, graphs]).mean().item()}
@@ -141,3 +162,65 @@ class TwoLevelScorer:
         pairs = ((nodes[self.node_rows], self.node_targets), (graphs[self.graph_rows], self.graph_targets))
         first, second = ((found.double() - true.double()).square().mean(dim=0) for found, true in pairs)
         return first, second
+
+
+def pose_two_levels(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
+    """Pose numbers of nodes and of graphs together."""
+    parts = split_graphs(dataset, policy=terms.protocol.splits, seed=terms.seed)
+    nodes, graphs = _targets_of(dataset, terms)
+    held_out = torch.cat([parts.val, parts.test])
+    shown = torch.isin(torch.arange(len(dataset)), parts.train)
+    on_nodes = shown.repeat_interleave(dataset.node_ptr.diff())
+    objective = TwoLevelObjective(
+        graphs=collection_of(dataset, terms),
+        train=parts.train,
+        held_out=held_out,
+        node_targets=nodes.where(on_nodes[:, None], math.nan),
+        graph_targets=graphs.where(shown[:, None], math.nan),
+        batch_size=terms.batch_size or parts.train.numel(),
+        device=terms.device,
+    )
+    places = {"val": held_out, "test": held_out, TRAINING: parts.train}
+    shown_targets = (nodes[on_nodes], graphs[parts.train])
+
+    def scorer(name: str, part: Tensor) -> TwoLevelScorer:
+        ranks = torch.empty(len(dataset), dtype=torch.int64)
+        ranks[places[name]] = torch.arange(places[name].numel())
+        predicted = expand(dataset.node_ptr, places[name])[1]
+        rows, of_nodes = expand(predicted, ranks[part])[0], nodes[expand(dataset.node_ptr, part)[0]]
+        about = (rows, ranks[part], of_nodes, graphs[part])
+        return TwoLevelScorer(*(each.to(terms.device) for each in about), int(predicted[-1]))
+
+    return Problem(
+        objective=objective,
+        scorers={name: scorer(name, part) for name, part in held_out_parts(parts, terms)},
+        sizes=complete_sizes(dataset, terms, _sizes_of_levels(dataset, terms)),
+        split_digest=parts.digest,
+        part_sizes=parts.sizes,
+        constant=lambda metric: tuple(constant_answer(found, "numbers", 0, metric) for found in shown_targets),
+    )
+
+
+def _targets_of(dataset: FrozenDataset, terms: ProblemTerms) -> tuple[Tensor, Tensor]:
+    """Return the numbers of nodes ``[n_nodes, a]`` and those of graphs ``[n_graphs, b]``."""
+    found = []
+    for name, n in (("y", dataset.n_nodes), ("graph_y", len(dataset))):
+        targets = dataset.tensors[name]
+        if not targets.is_floating_point() or not targets.numel() or targets.numel() % n:
+            reason = f"{name} is {targets.dtype} {list(targets.shape)}, numbers for each of {n} are needed"
+            raise unfit(dataset, terms, reason)
+        found.append(targets.float().view(n, -1))
+    return found[0], found[1]
+
+
+def _sizes_of_levels(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
+    return {
+        "out_channels": count_columns(dataset.tensors.get("y"), dataset.n_nodes),
+        "n_graph_targets": count_columns(dataset.tensors.get("graph_y"), len(dataset)),
+        **sizes_of_edges(dataset, terms),
+    }
+
+
+MULTI_TASK = ProblemKind(
+    pose=pose_two_levels, sizes=_sizes_of_levels, needs=("edge_index", "y", "graph_y"), has_one_loss=True
+)

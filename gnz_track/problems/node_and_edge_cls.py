@@ -1,14 +1,12 @@
-"""Classes of nodes and of labelled edges, as problems: of one graph at once, of many in batches of graphs.
-
-Nodes or labelled edges of many graphs, in batches of graphs.
-"""
+"""Classes of nodes and of labelled edges, as problems: of one graph at once, of many in batches of graphs."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
@@ -17,20 +15,74 @@ from torch_geometric.data import Data
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.splits.nodes_and_graphs import Parts, label_pointer, split_edges, split_nodes
 from gnz_track.problems.baselines import constant_answer
-from gnz_track.problems.inputs import ProblemTerms, collection_of, sizes_of, whole_graph_of
-from gnz_track.problems.problem import Problem, batches_of, classes_of, held_out_parts, seen, visible, with_labels
+from gnz_track.problems.inputs import (
+    ProblemTerms,
+    collection_of,
+    complete_sizes,
+    count_columns,
+    sizes_of_classes,
+    sizes_of_edges,
+    whole_graph_of,
+)
+from gnz_track.problems.problem import (
+    Problem,
+    ProblemKind,
+    batches_of,
+    check_outputs,
+    classes_of,
+    held_out_parts,
+    seen,
+    visible,
+    with_labels,
+)
+from gnz_track.problems.rows import RowScorer
 from gnz_track.training.graphs import GraphCollection, Pairs, expand
 from gnz_track.training.loop import TRAINING
 from gnz_track.training.losses import choose_loss
-from gnz_track.training.objectives import ClassObjective, check_outputs
-from gnz_track.training.scorers import ClassScorer
 
-__all__ = ["PartObjective", "graphs_of", "pose_edges", "pose_nodes"]
+__all__ = ["EDGES", "NODES", "ClassObjective", "ClassScorer", "PartObjective", "graphs_of", "pose_edges", "pose_nodes"]
 
 
 def graphs_of(parts: Tensor, pointer: Tensor) -> Tensor:
     """Return the graph of each part ``[n]``, given where each graph begins among the parts ``[n_graphs + 1]``."""
     return torch.searchsorted(pointer, parts, right=True) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class ClassObjective:
+    """Cross-entropy over training parts of one graph, nodes or labelled edges: places ``rows [n]``, ``labels [n]``.
+
+    Predicts the logits of all ``n_rows`` of them ``[n_rows, classes]``.
+    """
+
+    data: Data
+    rows: Tensor
+    labels: Tensor
+    n_rows: int
+    # Columns that the model must return; 0 checks nothing.
+    width: int = 0
+    # Another loss than the usual one.
+    loss_name: str = ""
+
+    def batches(self, generator: Generator) -> Iterator[Data]:
+        """Yield the whole graph, once."""
+        del generator
+        yield copy.copy(self.data)
+
+    def loss(self, model: nn.Module, batch: Data) -> tuple[Tensor, int]:
+        """Return the loss of the training parts."""
+        logits = check_outputs(model, model(batch), self.n_rows, self.width)
+        loss = choose_loss("classes", self.loss_name)
+        return loss(logits.index_select(0, self.rows), self.labels), self.rows.numel()
+
+    def predict(self, model: nn.Module) -> Tensor:
+        """Return the logits of all nodes, or of all labelled edges ``[n_rows, classes]``."""
+        logits: Tensor = model(copy.copy(self.data))
+        return logits
+
+    def predict_training(self, model: nn.Module) -> Tensor:
+        """Return the same."""
+        return self.predict(model)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,17 +157,28 @@ def _without_label(batch: Data, label: str) -> Data:
     return shown
 
 
+@dataclass(frozen=True, eq=False)
+class ClassScorer(RowScorer):
+    """Classes of held-out nodes or labelled edges: places ``rows [n]`` among the logits of all of them.
+
+    Given the batch ``batches [n]`` of each, scores and losses are means over batches.
+    """
+
+    kind: str = "classes"
+
+
 def pose_nodes(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
     """Pose the classes of nodes."""
     parts = split_nodes(dataset, policy=terms.protocol.splits, seed=terms.seed)
     labels = seen(classes_of(dataset, terms, "y", dataset.n_nodes), parts, terms)
     shown = visible(labels, parts.train)
+    labelled = _Labelled(parts, labels, "y", dataset.node_ptr, sizes_of_classes)
     if _is_in_batches(dataset, terms):
         graphs = collection_of(dataset, terms, labels={"y": shown})
-        return _pose_parts(dataset, terms, _Labelled(parts, labels, "y", dataset.node_ptr), graphs)
+        return _pose_parts(dataset, terms, labelled, graphs)
     data = whole_graph_of(dataset, dataset.global_edge_index, terms)
     data.y = shown.to(terms.device)
-    return _pose_whole(dataset, terms, _Labelled(parts, labels, "y", dataset.node_ptr), data)
+    return _pose_whole(dataset, terms, labelled, data)
 
 
 def pose_edges(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
@@ -128,7 +191,7 @@ def pose_edges(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
     if features is not None:
         fields["edge_label_attr"] = features.float().reshape(labels.numel(), -1)
     pointer = label_pointer(dataset)
-    labelled = _Labelled(parts, labels, "edge_label", pointer)
+    labelled = _Labelled(parts, labels, "edge_label", pointer, _of_labelled_edges)
     if _is_in_batches(dataset, terms):
         graphs = collection_of(dataset, terms, pairs=Pairs(ends, pointer, fields))
         return _pose_parts(dataset, terms, labelled, graphs)
@@ -141,12 +204,13 @@ def pose_edges(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
 
 @dataclass(frozen=True, eq=False)
 class _Labelled:
-    """Nodes or edges with a class: their parts, classes, the field that shows these, and where graphs begin."""
+    """Nodes or edges with a class: their parts, classes, the field that shows these, where graphs begin, sizes."""
 
     parts: Parts
     labels: Tensor
     field: str
     pointer: Tensor
+    sizes: Callable[[FrozenDataset, ProblemTerms], dict[str, Any]]
 
 
 def _is_in_batches(dataset: FrozenDataset, terms: ProblemTerms) -> bool:
@@ -154,7 +218,8 @@ def _is_in_batches(dataset: FrozenDataset, terms: ProblemTerms) -> bool:
 
 
 def _pose_whole(dataset: FrozenDataset, terms: ProblemTerms, labelled: _Labelled, data: Data) -> Problem:
-    parts, labels, sizes = labelled.parts, labelled.labels, sizes_of(dataset, terms)
+    parts, labels = labelled.parts, labelled.labels
+    sizes = complete_sizes(dataset, terms, labelled.sizes(dataset, terms))
     train = with_labels(parts.train, labels, terms.device)
     return Problem(
         objective=ClassObjective(data, *train, n_rows=labels.numel(), width=sizes.out_channels, loss_name=terms.loss),
@@ -170,7 +235,8 @@ def _pose_whole(dataset: FrozenDataset, terms: ProblemTerms, labelled: _Labelled
 
 
 def _pose_parts(dataset: FrozenDataset, terms: ProblemTerms, labelled: _Labelled, graphs: GraphCollection) -> Problem:
-    parts, labels, sizes = labelled.parts, labelled.labels, sizes_of(dataset, terms)
+    parts, labels = labelled.parts, labelled.labels
+    sizes = complete_sizes(dataset, terms, labelled.sizes(dataset, terms))
     objective = PartObjective(
         graphs=graphs,
         train=parts.train,
@@ -196,3 +262,17 @@ def _pose_parts(dataset: FrozenDataset, terms: ProblemTerms, labelled: _Labelled
         part_sizes=parts.sizes,
         constant=partial(constant_answer, labels[parts.train], "classes", sizes.out_channels),
     )
+
+
+def _of_labelled_edges(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
+    labels, features = dataset.tensors["edge_label"], dataset.tensors.get("edge_label_attr")
+    return {
+        "out_channels": max(int(labels.max()) + 1, 0) if labels.numel() else 0,
+        "n_edge_features": count_columns(features, labels.numel()),
+        "is_directed": dataset.is_directed,
+        **sizes_of_edges(dataset, terms),
+    }
+
+
+NODES = ProblemKind(pose=pose_nodes, sizes=sizes_of_classes, needs=("edge_index", "y"))
+EDGES = ProblemKind(pose=pose_edges, sizes=_of_labelled_edges, needs=("edge_index", "edge_label_index", "edge_label"))

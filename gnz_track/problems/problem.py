@@ -8,27 +8,25 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.splits.nodes_and_graphs import Parts
-from gnz_track.errors import BadValue
+from gnz_track.errors import BadValue, ModelInvalid
 from gnz_track.models.sizes import Sizes
+from gnz_track.problems.baselines import KnownScorer
 from gnz_track.problems.inputs import ProblemTerms, unfit
-from gnz_track.training.loop import TRAINING
-from gnz_track.training.objectives import Objective
-from gnz_track.training.scorers import Scorer
-from gnz_track.types import TaskType
+from gnz_track.training.loop import TRAINING, Objective
 
 __all__ = [
     "Problem",
+    "ProblemKind",
     "batches_of",
+    "check_outputs",
     "classes_of",
-    "graph_labels",
     "held_out_parts",
     "scored",
     "seen",
-    "two_level_targets",
     "visible",
     "with_labels",
 ]
@@ -42,23 +40,25 @@ class Problem:
     """
 
     objective: Objective
-    scorers: Mapping[str, Scorer]
+    scorers: Mapping[str, KnownScorer]
     sizes: Sizes
     split_digest: str
     part_sizes: tuple[int, int]
     constant: Callable[[str], Any] = lambda _: None
 
 
-def graph_labels(dataset: FrozenDataset, terms: ProblemTerms) -> tuple[str, Tensor]:
-    """Return the kind of label and the labels, one row per graph."""
-    is_numbers = terms.task_type is TaskType.graph_reg
-    if not is_numbers and not dataset.is_multi_label:
-        return "classes", classes_of(dataset, terms, "y", len(dataset))
-    y = dataset.tensors["y"]
-    if y.numel() % len(dataset):
-        raise unfit(dataset, terms, f"y has {y.numel()} values for {len(dataset)} graphs")
-    y = y.float().view(len(dataset), -1)
-    return "numbers" if is_numbers else "labels", y
+@dataclass(frozen=True, kw_only=True)
+class ProblemKind:
+    """A kind of problem: how a dataset is posed as one, and the tensors that this needs.
+
+    ``sizes`` returns what a model has to know beside its inputs, ``refuse`` raises where terms mean nothing here.
+    """
+
+    pose: Callable[[FrozenDataset, ProblemTerms], Problem]
+    sizes: Callable[[FrozenDataset, ProblemTerms], dict[str, Any]]
+    needs: tuple[str, ...] = ()
+    has_one_loss: bool = False
+    refuse: Callable[[FrozenDataset, ProblemTerms], None] | None = None
 
 
 def classes_of(dataset: FrozenDataset, terms: ProblemTerms, name: str, n: int) -> Tensor:
@@ -137,18 +137,30 @@ def seen(labels: Tensor, parts: Parts, terms: ProblemTerms) -> Tensor:
 _SCORED = {False: ("val", "test"), True: ("val",)}
 
 
-def two_level_targets(dataset: FrozenDataset, terms: ProblemTerms) -> tuple[Tensor, Tensor]:
-    """Return the numbers of nodes ``[n_nodes, a]`` and those of graphs ``[n_graphs, b]``."""
-    found = []
-    for name, n in (("y", dataset.n_nodes), ("graph_y", len(dataset))):
-        targets = dataset.tensors[name]
-        if not targets.is_floating_point() or not targets.numel() or targets.numel() % n:
-            reason = f"{name} is {targets.dtype} {list(targets.shape)}, numbers for each of {n} are needed"
-            raise unfit(dataset, terms, reason)
-        found.append(targets.float().view(n, -1))
-    return found[0], found[1]
-
-
 def batches_of(ranks: Tensor, terms: ProblemTerms) -> Tensor | None:
     """Return the batch in which examples of graphs of these ranks ``[n]`` are scored; None where all are at once."""
     return ranks // terms.batch_of_scores if terms.batch_of_scores else None
+
+
+def check_outputs(model: nn.Module, outputs: Any, n_rows: int | None, width: int = 0) -> Tensor:
+    """Return the outputs of a model if they have the right shape.
+
+    Parameters
+    ----------
+    model
+        Model, for errors.
+    outputs
+        What its forward returned.
+    n_rows, width
+        Shape that is needed; a width of 0 is any.
+    """
+    has_rows = isinstance(outputs, Tensor) and outputs.dim() == 2 and outputs.size(0) == n_rows
+    if has_rows and width in (0, outputs.size(1)):
+        return outputs  # type: ignore[no-any-return]
+    found = f"shape {tuple(outputs.shape)}" if isinstance(outputs, Tensor) else f"a {type(outputs).__name__}"
+    raise ModelInvalid(
+        type(getattr(model, "encoder", model)).__name__,
+        f"its forward returned {found} where [{n_rows}, {width or 'channels'}] was expected",
+        remedy="return one row per node (per graph on graph tasks, per labelled edge on edge_cls; multi_task_factory "
+        "adds the head), as wide as the out_channels that the constructor was given",
+    )

@@ -9,7 +9,7 @@ from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.errors import BadValue, SplitImpossible
 from gnz_track.models.budgets import Width, find_width, refuse_beyond
 from gnz_track.models.building import options_of
-from gnz_track.problems.inputs import ProblemTerms, sizes_of
+from gnz_track.problems.catalogue import ProblemTerms, sizes_of
 from gnz_track.types import ModelRow, Override, Protocol, Task, Value
 
 __all__ = ["OF_TRAINING", "ListedWidth", "find_override", "given_to", "hyperparameters_of", "list_widths", "resolve"]

@@ -1,9 +1,7 @@
 """Training of one model: an objective (what is minimised) and scorers (held-out labels) meet only in the `loop`.
 
-- `loop`: the one training loop, with its schedules
-- `objectives`: loss and prediction of each task type
+- `loop`: the one training loop, with its schedules, and what it asks of an objective and of a scorer
 - `losses`: losses by kind of label and by name
-- `scorers`: held-out labels, and the metrics on them
 - `metrics`: functions of arrays, each a row with its direction, bounds and the kinds of problem it serves
 - `protocols`: the table of protocols
 - `graphs`: many small graphs as one union, and batches cut from it
@@ -28,19 +26,10 @@ _PUBLIC = {
     "allocator": ("keep_freed_memory",),
     "graphs": ("GraphCollection", "Pairs", "expand"),
     "lent": ("LentInputs",),
-    "loop": ("Observer", "TRAINING", "Trained", "TrainingSettings", "train"),
-    "losses": ("LOSSES", "choose_loss"),
-    "metrics": ("DEFAULT_METRICS", "Kind", "METRICS", "MetricRow", "find_metric", "metrics_of"),
-    "objectives": (
-        "ClassObjective",
-        "GraphObjective",
-        "LinkObjective",
-        "Objective",
-        "TripleObjective",
-        "check_outputs",
-    ),
+    "loop": ("Objective", "Observer", "Scorer", "TRAINING", "Trained", "TrainingSettings", "train"),
+    "losses": ("LOSSES", "choose_loss", "mean_over_batches"),
+    "metrics": ("DEFAULT_METRICS", "Kind", "METRICS", "MetricRow", "find_metric", "metrics_of", "rank_links"),
     "protocols": ("PROTOCOLS",),
-    "scorers": ("ClassScorer", "GraphScorer", "LinkPredictionScorer", "Scorer", "TripleScorer"),
     "usage": ("Gauge",),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)  # noqa: PLE0605  (names come from the table)

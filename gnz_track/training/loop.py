@@ -1,21 +1,19 @@
-"""The one training loop, and the schedules that say when the learning rate falls and when training is over."""
+"""The one training loop, with its schedules, and what it asks of an objective and of a scorer, which meet only here."""
 
 from __future__ import annotations
 
 import copy
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from gnz_track.errors import BadValue, Diverged, ScoreUndefined
-from gnz_track.training.objectives import Objective
-from gnz_track.training.scorers import Scorer
 from gnz_track.types import Direction, Metric, Optimiser, Selection
 from gnz_track.waking_time import WakingTime
 
@@ -23,8 +21,10 @@ __all__ = [
     "ALSO",
     "TRAINING",
     "Clock",
+    "Objective",
     "Observer",
     "Schedule",
+    "Scorer",
     "Trained",
     "TrainingSettings",
     "make_schedule",
@@ -34,6 +34,61 @@ __all__ = [
 
 
 SECONDS_PER_HOUR = 3600.0
+
+
+class Objective(Protocol):
+    """Loss and prediction of a problem: one epoch is one pass over ``batches``, each gives one step on ``loss``.
+
+    An objective holds what training may see: features, message edges, and training labels. The model is given graphs
+    whose ``y`` shows training labels only: others are -1 (classes) or NaN (numbers), and batches of held-out graphs
+    have no ``y``. Each call gets a shallow copy of its graph, so that a model that sets fields of its input finds it
+    unchanged the next time. What is said of ``y`` holds for ``edge_label`` where edges are classified.
+    """
+
+    def batches(self, generator: Generator) -> Iterator[Any]:
+        """Yield the batches of one epoch; all order is drawn from the generator."""
+        ...
+
+    def loss(self, model: nn.Module, batch: Any) -> tuple[Tensor, int]:
+        """Return the mean loss over a batch (a scalar) and the number of examples in it."""
+        ...
+
+    def predict(self, model: nn.Module) -> Tensor:
+        """Return, in one pass, all that scoring of held-out examples needs."""
+        ...
+
+    def predict_training(self, model: nn.Module) -> Tensor:
+        """Return all that scoring of training examples needs; asked for once, at the end."""
+        ...
+
+
+class Scorer(Protocol):
+    """Labels of one part, validation or test, and the metrics on them; never given to an objective.
+
+    All scorers of an epoch read the same prediction, made by one forward pass.
+    """
+
+    def score(self, model: nn.Module, prediction: Tensor, metric: str) -> float:
+        """Return one metric of a prediction.
+
+        Parameters
+        ----------
+        model
+            Model that made it, for scorers that decode.
+        prediction
+            What the objective predicted.
+        metric
+            Name of the metric.
+        """
+        ...
+
+    def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
+        """Return every usual metric of the task type, costly ones included."""
+        ...
+
+    def loss(self, model: nn.Module, prediction: Tensor) -> float:
+        """Return what training minimises, on this part."""
+        ...
 
 
 class Schedule(Protocol):

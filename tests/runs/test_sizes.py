@@ -12,8 +12,7 @@ import torch
 
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.errors import SplitImpossible
-from gnz_track.problems.catalogue import pose
-from gnz_track.problems.inputs import ProblemTerms, sizes_of
+from gnz_track.problems.catalogue import ProblemTerms, pose, sizes_of
 
 Freezer = Callable[[Any], FrozenDataset]
 Worlds = Callable[[str], Any]

@@ -12,14 +12,13 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv
 
+from gnz_track.problems.node_and_edge_cls import ClassObjective, ClassScorer
 from gnz_track.runs.isolation.originals import is_ours, originals
 from gnz_track.runs.isolation.process_state import known_state
 from gnz_track.seeds import seed_everything
 from gnz_track.training.acceleration import accelerate, attach, release
 from gnz_track.training.loop import TrainingSettings, train
 from gnz_track.training.metrics import METRICS
-from gnz_track.training.objectives import ClassObjective
-from gnz_track.training.scorers import ClassScorer
 from gnz_track.types import Cell, Optimiser, Selection
 
 __all__ = ["Watch", "find_leak", "sing"]

@@ -17,8 +17,9 @@ from torch.nn import functional
 from torch_geometric.data import Data
 
 from gnz_track.errors import ModelInvalid
+from gnz_track.problems.graph import GraphObjective
+from gnz_track.problems.triples import TripleObjective
 from gnz_track.training.losses import LOSSES
-from gnz_track.training.objectives import GraphObjective, TripleObjective
 
 NAN = math.nan
 Toys = dict[str, Callable[[], Any]]

@@ -15,10 +15,9 @@ from torch_geometric.data import Batch, Data
 from gnz_track.errors import ModelInvalid
 from gnz_track.models.adapters import EdgeHead
 from gnz_track.models.gcn import GCN
-from gnz_track.problems.node_and_edge_cls import PartObjective, graphs_of
+from gnz_track.problems.node_and_edge_cls import ClassScorer, PartObjective, graphs_of
 from gnz_track.training.graphs import GraphCollection, Pairs
 from gnz_track.training.metrics import balanced_accuracy, f1
-from gnz_track.training.scorers import ClassScorer
 
 SIZES = (4, 1, 6, 3, 5)
 IN, CLASSES = 3, 3

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from gnz_track.problems.batches import VARIATIONS, EncodedObjective, vary
+from gnz_track.problems.inputs import VARIATIONS, EncodedObjective, vary
 
 WIDTH = 6
 

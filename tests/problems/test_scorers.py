@@ -15,8 +15,11 @@ from torch import Tensor, nn
 
 from gnz_track.errors import BadValue
 from gnz_track.models.adapters import LinkHead, TripleHead
+from gnz_track.problems.graph import GraphScorer
+from gnz_track.problems.link_pred import LinkPredictionScorer
+from gnz_track.problems.node_and_edge_cls import ClassScorer
+from gnz_track.problems.triples import CHUNK, TripleScorer
 from gnz_track.training.metrics import METRICS, auc, average_precision
-from gnz_track.training.scorers import CHUNK, ClassScorer, GraphScorer, LinkPredictionScorer, TripleScorer
 
 MODEL = nn.Identity()
 N_NODES, N_RELATIONS = 6, 2

@@ -19,7 +19,7 @@ from gnz_track.errors import BadValue
 from gnz_track.models.adapters import LinkHead
 from gnz_track.models.gcn import GCN
 from gnz_track.problems import link_pred as published_links
-from gnz_track.problems.batches import vary
+from gnz_track.problems.inputs import vary
 from gnz_track.problems.link_pred import LinkBatches, PublishedLinkScorer
 from gnz_track.training.loop import train
 

@@ -1,0 +1,14 @@
+"""Small problems that can be learned, one for each kind of objective."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from toy_problems import TOYS, Toy
+
+
+@pytest.fixture
+def toys() -> dict[str, Callable[[], Toy]]:
+    """Return the makers of all problems by name."""
+    return TOYS
