@@ -159,7 +159,7 @@ def _print_ranking(found: Recommendation, top: int) -> None:
 
 def _print_cost(found: Recommendation, wishes: _Wishes, *, is_next: bool) -> None:
     """Say what a confirmation takes; ``is_next`` where it follows at once."""
-    from gnz_track.text import format_seconds
+    from gnz_track.text import format_seconds, plural
 
     shown = found.ranking[: wishes.top]
     n_seeds = len(_seeds(found, wishes))
@@ -170,12 +170,8 @@ def _print_cost(found: Recommendation, wishes: _Wishes, *, is_next: bool) -> Non
     seconds = None if minutes is None or wishes.epochs else 60 * minutes * n_seeds / found.seeds_for(wishes.top)
     cost = "" if seconds is None else f", about {format_seconds(max(seconds, 1))} on one core"
     how = ("confirming", "") if is_next else ("to confirm", ": the same command with --run")
-    sizes = f"{_count(len(shown), 'setting')} x {_count(n_seeds, 'seed')}"
+    sizes = f"{plural(len(shown), 'setting')} x {plural(n_seeds, 'seed')}"
     say(f"{how[0]}: {sizes}{epochs}{cost}{how[1]}")
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def _seeds(found: Recommendation, wishes: _Wishes) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -85,6 +86,7 @@ def _report(  # noqa: PLR0913  (one parameter per flag)
     from gnz_track.report.bundle import write_bundle
     from gnz_track.stats.comparison.choices import Choices
     from gnz_track.store.address import parse_address
+    from gnz_track.store.read_sql import keep_open
 
     # A slip in these is told before anything is read.
     sizes = _read_sizes(split_sizes)
@@ -95,16 +97,17 @@ def _report(  # noqa: PLR0913  (one parameter per flag)
         check_folder("--out", out)
     address = parse_address(store)
     selection = ReportedRuns(sweep=sweep, suite=suite, task=task, experiment=experiment, where=where)
-    found = _read_parquet(parquet, selection) if parquet is not None else _read_runs(address, selection)
-    found = _merge(found, merge or [], address)
-    found.choices = choices
-    # One sweep, whether it was named or is the latest.
-    name = "" if merge else str(found.config.get("sweep", ""))
-    if publish and not name:
-        raise BadValue("--publish", "several sweeps", "a report of one sweep", command="--sweep NAME --publish")
-    target = out or Path("reports") / _folder_name(name or (parquet.stem if parquet else suite) or "report")
-    with naming(target):
-        bundle = write_bundle(found, target, ui=ui or ("" if address.is_database else address.masked))
+    with contextlib.nullcontext() if parquet is not None else keep_open(address):
+        found = _read_parquet(parquet, selection) if parquet is not None else _read_runs(address, selection)
+        found = _merge(found, merge or [], address)
+        found.choices = choices
+        # One sweep, whether it was named or is the latest.
+        name = "" if merge else str(found.config.get("sweep", ""))
+        if publish and not name:
+            raise BadValue("--publish", "several sweeps", "a report of one sweep", command="--sweep NAME --publish")
+        target = out or Path("reports") / _folder_name(name or (parquet.stem if parquet else suite) or "report")
+        with naming(target):
+            bundle = write_bundle(found, target, ui=ui or ("" if address.is_database else address.masked))
     _print_report(found, bundle, has_training=training)
     if publish:
         _publish(bundle, address, name)

@@ -78,10 +78,8 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
     from gnz_track.runs.executors.fork_server import open_fork_server_for
 
     # Before anything heavy is imported here: workers get ready meanwhile.
-    needed = (
-        contextlib.nullcontext() if dry_run else open_fork_server_for(jobs=jobs, timeout=timeout, executor=executor)
-    )
-    with needed as fork_server:
+    needed = None if dry_run else open_fork_server_for(jobs=jobs, timeout=timeout, executor=executor)
+    with needed or contextlib.nullcontext() as fork_server:
         from gnz_track.api import Request, find_remaining_of
         from gnz_track.models.catalogue import describe, usual_models
         from gnz_track.store.address import parse_address

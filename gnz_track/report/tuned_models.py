@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from gnz_track.errors import UnknownName
-from gnz_track.report.figures.captions import count
 from gnz_track.report.searches import (
     RANDOM_SAMPLERS,
     SearchCells,
@@ -30,6 +29,7 @@ from gnz_track.stats.comparison.compare import compare
 from gnz_track.stats.comparison.comparison import PairComparison
 from gnz_track.stats.search.expected_best import BudgetRanks
 from gnz_track.store.searches import SearchRecord
+from gnz_track.text import plural
 from gnz_track.types import Direction
 
 __all__ = ["DEFAULT_WON", "SearchSummary", "TunedModel", "compare_tuned", "summarise_searches"]
@@ -235,8 +235,8 @@ class SearchSummary:
         seconds = sum(one.seconds for one in self.models)
         said = f"of {len(self.models)} tuned models {n_up} are better than their default and {n_down} are worse"
         n_alike, n_kept = len(tested) - n_up - n_down, sum(one.note == DEFAULT_WON for one in self.models)
-        rest = f"; {count(n_alike, 'pair')} {'is' if n_alike == 1 else 'are'} not told apart" if n_alike else ""
-        kept = f"; for {count(n_kept, 'model')} {DEFAULT_WON}" if n_kept else ""
+        rest = f"; {plural(n_alike, 'pair')} {'is' if n_alike == 1 else 'are'} not told apart" if n_alike else ""
+        kept = f"; for {plural(n_kept, 'model')} {DEFAULT_WON}" if n_kept else ""
         return f"{said}{rest}{kept}; the searches took {write_seconds(seconds)} of wall time"
 
     def facts_of(self, task: str, model: str, seed: int | None) -> SearchFacts:

@@ -69,6 +69,7 @@ _PUBLIC = {
     ),
     "past_runs": ("read_curves", "read_run", "read_scores", "read_sweep_run"),
     "query": ("parse_condition", "select_rows"),
+    "read_sql": ("keep_open",),
     "reader": ("check_known", "finished_fingerprints", "publish_table", "read_table"),
     "replay": ("Replay", "replay_each"),
     "results_table": (

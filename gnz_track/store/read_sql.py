@@ -10,6 +10,8 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -25,6 +27,7 @@ from gnz_track.store.row_filters import PastRun, Point, RunFilter, legible_table
 __all__ = [
     "KNOWN_REVISIONS",
     "SqlReader",
+    "keep_open",
     "revision_of",
 ]
 
@@ -35,6 +38,18 @@ KNOWN_REVISIONS = {"dc11669786a5": "3.17"}
 RUNS_PER_QUERY = 500
 ACTIVE = "r.lifecycle_stage = 'active' AND e.lifecycle_stage = 'active'"
 RUNS = "FROM runs r JOIN experiments e ON e.experiment_id = r.experiment_id"
+
+
+@dataclass(kw_only=True)
+class _KeptStore:
+    """A store whose connection stays open, and the revision of its tables, once that was asked."""
+
+    address: Address
+    connection: Any
+    revision: str | None = None
+
+
+_KEPT: ContextVar[_KeptStore | None] = ContextVar("kept", default=None)
 
 
 class SqlReader:
@@ -134,10 +149,16 @@ def revision_of(address: Address) -> str:
     """Return the revision of MLflow's tables; nothing where there are none."""
     from sqlalchemy import inspect
 
+    kept = _kept(address)
+    if kept and kept.revision:
+        return kept.revision
     with _reading(address) as (connection, sql):
         if not inspect(connection).has_table("alembic_version"):
             return ""
-        return str(connection.execute(sql("SELECT version_num FROM alembic_version")).scalar() or "")
+        found = str(connection.execute(sql("SELECT version_num FROM alembic_version")).scalar() or "")
+    if kept:
+        kept.revision = found
+    return found
 
 
 def _table_query(wanted: RunFilter, columns: Collection[str]) -> tuple[str, dict[str, str]]:
@@ -194,22 +215,64 @@ _SCORE_JOINS = [
 
 
 @contextlib.contextmanager
+def keep_open(address: Address) -> Iterator[None]:
+    """Read a database over one connection, and ask the revision of its tables once, until this is left.
+
+    Each query still sees what the database holds at that time. A store that is no database, or that does not exist yet,
+    is read as ever.
+    """
+    check_place(address)
+    if not address.is_database or (address.kind == SQLITE and not address.file.exists()):
+        yield
+        return
+    with says_in_one_line(address):
+        # Between two queries no transaction stays open: it would see what was, and keep writers waiting.
+        connection = _engine_of(address).connect().execution_options(isolation_level="AUTOCOMMIT")
+    # What the caller raises is not said by the store.
+    token = _KEPT.set(_KeptStore(address=address, connection=connection))
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+        connection.close()
+
+
+def _kept(address: Address) -> _KeptStore | None:
+    kept = _KEPT.get()
+    return kept if kept is not None and kept.address == address else None
+
+
+@contextlib.contextmanager
 def _reading(address: Address) -> Iterator[tuple[Any, Any]]:
     """Yield a connection that cannot write, and the function that makes SQL of a text."""
     import sqlalchemy
 
     check_place(address)
+    if kept := _kept(address):
+        with says_in_one_line(address):
+            _refuse_strange_tables(address, kept.connection)
+            yield kept.connection, sqlalchemy.text
+        return
+    with says_in_one_line(address), _engine_of(address).connect() as connection:
+        _refuse_strange_tables(address, connection)
+        yield connection, sqlalchemy.text
+
+
+def _refuse_strange_tables(address: Address, connection: Any) -> None:
+    if address.kind == SQLITE:
+        refuse_strange(((kind, name, table) for kind, name, table in connection.exec_driver_sql(STRANGE)), address)
+
+
+def _engine_of(address: Address) -> Any:
+    """Return what opens connections that cannot write."""
+    import sqlalchemy
+
     if address.kind == SQLITE:
         if not address.file.exists():
             raise no_file(address)
-        engine = sqlalchemy.create_engine("sqlite://", creator=_reader_of(address), poolclass=sqlalchemy.pool.NullPool)
-    else:
-        options = {"connect_timeout": SECONDS_TO_ANSWER, "options": "-c default_transaction_read_only=on"}
-        engine = sqlalchemy.create_engine(address.uri, connect_args=options, poolclass=sqlalchemy.pool.NullPool)
-    with says_in_one_line(address), engine.connect() as connection:
-        if address.kind == SQLITE:
-            refuse_strange(((kind, name, table) for kind, name, table in connection.exec_driver_sql(STRANGE)), address)
-        yield connection, sqlalchemy.text
+        return sqlalchemy.create_engine("sqlite://", creator=_reader_of(address), poolclass=sqlalchemy.pool.NullPool)
+    options = {"connect_timeout": SECONDS_TO_ANSWER, "options": "-c default_transaction_read_only=on"}
+    return sqlalchemy.create_engine(address.uri, connect_args=options, poolclass=sqlalchemy.pool.NullPool)
 
 
 def _reader_of(address: Address) -> Callable[[], sqlite3.Connection]:

@@ -17,7 +17,7 @@ ADMITTED: dict[tuple[str, str], tuple[int, str]] = {
     ("datasets/readers/molecules.py", "pickle.Unpickler"): (1, "finds no class but those that it lists"),
     ("datasets/readers/molecules.py", "torch.load"): (1, "weights_only, of the numbers of one tensor"),
     ("datasets/readers/citations.py", "numpy.load"): (2, "without pickles"),
-    ("datasets/readers/ppi.py", "numpy.load"): (2, "without pickles"),
+    ("datasets/readers/networks.py", "numpy.load"): (2, "without pickles"),
     ("selection/graph_files.py", "numpy.load"): (1, "without pickles; graphs, matrices and selectors are read by it"),
     ("models/building.py", "pickle.Unpickler"): (
         1,

@@ -17,7 +17,7 @@ from gnz_track.errors import BadValue, GnzError, UnknownName
 from gnz_track.store import read_sql as sql_reader
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.read_rest import RestReader
-from gnz_track.store.read_sql import SqlReader
+from gnz_track.store.read_sql import SqlReader, keep_open, revision_of
 from gnz_track.store.reader import finished_fingerprints, publish_table, read_published, read_table, read_tensor
 from gnz_track.store.results_table import COLUMNS, one_row_per_cell, tensor_of
 from gnz_track.store.row_filters import RunFilter
@@ -57,6 +57,56 @@ def check_three_readers(store: Store) -> None:
     assert published is not None
     same(one_row_per_cell(published), by_sql)
     same(read_table(store.address, sweep="first"), by_sql)
+
+
+OPENINGS = """
+import sys
+from gnz_track.store.address import parse_address
+from gnz_track.store.read_sql import keep_open
+from gnz_track.store.reader import read_table
+
+opened = []
+sys.addaudithook(lambda event, values: opened.append(event) if event == "sqlite3.connect" else None)
+address = parse_address(sys.argv[1])
+with keep_open(address):
+    for _ in range(3):
+        read_table(address, sweep="first")
+kept = len(opened)
+read_table(address, sweep="first")
+print(kept, len(opened) > 1 + kept)
+"""
+
+
+def test_a_store_that_is_kept_open_is_opened_once(store: Store) -> None:
+    fill(store)
+    done = subprocess.run(
+        [sys.executable, "-c", OPENINGS, str(store.address)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["1", "True"]
+
+
+def check_kept_open(store: Store) -> None:
+    with keep_open(store.address):
+        assert revision_of(store.address)
+        assert read_table(store.address).empty
+        fill(store)
+        same(read_table(store.address, sweep="first"), tables_of(store.address)[0])
+    with pytest.raises(OSError, match="of the caller"), keep_open(store.address):
+        raise OSError("of the caller")
+
+
+def test_what_is_written_meanwhile_is_read_of_a_store_that_is_kept_open(store: Store) -> None:
+    check_kept_open(store)
+
+
+def test_a_database_on_a_server_is_kept_open_too(postgresql_database: str, tmp_path: Path) -> None:
+    with open_store(postgresql_database, home=tmp_path) as store:
+        check_kept_open(store)
+
+
+def test_a_store_that_does_not_exist_is_not_made_by_keeping_it_open(tmp_path: Path) -> None:
+    with keep_open(parse_address(str(tmp_path / "gnz.db"))):
+        assert not list(tmp_path.iterdir())
 
 
 def test_three_readers_agree_on_sqlite(store: Store) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gnz_track.report.figures.axes import Key, Margins, draw_words, open_sheet, set_ticks, spread_ticks, widen
-from gnz_track.report.figures.captions import count
 from gnz_track.report.figures.labels import ARROWS
 from gnz_track.report.figures.style import HouseFigure, Mark, house_style, marks_of, measure_text, short_names
 from gnz_track.store.audits import AuditRecord, ModeRecord
+from gnz_track.text import plural
 
 __all__ = ["draw_diversity_plane", "draw_performance", "draw_strips"]
 
@@ -37,8 +37,8 @@ def draw_strips(record: AuditRecord) -> HouseFigure:
         margins=Margins(left=left, inner=left, right=12.0, top=18.0, bottom=28.0),
         n_columns=1,
         caption=f"Mode complementarity of {record.task} at t = {record.times[0]} under each perturbation: "
-        f"{count(n_shown, 'graph')} as dots, the mean of all as a line. Near 0 edges and features say the same, near 1 "
-        "they have nothing to do with one another.",
+        f"{plural(n_shown, 'graph')} as dots, the mean of all as a line. Near 0 edges and features say the same, near "
+        "1 they have nothing to do with one another.",
         names=[record.task],
     )
     (panel,) = sheet.panels
@@ -106,7 +106,7 @@ def draw_diversity_plane(records: Sequence[AuditRecord]) -> HouseFigure:
         [(PLANE, PLANE)],
         margins=Margins(left=44.0, inner=44.0, right=12.0, top=8.0, bottom=28.0),
         n_columns=1,
-        caption=f"Mode diversity of {count(len(known), 'dataset')}: means over graphs, bars one standard deviation to "
+        caption=f"Mode diversity of {plural(len(known), 'dataset')}: means over graphs, bars one standard deviation to "
         "either side. Lines are the bounds of grades (--, -, o, +, ++); left of 0.4 the structure is not diverse.",
         key=[Key(text=shown[one.task], line=_look(marks[one.task])) for one in known],
         names=[one.task for one in known],

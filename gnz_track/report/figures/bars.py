@@ -22,9 +22,10 @@ from gnz_track.report.figures.axes import (
     share_limits,
     spread_ticks,
 )
-from gnz_track.report.figures.captions import count, say_counts, say_interval, say_seeds
+from gnz_track.report.figures.captions import say_counts, say_interval, say_seeds
 from gnz_track.report.figures.style import HouseFigure, house_style, measure_text, short_names
 from gnz_track.stats.comparison.comparison import CellSummary, Comparison, TaskComparison
+from gnz_track.text import plural
 
 __all__ = ["draw_bars"]
 
@@ -44,7 +45,7 @@ def draw_bars(comparison: Comparison) -> HouseFigure:
     models = order_models(comparison)
     names = [*models, *(task.task for task in comparison.tasks)]
     if not tasks:
-        return draw_words(f"No score to draw: none of {count(comparison.n_cells, 'cell')} has one.", names=names)
+        return draw_words(f"No score to draw: none of {plural(comparison.n_cells, 'cell')} has one.", names=names)
     labels = short_names(models, NAME_WIDTH, size=NAME_SIZE)
     longest = max(measure_text(label, NAME_SIZE).width for label in labels.values()) + 6.0
     margins = Margins(left=longest, inner=26.0, right=26.0, top=16.0, bottom=26.0)
@@ -149,6 +150,6 @@ def _caption(comparison: Comparison, tasks: Sequence[TaskComparison]) -> str:
         "Intervals of single models do not tell whether two of them differ: see their paired differences.",
         "Beside a bar: finished of planned seeds." if is_partial else "",
         say_counts(comparison),
-        f"Left out: {count(left_out, 'task')} without any score." if left_out else "",
+        f"Left out: {plural(left_out, 'task')} without any score." if left_out else "",
     ]
     return " ".join(part for part in said if part)

@@ -9,10 +9,10 @@ from gnz_track.stats.comparison.choices import FAMILIES, TESTS
 from gnz_track.stats.comparison.comparison import Comparison, PairComparison, TaskComparison
 from gnz_track.stats.comparison.verdicts import Verdict
 from gnz_track.stats.estimates.intervals import INTERVALS
+from gnz_track.text import plural
 
 __all__ = [
     "ADJUSTED",
-    "count",
     "say_counts",
     "say_interval",
     "say_range",
@@ -33,15 +33,6 @@ ADJUSTED = {
 INTERVAL_NAMES = {"t": "Student t", "percentile": "percentile bootstrap", "bca": "BCa", "bootstrap_t": "bootstrap-t"}
 # What a test that was asked for by name stands for in a sentence.
 SMALLEST_P = 0.001
-
-
-def count(n: int, kind: str) -> str:
-    """Return a number with its noun.
-
-    >>> count(1, "seed"), count(3, "seed")
-    ('1 seed', '3 seeds')
-    """
-    return f"{n} {kind}" if n == 1 else f"{n} {kind}s"
 
 
 def say_range(values: Iterable[int]) -> str:
@@ -80,7 +71,7 @@ def say_unattainable(pairs: Sequence[PairComparison], *, how: str) -> str:
         return ""
     notes = sorted({pair.note for pair in pairs if not pair.can_reject and pair.note})
     because = f" ({clean_name(notes[0])}{', and others' if len(notes) > 1 else ''})" if notes else ""
-    return f"{how}: {count(n, 'pair')} that the test cannot tell apart whatever the data{because}."
+    return f"{how}: {plural(n, 'pair')} that the test cannot tell apart whatever the data{because}."
 
 
 def say_verdicts(pairs: Sequence[PairComparison]) -> str:
@@ -92,7 +83,7 @@ def say_verdicts(pairs: Sequence[PairComparison]) -> str:
 def say_counts(comparison: Comparison) -> str:
     """Return what is missing; empty where nothing is."""
     lost = [f"{n} {word}" for n, word in ((comparison.n_failed, "failed"), (comparison.n_missing, "missing")) if n]
-    return f"Of {count(comparison.n_cells, 'cell')} {' and '.join(lost)}." if lost else ""
+    return f"Of {plural(comparison.n_cells, 'cell')} {' and '.join(lost)}." if lost else ""
 
 
 def write_p(p: float | None) -> str:

@@ -21,10 +21,11 @@ from gnz_track.report.figures.axes import (
     spread_ticks,
     widen,
 )
-from gnz_track.report.figures.captions import count, say_range
+from gnz_track.report.figures.captions import say_range
 from gnz_track.report.figures.labels import ARROWS
 from gnz_track.report.figures.style import HouseFigure, Mark, house_style
 from gnz_track.stats.estimates.curves import MeanCurve, mean_curve
+from gnz_track.text import plural
 from gnz_track.types import Direction
 
 __all__ = ["choose_series", "draw_learning_curves", "series_of_part"]
@@ -76,7 +77,7 @@ def draw_learning_curves(
     models = list(dict.fromkeys(model for group in histories.values() for model in group))
     names = [*models, *histories]
     if not found:
-        tasks = count(len(histories), "task")
+        tasks = plural(len(histories), "task")
         return draw_words(f"No learning curve to draw: no finished cell of {tasks} has a series.", names=names)
     size = (ALONE_WIDTH, ALONE_HEIGHT) if len(found) == 1 else (WIDTH, HEIGHT)
     margins = Margins(left=46.0, inner=46.0, right=12.0, top=18.0, bottom=30.0)
@@ -213,6 +214,6 @@ def _caption(histories: Histories, found: Sequence[TaskCurves], *, has_bands: bo
         "" if has_bands else "No bands: so many would cover each other.",
         "A curve of one seed has no band." if is_alone and has_bands else "",
         "Dotted: some seeds stopped earlier, and the mean is that of the rest." if is_cut else "",
-        f"Not drawn: {count(n_absent, 'cell group')} (task and model) without a series." if n_absent else "",
+        f"Not drawn: {plural(n_absent, 'cell group')} (task and model) without a series." if n_absent else "",
     ]
     return " ".join(part for part in said if part)

@@ -28,10 +28,11 @@ from gnz_track.report.figures.axes import (
     share_limits,
     signed,
 )
-from gnz_track.report.figures.captions import count, say_seeds, say_test, say_unattainable, say_verdicts, write_p
+from gnz_track.report.figures.captions import say_seeds, say_test, say_unattainable, say_verdicts, write_p
 from gnz_track.report.figures.style import HouseFigure, cut_text, house_style, measure_text, short_names
 from gnz_track.stats.comparison.comparison import Comparison, PairComparison, TaskComparison
 from gnz_track.stats.comparison.verdicts import Verdict
+from gnz_track.text import plural
 
 __all__ = [
     "LOOKS",
@@ -121,8 +122,8 @@ def verdict_key(pairs: Sequence[PairComparison]) -> list[Key]:
 
 def why_no_pairs(comparison: Comparison, tasks: Sequence[TaskComparison]) -> str:
     """Return the sentence that stands where there is no pair to draw."""
-    models = count(len(comparison.models), "model")
-    where = f"task {tasks[0].task}" if len(tasks) == 1 else count(len(tasks), "task")
+    models = plural(len(comparison.models), "model")
+    where = f"task {tasks[0].task}" if len(tasks) == 1 else plural(len(tasks), "task")
     return f"No pair of models to compare on {where}: the comparison has {models}, and a pair needs two with scores."
 
 
@@ -133,7 +134,7 @@ def say_left_out(rows: Sequence[PairRows]) -> str:
         return ""
     is_cut = any(row.n_left_out and len(row.pairs) == MOST_ROWS for row in rows)
     which = f", the {MOST_ROWS} nearest to it" if is_cut else ""
-    return f"Drawn are the pairs with the best model of each task{which}; {count(n, 'other pair')} are in the tables."
+    return f"Drawn are the pairs with the best model of each task{which}; {plural(n, 'other pair')} are in the tables."
 
 
 def _subtract(first: str, second: str) -> str:

@@ -17,10 +17,11 @@ from gnz_track.report.figures.axes import (
     spread_ticks,
     widen,
 )
-from gnz_track.report.figures.captions import count, say_range
+from gnz_track.report.figures.captions import say_range
 from gnz_track.report.figures.style import HouseFigure, Mark, house_style
 from gnz_track.stats.comparison.comparison import Comparison, ModelAggregates
 from gnz_track.stats.estimates.aggregate import Profile
+from gnz_track.text import plural
 
 __all__ = ["draw_profiles"]
 
@@ -90,10 +91,10 @@ def _caption(found: Sequence[ModelAggregates]) -> str:
     # No line ends within the formula.
     method = first.method.replace(" / (S - ", "\u00a0/\u00a0(S\u00a0-\u00a0")
     said = [
-        f"Performance profiles of {count(len(found), 'model')} over {count(first.n_tasks, 'task')},",
+        f"Performance profiles of {plural(len(found), 'model')} over {plural(first.n_tasks, 'task')},",
         f"{seeds} seeds each: higher is better; every task has the same weight.",
         f"Bands: {level}, pointwise, {method}." if has_bands else "",
-        f"No bands: {count(len(found), 'model')} would cover each other." if len(found) > MOST_BANDS else "",
+        f"No bands: {plural(len(found), 'model')} would cover each other." if len(found) > MOST_BANDS else "",
         *(f"{note[0].upper()}{note[1:]}." for note in notes),
     ]
     return " ".join(part for part in said if part)

@@ -21,7 +21,7 @@ from gnz_track.report.figures.axes import (
     spread_ticks,
     widen,
 )
-from gnz_track.report.figures.captions import count, say_range, write_p
+from gnz_track.report.figures.captions import say_range, write_p
 from gnz_track.report.figures.labels import ARROWS
 from gnz_track.report.figures.style import COLOURS, HouseFigure, Mark, house_style, measure_text, short_names
 from gnz_track.report.searches import SearchFacts, TaskBudgets
@@ -29,6 +29,7 @@ from gnz_track.stats.search.expected_best import BudgetRanks, ExpectedBest
 from gnz_track.stats.search.importance import Importance
 from gnz_track.store.searches import COMPLETE, TrialRecord
 from gnz_track.store.searches import SEARCH_RECORD_FAILED as FAILED
+from gnz_track.text import plural
 from gnz_track.types import Direction
 
 __all__ = ["draw_budget_ranks", "draw_expected_best", "draw_importances", "draw_search_history"]
@@ -83,7 +84,7 @@ def draw_budget_ranks(found: BudgetRanks) -> HouseFigure:
         margins=Margins(left=34.0, inner=34.0, right=12.0, top=8.0, bottom=30.0),
         n_columns=1,
         caption=(
-            f"Mean rank of {count(len(found.models), 'model')} over {count(found.n_tasks, 'task')} by the expected "
+            f"Mean rank of {plural(len(found.models), 'model')} over {plural(found.n_tasks, 'task')} by the expected "
             "best validation score of so many trials; 1 is best. Where lines cross, the better model depends on the "
             f"budget.{left_out}"
         ),
@@ -161,7 +162,7 @@ def _budget_caption(tasks: Sequence[TaskBudgets], *, has_bands: bool) -> str:
         f"Expected best validation score of so many trials, out of {say_range(curve.n_trials for curve in curves)}:",
         "the mean over all ways to draw them without replacement.",
         f"Bands: {level} of these draws." if has_bands else "No bands: so many would cover each other.",
-        f"{count(n_failed, 'trial')} failed; they are drawn too, and are never the best." if n_failed else "",
+        f"{plural(n_failed, 'trial')} failed; they are drawn too, and are never the best." if n_failed else "",
         f"The samplers of {', '.join(learners)} learn: their curves are those of their trials in random order."
         if learners
         else "",
@@ -324,12 +325,12 @@ def _history_key(facts: SearchFacts) -> list[Key]:
 def _say_trials(facts: SearchFacts) -> str:
     search = facts.search
     failed = f", {search.n_failed} failed" if search.n_failed else ""
-    return f"{count(len(search.trials), 'trial')} of the sampler {search.sampler}{failed}"
+    return f"{plural(len(search.trials), 'trial')} of the sampler {search.sampler}{failed}"
 
 
 def _history_caption(facts: SearchFacts) -> str:
     search = facts.search
-    seeds = count(len(search.tuning_seeds), "tuning seed")
+    seeds = plural(len(search.tuning_seeds), "tuning seed")
     said = [
         f"{_say_trials(facts)[:1].upper()}{_say_trials(facts)[1:]}; each score is the mean over {seeds}.",
         "Validation scores choose; they are no results.",

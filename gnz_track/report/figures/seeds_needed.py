@@ -9,10 +9,10 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from gnz_track.report.figures.axes import Key, Margins, draw_words, log_ticks, open_sheet, set_ticks
-from gnz_track.report.figures.captions import count
 from gnz_track.report.figures.style import COLOURS, LINES, MARKERS, HouseFigure, house_style
 from gnz_track.stats.comparison.comparison import Comparison, PairComparison
 from gnz_track.stats.design.power import DesignPower, smallest_effect
+from gnz_track.text import plural
 
 __all__ = ["draw_detectable_effects"]
 
@@ -57,8 +57,8 @@ def draw_detectable_effects(comparison: Comparison) -> HouseFigure:
 
 def _why_nothing(comparison: Comparison) -> str:
     if not comparison.pairs:
-        models = count(len(comparison.models), "model")
-        return f"No detectable effect to draw: {models} on {count(len(comparison.tasks), 'task')} make no pair."
+        models = plural(len(comparison.models), "model")
+        return f"No detectable effect to draw: {models} on {plural(len(comparison.tasks), 'task')} make no pair."
     return "No detectable effect to draw: a paired test needs two seeds in common, and no pair of models has them."
 
 
@@ -130,8 +130,8 @@ def _caption(comparison: Comparison, designs: Sequence[DesignPower], sizes: Sequ
         f"detects with power {comparison.choices.power:g}: exact, by the noncentral t.",
         f"Marks: this comparison, with {n_pairs} seeds.",
         "For planning; it says nothing of the effects that were observed.",
-        f"{count(n_silent, 'pair')} with fewer than two seeds in common left out." if n_silent else "",
-        f"{count(sizes_left_out, 'further size')} of families not drawn." if sizes_left_out else "",
+        f"{plural(n_silent, 'pair')} with fewer than two seeds in common left out." if n_silent else "",
+        f"{plural(sizes_left_out, 'further size')} of families not drawn." if sizes_left_out else "",
     ]
     return " ".join(part for part in said if part)
 

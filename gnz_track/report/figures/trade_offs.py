@@ -22,13 +22,14 @@ from gnz_track.report.figures.axes import (
     spread_ticks,
     widen,
 )
-from gnz_track.report.figures.captions import count, say_counts, say_interval, say_seeds
+from gnz_track.report.figures.captions import say_counts, say_interval, say_seeds
 from gnz_track.report.figures.labels import ARROWS
 from gnz_track.report.figures.style import HouseFigure, Mark, house_style
 from gnz_track.stats.comparison.cells import ScoreFrame
 from gnz_track.stats.comparison.comparison import CellSummary, Comparison, TaskComparison
 from gnz_track.stats.comparison.costs import CPU_TIME, WALL_TIME, cost_doubts, time_column
 from gnz_track.stats.estimates.pareto import mean_costs, pareto_front
+from gnz_track.text import plural
 from gnz_track.types import Direction
 
 __all__ = ["COSTS", "draw_trade_off"]
@@ -153,7 +154,7 @@ def _caption(comparison: Comparison, tasks: Sequence[TaskComparison], cost: str,
         "it goes by means alone, so that models on it need not differ.",
         "An arrow at the metric says which way is better.",
         say_counts(comparison),
-        f"Left out: {count(left_out, 'task')} without costs or scores." if left_out else "",
+        f"Left out: {plural(left_out, 'task')} without costs or scores." if left_out else "",
         *(f"{doubt[0].upper()}{doubt[1:]}." for doubt in doubts),
     ]
     return " ".join(part for part in said if part)

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from gnz_track.report.figures.captions import count
 from gnz_track.stats.comparison.choices import Choices
 from gnz_track.stats.comparison.comparison import Comparison
 from gnz_track.stats.comparison.comparison_text import write_sentence
 from gnz_track.stats.comparison.verdicts import Verdict
+from gnz_track.text import plural
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Optimiser, Protocol, TaskType
 
@@ -260,8 +260,8 @@ def write_methods(comparison: Comparison, terms: Iterable[str] = ()) -> Methods:
 
 def _ran(comparison: Comparison) -> str:
     counts = sorted({len(task.seeds) for task in comparison.tasks})
-    seeds = count(counts[0], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
-    models, tasks = count(len(comparison.models), "model"), count(len(comparison.tasks), "task")
+    seeds = plural(counts[0], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
+    models, tasks = plural(len(comparison.models), "model"), plural(len(comparison.tasks), "task")
     return f"We ran {models} on {tasks} with {seeds}."
 
 
@@ -297,7 +297,7 @@ def _across(comparison: Comparison, cite: Cite) -> Iterator[str]:
         return
     found, was_run = comparison.across.friedman, "Friedman's test was not run"
     if found is not None and found.p is not None:
-        was_run = f"{cite(FRIEDMAN)} was run on the ranks of {count(ranks.n_tasks, 'task')}"
+        was_run = f"{cite(FRIEDMAN)} was run on the ranks of {plural(ranks.n_tasks, 'task')}"
     posthoc = cite(POSTHOCS[comparison.across.posthoc])
     yield (
         f"Across tasks, models were ranked by their mean scores, {cite(('as is usual', 'Demšar 2006'))}; "

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gnz_track.report.figures.captions import count, say_range
+from gnz_track.report.figures.captions import say_range
 from gnz_track.report.figures.searches import (
     draw_budget_ranks,
     draw_expected_best,
@@ -20,6 +20,7 @@ from gnz_track.report.tuned_models import SearchSummary, write_seconds
 from gnz_track.stats.comparison.choices import TESTS
 from gnz_track.stats.search.importance import HYPERPARAMETERS
 from gnz_track.store.searches import SearchRecord
+from gnz_track.text import plural
 
 __all__ = ["SearchSection", "describe_search", "draw_search_figures", "make_search_section", "write_search_methods"]
 
@@ -66,14 +67,14 @@ def write_search_methods(summary: SearchSummary) -> str:
     kinds = {search.kind for search in searches}
     seeds = "the seed that is reported" if kinds == {"nested"} else "seeds that are not reported"
     n_failed = sum(search.n_failed for search in searches)
-    failed = f"; {count(n_failed, 'trial')} failed and counted against the budget" if n_failed else ""
+    failed = f"; {plural(n_failed, 'trial')} failed and counted against the budget" if n_failed else ""
     return (
         f"Hyperparameters of the models marked as tuned were chosen by {' and '.join(samplers)} over "
         f"{len(searches)} search{'' if len(searches) == 1 else 'es'} of {n_trials} trials, the default "
         f"configuration first, by the mean validation score over {n_seeds} seed{'' if n_seeds == '1' else 's'} "
         f"({seeds}); test labels were not part of any trial{failed}. Default and tuned were compared by "
         f"{TESTS[summary.choices.test]} over the reporting seeds, p adjusted ({summary.choices.adjustment}) over "
-        f"{count(sum(bool(one.verdict) for one in summary.models), 'pair')}. The expected best validation score of n "
+        f"{plural(sum(bool(one.verdict) for one in summary.models), 'pair')}. The expected best validation score of n "
         "trials is the unbiased estimate without replacement [Tang et al., ACL 2020]."
     )
 

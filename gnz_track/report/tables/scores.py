@@ -18,6 +18,7 @@ from gnz_track.report.tables.table import Marked, ReportTable
 from gnz_track.stats.comparison.choices import TESTS
 from gnz_track.stats.comparison.comparison import CellSummary, Comparison, TaskComparison
 from gnz_track.stats.ranking.ranks import check_printed_ranks
+from gnz_track.text import first_names
 from gnz_track.types import Direction
 
 __all__ = ["GridTask", "ScoreGrid", "SummaryRow", "lay_out_scores", "score_table", "summarise"]
@@ -25,6 +26,8 @@ __all__ = ["GridTask", "ScoreGrid", "SummaryRow", "lay_out_scores", "score_table
 # What is printed where a task needs more decimals than this would not be read.
 MOST_DECIMALS = 6
 LARGEST_PLAIN = 1e9
+# More names than these are counted in a note.
+MOST_NAMES = 6
 # Of two directions, models are columns as long as there are no more of them than this.
 MOST_COLUMNS = 8
 LEGEND = "{} best mean, {} not distinguishable from it"
@@ -185,7 +188,7 @@ def _say_chance(comparison: Comparison) -> Iterator[str]:
         if task.at_chance:
             found.setdefault(task.at_chance, []).append(task.task)
     for models, tasks in found.items():
-        yield f"no better than a constant answer on {_list_names(tasks)}: {_list_names(models)}"
+        yield f"no better than a constant answer on {first_names(tasks, MOST_NAMES)}: {first_names(models, MOST_NAMES)}"
 
 
 def _say_powerless(comparison: Comparison) -> Iterator[str]:
@@ -196,7 +199,7 @@ def _say_powerless(comparison: Comparison) -> Iterator[str]:
         if pairs and not any(pair.can_reject for pair in pairs):
             names.append(task.task)
     if names:
-        yield f"too few seeds to tell any model from the best: {_list_names(names)}"
+        yield f"too few seeds to tell any model from the best: {first_names(names, MOST_NAMES)}"
 
 
 def _say_lacks(comparison: Comparison) -> Iterator[str]:
@@ -207,11 +210,6 @@ def _say_lacks(comparison: Comparison) -> Iterator[str]:
     n_not_run = sum(len(task.cells) < len({cell.model for cell in cells}) for task in comparison.tasks)
     if n_not_run:
         yield "a dash stands for a model that was not run on a task"
-
-
-def _list_names(names: Sequence[str], most: int = 6) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 def _numbers(comparison: Comparison) -> pd.DataFrame:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from gnz_track.report.figures.captions import ADJUSTED, count
+from gnz_track.report.figures.captions import ADJUSTED
 from gnz_track.report.figures.labels import clean_name
 from gnz_track.stats.comparison.comparison import Comparison
 from gnz_track.stats.ranking.friedman import Friedman
 from gnz_track.stats.ranking.groups import Group, NemenyiGroups, PairwiseGroups
 from gnz_track.stats.significance.attainability import attainability
+from gnz_track.text import plural
 
 __all__ = ["CdFacts", "cd_facts_of", "write_caption"]
 
@@ -100,7 +101,7 @@ def write_caption(facts: CdFacts, *, is_by_pair: bool = False) -> str:
     """
     k = len(facts.models)
     if not facts.has_diagram:
-        models, tasks = count(k, "model"), count(facts.n_tasks, "task")
+        models, tasks = plural(k, "model"), plural(facts.n_tasks, "task")
         lines = [f"No critical-difference diagram: {models} on {tasks} leave nothing to compare across tasks."]
         ranks = ", ".join(f"{clean_name(name)} {rank:g}" for name, rank in facts.mean_ranks.items())
         lines += [f"Ranks on the only task: {ranks}."] if facts.n_tasks == 1 and k > 1 else []
@@ -125,7 +126,7 @@ def _say_test(facts: CdFacts) -> str:
     if groups is None:
         return ""
     adjusted = ADJUSTED.get(groups.adjustment, f"adjusted by {groups.adjustment}")
-    said = f"{groups.test} test, {adjusted} over m = {count(groups.m, 'pair')}; no single CD."
+    said = f"{groups.test} test, {adjusted} over m = {plural(groups.m, 'pair')}; no single CD."
     if groups.m < 1 or "ilcoxon" not in groups.test:
         return said
     reach = attainability(facts.n_tasks, groups.m, alpha=groups.alpha, unit="task")
@@ -166,4 +167,4 @@ def _say_rest(facts: CdFacts) -> list[str]:
 
 def _name_orcount(names: tuple[str, ...], kind: str) -> str:
     listed = f" ({', '.join(clean_name(name) for name in names)})" if len(names) <= MOST_NAMES else ""
-    return f"{count(len(names), kind)}{listed}"
+    return f"{plural(len(names), kind)}{listed}"
