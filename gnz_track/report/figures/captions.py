@@ -27,8 +27,7 @@ ADJUSTED = {
     "holm": "Holm-adjusted",
     "bonferroni": "Bonferroni-adjusted",
     "shaffer": "Shaffer-adjusted",
-    "bh": "Benjamini-Hochberg-adjusted",
-    "none": "not adjusted",
+    "benjamini_hochberg": "Benjamini-Hochberg-adjusted",
 }
 INTERVAL_NAMES = {"t": "Student t", "percentile": "percentile bootstrap", "bca": "BCa", "bootstrap_t": "bootstrap-t"}
 # What a test that was asked for by name stands for in a sentence.

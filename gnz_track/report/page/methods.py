@@ -221,8 +221,7 @@ ADJUSTMENTS = {
     "holm": ("Holm's procedure", "Holm 1979"),
     "bonferroni": ("Bonferroni's correction", ""),
     "shaffer": ("Shaffer's procedure", "Shaffer 1986"),
-    "bh": ("the procedure of Benjamini and Hochberg", "Benjamini and Hochberg 1995"),
-    "none": ("no correction", ""),
+    "benjamini_hochberg": ("the procedure of Benjamini and Hochberg", "Benjamini and Hochberg 1995"),
 }
 FRIEDMAN = ("Friedman's test", "Friedman 1937")
 POSTHOCS = {
