@@ -146,7 +146,7 @@ _BOTH = (_NODES, _LINKS)
 
 @dataclass(frozen=True, kw_only=True)
 class SettingFamily:
-    """A method and its grid; `translations.py` says how its settings are written here."""
+    """A method and its grid; translations above say how its settings are written here."""
 
     method: str
     grid: Mapping[str, tuple[Any, ...]]
