@@ -244,6 +244,8 @@ def test_artifact_store_that_is_away_from_the_start(stack: Team, tmp_path: Path,
         done = place.call(*words)
         assert done.returncode == 1, done.stderr
         assert "6 results and the sweep's plan and table wait on this disk" in done.stderr
+        (waiting,) = (place.folder / "gnz_track" / "spool").rglob("*.jsonl")
+        sweep = waiting.stem
     finally:
         stack.artifacts.start()
     synced = place.call("sync")
@@ -251,7 +253,7 @@ def test_artifact_store_that_is_away_from_the_start(stack: Team, tmp_path: Path,
     beside = alone.call(*words)
     assert beside.returncode == 1
     for name in ("traceback.txt", "cell.json"):
-        mine = sorted(path.read_bytes() for path in artifacts_of_failed(stack, place, name))
+        mine = sorted(path.read_bytes() for path in artifacts_of_failed(stack, sweep, name))
         theirs = sorted(path.read_bytes() for path in (alone.folder / "artifacts").rglob(name))
         assert len(mine) == 3
         assert mine == theirs
@@ -272,11 +274,10 @@ def read_folder(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def artifacts_of_failed(stack: Team, place: Place, name: str) -> list[Path]:
+def artifacts_of_failed(stack: Team, sweep: str, name: str) -> list[Path]:
     from gnz_track.store import schema
     from gnz_track.store.writer import open_store
 
-    sweep = next(iter({path.stem for path in (place.folder / "gnz_track" / "spool").rglob("*.lock")}))
     with open_store(stack.database.uri) as store:
         runs = store.search(store.experiments(), {schema.SWEEP: sweep}, "attributes.status = 'FAILED'")
     return [
