@@ -47,6 +47,7 @@ from gnz_track.cli import (
     features,
     gc,
     init,
+    ls,
     query,
     recommend,
     report,
@@ -57,7 +58,6 @@ from gnz_track.cli import (
     tune,
     ui,
 )
-from gnz_track.cli import ls as runs
 from gnz_track.cli.commands import Commands, end_with, show_warnings
 from gnz_track.cli.interrupts import INTERRUPTED, leave, listen_for_interrupts
 from gnz_track.cli.working_folder import refuse_missing_folder, settle_working_folder
@@ -109,7 +109,7 @@ _MODULES = (
     run,
     tune,
     audit,
-    runs,
+    ls,
     report,
     compare,
     query,

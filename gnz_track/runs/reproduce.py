@@ -33,8 +33,7 @@ from gnz_track.registry import import_target
 from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.fingerprint import NUMBERS, changed_parts, code_of, fingerprint, tell_unseen
 from gnz_track.runs.plan import Place, resolve_device
-from gnz_track.store import run_record as layout
-from gnz_track.store import schema
+from gnz_track.store import run_record, schema
 from gnz_track.store.address import Address
 from gnz_track.store.artifacts import find_place, read_artifact
 from gnz_track.store.cell_book import CellBook, digest_of_book, read_book
@@ -323,7 +322,7 @@ def _find_changes(
 ) -> tuple[tuple[Change, ...], tuple[str, ...]]:
     """Return what has changed since a run, and sentences about what is not known of it."""
     cell = rebuilt.cell
-    pairs = list(_by_tag(run.tags, layout.tags_of(record)))
+    pairs = list(_by_tag(run.tags, run_record.tags_of(record)))
     code, notes = _by_code(rebuilt)
     pairs += code
     pairs.append(("way in which gnz_track makes numbers (NUMBERS)", str(rebuilt.numbers), str(NUMBERS)))
@@ -481,7 +480,7 @@ def reproduce(
     rebuilt = rebuild(run, address, conditions)
     [result] = run_inline([rebuilt.cell_now])
     record = _record_now(result, run, version)
-    then, now = _numbers(run.metrics), _numbers(layout.final_metrics(record))
+    then, now = _numbers(run.metrics), _numbers(run_record.final_metrics(record))
     curves = read_curves(address, [run.run_id])[run.run_id]
     series = _compare_curves(curves, result)
     numbers = tuple(_compare_numbers(then, now))
@@ -524,7 +523,7 @@ def _facts_of(run: PastRun, record: RunRecord, rebuilt: Rebuilt) -> dict[str, ob
         "status_then": _STATUS[run.status],
         "status_now": record.status,
         "error_then": run.tags.get(schema.ERROR, ""),
-        "error_now": layout.error_text(record),
+        "error_now": run_record.error_text(record),
         "seconds_then": run.metrics.get(schema.SECONDS),
         "seconds_now": record.seconds,
     }
@@ -539,7 +538,7 @@ def _score_of(run: PastRun) -> float | None:
 
 def _judge(run: PastRun, record: RunRecord, *, is_equal: bool, tolerance: float) -> ReproductionVerdict:
     has_ended_alike = _STATUS[run.status] is record.status
-    if has_ended_alike and is_equal and run.tags.get(schema.ERROR, "") == layout.error_text(record):
+    if has_ended_alike and is_equal and run.tags.get(schema.ERROR, "") == run_record.error_text(record):
         return ReproductionVerdict.bit_identical
     then, now = _score_of(run), record.score
     is_same_split = run.tags.get(schema.SPLIT_DIGEST, "") == record.split_digest

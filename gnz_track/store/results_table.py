@@ -40,8 +40,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gnz_track.errors import BadValue
-from gnz_track.store import run_record as layout
-from gnz_track.store import schema
+from gnz_track.store import run_record, schema
 from gnz_track.store.files.parquet import read_parquet_table, write_parquet_table
 from gnz_track.store.run_record import RunRecord
 from gnz_track.types import label_variants
@@ -261,9 +260,9 @@ def table_of_records(records: Iterable[tuple[str, RunRecord]]) -> pd.DataFrame:
 def _row_of_record(run_id: str, record: RunRecord) -> dict[str, object]:
     return row_of(
         {"run_id": run_id, "status": str(record.status), "start_time": record.started_at},
-        tags=layout.tags_of(record),
-        metrics=layout.final_metrics(record),
-        params=layout.params_of(record),
+        tags=run_record.tags_of(record),
+        metrics=run_record.final_metrics(record),
+        params=run_record.params_of(record),
         last_epochs={schema.curve_key(name): points[-1][0] for name, points in record.curves.items() if points},
     )
 

@@ -19,8 +19,7 @@ from typing import Any
 
 from gnz_track.errors import BadValue, GnzError
 from gnz_track.records import freeze_mappings, from_plain, to_json
-from gnz_track.store import run_record as layout
-from gnz_track.store import schema
+from gnz_track.store import run_record, schema
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.artifacts import fetch_artifact
 from gnz_track.store.connection import says_in_one_line
@@ -289,7 +288,7 @@ def write_search(store: Store, record: SearchRecord) -> str:
     """
     from mlflow.entities import RunTag
 
-    tags = {**_search_tags(record), **layout.owner_tags(str(this_owner()), at=now())}
+    tags = {**_search_tags(record), **run_record.owner_tags(str(this_owner()), at=now())}
     with says_in_one_line(store.address):
         about = schema.experiment_tags(record.task, record.metric, record.direction)
         experiment = store.experiment(schema.experiment_name(record.suite, record.task), about)
@@ -361,7 +360,7 @@ def _search_tags(record: SearchRecord) -> dict[str, str]:
         schema.BEST_TRIAL: "" if record.best_number is None else str(record.best_number),
         schema.ERROR: _why_failed(record),
     }
-    return layout.checked({key: value for key, value in tags.items() if value})
+    return run_record.checked({key: value for key, value in tags.items() if value})
 
 
 def _name_of_run(record: SearchRecord) -> str:

@@ -13,8 +13,7 @@ from typing import Any, Self
 
 from gnz_track.errors import StoreUnusable
 from gnz_track.records import to_json
-from gnz_track.store import run_record as layout
-from gnz_track.store import schema
+from gnz_track.store import run_record, schema
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.artifacts import keep_artifact
 from gnz_track.store.connection import connect, disconnect, says_in_one_line
@@ -114,7 +113,7 @@ class Store:
             self._log_dataset(record, run_id)
             self._write_artifacts(run_id, _artifacts_of(record))
             # A run that was started knew less: its tags are written again, with what came out.
-            self._log_batch(record, run_id, tags=layout.checked(layout.tags_of(record)) if was_started else {})
+            self._log_batch(record, run_id, tags=run_record.checked(run_record.tags_of(record)) if was_started else {})
             self._end_run(run_id, ENDED[record.status], at=record.ended_at)
             self._streamed.pop(run_id, None)
             self._n_streamed.pop(run_id, None)
@@ -149,7 +148,7 @@ class Store:
             experiment = self.experiment(schema.sweep_experiment(context.suite), {})
             found = self.search([experiment], {schema.SWEEP: context.sweep, schema.KIND: schema.SWEEP_RUN})
             run = min(found, key=lambda run: (run.info.start_time, run.info.run_id), default=None)
-            tags = [RunTag(key, value) for key, value in layout.sweep_tags(context, at=now()).items()]
+            tags = [RunTag(key, value) for key, value in run_record.sweep_tags(context, at=now()).items()]
             if run is None:
                 run = self.tracking.create_run(experiment, "", now(), tags, f"sweep {context.sweep}")
             else:
@@ -276,7 +275,7 @@ class Store:
 
         about = schema.experiment_tags(record.task, record.metric, record.direction)
         experiment = self.experiment(schema.experiment_name(record.suite, record.task), about)
-        tags = [RunTag(key, value) for key, value in layout.checked(layout.tags_of(record)).items()]
+        tags = [RunTag(key, value) for key, value in run_record.checked(run_record.tags_of(record)).items()]
         run = self.tracking.create_run(experiment, "", record.started_at, tags, record.name)
         self._artifacts[run.info.run_id] = run.info.artifact_uri
         return str(run.info.run_id)
@@ -304,9 +303,9 @@ class Store:
         from mlflow.entities import Metric, Param, RunTag
 
         streamed = self._streamed.get(run_id, set())
-        metrics = [Metric(key, value, record.ended_at, 0) for key, value in layout.final_metrics(record).items()]
-        curves = [Metric(*point) for point in layout.curve_points(record, streamed)]
-        params = [Param(key, value) for key, value in layout.params_of(record).items()]
+        metrics = [Metric(key, value, record.ended_at, 0) for key, value in run_record.final_metrics(record).items()]
+        curves = [Metric(*point) for point in run_record.curve_points(record, streamed)]
+        params = [Param(key, value) for key, value in run_record.params_of(record).items()]
         self.tracking.log_batch(run_id, metrics + curves, params, [RunTag(*tag) for tag in tags.items()])
 
     def _end_run(self, run_id: str, status: str, *, at: int) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gnz_track.errors import BadValue
 from gnz_track.records import from_json, to_json
-from gnz_track.store import run_record as layout
+from gnz_track.store import run_record
 from gnz_track.store.curves import thin, thin_all
 from gnz_track.store.run_record import RunRecord, check_hyperparameters, record_of, record_of_start
 from gnz_track.types import Direction, Metric, Status
@@ -74,8 +74,8 @@ def test_what_is_no_finite_number_is_left_out_and_named() -> None:
     assert one.status is Status.finished
     assert one.curves["train/loss"] == ((0, 1.0), (3, 0.5))
     assert one.not_finite == ("test/auc", "train/loss")
-    assert layout.tags_of(one)["gnz.not_finite"] == "test/auc, train/loss"
-    assert all(math.isfinite(value) for value in layout.final_metrics(one).values())
+    assert run_record.tags_of(one)["gnz.not_finite"] == "test/auc, train/loss"
+    assert all(math.isfinite(value) for value in run_record.final_metrics(one).values())
 
 
 def test_two_spellings_of_one_metric_are_refused() -> None:

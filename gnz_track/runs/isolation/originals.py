@@ -21,7 +21,7 @@ from typing import Any
 import torch_geometric.nn  # noqa: F401  (whose layers are held too)
 
 from gnz_track.types import Cell
-from gnz_track.user_code import modules as packages
+from gnz_track.user_code.modules import is_ours as is_of_package
 
 __all__ = ["Originals", "Replacement", "is_ours", "originals", "owner_of"]
 
@@ -33,7 +33,7 @@ def owner_of(cell: Cell) -> str:
     """
     row = cell.model
     targets = [target for target in (row.target, row.factory) if target]
-    if targets and not row.payload and all(map(packages.is_ours, targets)):
+    if targets and not row.payload and all(map(is_of_package, targets)):
         return ""
     return f"{row.name} {row.target} {row.factory} {row.source_digest}"
 
