@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnz_track import errors
-from gnz_track.datasets.sources import fetch_errors
 from gnz_track.errors import GnzError
 
 NAMES = ["GCN", "GAT", "GraphSAGE"]
@@ -209,12 +208,7 @@ def test_errors_carry_their_facts() -> None:
     assert errors.Diverged("loss", 1.0, 7).epoch == 7
 
 
-CLASSES = [
-    item
-    for room in (errors, fetch_errors)
-    for name in room.__all__
-    if isinstance(item := getattr(room, name), type) and item is not GnzError
-]
+CLASSES = [item for name in errors.__all__ if isinstance(item := getattr(errors, name), type) and item is not GnzError]
 # Items as they come: names, sentences of other libraries with their stop, lists that were cut, paths.
 ITEMS = st.sampled_from(["a file", "It cannot be read.", "a, b, ...", "../data", "etc.", "50 %.", "(closed).", ""])
 OF_KIND: dict[str, Callable[[str], Any]] = {
