@@ -17,7 +17,7 @@ from torch_geometric.nn import DeepGraphInfomax, GCNConv
 from torch_geometric.utils import from_networkx
 
 from gnz_track.errors import BadValue
-from gnz_track.models.embeddings import dgi_linear as infomax
+from gnz_track.models.embeddings import dgi as infomax
 from gnz_track.models.embeddings.dgi import ENCODERS, SUMMARIES, DGILinear, Infomax
 from gnz_track.models.embeddings.factorisations import GraRep, SpectralEmbedding
 from gnz_track.models.embeddings.fitted import undirected_links
