@@ -15,7 +15,7 @@ from gnz_track.records import freeze_mappings, later, to_json
 from gnz_track.store import schema
 from gnz_track.store.cell_book import digest_of_book
 from gnz_track.store.curves import Curve, fill_up, thin_all
-from gnz_track.store.environment import Environment, GitState, parse_owner
+from gnz_track.store.environment import Environment, GitState
 from gnz_track.types import Category, Cell, CellResult, Direction, Failure, Metric, Status, TaskType
 
 __all__ = [
@@ -415,8 +415,9 @@ def tags_of(record: RunRecord) -> dict[str, str]:
         schema.SWEEP: record.sweep,
         schema.ENVIRONMENT: record.environment,
         schema.BOOK: record.book,
+        schema.COUNTS: schema.COUNTS_YES if record.status is Status.finished else "",
     }
-    return {key: value for key, value in tags.items() if value}
+    return schema.write_bookkeeping({key: value for key, value in tags.items() if value})
 
 
 def sweep_tags(context: SweepContext, *, at: int) -> dict[str, str]:
@@ -430,12 +431,17 @@ def sweep_tags(context: SweepContext, *, at: int) -> dict[str, str]:
         **_of_code(context),
         **owner_tags(context.owner, at=at),
     }
-    return checked({key: value for key, value in tags.items() if value})
+    return checked(schema.write_bookkeeping({key: value for key, value in tags.items() if value}))
 
 
 def params_of(record: RunRecord) -> dict[str, str]:
-    """Return the hyperparameters under names that MLflow takes."""
-    return {schema.legal_key(name): value for name, value in record.params.items()}
+    """Return the names of the cell and its hyperparameters under names that MLflow takes.
+
+    A hyperparameter that is called as one of the names stands behind ``option``.
+    """
+    texts = {name: shorten(str(getattr(record, name))) for name in schema.NAMING_PARAMS}
+    of_cell = {f"option {name}" if name in texts else name: value for name, value in record.params.items()}
+    return {**texts, **{schema.legal_key(name): value for name, value in of_cell.items()}}
 
 
 def final_metrics(record: RunRecord) -> dict[str, float]:
@@ -497,5 +503,4 @@ def _of_code(source: RunRecord | SweepContext) -> dict[str, str]:
 
 def owner_tags(owner: str, *, at: int) -> dict[str, str]:
     """Return who writes a run, and when that was last seen to live."""
-    known = parse_owner(owner)
-    return {schema.OWNER: owner, schema.HEARTBEAT: str(at), schema.HOST: known.host if known else ""}
+    return {schema.OWNER: owner, schema.HEARTBEAT: str(at)}
