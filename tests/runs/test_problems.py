@@ -506,12 +506,12 @@ def test_data_that_do_not_fit_the_task_are_refused(
 
 
 def test_unknown_features_and_task_types_are_named(world: Worlds, frozen: Freezer) -> None:
-    terms = world("nodes, no features").settings()
-    odd = replace(terms, protocol=replace(terms.protocol, features="spectral"))
+    settings = world("nodes, no features").settings()
+    odd = replace(settings, features="spectral")
     with pytest.raises(BadValue, match="'spectral'; allowed: structural, identity"):
         pose(frozen(world("nodes, no features")), odd)
     with pytest.raises(SplitImpossible, match="it has no edge_label_index"):
-        pose(frozen(world("nodes")), replace(terms, task_type=TaskType.edge_cls))
+        pose(frozen(world("nodes")), replace(settings, task_type=TaskType.edge_cls))
 
 
 def test_batch_size_zero_is_a_full_batch(world: Worlds, frozen: Freezer) -> None:

@@ -186,7 +186,7 @@ def test_patience_counts_epochs_without_a_better_score(patience: int, n_epochs: 
 
 
 def test_down_means_down() -> None:
-    trained, model = _run(0.4, 0.2, 0.3, 0.2, 0.5, metric=METRICS.get("mae"), patience=3)
+    trained, model = _run(0.4, 0.2, 0.3, 0.2, 0.5, metric="mae", patience=3)
     assert trained.selected_epoch == 1 == _epoch(model.number)
     assert len(trained.series["val/mae"]) == 5
 

@@ -115,7 +115,7 @@ def test_the_best_validation_epoch_is_scored_beside_the_selected_one(toy: Any, s
     torch.manual_seed(0)
     settings = toy.settings(also=("best_validation",), selection=selection)
     trained = train(toy.model(), toy.objective, toy.scorers, settings, batch_seed=5)
-    sign = 1 if settings.metric.direction == "up" else -1
+    sign = 1 if METRICS.get(settings.metric).direction == "up" else -1
     validation = [sign * value for value in trained.series[f"val/{toy.metric}"]]
     best = validation.index(max(validation))
     scores = trained.scores["test"]
@@ -140,6 +140,6 @@ def test_training_examples_are_scored_at_the_end_where_asked(toys: dict[str, Cal
 
 
 def test_nothing_else_can_be_scored(toys: dict[str, Callable[[], Any]]) -> None:
+    toy = toys["nodes"]()
     with pytest.raises(BadValue, match="is 'median'; allowed: best_validation, training"):
-        toy = toys["nodes"]()
         train(toy.model(), toy.objective, toy.scorers, toy.settings(also=("median",)), batch_seed=5)
