@@ -75,6 +75,7 @@ _PUBLIC = {
     "estimates.intervals": ("INTERVALS", "MeanInterval", "intervals_of", "iqm"),
     "estimates.pareto": ("costs_by_seed", "mean_costs", "pareto_front"),
     "estimates.variance": ("Decomposition", "decompose_variance"),
+    "inputs": ("read_direction",),
     "ranking.friedman": ("Friedman", "exact_friedman_p", "run_friedman"),
     "ranking.groups": (
         "Group",
