@@ -14,8 +14,8 @@ from gnz_track.models.building import options_of
 from gnz_track.models.catalogue import MODELS
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.plan import Plan, Skipped
-from gnz_track.runs.run_one import metric_of
 from gnz_track.store.searches import SearchRecord
+from gnz_track.training.metrics import metric_of
 from gnz_track.tuning.default_spaces import ALL, defaults_of, space_of
 from gnz_track.tuning.settings import SearchSettings, Share
 from gnz_track.tuning.spaces import Space, Value
