@@ -320,10 +320,12 @@ def standing_views(about: Mapping[str, str], *, at: int) -> dict[str, str]:
     at
         Now, in milliseconds since 1970.
     """
-    settings = {**_shown(about, ()), "compareRunCharts": [_parallel_chart(about)], "compareRunSections": [_SECTION]}
+    charts = {"compareRunCharts": [_parallel_chart(about)], "compareRunSections": [_SECTION]}
+    # Otherwise the interface puts its own sections before this one.
+    settings = {**_shown(about, ()), **charts, "isAccordionReordered": True, "runsHiddenMode": "SHOW_ALL"}
     return {
         VIEW + BY_MODEL: _write_view("by model", {**_shown(about, ()), **_grouped(())}, at=at),
-        VIEW + SETTINGS: _write_view("settings", {**settings, "runsHiddenMode": "SHOW_ALL"}, at=at),
+        VIEW + SETTINGS: _write_view("settings", settings, at=at),
     }
 
 
@@ -364,7 +366,6 @@ def _shown(about: Mapping[str, str], conditions: Sequence[str]) -> dict[str, obj
         "orderByKey": score,
         "orderByAsc": about[GREATER_IS_BETTER] == "false",
         "selectedColumns": [score, *(f"params.`{name}`" for name in _SHOWN_PARAMS), "attributes.`Duration`"],
-        "columnWidths": {score: 170},
     }
 
 
