@@ -27,7 +27,7 @@ _PUBLIC = {
     "judgement": ("Scores", "TRAINED_MODES", "gather_scores", "judge_dataset", "usual_test"),
     "measures": ("FIXED_MODES", "FROBENIUS", "L11", "Measure", "NORMS", "Norm"),
     "separability": ("SeparabilitySettings", "compare_pairs", "compare_samples", "smallest_p"),
-    "verdict": ("DatasetVerdict", "Decision", "Informativeness", "decide", "find_informativeness"),
+    "verdict": ("Decision", "decide", "find_informativeness"),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)  # noqa: PLE0605  (names come from the table)
 

@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 
 from gnz_track.datasets.perturbations import ORIGINAL
 from gnz_track.quality.separability import SeparabilitySettings, compare_pairs, smallest_p
-from gnz_track.quality.verdict import CORRELATION, OF_FEATURES, OF_STRUCTURE, decide, find_informativeness
+from gnz_track.quality.verdict import (
+    CORRELATION,
+    OF_FEATURES,
+    OF_STRUCTURE,
+    decide,
+    find_informativeness,
+    grade,
+    grade_performance,
+    score_performance,
+)
 from gnz_track.store.audits import AuditRecord, PairRecord, SampleRecord
 from gnz_track.training.metrics import METRICS
 from gnz_track.types import Direction, TaskType
@@ -91,16 +100,18 @@ def judge_dataset(record: AuditRecord, scores: Scores, settings: SeparabilitySet
     samples = [sample for metric, modes in scores.found.items() for sample in _best_samples(metric, modes)]
     pairs = {metric: _compare_modes(metric, samples, settings) for metric in scores.found}
     note = _why_unknown(samples, scores, settings)
-    rated = None if note else find_informativeness(pairs)
+    structure, features = (0, 0) if note else find_informativeness(pairs)
+    score = None if note else score_performance(structure, features)
+    performance = "" if score is None else grade_performance(score)
     correlation = _correlate(record, [sample for sample in samples if sample.metric == scores.metric])
-    verdict = decide(performance=rated.grade if rated else "", diversity=record.structure.grade)
+    decision, rule = decide(performance=performance, diversity=record.structure.grade)
     return replace(
         record,
-        decision=str(verdict.decision),
-        rule=verdict.rule,
-        performance=rated.grade if rated else "",
-        score=rated.score if rated else None,
-        informative={"structure": rated.structure, "features": rated.features} if rated else {},
+        decision=str(decision),
+        rule=rule,
+        performance=performance,
+        score=score,
+        informative={} if note else {"structure": structure, "features": features},
         test=settings.test,
         alpha=settings.alpha,
         n_permutations=settings.n_permutations,
@@ -108,7 +119,7 @@ def judge_dataset(record: AuditRecord, scores: Scores, settings: SeparabilitySet
         samples=tuple(samples),
         pairs=tuple(itertools.chain.from_iterable(pairs.values())),
         correlation=correlation,
-        correlation_grade="" if correlation is None else CORRELATION.grade(correlation),
+        correlation_grade="" if correlation is None else grade(correlation, CORRELATION),
         sweep=scores.sweep,
         notes=(*record.notes, *([note] if note else _warn_of_few(samples)), *_note_missing_modes(scores)),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,6 @@ from gnz_track.types import Task
 __all__ = [
     "FEWEST_SEEDS",
     "MOST_SEEDS",
-    "SeedCount",
     "choose_epochs",
     "count_seeds",
     "expect_seconds",
@@ -33,14 +31,6 @@ FEWEST_SEEDS, MOST_SEEDS = 5, 50
 # How many times as many edges as any past graph make seconds a guess.
 FAR = 4
 Real = NDArray[np.float64]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SeedCount:
-    """A number of seeds, and a sentence where it is not what it seems."""
-
-    number: int
-    note: str = ""
 
 
 def choose_epochs(evidence: Evidence, opened: OpenedGraph, protocol: str) -> int | None:
@@ -126,10 +116,11 @@ def _shares_of(evidence: Evidence, protocol: str, wanted: int | None) -> Real:
     return np.array([wanted / n if wanted and n else 1.0 for n in past])
 
 
-def count_seeds(evidence: Evidence, expected: Expectation, order: NDArray[np.int64], graph: str) -> SeedCount:
-    """Return how many seeds show the difference of the first two, within what anybody would run.
+def count_seeds(evidence: Evidence, expected: Expectation, order: NDArray[np.int64], graph: str) -> tuple[int, str]:
+    """Return how many seeds show the difference of the first two, and a sentence where that is not what it seems.
 
-    The difference is what was measured on this very graph where both were run on it, and what is expected elsewhere.
+    They are within what anybody would run. The difference is what was measured on this very graph where both were run
+    on it, and what is expected elsewhere.
 
     Parameters
     ----------
@@ -142,27 +133,27 @@ def count_seeds(evidence: Evidence, expected: Expectation, order: NDArray[np.int
     """
     matrix = evidence.matrix
     if len(order) < 2:
-        return SeedCount(number=FEWEST_SEEDS)
+        return FEWEST_SEEDS, ""
     spread = matrix.spread[np.isfinite(matrix.spread) & (matrix.spread > 0)]
     if not len(spread):
         note = (
             f"how far scores differ from seed to seed is unknown, as cells have one seed each or agree: {FEWEST_SEEDS} "
             "seeds are a usual number, not one counted for the difference of the first two"
         )
-        return SeedCount(number=FEWEST_SEEDS, note=note)
+        return FEWEST_SEEDS, note
     lead = _lead_of_first(matrix, expected, order, graph)
     # Two settings differ by the noise of both.
     d_z = abs(lead) / (float(np.median(spread)) * 2**0.5)
     needed = seeds_needed(d_z, most=MOST_SEEDS) if d_z > 0 else None
     number = min(max(needed or MOST_SEEDS, FEWEST_SEEDS), MOST_SEEDS)
     if lead >= 0:
-        return SeedCount(number=number)
+        return number, ""
     first, second = (matrix.settings[column].label for column in order[:2])
     note = (
         f"by expected score {second}, the second, is ahead of {first}, the first, by {-lead:.3g}: the order goes by "
         f"how near to the best they came on past graphs; {number} seeds are for a difference of that size"
     )
-    return SeedCount(number=number, note=note)
+    return number, note
 
 
 def _lead_of_first(matrix: PerformanceMatrix, expected: Expectation, order: NDArray[np.int64], graph: str) -> float:

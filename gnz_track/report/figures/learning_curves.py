@@ -83,7 +83,7 @@ def draw_learning_curves(
     margins = Margins(left=46.0, inner=46.0, right=12.0, top=18.0, bottom=30.0)
     marks = model_marks(models)
     n_drawn = max(len(one.curves) for one in found)
-    sheet = open_sheet(
+    figure, panels = open_sheet(
         [size] * len(found),
         margins=margins,
         n_columns=columns_for(len(found), size[0], margins, most=max_cols),
@@ -92,16 +92,16 @@ def draw_learning_curves(
         names=names,
     )
     with house_style():
-        for panel, one in zip(sheet.panels, found, strict=True):
+        for panel, one in zip(panels, found, strict=True):
             for model, curve in one.curves.items():
                 _draw_curve(panel.axes, curve, marks[model], has_band=n_drawn <= MOST_BANDS)
             _set_scales(panel.axes, one, size, has_bands=n_drawn <= MOST_BANDS)
             panel.title(one.task)
             panel.below("epoch", drop=22.0)
             panel.beside(f"{one.series}{_arrow(one.series, towards.get(one.task))}", offset=36.0)
-    for text in sheet.figure.findobj(_stands_upright) if ylabel is not None else ():
+    for text in figure.findobj(_stands_upright) if ylabel is not None else ():
         text.set_text(ylabel)  # type: ignore[attr-defined]
-    return sheet.figure
+    return figure
 
 
 def series_of_part(histories: Histories, part: str) -> dict[str, dict[str, list[Series]]]:

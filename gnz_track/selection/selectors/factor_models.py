@@ -8,7 +8,6 @@ what it is to predict, and here both are kept apart. Only some entries of the ma
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,35 +150,21 @@ SLOWEST, FASTEST, OFFSET = 0.1, 1.05, 1.5
 N_TREES, DEPTH = 100, 10
 
 
-@dataclass(eq=False)
-class _Factors:
-    """Vectors of graphs ``[n, rank]`` and of settings ``[m, rank]``."""
+def _move_factors(graphs: Real, settings: Real, row: int, scores: Real, rate: float) -> None:
+    """Move the factors of one graph ``[n, rank]`` and of its known settings ``[m, rank]`` towards its ranking.
 
-    graphs: Real
-    settings: Real
-
-    def learn(self, row: int, scores: Real, rate: float) -> None:
-        """Move the factors of one graph and of its known settings towards its ranking.
-
-        Parameters
-        ----------
-        row
-            Place of the graph.
-        scores
-            Its scores [m], NaN where unknown.
-        rate
-            Learning rate.
-        """
-        known = np.flatnonzero(np.isfinite(scores))
-        own, others = self.graphs[row].copy(), self.settings[known]
-        wins = expit(others @ own - (others @ own)[:, None])
-        np.fill_diagonal(wins, 0)
-        slopes = wins * (1 - wins)
-        ranks = wins.sum(axis=1) + OFFSET
-        weights = (10 ** scores[known] - 1) / (ranks * np.log(ranks) ** 2)
-        totals = slopes.sum(axis=1)
-        self.graphs[row] -= rate * (weights @ (slopes @ others) - (weights * totals) @ others)
-        self.settings[known] += rate * (weights * totals)[:, None] * own
+    Its ``scores [m]`` are NaN where unknown.
+    """
+    known = np.flatnonzero(np.isfinite(scores))
+    own, others = graphs[row].copy(), settings[known]
+    wins = expit(others @ own - (others @ own)[:, None])
+    np.fill_diagonal(wins, 0)
+    slopes = wins * (1 - wins)
+    ranks = wins.sum(axis=1) + OFFSET
+    weights = (10 ** scores[known] - 1) / (ranks * np.log(ranks) ** 2)
+    totals = slopes.sum(axis=1)
+    graphs[row] -= rate * (weights @ (slopes @ others) - (weights * totals) @ others)
+    settings[known] += rate * (weights * totals)[:, None] * own
 
 
 def _fit_meta_od(data: TrainingSet) -> Arrays:
@@ -190,10 +175,9 @@ def _fit_meta_od(data: TrainingSet) -> Arrays:
     spread = np.where(reduced.std(axis=0) > 0, reduced.std(axis=0), 1)
     inputs = (reduced - reduced.mean(axis=0)) / spread
     settings = generator.normal(0, np.sqrt(1 / rank), (data.scores.shape[1], rank))
-    factors = _Factors(inputs.copy(), settings)
     train, held = hold_out(len(inputs), 0.2, data.seed)
     arrays = _learn_factors(
-        factors, inputs, TrainingSet(data.features, _scale_to_unit(data.scores), data.seed), (train, held)
+        settings, inputs, TrainingSet(data.features, _scale_to_unit(data.scores), data.seed), (train, held)
     )
     return arrays | {
         "components": pca.components_,
@@ -208,24 +192,25 @@ def _scale_to_unit(scores: Real) -> Real:
     return scores if low >= 0 and high <= 1 else (scores - low) / (high - low if high > low else 1)
 
 
-def _learn_factors(factors: _Factors, inputs: Real, data: TrainingSet, rows: tuple[Whole, Whole]) -> Arrays:
+def _learn_factors(settings: Real, inputs: Real, data: TrainingSet, rows: tuple[Whole, Whole]) -> Arrays:
+    """Return the arrays of a selector whose factors of settings began as these, which are changed."""
     train, held = rows
-    generator = np.random.default_rng([data.seed, 1])
+    graphs, generator = inputs.copy(), np.random.default_rng([data.seed, 1])
     best, idle = -np.inf, 0
     arrays: Arrays = {}
     for epoch in range(EPOCHS):
         rate = SLOWEST + (FASTEST - SLOWEST) * (1 - abs(2 * epoch / EPOCHS - 1))
         for row in generator.permutation(train):
-            factors.learn(int(row), data.scores[row], rate)
+            _move_factors(graphs, settings, int(row), data.scores[row], rate)
         forest = RandomForestRegressor(N_TREES, max_depth=DEPTH, random_state=data.seed % 2**32)
         # What the last epoch leaves is the answer, as published, be it the best one on what was held out or not.
-        arrays = forest_arrays(forest.fit(inputs[train], factors.graphs[train]))
-        gain = _ndcg(data.scores[held], predict_forest(arrays, inputs[held]) @ factors.settings.T)
+        arrays = forest_arrays(forest.fit(inputs[train], graphs[train]))
+        gain = _ndcg(data.scores[held], predict_forest(arrays, inputs[held]) @ settings.T)
         idle = idle + 1 if gain <= best * (1 + GAIN) else 0
         best = max(best, gain)
         if idle >= PATIENCE:
             break
-    return arrays | {"settings": factors.settings}
+    return arrays | {"settings": settings}
 
 
 def _ndcg(true: Real, predicted: Real) -> float:
