@@ -10,9 +10,8 @@ from typing import Any
 
 from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.report.figures.learning_curves import choose_series
-from gnz_track.stats.comparison.comparison import Comparison
-from gnz_track.stats.comparison.verdicts import Verdict
-from gnz_track.stats.estimates.curves import mean_curve
+from gnz_track.stats.comparison.comparison import Comparison, Verdict
+from gnz_track.stats.estimates.intervals import mean_curve
 
 __all__ = ["METRICS", "PLOTS", "publish"]
 

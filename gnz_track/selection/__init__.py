@@ -5,8 +5,7 @@ hyperparameters under a protocol; a selector learns from past graphs, their feat
 
 - `recommendation`: settings ranked for a graph, and why
 - `confirmation`: the first of a ranking, trained, or taken as starting points of a search
-- `cost_estimates`: epochs, seconds and seeds that a confirmation takes
-- `expectations`: the expected score of each setting, with intervals
+- `expectations`: the expected score of each setting, and the epochs, seconds and seeds that a confirmation takes
 - `evidence`: scores of past graphs in a store, and their features
 - `matrix`: past scores as graphs x settings
 - `graph_names`: files and names by which a user may call a graph

@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from gnz_track.datasets.catalogue import TASKS
 from gnz_track.datasets.homes import data_home
 from gnz_track.errors import BadValue
-from gnz_track.selection.cost_estimates import (
+from gnz_track.selection.evidence import Evidence, digest_of_graphs, gather_evidence, name_apart, read_past
+from gnz_track.selection.expectations import (
     FEWEST_SEEDS,
     choose_epochs,
     count_seeds,
+    expect_scores,
     expect_seconds,
     note_on_epochs,
     note_on_extrapolation,
 )
-from gnz_track.selection.evidence import Evidence, digest_of_graphs, gather_evidence, name_apart, read_past
-from gnz_track.selection.expectations import expect_scores
 from gnz_track.selection.feasibility import (
     check_labels,
     find_duplicate_graphs,

@@ -22,7 +22,7 @@ from gnz_track.report.figures.axes import (
     share_limits,
     spread_ticks,
 )
-from gnz_track.report.figures.captions import say_counts, say_interval, say_seeds
+from gnz_track.report.figures.labels import say_counts, say_interval, say_seeds
 from gnz_track.report.figures.style import HouseFigure, house_style, measure_text, short_names
 from gnz_track.stats.comparison.comparison import CellSummary, Comparison, TaskComparison
 from gnz_track.text import plural

@@ -19,7 +19,7 @@ from gnz_track.report.figures.axes import (
     set_ticks,
     spread_ticks,
 )
-from gnz_track.report.figures.captions import say_seeds, say_test, say_unattainable, say_verdicts
+from gnz_track.report.figures.labels import say_seeds, say_test, say_unattainable, say_verdicts
 from gnz_track.report.figures.pairs import (
     LOOKS,
     NAME_SIZE,

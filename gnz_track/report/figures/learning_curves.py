@@ -21,10 +21,9 @@ from gnz_track.report.figures.axes import (
     spread_ticks,
     widen,
 )
-from gnz_track.report.figures.captions import say_range
-from gnz_track.report.figures.labels import ARROWS
+from gnz_track.report.figures.labels import ARROWS, say_range
 from gnz_track.report.figures.style import HouseFigure, Mark, house_style
-from gnz_track.stats.estimates.curves import MeanCurve, mean_curve
+from gnz_track.stats.estimates.intervals import MeanCurve, mean_curve
 from gnz_track.text import plural
 from gnz_track.types import Direction
 

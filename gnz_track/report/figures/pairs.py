@@ -27,10 +27,9 @@ from gnz_track.report.figures.axes import (
     share_limits,
     signed,
 )
-from gnz_track.report.figures.captions import say_seeds, say_test, say_unattainable, say_verdicts, write_p
+from gnz_track.report.figures.labels import say_seeds, say_test, say_unattainable, say_verdicts, write_p
 from gnz_track.report.figures.style import HouseFigure, cut_text, house_style, measure_text, short_names
-from gnz_track.stats.comparison.comparison import Comparison, PairComparison, TaskComparison
-from gnz_track.stats.comparison.verdicts import Verdict
+from gnz_track.stats.comparison.comparison import Comparison, PairComparison, TaskComparison, Verdict
 from gnz_track.text import plural
 
 __all__ = [

@@ -17,7 +17,7 @@ from gnz_track.report.figures.axes import (
     spread_ticks,
     widen,
 )
-from gnz_track.report.figures.captions import say_range
+from gnz_track.report.figures.labels import say_range
 from gnz_track.report.figures.style import HouseFigure, Mark, house_style
 from gnz_track.stats.comparison.comparison import Comparison, ModelAggregates
 from gnz_track.stats.estimates.aggregate import Profile

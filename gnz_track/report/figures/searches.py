@@ -21,8 +21,7 @@ from gnz_track.report.figures.axes import (
     spread_ticks,
     widen,
 )
-from gnz_track.report.figures.captions import say_range, write_p
-from gnz_track.report.figures.labels import ARROWS
+from gnz_track.report.figures.labels import ARROWS, say_range, write_p
 from gnz_track.report.figures.style import COLOURS, HouseFigure, Mark, house_style, measure_text, short_names
 from gnz_track.report.searches import SearchFacts, TaskBudgets
 from gnz_track.stats.search.expected_best import BudgetRanks, ExpectedBest

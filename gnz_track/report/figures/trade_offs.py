@@ -22,13 +22,11 @@ from gnz_track.report.figures.axes import (
     spread_ticks,
     widen,
 )
-from gnz_track.report.figures.captions import say_counts, say_interval, say_seeds
-from gnz_track.report.figures.labels import ARROWS
+from gnz_track.report.figures.labels import ARROWS, say_counts, say_interval, say_seeds
 from gnz_track.report.figures.style import HouseFigure, Mark, house_style
 from gnz_track.stats.comparison.cells import ScoreFrame
 from gnz_track.stats.comparison.comparison import CellSummary, Comparison, TaskComparison
-from gnz_track.stats.comparison.costs import CPU_TIME, WALL_TIME, cost_doubts, time_column
-from gnz_track.stats.estimates.pareto import mean_costs, pareto_front
+from gnz_track.stats.comparison.costs import CPU_TIME, WALL_TIME, cost_doubts, mean_costs, pareto_front, time_column
 from gnz_track.text import plural
 from gnz_track.types import Direction
 

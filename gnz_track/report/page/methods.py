@@ -10,9 +10,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from gnz_track.stats.comparison.choices import Choices
-from gnz_track.stats.comparison.comparison import Comparison
-from gnz_track.stats.comparison.comparison_text import write_sentence
-from gnz_track.stats.comparison.verdicts import Verdict
+from gnz_track.stats.comparison.comparison import Comparison, Verdict, write_sentence
 from gnz_track.text import plural
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Optimiser, Protocol, TaskType

@@ -22,8 +22,7 @@ from gnz_track.report.page.searches import make_search_section
 from gnz_track.report.page.template import part_of_page, render_template, write_whole
 from gnz_track.report.tables.training import training_facts
 from gnz_track.report.tuned_models import SearchSummary
-from gnz_track.stats.comparison.comparison import Comparison
-from gnz_track.stats.comparison.comparison_text import write_across
+from gnz_track.stats.comparison.comparison import Comparison, write_across
 
 __all__ = ["Reported", "render_page", "write_page"]
 

@@ -15,8 +15,7 @@ from gnz_track.report.tables.table import ReportTable
 from gnz_track.report.tuned_models import write_seconds
 from gnz_track.stats.comparison.cells import ScoreFrame
 from gnz_track.stats.comparison.comparison import CellSummary, Comparison, TaskComparison
-from gnz_track.stats.comparison.costs import cost_doubts
-from gnz_track.stats.estimates.pareto import costs_by_seed
+from gnz_track.stats.comparison.costs import cost_doubts, costs_by_seed
 from gnz_track.types import Direction
 
 __all__ = [

@@ -2,12 +2,14 @@
 
 ALORS (Misir and Sebag, 2017) predicts them by a network. MetaOD (Zhao et al., 2021) learns factors that rank the
 settings of each graph, and predicts them by a forest; its published code overwrites what the forest is fitted on with
-what it is to predict, and here both are kept apart. Only some entries of the matrix are known.
+what it is to predict, and here both are kept apart. Only some entries of the matrix are known. Forests
+are grown by scikit-learn, and kept and read as arrays, so that they are saved without pickle.
 """
 
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +19,52 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
 
-from gnz_track.selection.selectors.forests import forest_arrays, predict_forest
 from gnz_track.selection.selectors.neural import hold_out
 from gnz_track.selection.selectors.training_set import Arrays, Real, Selector, TrainingSet
 
-__all__ = ["ALORS", "META_OD", "complete", "factorise"]
+__all__ = ["ALORS", "META_OD", "complete", "factorise", "find_leaves", "forest_arrays", "predict_forest"]
+
+
+def forest_arrays(forest: Any, *, with_values: bool = True) -> Arrays:
+    """Return a fitted forest as arrays over all nodes of all trees; ``roots [trees]`` are the first node of each.
+
+    A leaf has feature -1. ``values [nodes, outputs]`` are means of the outputs, where asked for.
+    """
+    trees = [tree.tree_ for tree in forest.estimators_]
+    sizes = np.array([tree.node_count for tree in trees])
+    roots = np.cumsum(sizes) - sizes
+    arrays: Arrays = {
+        "roots": roots,
+        "feature": np.concatenate([np.where(tree.children_left < 0, -1, tree.feature) for tree in trees]),
+        "threshold": np.concatenate([tree.threshold for tree in trees]),
+        "left": np.concatenate([tree.children_left + root for tree, root in zip(trees, roots, strict=True)]),
+        "right": np.concatenate([tree.children_right + root for tree, root in zip(trees, roots, strict=True)]),
+    }
+    if with_values:
+        arrays["values"] = np.concatenate([tree.value[:, :, 0] for tree in trees]).astype(np.float32)
+    return arrays
+
+
+def find_leaves(arrays: Arrays, features: Real) -> NDArray[np.int64]:
+    """Return the leaf of each row in each tree ``[n, trees]``."""
+    # scikit-learn grows and reads trees in single precision.
+    rounded = features.astype(np.float32)
+    nodes = np.tile(arrays["roots"], (len(features), 1)).astype(np.int64)
+    rows = np.arange(len(features))[:, None]
+    while True:
+        feature = arrays["feature"][nodes]
+        is_inner = feature >= 0
+        if not is_inner.any():
+            return nodes
+        goes_left = rounded[rows, feature] <= arrays["threshold"][nodes]
+        following = np.where(goes_left, arrays["left"][nodes], arrays["right"][nodes])
+        nodes = np.where(is_inner, following, nodes)
+
+
+def predict_forest(arrays: Arrays, features: Real) -> Real:
+    """Return the mean over trees of the values of leaves ``[n, outputs]``."""
+    leaves = find_leaves(arrays, features)
+    return np.asarray(arrays["values"][leaves].mean(axis=1), dtype=np.float64)
 
 
 N_STEPS, FLOOR = 100, 1e-5

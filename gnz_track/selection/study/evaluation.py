@@ -21,7 +21,7 @@ from gnz_track.selection.study.ranking_metrics import RANKING_METRICS
 from gnz_track.stats.comparison.joins import join
 from gnz_track.stats.estimates.effects import MeanAdvantage, mean_advantage
 from gnz_track.stats.significance.multiple import adjust
-from gnz_track.stats.significance.sign_flip import sign_flip
+from gnz_track.stats.significance.paired import sign_flip
 from gnz_track.types import Direction
 
 __all__ = [

@@ -13,19 +13,17 @@ import numpy as np
 
 from gnz_track.stats.comparison.cells import TaskCells
 from gnz_track.stats.comparison.choices import Choices
-from gnz_track.stats.comparison.comparison import AcrossTasks, ModelPair
+from gnz_track.stats.comparison.comparison import AcrossTasks, ModelPair, Verdict, judge
 from gnz_track.stats.comparison.joins import SeedPairs, join_all
 from gnz_track.stats.comparison.task_means import Means, describe_design, leave_out_lost, means_of, take, take_design
-from gnz_track.stats.comparison.verdicts import Verdict, judge
+from gnz_track.stats.design.power import Attainability, attainability
 from gnz_track.stats.ranking.friedman import run_friedman
 from gnz_track.stats.ranking.groups import NemenyiGroups, PairwiseGroups, group_by_nemenyi, group_by_p
 from gnz_track.stats.ranking.ranks import PrintedRanks, RankTable, check_printed_ranks, rank_table
 from gnz_track.stats.ranking.stability import leave_one_task_out
-from gnz_track.stats.significance.attainability import Attainability, attainability
 from gnz_track.stats.significance.bayes import BayesianSignedRank, signed_rank_posterior
 from gnz_track.stats.significance.multiple import adjust
-from gnz_track.stats.significance.paired import Outcome, PairedTest
-from gnz_track.stats.significance.signed_rank import wilcoxon_rows
+from gnz_track.stats.significance.paired import Outcome, PairedTest, wilcoxon_rows
 from gnz_track.text import first_names
 from gnz_track.types import Direction
 

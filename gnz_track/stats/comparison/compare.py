@@ -31,9 +31,8 @@ from gnz_track.stats.comparison.comparison import (
     TaskComparison,
     Versions,
 )
-from gnz_track.stats.comparison.families import first_factor
 from gnz_track.stats.comparison.joins import join
-from gnz_track.stats.comparison.task_pairs import compare_pairs, count_lasting
+from gnz_track.stats.comparison.task_pairs import compare_pairs, count_lasting, first_factor
 from gnz_track.stats.design.overlap import (
     FOR_OVERLAP,
     draws_splits,
@@ -42,6 +41,7 @@ from gnz_track.stats.design.overlap import (
     write_given,
     write_overlap,
 )
+from gnz_track.stats.design.power import Attainability, attainability
 from gnz_track.stats.estimates.aggregate import (
     Aggregate,
     Resampling,
@@ -56,7 +56,6 @@ from gnz_track.stats.estimates.intervals import intervals_of, iqm
 from gnz_track.stats.estimates.variance import Decomposition, decompose_variance
 from gnz_track.stats.inputs import Floats, read_number
 from gnz_track.stats.ranking.ranks import quantise_rows
-from gnz_track.stats.significance.attainability import Attainability, attainability
 from gnz_track.text import plural
 from gnz_track.types import Direction
 

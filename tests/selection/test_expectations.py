@@ -12,9 +12,8 @@ from selection.conftest import TASKS, Past, evidence_of
 from gnz_track.datasets.catalogue import TASKS as CATALOGUE
 from gnz_track.runs.plan import Place
 from gnz_track.selection.confirmation import plan_confirmation, task_of
-from gnz_track.selection.cost_estimates import count_seeds
 from gnz_track.selection.evidence import Evidence, gather_evidence, read_past
-from gnz_track.selection.expectations import Expectation
+from gnz_track.selection.expectations import Expectation, count_seeds
 from gnz_track.selection.graph_input import open_graph, view_as
 from gnz_track.selection.matrix import ModelSetting, bare_matrix
 from gnz_track.selection.recommendation import rank_settings, recommend
