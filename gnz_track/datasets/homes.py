@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gnz_track.datasets.card import CARD
 from gnz_track.datasets.sources.fetch import find_complete
-from gnz_track.datasets.sources.fetch_errors import ExtraMissing
+from gnz_track.errors import ExtraMissing
 from gnz_track.types import DatasetRow, Download, PackageFile
 
 __all__ = [

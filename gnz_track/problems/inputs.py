@@ -16,8 +16,15 @@ import torch
 from torch import Generator, Tensor, nn
 from torch_geometric.data import Data
 
-from gnz_track.datasets.encodings import encode_nodes, parse_encoding
-from gnz_track.datasets.features import N_LEARNED, N_STRUCTURAL, identity_features, node_numbers, structural_features
+from gnz_track.datasets.encodings import (
+    N_LEARNED,
+    N_STRUCTURAL,
+    encode_nodes,
+    identity_features,
+    node_numbers,
+    parse_encoding,
+    structural_features,
+)
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.perturbations import changes_edges, form_of_features, perturb_together
 from gnz_track.errors import BadValue, SplitImpossible

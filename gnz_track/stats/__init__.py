@@ -86,6 +86,7 @@ _PUBLIC = {
     "estimates.flags": ("PairFlags", "flag_pair", "flag_rows"),
     "estimates.intervals": ("INTERVALS", "MeanCurve", "MeanInterval", "intervals_of", "iqm", "mean_curve"),
     "estimates.variance": ("Decomposition", "decompose_variance"),
+    "inputs": ("read_direction",),
     "ranking.friedman": ("Friedman", "exact_friedman_p", "run_friedman"),
     "ranking.groups": (
         "Group",

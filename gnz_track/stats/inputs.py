@@ -1,4 +1,4 @@
-"""Values before anything is computed: numbers, levels that are probabilities, and scores of any size.
+"""Values before anything is computed: numbers, levels that are probabilities, directions, and scores of any size.
 
 Of scores a power of two is taken out of a sample before anything is squared, and put back afterwards. The square of a
 score below 1e-162 is 0, and that of one above 1e154 infinite: a test of such scores finds certainty where there is
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gnz_track.errors import BadValue
+from gnz_track.types import Direction
 
 __all__ = [
     "Floats",
@@ -24,6 +25,7 @@ __all__ = [
     "number",
     "plain_numbers",
     "put_back",
+    "read_direction",
     "read_finite",
     "read_number",
     "read_scores",
@@ -56,6 +58,14 @@ def check_whole(name: str, value: int, *, least: int) -> int:
     if value != int(value) or value < least:
         raise BadValue(name, value, f"a whole number from {least} on")
     return int(value)
+
+
+def read_direction(direction: Direction | str) -> Direction:
+    """Return a direction that may be given as a word."""
+    try:
+        return Direction(direction)
+    except ValueError:
+        raise BadValue("direction", direction, "up (larger is better) or down (smaller is better)") from None
 
 
 def read_finite(name: str, values: npt.ArrayLike, *, ndim: int) -> Floats:

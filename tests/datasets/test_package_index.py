@@ -12,8 +12,8 @@ import pytest
 from file_servers import FileServer, give, in_turn, redirect, run_server
 
 from gnz_track.datasets.sources import origins as package_index
-from gnz_track.datasets.sources.fetch_errors import DownloadFailed
 from gnz_track.datasets.sources.origins import PUBLIC_INDEX, Listed, PipPlaces, find_file, read_pip_places
+from gnz_track.errors import DownloadFailed
 
 FILE = "some_data-1.0-py3-none-any.whl"
 CONTENT = b"a wheel"

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from gnz_track.datasets.features import structural_features
+from gnz_track.datasets.encodings import structural_features
 from gnz_track.datasets.frozen import FrozenDataset, open_frozen
 from gnz_track.datasets.splits.links import split_links, split_triples
 from gnz_track.datasets.splits.nodes_and_graphs import split_edges, split_graphs, split_nodes

@@ -16,9 +16,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 from gnz_track.datasets.sources.archives import is_safe
 from gnz_track.datasets.sources.download import is_web_address
-from gnz_track.datasets.sources.fetch_errors import DataRetired, FetchFailed
 from gnz_track.datasets.sources.origins import Mirror, Nowhere, Received, Supply, Tell, kept_file, supply
-from gnz_track.errors import BadValue, GnzError
+from gnz_track.errors import BadValue, DataRetired, FetchFailed, GnzError
 from gnz_track.files import file_lock, publish, temporary_beside
 from gnz_track.types import DatasetRow, Download, Origin, PackageFile
 

@@ -30,7 +30,7 @@ from gnz_track.datasets.sources.download import (
     path_of,
     without_credentials,
 )
-from gnz_track.datasets.sources.fetch_errors import ArchiveUnusable, DownloadFailed
+from gnz_track.errors import ArchiveUnusable, DownloadFailed
 from gnz_track.files import file_lock
 from gnz_track.types import Download, PackageFile
 
