@@ -286,8 +286,8 @@ def _rest(comparison: Comparison) -> Iterator[str]:
         )
     versions = comparison.versions
     yield (
-        f"Statistics were computed with gnz_track {versions.gnz_track}, NumPy {versions.numpy} and SciPy "
-        f"{versions.scipy}."
+        f"Statistics were computed with gnz_track {versions['gnz_track']}, NumPy {versions['numpy']} and SciPy "
+        f"{versions['scipy']}."
     )
 
 

@@ -18,6 +18,7 @@ import scipy
 
 from gnz_track import __version__
 from gnz_track.errors import BadValue
+from gnz_track.records import FrozenMapping
 from gnz_track.stats.comparison.across_tasks import compare_across
 from gnz_track.stats.comparison.admission import Finding, check_admission
 from gnz_track.stats.comparison.cells import FACTORS, ModelCells, ScoreFrame, TaskCells, lay_out, read_cells
@@ -29,7 +30,6 @@ from gnz_track.stats.comparison.comparison import (
     ModelAggregates,
     PairComparison,
     TaskComparison,
-    Versions,
 )
 from gnz_track.stats.comparison.joins import join
 from gnz_track.stats.comparison.task_pairs import compare_pairs, count_lasting, first_factor
@@ -218,7 +218,7 @@ def _compare(table: ScoreFrame, chosen: Choices) -> Comparison:
         n_missing=sum(cell.n_missing for cell in every),
         missing_policy=MISSING_POLICIES[chosen.missing],
         findings=findings,
-        versions=Versions(gnz_track=__version__, numpy=np.__version__, scipy=scipy.__version__),
+        versions=FrozenMapping({"gnz_track": __version__, "numpy": np.__version__, "scipy": scipy.__version__}),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gnz_track.errors import UnknownName
@@ -36,7 +36,6 @@ __all__ = [
     "PairComparison",
     "TaskComparison",
     "Verdict",
-    "Versions",
     "judge",
     "judge_sameness",
     "write_across",
@@ -314,15 +313,6 @@ class ModelAggregates:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Versions:
-    """Versions of the code that computed the comparison."""
-
-    gnz_track: str
-    numpy: str
-    scipy: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class Comparison:
     """All of it; ``str`` gives a page of plain text, :func:`gnz_track.records.to_json` the whole record."""
 
@@ -337,7 +327,7 @@ class Comparison:
     n_missing: int
     missing_policy: str
     findings: tuple[Finding, ...]
-    versions: Versions
+    versions: Mapping[str, str]
 
     @property
     def pairs(self) -> tuple[PairComparison, ...]:
@@ -380,7 +370,7 @@ def write_comparison(comparison: Comparison) -> str:
         lines += ["Warnings", *(f"  {finding}" for finding in comparison.findings)]
     versions = comparison.versions
     lines.append(
-        f"gnz_track {versions.gnz_track}, numpy {versions.numpy}, scipy {versions.scipy}; "
+        f"gnz_track {versions['gnz_track']}, numpy {versions['numpy']}, scipy {versions['scipy']}; "
         f"seed of all resampling {comparison.choices.seed}"
     )
     return "\n".join(lines)
