@@ -152,7 +152,7 @@ def _make_request(params: Params, name: str, *, source: str) -> Request:
         protocol=chosen.protocol,
         address=parse_address(params.store),
         suite=params.suite,
-        epochs=params.tasks[name].epochs,
+        epochs=params.tasks[name],
         hidden_channels=params.hidden_channels,
         device=params.device,
         place=Place(home=home.absolute()),
