@@ -157,25 +157,12 @@ def untuned_name(model: str) -> str:
 
 
 def perturbed_name(task: str, perturbation: str) -> str:
-    """Return the name of a task whose graphs are perturbed.
-
-    >>> perturbed_name("mutag", "empty-graph")
-    'mutag~empty-graph'
-    """
+    """Return the name of a task whose graphs are perturbed, such as ``mutag~empty-graph``."""
     return f"{task}{_PERTURBED}{perturbation}"
 
 
-def is_perturbed(task: str) -> bool:
-    """Tell whether a name is one of :func:`perturbed_name`."""
-    return _PERTURBED in task
-
-
 def unperturbed_name(task: str) -> str:
-    """Return the name of the task itself, whether or not its graphs are perturbed.
-
-    >>> unperturbed_name("mutag~empty-graph")
-    'mutag'
-    """
+    """Return the name of the task itself, whether or not its graphs are perturbed."""
     return task.partition(_PERTURBED)[0]
 
 
