@@ -233,6 +233,16 @@ def test_a_model_without_a_width_is_left_out_with_its_reason(place: Place) -> No
     assert {cell.model.name for cell in plan.cells} == {"DeepGCN"}
 
 
+def test_data_without_what_is_predicted_are_left_out_with_their_reason(place: Place) -> None:
+    edges = torch.tensor([[0, 1, 2], [1, 2, 0]])
+    task = task_from_dataset(
+        "bare_links", TaskType.edge_cls, Data(x=torch.rand(3, 2), edge_index=edges, edge_label_index=edges)
+    )
+    plan = make_plan([task], [MODELS.get("DeepMLP"), MODELS.get("DeepGCN")], seeds=(0,), protocol=SMALL, place=place)
+    assert {item.model for item in plan.skipped} == {"DeepMLP", "DeepGCN"}
+    assert all("it has no edge_label (edge_cls)" in item.reason for item in plan.skipped)
+
+
 def test_beyond_the_tolerance_a_model_is_left_out(place: Place) -> None:
     protocol = replace(SMALL, tolerance=0.02)
     plan = _plan(place, protocol, ["DeepGCN", "DeepGAT"])
