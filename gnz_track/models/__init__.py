@@ -18,8 +18,7 @@ How a model is found, built and sized:
 - `catalogue`: one row for each model, and every way to bring one's own
 - `building`: from the row of a model and the sizes of a dataset to a module
 - `adapters`: heads that carry one node encoder to every kind of problem
-- `sizes`: facts of the data that a model needs before its parameters can be drawn
-- `options`: tables of options, from which constructors, signatures and checks follow
+- `options`: tables of options, from which constructors, signatures and checks follow; facts of the data
 - `budgets`: the width at which a model has about as many parameters as it is allowed
 
 Architectures:

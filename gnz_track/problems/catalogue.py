@@ -13,7 +13,7 @@ from dataclasses import replace
 from gnz_track.datasets.encodings import parse_encoding
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.errors import BadValue
-from gnz_track.models.sizes import Sizes
+from gnz_track.models.options import Sizes
 from gnz_track.problems.graph import CLASSES, NUMBERS
 from gnz_track.problems.inputs import complete_sizes, unfit, vary
 from gnz_track.problems.link_pred import LINKS
