@@ -5,8 +5,8 @@ A family declares its options once, and a member of it what differs, in one row 
     class GAT(AttentionStack):
         defaults = AttentionStack.defaults.but(heads=8, dropout=0.6)
 
-``GAT(16, 8, 3, heads=2)`` then works, ``heads=0`` is refused, and ``self.options.heads`` is what was chosen. What a model
-has to know of its data before its parameters can be drawn are its :class:`Sizes`.
+``GAT(16, 8, 3, heads=2)`` then works, ``heads=0`` is refused, and ``self.options.heads`` is what was chosen.
+:class:`Sizes` are facts of the data that a model needs before its parameters can be drawn.
 """
 
 from __future__ import annotations
