@@ -118,8 +118,8 @@ def read_wanted_cells(uri: str | Address, sweep: str) -> WantedCells:
     return WantedCells(table=table, n_without_run=len(unended), left_out=plan.left_out)
 
 
-def conclude_sweep(store: Store, suite: str, sweep: str, *, run_id: str, plan: str) -> None:
-    """Publish the table of a sweep, and write what it was about and how each model did into the sweep's run.
+def conclude_sweep(store: Store, suite: str, sweep: str, *, run_id: str, plan: str) -> pd.DataFrame:
+    """Publish the table of a sweep and return it; write what it was about and how each model did into the sweep's run.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def conclude_sweep(store: Store, suite: str, sweep: str, *, run_id: str, plan: s
     """
     own, wanted = publish_table(store, suite, sweep, run_id=run_id), plan_from_json(plan)
     if wanted is None:
-        return
+        return own
     table = _join_others(store.address, own, wanted)
     store.summarise_sweep(run_id, _params_of(wanted), _metrics_of(table))
     # What a view filters by is in each of its runs: the cells of several sweeps have their protocol in common.
@@ -142,6 +142,7 @@ def conclude_sweep(store: Store, suite: str, sweep: str, *, run_id: str, plan: s
     for task, rows in table[table["status"] == "finished"].groupby("task"):
         about = schema.experiment_tags(str(task), rows["metric"].iloc[0], Direction(rows["direction"].iloc[0]))
         store.show_sweep(suite, sweep, about, models=sorted(set(rows["model"])), whole=protocol)
+    return own
 
 
 def _params_of(plan: SweepPlan) -> dict[str, str]:
