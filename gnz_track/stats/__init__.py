@@ -2,12 +2,14 @@
 
 ``compare`` does all of it for a results table and returns one ``Comparison``; each function can be had alone:
 ``from gnz_track import stats; stats.holm([0.01, 0.04, 0.03])``. Functions whose name ends in ``_rows`` do the same for
-many pairs at once and give the same results. Undefined values are ``None`` with a note, never NaN. Advantages are
-positive where the first model is better, whatever the direction of the metric. NumPy and SciPy only.
+many pairs at once and give the same results. Undefined values are ``None`` with a note, and NaN only in arrays of
+``predictions``. Advantages are positive where the first model is better, whatever the direction of the metric. NumPy
+and SciPy only.
 
 - `comparison/`: a results table compared as a whole, within tasks and across them
 - `design/`: what so many seeds can show: power, seeds needed, seeds that draw overlapping splits
 - `estimates/`: how large: means, effects and their intervals, aggregates over tasks, costs, sources of variance
+- `predictions/`: stored predictions: both sources of luck, pairs on examples, ensembles, calibration, slices, curves
 - `ranking/`: models over tasks: ranks, Friedman's test, groups that cannot be told apart, stability of the order
 - `search/`: hyperparameter searches: expected best of a budget, importance, winners on a border
 - `significance/`: tests of one pair of models, their families, equivalence, and posteriors
@@ -75,6 +77,24 @@ _PUBLIC = {
     "estimates.intervals": ("INTERVALS", "MeanInterval", "intervals_of", "iqm"),
     "estimates.pareto": ("costs_by_seed", "mean_costs", "pareto_front"),
     "estimates.variance": ("Decomposition", "decompose_variance"),
+    "predictions.arrays": ("EXAMPLE_SCORES", "probabilities", "score_examples"),
+    "predictions.pairs": (
+        "Agreement",
+        "ClusteredMcNemar",
+        "McNemar",
+        "SolvedOverlap",
+        "agree",
+        "mcnemar",
+        "mcnemar_pooled",
+        "overlap",
+    ),
+    "predictions.two_levels": (
+        "LevelInterval",
+        "TwoLevelEstimate",
+        "resample_means",
+        "two_level_differences",
+        "two_level_means",
+    ),
     "ranking.friedman": ("Friedman", "exact_friedman_p", "run_friedman"),
     "ranking.groups": (
         "Group",
