@@ -207,7 +207,7 @@ def _list_datasets(
             ", ".join(row.task_types),
             row.licence,
             show_download(row),
-            state_of(row, home=home, mirror=found).short,
+            state_of(row, home=home, mirror=found),
         )
         for row in chosen
     ]

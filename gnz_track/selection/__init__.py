@@ -3,6 +3,10 @@
 ``recommend`` answers for one graph, ``warm_starts`` for the beginning of a search. A setting is a model with its
 hyperparameters under a protocol; a selector learns from past graphs, their features and scores, and ranks settings.
 
+The way of ``recommend``: `graph_input` opens the graph, `evidence` reads what a store knows of others as a `matrix`,
+`features` describe all of them, a selector orders the settings, `expectations` and `cost_estimates` say what to expect.
+``gnz recommend --run`` then trains the first of them by `confirmation`.
+
 - `recommendation`: settings ranked for a graph, and why
 - `confirmation`: the first of a ranking, trained, or taken as starting points of a search
 - `cost_estimates`: epochs, seconds and seeds that a confirmation takes

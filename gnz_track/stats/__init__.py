@@ -77,6 +77,7 @@ _PUBLIC = {
     "estimates.intervals": ("INTERVALS", "MeanInterval", "intervals_of", "iqm"),
     "estimates.pareto": ("costs_by_seed", "mean_costs", "pareto_front"),
     "estimates.variance": ("Decomposition", "decompose_variance"),
+    "inputs": ("read_direction",),
     "predictions.arrays": ("EXAMPLE_SCORES", "probabilities", "score_examples"),
     "predictions.pairs": (
         "Agreement",

@@ -1,4 +1,4 @@
-"""Checks before anything is computed: values must be numbers, and levels probabilities."""
+"""Checks before anything is computed: values must be numbers, levels probabilities, and directions up or down."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gnz_track.errors import BadValue
+from gnz_track.types import Direction
 
 __all__ = [
     "Floats",
@@ -15,6 +16,7 @@ __all__ = [
     "check_whole",
     "number",
     "plain_numbers",
+    "read_direction",
     "read_finite",
     "read_number",
     "read_scores",
@@ -45,6 +47,14 @@ def check_whole(name: str, value: int, *, least: int) -> int:
     if value != int(value) or value < least:
         raise BadValue(name, value, f"a whole number from {least} on")
     return int(value)
+
+
+def read_direction(direction: Direction | str) -> Direction:
+    """Return a direction that may be given as a word."""
+    try:
+        return Direction(direction)
+    except ValueError:
+        raise BadValue("direction", direction, "up (larger is better) or down (smaller is better)") from None
 
 
 def read_finite(name: str, values: npt.ArrayLike, *, ndim: int) -> Floats:

@@ -14,7 +14,15 @@ from gnz_track import __version__
 from gnz_track.report.figures.labels import clean_name
 from gnz_track.report.joining import NotMerged
 from gnz_track.report.page.audits import view_audits, warn_of_versions
-from gnz_track.report.page.data import embed_json, make_page_data, make_sections, missing_of, order_of, rank_rows
+from gnz_track.report.page.data import (
+    NOT_RUN,
+    embed_json,
+    make_page_data,
+    make_sections,
+    missing_of,
+    order_of,
+    rank_rows,
+)
 from gnz_track.report.page.figures import FigureSet, draw_figures
 from gnz_track.report.page.methods import write_methods, write_protocol_terms, write_summary
 from gnz_track.report.page.provenance import collect_facts, datasets_of, write_commands
@@ -153,9 +161,13 @@ def _results(comparison: Comparison) -> dict[str, Any]:
 
 
 def _left_out(comparison: Comparison, config: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Return (task, model, why) of cells without a score, and of pairs that were left out before training."""
-    before = [(task, model, f"left out: {reason}") for task, model, reason in config.get("left_out", ())]
-    return [*missing_of(comparison), *before]
+    """Return (task, model, why) of cells without a score, and of pairs that were left out before training.
+
+    That a pair was not run is not said again where the reason is.
+    """
+    before = {(task, model): f"left out: {reason}" for task, model, reason in config.get("left_out", ())}
+    absent = [item for item in missing_of(comparison) if item[2] != NOT_RUN or item[:2] not in before]
+    return [*absent, *((*pair, why) for pair, why in before.items())]
 
 
 def _missing(comparison: Comparison, table: pd.DataFrame, found: list[tuple[str, str, str]]) -> dict[str, Any]:

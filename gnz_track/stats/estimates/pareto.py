@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from gnz_track.errors import BadValue
 from gnz_track.stats.comparison.cells import ScoreFrame
 from gnz_track.stats.comparison.comparison import Comparison
-from gnz_track.stats.inputs import read_number
+from gnz_track.stats.inputs import read_direction, read_number
 from gnz_track.types import Direction
 
 __all__ = ["costs_by_seed", "mean_costs", "pareto_front"]
 
 
-def pareto_front(costs: Sequence[float], scores: Sequence[float], direction: Direction) -> tuple[int, ...]:
+def pareto_front(costs: Sequence[float], scores: Sequence[float], direction: Direction | str) -> tuple[int, ...]:
     """Return the places, cheapest first, that no other place dominates.
 
     One place dominates another where it costs no more and scores no worse, and is better in one of the two; equal
@@ -31,7 +31,7 @@ def pareto_front(costs: Sequence[float], scores: Sequence[float], direction: Dir
         raise BadValue("the number of scores", len(scores), f"one for each of {len(costs)} costs")
     if not all(math.isfinite(value) for value in (*costs, *scores)):
         raise BadValue("costs and scores", "not finite", "finite numbers; leave models without a score out")
-    sign = 1.0 if direction is Direction.up else -1.0
+    sign = 1.0 if read_direction(direction) is Direction.up else -1.0
     gains = [sign * score for score in scores]
     front: list[int] = []
     for place in sorted(range(len(costs)), key=lambda n: (costs[n], -gains[n], n)):

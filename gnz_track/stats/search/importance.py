@@ -11,7 +11,7 @@ import numpy.typing as npt
 from gnz_track.errors import BadValue
 from gnz_track.seeds import derive
 from gnz_track.stats.estimates.variance import Decomposition, decompose_variance
-from gnz_track.stats.inputs import Floats, check_level, read_finite
+from gnz_track.stats.inputs import Floats, check_level, read_direction, read_finite
 from gnz_track.stats.significance.multiple import adjust
 from gnz_track.types import Direction
 
@@ -65,7 +65,7 @@ class Importance:
 def rank_hyperparameters(
     values: Sequence[Mapping[str, Value]],
     scores: npt.ArrayLike,
-    direction: Direction,
+    direction: Direction | str,
     *,
     alpha: float = 0.05,
     n_permutations: int = N_PERMUTATIONS,
@@ -97,6 +97,7 @@ def rank_hyperparameters(
     check_level("alpha", alpha)
     if len(values) != ranked.size:
         raise BadValue("the number of scores", ranked.size, f"one for each of {len(values)} trials")
+    direction = read_direction(direction)
     names = sorted({name for one in values for name in one})
     found = []
     for name in names:

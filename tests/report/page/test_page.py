@@ -161,6 +161,17 @@ def test_hostile_names_are_texts_and_nothing_else(column: str) -> None:
             assert page.count(tag) == plain.count(tag), (name, tag)
 
 
+def test_a_pair_that_was_left_out_is_listed_once_with_its_reason() -> None:
+    table = with_runs(table_of(scores(3, 2)))
+    (task, other), model = sorted(set(table["task"]))[:2], "m01"
+    is_absent = (table["model"] == model) & table["task"].isin([task, other])
+    report = report_of(table[~is_absent])
+    report.config["left_out"] = ((task, model, "it serves graph_cls"),)
+    words = Reader(render_page(report, figures=NO_FIGURES)).words
+    assert words.count("left out: it serves graph_cls") == 1
+    assert words.count("not run on this task") == 1, "of the other task nobody knows why"
+
+
 def test_hostile_reasons_and_metrics_are_texts() -> None:
     table = with_runs(table_of(scores(2, 2), metric="<i>acc</i>", status="finished", error=""))
     table.loc[0, ["status", "error", "score"]] = ["failed", "</script><script>boom()</script>", np.nan]
