@@ -16,8 +16,16 @@ from scipy.special import stdtr, stdtrit
 
 from gnz_track.errors import BadValue
 from gnz_track.seeds import derive
-from gnz_track.stats.inputs import Floats, check_level, check_whole, number, read_scores
-from gnz_track.stats.magnitude import put_back, take_out
+from gnz_track.stats.inputs import (
+    Floats,
+    check_level,
+    check_whole,
+    number,
+    put_back,
+    read_direction,
+    read_scores,
+    take_out,
+)
 from gnz_track.types import Direction
 
 __all__ = [
@@ -116,7 +124,7 @@ def two_level_differences(
     gain: npt.ArrayLike,
     *,
     pairs: Sequence[tuple[int, int]] | None = None,
-    direction: Direction = Direction.up,
+    direction: Direction | str = Direction.up,
     alpha: float = 0.05,
     method: str = "t",
     n_resamples: int = N_RESAMPLES,
@@ -147,7 +155,7 @@ def two_level_differences(
     for place in itertools.chain.from_iterable(wanted):
         if not 0 <= place < len(scores):
             raise BadValue("place of a model", place, f"a whole number from 0 to {len(scores) - 1}")
-    signed = scores if direction is Direction.up else -scores
+    signed = scores if read_direction(direction) is Direction.up else -scores
     return _estimate_all(signed, [(a, b) for a, b in wanted], (alpha, method, n_resamples, seed))
 
 
