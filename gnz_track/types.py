@@ -130,6 +130,7 @@ class Selection(enum.StrEnum):
 
 MOST_OF_RULE = 4
 _TUNED = " (tuned)"
+_PERTURBED = "~"
 
 
 def tuned_name(model: str) -> str:
@@ -153,6 +154,16 @@ def untuned_name(model: str) -> str:
     'GCN'
     """
     return model.removesuffix(_TUNED)
+
+
+def perturbed_name(task: str, perturbation: str) -> str:
+    """Return the name of a task whose graphs are perturbed, such as ``mutag~empty-graph``."""
+    return f"{task}{_PERTURBED}{perturbation}"
+
+
+def unperturbed_name(task: str) -> str:
+    """Return the name of the task itself, whether or not its graphs are perturbed."""
+    return task.partition(_PERTURBED)[0]
 
 
 def is_rule(n_parameters: float) -> bool:
@@ -457,15 +468,15 @@ class Cell:
     code: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        ending = f"~{self.perturbation}"
+        ending = perturbed_name("", self.perturbation)
         if self.perturbation and not self.task.name.endswith(ending):
             object.__setattr__(self, "task", replace(self.task, name=self.task.name + ending))
 
     @property
     def source_task(self) -> Task:
         """The task as it is without a perturbation."""
-        name = self.task.name.removesuffix(f"~{self.perturbation}") if self.perturbation else self.task.name
-        return replace(self.task, name=name)
+        ending = perturbed_name("", self.perturbation) if self.perturbation else ""
+        return replace(self.task, name=self.task.name.removesuffix(ending))
 
     @property
     def label(self) -> str:

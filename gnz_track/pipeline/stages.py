@@ -40,9 +40,8 @@ from gnz_track.runs.plan import Place, Skipped, list_skipped
 from gnz_track.runs.remaining import RemainingCells
 from gnz_track.runs.sweep import Sweep
 from gnz_track.stats.comparison.choices import Choices
-from gnz_track.stats.comparison.comparison import Comparison
-from gnz_track.stats.comparison.verdicts import Verdict
-from gnz_track.stats.estimates.curves import mean_curve
+from gnz_track.stats.comparison.comparison import Comparison, Verdict
+from gnz_track.stats.estimates.intervals import mean_curve
 from gnz_track.store.address import parse_address
 from gnz_track.store.audits import AuditRecord, audit_from_json
 from gnz_track.store.curves import Curve, load_curves, straighten, thin_all, write_curves

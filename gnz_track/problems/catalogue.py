@@ -13,7 +13,7 @@ from dataclasses import replace
 from gnz_track.datasets.encodings import parse_encoding
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.errors import BadValue
-from gnz_track.models.sizes import Sizes
+from gnz_track.models.options import Sizes
 from gnz_track.problems.graph import CLASSES, NUMBERS
 from gnz_track.problems.inputs import complete_sizes, unfit, vary
 from gnz_track.problems.link_pred import LINKS
@@ -39,9 +39,6 @@ KINDS: dict[str, ProblemKind] = {
 def pose(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     """Pose a dataset as the problem of its task type."""
     name, kind = _kind_of(dataset, settings)
-    missing = [tensor for tensor in kind.needs if tensor not in dataset.tensors]
-    if missing:
-        raise unfit(dataset, settings, f"it has no {missing[0]}")
     if kind.refuse is not None:
         kind.refuse(dataset, settings)
     if settings.encoding and settings.perturbation:
@@ -63,8 +60,12 @@ def sizes_of(dataset: FrozenDataset, settings: CellSettings) -> Sizes:
 
 
 def _kind_of(dataset: FrozenDataset, settings: CellSettings) -> tuple[str, ProblemKind]:
+    """Return name and kind of the problem; data that lack one of its tensors are an error."""
     is_triples = settings.task_type is TaskType.link_pred and dataset.is_relational
     name = "triples" if is_triples else str(settings.task_type)
     if name not in KINDS:
         raise BadValue("task type", name, ", ".join(KINDS), command="gnz tasks")
+    missing = [tensor for tensor in KINDS[name].needs if tensor not in dataset.tensors]
+    if missing:
+        raise unfit(dataset, settings, f"it has no {missing[0]}")
     return name, KINDS[name]

@@ -28,7 +28,7 @@ from gnz_track.datasets.encodings import (
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.perturbations import changes_edges, form_of_features, perturb_together
 from gnz_track.errors import BadValue, SplitImpossible
-from gnz_track.models.sizes import Sizes
+from gnz_track.models.options import Sizes
 from gnz_track.seeds import derive
 from gnz_track.training.acceleration import attach, sparsify
 from gnz_track.training.graphs import GraphCollection, Pairs

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.splits.nodes_and_graphs import Parts
 from gnz_track.errors import BadValue, ModelInvalid
-from gnz_track.models.sizes import Sizes
+from gnz_track.models.options import Sizes
 from gnz_track.problems.baselines import KnownScorer
 from gnz_track.problems.inputs import unfit
 from gnz_track.training.loop import TRAINING, Objective

@@ -70,13 +70,15 @@ FORMS: Mapping[Kind, tuple[Form, ...]] = {
 class MetricRow(Metric):
     """A metric with its function, the form of what this ``takes``, and the kinds of problem that it serves.
 
-    On those of ``usual`` it is always computed, on those of ``asked`` where a task asks for it.
+    On those of ``usual`` it is always computed, on those of ``asked`` where a task asks for it. Of numbers,
+    ``best_constant`` says which one answer to all examples it scores best.
     """
 
     function: Callable[..., float]
     takes: Form
     usual: tuple[Kind, ...] = ()
     asked: tuple[Kind, ...] = ()
+    best_constant: Literal["mean", "median"] = "mean"
 
     def __post_init__(self) -> None:
         for kind in (*self.usual, *self.asked):
@@ -360,6 +362,7 @@ ROWS: tuple[MetricRow, ...] = (
         function=mae,
         takes="numbers",
         usual=("numbers",),
+        best_constant="median",
     ),
     MetricRow(
         name="mse",

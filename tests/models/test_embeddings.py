@@ -22,7 +22,7 @@ from gnz_track.models.embeddings.dgi import ENCODERS, SUMMARIES, DGILinear, Info
 from gnz_track.models.embeddings.factorisations import GraRep, SpectralEmbedding
 from gnz_track.models.embeddings.fitted import undirected_links
 from gnz_track.models.embeddings.node2vec import Node2Vec, Walker, pairs_of
-from gnz_track.models.sizes import Sizes
+from gnz_track.models.options import Sizes
 
 GRAPH = nx.powerlaw_cluster_graph(40, 3, 0.5, seed=1)
 

@@ -21,8 +21,7 @@ from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue
 from gnz_track.models.deep.readouts import MLPReadout
-from gnz_track.models.options import Defaults, Model, Option, count
-from gnz_track.models.sizes import Sizes
+from gnz_track.models.options import Defaults, Model, Option, Sizes, count
 from gnz_track.types import TaskType
 
 __all__ = ["MOST_NODES", "DenseNetwork", "RingGNN", "ThreeWLGNN", "count_channels", "equivariant_basis"]

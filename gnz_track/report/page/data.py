@@ -12,8 +12,7 @@ from markupsafe import Markup
 
 from gnz_track.report.figures.labels import ARROWS, show_controls
 from gnz_track.stats.comparison.cells import read_cells
-from gnz_track.stats.comparison.comparison import CellSummary, Comparison, PairComparison, TaskComparison
-from gnz_track.stats.comparison.verdicts import Verdict
+from gnz_track.stats.comparison.comparison import CellSummary, Comparison, PairComparison, TaskComparison, Verdict
 
 __all__ = [
     "NOT_RUN",

@@ -28,10 +28,9 @@ from gnz_track.report.page.methods import write_methods, write_protocol_terms, w
 from gnz_track.report.page.provenance import collect_facts, datasets_of, write_commands
 from gnz_track.report.page.searches import make_search_section
 from gnz_track.report.page.template import part_of_page, render_template, write_whole
-from gnz_track.report.tables.training import make_training_section, training_facts
+from gnz_track.report.tables.training import training_facts
 from gnz_track.report.tuned_models import SearchSummary
-from gnz_track.stats.comparison.comparison import Comparison
-from gnz_track.stats.comparison.comparison_text import write_across
+from gnz_track.stats.comparison.comparison import Comparison, write_across
 
 __all__ = ["Reported", "render_page", "write_page"]
 
@@ -106,17 +105,19 @@ def render_page(report: Reported, *, ui: str = "", figures: FigureSet | None = N
     versions = warn_of_versions(table)
     content = {**_results(comparison), **_missing(comparison, table, missing), **_origin(report)}
     name = title_of(table, report.config)
+    methods, references = write_methods(comparison, write_protocol_terms(table))
     return render_template(
         TEMPLATE,
         {
             "title": clean_name(name)[:MOST_TITLE],
             "figures": drawn,
             "searches": make_search_section(report.search_summary),
-            "training": make_training_section(training_facts(comparison, table)),
+            "training": training_facts(comparison, table),
             "data": data,
             "audits": audits,
             "versions": versions,
-            "methods": write_methods(comparison, write_protocol_terms(table)),
+            "methods": methods,
+            "references": references,
             "version": __version__,
             "css": part_of_page(STYLE),
             "script": part_of_page(SCRIPT),

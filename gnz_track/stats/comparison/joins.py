@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gnz_track.errors import BadValue
-from gnz_track.stats.inputs import Floats, read_direction
-from gnz_track.stats.magnitude import put_back, take_out
+from gnz_track.stats.inputs import Floats, put_back, read_direction, take_out
 from gnz_track.types import Direction
 
 __all__ = ["ManyPairs", "SeedPairs", "StackedPairs", "join", "join_all", "quantise", "stack"]

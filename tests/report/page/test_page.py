@@ -294,13 +294,13 @@ OWN = (("cora", "MyNet"), ("my_rings", "GCN"), ("my_rings", "MyNet"))
 
 def test_sentence_says_what_more_seeds_would_settle() -> None:
     comparison = compare(table_of(scores(4, 3, 4, seed=1)))
-    outlook = look_ahead(comparison)
     undetermined = [pair for pair in comparison.pairs if str(pair.verdict) == "undetermined"]
     needed = [pair.seeds_for_observed - pair.n_pairs for pair in undetermined if pair.seeds_for_observed is not None]
-    assert outlook.n_undetermined == len(undetermined) > outlook.n_settled > 0
-    assert outlook.n_settled == sum(max(1, more) <= outlook.n_more_seeds for more in needed)
-    sentence = write_summary(comparison)
-    assert f"; {outlook.n_more_seeds} more seeds would settle {outlook.n_settled} of them." in sentence
+    found = re.fullmatch(r"(\d+) more seeds would settle (\d+) of them", look_ahead(comparison))
+    assert found is not None
+    n_more, n_settled = map(int, found.groups())
+    assert len(undetermined) > n_settled == sum(max(1, more) <= n_more for more in needed) >= len(undetermined) / 2
+    assert f"; {found[0]}." in write_summary(comparison)
 
 
 def test_where_it_comes_from_and_how_to_get_it_again_is_told() -> None:
