@@ -31,7 +31,7 @@ from gnz_track.training.lent import LentInputs
 from gnz_track.training.loop import Observer, Trained, train
 from gnz_track.training.metrics import METRICS, presumed_metric
 from gnz_track.training.usage import Gauge
-from gnz_track.types import Cell, CellResult, CellSettings, Failure, Metric, Status, TaskType
+from gnz_track.types import Cell, CellResult, Failure, Metric, Status, TaskType
 
 __all__ = ["SETTINGS", "lost_result", "make_ready", "name_instructions", "run_one"]
 
@@ -130,35 +130,25 @@ def _run_cell(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
         problem = pose(dataset, settings)
         # Of the data, training has what the problem holds, and nothing else.
         del dataset
-        _train(cell, settings, problem, facts, observe)
-
-
-def _train(cell: Cell, settings: CellSettings, problem: Problem, facts: _Facts, observe: Observer | None) -> None:
-    facts.split_digest = problem.split_digest
-    facts.n_train, facts.n_test = problem.part_sizes
-    if not cell.is_blind:
-        facts.baseline = score_constant(problem.scorers["test"], problem.constant(settings.metric), settings.metric)
-    # Parameters and dropout come from the global generators, reset here as the published protocol does; what else is
-    # random (splits, batches, negatives) has a derived seed of its own.
-    seed_everything(cell.seed)
-    model = build(cell.model, cell.task.task_type, problem.sizes, options=settings.options).to(cell.device)
-    asked = _materialise(model if is_ours(cell) else LentInputs(model), problem)
-    facts.n_parameters = count_parameters(model)
-    batch_seed = derive(cell.seed, _basis_of_batches(cell, problem), "batches")
-    try:
-        if cell.device == "cpu":
-            accelerate(model)
-        train(
-            asked,
-            problem.objective,
-            problem.scorers,
-            settings,
-            batch_seed=batch_seed,
-            trained=facts.trained,
-            observe=observe,
-        )
-    finally:
-        release(model)
+        facts.split_digest = problem.split_digest
+        facts.n_train, facts.n_test = problem.part_sizes
+        if not cell.is_blind:
+            constant = problem.constant(settings.metric)
+            facts.baseline = score_constant(problem.scorers["test"], constant, settings.metric)
+        # Parameters and dropout come from the global generators, reset here as the published protocol does; what else
+        # is random (splits, batches, negatives) has a derived seed of its own.
+        seed_everything(cell.seed)
+        model = build(cell.model, cell.task.task_type, problem.sizes, options=settings.options).to(cell.device)
+        asked = _materialise(model if is_ours(cell) else LentInputs(model), problem)
+        facts.n_parameters = count_parameters(model)
+        seed, trained = derive(cell.seed, _basis_of_batches(cell, problem), "batches"), facts.trained
+        try:
+            if cell.device == "cpu":
+                accelerate(model)
+            parts = problem.objective, problem.scorers
+            train(asked, *parts, settings, batch_seed=seed, trained=trained, observe=observe)
+        finally:
+            release(model)
 
 
 def _basis_of_batches(cell: Cell, problem: Problem) -> str:
