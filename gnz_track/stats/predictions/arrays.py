@@ -143,7 +143,8 @@ def _log_loss(logits: Floats, classes: Integers) -> Floats:
 
 def _brier(logits: Floats, classes: Integers) -> Floats:
     p = np.exp(log_probabilities(logits))
-    return (p**2).sum(axis=-1) - 2.0 * _of_target(p, classes) + 1.0
+    found: Floats = (p**2).sum(axis=-1) - 2.0 * _of_target(p, classes) + 1.0
+    return found
 
 
 def _of_target(values: Floats, classes: Integers) -> Floats:

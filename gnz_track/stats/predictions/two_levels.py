@@ -43,6 +43,7 @@ N_RESAMPLES = 10_000
 ELEMENTS_AT_ONCE = 4_000_000
 # A spread below this share of the largest score is rounding.
 NOISE = 1e-13
+HALVINGS = 60
 ONE_SEED = "one seed: nothing is known of other seeds"
 ONE_EXAMPLE = "one example: nothing is known of other examples"
 NO_SEED = "no example was tested"
@@ -307,10 +308,11 @@ def _p_of(t: float, share: float, dfs: tuple[float, float]) -> float:
 
 def _invert(alpha: float, share: float, dfs: tuple[float, float]) -> float:
     """Return the t whose p is alpha, by halving what lies between the quantiles of both."""
-    low, high = sorted(stdtrit(np.array(dfs), 1.0 - alpha / 2.0).tolist())
+    of_seeds, of_examples = (float(stdtrit(df, 1.0 - alpha / 2.0)) for df in dfs)
     if share in {0.0, 1.0}:
-        return float(stdtrit(dfs[0] if share else dfs[1], 1.0 - alpha / 2.0))
-    while high - low > 1e-12 * high:
+        return of_seeds if share else of_examples
+    low, high = min(of_seeds, of_examples), max(of_seeds, of_examples)
+    for _ in range(HALVINGS):
         middle = (low + high) / 2.0
         low, high = (middle, high) if _p_of(middle, share, dfs) > alpha else (low, middle)
     return high
