@@ -32,13 +32,7 @@ from gnz_track.stats.ranking.friedman import run_friedman
 from gnz_track.stats.ranking.groups import critical_difference, group_by_p
 from gnz_track.stats.ranking.ranks import rank_rows, rank_table
 from gnz_track.stats.significance.multiple import adjust
-from gnz_track.stats.significance.paired import (
-    paired_t_rows,
-    signed_rank_p,
-    signed_ranks,
-    wilcoxon,
-    wilcoxon_rows,
-)
+from gnz_track.stats.significance.paired import paired_t_rows, signed_rank_p, signed_ranks, wilcoxon, wilcoxon_rows
 from gnz_track.stats.significance.sequential import LOOKS, paired_t_log_e, t_at_looks
 from gnz_track.types import Direction
 
