@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -153,19 +154,17 @@ def make_plan(
             open_steady(folder)
         resolved = resolve(protocol, task)
         notices += _limits(task, resolved, datasets[seeds[0]], seeds[0])
-        # The data are frozen, and a loader could not travel; its name can, to where the data are not.
-        ready = replace(task, loader=task.loader if isinstance(task.loader, str) else None)
         length = epochs or usual_epochs(protocol, task)
-        make = partial(Cell, task=ready, protocol=resolved, epochs=length, device=device, code=code)
+        make = partial(_make_cell, task, resolved, epochs=length, device=device, code=code)
         for model in compatible:
             try:
                 given = hyperparameters_of(model, task, datasets[seeds[0]], protocol)
             except (BadValue, SplitImpossible) as error:
                 skipped.append(Skipped(task=task.name, model=model.name, reason=str(error)))
                 continue
-            for seed, dataset in datasets.items():
-                about = {"dataset_digest": dataset.digest, "data": str(dataset.folder)}
-                cells.append(make(model=model, seed=seed, hyperparameters=given, **about))
+            cells += [
+                make(dataset, model=model, seed=seed, hyperparameters=given) for seed, dataset in datasets.items()
+            ]
     _refuse_missing(missing, tasks)
     if not cells:
         impossible = [f"{item.task} x {item.model}: {item.reason}" for item in skipped]
@@ -234,6 +233,17 @@ def _encoded_edges(task: Task, protocol: Protocol, dataset: FrozenDataset, seed:
         return "", split_triples(dataset, seed=seed).train.edge_index
     split = split_links(dataset, policy=protocol.splits, seed=seed)
     return "" if split.is_published else f"seed {seed}, ", split.message_edges
+
+
+def _make_cell(task: Task, protocol: Protocol, dataset: FrozenDataset, **facts: Any) -> Cell:
+    return Cell(
+        # The data are frozen, and a loader could not travel; its name can, to where the data are not.
+        task=replace(task, loader=task.loader if isinstance(task.loader, str) else None),
+        protocol=protocol,
+        dataset_digest=dataset.digest,
+        data=str(dataset.folder),
+        **facts,
+    )
 
 
 def _refuse_missing(missing: Mapping[str, DataMissing], tasks: Sequence[Task]) -> None:
