@@ -384,20 +384,24 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
 
 
 def _search_aloud(request: Request, fork_server: ForkServer | None) -> list[SearchRecord]:
+    from gnz_track.tuning.plan import note_on_lengths
     from gnz_track.tuning.progress import SearchProgress
 
     plan = plan_request_searches(request)
     progress = SearchProgress(plan)
     try:
         with progress:
-            return search_all(request, plan, listener=progress, fork_server=fork_server)
+            found = search_all(request, plan, listener=progress, fork_server=fork_server)
     except KeyboardInterrupt:
         Progress.say(f"{progress.count_kept()} are kept; the same call goes on from there")
         raise
+    if note := note_on_lengths(plan, found):
+        Progress.say(note)
+    return found
 
 
 def _read_search(given: Any) -> SearchSettings:
-    from gnz_track.tuning.search_space import read_search
+    from gnz_track.tuning.settings import read_search
 
     return read_search(given)
 

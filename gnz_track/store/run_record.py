@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from gnz_track.errors import BadValue
@@ -15,8 +16,8 @@ from gnz_track.records import freeze_mappings, later, to_json
 from gnz_track.store import schema
 from gnz_track.store.cell_book import digest_of_book
 from gnz_track.store.curves import Curve, fill_up, thin_all
-from gnz_track.store.environment import Environment, GitState, parse_owner
-from gnz_track.types import Category, Cell, CellResult, Direction, Failure, Metric, Status, TaskType
+from gnz_track.store.environment import Environment, GitState
+from gnz_track.types import Category, Cell, CellResult, Failure, Measured, Metric, Status, TaskType
 
 __all__ = [
     "Point",
@@ -65,10 +66,10 @@ class SweepContext:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunRecord:
-    """One attempt at one cell; times in milliseconds since 1970, memory in MiB, epochs from 0.
+class RunRecord(Measured):
+    """One attempt at one cell, and the numbers that it gave; times in milliseconds since 1970.
 
-    ``params`` are all hyperparameters, the protocol's included, as shown; those too long are in ``long_params``.
+    ``params`` are all settings as resolved and shown, defaults of the model included; long ones are in ``long_params``.
     ``hyperparameters`` is the JSON of what this cell changed, ``search`` names the search that chose that.
     """
 
@@ -84,29 +85,14 @@ class RunRecord:
     model_source: str
     seed: int
     protocol: str
-    metric: str
-    direction: Direction
-    status: Status
     started_at: int
     ended_at: int
     hyperparameters: str = "{}"
     params: Mapping[str, str] = field(default_factory=dict)
     long_params: Mapping[str, str] = field(default_factory=dict)
-    score: float | None = None
-    scores: Mapping[str, float] = field(default_factory=dict)
     validation: Mapping[str, float] = field(default_factory=dict)
     curves: Mapping[str, Curve] = field(default_factory=dict)
     not_finite: tuple[str, ...] = ()
-    selected_epoch: int | None = None
-    n_parameters: int | None = None
-    seconds: float = 0.0
-    seconds_per_epoch: float | None = None
-    cpu_seconds: float = 0.0
-    peak_rss_mib: float | None = None
-    peak_device_mib: float | None = None
-    dataset_digest: str = ""
-    split_digest: str = ""
-    failure: Failure | None = None
     cell: str = ""
     device: str = "cpu"
     environment: str = ""
@@ -117,15 +103,11 @@ class RunRecord:
     source_name: str = "gnz"
     book: str = ""
     search: str = ""
-    n_train: int | None = later(None)
-    n_test: int | None = later(None)
     model_digest: str = later("")
-    baseline: float | None = later(None)
-    memory_mib: float | None = later(None)
-    instructions: str = later("")
 
     def __post_init__(self) -> None:
-        freeze_mappings(self, "params", "long_params", "scores", "validation", "curves", "environment_tags")
+        super().__post_init__()
+        freeze_mappings(self, "params", "long_params", "validation", "curves", "environment_tags")
 
     @property
     def key(self) -> str:
@@ -162,33 +144,23 @@ def record_of(
         Name of the search that found its hyperparameters.
     """
     cell, failure = result.cell, result.failure or _failure_of(result)
-    finite = {name: value for name, value in result.scores.items() if math.isfinite(value)}
     _refuse_collisions(result.scores)
-    params, long_params = _params(cell)
+    measured = {item.name: getattr(result, item.name) for item in dataclasses.fields(Measured)}
+    if failure:
+        measured |= {"status": Status.failed, "failure": failure, "score": None, "scores": {}, "selected_epoch": None}
+    else:
+        measured["scores"] = {name: value for name, value in result.scores.items() if math.isfinite(value)}
     return RunRecord(
-        **_names_of_cell(cell),
+        **_names_of_cell(cell, result.settings),
         **_context_fields(context),
-        **_cost(result),
+        **{**measured, "dataset_digest": result.dataset_digest or cell.dataset_digest},
         fingerprint=fingerprint,
         attempt=attempt,
-        metric=result.metric,
-        direction=result.direction,
-        status=Status.failed if failure else Status.finished,
         started_at=ended_at - round(1000 * result.seconds),
         ended_at=ended_at,
-        hyperparameters=check_hyperparameters(cell.hyperparameters),
-        params=params,
-        long_params=long_params,
-        score=None if failure else result.score,
-        scores={} if failure else finite,
         validation={} if failure else _validation(result),
         curves=thin_all(result.series, keep=result.selected_epoch),
         not_finite=_not_finite(result),
-        selected_epoch=None if failure else result.selected_epoch,
-        dataset_digest=result.dataset_digest or cell.dataset_digest,
-        split_digest=result.split_digest,
-        **{name: getattr(result, name) for name in _OF_TEST},
-        failure=failure,
         cell=to_json(cell) if failure else "",
         search=search,
     )
@@ -208,9 +180,18 @@ def record_of_start(
     started_at
         Time of its begin, in milliseconds since 1970.
     """
-    begun = CellResult(cell=cell, status=Status.failed, metric=metric.name, direction=metric.direction)
-    record = record_of(begun, context, fingerprint=fingerprint, ended_at=started_at, attempt=attempt)
-    return dataclasses.replace(record, failure=None, cell="")
+    return RunRecord(
+        **_names_of_cell(cell),
+        **_context_fields(context),
+        fingerprint=fingerprint,
+        attempt=attempt,
+        metric=metric.name,
+        direction=metric.direction,
+        status=Status.running,
+        dataset_digest=cell.dataset_digest,
+        started_at=started_at,
+        ended_at=started_at,
+    )
 
 
 def check_hyperparameters(pairs: tuple[tuple[str, Value], ...]) -> str:
@@ -236,12 +217,15 @@ def shorten(value: str, limit: int = MOST_SHOWN_CHARACTERS) -> str:
     return f"<{len(value)} characters, sha256 {digest}, see {schema.LONG_PARAMS_FILE}>"
 
 
-_OF_TEST = ("n_train", "n_test", "baseline")
 _OF_PROTOCOL = frozenset({"lr", "weight_decay", "batch_size", "hidden_channels", "epochs"})
 
 
-def _names_of_cell(cell: Cell) -> dict[str, Any]:
+def _names_of_cell(cell: Cell, settings: Mapping[str, Value] = MappingProxyType({})) -> dict[str, Any]:
+    params, long_params = _params(cell, settings)
     return {
+        "hyperparameters": check_hyperparameters(cell.hyperparameters),
+        "params": params,
+        "long_params": long_params,
         "task": cell.task.name,
         "dataset": cell.task.dataset,
         "task_type": cell.task.task_type,
@@ -269,18 +253,16 @@ def _context_fields(context: SweepContext) -> dict[str, Any]:
     }
 
 
-def _cost(result: CellResult) -> dict[str, Any]:
-    names = ("n_parameters", "seconds", "seconds_per_epoch", "cpu_seconds", "peak_rss_mib", "peak_device_mib")
-    return {name: getattr(result, name) for name in (*names, "memory_mib", "instructions")}
+def _params(cell: Cell, settings: Mapping[str, Value]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return all settings as texts: those that fit, with marks, and the long ones whole.
 
-
-def _params(cell: Cell) -> tuple[dict[str, str], dict[str, str]]:
-    """Return all hyperparameters as texts: those that fit, with marks, and the long ones whole."""
+    A cell that has just begun, or failed before its settings were known, has those that its protocol says.
+    """
     values: dict[str, Value] = {"hidden_channels": cell.protocol.hidden_channels, "epochs": cell.epochs}
     optimiser = cell.protocol.optimisers.get(cell.task.task_type)
     if optimiser is not None:
         values |= {"lr": optimiser.lr, "weight_decay": optimiser.weight_decay, "batch_size": optimiser.batch_size}
-    texts = {name: str(value) for name, value in sorted({**values, **dict(cell.hyperparameters)}.items())}
+    texts = {name: str(value) for name, value in sorted({**values, **settings, **dict(cell.hyperparameters)}.items())}
     long = {name: text for name, text in texts.items() if len(text) > MOST_SHOWN_CHARACTERS}
     return {name: shorten(text) for name, text in texts.items()}, long
 
@@ -415,8 +397,9 @@ def tags_of(record: RunRecord) -> dict[str, str]:
         schema.SWEEP: record.sweep,
         schema.ENVIRONMENT: record.environment,
         schema.BOOK: record.book,
+        schema.COUNTS: schema.COUNTS_YES if record.status is Status.finished else "",
     }
-    return {key: value for key, value in tags.items() if value}
+    return schema.write_bookkeeping({key: value for key, value in tags.items() if value})
 
 
 def sweep_tags(context: SweepContext, *, at: int) -> dict[str, str]:
@@ -430,12 +413,17 @@ def sweep_tags(context: SweepContext, *, at: int) -> dict[str, str]:
         **_of_code(context),
         **owner_tags(context.owner, at=at),
     }
-    return checked({key: value for key, value in tags.items() if value})
+    return checked(schema.write_bookkeeping({key: value for key, value in tags.items() if value}))
 
 
 def params_of(record: RunRecord) -> dict[str, str]:
-    """Return the hyperparameters under names that MLflow takes."""
-    return {schema.legal_key(name): value for name, value in record.params.items()}
+    """Return the names of the cell and its hyperparameters under names that MLflow takes.
+
+    A hyperparameter that is called as one of the names stands behind ``option``.
+    """
+    texts = {name: shorten(str(getattr(record, name))) for name in schema.NAMING_PARAMS}
+    of_cell = {f"option {name}" if name in texts else name: value for name, value in record.params.items()}
+    return {**texts, **{schema.legal_key(name): value for name, value in of_cell.items()}}
 
 
 def final_metrics(record: RunRecord) -> dict[str, float]:
@@ -497,5 +485,4 @@ def _of_code(source: RunRecord | SweepContext) -> dict[str, str]:
 
 def owner_tags(owner: str, *, at: int) -> dict[str, str]:
     """Return who writes a run, and when that was last seen to live."""
-    known = parse_owner(owner)
-    return {schema.OWNER: owner, schema.HEARTBEAT: str(at), schema.HOST: known.host if known else ""}
+    return {schema.OWNER: owner, schema.HEARTBEAT: str(at)}

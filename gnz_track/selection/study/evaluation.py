@@ -1,7 +1,8 @@
 """Testbeds of selectors: fitted anew on every fold, scored per graph, and compared over graphs.
 
-The five kinds of testbeds of GLEMOS (Park et al., 2023). A fold holds everything: a selector is fitted anew on each, so
-that nothing of one fold's test graphs can reach another.
+The testbeds of GLEMOS (Park et al., 2023): folds drawn or numbered by somebody, scores hidden, small graphs to large
+ones, one kind of problem to another. A fold holds everything: a selector is fitted anew on each, so that nothing of one
+fold's test graphs can reach another.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import GroupKFold, StratifiedKFold
+from sklearn.model_selection import StratifiedKFold
 
 from gnz_track.errors import BadValue
 from gnz_track.selection.selectors.catalogue import fit_selector
@@ -21,7 +22,7 @@ from gnz_track.selection.study.ranking_metrics import RANKING_METRICS
 from gnz_track.stats.comparison.joins import join
 from gnz_track.stats.estimates.effects import MeanAdvantage, mean_advantage
 from gnz_track.stats.significance.multiple import adjust
-from gnz_track.stats.significance.sign_flip import sign_flip
+from gnz_track.stats.significance.paired import sign_flip
 from gnz_track.types import Direction
 
 __all__ = [
@@ -31,7 +32,6 @@ __all__ = [
     "SelectorScores",
     "compare_selectors",
     "cross_task",
-    "fold_by_groups",
     "fold_by_numbers",
     "fold_by_strata",
     "small_to_large",
@@ -107,25 +107,6 @@ def fold_by_strata(trial: ScoredGraphs, strata: ArrayLike, *, n_folds: int = 5, 
     splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     pairs = splitter.split(np.zeros(len(trial.scores)), strata)
     return [_make_fold(trial, test) for _, test in pairs]
-
-
-def fold_by_groups(trial: ScoredGraphs, groups: ArrayLike, *, n_folds: int | None = 5) -> list[SelectorFold]:
-    """Return folds whose test graphs share no group with the graphs learnt from.
-
-    Parameters
-    ----------
-    trial
-        Graphs with their scores.
-    groups
-        Group of each graph [n].
-    n_folds
-        Number of folds; None makes one of each group.
-    """
-    groups = _one_per_graph("groups", groups, trial)
-    _check_folds(2 if n_folds is None else n_folds, len(np.unique(groups)), "groups")
-    if n_folds is None:
-        return [_make_fold(trial, np.flatnonzero(groups == group)) for group in np.unique(groups)]
-    return [_make_fold(trial, test) for _, test in GroupKFold(n_folds).split(trial.features, groups=groups)]
 
 
 def fold_by_numbers(trial: ScoredGraphs, numbers: ArrayLike) -> list[SelectorFold]:
