@@ -37,6 +37,7 @@ from gnz_track.errors import BadValue
 from gnz_track.records import freeze_mappings, later
 
 __all__ = [
+    "KEEPS",
     "Category",
     "Cell",
     "CellResult",
@@ -426,6 +427,12 @@ class ModelRow:
         return self.factory or self.target or f"by value ({self.source_digest[:12]})"
 
 
+# Files that a cell leaves: predictions, settings and curves; with them the weights, of all cells or of the best one by
+# validation of each task and model; or none.
+PREDICTIONS, WEIGHTS, BEST, NOTHING = "predictions", "weights", "best", "nothing"
+KEEPS = (PREDICTIONS, WEIGHTS, BEST, NOTHING)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cell:
     """One (task, model, hyperparameters, seed) under a protocol: names and numbers, ready to travel.
@@ -438,6 +445,7 @@ class Cell:
     validation. ``perturbation`` names what is done to the graphs before training; the name of the task then ends in it,
     so that nothing takes a perturbed cell for one on the graphs as they are. ``code`` has (what, digest) for each
     metric, loss or perturbation of the user's that enters the cell's numbers; there is none of the package's own.
+    ``keep`` is one of :data:`KEEPS`: which files are made of the result; it changes no number.
     """
 
     task: Task
@@ -452,6 +460,7 @@ class Cell:
     is_blind: bool = False
     perturbation: str = ""
     code: tuple[tuple[str, str], ...] = ()
+    keep: str = later(NOTHING)
 
     def __post_init__(self) -> None:
         ending = f"~{self.perturbation}"
@@ -491,7 +500,8 @@ class CellResult:
     all test metrics at the selected epoch, ``score`` the one of the task. Epochs count from 0. Memory in MiB.
     ``n_train`` and ``n_test`` are the examples of the parts, ``baseline`` the score of whoever has learnt nothing.
     ``seconds`` are of the clock; ``memory_mib`` is what the cell itself held, None where unknown, and ``peak_rss_mib``
-    what its process did. ``instructions`` are those of the processor that computed it.
+    what its process did. ``instructions`` are those of the processor that computed it. ``files`` are those that the
+    cell asks for, by name; ``too_large`` has the bytes of each that was not made, since it would be too large.
     """
 
     cell: Cell
@@ -516,9 +526,11 @@ class CellResult:
     baseline: float | None = None
     n_test: int | None = None
     failure: Failure | None = None
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    too_large: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        freeze_mappings(self, "scores", "series")
+        freeze_mappings(self, "scores", "series", "files", "too_large")
 
     @property
     def is_finished(self) -> bool:

@@ -34,6 +34,7 @@ from gnz_track.problems.problem import (
     seen,
 )
 from gnz_track.problems.rows import RowScorer
+from gnz_track.training.answers import Examples
 from gnz_track.training.graphs import GraphCollection
 from gnz_track.training.loop import TRAINING
 from gnz_track.training.losses import choose_loss
@@ -130,7 +131,7 @@ def pose_graphs(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
 
     def scorer(name: str, part: Tensor) -> GraphScorer:
         batches = batches_of(torch.arange(part.numel()), terms)
-        about = {"loss_name": terms.loss, "batches": batches}
+        about = {"loss_name": terms.loss, "batches": batches, "examples": Examples("graph", {"id": part})}
         return GraphScorer(rows[name].to(terms.device), labels[part].to(terms.device), kind, **about)
 
     return Problem(

@@ -23,6 +23,7 @@ from gnz_track.errors import BadValue
 from gnz_track.models.building import build, count_parameters, load_parts
 from gnz_track.problems.baselines import score_constant
 from gnz_track.problems.catalogue import Problem, ProblemTerms, pose
+from gnz_track.runs.files_of_cell import make_files
 from gnz_track.runs.fingerprint import check_code
 from gnz_track.runs.isolation.originals import is_ours, originals
 from gnz_track.runs.isolation.process_state import known_state
@@ -30,10 +31,10 @@ from gnz_track.seeds import derive, seed_everything
 from gnz_track.store.address import mask
 from gnz_track.training.acceleration import accelerate, release
 from gnz_track.training.lent import LentInputs
-from gnz_track.training.loop import Observer, Trained, TrainingSettings, train
+from gnz_track.training.loop import Observer, Trained, TrainingSettings, answer, train
 from gnz_track.training.metrics import DEFAULT_METRICS, METRICS, MULTI_LABEL_METRIC
 from gnz_track.training.usage import Gauge
-from gnz_track.types import Cell, CellResult, Direction, Failure, Metric, Optimiser, Status, Task, TaskType
+from gnz_track.types import NOTHING, Cell, CellResult, Direction, Failure, Metric, Optimiser, Status, Task, TaskType
 
 __all__ = ["SETTINGS", "lost_result", "make_ready", "metric_of", "name_instructions", "presumed_metric", "run_one"]
 
@@ -186,6 +187,8 @@ def _train(cell: Cell, given: _Given, problem: Problem, facts: _Facts, observe: 
         if cell.device == "cpu":
             accelerate(model)
         train(asked, problem.objective, problem.scorers, settings, trained=facts.trained, observe=observe)
+        if cell.keep != NOTHING:
+            facts.trained.answers = answer(asked, facts.trained.prediction, problem.scorers)
     finally:
         release(model)
 
@@ -270,6 +273,7 @@ def _result_of(cell: Cell, facts: _Facts, gauge: Gauge) -> CellResult:
     metric = facts.metric or presumed_metric(cell.task)
     trained = facts.trained
     scores = trained.scores.get("val" if cell.is_blind else "test", {}) if is_finished else {}
+    files, too_large = make_files(cell, trained, is_finished=is_finished)
     return CellResult(
         cell=cell,
         status=Status.finished if is_finished else Status.failed,
@@ -293,4 +297,6 @@ def _result_of(cell: Cell, facts: _Facts, gauge: Gauge) -> CellResult:
         n_test=facts.n_test,
         baseline=facts.baseline,
         failure=facts.failure,
+        files=files,
+        too_large=too_large,
     )
