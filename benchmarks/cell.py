@@ -106,20 +106,22 @@ class Side:
 
     def pose(self) -> Any:
         """Pose the task as our protocol does."""
-        from gnz_track.problems.catalogue import ProblemTerms, pose
+        from gnz_track.problems.catalogue import pose
+        from gnz_track.training.metrics import DEFAULT_METRICS
         from gnz_track.training.protocols import PROTOCOLS
+        from gnz_track.types import CellSettings
 
         protocol = PROTOCOLS.get("graphnetz")
         self.optimiser = protocol.optimisers[self.task.task_type]
-        terms = ProblemTerms(
+        self.settings = CellSettings(
             task_type=self.task.task_type,
-            protocol=protocol,
             seed=self.seed,
+            metric=DEFAULT_METRICS[self.task.task_type],
+            optimiser=self.optimiser,
+            epochs=self.epochs,
             hidden_channels=protocol.hidden_channels,
-            batch_size=self.optimiser.batch_size,
-            device="cpu",
         )
-        return pose(self.dataset, terms)
+        return pose(self.dataset, self.settings)
 
     def build(self, problem: Any) -> Any:
         """Build the model of the job with the parameters of its seed."""
@@ -138,23 +140,14 @@ class Ours(Side):
         from gnz_track.seeds import derive
         from gnz_track.training.acceleration import accelerate
         from gnz_track.training.allocator import keep_freed_memory
-        from gnz_track.training.loop import TrainingSettings, train
-        from gnz_track.training.metrics import DEFAULT_METRICS, METRICS
-        from gnz_track.types import Selection
+        from gnz_track.training.loop import train
 
         keep_freed_memory()
         started = time.process_time()
         problem = self.pose()
         model = accelerate(self.build(problem))
-        settings = TrainingSettings(
-            epochs=self.epochs,
-            optimiser=self.optimiser,
-            selection=Selection.last_epoch,
-            patience=0,
-            metric=METRICS.get(DEFAULT_METRICS[self.task.task_type]),
-            batch_seed=derive(self.seed, self.dataset.digest, "batches"),
-        )
-        trained = train(model, problem.objective, problem.scorers, settings)
+        batch_seed = derive(self.seed, self.dataset.digest, "batches")
+        trained = train(model, problem.objective, problem.scorers, self.settings, batch_seed=batch_seed)
         seconds = time.process_time() - started
         series = next(values for name, values in trained.series.items() if name.startswith("test/"))
         return {"seconds": seconds, "final": series[-1], "loss": trained.series["train/loss"][-1]}

@@ -1,6 +1,15 @@
 """Statistically honest benchmarks of graph neural networks, tracked in MLflow.
 
-The public names are resolved on first use, so that ``import gnz_track`` costs nothing.
+The public names are resolved on first use, so that ``import gnz_track`` costs nothing. Each room says in its docstring
+what its files are for:
+
+- `cli`: commands; `api`: the same from Python
+- `runs`: which cells are wanted and done, and who trains them
+- `problems`: what may be seen of a dataset; `datasets`: graphs and their splits; `models`: networks
+- `training`: one model trained, metrics, protocols; `tuning`: searches of hyperparameters
+- `store`: where results lie; `stats`: whether differences are real; `report`: what is shown
+- `selection`: which model first; `quality`: whether a dataset is worth it
+- `user_code`: whether a user's code has changed; `pipeline`: stages for DVC; `compat`: names of published packages
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.runs.executors.choice import AUTO, RAY, Crew, Executor, check_crew, choose_executor
 from gnz_track.runs.executors.events import Tell, ignore
 from gnz_track.runs.executors.fork_server import ForkServer, open_fork_server_for
+from gnz_track.runs.files_of_cell import KEEPS, PREDICTIONS
 from gnz_track.runs.plan import Place, Plan, make_plan, perturb_plan
 from gnz_track.runs.progress import Progress, tell_failures
 from gnz_track.runs.remaining import RemainingCells, find_remaining
@@ -25,7 +26,7 @@ from gnz_track.store.run_record import check_cells
 from gnz_track.store.searches import SearchRecord
 from gnz_track.training.metrics import METRICS
 from gnz_track.training.protocols import PROTOCOLS
-from gnz_track.types import KEEPS, PREDICTIONS, Cell, ModelRow, Protocol, Task, TaskType, Value
+from gnz_track.types import Cell, ModelRow, Protocol, Task, TaskType, Value
 
 __all__ = [
     "CUSTOM",
@@ -57,7 +58,7 @@ class Request:
     ``suite`` is the first part of the names of experiments and of the sweep. With a ``search``, every model is trained
     twice: as it is, and with the hyperparameters that its search has found. With ``perturbations``, every cell is
     trained under each of them. ``keep`` says which files cells leave beside their runs: one of
-    :data:`gnz_track.types.KEEPS`.
+    :data:`gnz_track.runs.files_of_cell.KEEPS`.
     """
 
     tasks: Sequence[Task]
@@ -395,16 +396,20 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
 
 
 def _search_aloud(request: Request, fork_server: ForkServer | None) -> list[SearchRecord]:
+    from gnz_track.tuning.plan import note_on_lengths
     from gnz_track.tuning.progress import SearchProgress
 
     plan = plan_request_searches(request)
     progress = SearchProgress(plan)
     try:
         with progress:
-            return search_all(request, plan, listener=progress, fork_server=fork_server)
+            found = search_all(request, plan, listener=progress, fork_server=fork_server)
     except KeyboardInterrupt:
         Progress.say(f"{progress.count_kept()} are kept; the same call goes on from there")
         raise
+    if note := note_on_lengths(plan, found):
+        Progress.say(note)
+    return found
 
 
 def _read_search(given: Any) -> SearchSettings:

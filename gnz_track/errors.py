@@ -10,20 +10,25 @@ from __future__ import annotations
 import difflib
 import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from gnz_track.text import sync_command
 
 __all__ = [
+    "ArchiveUnusable",
     "BadExpression",
     "BadSeeds",
     "BadValue",
     "DataCorrupted",
     "DataMissing",
+    "DataRetired",
     "DataUnusable",
     "Diverged",
+    "DownloadFailed",
     "DuplicateCells",
     "DuplicateName",
+    "ExtraMissing",
+    "FetchFailed",
     "GnzError",
     "MetricsMixed",
     "ModelInvalid",
@@ -33,6 +38,7 @@ __all__ = [
     "NothingToRun",
     "OutboxBusy",
     "OutboxCorrupted",
+    "ProgramFailed",
     "ScoreUndefined",
     "SeveralMissing",
     "SplitImpossible",
@@ -43,7 +49,6 @@ __all__ = [
     "UnknownRun",
     "near_matches",
 ]
-
 
 LEAST_LIKENESS, MOST = 0.5, 3
 
@@ -66,6 +71,8 @@ def near_matches(name: str, known: Iterable[str]) -> list[str]:
     return [one for one in sorted(likeness, key=distance) if likeness[one] >= LEAST_LIKENESS][:MOST]
 
 
+# A raw folder may want hundreds of files, and a sentence holds a few.
+_MOST_NAMES = 8
 # An item may end in a full stop, or in three, where the sentence puts its own behind; dots of a path stay.
 _DOUBLED = re.compile(r"(?<=[^\s./\\])\.(?=[.;](?:\s|$))|(?<!\.)\.(?=\.{3}(?:\s|$))")
 
@@ -321,3 +328,74 @@ class NotReproducible(GnzError):
     def __init__(self, run: str, reason: str, *, remedy: str) -> None:
         super().__init__(f"run {run[:8]!r} cannot be reproduced: {reason}; {remedy}")
         self.run, self.reason = run, reason
+
+
+class DownloadFailed(GnzError):
+    """An address that did not give the file that was asked for; it is shown as given, so it must be masked."""
+
+    def __init__(self, address: object, reason: str) -> None:
+        super().__init__(
+            f"cannot fetch {address}: {reason}. Try again later, or give a mirror: gnz data get NAME --mirror FOLDER"
+        )
+        self.address, self.reason = address, reason
+
+
+class ArchiveUnusable(GnzError):
+    """An archive that cannot be read, lacks a member, or asks to write where it may not."""
+
+    def __init__(self, archive: object, reason: str) -> None:
+        super().__init__(f"the archive {archive} cannot be used: {reason}. Remove it, then type: gnz data get NAME")
+        self.archive, self.reason = archive, reason
+
+
+class FetchFailed(DataMissing):
+    """Raw files that no place gave; ``looked_in`` are (place, reason) pairs, ``by_hand`` says where to put what."""
+
+    def __init__(
+        self, dataset: str, wanted: Iterable[str], looked_in: Iterable[tuple[object, str]], *, by_hand: Sequence[str]
+    ) -> None:
+        places = "; ".join(f"{place} ({reason})" for place, reason in looked_in) or "nowhere, as it names no origin"
+        remedy = ", or ".join(by_hand)
+        GnzError.__init__(
+            self,
+            f"the raw files of {dataset!r} cannot be fetched. Wanted: {_name_some(wanted)}. Looked in: {places}. "
+            f"By hand: {remedy}; then type: gnz data get {dataset}",
+        )
+        self.dataset = dataset
+
+
+class DataRetired(DataMissing):
+    """A dataset that nobody can fetch any more; a mirror that has its files still serves."""
+
+    def __init__(self, dataset: str, reason: str, folder: object) -> None:
+        GnzError.__init__(
+            self,
+            f"the dataset {dataset!r} is retired: {reason}. Who has its raw files puts them into {folder}, "
+            f"or types: gnz data get {dataset} --mirror FOLDER",
+        )
+        self.dataset = dataset
+
+
+class ExtraMissing(GnzError):
+    """A dataset whose loader needs a library that is not installed."""
+
+    def __init__(self, dataset: str, extra: str, missing: str) -> None:
+        super().__init__(
+            f"the dataset {dataset!r} needs {missing}, which is not installed. "
+            f"Install it with: pip install 'gnz-track[{extra}]'"
+        )
+        self.dataset, self.extra = dataset, extra
+
+
+def _name_some(names: Iterable[str]) -> str:
+    names = list(names)
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return (", ".join(names[:_MOST_NAMES]) or "the files of its raw folder") + more
+
+
+class ProgramFailed(GnzError):
+    """Another program that ended with an error of its own."""
+
+    def __init__(self, program: str, code: int, reason: str) -> None:
+        super().__init__(f"{program!r} ended with code {code}: {reason}. See more with: {program} --verbose")
+        self.program, self.code = program, code

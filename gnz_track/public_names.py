@@ -10,7 +10,7 @@ __all__ = ["find_public"]
 
 
 def find_public(room: str, owners: Mapping[str, Iterable[str]], name: str) -> Any:
-    """Return a public name of a room, or a file of it, and import its file if nobody has yet.
+    """Return a public name of a room; the file that owns it is imported if nobody has yet.
 
     Parameters
     ----------

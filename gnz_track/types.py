@@ -15,11 +15,9 @@ score
 
 The closed lists among the words: each a small enumeration whose values are the names users type.
 
-Origins of raw files, as rows of data: a file of a package release, or a file at an address. No torch here.
+Origins of raw files, as rows of data: a file of a package release, or a file at an address. A dataset's raw folder is filled from its origins by ``gnz data get``; a mirror that has the folder comes first.
 
-A dataset's raw folder is filled from its origins by ``gnz data get``; a mirror that has the folder comes first.
-
-Settings of training and scoring, as records: optimisers, protocols, and overrides of these. No torch here.
+Settings of training and scoring, as records: optimisers, protocols, and overrides of these.
 
 Variants of one model: what a table calls cells that bear the name of one model and are not the same.
 """
@@ -37,14 +35,15 @@ from gnz_track.errors import BadValue
 from gnz_track.records import freeze_mappings, later
 
 __all__ = [
-    "KEEPS",
     "Category",
     "Cell",
     "CellResult",
+    "CellSettings",
     "DatasetRow",
     "Direction",
     "Download",
     "Failure",
+    "Measured",
     "Metric",
     "ModelRow",
     "Optimiser",
@@ -113,8 +112,9 @@ class Direction(enum.StrEnum):
 
 
 class Status(enum.StrEnum):
-    """End of a cell."""
+    """Where a cell is: it runs, or has ended."""
 
+    running = "running"
     finished = "finished"
     failed = "failed"
 
@@ -128,6 +128,7 @@ class Selection(enum.StrEnum):
 
 MOST_OF_RULE = 4
 _TUNED = " (tuned)"
+_PERTURBED = "~"
 
 
 def tuned_name(model: str) -> str:
@@ -151,6 +152,16 @@ def untuned_name(model: str) -> str:
     'GCN'
     """
     return model.removesuffix(_TUNED)
+
+
+def perturbed_name(task: str, perturbation: str) -> str:
+    """Return the name of a task whose graphs are perturbed, such as ``mutag~empty-graph``."""
+    return f"{task}{_PERTURBED}{perturbation}"
+
+
+def unperturbed_name(task: str) -> str:
+    """Return the name of the task itself, whether or not its graphs are perturbed."""
+    return task.partition(_PERTURBED)[0]
 
 
 def is_rule(n_parameters: float) -> bool:
@@ -427,12 +438,6 @@ class ModelRow:
         return self.factory or self.target or f"by value ({self.source_digest[:12]})"
 
 
-# Files that a cell leaves: predictions, settings and curves; with them the weights, of all cells or of the best one by
-# validation of each task and model; or none.
-PREDICTIONS, WEIGHTS, BEST, NOTHING = "predictions", "weights", "best", "nothing"
-KEEPS = (PREDICTIONS, WEIGHTS, BEST, NOTHING)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Cell:
     """One (task, model, hyperparameters, seed) under a protocol: names and numbers, ready to travel.
@@ -445,7 +450,7 @@ class Cell:
     validation. ``perturbation`` names what is done to the graphs before training; the name of the task then ends in it,
     so that nothing takes a perturbed cell for one on the graphs as they are. ``code`` has (what, digest) for each
     metric, loss or perturbation of the user's that enters the cell's numbers; there is none of the package's own.
-    ``keep`` is one of :data:`KEEPS`: which files are made of the result; it changes no number.
+    ``keep`` says which files are made of the result, and changes no number.
     """
 
     task: Task
@@ -460,18 +465,18 @@ class Cell:
     is_blind: bool = False
     perturbation: str = ""
     code: tuple[tuple[str, str], ...] = ()
-    keep: str = later(NOTHING)
+    keep: str = later("nothing")
 
     def __post_init__(self) -> None:
-        ending = f"~{self.perturbation}"
+        ending = perturbed_name("", self.perturbation)
         if self.perturbation and not self.task.name.endswith(ending):
             object.__setattr__(self, "task", replace(self.task, name=self.task.name + ending))
 
     @property
     def source_task(self) -> Task:
         """The task as it is without a perturbation."""
-        name = self.task.name.removesuffix(f"~{self.perturbation}") if self.perturbation else self.task.name
-        return replace(self.task, name=name)
+        ending = perturbed_name("", self.perturbation) if self.perturbation else ""
+        return replace(self.task, name=self.task.name.removesuffix(ending))
 
     @property
     def label(self) -> str:
@@ -484,6 +489,39 @@ class Cell:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CellSettings:
+    """Settings of one cell as resolved: its protocol, and what its hyperparameters have otherwise.
+
+    A dataset is posed, a model built and trained by these alone. ``metric`` is the one that the data ask for.
+    ``options`` are keywords of the model's constructor, beside which it has its own defaults. What the fields mean is
+    said of :class:`Protocol` and :class:`Cell`.
+    """
+
+    task_type: TaskType
+    seed: int
+    metric: str = ""
+    optimiser: Optimiser = Optimiser(lr=0.01)
+    epochs: int = 1
+    hours: float = 0.0
+    selection: Selection = Selection.last_epoch
+    patience: int = 0
+    scoring: str = "whole"
+    also: tuple[str, ...] = ()
+    splits: str = "published"
+    features: str = "structural"
+    encoding: str = ""
+    perturbation: str = ""
+    hidden_channels: int = 64
+    code_channels: int = 0
+    options: Mapping[str, Value] = field(default_factory=dict)
+    device: str = "cpu"
+    is_blind: bool = False
+
+    def __post_init__(self) -> None:
+        freeze_mappings(self, "options")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Failure:
     """Failure of a cell: the class of the error, its message and the whole traceback."""
 
@@ -493,24 +531,20 @@ class Failure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CellResult:
-    """Result of one trained cell.
+class Measured:
+    """Numbers that training a cell gave, or why it gave none; its result has them, and so has its record.
 
-    ``series`` maps ``train/loss``, ``val/<metric>`` and ``test/<metric>`` to one value per epoch; ``scores`` holds
-    all test metrics at the selected epoch, ``score`` the one of the task. Epochs count from 0. Memory in MiB.
-    ``n_train`` and ``n_test`` are the examples of the parts, ``baseline`` the score of whoever has learnt nothing.
-    ``seconds`` are of the clock; ``memory_mib`` is what the cell itself held, None where unknown, and ``peak_rss_mib``
-    what its process did. ``instructions`` are those of the processor that computed it. ``files`` are those that the
-    cell asks for, by name; ``too_large`` has the bytes of each that was not made, since it would be too large.
+    ``scores`` holds all test metrics at the selected epoch, ``score`` the one of the task. Epochs count from 0, memory
+    is in MiB. ``n_train`` and ``n_test`` are the examples of the parts, ``baseline`` the score of whoever has learnt
+    nothing. ``seconds`` are of the clock; ``memory_mib`` is what the cell itself held, None where unknown, and
+    ``peak_rss_mib`` what its process did. ``instructions`` are those of the processor that computed it.
     """
 
-    cell: Cell
-    status: Status
     metric: str
     direction: Direction
+    status: Status
     score: float | None = None
     scores: Mapping[str, float] = field(default_factory=dict)
-    series: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     selected_epoch: int | None = None
     n_parameters: int | None = None
     seconds: float = 0.0
@@ -518,19 +552,35 @@ class CellResult:
     cpu_seconds: float = 0.0
     peak_rss_mib: float | None = None
     peak_device_mib: float | None = None
-    memory_mib: float | None = None
-    instructions: str = ""
     dataset_digest: str = ""
     split_digest: str = ""
-    n_train: int | None = None
-    baseline: float | None = None
-    n_test: int | None = None
     failure: Failure | None = None
+    n_train: int | None = later(None)
+    n_test: int | None = later(None)
+    baseline: float | None = later(None)
+    memory_mib: float | None = later(None)
+    instructions: str = later("")
+
+    def __post_init__(self) -> None:
+        freeze_mappings(self, "scores")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellResult(Measured):
+    """Result of one trained cell.
+
+    ``series`` maps ``train/loss``, ``val/<metric>`` and ``test/<metric>`` to one value per epoch. ``files`` are
+    those that the cell asks for; ``too_large`` has the bytes of each that was not made.
+    """
+
+    cell: Cell
+    series: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
     too_large: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        freeze_mappings(self, "scores", "series", "files", "too_large")
+        super().__post_init__()
+        freeze_mappings(self, "series", "files", "too_large")
 
     @property
     def is_finished(self) -> bool:

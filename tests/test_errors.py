@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnz_track import errors
-from gnz_track.datasets.sources import fetch_errors
 from gnz_track.errors import GnzError
 
 NAMES = ["GCN", "GAT", "GraphSAGE"]
@@ -180,6 +179,48 @@ TEXTS: dict[str, tuple[GnzError, str]] = {
         errors.NotReproducible("0123456789abcdef", "it was killed before it ended", remedy="gnz run trains it anew"),
         "run '01234567' cannot be reproduced: it was killed before it ended; gnz run trains it anew",
     ),
+    "ProgramFailed": (
+        errors.ProgramFailed("dvc push", 1, "remote 'x' does not exist"),
+        "'dvc push' ended with code 1: remote 'x' does not exist. See more with: dvc push --verbose",
+    ),
+    "DownloadFailed": (
+        errors.DownloadFailed("https://h/a", "404 Not Found"),
+        (
+            "cannot fetch https://h/a: 404 Not Found. Try again later, or give a mirror: "
+            "gnz data get NAME --mirror FOLDER"
+        ),
+    ),
+    "ArchiveUnusable": (
+        errors.ArchiveUnusable("a.zip", "it is empty"),
+        "the archive a.zip cannot be used: it is empty. Remove it, then type: gnz data get NAME",
+    ),
+    "FetchFailed": (
+        errors.FetchFailed(
+            "x", ["a", "b"], [("m", "no folder"), ("u", "404")], by_hand=["put a into F", "put z into G"]
+        ),
+        (
+            "the raw files of 'x' cannot be fetched. Wanted: a, b. Looked in: m (no folder); u (404). "
+            "By hand: put a into F, or put z into G; then type: gnz data get x"
+        ),
+    ),
+    "FetchFailed, of many files": (
+        errors.FetchFailed("x", "abcdefghij", [], by_hand=["put them into F"]),
+        (
+            "the raw files of 'x' cannot be fetched. Wanted: a, b, c, d, e, f, g, h and 2 more. "
+            "Looked in: nowhere, as it names no origin. By hand: put them into F; then type: gnz data get x"
+        ),
+    ),
+    "DataRetired": (
+        errors.DataRetired("x", "its host is gone", "F"),
+        (
+            "the dataset 'x' is retired: its host is gone. Who has its raw files puts them into F, "
+            "or types: gnz data get x --mirror FOLDER"
+        ),
+    ),
+    "ExtraMissing": (
+        errors.ExtraMissing("x", "chem", "rdkit"),
+        "the dataset 'x' needs rdkit, which is not installed. Install it with: pip install 'gnz-track[chem]'",
+    ),
     "NothingToRun, for no reason": (
         errors.NothingToRun([]),
         "nothing to run: no task or no model was chosen. See what fits: gnz models, gnz tasks",
@@ -209,12 +250,7 @@ def test_errors_carry_their_facts() -> None:
     assert errors.Diverged("loss", 1.0, 7).epoch == 7
 
 
-CLASSES = [
-    item
-    for room in (errors, fetch_errors)
-    for name in room.__all__
-    if isinstance(item := getattr(room, name), type) and item is not GnzError
-]
+CLASSES = [item for name in errors.__all__ if isinstance(item := getattr(errors, name), type) and item is not GnzError]
 # Items as they come: names, sentences of other libraries with their stop, lists that were cut, paths.
 ITEMS = st.sampled_from(["a file", "It cannot be read.", "a, b, ...", "../data", "etc.", "50 %.", "(closed).", ""])
 OF_KIND: dict[str, Callable[[str], Any]] = {

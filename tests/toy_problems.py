@@ -20,9 +20,7 @@ from gnz_track.problems.node_and_edge_cls import ClassObjective, ClassScorer
 from gnz_track.problems.triples import TripleObjective, TripleScorer
 from gnz_track.training.acceleration import attach
 from gnz_track.training.graphs import GraphCollection
-from gnz_track.training.loop import TrainingSettings
-from gnz_track.training.metrics import METRICS
-from gnz_track.types import Optimiser, Selection
+from gnz_track.types import CellSettings, Optimiser, TaskType
 
 NAN = float("nan")
 
@@ -36,17 +34,16 @@ class Toy:
     scorers: dict[str, Any]
     metric: str
 
-    def settings(self, **changes: Any) -> TrainingSettings:
+    def settings(self, **changes: Any) -> CellSettings:
         """Return settings of a short training."""
         given = {
+            "task_type": TaskType.node_cls,
+            "seed": 0,
             "epochs": 30,
             "optimiser": Optimiser(lr=0.02),
-            "selection": Selection.last_epoch,
-            "patience": 0,
-            "metric": METRICS.get(self.metric),
-            "batch_seed": 5,
+            "metric": self.metric,
         }
-        return TrainingSettings(**{**given, **changes})
+        return CellSettings(**{**given, **changes})
 
 
 def _generator() -> torch.Generator:

@@ -166,8 +166,9 @@ def _judge(
     from gnz_track.store.past_runs import read_scores
 
     runs = [run_id for run_id in sweep.table["run_id"] if run_id]
-    scores = replace(gather_scores(sweep.table, record.task, read_scores(address, runs)), sweep=sweep.name)
-    return judge_dataset(record, scores, replace(settings, test=test or usual_test(record.task_type)))
+    scores = gather_scores(sweep.table, record.task, read_scores(address, runs))
+    chosen = replace(settings, test=test or usual_test(record.task_type))
+    return judge_dataset(record, scores, chosen, sweep=sweep.name)
 
 
 def _keep(request: Request, records: Sequence[AuditRecord], folder: Path) -> Path:

@@ -174,7 +174,7 @@ def print_task(name: str) -> None:
     from gnz_track.datasets.catalogue import DATASETS, SUITES, TASKS
     from gnz_track.datasets.rows.suites import SECONDS
     from gnz_track.models.catalogue import MODELS, usual_models
-    from gnz_track.runs.run_one import presumed_metric
+    from gnz_track.training.metrics import presumed_metric
     from gnz_track.training.protocols import PROTOCOLS
 
     task = TASKS.get(name)

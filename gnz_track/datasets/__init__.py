@@ -16,8 +16,7 @@
 - `streaming`: graphs that do not fit into memory, frozen in portions
 - `steady`: frozen data that stay what they were while they are used
 - `splits/`: parts for training, validation and test, as pure functions of data, policy and seed
-- `features`: node features for graphs that have none
-- `encodings`: positional encodings: numbers that tell nodes apart by where they are in their graph
+- `encodings`: features for nodes that have none, and positional encodings, which tell where a node is in its graph
 - `perturbations`: graphs that have lost what their edges say, or what their features say
 - `checks/`: checks of a dataset: faults, and what makes it easier than it looks
 """
@@ -34,8 +33,16 @@ _PUBLIC = {
     "catalogue": ("DATASETS", "SUITES", "TASKS", "choose_tasks", "iter_benchmark_tasks", "iter_tasks"),
     "checks.catalogue": ("CheckFinding", "Subject", "check", "compare_with_raw"),
     "collation": ("collate", "describe"),
-    "encodings": ("describe_limits", "encode_nodes", "parse_encoding"),
-    "features": ("N_LEARNED", "N_STRUCTURAL", "identity_features", "node_numbers", "structural_features"),
+    "encodings": (
+        "N_LEARNED",
+        "N_STRUCTURAL",
+        "describe_limits",
+        "encode_nodes",
+        "identity_features",
+        "node_numbers",
+        "parse_encoding",
+        "structural_features",
+    ),
     "frozen": ("FrozenDataset", "TENSORS", "freeze", "open_frozen"),
     "homes": ("data_home", "folder_name", "state_of"),
     "mapped_tensors": ("digest_of",),
@@ -60,12 +67,11 @@ _PUBLIC = {
         "prepare",
         "prepare_dataset",
     ),
-    "readers.gml": ("read_gml",),
+    "readers.networks": ("read_gml",),
     "readers.raw_files": ("both_ways", "renumber"),
     "sources.archives": ("LIMIT", "extract"),
     "sources.download": ("without_credentials",),
     "sources.fetch": ("Fetched", "fetch", "fetch_each", "find_complete", "n_bytes_left", "n_bytes_of", "parse_mirror"),
-    "sources.fetch_errors": ("ArchiveUnusable",),
     "sources.origins": ("Received",),
     "splits.links": ("LinkPart", "LinkSplit", "TriplePart", "split_links", "split_triples"),
     "splits.nodes_and_graphs": ("Parts", "label_pointer", "split_edges", "split_graphs", "split_nodes"),

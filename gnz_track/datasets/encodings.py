@@ -1,4 +1,4 @@
-"""Positional encodings: numbers that tell nodes apart by where they are in their graph.
+"""Features for nodes that have none, and positional encodings, which tell nodes apart by where they are in a graph.
 
 ``lap20``
     eigenvectors 1 to 20 of the normalised Laplacian, each of length 1 (Dwivedi et al., JMLR 2023). A sign of an
@@ -23,6 +23,7 @@ One that is not whole is made anew.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import tempfile
@@ -46,9 +47,26 @@ from gnz_track.datasets.steady import hold_steady
 from gnz_track.errors import BadValue
 from gnz_track.files import file_lock
 
-__all__ = ["Encoding", "compute_encoding", "describe_limits", "encode_nodes", "encoding_file", "parse_encoding"]
+__all__ = [
+    "LARGEST_IDENTITY",
+    "N_LEARNED",
+    "N_STRUCTURAL",
+    "Encoding",
+    "compute_encoding",
+    "describe_limits",
+    "encode_nodes",
+    "encoding_file",
+    "identity_features",
+    "node_numbers",
+    "parse_encoding",
+    "structural_features",
+]
 
-
+LARGEST_IDENTITY = 8_192
+# Columns of structural features.
+N_STRUCTURAL = 3
+# Columns of features that are learnt.
+N_LEARNED = 32
 # Beyond these sizes: eigenvectors by iteration, and nothing else at all.
 MOST_DENSE, MOST_COLUMNS = 2_000, 1_024
 _FORMS = "lap20, lap20-plain, lap20-abs, rw16, order, order-random, with any number of columns"
@@ -307,3 +325,25 @@ def _write_encoding(file: Path, encoding: Tensor) -> None:
         temporary.replace(file)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def structural_features(message_edges: Tensor, n_nodes: int) -> Tensor:
+    """Return ``[n_nodes, 3]`` float32: log-degree, its square and a constant, from training edges ``[2, M]`` only.
+
+    Log-degree is log(1 + edges that leave the node) / log(max(n_nodes, 2)).
+    """
+    degree = torch.bincount(message_edges[0], minlength=n_nodes).float()
+    log_degree = degree.log1p() / math.log(max(n_nodes, 2))
+    return torch.stack([log_degree, log_degree.square(), torch.ones(n_nodes)], dim=1)
+
+
+def identity_features(n_nodes: int) -> Tensor:
+    """Return the identity matrix ``[n_nodes, n_nodes]`` float32, up to 8,192 nodes."""
+    if n_nodes > LARGEST_IDENTITY:
+        raise BadValue("the number of nodes for identity features", n_nodes, f"at most {LARGEST_IDENTITY}")
+    return torch.eye(n_nodes)
+
+
+def node_numbers(n_nodes: int) -> Tensor:
+    """Return the number of each node ``[n_nodes, 1]``: categories, of which a model learns one code each."""
+    return torch.arange(n_nodes).unsqueeze(1)

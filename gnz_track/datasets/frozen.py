@@ -136,11 +136,6 @@ class FrozenDataset(Sequence[Data]):
         return self.card.sizes["n_classes"]
 
     @property
-    def n_targets(self) -> int:
-        """Columns of ``y``; 0 without labels."""
-        return self.card.sizes["n_targets"]
-
-    @property
     def n_graph_targets(self) -> int:
         """Columns of ``graph_y``, the targets of graphs beside those of nodes; 0 without."""
         entry = self.tensors.entries.get("graph_y")

@@ -22,7 +22,7 @@ import torch
 from torch import Generator, Tensor
 from torch_geometric.data import Data
 
-from gnz_track.datasets.features import LARGEST_IDENTITY
+from gnz_track.datasets.encodings import LARGEST_IDENTITY
 from gnz_track.datasets.splits.links import decode_pairs, encode_pairs
 from gnz_track.errors import BadValue
 from gnz_track.registry import Registry

@@ -18,8 +18,7 @@ How a model is found, built and sized:
 - `catalogue`: one row for each model, and every way to bring one's own
 - `building`: from the row of a model and the sizes of a dataset to a module
 - `adapters`: heads that carry one node encoder to every kind of problem
-- `sizes`: facts of the data that a model needs before its parameters can be drawn
-- `options`: tables of options, from which constructors, signatures and checks follow
+- `options`: tables of options, from which constructors, signatures and checks follow; facts of the data
 - `budgets`: the width at which a model has about as many parameters as it is allowed
 
 Architectures:
@@ -56,7 +55,7 @@ _PUBLIC = {
     "budgets": ("Width", "find_width", "refuse_beyond"),
     "building": ("Options", "build", "count_parameters", "load_parts", "options_of"),
     "catalogue": ("MODELS", "describe", "describe_all", "readdress", "register_model", "renew_code", "usual_models"),
-    "sizes": ("Sizes",),
+    "options": ("Sizes",),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)  # noqa: PLE0605  (names come from the table)
 

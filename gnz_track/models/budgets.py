@@ -16,7 +16,7 @@ import torch
 
 from gnz_track.errors import BadValue
 from gnz_track.models.building import build, count_parameters
-from gnz_track.models.sizes import Sizes
+from gnz_track.models.options import Sizes
 from gnz_track.types import ModelRow, TaskType, is_rule
 
 __all__ = ["TOLERANCE", "Width", "count_at", "find_width", "nearest_width", "refuse_beyond"]

@@ -15,7 +15,7 @@ from torch_geometric.data import Data
 from gnz_track.errors import BadValue, ModelInvalid
 from gnz_track.models.adapters import CategoricalInput, EncodedInput, EncoderFactory, LinkHead, LinkScorer, TripleHead
 from gnz_track.models.catalogue import MODULES, ROOM
-from gnz_track.models.sizes import Sizes
+from gnz_track.models.options import Sizes
 from gnz_track.registry import import_target
 from gnz_track.types import ModelRow, TaskType
 

@@ -105,39 +105,39 @@ ROWS: tuple[BuiltIn, ...] = (
     # Under the frame of `deep/`.
     BuiltIn(
         "DeepMLP",
-        "deep.deep_mlp",
+        "deep.isotropic",
         _ALL,
         "linear layers under the deep frame: the sanity row of its reports",
         sweeps=BUDGETED,
     ),
     BuiltIn(
-        "DeepGCN", "deep.deep_gcn", _ALL, "deep graph convolution, no loops (Kipf and Welling, 2017)", sweeps=BUDGETED
+        "DeepGCN", "deep.isotropic", _ALL, "deep graph convolution, no loops (Kipf and Welling, 2017)", sweeps=BUDGETED
     ),
-    BuiltIn("DeepMeanGCN", "deep.deep_gcn", _ALL, "deep convolution by the mean over neighbours", sweeps=BUDGETED),
-    BuiltIn("DeepGraphSAGE", "deep.deep_graph_sage", _ALL, "deep max pooling (Hamilton et al., 2017)", sweeps=BUDGETED),
-    BuiltIn("MoNet", "deep.monet", _ALL, "Gaussian kernels on degrees (Monti et al., 2017)", sweeps=BUDGETED),
-    BuiltIn("DeepGAT", "deep.deep_gat", _ALL, "deep attention, 8 heads (Velickovic et al., 2018)", sweeps=BUDGETED),
+    BuiltIn("DeepMeanGCN", "deep.isotropic", _ALL, "deep convolution by the mean over neighbours", sweeps=BUDGETED),
+    BuiltIn("DeepGraphSAGE", "deep.isotropic", _ALL, "deep max pooling (Hamilton et al., 2017)", sweeps=BUDGETED),
+    BuiltIn("MoNet", "deep.anisotropic", _ALL, "Gaussian kernels on degrees (Monti et al., 2017)", sweeps=BUDGETED),
+    BuiltIn("DeepGAT", "deep.anisotropic", _ALL, "deep attention, 8 heads (Velickovic et al., 2018)", sweeps=BUDGETED),
     BuiltIn(
         "GatedGCN",
-        "deep.gated_gcn",
+        "deep.anisotropic",
         _ALL,
         "gated convolution with codes of edges (Bresson and Laurent, 2017)",
         sweeps=BUDGETED,
     ),
     BuiltIn(
-        "DeepGIN", "deep.deep_gin", _ALL, "isomorphism layers, all of them read out (Xu et al., 2019)", sweeps=BUDGETED
+        "DeepGIN", "deep.isotropic", _ALL, "isomorphism layers, all of them read out (Xu et al., 2019)", sweeps=BUDGETED
     ),
     BuiltIn("GPS", "deep.gps", _ALL, "convolution and global attention (Rampasek et al., 2022)", sweeps=BUDGETED),
     BuiltIn(
         "RingGNN",
-        "deep.ring_gnn",
+        "deep.dense",
         (*_NODES, *_GRAPHS, *_EDGES),
         "equivariant maps of dense tensors, small graphs (Chen et al., 2019)",
         sweeps=BUDGETED,
     ),
     BuiltIn(
         "ThreeWLGNN",
-        "deep.three_wl_gnn",
+        "deep.dense",
         (*_NODES, *_GRAPHS, *_EDGES),
         "products of dense tensors, small graphs (Maron et al., 2019)",
         sweeps=BUDGETED,
@@ -151,51 +151,55 @@ ROWS: tuple[BuiltIn, ...] = (
     ),
     BuiltIn(
         "GatedGCN-E",
-        "deep.gated_gcn:GatedGCN",
+        "deep.anisotropic:GatedGCN",
         _ALL,
         "GatedGCN with the features of edges",
         options={"edge_features": True},
     ),
     BuiltIn(
         "GatedGCN-feat",
-        "deep.gated_gcn:GatedGCN",
+        "deep.anisotropic:GatedGCN",
         _ALL,
         "GatedGCN gates from both ends of an edge alone",
         options={"edge_repr": "edge_feat"},
     ),
     BuiltIn(
-        "GatedGCN-iso", "deep.gated_gcn:GatedGCN", _ALL, "GatedGCN without gates", options={"edge_repr": "isotropic"}
+        "GatedGCN-iso", "deep.anisotropic:GatedGCN", _ALL, "GatedGCN without gates", options={"edge_repr": "isotropic"}
     ),
     BuiltIn(
         "DeepGAT-E",
-        "deep.deep_gat:DeepGAT",
+        "deep.anisotropic:DeepGAT",
         _ALL,
         "DeepGAT with the features of edges",
         options={"edge_repr": "edge_repr", "edge_features": True},
     ),
     BuiltIn(
-        "DeepGAT-repr", "deep.deep_gat:DeepGAT", _ALL, "DeepGAT with codes of edges", options={"edge_repr": "edge_repr"}
+        "DeepGAT-repr",
+        "deep.anisotropic:DeepGAT",
+        _ALL,
+        "DeepGAT with codes of edges",
+        options={"edge_repr": "edge_repr"},
     ),
     BuiltIn(
-        "DeepGAT-iso", "deep.deep_gat:DeepGAT", _ALL, "DeepGAT without attention", options={"edge_repr": "isotropic"}
+        "DeepGAT-iso", "deep.anisotropic:DeepGAT", _ALL, "DeepGAT without attention", options={"edge_repr": "isotropic"}
     ),
     BuiltIn(
         "DeepGraphSAGE-E",
-        "deep.deep_graph_sage:DeepGraphSAGE",
+        "deep.isotropic:DeepGraphSAGE",
         _ALL,
         "DeepGraphSAGE with edge features",
         options={"edge_repr": "edge_repr", "edge_features": True},
     ),
     BuiltIn(
         "DeepGraphSAGE-repr",
-        "deep.deep_graph_sage:DeepGraphSAGE",
+        "deep.isotropic:DeepGraphSAGE",
         _ALL,
         "DeepGraphSAGE with codes of edges",
         options={"edge_repr": "edge_repr"},
     ),
     BuiltIn(
         "DeepGraphSAGE-feat",
-        "deep.deep_graph_sage:DeepGraphSAGE",
+        "deep.isotropic:DeepGraphSAGE",
         _ALL,
         "DeepGraphSAGE with gates from both ends of an edge",
         options={"edge_repr": "edge_feat"},
@@ -222,19 +226,19 @@ ROWS: tuple[BuiltIn, ...] = (
     ),
     BuiltIn(
         "SpectralEmbedding",
-        "embeddings.spectral_embedding",
+        "embeddings.factorisations",
         _NODES + _LINKS,
         "eigenvectors, then a linear map (Belkin and Niyogi, 2003)",
     ),
     BuiltIn(
         "GraRep",
-        "embeddings.gra_rep",
+        "embeddings.factorisations",
         _NODES + _LINKS,
         "singular vectors of a power, then a linear map (Cao et al., 2015)",
     ),
     BuiltIn(
         "DGILinear",
-        "embeddings.dgi_linear",
+        "embeddings.dgi",
         _NODES + _LINKS,
         "codes by infomax, then a linear map (Velickovic et al., 2019)",
     ),

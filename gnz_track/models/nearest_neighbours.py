@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue
-from gnz_track.models.options import Defaults, Model, count
-from gnz_track.models.sizes import Sizes
+from gnz_track.models.options import Defaults, Model, Sizes, count
 from gnz_track.types import TaskType
 
 __all__ = ["NearestNeighbours"]

@@ -6,6 +6,7 @@ A family declares its options once, and a member of it what differs, in one row 
         defaults = AttentionStack.defaults.but(heads=8, dropout=0.6)
 
 ``GAT(16, 8, 3, heads=2)`` then works, ``heads=0`` is refused, and ``self.options.heads`` is what was chosen.
+:class:`Sizes` are facts of the data that a model needs before its parameters can be drawn.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from torch import nn
 
 from gnz_track.errors import BadValue
 
-__all__ = ["ChosenOptions", "Defaults", "Model", "Option", "choice", "count", "fixed", "probability"]
+__all__ = ["ChosenOptions", "Defaults", "Model", "Option", "Sizes", "choice", "count", "fixed", "probability"]
 
 
 @dataclass(frozen=True)
@@ -136,3 +137,37 @@ class Model(nn.Module):
             if not self.defaults[name].allows(value):
                 raise BadValue(name, value, self.defaults[name].allowed)
         self.options = ChosenOptions(**chosen)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """Facts of the data that a model is built by.
+
+    ``vocabulary`` holds one size per integer feature column and is empty for real features; ``n_relations`` is above
+    zero for knowledge graphs only. ``n_edge_features`` counts the features of labelled edges, ``is_directed`` says
+    whether these have an order; both matter where edges are classified. ``edge_channels`` counts the features of the
+    message edges, ``edge_vocabulary`` is to them what ``vocabulary`` is to those of nodes. ``n_encoding`` is the width
+    of the positional encoding, ``n_nodes`` the number of nodes where there is one graph, ``n_graph_targets`` counts
+    what is predicted of a graph beside the ``out_channels`` of each of its nodes. ``category_channels`` is the width of
+    what stands for a category, ``code_channels`` that of codes by which links are scored; 0 is ``hidden_channels``.
+    """
+
+    in_channels: int
+    hidden_channels: int
+    out_channels: int
+    vocabulary: tuple[int, ...] = ()
+    n_relations: int = 0
+    n_edge_features: int = 0
+    is_directed: bool = False
+    edge_channels: int = 0
+    edge_vocabulary: tuple[int, ...] = ()
+    n_encoding: int = 0
+    n_nodes: int = 0
+    n_graph_targets: int = 0
+    category_channels: int = 0
+    code_channels: int = 0
+
+    @property
+    def embedding_channels(self) -> int:
+        """The width of what stands for a category."""
+        return self.category_channels or self.hidden_channels

@@ -15,28 +15,22 @@ from gnz_track.errors import BadSeeds, BadValue, UnknownName
 from gnz_track.records import FrozenMapping, freeze_mappings
 from gnz_track.seeds import parse_seeds
 
-__all__ = ["PARAMS_FILE", "Params", "TaskParams", "override", "read_params"]
+__all__ = ["PARAMS_FILE", "Params", "override", "read_params"]
 
 PARAMS_FILE = "params.yaml"
-
-
-@dataclass(frozen=True, kw_only=True)
-class TaskParams:
-    """Parameters of one task; ``epochs`` is None for the task's own number."""
-
-    epochs: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Params:
     """A benchmark: its cells from ``tasks`` to ``device``, how they are trained, and how they are compared.
 
-    ``modules`` are imported first, and may register tasks and models. ``tune`` says how hyperparameters are searched
-    (:func:`gnz_track.pipeline.stages.read_settings`), and None that they are not. With ``quality`` the report shows the
-    audits of the data. ``jobs``, ``timeout`` and ``store`` change no result, and so no stage depends on them.
+    ``tasks`` are names and epochs, None for the own number of a task. ``modules`` are imported first, and may
+    register tasks and models. ``tune`` says how hyperparameters are searched
+    (:func:`gnz_track.pipeline.stages.read_settings`), and None that they are not. With ``quality`` the report shows
+    the audits of the data. ``jobs``, ``timeout`` and ``store`` change no result, and so no stage depends on them.
     """
 
-    tasks: Mapping[str, TaskParams]
+    tasks: Mapping[str, int | None]
     models: tuple[str, ...]
     seeds: tuple[int, ...]
     suite: str = "custom"
@@ -176,17 +170,17 @@ def _read_tasks(value: Any) -> FrozenMapping:
         value = dict.fromkeys(_read_some_texts(value))
     if not isinstance(value, Mapping) or not value:
         raise TypeError
-    return FrozenMapping({_read_text(name): _read_task(name, facts or {}) for name, facts in value.items()})
+    return FrozenMapping({_read_text(name): _read_epochs(name, facts or {}) for name, facts in value.items()})
 
 
-def _read_task(name: str, facts: Any) -> TaskParams:
+def _read_epochs(name: str, facts: Any) -> int | None:
     if not isinstance(facts, Mapping):
         raise TypeError
-    known = [field.name for field in dataclasses.fields(TaskParams)]
     for key in facts:
-        if key not in known:
-            raise UnknownName(f"key of the task {name}", key, known)
-    return TaskParams(epochs=_or_none(_read_whole)(facts.get("epochs")))
+        if key != "epochs":
+            raise UnknownName(f"key of the task {name}", key, ["epochs"])
+    epochs: int | None = _or_none(_read_whole)(facts.get("epochs"))
+    return epochs
 
 
 def _or_none(read: Callable[[Any], Any]) -> Callable[[Any], Any]:

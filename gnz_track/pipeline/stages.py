@@ -6,9 +6,11 @@ had finished. The stage ``report`` reads files only, so that any clone writes th
 
 from __future__ import annotations
 
+import csv
 import dataclasses
+import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path, PurePosixPath
@@ -26,11 +28,11 @@ from gnz_track.datasets.sources.fetch import fetch
 from gnz_track.errors import BadValue, DataCorrupted, NothingToCompare, TargetMissing, UnknownName
 from gnz_track.models.catalogue import describe
 from gnz_track.pipeline.params import PARAMS_FILE, Params
-from gnz_track.pipeline.published import publish
 from gnz_track.quality.audit import Depth, audit_dataset
 from gnz_track.records import from_json, to_json
 from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.report.bundle import Bundle, write_bundle
+from gnz_track.report.figures.learning_curves import choose_series
 from gnz_track.report.page.audits import write_audit_page
 from gnz_track.runs.executors.events import Tell
 from gnz_track.runs.executors.fork_server import ForkServer
@@ -38,6 +40,8 @@ from gnz_track.runs.plan import Place, Skipped, list_skipped
 from gnz_track.runs.remaining import RemainingCells
 from gnz_track.runs.sweep import Sweep
 from gnz_track.stats.comparison.choices import Choices
+from gnz_track.stats.comparison.comparison import Comparison, Verdict
+from gnz_track.stats.estimates.intervals import mean_curve
 from gnz_track.store.address import parse_address
 from gnz_track.store.audits import AuditRecord, audit_from_json
 from gnz_track.store.curves import Curve, load_curves, straighten, thin_all, write_curves
@@ -148,7 +152,7 @@ def _make_request(params: Params, name: str, *, source: str) -> Request:
         protocol=chosen.protocol,
         address=parse_address(params.store),
         suite=params.suite,
-        epochs=params.tasks[name].epochs,
+        epochs=params.tasks[name],
         hidden_channels=params.hidden_channels,
         device=params.device,
         place=Place(home=home.absolute()),
@@ -332,6 +336,7 @@ def _fetch_raw(row: DatasetRow) -> Path | None:
     return folder.parents[len(PurePosixPath(row.raw).parts) - 1]
 
 
+METRICS, PLOTS = Path("metrics.json"), Path("plots")
 QUALITY = Path("quality")
 PAGE = "audit.html"
 
@@ -417,3 +422,60 @@ def _read_report(params: Params, skipped: Sequence[Skipped]) -> BenchmarkReport:
     report.quality = load_audits(params, trained)
     report.searches = [record for name in trained for record in load_searches(params, name)]
     return report
+
+
+def publish(report: BenchmarkReport) -> None:
+    """Write the metrics and the tables of plots of a report, in place of those that were there."""
+    METRICS.write_text(json.dumps(metrics_of(report.comparison), indent=2) + "\n", encoding="utf-8")
+    ranks = report.comparison.across.ranks
+    places = [] if ranks is None else [(name, ranks.mean_ranks[ranks.models.index(name)]) for name in ranks.order]
+    _write_table(PLOTS / "ranks.csv", ("model", "mean_rank"), places)
+    _write_table(PLOTS / "curves.csv", ("task", "series", "model", "epoch", "mean"), _mean_curves(report))
+
+
+def metrics_of(comparison: Comparison) -> dict[str, Any]:
+    """Return what a comparison says as numbers by name: cells, verdicts, mean ranks, and means with intervals."""
+    ranks = comparison.across.ranks
+    return {
+        "cells": {
+            "finished": comparison.n_finished,
+            "failed": comparison.n_failed,
+            "missing": comparison.n_missing,
+        },
+        "pairs": {str(verdict): comparison.count(verdict) for verdict in Verdict},
+        "mean_rank": {} if ranks is None else dict(zip(ranks.models, ranks.mean_ranks, strict=True)),
+        "mean": {
+            task.task: {cell.model: cell.mean for cell in task.cells if cell.mean is not None}
+            for task in comparison.tasks
+        },
+        "half_width": {
+            task.task: {
+                cell.model: (cell.interval.high - cell.interval.low) / 2
+                for cell in task.cells
+                if cell.interval.low is not None and cell.interval.high is not None
+            }
+            for task in comparison.tasks
+        },
+    }
+
+
+def _mean_curves(report: BenchmarkReport) -> Iterable[tuple[Any, ...]]:
+    """Yield (task, series, model, epoch, mean over seeds) of the series that a report draws."""
+    for task, models in report.histories.items():
+        names = sorted({name for seeds in models.values() for series in seeds for name in series})
+        if not names:
+            continue
+        chosen = choose_series(names)
+        for model, seeds in models.items():
+            curve = mean_curve([series.get(chosen, ()) for series in seeds])
+            for epoch, mean in zip(curve.epochs, curve.means, strict=True):
+                if mean is not None:
+                    yield task, chosen, model, epoch, mean
+
+
+def _write_table(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)

@@ -26,7 +26,6 @@ from gnz_track.public_names import find_public
 _PUBLIC = {
     "baselines": ("score_constant",),
     "catalogue": ("pose", "sizes_of"),
-    "inputs": ("ProblemTerms",),
     "node_and_edge_cls": ("ClassObjective", "ClassScorer"),
     "problem": ("Problem",),
 }

@@ -16,11 +16,9 @@ import torch
 from torch import Tensor
 
 from gnz_track.training.loop import Scorer
+from gnz_track.training.metrics import METRICS
 
 __all__ = ["ConstantAnswer", "KnownScorer", "constant_answer", "score_constant"]
-
-# Errors that are smallest around the median.
-ABSOLUTE = frozenset({"mae"})
 
 
 class KnownScorer(Scorer, Protocol):
@@ -43,7 +41,7 @@ def constant_answer(labels: Tensor, kind: str, width: int, metric: str) -> Tenso
     width
         Classes, or columns of labels.
     metric
-        Metric of the task: an absolute error is least at the median.
+        Metric of the task, whose row says around what it is best.
     """
     if kind == "classes":
         counts = torch.bincount(labels[labels >= 0].flatten().cpu(), minlength=width)
@@ -51,7 +49,8 @@ def constant_answer(labels: Tensor, kind: str, width: int, metric: str) -> Tenso
     if kind == "labels":
         return torch.zeros(width)
     numbers = labels.double()
-    centre = numbers.nanmedian(dim=0).values if metric in ABSOLUTE else numbers.nanmean(dim=0)
+    is_median = METRICS.get(metric).best_constant == "median"
+    centre = numbers.nanmedian(dim=0).values if is_median else numbers.nanmean(dim=0)
     return centre.nan_to_num().cpu()
 
 

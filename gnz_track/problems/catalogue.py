@@ -13,17 +13,17 @@ from dataclasses import replace
 from gnz_track.datasets.encodings import parse_encoding
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.errors import BadValue
-from gnz_track.models.sizes import Sizes
+from gnz_track.models.options import Sizes
 from gnz_track.problems.graph import CLASSES, NUMBERS
-from gnz_track.problems.inputs import ProblemTerms, complete_sizes, unfit, vary
+from gnz_track.problems.inputs import complete_sizes, unfit, vary
 from gnz_track.problems.link_pred import LINKS
 from gnz_track.problems.multi_task import MULTI_TASK
 from gnz_track.problems.node_and_edge_cls import EDGES, NODES
 from gnz_track.problems.problem import Problem, ProblemKind
 from gnz_track.problems.triples import TRIPLES
-from gnz_track.types import TaskType
+from gnz_track.types import CellSettings, TaskType
 
-__all__ = ["Problem", "ProblemTerms", "pose", "sizes_of"]
+__all__ = ["Problem", "pose", "sizes_of"]
 
 KINDS: dict[str, ProblemKind] = {
     "node_cls": NODES,
@@ -36,33 +36,36 @@ KINDS: dict[str, ProblemKind] = {
 }
 
 
-def pose(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
+def pose(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     """Pose a dataset as the problem of its task type."""
-    name, kind = _kind_of(dataset, terms)
-    missing = [tensor for tensor in kind.needs if tensor not in dataset.tensors]
-    if missing:
-        raise unfit(dataset, terms, f"it has no {missing[0]}")
+    name, kind = _kind_of(dataset, settings)
     if kind.refuse is not None:
-        kind.refuse(dataset, terms)
-    if terms.encoding and terms.perturbation:
+        kind.refuse(dataset, settings)
+    if settings.encoding and settings.perturbation:
         raise unfit(
-            dataset, terms, f"{terms.encoding!r} would encode the graph as it is without {terms.perturbation!r}"
+            dataset,
+            settings,
+            f"{settings.encoding!r} would encode the graph as it is without {settings.perturbation!r}",
         )
-    if terms.loss and kind.has_one_loss:
-        raise BadValue(f"the loss of {name}", terms.loss, "empty: it has one loss only")
-    problem = kind.pose(dataset, terms)
-    encoding = parse_encoding(terms.encoding)
+    if settings.optimiser.loss and kind.has_one_loss:
+        raise BadValue(f"the loss of {name}", settings.optimiser.loss, "empty: it has one loss only")
+    problem = kind.pose(dataset, settings)
+    encoding = parse_encoding(settings.encoding)
     return problem if encoding is None else replace(problem, objective=vary(problem.objective, encoding.variation))
 
 
-def sizes_of(dataset: FrozenDataset, terms: ProblemTerms) -> Sizes:
+def sizes_of(dataset: FrozenDataset, settings: CellSettings) -> Sizes:
     """Return what a model has to know of its data, before anything is posed; nothing to predict is an error."""
-    return complete_sizes(dataset, terms, _kind_of(dataset, terms)[1].sizes(dataset, terms))
+    return complete_sizes(dataset, settings, _kind_of(dataset, settings)[1].sizes(dataset, settings))
 
 
-def _kind_of(dataset: FrozenDataset, terms: ProblemTerms) -> tuple[str, ProblemKind]:
-    is_triples = terms.task_type is TaskType.link_pred and dataset.is_relational
-    name = "triples" if is_triples else str(terms.task_type)
+def _kind_of(dataset: FrozenDataset, settings: CellSettings) -> tuple[str, ProblemKind]:
+    """Return name and kind of the problem; data that lack one of its tensors are an error."""
+    is_triples = settings.task_type is TaskType.link_pred and dataset.is_relational
+    name = "triples" if is_triples else str(settings.task_type)
     if name not in KINDS:
         raise BadValue("task type", name, ", ".join(KINDS), command="gnz tasks")
+    missing = [tensor for tensor in KINDS[name].needs if tensor not in dataset.tensors]
+    if missing:
+        raise unfit(dataset, settings, f"it has no {missing[0]}")
     return name, KINDS[name]

@@ -16,7 +16,6 @@ from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.splits.nodes_and_graphs import split_graphs
 from gnz_track.problems.baselines import constant_answer
 from gnz_track.problems.inputs import (
-    ProblemTerms,
     collection_of,
     complete_sizes,
     count_columns,
@@ -38,7 +37,7 @@ from gnz_track.training.answers import Examples
 from gnz_track.training.graphs import GraphCollection
 from gnz_track.training.loop import TRAINING
 from gnz_track.training.losses import choose_loss
-from gnz_track.types import TaskType
+from gnz_track.types import CellSettings, TaskType
 
 __all__ = ["CLASSES", "NUMBERS", "GraphObjective", "GraphScorer", "pose_graphs"]
 
@@ -106,37 +105,38 @@ class GraphScorer(RowScorer):
     """Labels of held-out graphs; ``rows [n]`` are their places in the prediction. Kinds as in the losses."""
 
 
-def pose_graphs(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
+def pose_graphs(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     """Pose classes, labels or numbers of graphs."""
-    parts = split_graphs(dataset, policy=terms.protocol.splits, seed=terms.seed)
-    kind, labels = _labels_of(dataset, terms)
+    parts = split_graphs(dataset, policy=settings.splits, seed=settings.seed)
+    kind, labels = _labels_of(dataset, settings)
     about = _sizes_of_numbers if kind == "numbers" else sizes_of_classes
-    labels, sizes = seen(labels, parts, terms), complete_sizes(dataset, terms, about(dataset, terms))
+    labels, sizes = seen(labels, parts, settings), complete_sizes(dataset, settings, about(dataset, settings))
     # All that is held out is predicted, scored or not: in other batches, sums would differ in the last digits.
     held_out = torch.cat([parts.val, parts.test])
     counts = [parts.val.numel(), parts.test.numel()]
     rows = dict(zip(("val", "test"), torch.arange(held_out.numel()).split(counts), strict=True))
     rows[TRAINING] = torch.arange(parts.train.numel())
     objective = GraphObjective(
-        graphs=collection_of(dataset, terms),
+        graphs=collection_of(dataset, settings),
         train=parts.train,
         labels=labels[parts.train],
         held_out=held_out,
         kind=kind,
-        batch_size=terms.batch_size or parts.train.numel(),
-        device=terms.device,
+        batch_size=settings.optimiser.batch_size or parts.train.numel(),
+        device=settings.device,
         width=sizes.out_channels,
-        loss_name=terms.loss,
+        loss_name=settings.optimiser.loss,
     )
 
     def scorer(name: str, part: Tensor) -> GraphScorer:
-        batches = batches_of(torch.arange(part.numel()), terms)
-        about = {"loss_name": terms.loss, "batches": batches, "examples": Examples("graph", {"id": part})}
-        return GraphScorer(rows[name].to(terms.device), labels[part].to(terms.device), kind, **about)
+        batches = batches_of(torch.arange(part.numel()), settings)
+        examples = Examples("graph", {"id": part})
+        about = {"loss_name": settings.optimiser.loss, "batches": batches, "examples": examples}
+        return GraphScorer(rows[name].to(settings.device), labels[part].to(settings.device), kind, **about)
 
     return Problem(
         objective=objective,
-        scorers={name: scorer(name, part) for name, part in held_out_parts(parts, terms)},
+        scorers={name: scorer(name, part) for name, part in held_out_parts(parts, settings)},
         sizes=sizes,
         split_digest=parts.digest,
         part_sizes=parts.sizes,
@@ -144,20 +144,20 @@ def pose_graphs(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
     )
 
 
-def _labels_of(dataset: FrozenDataset, terms: ProblemTerms) -> tuple[str, Tensor]:
+def _labels_of(dataset: FrozenDataset, settings: CellSettings) -> tuple[str, Tensor]:
     """Return the kind of label and the labels, one row per graph."""
-    is_numbers = terms.task_type is TaskType.graph_reg
+    is_numbers = settings.task_type is TaskType.graph_reg
     if not is_numbers and not dataset.is_multi_label:
-        return "classes", classes_of(dataset, terms, "y", len(dataset))
+        return "classes", classes_of(dataset, settings, "y", len(dataset))
     y = dataset.tensors["y"]
     if y.numel() % len(dataset):
-        raise unfit(dataset, terms, f"y has {y.numel()} values for {len(dataset)} graphs")
+        raise unfit(dataset, settings, f"y has {y.numel()} values for {len(dataset)} graphs")
     y = y.float().view(len(dataset), -1)
     return "numbers" if is_numbers else "labels", y
 
 
-def _sizes_of_numbers(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
-    return {"out_channels": count_columns(dataset.tensors.get("y"), len(dataset)), **sizes_of_edges(dataset, terms)}
+def _sizes_of_numbers(dataset: FrozenDataset, settings: CellSettings) -> dict[str, Any]:
+    return {"out_channels": count_columns(dataset.tensors.get("y"), len(dataset)), **sizes_of_edges(dataset, settings)}
 
 
 CLASSES = ProblemKind(pose=pose_graphs, sizes=sizes_of_classes, needs=("edge_index", "y"))

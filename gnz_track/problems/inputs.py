@@ -16,22 +16,28 @@ import torch
 from torch import Generator, Tensor, nn
 from torch_geometric.data import Data
 
-from gnz_track.datasets.encodings import encode_nodes, parse_encoding
-from gnz_track.datasets.features import N_LEARNED, N_STRUCTURAL, identity_features, node_numbers, structural_features
+from gnz_track.datasets.encodings import (
+    N_LEARNED,
+    N_STRUCTURAL,
+    encode_nodes,
+    identity_features,
+    node_numbers,
+    parse_encoding,
+    structural_features,
+)
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.perturbations import changes_edges, form_of_features, perturb_together
 from gnz_track.errors import BadValue, SplitImpossible
-from gnz_track.models.sizes import Sizes
+from gnz_track.models.options import Sizes
 from gnz_track.seeds import derive
 from gnz_track.training.acceleration import attach, sparsify
 from gnz_track.training.graphs import GraphCollection, Pairs
 from gnz_track.training.loop import Objective
-from gnz_track.types import Protocol, TaskType
+from gnz_track.types import CellSettings
 
 __all__ = [
     "VARIATIONS",
     "EncodedObjective",
-    "ProblemTerms",
     "collection_of",
     "complete_sizes",
     "count_columns",
@@ -43,42 +49,8 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProblemTerms:
-    """Under which terms a dataset is posed as a problem; ``is_blind``: without test labels, and with no test scorer.
-
-    ``loss`` names another loss than the usual one, ``encoding`` a positional encoding.
-    """
-
-    task_type: TaskType
-    protocol: Protocol
-    seed: int
-    hidden_channels: int
-    batch_size: int
-    device: str
-    is_blind: bool = False
-    perturbation: str = ""
-    loss: str = ""
-    encoding: str = ""
-
-    @property
-    def batch_of_scores(self) -> int:
-        """Number of graphs that are scored together; 0 where all of a part are."""
-        return self.batch_size if SCORINGS[self._scoring] else 0
-
-    @property
-    def _scoring(self) -> str:
-        if self.protocol.scoring not in SCORINGS:
-            raise BadValue("the scoring of a protocol", self.protocol.scoring, ", ".join(SCORINGS))
-        return self.protocol.scoring
-
-
-# Way of scoring -> whether it is by batches.
-SCORINGS = {"whole": False, "per_batch": True}
-
-
 def whole_graph_of(
-    dataset: FrozenDataset, message_edges: Tensor, terms: ProblemTerms, *, split_digest: str = ""
+    dataset: FrozenDataset, message_edges: Tensor, settings: CellSettings, *, split_digest: str = ""
 ) -> Data:
     """Return one graph with features and message edges, and what else is known of its nodes.
 
@@ -88,31 +60,31 @@ def whole_graph_of(
         Dataset of one graph.
     message_edges
         Edges along which messages go, ``[2, n_edges]``.
-    terms
+    settings
         What a cell asks of its data.
     split_digest
         Digest of the split that hides some of the edges.
     """
     data = Data(num_nodes=dataset.n_nodes)
-    data.x = _features(dataset, message_edges, terms.protocol.features)
+    data.x = _features(dataset, message_edges, settings.features)
     for name, value in _fields(dataset, "node"):
         data[name] = value
     if message_edges is dataset.global_edge_index:
         # Features of edges are known for the graph as it is; a split of its links leaves some out and reorders them.
         for name, value in _fields(dataset, "edge"):
             data[name] = value
-    if terms.perturbation:
-        data.x, changed, _ = _perturb(dataset, data.x, message_edges, terms, split_digest=split_digest)
+    if settings.perturbation:
+        data.x, changed, _ = _perturb(dataset, data.x, message_edges, settings, split_digest=split_digest)
         if changed is not message_edges:
             message_edges = changed
             for name, _ in _fields(dataset, "edge"):
                 data[name] = None
-    encoding = parse_encoding(terms.encoding)
+    encoding = parse_encoding(settings.encoding)
     if encoding is not None:
         data.encoding = encode_nodes(dataset, encoding, message_edges=message_edges, split_digest=split_digest)
     data.edge_index = message_edges
-    data = data.to(terms.device)
-    if terms.device == "cpu":
+    data = data.to(settings.device)
+    if settings.device == "cpu":
         # What is set beside the features of nodes could not be if these were sparse.
         data.x = sparsify(data.x) if encoding is None else data.x
         # A tensor of our own: what hangs on it must not outlive this problem.
@@ -122,7 +94,7 @@ def whole_graph_of(
 
 def collection_of(
     dataset: FrozenDataset,
-    terms: ProblemTerms,
+    settings: CellSettings,
     *,
     labels: Mapping[str, Tensor] | None = None,
     pairs: Pairs | None = None,
@@ -133,7 +105,7 @@ def collection_of(
     ----------
     dataset
         Dataset of many graphs.
-    terms
+    settings
         What a cell asks of its data.
     labels
         Fields of nodes to show.
@@ -141,15 +113,15 @@ def collection_of(
         Labelled edges.
     """
     node = {**dict(_fields(dataset, "node")), **(labels or {})}
-    node["x"] = _features(dataset, dataset.global_edge_index, terms.protocol.features)
-    if terms.perturbation:
-        node["x"], edges, edge_ptr = _perturb(dataset, node["x"], dataset.global_edge_index, terms)
+    node["x"] = _features(dataset, dataset.global_edge_index, settings.features)
+    if settings.perturbation:
+        node["x"], edges, edge_ptr = _perturb(dataset, node["x"], dataset.global_edge_index, settings)
         if edges is not dataset.global_edge_index:
             edges = edges - dataset.node_ptr[:-1].repeat_interleave(edge_ptr.diff())
             return GraphCollection(
                 edge_index=edges, node_ptr=dataset.node_ptr, edge_ptr=edge_ptr, node=node, pairs=pairs
             )
-    encoding = parse_encoding(terms.encoding)
+    encoding = parse_encoding(settings.encoding)
     if encoding is not None:
         node["encoding"] = encode_nodes(dataset, encoding)
     return GraphCollection(
@@ -163,16 +135,16 @@ def collection_of(
 
 
 def _perturb(
-    dataset: FrozenDataset, x: Tensor, edges: Tensor, terms: ProblemTerms, *, split_digest: str = ""
+    dataset: FrozenDataset, x: Tensor, edges: Tensor, settings: CellSettings, *, split_digest: str = ""
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return features, edges and their pointer as the perturbation leaves them; the features are those of before.
 
     What the protocol derives from edges is derived first: a mode that loses its edges keeps what was its features.
     """
     # Links that a blind problem does not know decide nothing in it, not even what is drawn.
-    basis = split_digest if terms.is_blind and split_digest else dataset.digest
-    seed = derive(terms.seed, basis, terms.perturbation)
-    return perturb_together(x, edges, dataset.node_ptr, terms.perturbation, seed=seed)
+    basis = split_digest if settings.is_blind and split_digest else dataset.digest
+    seed = derive(settings.seed, basis, settings.perturbation)
+    return perturb_together(x, edges, dataset.node_ptr, settings.perturbation, seed=seed)
 
 
 # Fields with a part of their own: labels and splits are not for models, edges and features are set apart.
@@ -208,44 +180,44 @@ def _features(dataset: FrozenDataset, message_edges: Tensor, policy: str) -> Ten
     return x.float() if x.is_floating_point() else x.long()
 
 
-def unfit(dataset: FrozenDataset, terms: ProblemTerms, reason: str) -> SplitImpossible:
+def unfit(dataset: FrozenDataset, settings: CellSettings, reason: str) -> SplitImpossible:
     """Return the error of a dataset that does not fit the task type.
 
     Parameters
     ----------
     dataset
         The dataset.
-    terms
-        What a cell asks of it.
+    settings
+        Settings of a cell.
     reason
         What it lacks, as the end of a sentence.
     """
-    return SplitImpossible(dataset.name, terms.protocol.splits, f"{reason} ({terms.task_type})")
+    return SplitImpossible(dataset.name, settings.splits, f"{reason} ({settings.task_type})")
 
 
-def complete_sizes(dataset: FrozenDataset, terms: ProblemTerms, about_task: Mapping[str, Any]) -> Sizes:
+def complete_sizes(dataset: FrozenDataset, settings: CellSettings, about_task: Mapping[str, Any]) -> Sizes:
     """Return what a model has to know of its data; nothing to predict is an error.
 
     Parameters
     ----------
-    dataset, terms
-        Dataset, and what a cell asks of it.
+    dataset, settings
+        Dataset, and the settings of a cell.
     about_task
         Sizes that depend on the kind of problem.
     """
     if about_task["out_channels"] < 1:
-        raise SplitImpossible(dataset.name, terms.protocol.splits, f"it has no labels for {terms.task_type}")
-    encoding = parse_encoding(terms.encoding)
-    is_learned = not dataset.n_features and terms.protocol.features == "learned"
-    width = dataset.n_features or _WIDTHS[terms.protocol.features](dataset)
+        raise SplitImpossible(dataset.name, settings.splits, f"it has no labels for {settings.task_type}")
+    encoding = parse_encoding(settings.encoding)
+    is_learned = not dataset.n_features and settings.features == "learned"
+    width = dataset.n_features or _WIDTHS[settings.features](dataset)
     vocabulary = (dataset.n_nodes,) if is_learned else dataset.card.vocabularies
-    if terms.perturbation:
+    if settings.perturbation:
         most = int(dataset.node_ptr.diff().max())
-        width, is_real = form_of_features(terms.perturbation, width, most_nodes=most, is_real=not vocabulary)
+        width, is_real = form_of_features(settings.perturbation, width, most_nodes=most, is_real=not vocabulary)
         vocabulary = () if is_real else vocabulary
     return Sizes(
         in_channels=width,
-        hidden_channels=terms.hidden_channels,
+        hidden_channels=settings.hidden_channels,
         vocabulary=vocabulary,
         category_channels=N_LEARNED if is_learned and vocabulary else 0,
         n_encoding=0 if encoding is None else encoding.width(dataset.node_ptr),
@@ -267,9 +239,9 @@ def count_columns(tensor: Tensor | None, n_rows: int) -> int:
     return 0 if tensor is None or not n_rows else tensor.numel() // n_rows
 
 
-def sizes_of_edges(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
+def sizes_of_edges(dataset: FrozenDataset, settings: CellSettings) -> dict[str, Any]:
     """Return how many features the message edges have, and, where they are categories, how many of each."""
-    if terms.perturbation and changes_edges(terms.perturbation):
+    if settings.perturbation and changes_edges(settings.perturbation):
         return {}
     features, field = dataset.tensors.get("edge_attr"), dataset.card.fields.get("edge_attr")
     if features is None or field is None or field.along != "edge" or not features.numel():
@@ -280,9 +252,9 @@ def sizes_of_edges(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any
     return {"edge_channels": columns.size(1), "edge_vocabulary": vocabulary}
 
 
-def sizes_of_classes(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
+def sizes_of_classes(dataset: FrozenDataset, settings: CellSettings) -> dict[str, Any]:
     """Return how many classes, or labels, there are to predict, and what message edges have."""
-    return {"out_channels": dataset.n_classes, **sizes_of_edges(dataset, terms)}
+    return {"out_channels": dataset.n_classes, **sizes_of_edges(dataset, settings)}
 
 
 def _turn_signs(encoding: Tensor, generator: Generator) -> Tensor:

@@ -20,11 +20,12 @@ from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.splits.links import LinkPart, LinkSplit, split_links
 from gnz_track.errors import BadValue
 from gnz_track.problems.baselines import KnownScorer
-from gnz_track.problems.inputs import ProblemTerms, complete_sizes, whole_graph_of
-from gnz_track.problems.problem import Problem, ProblemKind, check_outputs, scored
+from gnz_track.problems.inputs import complete_sizes, whole_graph_of
+from gnz_track.problems.problem import Problem, ProblemKind, batch_of_scores, check_outputs, scored
 from gnz_track.training.answers import Answers, Examples
 from gnz_track.training.loop import TRAINING, Objective
 from gnz_track.training.metrics import Kind, MetricRow, find_metric, metrics_of, rank_links
+from gnz_track.types import CellSettings
 
 __all__ = ["LINKS", "LinkBatches", "LinkObjective", "LinkPredictionScorer", "PublishedLinkScorer", "pose_links"]
 
@@ -207,41 +208,43 @@ class PublishedLinkScorer(LinkPredictionScorer):
         return torch.cat([model.decode(prediction, pairs) for pairs in self.pairs.split(CHUNK, dim=1)])
 
 
-def pose_links(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
+def pose_links(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     """Pose the links that a split hides."""
-    split = split_links(dataset, policy=terms.protocol.splits, seed=terms.seed, is_blind=terms.is_blind)
-    data = whole_graph_of(dataset, split.message_edges, terms, split_digest=split.digest)
-    objective, scorers = (_pose_published if split.is_published else _pose_drawn)(split, terms, data)
+    split = split_links(dataset, policy=settings.splits, seed=settings.seed, is_blind=settings.is_blind)
+    data = whole_graph_of(dataset, split.message_edges, settings, split_digest=split.digest)
+    objective, scorers = (_pose_published if split.is_published else _pose_drawn)(split, settings, data)
     return Problem(
         objective=objective,
         scorers=scorers,
-        sizes=complete_sizes(dataset, terms, _sizes_of_links(dataset, terms)),
+        sizes=complete_sizes(dataset, settings, _sizes_of_links(dataset, settings)),
         split_digest=split.digest,
         part_sizes=split.sizes,
     )
 
 
-def _pose_drawn(split: LinkSplit, terms: ProblemTerms, data: Data) -> tuple[Objective, dict[str, KnownScorer]]:
-    move = terms.device
+def _pose_drawn(split: LinkSplit, settings: CellSettings, data: Data) -> tuple[Objective, dict[str, KnownScorer]]:
+    move = settings.device
     train = split.train
-    objective = LinkObjective(data, train.pairs.to(move), train.labels.to(move), batch_size=terms.batch_size)
-    parts = scored(split, terms)
+    objective = LinkObjective(
+        data, train.pairs.to(move), train.labels.to(move), batch_size=settings.optimiser.batch_size
+    )
+    parts = scored(split, settings)
     return objective, {name: LinkPredictionScorer(part.pairs.to(move), part.labels.to(move)) for name, part in parts}
 
 
-def _pose_published(split: LinkSplit, terms: ProblemTerms, data: Data) -> tuple[Objective, dict[str, KnownScorer]]:
+def _pose_published(split: LinkSplit, settings: CellSettings, data: Data) -> tuple[Objective, dict[str, KnownScorer]]:
     def scorer(name: str, part: LinkPart) -> KnownScorer:
         # Training has no pairs of its own to be told from: those of validation, as published.
         links, others = _links_of(part)[0], _links_of(split.val if name == TRAINING else part)
         non_links = others[1]
-        if terms.batch_of_scores:
+        if batch_of_scores(settings):
             # Scores in the literature were taken against the first of these alone, as many as there are links.
             non_links = non_links[:, : others[0].size(1)]
         labels = torch.cat([torch.ones(links.size(1)), torch.zeros(non_links.size(1))])
-        return PublishedLinkScorer(torch.cat([links, non_links], dim=1).to(terms.device), labels.to(terms.device))
+        return PublishedLinkScorer(torch.cat([links, non_links], dim=1).to(settings.device), labels.to(settings.device))
 
-    objective = LinkBatches(data, split.train.pairs.to(terms.device), terms.batch_size)
-    return objective, {name: scorer(name, part) for name, part in scored(split, terms)}
+    objective = LinkBatches(data, split.train.pairs.to(settings.device), settings.optimiser.batch_size)
+    return objective, {name: scorer(name, part) for name, part in scored(split, settings)}
 
 
 def _links_of(part: LinkPart) -> tuple[Tensor, Tensor]:
@@ -249,11 +252,11 @@ def _links_of(part: LinkPart) -> tuple[Tensor, Tensor]:
     return part.pairs[:, part.labels == 1], part.pairs[:, part.labels == 0]
 
 
-def _sizes_of_links(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
+def _sizes_of_links(dataset: FrozenDataset, settings: CellSettings) -> dict[str, Any]:
     # Features of edges are known for the graph as it is, and not for what a split leaves of it.
     del dataset
-    code_channels = terms.protocol.code_channels
-    return {"out_channels": code_channels or terms.hidden_channels, "code_channels": code_channels}
+    code_channels = settings.code_channels
+    return {"out_channels": code_channels or settings.hidden_channels, "code_channels": code_channels}
 
 
 LINKS = ProblemKind(pose=pose_links, sizes=_sizes_of_links, needs=("edge_index",), has_one_loss=True)

@@ -18,7 +18,6 @@ from gnz_track.datasets.splits.nodes_and_graphs import split_graphs
 from gnz_track.errors import BadValue, ModelInvalid
 from gnz_track.problems.baselines import ConstantAnswer, constant_answer
 from gnz_track.problems.inputs import (
-    ProblemTerms,
     collection_of,
     complete_sizes,
     count_columns,
@@ -30,6 +29,7 @@ from gnz_track.training.answers import Answers, Examples
 from gnz_track.training.graphs import GraphCollection, expand
 from gnz_track.training.loop import TRAINING
 from gnz_track.training.metrics import MetricRow, metrics_of
+from gnz_track.types import CellSettings
 
 __all__ = ["MULTI_TASK", "TwoLevelObjective", "TwoLevelScorer", "pose_two_levels"]
 
@@ -177,21 +177,21 @@ class TwoLevelScorer:
         return nodes[self.node_rows], graphs[self.graph_rows]
 
 
-def pose_two_levels(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
+def pose_two_levels(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     """Pose numbers of nodes and of graphs together."""
-    parts = split_graphs(dataset, policy=terms.protocol.splits, seed=terms.seed)
-    nodes, graphs = _targets_of(dataset, terms)
+    parts = split_graphs(dataset, policy=settings.splits, seed=settings.seed)
+    nodes, graphs = _targets_of(dataset, settings)
     held_out = torch.cat([parts.val, parts.test])
     shown = torch.isin(torch.arange(len(dataset)), parts.train)
     on_nodes = shown.repeat_interleave(dataset.node_ptr.diff())
     objective = TwoLevelObjective(
-        graphs=collection_of(dataset, terms),
+        graphs=collection_of(dataset, settings),
         train=parts.train,
         held_out=held_out,
         node_targets=nodes.where(on_nodes[:, None], math.nan),
         graph_targets=graphs.where(shown[:, None], math.nan),
-        batch_size=terms.batch_size or parts.train.numel(),
-        device=terms.device,
+        batch_size=settings.optimiser.batch_size or parts.train.numel(),
+        device=settings.device,
     )
     places = {"val": held_out, "test": held_out, TRAINING: parts.train}
     shown_targets = (nodes[on_nodes], graphs[parts.train])
@@ -203,35 +203,35 @@ def pose_two_levels(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
         rows, in_part = expand(predicted, ranks[part])[0], expand(dataset.node_ptr, part)[0]
         about = (rows, ranks[part], nodes[in_part], graphs[part])
         examples = (Examples("node", {"id": in_part}), Examples("graph", {"id": part}))
-        return TwoLevelScorer(*(each.to(terms.device) for each in about), int(predicted[-1]), examples)
+        return TwoLevelScorer(*(each.to(settings.device) for each in about), int(predicted[-1]), examples)
 
     return Problem(
         objective=objective,
-        scorers={name: scorer(name, part) for name, part in held_out_parts(parts, terms)},
-        sizes=complete_sizes(dataset, terms, _sizes_of_levels(dataset, terms)),
+        scorers={name: scorer(name, part) for name, part in held_out_parts(parts, settings)},
+        sizes=complete_sizes(dataset, settings, _sizes_of_levels(dataset, settings)),
         split_digest=parts.digest,
         part_sizes=parts.sizes,
         constant=lambda metric: tuple(constant_answer(found, "numbers", 0, metric) for found in shown_targets),
     )
 
 
-def _targets_of(dataset: FrozenDataset, terms: ProblemTerms) -> tuple[Tensor, Tensor]:
+def _targets_of(dataset: FrozenDataset, settings: CellSettings) -> tuple[Tensor, Tensor]:
     """Return the numbers of nodes ``[n_nodes, a]`` and those of graphs ``[n_graphs, b]``."""
     found = []
     for name, n in (("y", dataset.n_nodes), ("graph_y", len(dataset))):
         targets = dataset.tensors[name]
         if not targets.is_floating_point() or not targets.numel() or targets.numel() % n:
             reason = f"{name} is {targets.dtype} {list(targets.shape)}, numbers for each of {n} are needed"
-            raise unfit(dataset, terms, reason)
+            raise unfit(dataset, settings, reason)
         found.append(targets.float().view(n, -1))
     return found[0], found[1]
 
 
-def _sizes_of_levels(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
+def _sizes_of_levels(dataset: FrozenDataset, settings: CellSettings) -> dict[str, Any]:
     return {
         "out_channels": count_columns(dataset.tensors.get("y"), dataset.n_nodes),
         "n_graph_targets": count_columns(dataset.tensors.get("graph_y"), len(dataset)),
-        **sizes_of_edges(dataset, terms),
+        **sizes_of_edges(dataset, settings),
     }
 
 

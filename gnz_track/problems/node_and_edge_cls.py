@@ -16,7 +16,6 @@ from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.splits.nodes_and_graphs import Parts, label_pointer, split_edges, split_nodes
 from gnz_track.problems.baselines import constant_answer
 from gnz_track.problems.inputs import (
-    ProblemTerms,
     collection_of,
     complete_sizes,
     count_columns,
@@ -40,6 +39,7 @@ from gnz_track.training.answers import Examples
 from gnz_track.training.graphs import GraphCollection, Pairs, expand
 from gnz_track.training.loop import TRAINING
 from gnz_track.training.losses import choose_loss
+from gnz_track.types import CellSettings
 
 __all__ = ["EDGES", "NODES", "ClassObjective", "ClassScorer", "PartObjective", "graphs_of", "pose_edges", "pose_nodes"]
 
@@ -168,25 +168,25 @@ class ClassScorer(RowScorer):
     kind: str = "classes"
 
 
-def pose_nodes(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
+def pose_nodes(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     """Pose the classes of nodes."""
-    parts = split_nodes(dataset, policy=terms.protocol.splits, seed=terms.seed)
-    labels = seen(classes_of(dataset, terms, "y", dataset.n_nodes), parts, terms)
+    parts = split_nodes(dataset, policy=settings.splits, seed=settings.seed)
+    labels = seen(classes_of(dataset, settings, "y", dataset.n_nodes), parts, settings)
     shown = visible(labels, parts.train)
     labelled = _Labelled(parts, labels, "y", dataset.node_ptr, sizes_of_classes)
-    if _is_in_batches(dataset, terms):
-        graphs = collection_of(dataset, terms, labels={"y": shown})
-        return _pose_parts(dataset, terms, labelled, graphs)
-    data = whole_graph_of(dataset, dataset.global_edge_index, terms)
-    data.y = shown.to(terms.device)
-    return _pose_whole(dataset, terms, labelled, data)
+    if _is_in_batches(dataset, settings):
+        graphs = collection_of(dataset, settings, labels={"y": shown})
+        return _pose_parts(dataset, settings, labelled, graphs)
+    data = whole_graph_of(dataset, dataset.global_edge_index, settings)
+    data.y = shown.to(settings.device)
+    return _pose_whole(dataset, settings, labelled, data)
 
 
-def pose_edges(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
+def pose_edges(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     """Pose the classes of labelled edges."""
-    parts = split_edges(dataset, policy=terms.protocol.splits, seed=terms.seed)
+    parts = split_edges(dataset, policy=settings.splits, seed=settings.seed)
     ends = dataset.tensors["edge_label_index"].long()
-    labels = seen(classes_of(dataset, terms, "edge_label", ends.size(1)), parts, terms)
+    labels = seen(classes_of(dataset, settings, "edge_label", ends.size(1)), parts, settings)
     fields = {"edge_label": visible(labels, parts.train)}
     features = dataset.tensors.get("edge_label_attr")
     if features is not None:
@@ -194,14 +194,14 @@ def pose_edges(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
     pointer = label_pointer(dataset)
     across = ends + dataset.node_ptr[:-1].repeat_interleave(pointer.diff())
     labelled = _Labelled(parts, labels, "edge_label", pointer, _of_labelled_edges, across)
-    if _is_in_batches(dataset, terms):
-        graphs = collection_of(dataset, terms, pairs=Pairs(ends, pointer, fields))
-        return _pose_parts(dataset, terms, labelled, graphs)
-    data = whole_graph_of(dataset, dataset.global_edge_index, terms)
-    data.edge_label_index = across.to(terms.device)
+    if _is_in_batches(dataset, settings):
+        graphs = collection_of(dataset, settings, pairs=Pairs(ends, pointer, fields))
+        return _pose_parts(dataset, settings, labelled, graphs)
+    data = whole_graph_of(dataset, dataset.global_edge_index, settings)
+    data.edge_label_index = across.to(settings.device)
     for name, value in fields.items():
-        data[name] = value.to(terms.device)
-    return _pose_whole(dataset, terms, labelled, data)
+        data[name] = value.to(settings.device)
+    return _pose_whole(dataset, settings, labelled, data)
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +215,7 @@ class _Labelled:
     labels: Tensor
     field: str
     pointer: Tensor
-    sizes: Callable[[FrozenDataset, ProblemTerms], dict[str, Any]]
+    sizes: Callable[[FrozenDataset, CellSettings], dict[str, Any]]
     ends: Tensor | None = None
 
     def examples(self, part: Tensor) -> Examples:
@@ -226,21 +226,25 @@ class _Labelled:
         return Examples("edge", {"id": part, "head": head, "tail": tail})
 
 
-def _is_in_batches(dataset: FrozenDataset, terms: ProblemTerms) -> bool:
-    return len(dataset) > 1 and terms.batch_size > 0
+def _is_in_batches(dataset: FrozenDataset, settings: CellSettings) -> bool:
+    return len(dataset) > 1 and settings.optimiser.batch_size > 0
 
 
-def _pose_whole(dataset: FrozenDataset, terms: ProblemTerms, labelled: _Labelled, data: Data) -> Problem:
+def _pose_whole(dataset: FrozenDataset, settings: CellSettings, labelled: _Labelled, data: Data) -> Problem:
     parts, labels = labelled.parts, labelled.labels
-    sizes = complete_sizes(dataset, terms, labelled.sizes(dataset, terms))
-    train = with_labels(parts.train, labels, terms.device)
+    sizes = complete_sizes(dataset, settings, labelled.sizes(dataset, settings))
+    train = with_labels(parts.train, labels, settings.device)
     return Problem(
-        objective=ClassObjective(data, *train, n_rows=labels.numel(), width=sizes.out_channels, loss_name=terms.loss),
+        objective=ClassObjective(
+            data, *train, n_rows=labels.numel(), width=sizes.out_channels, loss_name=settings.optimiser.loss
+        ),
         scorers={
             name: ClassScorer(
-                *with_labels(found, labels, terms.device), loss_name=terms.loss, examples=labelled.examples(found)
+                *with_labels(found, labels, settings.device),
+                loss_name=settings.optimiser.loss,
+                examples=labelled.examples(found),
             )
-            for name, found in held_out_parts(parts, terms)
+            for name, found in held_out_parts(parts, settings)
         },
         sizes=sizes,
         split_digest=parts.digest,
@@ -249,30 +253,32 @@ def _pose_whole(dataset: FrozenDataset, terms: ProblemTerms, labelled: _Labelled
     )
 
 
-def _pose_parts(dataset: FrozenDataset, terms: ProblemTerms, labelled: _Labelled, graphs: GraphCollection) -> Problem:
+def _pose_parts(
+    dataset: FrozenDataset, settings: CellSettings, labelled: _Labelled, graphs: GraphCollection
+) -> Problem:
     parts, labels = labelled.parts, labelled.labels
-    sizes = complete_sizes(dataset, terms, labelled.sizes(dataset, terms))
+    sizes = complete_sizes(dataset, settings, labelled.sizes(dataset, settings))
     objective = PartObjective(
         graphs=graphs,
         train=parts.train,
         held_out=torch.cat([parts.val, parts.test]),
         pointer=labelled.pointer,
         label=labelled.field,
-        batch_size=terms.batch_size,
-        device=terms.device,
+        batch_size=settings.optimiser.batch_size,
+        device=settings.device,
         width=sizes.out_channels,
-        loss_name=terms.loss,
+        loss_name=settings.optimiser.loss,
     )
 
     def scorer(name: str, part: Tensor) -> ClassScorer:
-        rows = objective.rows_of(part, training=name == TRAINING).to(terms.device)
-        batches = batches_of(graphs_of(part, labelled.pointer).unique(return_inverse=True)[1], terms)
-        about = {"loss_name": terms.loss, "batches": batches, "examples": labelled.examples(part)}
-        return ClassScorer(rows, labels[part].to(terms.device), **about)
+        rows = objective.rows_of(part, training=name == TRAINING).to(settings.device)
+        batches = batches_of(graphs_of(part, labelled.pointer).unique(return_inverse=True)[1], settings)
+        about = {"loss_name": settings.optimiser.loss, "batches": batches, "examples": labelled.examples(part)}
+        return ClassScorer(rows, labels[part].to(settings.device), **about)
 
     return Problem(
         objective=objective,
-        scorers={name: scorer(name, part) for name, part in held_out_parts(parts, terms)},
+        scorers={name: scorer(name, part) for name, part in held_out_parts(parts, settings)},
         sizes=sizes,
         split_digest=parts.digest,
         part_sizes=parts.sizes,
@@ -280,13 +286,13 @@ def _pose_parts(dataset: FrozenDataset, terms: ProblemTerms, labelled: _Labelled
     )
 
 
-def _of_labelled_edges(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
+def _of_labelled_edges(dataset: FrozenDataset, settings: CellSettings) -> dict[str, Any]:
     labels, features = dataset.tensors["edge_label"], dataset.tensors.get("edge_label_attr")
     return {
         "out_channels": max(int(labels.max()) + 1, 0) if labels.numel() else 0,
         "n_edge_features": count_columns(features, labels.numel()),
         "is_directed": dataset.is_directed,
-        **sizes_of_edges(dataset, terms),
+        **sizes_of_edges(dataset, settings),
     }
 
 

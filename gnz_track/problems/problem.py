@@ -13,14 +13,17 @@ from torch import Tensor, nn
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.splits.nodes_and_graphs import Parts
 from gnz_track.errors import BadValue, ModelInvalid
-from gnz_track.models.sizes import Sizes
+from gnz_track.models.options import Sizes
 from gnz_track.problems.baselines import KnownScorer
-from gnz_track.problems.inputs import ProblemTerms, unfit
+from gnz_track.problems.inputs import unfit
 from gnz_track.training.loop import TRAINING, Objective
+from gnz_track.types import CellSettings
 
 __all__ = [
+    "SCORINGS",
     "Problem",
     "ProblemKind",
+    "batch_of_scores",
     "batches_of",
     "check_outputs",
     "classes_of",
@@ -51,23 +54,23 @@ class Problem:
 class ProblemKind:
     """A kind of problem: how a dataset is posed as one, and the tensors that this needs.
 
-    ``sizes`` returns what a model has to know beside its inputs, ``refuse`` raises where terms mean nothing here.
+    ``sizes`` returns what a model has to know beside its inputs, ``refuse`` raises where settings mean nothing here.
     """
 
-    pose: Callable[[FrozenDataset, ProblemTerms], Problem]
-    sizes: Callable[[FrozenDataset, ProblemTerms], dict[str, Any]]
+    pose: Callable[[FrozenDataset, CellSettings], Problem]
+    sizes: Callable[[FrozenDataset, CellSettings], dict[str, Any]]
     needs: tuple[str, ...] = ()
     has_one_loss: bool = False
-    refuse: Callable[[FrozenDataset, ProblemTerms], None] | None = None
+    refuse: Callable[[FrozenDataset, CellSettings], None] | None = None
 
 
-def classes_of(dataset: FrozenDataset, terms: ProblemTerms, name: str, n: int) -> Tensor:
+def classes_of(dataset: FrozenDataset, settings: CellSettings, name: str, n: int) -> Tensor:
     """Return the class of each example ``[n]``; several columns or numbers are no classes.
 
     Parameters
     ----------
-    dataset, terms
-        Dataset, and what a cell asks of it.
+    dataset, settings
+        Dataset, and the settings of a cell.
     name
         Tensor of the dataset that holds the classes.
     n
@@ -75,7 +78,9 @@ def classes_of(dataset: FrozenDataset, terms: ProblemTerms, name: str, n: int) -
     """
     y = dataset.tensors[name]
     if y.numel() != n or y.is_floating_point():
-        raise unfit(dataset, terms, f"{name} is {y.dtype} {list(y.shape)}, one whole number for each of {n} is needed")
+        raise unfit(
+            dataset, settings, f"{name} is {y.dtype} {list(y.shape)}, one whole number for each of {n} is needed"
+        )
     return y.flatten().long()
 
 
@@ -101,20 +106,20 @@ def with_labels(index: Tensor, labels: Tensor, device: str) -> tuple[Tensor, Ten
     return index.to(device), labels[index].to(device)
 
 
-def held_out_parts(parts: Parts, terms: ProblemTerms) -> list[tuple[str, Tensor]]:
+def held_out_parts(parts: Parts, settings: CellSettings) -> list[tuple[str, Tensor]]:
     """Return the parts that are scored, by the names of their scorers."""
-    if terms.is_blind and not parts.val.numel():
+    if settings.is_blind and not parts.val.numel():
         raise BadValue("the validation part", "empty", "one with examples, by which a search can choose")
-    return scored(parts, terms)
+    return scored(parts, settings)
 
 
-def scored(split: Any, terms: ProblemTerms) -> list[tuple[str, Any]]:
+def scored(split: Any, settings: CellSettings) -> list[tuple[str, Any]]:
     """Return the parts of any split that are scored, training first where a protocol wants to know."""
-    training = [(TRAINING, split.train)] if TRAINING in terms.protocol.also else []
-    return training + [(name, getattr(split, name)) for name in _SCORED[terms.is_blind]]
+    training = [(TRAINING, split.train)] if TRAINING in settings.also else []
+    return training + [(name, getattr(split, name)) for name in _SCORED[settings.is_blind]]
 
 
-def seen(labels: Tensor, parts: Parts, terms: ProblemTerms) -> Tensor:
+def seen(labels: Tensor, parts: Parts, settings: CellSettings) -> Tensor:
     """Return labels as a problem may see them: a blind one has those of the test part erased.
 
     Parameters
@@ -123,10 +128,10 @@ def seen(labels: Tensor, parts: Parts, terms: ProblemTerms) -> Tensor:
         Labels ``[n, ...]``: an erased class is -1, an erased number NaN.
     parts
         Split of the examples.
-    terms
-        What a cell asks of its data; it says whether the problem is blind.
+    settings
+        Settings of the cell, which say whether the problem is blind.
     """
-    if not terms.is_blind:
+    if not settings.is_blind:
         return labels
     left = labels.clone()
     left[parts.test] = math.nan if labels.is_floating_point() else -1
@@ -137,9 +142,21 @@ def seen(labels: Tensor, parts: Parts, terms: ProblemTerms) -> Tensor:
 _SCORED = {False: ("val", "test"), True: ("val",)}
 
 
-def batches_of(ranks: Tensor, terms: ProblemTerms) -> Tensor | None:
+def batches_of(ranks: Tensor, settings: CellSettings) -> Tensor | None:
     """Return the batch in which examples of graphs of these ranks ``[n]`` are scored; None where all are at once."""
-    return ranks // terms.batch_of_scores if terms.batch_of_scores else None
+    size = batch_of_scores(settings)
+    return ranks // size if size else None
+
+
+def batch_of_scores(settings: CellSettings) -> int:
+    """Return the number of graphs that are scored together; 0 where all of a part are."""
+    if settings.scoring not in SCORINGS:
+        raise BadValue("the scoring of a protocol", settings.scoring, ", ".join(SCORINGS))
+    return settings.optimiser.batch_size if SCORINGS[settings.scoring] else 0
+
+
+# Way of scoring -> whether it is by batches.
+SCORINGS = {"whole": False, "per_batch": True}
 
 
 def check_outputs(model: nn.Module, outputs: Any, n_rows: int | None, width: int = 0) -> Tensor:

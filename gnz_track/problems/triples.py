@@ -17,11 +17,12 @@ from gnz_track.datasets.encodings import parse_encoding
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.splits.links import TriplePart, split_triples
 from gnz_track.errors import BadValue
-from gnz_track.problems.inputs import ProblemTerms, complete_sizes, unfit, whole_graph_of
+from gnz_track.problems.inputs import complete_sizes, unfit, whole_graph_of
 from gnz_track.problems.problem import Problem, ProblemKind, check_outputs, scored
 from gnz_track.training.answers import Answers, Examples
 from gnz_track.training.loop import TRAINING
 from gnz_track.training.metrics import MetricRow, find_metric, metrics_of
+from gnz_track.types import CellSettings
 
 __all__ = ["CHUNK", "TRIPLES", "TripleObjective", "TripleScorer", "pose_triples"]
 
@@ -211,19 +212,19 @@ def _ranks(score: Any, codes: Tensor, queries: tuple[Tensor, ...], known: tuple[
     return torch.cat(ranks).double().numpy(force=True)
 
 
-def pose_triples(dataset: FrozenDataset, terms: ProblemTerms) -> Problem:
+def pose_triples(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     """Pose the tails and heads of triples that a split hides."""
-    split = split_triples(dataset, seed=terms.seed, is_blind=terms.is_blind)
-    data = whole_graph_of(dataset, split.train.edge_index, terms, split_digest=split.digest)
-    data.edge_type = split.train.edge_type.to(terms.device)
+    split = split_triples(dataset, seed=settings.seed, is_blind=settings.is_blind)
+    data = whole_graph_of(dataset, split.train.edge_index, settings, split_digest=split.digest)
+    data.edge_type = split.train.edge_type.to(settings.device)
     # Ranks are filtered by what is known: in a blind problem that is no test triple.
-    parts = scored(split, terms)
-    triples = {name: _triples(part).to(terms.device) for name, part in [("train", split.train), *parts]}
+    parts, device = scored(split, settings), settings.device
+    triples = {name: _triples(part).to(device) for name, part in [("train", split.train), *parts]}
     known = torch.cat([found for name, found in triples.items() if name != TRAINING], dim=1)
     return Problem(
         objective=TripleObjective(data, triples["train"], dataset.n_relations),
-        scorers={name: TripleScorer(triples[name], part.negatives[1].to(terms.device), known) for name, part in parts},
-        sizes=complete_sizes(dataset, terms, _sizes_of_triples(dataset, terms)),
+        scorers={name: TripleScorer(triples[name], part.negatives[1].to(device), known) for name, part in parts},
+        sizes=complete_sizes(dataset, settings, _sizes_of_triples(dataset, settings)),
         split_digest=split.digest,
         part_sizes=split.sizes,
     )
@@ -233,18 +234,18 @@ def _triples(part: TriplePart) -> Tensor:
     return torch.stack([part.edge_index[0], part.edge_type, part.edge_index[1]])
 
 
-def _sizes_of_triples(dataset: FrozenDataset, terms: ProblemTerms) -> dict[str, Any]:
-    return {"out_channels": terms.hidden_channels, "n_relations": dataset.n_relations}
+def _sizes_of_triples(dataset: FrozenDataset, settings: CellSettings) -> dict[str, Any]:
+    return {"out_channels": settings.hidden_channels, "n_relations": dataset.n_relations}
 
 
-def _refuse_terms(dataset: FrozenDataset, terms: ProblemTerms) -> None:
-    if terms.perturbation:
-        raise unfit(dataset, terms, f"edges have kinds, for which {terms.perturbation!r} means nothing")
-    encoding = parse_encoding(terms.encoding)
+def _refuse_settings(dataset: FrozenDataset, settings: CellSettings) -> None:
+    if settings.perturbation:
+        raise unfit(dataset, settings, f"edges have kinds, for which {settings.perturbation!r} means nothing")
+    encoding = parse_encoding(settings.encoding)
     if encoding is not None and encoding.variation != "none":
         raise BadValue(
             "the encoding of a knowledge graph", encoding.name, "one that training does not vary: lap20-plain"
         )
 
 
-TRIPLES = ProblemKind(pose=pose_triples, sizes=_sizes_of_triples, has_one_loss=True, refuse=_refuse_terms)
+TRIPLES = ProblemKind(pose=pose_triples, sizes=_sizes_of_triples, has_one_loss=True, refuse=_refuse_settings)

@@ -24,10 +24,10 @@ _PUBLIC = {
     "audit": ("Depth", "RANDOM_MODES", "audit_dataset", "audit_graphs", "sample_neighbourhoods"),
     "complementarity": ("Complementarity", "agree", "diversity_of", "measure_complementarity"),
     "distances": ("GRAPH_METRICS", "find_feature_metric"),
-    "judgement": ("Scores", "TRAINED_MODES", "gather_scores", "judge_dataset", "usual_test"),
+    "judgement": ("TRAINED_MODES", "gather_scores", "judge_dataset", "usual_test"),
     "measures": ("FIXED_MODES", "FROBENIUS", "L11", "Measure", "NORMS", "Norm"),
     "separability": ("SeparabilitySettings", "compare_pairs", "compare_samples", "smallest_p"),
-    "verdict": ("DatasetVerdict", "Decision", "Informativeness", "decide", "find_informativeness"),
+    "verdict": ("Decision", "decide", "find_informativeness"),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)  # noqa: PLE0605  (names come from the table)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from gnz_track.datasets.steady import hold_steady
 from gnz_track.errors import BadValue, DataUnusable
 from gnz_track.quality.complementarity import Complementarity, agree, diversity_of, measure_complementarity
 from gnz_track.quality.measures import FIXED_MODES, Measure
-from gnz_track.quality.verdict import DIVERSITY_MEAN, DIVERSITY_SD, decide
+from gnz_track.quality.verdict import DIVERSITY_MEAN, DIVERSITY_SD, decide, grade
 from gnz_track.seeds import derive
 from gnz_track.store.audits import AuditRecord, DiversityRecord, ModeRecord
 from gnz_track.types import Task
@@ -115,16 +115,6 @@ class Depth:
     seed: int = 0
 
 
-@dataclass(eq=False)
-class _Sample:
-    """Graphs that stand for a dataset, and what is to be said of them."""
-
-    graphs: Sequence[Any]
-    source: str
-    measure: Measure
-    notes: list[str] = field(default_factory=list)
-
-
 def audit_dataset(dataset: FrozenDataset, task: Task, depth: Depth | None = None) -> AuditRecord:
     """Return the audit of the dataset of a task, without any training.
 
@@ -161,47 +151,49 @@ def audit_graphs(
     began, depth = time.perf_counter(), depth or Depth()
     if not len(graphs):
         raise DataUnusable(task, "memory", "it has no graph", command="give it at least one")
-    sample = _choose_graphs(graphs, depth)
-    fixed = measure_complementarity(sample.graphs, sample.measure, modes=FIXED_MODES, times=depth.times)
+    chosen, source, notes = _choose_graphs(graphs, depth)
+    if not _has_features(graphs):
+        chosen, depth = _with_degrees(chosen), _with_discrete_features(depth)
+        notes = [*notes, "the dataset has no features: the one-hot degree of each node is taken, as published"]
+    fixed = measure_complementarity(chosen, depth.measure, modes=FIXED_MODES, times=depth.times)
     modes = [_mode_record(mode, fixed, depth) for mode in FIXED_MODES]
-    modes += [_random_mode(name, sample, depth) for name in RANDOM_MODES]
-    delta = diversity_of(fixed)
-    structure, features = _diversity_record(delta.structure), _diversity_record(delta.features)
-    verdict = decide(performance="", diversity=structure.grade)
-    both = agree(delta.structure >= HIGH_DIVERSITY, delta.features >= HIGH_DIVERSITY)
+    modes += [_random_mode(name, chosen, depth) for name in RANDOM_MODES]
+    of_structure, of_features = diversity_of(fixed)
+    structure, features = _diversity_record(of_structure), _diversity_record(of_features)
+    decision, rule = decide(performance="", diversity=structure.grade)
+    both = agree(of_structure >= HIGH_DIVERSITY, of_features >= HIGH_DIVERSITY)
     given: dict[str, Any] = {"task_type": "", "dataset": task, "dataset_digest": "", **facts}
     return AuditRecord(
         task=task,
         n_graphs=len(graphs),
-        source=sample.source,
-        measure=_describe_measure(sample.measure),
+        source=source,
+        measure=_describe_measure(depth.measure),
         times=depth.times,
         modes=tuple(modes),
         structure=structure,
         features=features,
-        decision=str(verdict.decision),
-        rule=verdict.rule,
+        decision=str(decision),
+        rule=rule,
         agreement={"jaccard": both["jaccard"], "of_structure": both["of_first"], "of_features": both["of_second"]},
         seconds=time.perf_counter() - began,
         version=__version__,
-        notes=(*sample.notes, *fixed.notes),
+        notes=(*notes, *fixed.notes),
         **given,
     )
 
 
-def _choose_graphs(graphs: Sequence[Any], depth: Depth) -> _Sample:
+def _choose_graphs(graphs: Sequence[Any], depth: Depth) -> tuple[Sequence[Any], str, list[str]]:
+    """Return the graphs that stand for a dataset, where they are from, and what is to be said of them."""
     n = len(graphs)
     if n < FEW_GRAPHS:
         listed, source = _cut_neighbourhoods(graphs, depth)
-        found = _Sample(listed, source, depth.measure)
-    elif n > depth.most_graphs:
-        stream = np.random.default_rng(derive(depth.seed, "audit", n))
-        chosen = np.sort(stream.choice(n, size=depth.most_graphs, replace=False))
-        found = _Sample([graphs[int(number)] for number in chosen], OF_GRAPHS, depth.measure)
-        found.notes.append(f"{depth.most_graphs:,} of {n:,} graphs, drawn at random, stand for all")
-    else:
-        found = _Sample(graphs, OF_GRAPHS, depth.measure)
-    return found if _has_features(graphs) else _with_degrees(found)
+        return listed, source, []
+    if n <= depth.most_graphs:
+        return graphs, OF_GRAPHS, []
+    stream = np.random.default_rng(derive(depth.seed, "audit", n))
+    chosen = np.sort(stream.choice(n, size=depth.most_graphs, replace=False))
+    note = f"{depth.most_graphs:,} of {n:,} graphs, drawn at random, stand for all"
+    return [graphs[int(number)] for number in chosen], OF_GRAPHS, [note]
 
 
 def _has_features(graphs: Sequence[Any]) -> bool:
@@ -210,16 +202,20 @@ def _has_features(graphs: Sequence[Any]) -> bool:
     return any(graph.x is not None for graph in graphs)
 
 
-def _with_degrees(sample: _Sample) -> _Sample:
-    """Return graphs whose features are the degrees of their nodes, told apart as one-hot vectors are."""
-    graphs = []
-    for graph in sample.graphs:
+def _with_discrete_features(depth: Depth) -> Depth:
+    """Return a depth whose features are equal or not, as one-hot vectors are."""
+    measure = Measure(graph=depth.measure.graph, features="discrete", norm=depth.measure.norm)
+    return replace(depth, measure=measure)
+
+
+def _with_degrees(graphs: Sequence[Any]) -> list[Data]:
+    """Return graphs whose features are the degrees of their nodes."""
+    found = []
+    for graph in graphs:
         n = int(graph.num_nodes or 0)
         edges = graph.edge_index if graph.edge_index is not None else torch.zeros(2, 0, dtype=torch.long)
-        graphs.append(Data(x=degree(edges[0], n).unsqueeze(1), edge_index=edges, num_nodes=n))
-    note = "the dataset has no features: the one-hot degree of each node is taken, as published"
-    measure = Measure(graph=sample.measure.graph, features="discrete", norm=sample.measure.norm)
-    return _Sample(graphs, sample.source, measure, [*sample.notes, note])
+        found.append(Data(x=degree(edges[0], n).unsqueeze(1), edge_index=edges, num_nodes=n))
+    return found
 
 
 def _cut_neighbourhoods(graphs: Sequence[Any], depth: Depth) -> tuple[list[Data], str]:
@@ -240,14 +236,14 @@ def _cut_neighbourhoods(graphs: Sequence[Any], depth: Depth) -> tuple[list[Data]
     return listed, source
 
 
-def _random_mode(name: str, sample: _Sample, depth: Depth) -> ModeRecord:
+def _random_mode(name: str, graphs: Sequence[Any], depth: Depth) -> ModeRecord:
     """Return the record of a random perturbation, averaged over draws graph by graph."""
-    n_draws = max(1, min(depth.n_draws, 3000 // len(sample.graphs)))
+    n_draws = max(1, min(depth.n_draws, 3000 // len(graphs)))
     draws = []
     for number in range(n_draws):
         generator = torch.Generator().manual_seed(derive(depth.seed, name, number))
-        changed = [perturb(graph, name, generator) for graph in sample.graphs]
-        found = measure_complementarity(changed, sample.measure, modes=[ORIGINAL], times=depth.times)
+        changed = [perturb(graph, name, generator) for graph in graphs]
+        found = measure_complementarity(changed, depth.measure, modes=[ORIGINAL], times=depth.times)
         draws.append(found.values[ORIGINAL])
     mean = Complementarity(times=depth.times, values={name: np.mean(draws, axis=0)}, n_nodes=found.n_nodes)
     return _mode_record(name, mean, depth, n_draws=n_draws)
@@ -269,8 +265,12 @@ def _mode_record(mode: str, found: Complementarity, depth: Depth, *, n_draws: in
 def _diversity_record(values: Numbers) -> DiversityRecord:
     finite = values[np.isfinite(values)]
     mean, sd = (float(finite.mean()), float(finite.std())) if len(finite) else (math.nan, math.nan)
-    grade, sd_grade = DIVERSITY_MEAN.grade(mean), DIVERSITY_SD.grade(sd)
-    return DiversityRecord(mean=_none_for_nan(mean), sd=_none_for_nan(sd), grade=grade, sd_grade=sd_grade)
+    return DiversityRecord(
+        mean=_none_for_nan(mean),
+        sd=_none_for_nan(sd),
+        grade=grade(mean, DIVERSITY_MEAN),
+        sd_grade=grade(sd, DIVERSITY_SD),
+    )
 
 
 def _none_for_nan(value: float) -> float | None:

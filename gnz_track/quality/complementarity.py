@@ -36,7 +36,6 @@ from gnz_track.quality.node_sets import Bucket, GraphSet, Spaces, bucket_spaces,
 
 __all__ = [
     "Complementarity",
-    "Diversity",
     "agree",
     "diversity_of",
     "measure_complementarity",
@@ -256,24 +255,14 @@ def _norm_share(differences: Numbers, bucket: Bucket, measure: Measure) -> Numbe
     return measure.norm.share(measure.norm.columns(differences).sum(axis=-1), bucket.sizes)
 
 
-@dataclass(frozen=True, eq=False)
-class Diversity:
-    """Of each graph ``[n_graphs]``, from 0 to 1: of its structure, and of its features; NaN where undefined."""
+def diversity_of(found: Complementarity) -> tuple[Numbers, Numbers]:
+    """Return Delta = 1 - |1 - 2 gamma| of structure and of features, both of each graph ``[n_graphs]``, from 0 to 1.
 
-    structure: Numbers
-    features: Numbers
-
-
-def diversity_of(found: Complementarity) -> Diversity:
-    """Return Delta = 1 - |1 - 2 gamma|, with the complementarity that is left once the other mode is empty.
-
-    The structure is what is left without features, and the other way round. Both are at the first time.
+    The structure is what is left without features, and the other way round. Both are at the first time, and NaN where
+    undefined.
     """
-    moment = found.times[0]
-    return Diversity(
-        structure=1.0 - np.abs(1.0 - 2.0 * found.at(EMPTY_FEATURES, moment)),
-        features=1.0 - np.abs(1.0 - 2.0 * found.at(EMPTY_GRAPH, moment)),
-    )
+    of_structure, of_features = (found.at(mode, found.times[0]) for mode in (EMPTY_FEATURES, EMPTY_GRAPH))
+    return 1.0 - np.abs(1.0 - 2.0 * of_structure), 1.0 - np.abs(1.0 - 2.0 * of_features)
 
 
 def agree(first: ArrayLike, second: ArrayLike) -> dict[str, float | None]:

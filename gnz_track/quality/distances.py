@@ -20,7 +20,7 @@ from scipy.sparse import csgraph, csr_array
 from gnz_track.errors import BadValue
 from gnz_track.registry import Registry
 
-__all__ = ["GRAPH_METRICS", "FeatureMetric", "GraphMetric", "Powers", "find_feature_metric"]
+__all__ = ["GRAPH_METRICS", "FeatureMetric", "GraphMetric", "find_feature_metric"]
 
 
 Numbers = NDArray[np.float64]
@@ -140,17 +140,6 @@ Whole = NDArray[np.int64]
 Times = Sequence[int]
 
 
-@dataclass(frozen=True)
-class Powers:
-    """Distances of embeddings that are powers of a symmetric matrix: ``K = base^(2t)``, scaled by ``outer`` if given.
-
-    d(i, j)^2 = K_ii + K_jj - 2 K_ij, so that no eigenvector is needed.
-    """
-
-    base: Numbers
-    outer: Numbers | None = None
-
-
 @dataclass(frozen=True, kw_only=True)
 class GraphMetric:
     """One metric; ``powers`` is there for those that row blocks of a large graph can be made of.
@@ -168,43 +157,56 @@ class GraphMetric:
 GRAPH_METRICS: Registry[GraphMetric] = Registry("distance between nodes")
 
 
-def _laplacian_powers(adjacency: Numbers) -> Powers:
-    """Return the powers of the normalised Laplacian I - D^(-1/2) A D^(-1/2); padding stays zero."""
+def _normalised_laplacian(adjacency: Numbers) -> Numbers:
+    """Return I - D^(-1/2) A D^(-1/2); padding stays zero."""
     degrees = adjacency.sum(axis=-1)
     roots = _inverse_roots(degrees)
     base = adjacency * -roots[..., :, None]
     base *= roots[..., None, :]
     place = np.arange(base.shape[-1])
     base[..., place, place] += degrees > 0
-    return Powers(base)
+    return base
 
 
-def _walk_powers(adjacency: Numbers) -> Powers:
-    """Return the powers of the walk D^(-1) A, made symmetric; distances are scaled back by the stationary weights."""
+def _symmetric_walk(adjacency: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the walk D^(-1) A, made symmetric, and the weights ``[..., m]`` that scale distances back."""
     degrees = adjacency.sum(axis=-1)
     roots = _inverse_roots(degrees)
     base = adjacency * roots[..., :, None]
     base *= roots[..., None, :]
     stationary = np.sqrt(degrees / np.maximum(degrees.sum(axis=-1, keepdims=True), np.finfo(float).tiny))
-    return Powers(base - stationary[..., :, None] * stationary[..., None, :], outer=roots)
+    return base - stationary[..., :, None] * stationary[..., None, :], roots
 
 
 def _inverse_roots(degrees: Numbers) -> Numbers:
     return np.divide(1.0, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
 
 
-def _from_powers(make: Callable[[Numbers], Powers]) -> Callable[[Numbers, Whole, Times], Iterator[Numbers]]:
-    def distances(adjacency: Numbers, _: Whole, times: Times) -> Iterator[Numbers]:
-        powers = make(adjacency)
-        step: Numbers = powers.base @ powers.base
-        kernel = step
-        for time in range(1, max(times) + 1):
-            if time > 1:
-                kernel = kernel @ step
-            if time in times:
-                yield _embedded(kernel, powers.outer)
+def _from_powers(base: Numbers, times: Times, outer: Numbers | None = None) -> Iterator[Numbers]:
+    """Yield distances of embeddings that are powers of a symmetric matrix: ``K = base^(2t)``, scaled by ``outer``.
 
-    return distances
+    d(i, j)^2 = K_ii + K_jj - 2 K_ij, so that no eigenvector is needed.
+    """
+    step: Numbers = base @ base
+    kernel = step
+    for time in range(1, max(times) + 1):
+        if time > 1:
+            kernel = kernel @ step
+        if time in times:
+            yield _embedded(kernel, outer)
+
+
+def _diffusion(adjacency: Numbers, _: Whole, times: Times) -> Iterator[Numbers]:
+    return _from_powers(_normalised_laplacian(adjacency), times)
+
+
+def _walk(adjacency: Numbers, _: Whole, times: Times) -> Iterator[Numbers]:
+    base, roots = _symmetric_walk(adjacency)
+    return _from_powers(base, times, outer=roots)
+
+
+def _unnormalised_diffusion(adjacency: Numbers, _: Whole, times: Times) -> Iterator[Numbers]:
+    return _from_powers(_laplacian(adjacency), times)
 
 
 def _embedded(kernel: Numbers, outer: Numbers | None = None) -> Numbers:
@@ -228,7 +230,7 @@ def _laplacian(adjacency: Numbers) -> Numbers:
 
 
 def _heat(adjacency: Numbers, _: Whole, times: Times) -> Iterator[Numbers]:
-    values, vectors = np.linalg.eigh(_laplacian_powers(adjacency).base)
+    values, vectors = np.linalg.eigh(_normalised_laplacian(adjacency))
     for time in times:
         embedding = vectors * np.exp(-time * values)[..., None, :]
         yield _embedded(embedding @ np.swapaxes(embedding, -1, -2))
@@ -275,13 +277,13 @@ def _outer(vectors: Numbers) -> Numbers:
 for _metric in (
     GraphMetric(
         name="diffusion",
-        distances=_from_powers(_laplacian_powers),
+        distances=_diffusion,
         description="powers of the normalised Laplacian, as published: a longer time amplifies what is near",
         powers="laplacian",
     ),
     GraphMetric(
         name="walk",
-        distances=_from_powers(_walk_powers),
+        distances=_walk,
         description="where walks of a length end (R. Coifman, S. Lafon, Diffusion maps, 2006)",
         powers="walk",
     ),
@@ -304,7 +306,7 @@ for _metric in (
     ),
     GraphMetric(
         name="diffusion_unnormalised",
-        distances=_from_powers(lambda adjacency: Powers(_laplacian(adjacency))),
+        distances=_unnormalised_diffusion,
         description="powers of the Laplacian D - A",
     ),
     GraphMetric(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,12 +12,21 @@ from numpy.typing import NDArray
 
 from gnz_track.datasets.perturbations import ORIGINAL
 from gnz_track.quality.separability import SeparabilitySettings, compare_pairs, smallest_p
-from gnz_track.quality.verdict import CORRELATION, OF_FEATURES, OF_STRUCTURE, decide, find_informativeness
+from gnz_track.quality.verdict import (
+    CORRELATION,
+    OF_FEATURES,
+    OF_STRUCTURE,
+    decide,
+    find_informativeness,
+    grade,
+    grade_performance,
+    score_performance,
+)
 from gnz_track.store.audits import AuditRecord, PairRecord, SampleRecord
 from gnz_track.training.metrics import METRICS
-from gnz_track.types import Direction, TaskType
+from gnz_track.types import Direction, TaskType, perturbed_name
 
-__all__ = ["TRAINED_MODES", "Scores", "gather_scores", "judge_dataset", "usual_test"]
+__all__ = ["TRAINED_MODES", "gather_scores", "judge_dataset", "usual_test"]
 
 # As published: the graphs as they are, and every version that takes one mode away.
 TRAINED_MODES = (ORIGINAL, *OF_STRUCTURE, *OF_FEATURES)
@@ -28,17 +37,14 @@ FEWEST_MODES = 3
 PUBLISHED_SCORES, ENOUGH_SCORES = 100, 50
 
 
-@dataclass(frozen=True, kw_only=True)
-class Scores:
-    """``found[metric][mode][model]`` are scores by seed; ``metric`` is that of the task, ``sweep`` where they are."""
-
-    metric: str
-    found: Mapping[str, Mapping[str, Mapping[str, tuple[float, ...]]]]
-    sweep: str = ""
+# Scores by seed: ``[metric][mode][model]``; the metric of the task comes first.
+ScoresByMode = Mapping[str, Mapping[str, Mapping[str, tuple[float, ...]]]]
 
 
-def gather_scores(table: pd.DataFrame, task: str, others: Mapping[str, Mapping[str, float]]) -> Scores:
+def gather_scores(table: pd.DataFrame, task: str, others: Mapping[str, Mapping[str, float]]) -> ScoresByMode:
     """Return the scores of a task and of its perturbed versions from a results table; failed cells have none.
+
+    They are by seed, as ``[metric][mode][model]``, the metric of the task first.
 
     Parameters
     ----------
@@ -49,7 +55,7 @@ def gather_scores(table: pd.DataFrame, task: str, others: Mapping[str, Mapping[s
     others
         Run -> all of its scores by metric; a metric counts where every run has it.
     """
-    names = {task: ORIGINAL, **{f"{task}~{mode}": mode for mode in TRAINED_MODES}}
+    names = {task: ORIGINAL, **{perturbed_name(task, mode): mode for mode in TRAINED_MODES}}
     rows = table[table["task"].isin(list(names)) & (table["status"] == "finished") & table["score"].notna()]
     metric = str(rows["metric"].iloc[0]) if len(rows) else ""
     whole = [{**others.get(str(row.run_id), {}), metric: float(row.score)} for row in rows.itertuples()]
@@ -60,11 +66,10 @@ def gather_scores(table: pd.DataFrame, task: str, others: Mapping[str, Mapping[s
         for name in metrics:
             of_mode = found[name].setdefault(names[str(row.task)], {})
             of_mode.setdefault(str(row.model), []).append(scores[name])
-    values = {
+    return {
         name: {mode: {model: tuple(scores) for model, scores in models.items()} for mode, models in modes.items()}
         for name, modes in found.items()
     }
-    return Scores(metric=metric, found=values)
 
 
 def usual_test(task_type: str) -> str:
@@ -72,7 +77,9 @@ def usual_test(task_type: str) -> str:
     return "bootstrap" if task_type == TaskType.graph_reg else "ks"
 
 
-def judge_dataset(record: AuditRecord, scores: Scores, settings: SeparabilitySettings | None = None) -> AuditRecord:
+def judge_dataset(
+    record: AuditRecord, scores: ScoresByMode, settings: SeparabilitySettings | None = None, *, sweep: str = ""
+) -> AuditRecord:
     """Return the record with separability, informativeness, performance and the verdict that follows.
 
     On each version the model with the best mean stands for all; the family of tests is all pairs of versions of this
@@ -83,34 +90,45 @@ def judge_dataset(record: AuditRecord, scores: Scores, settings: SeparabilitySet
     record
         Audit of the dataset.
     scores
-        Scores of its versions.
+        Scores of its versions, as of :func:`gather_scores`.
     settings
         Options of the tests.
+    sweep
+        Name of the sweep that the scores are of.
     """
     settings = settings or SeparabilitySettings(test=usual_test(record.task_type))
-    samples = [sample for metric, modes in scores.found.items() for sample in _best_samples(metric, modes)]
-    pairs = {metric: _compare_modes(metric, samples, settings) for metric in scores.found}
-    note = _why_unknown(samples, scores, settings)
-    rated = None if note else find_informativeness(pairs)
-    correlation = _correlate(record, [sample for sample in samples if sample.metric == scores.metric])
-    verdict = decide(performance=rated.grade if rated else "", diversity=record.structure.grade)
+    samples = [sample for metric, modes in scores.items() for sample in _best_samples(metric, modes)]
+    pairs = {metric: _compare_modes(metric, samples, settings) for metric in scores}
+    metric = next(iter(scores), "")
+    own = [sample for sample in samples if sample.metric == metric]
+    note = _why_unknown(own, settings)
+    structure, features = (0, 0) if note else find_informativeness(pairs)
+    score = None if note else score_performance(structure, features)
+    performance = "" if score is None else grade_performance(score)
+    correlation = _correlate(record, own)
+    decision, rule = decide(performance=performance, diversity=record.structure.grade)
+    missing = _note_missing_modes(scores.get(metric, {}))
     return replace(
         record,
-        decision=str(verdict.decision),
-        rule=verdict.rule,
-        performance=rated.grade if rated else "",
-        score=rated.score if rated else None,
-        informative={"structure": rated.structure, "features": rated.features} if rated else {},
+        decision=str(decision),
+        rule=rule,
+        performance=performance,
+        score=score,
+        informative={} if note else {"structure": structure, "features": features},
         test=settings.test,
         alpha=settings.alpha,
         n_permutations=settings.n_permutations,
-        direction=str(METRICS.get(scores.metric).direction) if scores.metric else "",
+        direction=str(METRICS.get(metric).direction) if metric else "",
         samples=tuple(samples),
         pairs=tuple(itertools.chain.from_iterable(pairs.values())),
         correlation=correlation,
-        correlation_grade="" if correlation is None else CORRELATION.grade(correlation),
-        sweep=scores.sweep,
-        notes=(*record.notes, *([note] if note else _warn_of_few(samples)), *_note_missing_modes(scores)),
+        correlation_grade="" if correlation is None else grade(correlation, CORRELATION),
+        sweep=sweep,
+        notes=(
+            *record.notes,
+            *([note] if note else _warn_of_few(samples)),
+            *missing,
+        ),
     )
 
 
@@ -129,9 +147,8 @@ def _compare_modes(metric: str, samples: Sequence[SampleRecord], settings: Separ
     return compare_pairs(own_samples, own, metric=metric)
 
 
-def _why_unknown(samples: Sequence[SampleRecord], scores: Scores, settings: SeparabilitySettings) -> str:
+def _why_unknown(own: Sequence[SampleRecord], settings: SeparabilitySettings) -> str:
     """Return why the performance cannot be rated; nothing where it can."""
-    own = [sample for sample in samples if sample.metric == scores.metric]
     if not any(sample.mode == ORIGINAL for sample in own) or len(own) < 2:
         return "no model was trained on both the graphs as they are and a perturbed version: separability is unknown"
     n_pairs = len(own) * (len(own) - 1) // 2
@@ -156,9 +173,9 @@ def _warn_of_few(samples: Sequence[SampleRecord]) -> list[str]:
     return [f"{few}; the published study took {PUBLISHED_SCORES}"] if fewest < ENOUGH_SCORES else []
 
 
-def _note_missing_modes(scores: Scores) -> list[str]:
-    absent = [mode for mode in TRAINED_MODES if not scores.found.get(scores.metric, {}).get(mode)]
-    return [f"no score on {', '.join(absent)}: nothing was asked of these versions"] if absent and scores.metric else []
+def _note_missing_modes(modes: Mapping[str, object]) -> list[str]:
+    absent = [mode for mode in TRAINED_MODES if not modes.get(mode)]
+    return [f"no score on {', '.join(absent)}: nothing was asked of these versions"] if absent and modes else []
 
 
 def _correlate(record: AuditRecord, samples: Sequence[SampleRecord]) -> float | None:

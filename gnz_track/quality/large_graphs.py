@@ -6,7 +6,7 @@ known before any difference is taken, so every block is made twice: once for the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,7 +77,7 @@ class _Space:
         self._step = max(1, MOST_NUMBERS // self.n)
         self._metric = find_feature_metric(self.measure.features)
         self._held: dict[int, Numbers] = {}
-        self._source = _source_of(self.adjacency, self.measure, self.times)
+        self._along = _distances_along(self.adjacency, self.measure, self.times)
 
     def blocks(self) -> Iterator[slice]:
         """Yield the columns of each block."""
@@ -95,7 +95,7 @@ class _Space:
 
     def edges(self, columns: slice) -> Iterator[Numbers]:
         """Yield distances along edges ``[n, columns]`` at each time; they may be changed."""
-        return self._source.distances(columns)
+        return self._along(columns)
 
     def find_largest(self, *, needs_edges: bool) -> tuple[float, Numbers]:
         """Return the largest distance of features, and that along edges at each time; 1 where all are 0."""
@@ -113,33 +113,9 @@ class _Space:
         return float(self.measure.norm.columns(differences).sum())
 
 
-@dataclass(frozen=True, eq=False)
-class _NoEdges:
-    """A space without any edge: all nodes are at distance 0; one whose edges weigh nothing has no distances."""
-
-    n: int
-    times: tuple[int, ...]
-    value: float = 0.0
-
-    def distances(self, columns: slice) -> Iterator[Numbers]:
-        for _ in self.times:
-            yield np.full((self.n, columns.stop - columns.start), self.value)
-
-
-@dataclass(frozen=True, eq=False)
-class _Dense:
-    """Whole matrices, one for each time."""
-
-    matrices: tuple[Numbers, ...]
-
-    def distances(self, columns: slice) -> Iterator[Numbers]:
-        for matrix in self.matrices:
-            yield matrix[:, columns].copy()
-
-
 @dataclass(eq=False)
 class _SparsePowers:
-    """Powers of a sparse symmetric matrix; see :class:`gnz_track.quality.distances.Powers`."""
+    """Powers of a sparse symmetric matrix; see ``_from_powers`` of :mod:`gnz_track.quality.distances`."""
 
     base: sparse.csr_array
     times: tuple[int, ...]
@@ -186,28 +162,31 @@ class _SparsePowers:
         return [(found[time] - self.removed**2) * self.outer**2 for time in self.times]
 
 
-def _source_of(
+def _distances_along(
     adjacency: sparse.csr_array, measure: Measure, times: tuple[int, ...]
-) -> _NoEdges | _Dense | _SparsePowers:
+) -> Callable[[slice], Iterator[Numbers]]:
+    """Return the function that yields the distances of some columns ``[n, columns]`` at each time."""
     n = adjacency.shape[0]
     degrees = np.asarray(adjacency.sum(axis=1)).ravel()
     if adjacency.nnz == 0:
-        return _NoEdges(n, times)
+        return lambda columns: (np.zeros((n, columns.stop - columns.start)) for _ in times)
     if (degrees <= 0).any():
-        return _NoEdges(n, times, value=float("nan"))
+        # Edges that weigh nothing leave distances undefined.
+        return lambda columns: (np.full((n, columns.stop - columns.start), np.nan) for _ in times)
     metric = GRAPH_METRICS.get(measure.graph)
     if not metric.powers:
         if n > MOST_DENSE:
             allowed = f"at most {MOST_DENSE:,}; diffusion and walk take any number"
             raise BadValue(f"the number of connected nodes for the metric {metric.name!r}", n, allowed)
-        matrices = metric.distances(adjacency.toarray()[None], np.array([n]), times)
-        return _Dense(tuple(matrix[0] for matrix in matrices))
+        matrices = [matrix[0] for matrix in metric.distances(adjacency.toarray()[None], np.array([n]), times)]
+        return lambda columns: (matrix[:, columns].copy() for matrix in matrices)
     roots = 1.0 / np.sqrt(degrees)
     scaled = sparse.diags_array(roots) @ adjacency @ sparse.diags_array(roots)
     if metric.powers == "walk":
-        return _SparsePowers(scaled.tocsr(), times, outer=roots, removed=np.sqrt(degrees / degrees.sum()))
+        removed = np.sqrt(degrees / degrees.sum())
+        return _SparsePowers(scaled.tocsr(), times, outer=roots, removed=removed).distances
     base = (sparse.eye_array(n) - scaled).tocsr()
-    return _SparsePowers(base, times, outer=np.ones(n), removed=np.zeros(n))
+    return _SparsePowers(base, times, outer=np.ones(n), removed=np.zeros(n)).distances
 
 
 def _distances_from_mode(distances: Numbers, mode: str, columns: slice) -> Numbers:

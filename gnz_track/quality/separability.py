@@ -27,6 +27,8 @@ __all__ = ["TESTS", "SeparabilitySettings", "compare_pairs", "compare_samples", 
 
 Numbers = NDArray[np.float64]
 Whole = NDArray[np.int64]
+# The statistic of a test, its p, and an interval of the difference where the test has one.
+Tested = tuple[float, float, tuple[float, float] | None]
 # Labels that are permuted at once.
 MOST_LABELS = 1 << 22
 
@@ -106,21 +108,21 @@ def compare_samples(
     """
     settings = settings or SeparabilitySettings()
     first, second = (_read_sample(values, name) for values, name in zip((x, y), names, strict=True))
-    found = TESTS[settings.test](first, second, settings, n_hypotheses)
-    adjusted = min(1.0, found.p * n_hypotheses)
-    has_interval = found.low is not None and found.high is not None
-    is_significant = (found.low > 0 or found.high < 0) if has_interval else adjusted < settings.alpha  # type: ignore[operator]
+    statistic, p, interval = TESTS[settings.test](first, second, settings, n_hypotheses)
+    adjusted = min(1.0, p * n_hypotheses)
+    low, high = interval or (None, None)
+    is_significant = interval[0] > 0 or interval[1] < 0 if interval else adjusted < settings.alpha
     return PairRecord(
         metric=metric,
         first=names[0],
         second=names[1],
-        statistic=found.statistic,
-        p=found.p,
+        statistic=statistic,
+        p=p,
         p_adjusted=adjusted,
         is_significant=is_significant,
         outperforms=is_significant and settings.direction.better(float(first.mean() - second.mean()), 0.0),
-        low=found.low,
-        high=found.high,
+        low=low,
+        high=high,
     )
 
 
@@ -141,14 +143,6 @@ def smallest_p(n: int, m: int, settings: SeparabilitySettings, *, n_hypotheses: 
     ways = math.comb(n + m, n)
     drawn = 0.0 if settings.compat else 1.0 / (settings.n_permutations + 1)
     return min(1.0, n_hypotheses * max(min(1.0, 2.0 / ways), drawn))
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Found:
-    statistic: float
-    p: float
-    low: float | None = None
-    high: float | None = None
 
 
 def _read_sample(values: ArrayLike, name: str) -> Numbers:
@@ -199,10 +193,10 @@ def _count_extreme(
     return observed, n_extreme
 
 
-def _compare_ks(x: Numbers, y: Numbers, settings: SeparabilitySettings, _: int) -> _Found:
+def _compare_ks(x: Numbers, y: Numbers, settings: SeparabilitySettings, _: int) -> Tested:
     """Test by the largest distance of two empirical distribution functions (Kolmogorov, Smirnov)."""
     if np.array_equal(x, y):
-        return _Found(statistic=0.0, p=1.0)
+        return 0.0, 1.0, None
     n, m = len(x), len(y)
     pooled = np.concatenate([x, y])
     order = np.argsort(pooled, kind="stable")
@@ -219,16 +213,16 @@ def _compare_ks(x: Numbers, y: Numbers, settings: SeparabilitySettings, _: int) 
         return found
 
     observed, n_extreme = _count_extreme(x, y, settings, largest)
-    return _Found(statistic=observed / (n * m), p=_permutation_p(n_extreme, settings))
+    return observed / (n * m), _permutation_p(n_extreme, settings), None
 
 
-def _compare_rank_sum(x: Numbers, y: Numbers, settings: SeparabilitySettings, _: int) -> _Found:
+def _compare_rank_sum(x: Numbers, y: Numbers, settings: SeparabilitySettings, _: int) -> Tested:
     """Test by the sum of ranks of the first sample, ties at their middle (Wilcoxon; Mann and Whitney).
 
     The statistic shown is the share of pairs in which the first one is larger, ties counting half.
     """
     if np.array_equal(x, y):
-        return _Found(statistic=0.5, p=1.0)
+        return 0.5, 1.0, None
     n, m = len(x), len(y)
     twice = _twice_the_ranks(np.concatenate([x, y]))
     middle = n * (n + m + 1)
@@ -239,7 +233,7 @@ def _compare_rank_sum(x: Numbers, y: Numbers, settings: SeparabilitySettings, _:
 
     _, n_extreme = _count_extreme(x, y, settings, away)
     larger = (int(twice[:n].sum()) - n * (n + 1)) / (2 * n * m)
-    return _Found(statistic=larger, p=_permutation_p(n_extreme, settings))
+    return larger, _permutation_p(n_extreme, settings), None
 
 
 def _twice_the_ranks(values: Numbers) -> Whole:
@@ -249,7 +243,7 @@ def _twice_the_ranks(values: Numbers) -> Whole:
     return found
 
 
-def _compare_signed_rank(x: Numbers, y: Numbers, settings: SeparabilitySettings, _: int) -> _Found:
+def _compare_signed_rank(x: Numbers, y: Numbers, settings: SeparabilitySettings, _: int) -> Tested:
     """Test pairs of scores by their signed ranks, signs turned at random; differences of zero are left out (Wilcoxon).
 
     The statistic shown is the smaller of the two sums of ranks.
@@ -258,17 +252,17 @@ def _compare_signed_rank(x: Numbers, y: Numbers, settings: SeparabilitySettings,
         raise BadValue("the numbers of paired scores", (len(x), len(y)), "equal ones; or the test rank_sum")
     differences = (x - y)[x != y]
     if not differences.size:
-        return _Found(statistic=0.0, p=1.0)
+        return 0.0, 1.0, None
     twice = _twice_the_ranks(np.abs(differences))
     observed = int(twice[differences > 0].sum())
     stream = np.random.RandomState(settings.seed)
     signs = stream.randint(0, 2, size=(settings.n_permutations, len(twice)))
     away = np.abs(2 * (signs @ twice) - twice.sum())
     n_extreme = int((away >= abs(2 * observed - int(twice.sum()))).sum())
-    return _Found(statistic=min(observed, int(twice.sum()) - observed) / 2, p=_permutation_p(n_extreme, settings))
+    return min(observed, int(twice.sum()) - observed) / 2, _permutation_p(n_extreme, settings), None
 
 
-def _compare_bootstrap(x: Numbers, y: Numbers, settings: SeparabilitySettings, n_hypotheses: int) -> _Found:
+def _compare_bootstrap(x: Numbers, y: Numbers, settings: SeparabilitySettings, n_hypotheses: int) -> Tested:
     """Test by the percentile interval of the difference of means, each sample drawn again from itself (Efron).
 
     The p shown is the smallest level at which the interval leaves 0 out.
@@ -281,10 +275,10 @@ def _compare_bootstrap(x: Numbers, y: Numbers, settings: SeparabilitySettings, n
     low, high = np.quantile(differences, [level / 2, 1 - level / 2])
     n_beyond = 2 * min(int((differences <= 0).sum()), int((differences >= 0).sum()))
     p = min(1.0, _permutation_p(n_beyond, settings))
-    return _Found(statistic=float(x.mean() - y.mean()), p=p, low=float(low), high=float(high))
+    return float(x.mean() - y.mean()), p, (float(low), float(high))
 
 
-TESTS: dict[str, Callable[[Numbers, Numbers, SeparabilitySettings, int], _Found]] = {
+TESTS: dict[str, Callable[[Numbers, Numbers, SeparabilitySettings, int], Tested]] = {
     "ks": _compare_ks,
     "rank_sum": _compare_rank_sum,
     "signed_rank": _compare_signed_rank,

@@ -11,7 +11,6 @@ import bisect
 import enum
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from gnz_track.datasets.perturbations import ORIGINAL
 from gnz_track.store.audits import PairRecord
@@ -25,13 +24,11 @@ __all__ = [
     "HIGH",
     "OF_FEATURES",
     "OF_STRUCTURE",
-    "PERFORMANCE",
-    "DatasetVerdict",
     "Decision",
-    "GradeScale",
-    "Informativeness",
     "decide",
     "find_informativeness",
+    "grade",
+    "grade_performance",
     "rate_informativeness",
     "score_performance",
 ]
@@ -43,25 +40,16 @@ HIGH = frozenset({"o", "+", "++"})
 ALPHA = 0.01
 
 
-@dataclass(frozen=True, kw_only=True)
-class GradeScale:
-    """Bounds between grades; ``bound_is_below`` says that a bound belongs to the grade below it."""
-
-    bounds: tuple[float, float, float, float]
-    bound_is_below: bool = False
-
-    def grade(self, value: float) -> str:
-        """Return the grade of a value; nothing where there is no value."""
-        if math.isnan(value):
-            return ""
-        find = bisect.bisect_left if self.bound_is_below else bisect.bisect_right
-        return GRADES[find(self.bounds, value)]
+# Bounds between the five grades.
+Bounds = tuple[float, float, float, float]
+DIVERSITY_MEAN: Bounds = (0.2, 0.4, 0.6, 0.8)
+DIVERSITY_SD: Bounds = (0.05, 0.1, 0.15, 0.2)
+CORRELATION: Bounds = (-0.6, -0.2, 0.2, 0.6)
 
 
-PERFORMANCE = GradeScale(bounds=(1.0, 2.0, 3.0, 4.0), bound_is_below=True)
-DIVERSITY_MEAN = GradeScale(bounds=(0.2, 0.4, 0.6, 0.8))
-DIVERSITY_SD = GradeScale(bounds=(0.05, 0.1, 0.15, 0.2))
-CORRELATION = GradeScale(bounds=(-0.6, -0.2, 0.2, 0.6))
+def grade(value: float, bounds: Bounds) -> str:
+    """Return the grade of a value; nothing where there is no value. A bound belongs to the grade above it."""
+    return "" if math.isnan(value) else GRADES[bisect.bisect_right(bounds, value)]
 
 
 def rate_informativeness(n_metrics: int, n_informative: int) -> int:
@@ -72,6 +60,11 @@ def rate_informativeness(n_metrics: int, n_informative: int) -> int:
 def score_performance(structure: int, features: int) -> float:
     """Return 1.5 S + F, from 0 to 5: structure counts more, for without it no graph would be needed."""
     return 1.5 * structure + features
+
+
+def grade_performance(score: float) -> str:
+    """Return the grade of a score of performance; of these, a bound belongs to the grade below it."""
+    return GRADES[bisect.bisect_left((1.0, 2.0, 3.0, 4.0), score)]
 
 
 # A mode is informative where the graphs as they are do better than without it, however it is taken away.
@@ -88,85 +81,63 @@ class Decision(enum.StrEnum):
     undecided = "undecided"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Informativeness:
-    """Informativeness of structure and features for models: 0, 1 or 2 each, their score and its grade."""
-
-    structure: int
-    features: int
-
-    @property
-    def score(self) -> float:
-        """1.5 S + F, from 0 to 5."""
-        return score_performance(self.structure, self.features)
-
-    @property
-    def grade(self) -> str:
-        """The grade of the score."""
-        return PERFORMANCE.grade(self.score)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DatasetVerdict:
-    """A decision and the rule that led to it, in words."""
-
-    decision: Decision
-    rule: str
-
-
-# (performance is high, diversity of structure is high) -> what to do. None: not known.
-RULES: dict[tuple[bool | None, bool], DatasetVerdict] = {
-    (True, True): DatasetVerdict(
-        decision=Decision.keep,
-        rule="models make use of both modes (evaluation high), and the structure is diverse (Delta_S high)",
+# (performance is high, diversity of structure is high) -> what to do, and the rule that says so. None: not known.
+RULES: dict[tuple[bool | None, bool], tuple[Decision, str]] = {
+    (True, True): (
+        Decision.keep,
+        "models make use of both modes (evaluation high), and the structure is diverse (Delta_S high)",
     ),
-    (False, True): DatasetVerdict(
-        decision=Decision.realign,
-        rule="the structure is diverse (Delta_S high), but models do as well without a mode (evaluation low): "
-        "the labels, or the features, do not go with the structure",
+    (False, True): (
+        Decision.realign,
+        (
+            "the structure is diverse (Delta_S high), but models do as well without a mode (evaluation low): "
+            "the labels, or the features, do not go with the structure"
+        ),
     ),
-    (True, False): DatasetVerdict(
-        decision=Decision.deprecate,
-        rule="models make use of both modes (evaluation high), but the structure is not diverse (Delta_S low): "
-        "not to be used to compare models by what they make of structure",
+    (True, False): (
+        Decision.deprecate,
+        (
+            "models make use of both modes (evaluation high), but the structure is not diverse (Delta_S low): "
+            "not to be used to compare models by what they make of structure"
+        ),
     ),
-    (False, False): DatasetVerdict(
-        decision=Decision.deprecate,
-        rule="models do as well without a mode (evaluation low), and the structure is not diverse (Delta_S low)",
+    (False, False): (
+        Decision.deprecate,
+        "models do as well without a mode (evaluation low), and the structure is not diverse (Delta_S low)",
     ),
-    (None, True): DatasetVerdict(
-        decision=Decision.undecided,
-        rule="the structure is diverse (Delta_S high): to be kept or realigned, which only separability tells",
+    (None, True): (
+        Decision.undecided,
+        "the structure is diverse (Delta_S high): to be kept or realigned, which only separability tells",
     ),
-    (None, False): DatasetVerdict(
-        decision=Decision.deprecate,
-        rule="the structure is not diverse (Delta_S low), which is enough; separability was not tested",
+    (None, False): (
+        Decision.deprecate,
+        "the structure is not diverse (Delta_S low), which is enough; separability was not tested",
     ),
 }
-UNKNOWN = DatasetVerdict(
-    decision=Decision.undecided, rule="complementarity is undefined: no graph has features that are numbers"
-)
+UNKNOWN = Decision.undecided, "complementarity is undefined: no graph has features that are numbers"
 
 
-def decide(*, performance: str, diversity: str) -> DatasetVerdict:
-    """Return the verdict for the grades of performance and of the mean diversity of structure; nothing: not known."""
+def decide(*, performance: str, diversity: str) -> tuple[Decision, str]:
+    """Return the decision and its rule, for the grades of performance and of the mean diversity of structure.
+
+    A grade that is not known is empty.
+    """
     if not diversity:
         return UNKNOWN
     is_high = performance in HIGH if performance else None
     return RULES[is_high, diversity in HIGH]
 
 
-def find_informativeness(pairs: Mapping[str, Sequence[PairRecord]]) -> Informativeness:
-    """Return how informative both modes are, from the pairs of each metric; pairs are of the original and the others.
+def find_informativeness(pairs: Mapping[str, Sequence[PairRecord]]) -> tuple[int, int]:
+    """Return how informative structure and features are, 0, 1 or 2 each, from the pairs of each metric.
 
     A mode is informative under a metric where the original outperforms every version that lacks it; of versions that
-    could not be trained, nothing is asked.
+    could not be trained, nothing is asked. Pairs are of the original and the others.
     """
-    found = {}
-    for mode, names in (("structure", OF_STRUCTURE), ("features", OF_FEATURES)):
-        votes = [_is_informative(of_metric, names) for of_metric in pairs.values()]
-        found[mode] = rate_informativeness(len(votes), sum(votes))
-    return Informativeness(**found)
+    of_structure, of_features = (
+        sum(_is_informative(of_metric, names) for of_metric in pairs.values()) for names in (OF_STRUCTURE, OF_FEATURES)
+    )
+    return rate_informativeness(len(pairs), of_structure), rate_informativeness(len(pairs), of_features)
 
 
 def _is_informative(pairs: Sequence[PairRecord], names: Sequence[str]) -> bool:

@@ -4,7 +4,7 @@
 - `sources`: results tables from a store, from parquet or from a plain table, with their searches and audits.
 - `joining`: runs of several sweeps in one table, as far as they are comparable.
 - `tables`: scores, pairs, searches and training as text, Markdown, CSV, parquet and LaTeX.
-- `figures`: one file a figure.
+- `figures`: one file a figure; that of critical differences is a folder, with its geometry in `layout`.
 - `page`: the page of HTML.
 - `bundle`: a report as a folder of files, and its copy in the store.
 - `report_json`: a report as one text of JSON, and back.

@@ -40,12 +40,8 @@ Values = Mapping[str, Any]
 SearchGroup = tuple[SearchRecord, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class SearchCells:
-    """Places of rows in a table, by seed: cells that are trained as the default, and as the winner of a search."""
-
-    default: Mapping[int, int]
-    tuned: Mapping[int, int]
+# Places of rows in a table, by seed: cells that are trained as the default, and as the winner of a search.
+SearchCells = tuple[Mapping[int, int], Mapping[int, int]]
 
 
 def has_other_winner(group: SearchGroup) -> bool:
@@ -86,7 +82,7 @@ def find_cells(table: pd.DataFrame, search: SearchRecord) -> SearchCells:
             found.setdefault(seed, place)
         elif row["model"] == tuned and values == dict(search.best):
             by_values.setdefault(seed, place)
-    return SearchCells(default=default, tuned={**by_values, **found} if search.best else {})
+    return default, {**by_values, **found} if search.best else {}
 
 
 def _values_of_cell(hyperparameters: str, search: SearchRecord) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from gnz_track.store.results_table import COLUMNS, make_table, sort_rows
 from gnz_track.store.row_filters import Where, asked_names, read_where
 from gnz_track.store.searches import SearchRecord, read_searches
 from gnz_track.store.sweep_manifest import read_wanted_cells
+from gnz_track.types import unperturbed_name
 
 __all__ = [
     "ReportParts",
@@ -113,7 +114,7 @@ def find_audits(table: pd.DataFrame, addresses: Iterable[Address]) -> dict[str, 
     rows = table[["task", "dataset_digest"]].drop_duplicates() if "dataset_digest" in table.columns else table[:0]
     digests: dict[str, set[str]] = {}
     for row in rows.itertuples():
-        digests.setdefault(str(row.task).partition("~")[0], set()).add(str(row.dataset_digest))
+        digests.setdefault(unperturbed_name(str(row.task)), set()).add(str(row.dataset_digest))
     found: dict[str, AuditRecord] = {}
     for address in addresses if digests else ():
         for task, record in read_audits(address, tuple(digests)).items():

@@ -14,8 +14,7 @@ from gnz_track.errors import BadValue, NothingToCompare
 from gnz_track.stats.comparison.cells import ScoredCell, read_cells
 from gnz_track.stats.comparison.choices import choose
 from gnz_track.stats.comparison.compare import compare
-from gnz_track.stats.comparison.comparison import PairComparison
-from gnz_track.stats.comparison.verdicts import Verdict
+from gnz_track.stats.comparison.comparison import PairComparison, Verdict
 from gnz_track.store import schema
 from gnz_track.store.address import Address
 from gnz_track.store.artifacts import read_artifact

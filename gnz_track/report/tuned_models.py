@@ -116,10 +116,10 @@ def _cells_of(group: SearchGroup, table: pd.DataFrame) -> SearchCells:
     default: dict[int, int] = {}
     tuned: dict[int, int] = {}
     for search in group:
-        cells = find_cells(table, search)
-        default |= cells.default
-        tuned |= cells.tuned
-    return SearchCells(default=default, tuned=tuned)
+        of_default, of_tuned = find_cells(table, search)
+        default |= of_default
+        tuned |= of_tuned
+    return default, tuned
 
 
 def _compare(
@@ -132,7 +132,7 @@ def _compare(
         if not has_other_winner(group):
             continue
         margins[name] = value_for(choices.margin, first.task, first.metric)
-        for model, places in ((DEFAULT, cells.default), (TUNED, cells.tuned)):
+        for model, places in zip((DEFAULT, TUNED), cells, strict=True):
             rows += [{**table.iloc[place].to_dict(), "task": name, "model": model} for place in places.values()]
     if not rows:
         return {}
@@ -148,9 +148,10 @@ def _tuned_model(
     group: SearchGroup, cells: SearchCells, table: pd.DataFrame, pair: PairComparison | None
 ) -> TunedModel:
     first = group[0]
-    common = sorted(set(_scores(table, cells.default)) & set(_scores(table, cells.tuned)))
+    default_scores, tuned_scores = (_scores(table, places) for places in cells)
+    common = sorted(set(default_scores) & set(tuned_scores))
     costs = [search.cost for search in group]
-    tuned = table.iloc[list(cells.tuned.values())]
+    tuned = table.iloc[list(cells[1].values())]
     facts: dict[str, Any] = {name: sum(cost[name] for cost in costs) for name in ("epochs", "seconds", "cpu_seconds")}
     return TunedModel(
         task=first.task,
@@ -161,8 +162,8 @@ def _tuned_model(
         sampler=first.sampler,
         n_searches=len(group),
         n_seeds=len(common),
-        default=_mean(_scores(table, cells.default), common),
-        tuned=_mean(_scores(table, cells.tuned), common),
+        default=_mean(default_scores, common),
+        tuned=_mean(tuned_scores, common),
         **_verdict(group, pair),
         validation_default=_mean_of(_score_of(search, 0) for search in group),
         validation_tuned=_mean_of(search.best_score for search in group),

@@ -4,7 +4,7 @@ A benchmark becomes a `plan`; what past runs leave of it is `remaining`; a `swee
 calls `run_one` for each cell, here or elsewhere; the `sweep_writer` brings what is told into the store.
 
 - `plan`: every (task, model, seed) as a cell, and the pairs that cannot be trained
-- `protocol_resolution`: a protocol applied to one task and one model, with the width of a parameter budget
+- `protocol_resolution`: a protocol applied to one task and one model: settings of a cell, the width of a budget
 - `fingerprint`: what makes two cells the same
 - `remaining`: cells that are left once past runs are counted, and how long they may take
 - `sweep`: the cells of a plan, trained and written; the same call goes on where the last one stopped
@@ -29,10 +29,9 @@ _PUBLIC = {
     "executors.fork_server": ("ForkServer", "open_fork_server_for"),
     "plan": ("Place", "Plan", "Skipped", "list_skipped", "make_plan", "perturb_plan", "usual_epochs"),
     "progress": ("Progress", "open_line", "tell_failures"),
-    "protocol_resolution": ("list_widths",),
+    "protocol_resolution": ("list_widths", "settings_of"),
     "remaining": ("RemainingCells", "find_remaining"),
     "reproduce": ("Conditions", "Reproduction"),
-    "run_one": ("metric_of", "presumed_metric"),
     "sweep": ("Sweep", "name_sweep", "run_sweep"),
     "sweep_writer": ("Tracking",),
 }

@@ -14,9 +14,14 @@ from gnz_track.store.cell_files.series import encode_series
 from gnz_track.store.schema import PREDICTIONS_FILE, SERIES_FILE
 from gnz_track.training.answers import Answers
 from gnz_track.training.loop import Trained
-from gnz_track.types import NOTHING, Cell
+from gnz_track.types import Cell
 
-__all__ = ["MOST_BYTES", "make_files"]
+__all__ = ["KEEPS", "MOST_BYTES", "NOTHING", "PREDICTIONS", "make_files"]
+
+# Predictions, settings and curves; with them the weights, of all cells or of the best one by validation of each task
+# and model; or none of these.
+PREDICTIONS, WEIGHTS, BEST, NOTHING = "predictions", "weights", "best", "nothing"
+KEEPS = (PREDICTIONS, WEIGHTS, BEST, NOTHING)
 
 # Predictions of a cell that are larger than this are not kept.
 MOST_BYTES = 4 * 2**20

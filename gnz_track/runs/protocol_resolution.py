@@ -1,22 +1,64 @@
-"""A protocol applied to one task and one model: its overrides, and the width that its budget of parameters gives."""
+"""A protocol applied to one task and one model: its overrides, the settings of a cell, and the width of a budget."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.errors import BadValue, SplitImpossible
 from gnz_track.models.budgets import Width, find_width, refuse_beyond
 from gnz_track.models.building import options_of
-from gnz_track.problems.catalogue import ProblemTerms, sizes_of
-from gnz_track.types import ModelRow, Override, Protocol, Task, Value
+from gnz_track.problems.catalogue import sizes_of
+from gnz_track.training.metrics import metric_of
+from gnz_track.types import Cell, CellSettings, ModelRow, Override, Protocol, Task, Value
 
-__all__ = ["OF_TRAINING", "ListedWidth", "find_override", "given_to", "hyperparameters_of", "list_widths", "resolve"]
+__all__ = [
+    "OF_TRAINING",
+    "ListedWidth",
+    "find_override",
+    "given_to",
+    "hyperparameters_of",
+    "list_widths",
+    "resolve",
+    "settings_of",
+]
 
 
+_OF_OPTIMISER = ("lr", "weight_decay", "batch_size", "patience", "min_lr")
 # Hyperparameters that training reads; all others are keywords of a model's constructor.
-OF_TRAINING = frozenset({"lr", "weight_decay", "batch_size", "patience", "min_lr", "hidden_channels", "encoding"})
+OF_TRAINING = frozenset({*_OF_OPTIMISER, "hidden_channels", "encoding"})
+
+
+def settings_of(cell: Cell, *, is_multi_label: bool) -> CellSettings:
+    """Return the settings of a cell; its data say whether there are several labels, which have another metric."""
+    task_type, protocol, given = cell.task.task_type, cell.protocol, dict[str, Any](cell.hyperparameters)
+    if task_type not in protocol.optimisers:
+        allowed = ", ".join(protocol.optimisers)
+        raise BadValue(f"task type under protocol {protocol.name!r}", str(task_type), allowed)
+    changed = {name: given.pop(name) for name in _OF_OPTIMISER if name in given}
+    return CellSettings(
+        task_type=task_type,
+        seed=cell.seed,
+        metric=metric_of(cell.task, is_multi_label=is_multi_label).name,
+        optimiser=replace(protocol.optimisers[task_type], **changed),
+        epochs=cell.epochs,
+        hours=protocol.hours,
+        selection=protocol.selection,
+        patience=protocol.patience,
+        scoring=protocol.scoring,
+        also=protocol.also,
+        splits=protocol.splits,
+        features=protocol.features,
+        encoding=str(given.pop("encoding", protocol.encoding)),
+        perturbation=cell.perturbation,
+        hidden_channels=int(given.pop("hidden_channels", protocol.hidden_channels)),
+        code_channels=protocol.code_channels,
+        options={**cell.model.options, **given},
+        device=cell.device,
+        is_blind=cell.is_blind,
+    )
 
 
 def find_override(protocol: Protocol, task: Task) -> Override:
@@ -141,14 +183,15 @@ def _width_of(
 
     ``protocol`` is resolved already, ``options`` are the hyperparameters of the cell.
     """
-    terms = ProblemTerms(
+    # Those that sizes depend on.
+    settings = CellSettings(
         task_type=task.task_type,
-        protocol=protocol,
         seed=0,
-        hidden_channels=protocol.hidden_channels,
-        batch_size=0,
-        device="cpu",
+        splits=protocol.splits,
+        features=protocol.features,
         encoding=str(options.get("encoding", protocol.encoding)),
+        hidden_channels=protocol.hidden_channels,
+        code_channels=protocol.code_channels,
     )
     of_model = {name: value for name, value in options.items() if name not in OF_TRAINING}
-    return find_width(model, task.task_type, sizes_of(dataset, terms), budget=protocol.budget, options=of_model)
+    return find_width(model, task.task_type, sizes_of(dataset, settings), budget=protocol.budget, options=of_model)

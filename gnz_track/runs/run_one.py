@@ -12,31 +12,29 @@ import contextlib
 import os
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from dataclasses import dataclass, field
 
 import torch
 
-from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.steady import hold_steady, open_steady
-from gnz_track.errors import BadValue
 from gnz_track.models.building import build, count_parameters, load_parts
 from gnz_track.problems.baselines import score_constant
-from gnz_track.problems.catalogue import Problem, ProblemTerms, pose
-from gnz_track.runs.files_of_cell import make_files
+from gnz_track.problems.catalogue import Problem, pose
+from gnz_track.runs.files_of_cell import NOTHING, make_files
 from gnz_track.runs.fingerprint import check_code
 from gnz_track.runs.isolation.originals import is_ours, originals
 from gnz_track.runs.isolation.process_state import known_state
+from gnz_track.runs.protocol_resolution import settings_of
 from gnz_track.seeds import derive, seed_everything
 from gnz_track.store.address import mask
 from gnz_track.training.acceleration import accelerate, release
 from gnz_track.training.lent import LentInputs
-from gnz_track.training.loop import Observer, Trained, TrainingSettings, answer, train
-from gnz_track.training.metrics import DEFAULT_METRICS, METRICS, MULTI_LABEL_METRIC
+from gnz_track.training.loop import Observer, Trained, answer, train
+from gnz_track.training.metrics import METRICS, presumed_metric
 from gnz_track.training.usage import Gauge
-from gnz_track.types import NOTHING, Cell, CellResult, Direction, Failure, Metric, Optimiser, Status, Task, TaskType
+from gnz_track.types import Cell, CellResult, CellSettings, Failure, Metric, Status, TaskType
 
-__all__ = ["SETTINGS", "lost_result", "make_ready", "metric_of", "name_instructions", "presumed_metric", "run_one"]
+__all__ = ["SETTINGS", "lost_result", "make_ready", "name_instructions", "run_one"]
 
 
 # Settings of the environment that make libraries compute with other instructions or in another order: oneDNN (and under
@@ -110,14 +108,6 @@ def make_ready(cell: Cell) -> None:
         open_steady(cell.data)
 
 
-def metric_of(task: Task, *, is_multi_label: bool) -> Metric:
-    """Return the metric of a task: the one it names, or the usual one of its task type."""
-    # Several numbers to predict may be 0 and 1 by chance; only classes come as several labels.
-    has_labels = is_multi_label and task.task_type is TaskType.graph_cls
-    usual = MULTI_LABEL_METRIC if has_labels else DEFAULT_METRICS.get(task.task_type, "")
-    return METRICS.get(task.metric or usual)
-
-
 @dataclass
 class _Facts:
     """Facts known of a cell so far, finished or not."""
@@ -134,59 +124,40 @@ class _Facts:
 
 
 def _run_cell(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
-    given = _read_hyperparameters(cell)
     # Data are mapped: whoever writes into their files changes what is trained on.
     with hold_steady(cell.data, digest=cell.dataset_digest, name=cell.task.dataset) as dataset:
-        facts.metric = metric_of(cell.task, is_multi_label=dataset.is_multi_label)
-        problem = _pose(cell, dataset, given)
+        settings = settings_of(cell, is_multi_label=dataset.is_multi_label)
+        facts.metric = METRICS.get(settings.metric)
+        problem = pose(dataset, settings)
         # Of the data, training has what the problem holds, and nothing else.
         del dataset
-        _train(cell, given, problem, facts, observe)
+        _train(cell, settings, problem, facts, observe)
 
 
-def _pose(cell: Cell, dataset: FrozenDataset, given: _Given) -> Problem:
-    return pose(
-        dataset,
-        ProblemTerms(
-            task_type=cell.task.task_type,
-            protocol=cell.protocol,
-            seed=cell.seed,
-            hidden_channels=given.hidden_channels,
-            batch_size=given.optimiser.batch_size,
-            device=cell.device,
-            is_blind=cell.is_blind,
-            perturbation=cell.perturbation,
-            loss=given.optimiser.loss,
-            encoding=given.encoding,
-        ),
-    )
-
-
-def _train(cell: Cell, given: _Given, problem: Problem, facts: _Facts, observe: Observer | None) -> None:
+def _train(cell: Cell, settings: CellSettings, problem: Problem, facts: _Facts, observe: Observer | None) -> None:
     facts.split_digest = problem.split_digest
     facts.n_train, facts.n_test = problem.part_sizes
     if not cell.is_blind:
-        facts.baseline = score_constant(problem.scorers["test"], problem.constant(facts.metric.name), facts.metric.name)
+        facts.baseline = score_constant(problem.scorers["test"], problem.constant(settings.metric), settings.metric)
     # Parameters and dropout come from the global generators, reset here as the published protocol does; what else is
     # random (splits, batches, negatives) has a derived seed of its own.
     seed_everything(cell.seed)
-    model = build(cell.model, cell.task.task_type, problem.sizes, options=given.options).to(cell.device)
+    model = build(cell.model, cell.task.task_type, problem.sizes, options=settings.options).to(cell.device)
     asked = _materialise(model if is_ours(cell) else LentInputs(model), problem)
     facts.n_parameters = count_parameters(model)
-    settings = TrainingSettings(
-        epochs=cell.epochs,
-        optimiser=given.optimiser,
-        selection=cell.protocol.selection,
-        patience=cell.protocol.patience,
-        metric=cast("Metric", facts.metric),
-        batch_seed=derive(cell.seed, _basis_of_batches(cell, problem), "batches"),
-        hours=cell.protocol.hours,
-        also=cell.protocol.also,
-    )
+    batch_seed = derive(cell.seed, _basis_of_batches(cell, problem), "batches")
     try:
         if cell.device == "cpu":
             accelerate(model)
-        train(asked, problem.objective, problem.scorers, settings, trained=facts.trained, observe=observe)
+        train(
+            asked,
+            problem.objective,
+            problem.scorers,
+            settings,
+            batch_seed=batch_seed,
+            trained=facts.trained,
+            observe=observe,
+        )
         if cell.keep != NOTHING:
             facts.trained.answers = answer(asked, facts.trained.prediction, problem.scorers)
     finally:
@@ -207,33 +178,6 @@ def _materialise(model: torch.nn.Module, problem: Problem) -> torch.nn.Module:
     return model
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Given:
-    """Hyperparameters of a cell by use: optimiser, width, encoding, and keywords of the model's constructor."""
-
-    optimiser: Optimiser
-    hidden_channels: int
-    encoding: str
-    options: dict[str, Any]
-
-
-_OPTIMISER_NAMES = ("lr", "weight_decay", "batch_size", "patience", "min_lr")
-
-
-def _read_hyperparameters(cell: Cell) -> _Given:
-    given: dict[str, Any] = dict(cell.hyperparameters)
-    if cell.task.task_type not in cell.protocol.optimisers:
-        allowed = ", ".join(cell.protocol.optimisers)
-        raise BadValue(f"task type under protocol {cell.protocol.name!r}", str(cell.task.task_type), allowed)
-    changed = {name: given.pop(name) for name in _OPTIMISER_NAMES if name in given}
-    return _Given(
-        optimiser=replace(cell.protocol.optimisers[cell.task.task_type], **changed),
-        hidden_channels=int(given.pop("hidden_channels", cell.protocol.hidden_channels)),
-        encoding=str(given.pop("encoding", cell.protocol.encoding)),
-        options=given,
-    )
-
-
 def _import_model(cell: Cell) -> None:
     """Import the model of somebody else before anything is set, so that its first cell is trained as any other."""
     if not is_ours(cell):
@@ -245,12 +189,6 @@ def _import_model(cell: Cell) -> None:
 def _functions_for(cell: Cell) -> contextlib.AbstractContextManager[None]:
     """Train our models with the functions that we know, and others with those that their import has left."""
     return originals.in_force() if is_ours(cell) else originals.as_found()
-
-
-def presumed_metric(task: Task) -> Metric:
-    """Return the metric of a cell before its data have said more; it may name one that does not exist."""
-    name = task.metric or DEFAULT_METRICS.get(task.task_type, "")
-    return METRICS.get(name) if name in METRICS else Metric(name=name, direction=Direction.up, description="unknown")
 
 
 def lost_result(cell: Cell, kind: str, message: str) -> CellResult:

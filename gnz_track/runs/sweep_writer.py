@@ -17,7 +17,6 @@ from gnz_track.runs.executors.events import Done, Event, Points, Started
 from gnz_track.runs.files_of_cell import MOST_BYTES
 from gnz_track.runs.fingerprint import NUMBERS, fingerprint
 from gnz_track.runs.plan import Plan
-from gnz_track.runs.run_one import metric_of, presumed_metric
 from gnz_track.store.address import SQLITE, Address
 from gnz_track.store.cell_book import write_book
 from gnz_track.store.environment import collect_environment, read_git, this_owner
@@ -31,6 +30,7 @@ from gnz_track.store.schema import PLAN_FILE
 from gnz_track.store.sweep_manifest import SweepPlan, plan_to_json
 from gnz_track.store.writer import FAILED, FINISHED, Store, kill_dead_runs, now, open_store
 from gnz_track.text import sync_command
+from gnz_track.training.metrics import metric_of, presumed_metric
 from gnz_track.types import Cell, CellResult
 
 __all__ = ["SweepWriter", "Tracking"]

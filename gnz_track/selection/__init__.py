@@ -3,10 +3,13 @@
 ``recommend`` answers for one graph, ``warm_starts`` for the beginning of a search. A setting is a model with its
 hyperparameters under a protocol; a selector learns from past graphs, their features and scores, and ranks settings.
 
+The way of ``recommend``: `graph_input` opens the graph, `evidence` reads what a store knows of others as a `matrix`,
+`features` describe all of them, a selector orders the settings, `expectations` says what to expect.
+``gnz recommend --run`` then trains the first of them by `confirmation`.
+
 - `recommendation`: settings ranked for a graph, and why
 - `confirmation`: the first of a ranking, trained, or taken as starting points of a search
-- `cost_estimates`: epochs, seconds and seeds that a confirmation takes
-- `expectations`: the expected score of each setting, with intervals
+- `expectations`: the expected score of each setting, and the epochs, seconds and seeds that a confirmation takes
 - `evidence`: scores of past graphs in a store, and their features
 - `matrix`: past scores as graphs x settings
 - `graph_names`: files and names by which a user may call a graph
@@ -28,12 +31,12 @@ from gnz_track.public_names import find_public
 # File -> the names that it gives to other rooms and to users.
 _PUBLIC = {
     "confirmation": ("model_of", "plan_confirmation", "scores_of", "task_of", "warm_starts"),
-    "evidence": ("Evidence", "FEWEST_GRAPHS", "Omission", "gather_evidence", "read_past"),
+    "evidence": ("Evidence", "FEWEST_GRAPHS", "gather_evidence", "read_past"),
     "expectations": ("Expectation", "expect_scores"),
     "feasibility": ("reason_against",),
     "features.feature_sets": ("FEATURE_SETS", "FeatureSet", "GraphParts", "TASK_FEATURES", "features_of"),
     "features.graph": ("Contents", "Network", "describe_vector", "make_network"),
-    "features.orbits": ("EdgeOrbits", "ORBITS", "count_edge_orbits"),
+    "features.orbits": ("ORBITS", "count_edge_orbits", "count_subgraphs"),
     "graph_input": ("OpenedGraph", "open_graph", "view_whole"),
     "graph_names": ("check_graph_name",),
     "matrix": ("ModelSetting", "PerformanceMatrix", "bare_matrix", "comparable_rows", "matrix_from_table"),
@@ -46,11 +49,8 @@ _PUBLIC = {
         "SelectorFold",
         "SelectorScores",
         "compare_selectors",
-        "cross_task",
-        "fold_by_groups",
         "fold_by_numbers",
         "fold_by_strata",
-        "small_to_large",
         "try_selector",
         "try_selectors",
     ),

@@ -38,7 +38,6 @@ from gnz_track.user_code.digests import describe_own
 __all__ = [
     "FEWEST_GRAPHS",
     "Evidence",
-    "Omission",
     "PastRuns",
     "digest_of_graphs",
     "features_of_tasks",
@@ -87,27 +86,33 @@ class Evidence:
         return sorted(n for (_, name), n in self.epochs.items() if name == protocol)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Omission:
-    """Runs that are not learnt from: of a task by name, of data by digest, and of the data of tasks that are alike."""
-
-    task: str = ""
-    digest: str = ""
-    alike: tuple[str, ...] = ()
-
-    def take_from(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return the table without it."""
-        digests = {self.digest, *table.loc[table["task"].isin(self.alike), "dataset_digest"]} - {""}
-        return table[(table["task"] != self.task) & ~table["dataset_digest"].isin(digests)]
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PastRuns:
-    """The finished cells of a kind of problem, read once, and the store that they are in."""
+    """The finished cells of a kind of problem, read once, and the store that they are in.
+
+    ``left_out`` names what is not learnt from, where something is not.
+    """
 
     address: Address
     task_type: TaskType
     table: pd.DataFrame
+    left_out: str = ""
+
+    def without(self, task: str, digest: str = "", alike: Sequence[str] = ()) -> PastRuns:
+        """Return the runs that are not of a task, not of its data, and not of the data of tasks that are alike.
+
+        Parameters
+        ----------
+        task
+            Name of the task; nothing for a graph that is none.
+        digest
+            Digest of its data.
+        alike
+            Names of tasks with the same data in another form.
+        """
+        digests = {digest, *self.table.loc[self.table["task"].isin(alike), "dataset_digest"]} - {""}
+        kept = self.table[(self.table["task"] != task) & ~self.table["dataset_digest"].isin(digests)]
+        return replace(self, table=kept, left_out=task or "this graph")
 
 
 def read_past(address: Address, task_type: TaskType) -> PastRuns:
@@ -122,11 +127,10 @@ def gather_evidence(
     *,
     features: str,
     home: Path,
-    without: Omission | None = None,
     protocol: str = "",
     known_as: Mapping[str, str] = FrozenMapping({}),
 ) -> Evidence:
-    """Return past runs of one kind of problem, but for one task; too few are refused with the command that makes more.
+    """Return what past runs of one kind of problem say; too few are refused with the command that makes more.
 
     The same data are one graph, whatever tasks they are.
 
@@ -138,18 +142,14 @@ def gather_evidence(
         Name of the set of features.
     home
         Folder of data and kept features.
-    without
-        Task and data that are left out.
     protocol
         Protocol whose scores count; without, the one under which most is known.
     known_as
         Digest of data -> the name that they are given.
     """
-    address, task_type = runs.address, runs.task_type
-    past = (without or Omission()).take_from(runs.table)
-    left_out = without.task or "this graph" if without else ""
+    address, task_type, past = runs.address, runs.task_type, runs.table
     if past.empty:
-        raise _too_little(task_type, address, 0, left_out=left_out)
+        raise _too_little(task_type, address, 0, left_out=runs.left_out)
     protocol = protocol or _usual_protocol(past)
     rows = comparable_rows(past, task_type, protocol=protocol)
     rows = comparable_rows(_one_name_each(rows, known_as), task_type, protocol=protocol)
@@ -163,7 +163,7 @@ def gather_evidence(
         words for words in (_note_other_epochs(kind, rows), _note_other_protocols(past, protocol)) if words
     )
     if n_useful < FEWEST_GRAPHS:
-        raise _too_little(task_type, address, n_useful, left_out=left_out, missing=missing, others=others)
+        raise _too_little(task_type, address, n_useful, left_out=runs.left_out, missing=missing, others=others)
     kept = replace(kept, seconds=_usual_seconds(kept, rows))
     of_graphs = np.stack([described[name] for name in kept.graphs])
     return Evidence(

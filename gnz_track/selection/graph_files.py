@@ -28,11 +28,10 @@ from torch_geometric.data import Data
 
 from gnz_track.datasets.own.graphs import from_networkx, read_tables
 from gnz_track.datasets.own.tables import open_table
-from gnz_track.datasets.readers.gml import read_gml
+from gnz_track.datasets.readers.networks import read_gml
 from gnz_track.datasets.readers.raw_files import both_ways, renumber
 from gnz_track.datasets.sources.archives import LIMIT, extract
-from gnz_track.datasets.sources.fetch_errors import ArchiveUnusable
-from gnz_track.errors import BadValue
+from gnz_track.errors import ArchiveUnusable, BadValue
 from gnz_track.selection.features.graph import check_arcs
 from gnz_track.selection.graph_names import PACKED, form_of
 

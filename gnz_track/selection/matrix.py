@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gnz_track.errors import BadValue, NothingToCompare
+from gnz_track.stats.inputs import read_direction
 from gnz_track.types import Direction, TaskType, untuned_name
 
 __all__ = ["ModelSetting", "PerformanceMatrix", "bare_matrix", "comparable_rows", "matrix_from_table"]
@@ -130,7 +131,7 @@ def matrix_from_table(
 
 
 def bare_matrix(
-    graphs: Sequence[str], settings: Sequence[ModelSetting], metric: str, direction: Direction
+    graphs: Sequence[str], settings: Sequence[ModelSetting], metric: str, direction: Direction | str
 ) -> PerformanceMatrix:
     """Return a matrix in which nothing is known.
 
@@ -151,7 +152,7 @@ def bare_matrix(
         settings=tuple(settings),
         scores=unknown[0],
         metric=metric,
-        direction=direction,
+        direction=read_direction(direction),
         run_ids=run_ids,
         seconds=unknown[1],
         spread=unknown[2],

@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from gnz_track.datasets.catalogue import TASKS
 from gnz_track.datasets.homes import data_home
 from gnz_track.errors import BadValue
-from gnz_track.selection.cost_estimates import (
+from gnz_track.selection.evidence import Evidence, digest_of_graphs, gather_evidence, name_apart, read_past
+from gnz_track.selection.expectations import (
     FEWEST_SEEDS,
     choose_epochs,
     count_seeds,
+    expect_scores,
     expect_seconds,
     note_on_epochs,
     note_on_extrapolation,
 )
-from gnz_track.selection.evidence import Evidence, Omission, digest_of_graphs, gather_evidence, name_apart, read_past
-from gnz_track.selection.expectations import expect_scores
 from gnz_track.selection.feasibility import (
     check_labels,
     find_duplicate_graphs,
@@ -153,22 +153,20 @@ def recommend(
     check_labels(opened, wanted)
     address = store if isinstance(store, Address) else parse_address(store)
     digest = digest_of_graphs(opened.graphs)
-    without = Omission(task=opened.task.name if opened.task else "", digest=digest) if is_unseen else None
-    runs = read_past(address, wanted)
+    runs, own_task = read_past(address, wanted), opened.task.name if opened.task else ""
     is_named = opened.task is not None and opened.task.name in TASKS
     name = opened.name if is_named else name_apart(opened.name, digest, runs.table)
     gather = partial(
         gather_evidence,
-        runs,
         features=FEATURES,
         home=folder,
         protocol=PROTOCOLS.get(protocol.partition("@")[0]).label if protocol else "",
         known_as={digest: name},
     )
-    evidence = gather(without=without)
+    evidence = gather(runs.without(own_task, digest) if is_unseen else runs)
     alike = find_duplicate_graphs(opened, evidence, FEATURES, name)
-    if without and alike:
-        evidence = gather(without=replace(without, alike=alike))
+    if is_unseen and alike:
+        evidence = gather(runs.without(own_task, digest, alike))
     found = rank_settings(replace(opened, name=name), evidence)
     notes = (*_notes_on_graph(opened, name, found), *note_on_duplicates(alike, is_unseen=is_unseen))
     return replace(found, notes=(*found.notes, *notes), alike=alike)
@@ -210,8 +208,8 @@ def rank_settings(opened: OpenedGraph, evidence: Evidence, *, seed: int = 0) -> 
         for place, column in enumerate(order)
     )
     heaviest = np.argsort(-weights, kind="stable")
-    seeds = count_seeds(evidence, expected, order, opened.name)
-    told = [*note_on_epochs(evidence, opened), seeds.note, *note_on_extrapolation(evidence, opened)]
+    n_seeds, note = count_seeds(evidence, expected, order, opened.name)
+    told = [*note_on_epochs(evidence, opened), note, *note_on_extrapolation(evidence, opened)]
     return Recommendation(
         graph=opened.name,
         task_type=evidence.task_type,
@@ -221,7 +219,7 @@ def rank_settings(opened: OpenedGraph, evidence: Evidence, *, seed: int = 0) -> 
         ranking=ranking,
         neighbours=tuple((matrix.graphs[row], float(weights[row])) for row in heaviest if weights[row] > 0),
         n_graphs=len(matrix.graphs),
-        n_seeds=seeds.number,
+        n_seeds=n_seeds,
         notes=(*evidence.notes, *filter(None, told)),
     )
 

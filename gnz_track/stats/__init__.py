@@ -11,8 +11,7 @@ positive where the first model is better, whatever the direction of the metric. 
 - `ranking/`: models over tasks: ranks, Friedman's test, groups that cannot be told apart, stability of the order
 - `search/`: hyperparameter searches: expected best of a budget, importance, winners on a border
 - `significance/`: tests of one pair of models, their families, equivalence, and posteriors
-- `inputs`: checks before anything is computed
-- `magnitude`: scores of any size, scaled by a power of two before anything is squared
+- `inputs`: before anything is computed: checks, and scores of any size scaled by a power of two
 """
 
 from __future__ import annotations
@@ -33,20 +32,34 @@ _PUBLIC = {
         "ModelAggregates",
         "PairComparison",
         "TaskComparison",
+        "Verdict",
+        "judge",
+        "write_across",
+        "write_sentence",
     ),
-    "comparison.comparison_text": ("write_across", "write_sentence"),
-    "comparison.costs": ("CPU_TIME", "WALL_TIME", "cost_doubts", "time_column"),
+    "comparison.costs": (
+        "CPU_TIME",
+        "WALL_TIME",
+        "cost_doubts",
+        "costs_by_seed",
+        "mean_costs",
+        "pareto_front",
+        "time_column",
+    ),
     "comparison.joins": ("SeedPairs", "join", "join_all", "quantise"),
     "comparison.task_pairs": ("compute_by",),
-    "comparison.verdicts": ("Verdict", "judge"),
     "design.power": (
+        "Attainability",
         "DesignPower",
+        "attainability",
         "design_power",
         "margin_needed",
         "paired_t_power",
         "seeds_needed",
         "seeds_needed_rows",
         "smallest_effect",
+        "smallest_p",
+        "smallest_seeds",
         "tost_power",
     ),
     "estimates.aggregate": (
@@ -59,7 +72,6 @@ _PUBLIC = {
         "optimality_gap",
         "performance_profile",
     ),
-    "estimates.curves": ("MeanCurve", "mean_curve"),
     "estimates.effects": (
         "Effects",
         "MeanAdvantage",
@@ -72,9 +84,9 @@ _PUBLIC = {
         "wilson",
     ),
     "estimates.flags": ("PairFlags", "flag_pair", "flag_rows"),
-    "estimates.intervals": ("INTERVALS", "MeanInterval", "intervals_of", "iqm"),
-    "estimates.pareto": ("costs_by_seed", "mean_costs", "pareto_front"),
+    "estimates.intervals": ("INTERVALS", "MeanCurve", "MeanInterval", "intervals_of", "iqm", "mean_curve"),
     "estimates.variance": ("Decomposition", "decompose_variance"),
+    "inputs": ("read_direction",),
     "ranking.friedman": ("Friedman", "exact_friedman_p", "run_friedman"),
     "ranking.groups": (
         "Group",
@@ -91,11 +103,22 @@ _PUBLIC = {
     "search.borders": ("Border", "check_border", "place_in_range"),
     "search.expected_best": ("BudgetRanks", "ExpectedBest", "expected_best", "rank_by_budget"),
     "search.importance": ("Importance", "decompose_trials", "rank_hyperparameters"),
-    "significance.attainability": ("Attainability", "attainability", "smallest_p", "smallest_seeds"),
     "significance.bayes": ("BayesianSignedRank", "CorrelatedT", "correlated_t", "signed_rank_posterior"),
     "significance.equivalence": ("Equivalence", "tost", "tost_rows"),
     "significance.multiple": ("ADJUSTMENTS", "Family", "adjust", "benjamini_hochberg", "bonferroni", "holm", "shaffer"),
-    "significance.paired": ("PairedTest", "nadeau_bengio", "nadeau_bengio_rows", "paired_t", "paired_t_rows"),
+    "significance.paired": (
+        "PairedTest",
+        "nadeau_bengio",
+        "nadeau_bengio_rows",
+        "paired_t",
+        "paired_t_rows",
+        "sign_flip",
+        "sign_flip_rows",
+        "signed_rank_p",
+        "signed_ranks",
+        "wilcoxon",
+        "wilcoxon_rows",
+    ),
     "significance.sequential": (
         "AnytimeTest",
         "FixedLooks",
@@ -104,8 +127,6 @@ _PUBLIC = {
         "paired_t_log_e",
         "t_at_looks",
     ),
-    "significance.sign_flip": ("sign_flip", "sign_flip_rows"),
-    "significance.signed_rank": ("signed_rank_p", "signed_ranks", "wilcoxon", "wilcoxon_rows"),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)  # noqa: PLE0605  (names come from the table)
 

@@ -17,7 +17,7 @@ from gnz_track.store.cell_book import digest_of_book
 from gnz_track.store.cell_files.kept_files import KeptFile, describe_files, tag_of_files
 from gnz_track.store.curves import Curve, fill_up, thin_all
 from gnz_track.store.environment import Environment, GitState, parse_owner
-from gnz_track.types import Category, Cell, CellResult, Direction, Failure, Metric, Status, TaskType
+from gnz_track.types import Category, Cell, CellResult, Failure, Measured, Metric, Status, TaskType
 
 __all__ = [
     "Point",
@@ -66,8 +66,8 @@ class SweepContext:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunRecord:
-    """One attempt at one cell; times in milliseconds since 1970, memory in MiB, epochs from 0.
+class RunRecord(Measured):
+    """One attempt at one cell, and the numbers that it gave; times in milliseconds since 1970.
 
     ``params`` are all hyperparameters, the protocol's included, as shown; those too long are in ``long_params``.
     ``hyperparameters`` is the JSON of what this cell changed, ``search`` names the search that chose that.
@@ -85,29 +85,14 @@ class RunRecord:
     model_source: str
     seed: int
     protocol: str
-    metric: str
-    direction: Direction
-    status: Status
     started_at: int
     ended_at: int
     hyperparameters: str = "{}"
     params: Mapping[str, str] = field(default_factory=dict)
     long_params: Mapping[str, str] = field(default_factory=dict)
-    score: float | None = None
-    scores: Mapping[str, float] = field(default_factory=dict)
     validation: Mapping[str, float] = field(default_factory=dict)
     curves: Mapping[str, Curve] = field(default_factory=dict)
     not_finite: tuple[str, ...] = ()
-    selected_epoch: int | None = None
-    n_parameters: int | None = None
-    seconds: float = 0.0
-    seconds_per_epoch: float | None = None
-    cpu_seconds: float = 0.0
-    peak_rss_mib: float | None = None
-    peak_device_mib: float | None = None
-    dataset_digest: str = ""
-    split_digest: str = ""
-    failure: Failure | None = None
     cell: str = ""
     device: str = "cpu"
     environment: str = ""
@@ -118,16 +103,12 @@ class RunRecord:
     source_name: str = "gnz"
     book: str = ""
     search: str = ""
-    n_train: int | None = later(None)
-    n_test: int | None = later(None)
     model_digest: str = later("")
-    baseline: float | None = later(None)
-    memory_mib: float | None = later(None)
-    instructions: str = later("")
     files: Mapping[str, KeptFile] = later({})
 
     def __post_init__(self) -> None:
-        freeze_mappings(self, "params", "long_params", "scores", "validation", "curves", "environment_tags", "files")
+        super().__post_init__()
+        freeze_mappings(self, "params", "long_params", "validation", "curves", "environment_tags", "files")
 
     @property
     def key(self) -> str:
@@ -164,33 +145,23 @@ def record_of(
         Name of the search that found its hyperparameters.
     """
     cell, failure = result.cell, result.failure or _failure_of(result)
-    finite = {name: value for name, value in result.scores.items() if math.isfinite(value)}
     _refuse_collisions(result.scores)
-    params, long_params = _params(cell)
+    measured = {item.name: getattr(result, item.name) for item in dataclasses.fields(Measured)}
+    if failure:
+        measured |= {"status": Status.failed, "failure": failure, "score": None, "scores": {}, "selected_epoch": None}
+    else:
+        measured["scores"] = {name: value for name, value in result.scores.items() if math.isfinite(value)}
     return RunRecord(
         **_names_of_cell(cell),
         **_context_fields(context),
-        **_cost(result),
+        **{**measured, "dataset_digest": result.dataset_digest or cell.dataset_digest},
         fingerprint=fingerprint,
         attempt=attempt,
-        metric=result.metric,
-        direction=result.direction,
-        status=Status.failed if failure else Status.finished,
         started_at=ended_at - round(1000 * result.seconds),
         ended_at=ended_at,
-        hyperparameters=check_hyperparameters(cell.hyperparameters),
-        params=params,
-        long_params=long_params,
-        score=None if failure else result.score,
-        scores={} if failure else finite,
         validation={} if failure else _validation(result),
         curves=thin_all(result.series, keep=result.selected_epoch),
         not_finite=_not_finite(result),
-        selected_epoch=None if failure else result.selected_epoch,
-        dataset_digest=result.dataset_digest or cell.dataset_digest,
-        split_digest=result.split_digest,
-        **{name: getattr(result, name) for name in _OF_TEST},
-        failure=failure,
         cell=to_json(cell) if failure else "",
         search=search,
         files=describe_files(_files_of(result, failure)),
@@ -216,9 +187,18 @@ def record_of_start(
     started_at
         Time of its begin, in milliseconds since 1970.
     """
-    begun = CellResult(cell=cell, status=Status.failed, metric=metric.name, direction=metric.direction)
-    record = record_of(begun, context, fingerprint=fingerprint, ended_at=started_at, attempt=attempt)
-    return dataclasses.replace(record, failure=None, cell="")
+    return RunRecord(
+        **_names_of_cell(cell),
+        **_context_fields(context),
+        fingerprint=fingerprint,
+        attempt=attempt,
+        metric=metric.name,
+        direction=metric.direction,
+        status=Status.running,
+        dataset_digest=cell.dataset_digest,
+        started_at=started_at,
+        ended_at=started_at,
+    )
 
 
 def check_hyperparameters(pairs: tuple[tuple[str, Value], ...]) -> str:
@@ -245,12 +225,15 @@ def shorten(value: str, limit: int = MOST_SHOWN_CHARACTERS) -> str:
 
 
 _OF_FINISHED = frozenset({schema.PREDICTIONS_FILE})
-_OF_TEST = ("n_train", "n_test", "baseline")
 _OF_PROTOCOL = frozenset({"lr", "weight_decay", "batch_size", "hidden_channels", "epochs"})
 
 
 def _names_of_cell(cell: Cell) -> dict[str, Any]:
+    params, long_params = _params(cell)
     return {
+        "hyperparameters": check_hyperparameters(cell.hyperparameters),
+        "params": params,
+        "long_params": long_params,
         "task": cell.task.name,
         "dataset": cell.task.dataset,
         "task_type": cell.task.task_type,
@@ -276,11 +259,6 @@ def _context_fields(context: SweepContext) -> dict[str, Any]:
         "source_name": context.source_name,
         "book": context.book_digest,
     }
-
-
-def _cost(result: CellResult) -> dict[str, Any]:
-    names = ("n_parameters", "seconds", "seconds_per_epoch", "cpu_seconds", "peak_rss_mib", "peak_device_mib")
-    return {name: getattr(result, name) for name in (*names, "memory_mib", "instructions")}
 
 
 def _params(cell: Cell) -> tuple[dict[str, str], dict[str, str]]:

@@ -15,7 +15,8 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from gnz_track.errors import BadValue, Diverged, ScoreUndefined
 from gnz_track.training.answers import Answers
-from gnz_track.types import Direction, Metric, Optimiser, Selection
+from gnz_track.training.metrics import METRICS
+from gnz_track.types import CellSettings, Direction, Metric, Optimiser, Selection
 from gnz_track.waking_time import WakingTime
 
 __all__ = [
@@ -27,7 +28,6 @@ __all__ = [
     "Schedule",
     "Scorer",
     "Trained",
-    "TrainingSettings",
     "answer",
     "make_schedule",
     "train",
@@ -189,29 +189,6 @@ class Clock:
 Observer = Callable[[int, Mapping[str, float]], None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainingSettings:
-    """Settings of training: optimiser, number of epochs, which epoch to select, and by which metric.
-
-    ``batch_seed`` alone decides the order of batches and the sampled negatives. ``hours`` is the longest training.
-    ``also`` names what is scored at the end beside the selected epoch, see :data:`ALSO`.
-    """
-
-    epochs: int
-    optimiser: Optimiser
-    selection: Selection
-    patience: int
-    metric: Metric
-    batch_seed: int
-    hours: float = 0.0
-    also: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        for name in self.also:
-            if name not in ALSO:
-                raise BadValue("what is scored beside the selected epoch", name, ", ".join(ALSO))
-
-
 @dataclass(kw_only=True)
 class Trained:
     """Outcome of training: one value per epoch and series, and the scores of the selected epoch by part.
@@ -231,8 +208,9 @@ def train(
     model: nn.Module,
     objective: Objective,
     scorers: Mapping[str, Scorer],
-    settings: TrainingSettings,
+    settings: CellSettings,
     *,
+    batch_seed: int,
     trained: Trained | None = None,
     observe: Observer | None = None,
 ) -> Trained:
@@ -251,19 +229,24 @@ def train(
         computed for it, some of which cost more than an epoch. ``training``, where it is asked for,
         is scored at the end alone.
     settings
-        How long, by which optimiser, and by which metric.
+        How long, by which optimiser, and by which metric; ``also`` names what is scored beside, see :data:`ALSO`.
+    batch_seed
+        Decides, alone, the order of batches and the sampled negatives.
     trained
         Filled as training goes, so that its series survive an error.
     observe
         Told of every epoch.
     """
+    for name in settings.also:
+        if name not in ALSO:
+            raise BadValue("what is scored beside the selected epoch", name, ", ".join(ALSO))
     trained, best = Trained() if trained is None else trained, _Best(settings)
     optimiser = torch.optim.Adam(
         model.parameters(), lr=settings.optimiser.lr, weight_decay=settings.optimiser.weight_decay, fused=True
     )
-    schedule = make_schedule(optimiser, settings.optimiser, metric=settings.metric)
+    schedule = make_schedule(optimiser, settings.optimiser, metric=METRICS.get(settings.metric))
     clock = Clock(settings.hours)
-    generator = torch.Generator().manual_seed(settings.batch_seed)
+    generator = torch.Generator().manual_seed(batch_seed)
     held_out = {part: scorer for part, scorer in scorers.items() if part != TRAINING}
     started = time.perf_counter()
     for epoch in range(settings.epochs):
@@ -280,7 +263,7 @@ def train(
     trained.seconds_per_epoch = (time.perf_counter() - started) / (epoch + 1)
     trained.selected_epoch = best.restore(model)
     prediction = _predict(model, objective.predict, trained.selected_epoch)
-    scores = _score_fully(model, prediction, held_out, settings.metric.name)
+    scores = _score_fully(model, prediction, held_out, settings.metric)
     for name in settings.also:
         scores |= ALSO[name](model, objective, scorers, settings, trained)
     trained.scores = {list(held_out)[-1]: scores}
@@ -335,9 +318,9 @@ def _predict(model: nn.Module, predict: Callable[[nn.Module], Tensor], epoch: in
 
 @torch.no_grad()
 def _score(
-    model: nn.Module, prediction: Tensor, scorers: Mapping[str, Scorer], settings: TrainingSettings
+    model: nn.Module, prediction: Tensor, scorers: Mapping[str, Scorer], settings: CellSettings
 ) -> dict[str, float]:
-    metric = settings.metric.name
+    metric = settings.metric
     found = {f"{part}/{metric}": scorer.score(model, prediction, metric) for part, scorer in scorers.items()}
     if watches_loss(settings.optimiser):
         found["val/loss"] = scorers["val"].loss(model, prediction)
@@ -358,11 +341,11 @@ def _score_fully(model: nn.Module, prediction: Tensor, scorers: Mapping[str, Sco
 
 
 def _score_best_validation(
-    model: nn.Module, objective: Objective, scorers: Mapping[str, Scorer], settings: TrainingSettings, trained: Trained
+    model: nn.Module, objective: Objective, scorers: Mapping[str, Scorer], settings: CellSettings, trained: Trained
 ) -> dict[str, float]:
     """Return the score of the last part at the epoch that validation would have selected, the first of equal ones."""
     del model, objective
-    metric = settings.metric
+    metric = METRICS.get(settings.metric)
     validation = trained.series[f"val/{metric.name}"]
     defined = [epoch for epoch, score in enumerate(validation) if math.isfinite(score)]
     if not defined:
@@ -375,11 +358,11 @@ def _score_best_validation(
 
 @torch.no_grad()
 def _score_training(
-    model: nn.Module, objective: Objective, scorers: Mapping[str, Scorer], settings: TrainingSettings, trained: Trained
+    model: nn.Module, objective: Objective, scorers: Mapping[str, Scorer], settings: CellSettings, trained: Trained
 ) -> dict[str, float]:
     """Return the score of the training part at the selected epoch."""
     prediction = _predict(model, objective.predict_training, trained.selected_epoch)
-    metric = settings.metric.name
+    metric = settings.metric
     return {f"{metric}_on_training": scorers[TRAINING].score(model, prediction, metric)}
 
 
@@ -391,8 +374,8 @@ ALSO = {"best_validation": _score_best_validation, TRAINING: _score_training}
 class _Best:
     """The selected epoch so far; what it keeps depends on the kind of selection, by look-up."""
 
-    def __init__(self, settings: TrainingSettings) -> None:
-        self._metric, self._patience = settings.metric, settings.patience
+    def __init__(self, settings: CellSettings) -> None:
+        self._metric, self._patience = METRICS.get(settings.metric), settings.patience
         self._is_by_validation = settings.selection is Selection.best_validation
         self._epoch, self._score = -1, math.nan
         self._state: dict[str, Tensor] = {}

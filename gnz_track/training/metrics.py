@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gnz_track.errors import BadValue
 from gnz_track.registry import Registry
-from gnz_track.types import Direction, Metric, TaskType
+from gnz_track.types import Direction, Metric, Task, TaskType
 
 __all__ = [
     "DEFAULT_METRICS",
@@ -37,9 +37,11 @@ __all__ = [
     "hits_at",
     "log10_of",
     "mae",
+    "metric_of",
     "metrics_of",
     "mrr",
     "mse",
+    "presumed_metric",
     "rank_links",
 ]
 
@@ -68,13 +70,15 @@ FORMS: Mapping[Kind, tuple[Form, ...]] = {
 class MetricRow(Metric):
     """A metric with its function, the form of what this ``takes``, and the kinds of problem that it serves.
 
-    On those of ``usual`` it is always computed, on those of ``asked`` where a task asks for it.
+    On those of ``usual`` it is always computed, on those of ``asked`` where a task asks for it. Of numbers,
+    ``best_constant`` says which one answer to all examples it scores best.
     """
 
     function: Callable[..., float]
     takes: Form
     usual: tuple[Kind, ...] = ()
     asked: tuple[Kind, ...] = ()
+    best_constant: Literal["mean", "median"] = "mean"
 
     def __post_init__(self) -> None:
         for kind in (*self.usual, *self.asked):
@@ -112,6 +116,20 @@ def find_metric(kind: Kind, name: str) -> MetricRow:
         if row.name == name:
             return row
     raise BadValue("metric of the task", name, ", ".join(row.name for row in fitting))
+
+
+def metric_of(task: Task, *, is_multi_label: bool) -> MetricRow:
+    """Return the metric of a task: the one it names, or the usual one of its task type."""
+    # Several numbers to predict may be 0 and 1 by chance; only classes come as several labels.
+    has_labels = is_multi_label and task.task_type is TaskType.graph_cls
+    usual = MULTI_LABEL_METRIC if has_labels else DEFAULT_METRICS.get(task.task_type, "")
+    return METRICS.get(task.metric or usual)
+
+
+def presumed_metric(task: Task) -> Metric:
+    """Return the metric of a cell before its data have said more; it may name one that does not exist."""
+    name = task.metric or DEFAULT_METRICS.get(task.task_type, "")
+    return METRICS.get(name) if name in METRICS else Metric(name=name, direction=Direction.up, description="unknown")
 
 
 def accuracy(truth: Array, prediction: Array) -> float:
@@ -344,6 +362,7 @@ ROWS: tuple[MetricRow, ...] = (
         function=mae,
         takes="numbers",
         usual=("numbers",),
+        best_constant="median",
     ),
     MetricRow(
         name="mse",

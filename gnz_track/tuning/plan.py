@@ -14,8 +14,9 @@ from gnz_track.models.building import options_of
 from gnz_track.models.catalogue import MODELS
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.plan import Plan, Skipped
-from gnz_track.runs.run_one import metric_of
 from gnz_track.store.searches import SearchRecord
+from gnz_track.text import first_names, plural
+from gnz_track.training.metrics import metric_of
 from gnz_track.tuning.default_spaces import ALL, defaults_of, space_of
 from gnz_track.tuning.settings import SearchSettings, Share
 from gnz_track.tuning.spaces import Space, Value
@@ -27,12 +28,16 @@ __all__ = [
     "SearchPlan",
     "cells_of_trial",
     "changed",
+    "note_on_lengths",
     "plan_searches",
     "searches_by_cell",
     "terms_of",
     "with_tuned_cells",
     "with_values",
 ]
+
+# Searches that a note names.
+NAMED = 5
 
 
 def _reason_against_search(cell: Cell) -> str:
@@ -160,6 +165,22 @@ def plan_searches(plan: Plan, settings: SearchSettings, shares: Sequence[Share])
         # A search that cannot be is told here, before anything is opened.
         terms_of(search, settings)
     return SearchPlan(searches=tuple(searches), skipped=tuple(skipped), n_trials=settings.trials)
+
+
+def note_on_lengths(plan: SearchPlan, found: Sequence[SearchRecord]) -> str:
+    """Return a sentence on searches that had more trials before than are asked for now; nothing where none had.
+
+    No trial is forgotten, so a later search with a smaller budget is not set beside them as an equal.
+    """
+    longer = [record for record in found if len(record.trials) > plan.n_trials]
+    if not longer:
+        return ""
+    had = first_names([f"{record.title} {len(record.trials)}" for record in longer], NAMED, "searches")
+    most = max(len(record.trials) for record in longer)
+    return (
+        f"more than {plural(plan.n_trials, 'trial')} were done before, and all of them count: {had}; "
+        f"equal budgets take {most} trials of every search, or fresh ones"
+    )
 
 
 def terms_of(search: Search, settings: SearchSettings) -> StudyTerms:

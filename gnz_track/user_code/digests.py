@@ -25,7 +25,7 @@ from gnz_track.user_code.modules import Module, forget_modules, is_ours
 from gnz_track.user_code.reach import Reach
 from gnz_track.user_code.values import Outline, target_of
 
-__all__ = ["ITSELF", "Code", "describe_code", "describe_own", "digest_source"]
+__all__ = ["ITSELF", "Code", "describe_code", "describe_own"]
 
 _PART = 12
 # How the part of what travels by value is called, behind its name.
@@ -45,15 +45,6 @@ class Code:
 
     def __post_init__(self) -> None:
         freeze_mappings(self, "parts")
-
-
-def digest_source(*items: Any) -> str:
-    """Return the digest of classes and functions, and of what they reach.
-
-    >>> digest_source(lambda x: x + 1) == digest_source(lambda x: x + 2)
-    False
-    """
-    return describe_code(*items).digest
 
 
 def describe_own(*items: Any) -> Code:

@@ -28,6 +28,8 @@ LINES: tuple[frozenset[str], ...] = (
     # The faces of published packages, which lead to the rooms below.
     frozenset({"compat"}),
     frozenset({"tuning", "quality", "selection", "report"}),
+    # What past cells predicted, asked anew: no cell is trained for it.
+    frozenset({"predictions"}),
     frozenset({"runs"}),
     frozenset({"problems"}),
     frozenset({"datasets", "models", "training", "store", "stats"}),

@@ -12,7 +12,7 @@ import pytest
 from gnz_track.datasets.catalogue import DATASETS, SUITES, TASKS
 from gnz_track.models.building import options_of
 from gnz_track.models.catalogue import MODELS
-from gnz_track.runs.run_one import presumed_metric
+from gnz_track.training.metrics import presumed_metric
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import ModelRow, Task
 

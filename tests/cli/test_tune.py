@@ -99,6 +99,15 @@ def test_search_alone_is_listed_and_told_once_when_its_winner_is_trained(gnz: Gn
     assert gnz("ls", "--trials").out == trials.out
 
 
+def test_searches_that_were_longer_before_are_told(gnz: Gnz) -> None:
+    flags = ("tune", *SHORT, "--search-only")
+    assert "before" not in gnz(*flags, "--trials", "3").err
+    again = gnz(*flags, "--models", "MLP,GCN", "--trials", "2")
+    assert "more than 2 trials were done before, and all of them count: ising_lattice MLP 3;" in again.err
+    assert "equal budgets take 3 trials of every search, or fresh ones" in again.err
+    assert "before" not in gnz(*flags, "--models", "MLP,GCN", "--trials", "3").err
+
+
 def test_rule_is_compared_with_what_is_tuned_and_not_searched(gnz: Gnz, tmp_path: Path) -> None:
     done = gnz("tune", *SHORT[:2], "--models", "MLP,Jaccard", *SHORT[4:], "--trials", "2")
     assert done.code == 0, done.err

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnz_track.datasets.sources.archives import Limit, extract, is_safe
-from gnz_track.datasets.sources.fetch_errors import ArchiveUnusable
+from gnz_track.errors import ArchiveUnusable
 
 FILES = {"pkg/a.txt": b"a" * 1000, "pkg/data/b.txt": b"bb", "pkg/data/deep/c.txt": b"", "other/d.txt": b"d"}
 Maker = Callable[[Path, Mapping[str, bytes]], Path]

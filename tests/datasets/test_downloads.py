@@ -12,8 +12,7 @@ import pytest
 from file_servers import FileServer, Request, give, give_ranges, in_turn, make_certificate, redirect, run_server
 
 from gnz_track.datasets.sources.download import Patience, download, is_web_address, part_of, without_credentials
-from gnz_track.datasets.sources.fetch_errors import DownloadFailed
-from gnz_track.errors import BadValue
+from gnz_track.errors import BadValue, DownloadFailed
 
 CONTENT = bytes(range(256)) * 4_000
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

@@ -16,68 +16,21 @@ import pytest
 from file_servers import FileServer, give, give_ranges, in_turn, redirect, run_server
 
 from gnz_track.datasets.homes import MODULES, missing_library, require_extra
-from gnz_track.datasets.sources import fetch_errors
 from gnz_track.datasets.sources.fetch import fetch, fetch_each, n_bytes_left, n_bytes_of
-from gnz_track.datasets.sources.fetch_errors import DataRetired, ExtraMissing, FetchFailed
 from gnz_track.datasets.sources.origins import Received
-from gnz_track.errors import BadValue, DataMissing, GnzError
+from gnz_track.errors import (
+    BadValue,
+    DataMissing,
+    DataRetired,
+    ExtraMissing,
+    FetchFailed,
+)
 from gnz_track.types import Category, DatasetRow, Download, Origin, PackageFile, TaskType
 
 FILES = {"pkg/data/edges.txt": b"0 1\n" * 1000, "pkg/data/more/labels.txt": b"1\n", "pkg/code.py": b"raise SystemExit"}
 WHEEL = "some_data-1.0-py3-none-any.whl"
 MEMBERS = {"edges.txt": "pkg/data/edges.txt", "more": "pkg/data/more/"}
 RAW = "Some/made up/raw"
-
-TEXTS: dict[str, tuple[GnzError, str]] = {
-    "ProgramFailed": (
-        fetch_errors.ProgramFailed("dvc push", 1, "remote 'x' does not exist"),
-        "'dvc push' ended with code 1: remote 'x' does not exist. See more with: dvc push --verbose",
-    ),
-    "DownloadFailed": (
-        fetch_errors.DownloadFailed("https://h/a", "404 Not Found"),
-        (
-            "cannot fetch https://h/a: 404 Not Found. Try again later, or give a mirror: "
-            "gnz data get NAME --mirror FOLDER"
-        ),
-    ),
-    "ArchiveUnusable": (
-        fetch_errors.ArchiveUnusable("a.zip", "it is empty"),
-        "the archive a.zip cannot be used: it is empty. Remove it, then type: gnz data get NAME",
-    ),
-    "FetchFailed": (
-        FetchFailed("x", ["a", "b"], [("m", "no folder"), ("u", "404")], by_hand=["put a into F", "put z into G"]),
-        (
-            "the raw files of 'x' cannot be fetched. Wanted: a, b. Looked in: m (no folder); u (404). "
-            "By hand: put a into F, or put z into G; then type: gnz data get x"
-        ),
-    ),
-    "FetchFailed, of many files": (
-        FetchFailed("x", "abcdefghij", [], by_hand=["put them into F"]),
-        (
-            "the raw files of 'x' cannot be fetched. Wanted: a, b, c, d, e, f, g, h and 2 more. "
-            "Looked in: nowhere, as it names no origin. By hand: put them into F; then type: gnz data get x"
-        ),
-    ),
-    "DataRetired": (
-        DataRetired("x", "its host is gone", "F"),
-        (
-            "the dataset 'x' is retired: its host is gone. Who has its raw files puts them into F, "
-            "or types: gnz data get x --mirror FOLDER"
-        ),
-    ),
-    "ExtraMissing": (
-        ExtraMissing("x", "chem", "rdkit"),
-        "the dataset 'x' needs rdkit, which is not installed. Install it with: pip install 'gnz-track[chem]'",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", TEXTS)
-def test_text_of_an_error(name: str) -> None:
-    error, text = TEXTS[name]
-    assert str(error) == text
-    assert type(error).__name__ == name.partition(",")[0]
-    assert {text.partition(",")[0] for text in TEXTS} == set(fetch_errors.__all__)
 
 
 @pytest.fixture

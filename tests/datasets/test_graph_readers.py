@@ -30,9 +30,9 @@ from gnz_track.datasets.readers.graph_sets import (
     read_malnet,
     read_skip_links,
 )
+from gnz_track.datasets.readers.images_and_shapes import parse_off, read_modelnet
 from gnz_track.datasets.readers.molecules import read_aqsol, read_moleculenet, read_peptides, read_zinc
 from gnz_track.datasets.readers.raw_files import GraphParts, with_validation
-from gnz_track.datasets.readers.shapes import parse_off, read_modelnet
 
 PARTS = ("train", "val", "test")
 

@@ -74,7 +74,7 @@ def test_both_kinds_of_targets_are_frozen(graphs: list[Data], frozen_from: Calla
     dataset = frozen_from(graphs, split=torch.tensor([0] * 60 + [1] * 20 + [2] * 20))
     assert dataset.tensors["y"].shape == (dataset.n_nodes, 3)
     assert dataset.tensors["graph_y"].shape == (100, 3)
-    assert (dataset.n_targets, dataset.n_graph_targets, dataset.n_classes) == (3, 3, 0)
+    assert (dataset.card.sizes["n_targets"], dataset.n_graph_targets, dataset.n_classes) == (3, 3, 0)
     for frozen, graph in zip(dataset, graphs, strict=True):
         assert torch.equal(frozen.graph_y, graph.graph_y)
         assert torch.equal(frozen.y, graph.y)

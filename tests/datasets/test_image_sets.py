@@ -12,7 +12,7 @@ import torch
 from scipy.spatial.distance import cdist
 
 from gnz_track.datasets.generators.images import find_regions, join_similar, measure_regions, similarity
-from gnz_track.datasets.readers.images import read_cifar10_regions, read_mnist_regions
+from gnz_track.datasets.readers.images_and_shapes import read_cifar10_regions, read_mnist_regions
 
 
 def _write_idx(path: Path, values: np.ndarray) -> None:

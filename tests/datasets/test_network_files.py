@@ -11,8 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gnz_track.datasets.readers.gml import read_gml
-from gnz_track.datasets.readers.networks import read_edge_list, read_netzschleuder
+from gnz_track.datasets.readers.networks import read_edge_list, read_gml, read_netzschleuder
 from gnz_track.datasets.readers.raw_files import both_ways, distinct, renumber
 
 PAIRS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=40)

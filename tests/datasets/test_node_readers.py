@@ -24,9 +24,9 @@ from torch_geometric.datasets import (
 )
 
 from gnz_track.datasets.readers.citations import read_geom_gcn, read_heterophilous, read_wikics
+from gnz_track.datasets.readers.images_and_shapes import read_shapenet
 from gnz_track.datasets.readers.knowledge import read_named_triples
 from gnz_track.datasets.readers.networks import read_airports, read_elliptic, read_movielens, read_ppi
-from gnz_track.datasets.readers.shapes import read_shapenet
 from gnz_track.datasets.splits.nodes_and_graphs import split_nodes
 from gnz_track.errors import BadValue
 

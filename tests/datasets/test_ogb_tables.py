@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from gnz_track.datasets.readers.ogb import read_ogb_graphs, read_ogb_links, read_ogb_nodes
+from gnz_track.datasets.readers.graph_sets import read_ogb_graphs, read_ogb_links, read_ogb_nodes
 
 
 def _write(folder: Path, tables: dict[str, Sequence[object]]) -> Path:

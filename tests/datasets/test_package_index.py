@@ -12,8 +12,8 @@ import pytest
 from file_servers import FileServer, give, in_turn, redirect, run_server
 
 from gnz_track.datasets.sources import origins as package_index
-from gnz_track.datasets.sources.fetch_errors import DownloadFailed
-from gnz_track.datasets.sources.origins import PUBLIC_INDEX, Listed, PipPlaces, find_file, read_pip_places
+from gnz_track.datasets.sources.origins import PUBLIC_INDEX, find_file, read_pip_places
+from gnz_track.errors import DownloadFailed
 
 FILE = "some_data-1.0-py3-none-any.whl"
 CONTENT = b"a wheel"
@@ -27,9 +27,9 @@ def server() -> Iterator[FileServer]:
         yield running
 
 
-def _find(places: PipPlaces, file: str = FILE, project: str = "Some.Data") -> tuple[list[Listed], dict[str, str]]:
+def _find(indexes: tuple[str, ...], links: tuple[str, ...] = ()) -> tuple[list[tuple[str, str, str]], dict[str, str]]:
     looked_in: list[tuple[object, str]] = []
-    found = list(find_file(project, file, places=places, looked_in=looked_in))
+    found = list(find_file("Some.Data", FILE, indexes=indexes, links=links, looked_in=looked_in))
     return found, {str(place): reason for place, reason in looked_in}
 
 
@@ -46,9 +46,9 @@ def _html(*anchors: tuple[str, str], head: str = "") -> bytes:
 def test_a_json_page_is_read(server: FileServer) -> None:
     files = ((f"{FILE}.asc", f"../../files/{FILE}.asc"), (FILE, f"../../files/{FILE}"), ("x.tar.gz", "x.tar.gz"))
     server.routes["/simple/some-data/"] = give(_json(*files), content_type=JSON)
-    found, looked_in = _find(PipPlaces(indexes=(f"{server.address}/simple",)))
+    found, looked_in = _find(indexes=(f"{server.address}/simple",))
     place = f"{server.address}/simple"
-    assert found == [Listed(address=f"{server.address}/files/{FILE}", sha256=SHA256, place=place)]
+    assert found == [(f"{server.address}/files/{FILE}", SHA256, place)]
     assert looked_in == {}
     assert JSON in server.seen[0][1]["accept"]
 
@@ -65,15 +65,15 @@ def test_a_json_page_is_read(server: FileServer) -> None:
 def test_an_html_page_is_read(server: FileServer, head: str, target: str, leads_to: str, sha256: str) -> None:
     page = _html(("other", "other-1.0.tar.gz"), (FILE, target), head=head)
     server.routes["/simple/some-data/"] = give(page, content_type="text/html; charset=utf-8")
-    ((listed,), _) = _find(PipPlaces(indexes=(f"{server.address}/simple",)))
-    assert (listed.address, listed.sha256) == (f"{server.address}{leads_to}", sha256)
+    ((listed,), _) = _find(indexes=(f"{server.address}/simple",))
+    assert listed[:2] == (f"{server.address}{leads_to}", sha256)
 
 
 def test_addresses_are_relative_to_where_a_redirect_led(server: FileServer) -> None:
     server.routes["/simple/some-data/"] = redirect("/new/some-data/")
     server.routes["/new/some-data/"] = give(_html((FILE, FILE)), content_type="text/html")
-    ((listed,), _) = _find(PipPlaces(indexes=(f"{server.address}/simple",)))
-    assert listed.address == f"{server.address}/new/some-data/{FILE}"
+    ((listed,), _) = _find(indexes=(f"{server.address}/simple",))
+    assert listed[0] == f"{server.address}/new/some-data/{FILE}"
 
 
 @pytest.mark.parametrize("as_address", [True, False])
@@ -85,9 +85,9 @@ def test_indexes_may_be_folders(tmp_path: Path, as_address: bool, with_page: boo
     if with_page:
         (folder / "index.html").write_bytes(_html((FILE, f"{FILE}#sha256={SHA256}")))
     index = folder.parent.as_uri() if as_address else str(folder.parent)
-    ((listed,), _) = _find(PipPlaces(indexes=(index,)))
-    assert listed.address == (folder / FILE).as_uri()
-    assert listed.sha256 == (SHA256 if with_page else "")
+    ((listed,), _) = _find(indexes=(index,))
+    assert listed[0] == (folder / FILE).as_uri()
+    assert listed[1] == (SHA256 if with_page else "")
 
 
 def test_links_come_first_and_every_place_is_offered(server: FileServer, tmp_path: Path) -> None:
@@ -97,10 +97,10 @@ def test_links_come_first_and_every_place_is_offered(server: FileServer, tmp_pat
     server.routes["/simple/some-data/"] = give(_json((FILE, FILE)), content_type=JSON)
     server.routes["/links"] = give(_html((FILE, "/linked/" + FILE)))
     links = (str(tmp_path), tmp_path.as_uri(), page.as_uri(), f"{server.address}/links")
-    found, looked_in = _find(PipPlaces(indexes=(f"{server.address}/simple",), links=links))
+    found, looked_in = _find(indexes=(f"{server.address}/simple",), links=links)
     local = (tmp_path / FILE).as_uri()
     there = [f"{server.address}/{path}/{FILE}" for path in ("there", "linked", "simple/some-data")]
-    assert [listed.address for listed in found] == [local, local, *there]
+    assert [address for address, _, _ in found] == [local, local, *there]
     assert looked_in == {}
 
 
@@ -109,7 +109,7 @@ def test_places_without_the_file_say_why(server: FileServer, tmp_path: Path) -> 
     server.routes["/three/some-data/"] = lambda request: request.answer(403)
     server.routes["/four/some-data/"] = give(b"not json", content_type=JSON)
     indexes = tuple(f"{server.address}/{name}" for name in ("one", "two", "three", "four"))
-    found, looked_in = _find(PipPlaces(indexes=indexes, links=(str(tmp_path / "none"),)))
+    found, looked_in = _find(indexes=indexes, links=(str(tmp_path / "none"),))
     assert found == []
     reasons = list(looked_in.values())
     assert list(looked_in) == [str(tmp_path / "none"), *indexes]
@@ -123,7 +123,7 @@ def test_places_without_the_file_say_why(server: FileServer, tmp_path: Path) -> 
 def test_a_name_that_only_looks_alike_is_no_match(server: FileServer) -> None:
     names = (FILE.upper(), FILE.replace("_", "-"), f"{FILE}.metadata", FILE.replace("1.0", "1.0.1"))
     server.routes["/simple/some-data/"] = give(_json(*((name, name) for name in names)), content_type=JSON)
-    found, looked_in = _find(PipPlaces(indexes=(f"{server.address}/simple",)))
+    found, looked_in = _find(indexes=(f"{server.address}/simple",))
     assert (found, len(looked_in)) == ([], 1)
 
 
@@ -132,10 +132,10 @@ def test_an_index_in_trouble_is_asked_again(server: FileServer) -> None:
     short = give(page[:20], content_length=str(len(page)), content_type=JSON)
     trouble = in_turn(lambda request: request.answer(503), short, give(page, content_type=JSON))
     server.routes["/simple/some-data/"] = trouble
-    found, _ = _find(PipPlaces(indexes=(f"{server.address}/simple",)))
+    found, _ = _find(indexes=(f"{server.address}/simple",))
     assert (len(found), len(server.seen)) == (1, 3)
     server.routes["/simple/some-data/"] = short
-    found, looked_in = _find(PipPlaces(indexes=(f"{server.address}/simple",)))
+    found, looked_in = _find(indexes=(f"{server.address}/simple",))
     assert found == []
     assert "connection ended after 20 of" in looked_in[f"{server.address}/simple"]
 
@@ -143,7 +143,7 @@ def test_an_index_in_trouble_is_asked_again(server: FileServer) -> None:
 def test_a_page_that_never_ends_is_not_read(server: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(package_index, "_MOST_PAGE_BYTES", 100)
     server.routes["/simple/some-data/"] = give(_html((FILE, FILE)), content_type="text/html")
-    found, looked_in = _find(PipPlaces(indexes=(f"{server.address}/simple",)))
+    found, looked_in = _find(indexes=(f"{server.address}/simple",))
     assert found == []
     assert "more than 100 bytes" in looked_in[f"{server.address}/simple"]
 
@@ -153,12 +153,12 @@ def test_credentials_of_an_index_go_to_its_host_only_and_are_not_shown(server: F
     index = server.address.replace("://", "://me:secret@")
     for name, target in pages:
         server.routes[f"/{name}/some-data/"] = give(_html((FILE, target)))
-    found, looked_in = _find(PipPlaces(indexes=tuple(f"{index}/{name}" for name in ("here", "there", "none"))))
-    assert [listed.address for listed in found] == [
+    found, looked_in = _find(indexes=tuple(f"{index}/{name}" for name in ("here", "there", "none")))
+    assert [address for address, _, _ in found] == [
         f"{index}/here/some-data/{FILE}",
         f"https://elsewhere.invalid/{FILE}",
     ]
-    assert all("secret" not in listed.place for listed in found)
+    assert all("secret" not in place for _, _, place in found)
     assert "secret" not in str(looked_in)
     assert all(headers["authorization"].startswith("Basic ") for _, headers in server.seen)
 
@@ -172,21 +172,20 @@ def test_settings_come_from_files_and_above_them_from_the_environment(tmp_path: 
     (user / "pip.conf").write_text(
         "[global]\nextra_index_url =\n  https://user/a\n  https://user/b\n[download]\nfind-links = /l\n"
     )
-    places = read_pip_places(empty)
-    assert places.indexes == ("https://system/simple", "https://user/a", "https://user/b")
-    assert "/l" in places.links
+    indexes, links = read_pip_places(empty)
+    assert indexes == ("https://system/simple", "https://user/a", "https://user/b")
+    assert "/l" in links
     own.write_text("[global]\nindex-url = https://own/simple/\n")
-    assert read_pip_places({**empty, "PIP_CONFIG_FILE": str(own)}).indexes[0] == "https://own/simple"
-    assert "https://user/a" not in read_pip_places({**empty, "PIP_CONFIG_FILE": str(own)}).indexes
+    assert read_pip_places({**empty, "PIP_CONFIG_FILE": str(own)})[0][0] == "https://own/simple"
+    assert "https://user/a" not in read_pip_places({**empty, "PIP_CONFIG_FILE": str(own)})[0]
     given = {"PIP_CONFIG_FILE": str(own), "PIP_INDEX_URL": "https://env/simple", "PIP_FIND_LINKS": "/x  /y"}
-    places = read_pip_places({**empty, **given})
-    assert (places.indexes[0], places.links) == ("https://env/simple", ("/x", "/y"))
-    assert read_pip_places({**given, "PIP_NO_INDEX": "1"}).indexes == ()
+    indexes, links = read_pip_places({**empty, **given})
+    assert (indexes[0], links) == ("https://env/simple", ("/x", "/y"))
+    assert read_pip_places({**given, "PIP_NO_INDEX": "1"})[0] == ()
     own.write_text("no section\n")
     with pytest.raises(DownloadFailed, match=r"own\.conf: pip's configuration file cannot be read"):
         read_pip_places({**empty, "PIP_CONFIG_FILE": str(own)})
 
 
 def test_without_any_setting_the_public_index_is_asked() -> None:
-    assert read_pip_places({"PIP_CONFIG_FILE": os.devnull}) == PipPlaces()
-    assert PipPlaces().indexes == (PUBLIC_INDEX,)
+    assert read_pip_places({"PIP_CONFIG_FILE": os.devnull}) == ((PUBLIC_INDEX,), ())

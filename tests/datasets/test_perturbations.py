@@ -16,7 +16,7 @@ from torch import Generator
 from torch_geometric.data import Data
 from torch_geometric.utils import is_undirected, to_networkx
 
-from gnz_track.datasets.features import LARGEST_IDENTITY
+from gnz_track.datasets.encodings import LARGEST_IDENTITY
 from gnz_track.datasets.perturbations import (
     MOST_EDGES,
     ORIGINAL,

@@ -19,7 +19,7 @@ from gnz_track.datasets.homes import data_home
 from gnz_track.datasets.preparation import prepare_dataset
 from gnz_track.datasets.readers.circuits_and_grids import read_netlists, read_power_case
 from gnz_track.datasets.readers.graph_sets import read_tudataset
-from gnz_track.datasets.readers.images import read_image_regions
+from gnz_track.datasets.readers.images_and_shapes import read_image_regions
 from gnz_track.datasets.readers.knowledge import read_galaxy, read_identified_triples
 from gnz_track.datasets.readers.molecules import read_ground_facts, read_xyz_energies
 from gnz_track.datasets.readers.networks import read_air_routes, read_contacts, read_crime_roles, read_product_space

@@ -11,8 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 from torch_geometric.data import Data
 
 from gnz_track.datasets.generators.tours import find_quick_tour, find_shortest_tour, tour_edges
-from gnz_track.datasets.sources.fetch_errors import ExtraMissing
-from gnz_track.errors import BadValue
+from gnz_track.errors import BadValue, ExtraMissing
 
 
 def _drawn(sizes: tuple[int, int, int], nodes: tuple[int, int] = (30, 40), k: int = 25) -> list[Data]:

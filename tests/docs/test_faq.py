@@ -19,7 +19,6 @@ import gnz_track as gnz
 from gnz_track import errors
 from gnz_track.cli import main
 from gnz_track.cli.working_folder import FolderGone
-from gnz_track.datasets.sources import fetch_errors
 from gnz_track.errors import GnzError
 from gnz_track.registry import PluginBroken
 from gnz_track.store.address import parse_address
@@ -127,13 +126,13 @@ PROVOKED: dict[str, tuple[str, tuple[str, ...] | Callable[[], Any]]] = {
 BUILT: dict[str, GnzError] = {
     "metric is nan": errors.ScoreUndefined("auc", "test", float("nan")),
     "cannot be used ... rebuild": errors.DataUnusable("cora", "cora", "it has no card", command="gnz data get cora"),
-    "cannot be fetched": fetch_errors.FetchFailed(
+    "cannot be fetched": errors.FetchFailed(
         "cora", ["ind.cora.x"], [("the mirror", "there is no such folder")], by_hand=["put it into raw/Cora"]
     ),
-    "cannot fetch": fetch_errors.DownloadFailed("https://example.org/cora.zip", "it answered 503"),
-    "the archive cannot be used": fetch_errors.ArchiveUnusable("cora.zip", "it ends too early"),
-    "which is not installed": fetch_errors.ExtraMissing("ogbg_molhiv", "ogb", "ogb"),
-    "ended with code": fetch_errors.ProgramFailed("dvc push", 1, "no remote"),
+    "cannot fetch": errors.DownloadFailed("https://example.org/cora.zip", "it answered 503"),
+    "the archive cannot be used": errors.ArchiveUnusable("cora.zip", "it ends too early"),
+    "which is not installed": errors.ExtraMissing("ogbg_molhiv", "ogb", "ogb"),
+    "ended with code": errors.ProgramFailed("dvc push", 1, "no remote"),
     "is being written by another process": errors.OutboxBusy("quick-f9ca854a"),
     "has been removed": FolderGone("torch"),
     "is missing: the installed package": PluginBroken(

@@ -13,15 +13,20 @@ from typing import Any
 import pytest
 
 from gnz_track.stats.comparison.joins import SeedPairs, join
-from gnz_track.stats.design.power import design_power, paired_t_power, seeds_needed, smallest_effect
+from gnz_track.stats.design.power import (
+    attainability,
+    design_power,
+    paired_t_power,
+    seeds_needed,
+    smallest_effect,
+    smallest_p,
+    smallest_seeds,
+)
 from gnz_track.stats.estimates.effects import effects
 from gnz_track.stats.estimates.flags import flag_pair
 from gnz_track.stats.estimates.intervals import intervals_of
-from gnz_track.stats.significance.attainability import attainability, smallest_p, smallest_seeds
 from gnz_track.stats.significance.equivalence import tost
-from gnz_track.stats.significance.paired import Outcome, paired_t
-from gnz_track.stats.significance.sign_flip import sign_flip
-from gnz_track.stats.significance.signed_rank import wilcoxon
+from gnz_track.stats.significance.paired import Outcome, paired_t, sign_flip, wilcoxon
 
 GOLDEN = json.loads(Path(__file__).with_name("statistics.json").read_text(encoding="utf-8"))
 PAIRS = {fixture["id"]: fixture for fixture in GOLDEN["fixtures"] if fixture["kind"] == "pair"}

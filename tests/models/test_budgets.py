@@ -18,7 +18,7 @@ from gnz_track.errors import BadValue
 from gnz_track.models.budgets import NARROWEST, Width, count_at, find_width, nearest_width, refuse_beyond
 from gnz_track.models.building import build, count_parameters
 from gnz_track.models.catalogue import MODELS, describe
-from gnz_track.models.sizes import Sizes
+from gnz_track.models.options import Sizes
 from gnz_track.types import TaskType
 
 GOLDEN: dict[str, Any] = json.loads((Path(__file__).parents[1] / "golden" / "budgets.json").read_text())

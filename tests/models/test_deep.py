@@ -17,10 +17,9 @@ from torch_geometric.utils import to_dense_adj
 from gnz_track.errors import BadValue
 from gnz_track.models.building import build
 from gnz_track.models.catalogue import MODELS, usual_models
-from gnz_track.models.deep.dense import DenseNetwork
+from gnz_track.models.deep.dense import DenseNetwork, equivariant_basis
 from gnz_track.models.deep.network import DeepNetwork, softmax_to
-from gnz_track.models.deep.ring_gnn import equivariant_basis
-from gnz_track.models.sizes import Sizes
+from gnz_track.models.options import Sizes
 from gnz_track.registry import import_target
 from gnz_track.types import TaskType
 

@@ -17,13 +17,12 @@ from torch_geometric.nn import DeepGraphInfomax, GCNConv
 from torch_geometric.utils import from_networkx
 
 from gnz_track.errors import BadValue
-from gnz_track.models.embeddings import dgi_linear as infomax
-from gnz_track.models.embeddings.dgi_linear import ENCODERS, SUMMARIES, DGILinear, Infomax
+from gnz_track.models.embeddings import dgi as infomax
+from gnz_track.models.embeddings.dgi import ENCODERS, SUMMARIES, DGILinear, Infomax
+from gnz_track.models.embeddings.factorisations import GraRep, SpectralEmbedding
 from gnz_track.models.embeddings.fitted import undirected_links
-from gnz_track.models.embeddings.gra_rep import GraRep
 from gnz_track.models.embeddings.node2vec import Node2Vec, Walker, pairs_of
-from gnz_track.models.embeddings.spectral_embedding import SpectralEmbedding
-from gnz_track.models.sizes import Sizes
+from gnz_track.models.options import Sizes
 
 GRAPH = nx.powerlaw_cluster_graph(40, 3, 0.5, seed=1)
 

@@ -15,7 +15,7 @@ from gnz_track.datasets.generators.tours import tour_edges
 from gnz_track.errors import BadValue
 from gnz_track.models.building import build, count_parameters
 from gnz_track.models.catalogue import MODELS, usual_models
-from gnz_track.models.sizes import Sizes
+from gnz_track.models.options import Sizes
 from gnz_track.types import TaskType
 
 SIZES = Sizes(in_channels=2, hidden_channels=8, out_channels=2, is_directed=True)

@@ -41,7 +41,7 @@ def test_all_files_are_there_and_name_the_project(tmp_path: Path) -> None:
     assert not [name for name, path in files.items() if "@NAME@" in path.read_text("utf-8")]
     params = read_params(files["params.yaml"])
     assert (params.suite, list(params.tasks)) == ("mine", ["three_rings", "planted_partition"])
-    assert params.tasks["planted_partition"].epochs == TASKS.get("planted_partition").epochs
+    assert params.tasks["planted_partition"] == TASKS.get("planted_partition").epochs
 
 
 ODD = (

@@ -12,11 +12,11 @@ from torch_geometric.data import Data
 
 from gnz_track.datasets.frozen import FrozenDataset, freeze
 from gnz_track.datasets.splits.nodes_and_graphs import split_nodes
-from gnz_track.problems.catalogue import Problem, ProblemTerms, pose
-from gnz_track.training.loop import TrainingSettings, train
-from gnz_track.training.metrics import DEFAULT_METRICS, METRICS
+from gnz_track.problems.catalogue import Problem, pose
+from gnz_track.training.loop import train
+from gnz_track.training.metrics import DEFAULT_METRICS
 from gnz_track.training.protocols import PROTOCOLS
-from gnz_track.types import Category, DatasetRow, Selection, TaskType
+from gnz_track.types import Category, CellSettings, DatasetRow, Optimiser, TaskType
 
 PROTOCOL = PROTOCOLS.get("graphnetz")
 N_CLASSES = 3
@@ -36,8 +36,8 @@ def _freeze(folder: Path, graphs: Any, task_type: TaskType) -> FrozenDataset:
 
 
 def _pose(dataset: FrozenDataset, task_type: TaskType) -> Problem:
-    terms = {"protocol": PROTOCOL, "seed": 0, "hidden_channels": 8, "batch_size": 8, "device": "cpu"}
-    return pose(dataset, ProblemTerms(task_type=task_type, **terms))
+    optimiser = Optimiser(lr=0.01, batch_size=8)
+    return pose(dataset, CellSettings(task_type=task_type, seed=0, hidden_channels=8, optimiser=optimiser))
 
 
 class _Spy(nn.Module):
@@ -56,15 +56,9 @@ class _Spy(nn.Module):
 
 def _train(problem: Problem, task_type: TaskType) -> _Spy:
     spy = _Spy(problem.sizes.in_channels, problem.sizes.out_channels)
-    settings = TrainingSettings(
-        epochs=3,
-        optimiser=PROTOCOL.optimisers[task_type],
-        selection=Selection.last_epoch,
-        patience=0,
-        metric=METRICS.get(DEFAULT_METRICS[task_type]),
-        batch_seed=0,
-    )
-    train(spy, problem.objective, problem.scorers, settings)
+    optimiser, metric = PROTOCOL.optimisers[task_type], DEFAULT_METRICS[task_type]
+    settings = CellSettings(task_type=task_type, seed=0, epochs=3, optimiser=optimiser, metric=metric)
+    train(spy, problem.objective, problem.scorers, settings, batch_seed=0)
     return spy
 
 

@@ -12,7 +12,7 @@ from worlds import draw
 from gnz_track.errors import BadValue, DataUnusable
 from gnz_track.quality.audit import RANDOM_MODES, Depth, audit_graphs
 from gnz_track.quality.complementarity import measure_complementarity
-from gnz_track.quality.judgement import TRAINED_MODES, Scores, gather_scores, judge_dataset
+from gnz_track.quality.judgement import TRAINED_MODES, gather_scores, judge_dataset
 from gnz_track.quality.measures import FIXED_MODES, Measure
 from gnz_track.quality.separability import SeparabilitySettings
 from gnz_track.store.audits import AuditRecord, audit_from_json
@@ -136,11 +136,11 @@ def test_a_second_metric_has_a_say(record: AuditRecord) -> None:
     # By its area under the curve, nothing is lost with the edges.
     others = {run: {"accuracy": 0.5, "auc": 0.7 if "features" in run else 0.9} for run in table["run_id"]}
     scores = gather_scores(table, "made_up", others)
-    assert list(scores.found) == ["accuracy", "auc"]
+    assert list(scores) == ["accuracy", "auc"]
     found = judge_dataset(record, scores)
     assert found.informative == {"structure": 1, "features": 2}
     missing = {run: scores for run, scores in others.items() if not run.endswith("3")}
-    assert list(gather_scores(table, "made_up", missing).found) == ["accuracy"], "a metric that some runs lack"
+    assert list(gather_scores(table, "made_up", missing)) == ["accuracy"], "a metric that some runs lack"
 
 
 def test_smaller_errors_are_better_and_a_bootstrap_tells_them_apart(record: AuditRecord) -> None:
@@ -175,7 +175,7 @@ def test_versions_without_scores_are_named(record: AuditRecord) -> None:
     found = judged(record, table)
     assert found.informative == {"structure": 2, "features": 2}
     assert found.notes[-1] == "no score on complete-graph, random-graph: nothing was asked of these versions"
-    nothing = judge_dataset(record, Scores(metric="", found={}))
+    nothing = judge_dataset(record, {})
     assert any("no model was trained" in note for note in nothing.notes)
     assert nothing.performance == ""
 

@@ -15,13 +15,14 @@ from gnz_track.quality.verdict import (
     DIVERSITY_MEAN,
     DIVERSITY_SD,
     GRADES,
-    PERFORMANCE,
+    Bounds,
     Decision,
-    GradeScale,
-    Informativeness,
     decide,
     find_informativeness,
+    grade,
+    grade_performance,
     rate_informativeness,
+    score_performance,
 )
 from gnz_track.store.audits import PairRecord
 
@@ -41,12 +42,12 @@ SCORES = {
 
 @pytest.mark.parametrize(("rated", "expected"), SCORES.items())
 def test_score_of_performance(rated: tuple[int, int], expected: tuple[float, str]) -> None:
-    found = Informativeness(structure=rated[0], features=rated[1])
-    assert (found.score, found.grade) == expected
+    score = score_performance(*rated)
+    assert (score, grade_performance(score)) == expected
 
 
 @pytest.mark.parametrize(
-    ("scale", "value", "grade"),
+    ("bounds", "value", "expected"),
     [
         (DIVERSITY_MEAN, 0.0, "--"),
         (DIVERSITY_MEAN, 0.2, "-"),
@@ -70,14 +71,15 @@ def test_score_of_performance(rated: tuple[int, int], expected: tuple[float, str
         (DIVERSITY_MEAN, float("nan"), ""),
     ],
 )
-def test_grades_at_their_bounds(scale: GradeScale, value: float, grade: str) -> None:
-    assert scale.grade(value) == grade
+def test_grades_at_their_bounds(bounds: Bounds, value: float, expected: str) -> None:
+    assert grade(value, bounds) == expected
 
 
-@given(a=st.floats(-2, 6), b=st.floats(-2, 6), scale=st.sampled_from([PERFORMANCE, DIVERSITY_MEAN, CORRELATION]))
-def test_a_larger_value_has_no_lower_grade(a: float, b: float, scale: GradeScale) -> None:
+@given(a=st.floats(-2, 6), b=st.floats(-2, 6), bounds=st.sampled_from([DIVERSITY_MEAN, CORRELATION]))
+def test_a_larger_value_has_no_lower_grade(a: float, b: float, bounds: Bounds) -> None:
     low, high = sorted([a, b])
-    assert GRADES.index(scale.grade(low)) <= GRADES.index(scale.grade(high))
+    assert GRADES.index(grade(low, bounds)) <= GRADES.index(grade(high, bounds))
+    assert GRADES.index(grade_performance(low)) <= GRADES.index(grade_performance(high))
 
 
 def test_metrics_vote() -> None:
@@ -113,13 +115,13 @@ def test_a_mode_is_informative_where_all_versions_without_it_do_worse(
     of_metrics: list[tuple[str, ...]], expected: tuple[int, int]
 ) -> None:
     found = find_informativeness({str(n): pairs(*beaten) for n, beaten in enumerate(of_metrics)})
-    assert (found.structure, found.features) == expected
+    assert found == expected
 
 
 def test_versions_that_could_not_be_trained_are_not_asked_for() -> None:
     left = [pair("original", name, wins=True) for name in ("empty-graph", "random-graph", "random-features")]
-    assert find_informativeness({"accuracy": left}) == Informativeness(structure=2, features=2)
-    assert find_informativeness({"accuracy": []}) == Informativeness(structure=0, features=0)
+    assert find_informativeness({"accuracy": left}) == (2, 2)
+    assert find_informativeness({"accuracy": []}) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -136,9 +138,9 @@ def test_versions_that_could_not_be_trained_are_not_asked_for() -> None:
     ],
 )
 def test_every_rule(performance: str, diversity: str, decision: Decision, words: str) -> None:
-    found = decide(performance=performance, diversity=diversity)
-    assert found.decision is decision
-    assert words in found.rule
+    found, rule = decide(performance=performance, diversity=diversity)
+    assert found is decision
+    assert words in rule
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans())))

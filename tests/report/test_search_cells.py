@@ -24,13 +24,13 @@ def models_of() -> dict[str, TunedModel]:
 def test_rows_of_default_and_winner_are_found_by_seed(model: str) -> None:
     table, one = report().table, search("planted_partition", model)
     cells = find_cells(table, one)
-    for places, name in ((cells.default, model), (cells.tuned, tuned_name(model))):
+    for places, name in zip(cells, (model, tuned_name(model)), strict=True):
         rows = table.iloc[list(places.values())]
         assert set(rows["task"]) == {"planted_partition"}
         assert set(rows["model"]) == {name}
         assert dict(zip(rows["seed"], places.values(), strict=True)) == dict(places)
         assert sorted(places) == list(range(6))
-    assert all(json.loads(text) == dict(one.best) for text in table.iloc[list(cells.tuned.values())]["hyperparameters"])
+    assert all(json.loads(text) == dict(one.best) for text in table.iloc[list(cells[1].values())]["hyperparameters"])
 
 
 def test_cells_of_an_earlier_search_that_found_the_same_are_known_by_their_values() -> None:
@@ -38,20 +38,20 @@ def test_cells_of_an_earlier_search_that_found_the_same_are_known_by_their_value
     elsewhere = table.assign(search=table["search"].where(table["search"] == "", "an earlier one"))
     assert find_cells(elsewhere, one) == find_cells(table, one)
     other = replace(one, best={**one.best, "lr": 0.5})
-    assert find_cells(elsewhere, other).tuned == {}
+    assert find_cells(elsewhere, other)[1] == {}
     # What names its search needs no values.
-    assert sorted(find_cells(table, other).tuned) == list(range(6))
+    assert sorted(find_cells(table, other)[1]) == list(range(6))
 
 
 def test_cells_that_change_what_was_searched_are_no_default() -> None:
     table, one = report().table, search("planted_partition", "GCN")
     changed = table.assign(hyperparameters=table["hyperparameters"].replace("{}", '{"lr": 0.3}'))
-    assert find_cells(changed, one).default == {}
+    assert find_cells(changed, one)[0] == {}
     # What it names with the default's own value, and what was not searched, changes nothing.
     named = json.dumps({"lr": one.default["lr"], "heads": 4})
     same = table.assign(hyperparameters=table["hyperparameters"].replace("{}", named))
-    assert sorted(find_cells(same, one).default) == list(range(6))
-    assert find_cells(table, replace(one, protocol="graphnetz@1")).default == {}
+    assert sorted(find_cells(same, one)[0]) == list(range(6))
+    assert find_cells(table, replace(one, protocol="graphnetz@1"))[0] == {}
 
 
 def test_verdicts_are_paired_t_with_holm_over_all_tuned_models() -> None:
@@ -59,7 +59,7 @@ def test_verdicts_are_paired_t_with_holm_over_all_tuned_models() -> None:
     p, tested = [], []
     for one in searches():
         cells = find_cells(table, one)
-        default, tuned = (table["score"].iloc[[places[s] for s in range(6)]] for places in (cells.default, cells.tuned))
+        default, tuned = (table["score"].iloc[[places[s] for s in range(6)]] for places in cells)
         model = found[one.title]
         assert (model.default, model.tuned) == pytest.approx((default.mean(), tuned.mean()))
         gain = (1 if one.direction == "up" else -1) * (tuned.to_numpy() - default.to_numpy())

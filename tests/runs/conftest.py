@@ -20,7 +20,7 @@ from gnz_track.models.adapters import multi_task_factory
 from gnz_track.models.catalogue import describe
 from gnz_track.store.address import Address, parse_address
 from gnz_track.training.protocols import PROTOCOLS
-from gnz_track.types import Category, Cell, DatasetRow, ModelRow, Optimiser, Protocol, Task, TaskType
+from gnz_track.types import Category, Cell, CellSettings, DatasetRow, ModelRow, Optimiser, Protocol, Task, TaskType
 
 # Own models are imported by name, as a user's are.
 sys.path.append(str(Path(__file__).parent))
@@ -44,6 +44,12 @@ class World:
         # The published protocol does not know it.
         both = {TaskType.multi_task: Optimiser(lr=1e-2, batch_size=4)}
         return protocol if self.task_type in protocol.optimisers else replace(protocol, optimisers=both)
+
+    def settings(self, *, seed: int = 0, batch_size: int = 4, **changes: Any) -> CellSettings:
+        """Return settings of a narrow cell, with changes."""
+        optimiser = Optimiser(lr=0.01, batch_size=batch_size)
+        given = {"features": self.features, "hidden_channels": 8, "optimiser": optimiser, **changes}
+        return CellSettings(task_type=self.task_type, seed=seed, **given)
 
     @property
     def row(self) -> DatasetRow:

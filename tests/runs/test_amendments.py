@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 
 from gnz_track.datasets.own.tasks import task_from_dataset
 from gnz_track.datasets.preparation import prepare
+from gnz_track.errors import NothingToRun
 from gnz_track.models.catalogue import MODELS, usual_models
 from gnz_track.records import to_json
 from gnz_track.runs.fingerprint import fingerprint
@@ -231,6 +232,15 @@ def test_a_model_without_a_width_is_left_out_with_its_reason(place: Place) -> No
     plan = _plan(place, SMALL, ["DeepGCN", "GatedGCN-E"], name="zinc_plain", graphs=_molecules(has_bonds=False))
     assert [(item.model, "no features" in item.reason) for item in plan.skipped] == [("GatedGCN-E", True)]
     assert {cell.model.name for cell in plan.cells} == {"DeepGCN"}
+
+
+def test_data_without_what_is_predicted_are_left_out_with_their_reason(place: Place) -> None:
+    edges = torch.tensor([[0, 1, 2], [1, 2, 0]])
+    task = task_from_dataset(
+        "bare_links", TaskType.edge_cls, Data(x=torch.rand(3, 2), edge_index=edges, edge_label_index=edges)
+    )
+    with pytest.raises(NothingToRun, match=r"bare_links x DeepGCN: .* it has no edge_label \(edge_cls\)"):
+        make_plan([task], [MODELS.get("DeepGCN")], seeds=(0,), protocol=SMALL, place=place)
 
 
 def test_beyond_the_tolerance_a_model_is_left_out(place: Place) -> None:

@@ -20,26 +20,19 @@ from torch_geometric.data import Data
 from gnz_track.datasets.frozen import FrozenDataset, freeze, open_frozen
 from gnz_track.datasets.splits.links import split_links, split_triples
 from gnz_track.datasets.splits.nodes_and_graphs import split_edges, split_graphs, split_nodes
-from gnz_track.problems.catalogue import Problem, ProblemTerms, pose
+from gnz_track.problems.catalogue import Problem, pose
 from gnz_track.runs import fingerprint as fingerprints
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.run_one import run_one
-from gnz_track.types import Cell, TaskType
+from gnz_track.types import Cell, CellSettings, TaskType
 
 Cells = Callable[..., Cell]
 Worlds = Callable[[str], Any]
 
 
-def terms_of(world: Any, *, is_blind: bool) -> ProblemTerms:
-    return ProblemTerms(
-        task_type=world.task_type,
-        protocol=world.protocol,
-        seed=0,
-        hidden_channels=8,
-        batch_size=4 if "graphs" in world.name else 0,
-        device="cpu",
-        is_blind=is_blind,
-    )
+def settings_in(world: Any, *, is_blind: bool) -> CellSettings:
+    batch_size = 4 if "graphs" in world.name else 0
+    return world.settings(batch_size=batch_size, is_blind=is_blind)
 
 
 def tensors_of(thing: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -171,7 +164,7 @@ def test_nothing_of_a_blind_problem_depends_on_what_is_kept_for_tests(
     any_world: Any, frozen: Callable[[Any], FrozenDataset], tmp_path: Path
 ) -> None:
     twins = twins_of(any_world, frozen(any_world), tmp_path)
-    assert_alike(*(pose(data, terms_of(any_world, is_blind=True)) for data in twins))
+    assert_alike(*(pose(data, settings_in(any_world, is_blind=True)) for data in twins))
 
 
 def test_a_problem_that_is_not_blind_does(
@@ -179,7 +172,7 @@ def test_a_problem_that_is_not_blind_does(
 ) -> None:
     twins = twins_of(any_world, frozen(any_world), tmp_path)
     with pytest.raises(AssertionError):
-        assert_alike(*(pose(data, terms_of(any_world, is_blind=False)) for data in twins))
+        assert_alike(*(pose(data, settings_in(any_world, is_blind=False)) for data in twins))
 
 
 @pytest.mark.parametrize("name", ["triples", "links, published"])
@@ -245,7 +238,7 @@ def test_triples_as_many_as_entities_are_no_field_of_these(world: Worlds, tmp_pa
     graph.test_edge_type = torch.cat([graph.test_edge_type, graph.valid_edge_type])
     assert graph.test_edge_type.numel() == graph.num_nodes
     dataset = freeze(graph, tmp_path / "level", row=made.row)
-    shown = pose(dataset, terms_of(made, is_blind=False)).objective.data  # type: ignore[attr-defined]
+    shown = pose(dataset, settings_in(made, is_blind=False)).objective.data  # type: ignore[attr-defined]
     assert sorted(shown.keys()) == ["edge_index", "edge_type", "num_nodes", "x"]
 
 

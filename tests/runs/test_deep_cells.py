@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.own.tasks import task_from_dataset
 from gnz_track.models.catalogue import MODELS, usual_models
-from gnz_track.problems.catalogue import ProblemTerms, pose
+from gnz_track.problems.catalogue import pose
 from gnz_track.runs.plan import Place, make_plan
 from gnz_track.runs.run_one import run_one
 from gnz_track.training.protocols import PROTOCOLS
@@ -92,12 +92,9 @@ def test_many_graphs_are_trained_in_batches_of_graphs(world: Worlds, cell_on: Ce
 
 def test_scores_by_batches_are_means_over_batches_of_graphs(world: Worlds, frozen: Freezer) -> None:
     edges = world("edges, several graphs")
-    protocol = replace(edges.protocol, scoring="per_batch")
-    terms = ProblemTerms(
-        task_type=edges.task_type, protocol=protocol, seed=0, hidden_channels=8, batch_size=1, device="cpu"
-    )
-    by_batch = pose(frozen(edges), terms).scorers["test"]
-    whole = pose(frozen(edges), replace(terms, protocol=edges.protocol)).scorers["test"]
+    settings = edges.settings(batch_size=1)
+    by_batch = pose(frozen(edges), replace(settings, scoring="per_batch")).scorers["test"]
+    whole = pose(frozen(edges), settings).scorers["test"]
     assert whole.batches is None
     assert by_batch.batches.unique().tolist() == list(range(int(by_batch.batches.max()) + 1))
     prediction = torch.randn(int(whole.rows.max()) + 1, 2, generator=torch.Generator().manual_seed(0))

@@ -22,8 +22,8 @@ from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.models.catalogue import describe, usual_models
 from gnz_track.records import to_json
 from gnz_track.runs.executors.inline import run_inline
-from gnz_track.runs.run_one import metric_of, run_one
-from gnz_track.training.metrics import DEFAULT_METRICS, METRICS
+from gnz_track.runs.run_one import run_one
+from gnz_track.training.metrics import DEFAULT_METRICS, METRICS, metric_of
 from gnz_track.types import Cell, CellResult, Direction, Selection, Status, Task, TaskType
 
 Worlds = Callable[[str], Any]

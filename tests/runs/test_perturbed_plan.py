@@ -12,10 +12,11 @@ import torch
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.perturbations import ORIGINAL, PERTURBATIONS
 from gnz_track.errors import UnknownName
-from gnz_track.problems.inputs import ProblemTerms, collection_of, whole_graph_of
+from gnz_track.problems.inputs import collection_of, whole_graph_of
 from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.fingerprint import NUMBERS, fingerprint
 from gnz_track.runs.plan import Plan, perturb_plan
+from gnz_track.runs.protocol_resolution import settings_of
 from gnz_track.runs.remaining import find_remaining
 from gnz_track.runs.run_one import run_one
 from gnz_track.runs.sweep import run_sweep
@@ -24,21 +25,14 @@ from gnz_track.stats.comparison.choices import Choices
 from gnz_track.stats.comparison.compare import compare
 from gnz_track.store.address import Address
 from gnz_track.store.cell_book import read_book, write_book
-from gnz_track.types import Cell
+from gnz_track.types import Cell, CellSettings
 
 WORLDS = ["nodes", "graphs", "graphs, labels", "numbers", "links", "edges", "edges, several graphs"]
 
 
-def terms_of(cell: Cell, name: str) -> ProblemTerms:
-    return ProblemTerms(
-        task_type=cell.task.task_type,
-        protocol=cell.protocol,
-        seed=cell.seed,
-        hidden_channels=8,
-        batch_size=0,
-        device="cpu",
-        perturbation=name,
-    )
+def settings_under(cell: Cell, name: str) -> CellSettings:
+    settings = replace(settings_of(cell, is_multi_label=False), hidden_channels=8, perturbation=name)
+    return replace(settings, optimiser=replace(settings.optimiser, batch_size=0))
 
 
 @pytest.mark.parametrize("kind", WORLDS)
@@ -65,15 +59,15 @@ def test_inputs_are_those_of_the_perturbation(
     world: Callable[[str], Any], frozen: Callable[[Any], FrozenDataset], cell_on: Callable[..., Cell]
 ) -> None:
     cell, dataset = cell_on(world("graphs")), frozen(world("graphs"))
-    plain = collection_of(dataset, terms_of(cell, ""))
-    empty = collection_of(dataset, terms_of(cell, "empty-graph"))
+    plain = collection_of(dataset, settings_under(cell, ""))
+    empty = collection_of(dataset, settings_under(cell, "empty-graph"))
     assert empty.edge_index.shape == (2, 0)
     assert torch.equal(empty.node["x"], plain.node["x"])
-    complete = collection_of(dataset, terms_of(cell, "complete-graph"))
+    complete = collection_of(dataset, settings_under(cell, "complete-graph"))
     sizes = dataset.node_ptr.diff()
     assert torch.equal(complete.edge_ptr.diff(), sizes * (sizes - 1))
     assert int(complete.edge_index.max()) < int(sizes.max()), "edges count within each graph"
-    one_hot = collection_of(dataset, terms_of(cell, "complete-features"))
+    one_hot = collection_of(dataset, settings_under(cell, "complete-features"))
     assert one_hot.node["x"].shape == (dataset.n_nodes, int(sizes.max()))
     assert torch.equal(one_hot.edge_index, plain.edge_index)
 
@@ -83,7 +77,7 @@ def test_features_made_of_edges_are_made_before_edges_go(
 ) -> None:
     cell, dataset = cell_on(world("nodes, no features")), frozen(world("nodes, no features"))
     plain, empty = (
-        whole_graph_of(dataset, dataset.global_edge_index, terms_of(cell, name)) for name in ("", "empty-graph")
+        whole_graph_of(dataset, dataset.global_edge_index, settings_under(cell, name)) for name in ("", "empty-graph")
     )
     assert torch.equal(torch.as_tensor(plain.x), torch.as_tensor(empty.x))
     assert empty.num_edges == 0
@@ -93,8 +87,8 @@ def test_draws_depend_on_seed_and_name_and_nothing_else(
     world: Callable[[str], Any], frozen: Callable[[Any], FrozenDataset], cell_on: Callable[..., Cell]
 ) -> None:
     cell, dataset = cell_on(world("graphs")), frozen(world("graphs"))
-    first, again = (collection_of(dataset, terms_of(cell, "random-graph")).edge_index for _ in range(2))
-    other = collection_of(dataset, terms_of(replace(cell, seed=1), "random-graph")).edge_index
+    first, again = (collection_of(dataset, settings_under(cell, "random-graph")).edge_index for _ in range(2))
+    other = collection_of(dataset, settings_under(replace(cell, seed=1), "random-graph")).edge_index
     assert torch.equal(first, again)
     assert first.shape != other.shape or not torch.equal(first, other)
 

@@ -16,18 +16,17 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from gnz_track.datasets.features import structural_features
+from gnz_track.datasets.encodings import structural_features
 from gnz_track.datasets.frozen import FrozenDataset, open_frozen
 from gnz_track.datasets.splits.links import split_links, split_triples
 from gnz_track.datasets.splits.nodes_and_graphs import split_edges, split_graphs, split_nodes
 from gnz_track.errors import BadValue, SplitImpossible
 from gnz_track.models.adapters import TripleHead
-from gnz_track.problems.catalogue import Problem, ProblemTerms, pose
+from gnz_track.problems.catalogue import Problem, pose
 from gnz_track.runs import run_one as one
 from gnz_track.runs.run_one import run_one
-from gnz_track.training.loop import TrainingSettings, train
-from gnz_track.training.metrics import DEFAULT_METRICS, METRICS
-from gnz_track.types import Cell, CellResult, Optimiser, Selection, TaskType
+from gnz_track.training.loop import train
+from gnz_track.types import Cell, CellResult, CellSettings, Selection, TaskType
 
 Worlds = Callable[[str], Any]
 Freezer = Callable[[Any], FrozenDataset]
@@ -36,19 +35,8 @@ Cells = Callable[..., Cell]
 WIDTH = 8
 
 
-def terms_of(world: Any, *, seed: int = 0, batch_size: int = 4) -> ProblemTerms:
-    return ProblemTerms(
-        task_type=world.task_type,
-        protocol=world.protocol,
-        seed=seed,
-        hidden_channels=WIDTH,
-        batch_size=batch_size,
-        device="cpu",
-    )
-
-
 def pose_world(world: Any, frozen: Freezer, **options: Any) -> Problem:
-    return pose(frozen(world), terms_of(world, **options))
+    return pose(frozen(world), world.settings(**options))
 
 
 # Input and output channels, vocabulary, relations.
@@ -170,7 +158,7 @@ def test_other_tasks_on_a_graph_with_labelled_edges_do_not_see_them(world: World
     # As many as there are edges, so that they could be taken for fields of edges.
     graph.edge_label_index, graph.edge_label = graph.edge_index, torch.arange(graph.num_edges) % 2
     nodes = replace_graphs(world("nodes"), [graph])
-    shown = pose(nodes.freeze(tmp_path / "nodes"), terms_of(nodes)).objective.data
+    shown = pose(nodes.freeze(tmp_path / "nodes"), nodes.settings()).objective.data
     assert not any("edge_label" in name for name in shown.keys())  # noqa: SIM118  (PyG)
 
 
@@ -241,17 +229,15 @@ def test_fields_as_long_as_the_edges_are_not_taken_for_fields_of_these(world: Wo
     graph.val_non_link_index = graph.edge_index[:, : graph.num_nodes]
     graph.edge_attr = torch.rand(graph.num_edges, 2)
     links = replace_graphs(world("links, published"), [graph])
-    shown = pose(links.freeze(tmp_path / "links"), terms_of(links)).objective.data
+    shown = pose(links.freeze(tmp_path / "links"), links.settings()).objective.data
     # The graph is whole, so that the features of its edges are known.
     assert set(shown.keys()) == {"x", "edge_index", "edge_attr", "num_nodes"}
 
 
 def test_links_of_training_are_told_from_the_pairs_of_validation(world: Worlds, frozen: Freezer) -> None:
     data, published = world("links, published").graphs[0], world("links, published")
-    whole = replace(published.protocol, also=("training",))
     for scoring, n_val, n_test in (("whole", 30, 25), ("per_batch", 12, 9)):
-        terms = replace(terms_of(published), protocol=replace(whole, scoring=scoring))
-        found = pose(frozen(published), terms).scorers
+        found = pose(frozen(published), published.settings(also=("training",), scoring=scoring)).scorers
         others = {name: scorer.pairs[:, scorer.labels == 0] for name, scorer in found.items()}
         assert torch.equal(others["training"], data.val_non_link_index[:, :n_val])
         assert torch.equal(others["val"], data.val_non_link_index[:, :n_val])
@@ -306,14 +292,14 @@ def test_other_fields_of_nodes_and_edges_reach_the_model(world: Worlds, tmp_path
     graph = world("nodes").graphs[0].clone()
     graph.pos, graph.edge_attr = torch.rand(60, 2), torch.rand(graph.num_edges, 5)
     nodes = replace_graphs(world("nodes"), [graph])
-    data = pose(nodes.freeze(tmp_path / "a"), terms_of(nodes)).objective.data
+    data = pose(nodes.freeze(tmp_path / "a"), nodes.settings()).objective.data
     assert torch.equal(data.pos, graph.pos)
     assert torch.equal(data.edge_attr, graph.edge_attr)
     # Once links are split, edges are others and in another order.
     link = world("links").graphs[0].clone()
     link.edge_attr = torch.rand(link.num_edges, 5)
     links = replace_graphs(world("links"), [link])
-    assert "edge_attr" not in pose(links.freeze(tmp_path / "b"), terms_of(links)).objective.data
+    assert "edge_attr" not in pose(links.freeze(tmp_path / "b"), links.settings()).objective.data
 
 
 def replace_graphs(world: Any, graphs: list[Data]) -> Any:
@@ -445,16 +431,9 @@ def test_labels_of_held_out_pairs_do_not_touch_training(name: str, world: Worlds
         }
         torch.manual_seed(0)
         model = own_head(problem)
-        settings = TrainingSettings(
-            epochs=4,
-            optimiser=Optimiser(lr=0.01),
-            selection=Selection.last_epoch,
-            patience=0,
-            metric=METRICS.get(DEFAULT_METRICS[TaskType.link_pred]),
-            batch_seed=0,
-        )
+        settings = CellSettings(task_type=TaskType.link_pred, seed=0, metric="auc", epochs=4)
         with torch.random.fork_rng():
-            return train(model, problem.objective, scorers, settings).series, model.state_dict()
+            return train(model, problem.objective, scorers, settings, batch_seed=0).series, model.state_dict()
 
     before, parameters = trained(is_swapped=False)
     after, parameters_after = trained(is_swapped=True)
@@ -523,16 +502,16 @@ def test_data_that_do_not_fit_the_task_are_refused(
 ) -> None:
     unfit = broken(world(name), **fields)
     with pytest.raises(SplitImpossible, match=reason):
-        pose(unfit.freeze(tmp_path / "unfit"), terms_of(unfit))
+        pose(unfit.freeze(tmp_path / "unfit"), unfit.settings())
 
 
 def test_unknown_features_and_task_types_are_named(world: Worlds, frozen: Freezer) -> None:
-    terms = terms_of(world("nodes, no features"))
-    odd = replace(terms, protocol=replace(terms.protocol, features="spectral"))
+    settings = world("nodes, no features").settings()
+    odd = replace(settings, features="spectral")
     with pytest.raises(BadValue, match="'spectral'; allowed: structural, identity"):
         pose(frozen(world("nodes, no features")), odd)
     with pytest.raises(SplitImpossible, match="it has no edge_label_index"):
-        pose(frozen(world("nodes")), replace(terms, task_type=TaskType.edge_cls))
+        pose(frozen(world("nodes")), replace(settings, task_type=TaskType.edge_cls))
 
 
 def test_batch_size_zero_is_a_full_batch(world: Worlds, frozen: Freezer) -> None:
@@ -546,7 +525,7 @@ def test_relations_make_a_relational_head(world: Worlds, cell_on: Cells) -> None
     from gnz_track.models.building import build
 
     cell = cell_on(world("triples"))
-    problem = pose(open_frozen(cell.data), terms_of(world("triples")))
+    problem = pose(open_frozen(cell.data), world("triples").settings())
     model = build(cell.model, TaskType.link_pred, problem.sizes)
     assert isinstance(model, TripleHead)
     assert tuple(model.relations.weight.shape) == (6, WIDTH)
@@ -592,7 +571,7 @@ def test_scores_belong_to_their_examples(
     name: str, answer: Callable[[Data], Tensor], metric: str, perfect: float, world: Worlds, tmp_path: Path
 ) -> None:
     told = telling(world(name), answer)
-    problem = pose(told.freeze(tmp_path / "told"), terms_of(told))
+    problem = pose(told.freeze(tmp_path / "told"), told.settings())
     model = Oracle(problem.sizes.out_channels)
     prediction = problem.objective.predict(model)
     for scorer in problem.scorers.values():

@@ -12,22 +12,10 @@ import torch
 
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.errors import SplitImpossible
-from gnz_track.problems.catalogue import ProblemTerms, pose, sizes_of
+from gnz_track.problems.catalogue import pose, sizes_of
 
 Freezer = Callable[[Any], FrozenDataset]
 Worlds = Callable[[str], Any]
-
-
-def terms_of(world: Any, **changes: Any) -> ProblemTerms:
-    given = {
-        "task_type": world.task_type,
-        "protocol": world.protocol,
-        "seed": 0,
-        "hidden_channels": 8,
-        "batch_size": 4,
-        "device": "cpu",
-    }
-    return ProblemTerms(**{**given, **changes})
 
 
 def first_batch(objective: Any) -> Any:
@@ -39,10 +27,10 @@ def first_batch(objective: Any) -> Any:
 def test_sizes_are_those_of_what_a_model_is_given(any_world: Any, encoding: str, frozen: Freezer) -> None:
     if any_world.name == "triples" and encoding:
         encoding = "lap3-plain"
-    terms = terms_of(any_world, encoding=encoding)
-    problem = pose(frozen(any_world), terms)
+    settings = any_world.settings(encoding=encoding)
+    problem = pose(frozen(any_world), settings)
     sizes, shown = problem.sizes, first_batch(problem.objective)
-    assert sizes == sizes_of(frozen(any_world), terms)
+    assert sizes == sizes_of(frozen(any_world), settings)
     assert sizes.in_channels == shown.x.size(1)
     assert sizes.n_encoding == (shown.encoding.size(1) if encoding else 0)
     assert ("encoding" in shown) is bool(encoding)
@@ -55,12 +43,12 @@ def test_features_of_message_edges_are_counted(world: Worlds, tmp_path: Path) ->
     for graph in graphs:
         graph.edge_attr = torch.rand(graph.num_edges, 2)
     real = replace(world("graphs"), name="real", graphs=graphs)
-    found = sizes_of(real.freeze(tmp_path / "real"), terms_of(real))
+    found = sizes_of(real.freeze(tmp_path / "real"), real.settings())
     assert (found.edge_channels, found.edge_vocabulary) == (2, ())
     for number, graph in enumerate(graphs):
         graph.edge_attr = torch.arange(graph.num_edges) % (2 + number % 4)
     whole = replace(world("graphs"), name="whole", graphs=graphs)
-    found = sizes_of(whole.freeze(tmp_path / "whole"), terms_of(whole))
+    found = sizes_of(whole.freeze(tmp_path / "whole"), whole.settings())
     assert (found.edge_channels, found.edge_vocabulary) == (1, (5,))
 
 
@@ -68,7 +56,7 @@ def test_links_have_no_features_of_message_edges(world: Worlds, tmp_path: Path) 
     graph = world("links").graphs[0].clone()
     graph.edge_attr = torch.rand(graph.num_edges, 2)
     featured = replace(world("links"), name="featured", graphs=[graph])
-    assert sizes_of(featured.freeze(tmp_path / "links"), terms_of(featured)).edge_channels == 0
+    assert sizes_of(featured.freeze(tmp_path / "links"), featured.settings()).edge_channels == 0
 
 
 def test_a_task_without_labels_is_an_error(world: Worlds, tmp_path: Path) -> None:
@@ -77,4 +65,4 @@ def test_a_task_without_labels_is_an_error(world: Worlds, tmp_path: Path) -> Non
         graph.y = torch.tensor([-1])
     unlabelled = replace(world("graphs"), name="unlabelled", graphs=graphs)
     with pytest.raises(SplitImpossible, match="no labels for graph_cls"):
-        sizes_of(unlabelled.freeze(tmp_path / "none"), terms_of(unlabelled))
+        sizes_of(unlabelled.freeze(tmp_path / "none"), unlabelled.settings())

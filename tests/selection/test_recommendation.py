@@ -20,7 +20,6 @@ from gnz_track.runs.plan import Place
 from gnz_track.selection.confirmation import plan_confirmation, task_of, warm_starts
 from gnz_track.selection.evidence import (
     KEPT,
-    Omission,
     _note_tiny_tests,
     digest_of_graphs,
     gather_evidence,
@@ -67,10 +66,9 @@ def test_expected_scores_are_weighted_means_of_past_ones(past: Past) -> None:
     weights = dict(found.neighbours)
     assert "les_miserables" not in weights
     evidence = gather_evidence(
-        read_past(parse_address(past.store), TaskType.link_pred),
+        read_past(parse_address(past.store), TaskType.link_pred).without("les_miserables"),
         features="task",
         home=past.home,
-        without=Omission(task="les_miserables"),
     )
     matrix = evidence.matrix
     for one in found.ranking:

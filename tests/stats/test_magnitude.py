@@ -14,25 +14,22 @@ from score_tables import table_of
 
 from gnz_track.stats.comparison.compare import compare
 from gnz_track.stats.comparison.comparison import Comparison
+from gnz_track.stats.comparison.costs import pareto_front
 from gnz_track.stats.comparison.joins import SeedPairs, join
 from gnz_track.stats.estimates.aggregate import interquartile_mean, normalise
-from gnz_track.stats.estimates.curves import mean_curve
 from gnz_track.stats.estimates.effects import effects
 from gnz_track.stats.estimates.flags import flag_pair
-from gnz_track.stats.estimates.intervals import INTERVALS, intervals_of, iqm
-from gnz_track.stats.estimates.pareto import pareto_front
+from gnz_track.stats.estimates.intervals import INTERVALS, intervals_of, iqm, mean_curve
 from gnz_track.stats.estimates.variance import decompose_variance
-from gnz_track.stats.magnitude import centre_and_spread, put_back, take_out
+from gnz_track.stats.inputs import centre_and_spread, put_back, take_out
 from gnz_track.stats.ranking.ranks import quantise_rows, rank_rows
 from gnz_track.stats.search.borders import check_border
 from gnz_track.stats.search.expected_best import expected_best
 from gnz_track.stats.search.importance import rank_hyperparameters
 from gnz_track.stats.significance.bayes import correlated_t, signed_rank_posterior
 from gnz_track.stats.significance.equivalence import tost
-from gnz_track.stats.significance.paired import nadeau_bengio, paired_t
+from gnz_track.stats.significance.paired import nadeau_bengio, paired_t, sign_flip, wilcoxon
 from gnz_track.stats.significance.sequential import paired_t_log_e, t_at_looks
-from gnz_track.stats.significance.sign_flip import sign_flip
-from gnz_track.stats.significance.signed_rank import wilcoxon
 from gnz_track.types import Direction
 
 # Scores of three decimals, zeros and ties among them, and no two columns alike by construction.

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from gnz_track.errors import Diverged, ScoreUndefined
 from gnz_track.training.acceleration import accelerate
-from gnz_track.training.loop import Trained, TrainingSettings, train
+from gnz_track.training.loop import Trained, train
 from gnz_track.training.metrics import METRICS
-from gnz_track.types import Optimiser, Selection
+from gnz_track.types import CellSettings, Optimiser, Selection, TaskType
 
 Toys = dict[str, Callable[[], Any]]
 BEST = Selection.best_validation
@@ -23,10 +23,18 @@ BEST = Selection.best_validation
 GOOD = {"accuracy": 0.8, "average_precision": 0.9, "auc": 0.7, "mae": 0.6}
 
 
-def _train(toy: Any, *, parts: tuple[str, ...] = ("val", "test"), is_fast: bool = False, **changes: Any) -> Trained:
+def _train(
+    toy: Any, *, parts: tuple[str, ...] = ("val", "test"), is_fast: bool = False, batch_seed: int = 5, **changes: Any
+) -> Trained:
     torch.manual_seed(1)
     model = accelerate(toy.model()) if is_fast else toy.model()
-    return train(model, toy.objective, {part: toy.scorers[part] for part in parts}, toy.settings(**changes))
+    return train(
+        model,
+        toy.objective,
+        {part: toy.scorers[part] for part in parts},
+        toy.settings(**changes),
+        batch_seed=batch_seed,
+    )
 
 
 def test_training_learns(toy: Any) -> None:
@@ -80,7 +88,7 @@ def test_batches_do_not_depend_on_the_global_generator(toys: Toys) -> None:
         torch.manual_seed(1)
         model = toy.model()
         torch.rand(drawn)
-        series.append(train(model, toy.objective, toy.scorers, toy.settings(epochs=3)).series)
+        series.append(train(model, toy.objective, toy.scorers, toy.settings(epochs=3), batch_seed=5).series)
     assert series[0] == series[1]
 
 
@@ -146,21 +154,19 @@ class _Scripted:
         return {name: self.score(model, prediction, name) for name in ("accuracy", "mae")}
 
 
-def _settings(epochs: int, **changes: Any) -> TrainingSettings:
+def _settings(epochs: int, **changes: Any) -> CellSettings:
     given = {
         "optimiser": Optimiser(lr=LR),
         "selection": BEST,
-        "patience": 0,
-        "metric": METRICS.get("accuracy"),
-        "batch_seed": 0,
+        "metric": "accuracy",
     }
-    return TrainingSettings(epochs=epochs, **{**given, **changes})
+    return CellSettings(task_type=TaskType.node_cls, seed=0, epochs=epochs, **{**given, **changes})
 
 
 def _run(*scores: float, objective: Any = None, **changes: Any) -> tuple[Trained, _Counter]:
     model = _Counter()
     scorers = {"val": _Scripted(*scores), "test": _Scripted(*(-score for score in scores))}
-    return train(model, objective or _Counting(), scorers, _settings(len(scores), **changes)), model
+    return train(model, objective or _Counting(), scorers, _settings(len(scores), **changes), batch_seed=0), model
 
 
 UP_AND_DOWN = (0.1, 0.5, 0.5, 0.4, 0.3, 0.9, 0.2)
@@ -180,7 +186,7 @@ def test_patience_counts_epochs_without_a_better_score(patience: int, n_epochs: 
 
 
 def test_down_means_down() -> None:
-    trained, model = _run(0.4, 0.2, 0.3, 0.2, 0.5, metric=METRICS.get("mae"), patience=3)
+    trained, model = _run(0.4, 0.2, 0.3, 0.2, 0.5, metric="mae", patience=3)
     assert trained.selected_epoch == 1 == _epoch(model.number)
     assert len(trained.series["val/mae"]) == 5
 
@@ -193,7 +199,7 @@ def test_the_last_epoch_is_the_last_whatever_the_scores_and_the_patience() -> No
 
 def test_selection_by_validation_needs_no_test_part() -> None:
     model = _Counter()
-    trained = train(model, _Counting(), {"val": _Scripted(*UP_AND_DOWN)}, _settings(7))
+    trained = train(model, _Counting(), {"val": _Scripted(*UP_AND_DOWN)}, _settings(7), batch_seed=0)
     assert trained.scores["val"]["accuracy"] == 0.9
     assert trained.series.keys() == {"train/loss", "val/accuracy"}
 
@@ -211,7 +217,7 @@ def test_a_loss_or_a_prediction_that_leaves_the_numbers_names_the_epoch(what: st
     trained, objective = Trained(), _Counting(**{what: 2}, value=value)
     scorers = {"val": _Scripted(*UP_AND_DOWN)}
     with pytest.raises(Diverged, match="at epoch 2") as caught:
-        train(_Counter(), objective, scorers, _settings(7), trained=trained)
+        train(_Counter(), objective, scorers, _settings(7), batch_seed=0, trained=trained)
     assert caught.value.epoch == 2
     # What was measured before is kept.
     assert trained.series["val/accuracy"] == list(UP_AND_DOWN[:2])
@@ -231,7 +237,7 @@ def test_an_undefined_validation_score_is_an_error_where_it_selects() -> None:
 def test_an_undefined_final_score_is_an_error(selection: Selection) -> None:
     scorers = {"val": _Scripted(0.1, 0.2), "test": _Scripted(0.5, math.nan)}
     with pytest.raises(ScoreUndefined, match="'accuracy' is nan on the test part"):
-        train(_Counter(), _Counting(), scorers, _settings(2, selection=selection))
+        train(_Counter(), _Counting(), scorers, _settings(2, selection=selection), batch_seed=0)
 
 
 def test_further_scores_that_are_undefined_are_left_out() -> None:
@@ -239,7 +245,7 @@ def test_further_scores_that_are_undefined_are_left_out() -> None:
         def score_fully(self, model: nn.Module, prediction: Tensor) -> Mapping[str, float]:
             return {**super().score_fully(model, prediction), "auc": math.nan}
 
-    trained = train(_Counter(), _Counting(), {"val": Further(0.1, 0.2)}, _settings(2))
+    trained = train(_Counter(), _Counting(), {"val": Further(0.1, 0.2)}, _settings(2), batch_seed=0)
     assert trained.scores["val"] == {"accuracy": 0.2, "mae": 0.2}
 
 
@@ -248,7 +254,11 @@ def test_the_loss_of_an_epoch_is_the_mean_over_its_examples(toys: Toys) -> None:
     torch.manual_seed(1)
     model = toy.model()
     frozen = train(
-        model, toy.objective, {"val": toy.scorers["val"]}, toy.settings(epochs=1, optimiser=Optimiser(lr=0.0))
+        model,
+        toy.objective,
+        {"val": toy.scorers["val"]},
+        toy.settings(epochs=1, optimiser=Optimiser(lr=0.0)),
+        batch_seed=5,
     )
     generator = torch.Generator().manual_seed(5)
     losses = [toy.objective.loss(model.train(), batch) for batch in toy.objective.batches(generator)]
@@ -263,5 +273,5 @@ def test_weight_decay_reaches_the_optimiser() -> None:
     objective = _Counting(bad_loss=10**9)
     objective.loss = lambda model, _: (0.0 * model().sum(), 1)  # type: ignore[method-assign]
     scorers = {"val": _Scripted(*[0.0] * 200)}
-    train(model, objective, scorers, _settings(1, optimiser=optimiser, selection=Selection.last_epoch))
+    train(model, objective, scorers, _settings(1, optimiser=optimiser, selection=Selection.last_epoch), batch_seed=0)
     assert model.number.item() == pytest.approx(10.0 - LR)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from user_projects import Project, project
 
-from gnz_track.user_code.digests import digest_source
+from gnz_track.user_code.digests import describe_code
 
 __all__ = ["project"]
 
@@ -19,6 +19,6 @@ def digest(project: Project) -> Callable[..., str]:
     def tell(target: str = "net:Net") -> str:
         project.forget()
         module, _, name = target.partition(":")
-        return digest_source(getattr(project.load(module), name))
+        return describe_code(getattr(project.load(module), name)).digest
 
     return tell

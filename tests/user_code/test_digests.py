@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from user_projects import Project
 
-from gnz_track.user_code.digests import digest_source
+from gnz_track.user_code.digests import describe_code
 from gnz_track.user_code.values import target_of
 
 # A notebook: a class, what it needs, and what it does not.
@@ -56,7 +56,7 @@ Net = make(3)
 def _digest(source: str, name: str = "Net") -> str:
     session: dict[str, Any] = {"__name__": "__main__"}
     exec(source, session)  # noqa: S102  (what a notebook does)
-    return digest_source(session[name])
+    return describe_code(session[name]).digest
 
 
 SAME = {
@@ -99,7 +99,7 @@ def test_what_changes_the_behaviour_changes_the_digest(old: str, new: str) -> No
 
 
 def test_a_digest_is_the_same_in_every_process() -> None:
-    code = NOTEBOOK + "\nfrom gnz_track.user_code.digests import digest_source\nprint(digest_source(Net))"
+    code = NOTEBOOK + "\nfrom gnz_track.user_code.digests import describe_code\nprint(describe_code(Net).digest)"
     digests = {
         subprocess.run(
             [sys.executable, "-c", code],
@@ -132,7 +132,7 @@ def test_a_cell_that_is_not_set_yet_is_no_error() -> None:
             def later(self) -> object:
                 return value
 
-        Net.digest = digest_source(Net)
+        Net.digest = describe_code(Net).digest
         value = 1
         assert value
         return Net
@@ -152,9 +152,13 @@ def make(): return Net()
 def test_the_source_of_what_can_be_imported_counts(project: Project) -> None:
     project.write({"project_nets.py": NETS})
     users = project.load("project_nets")
-    assert digest_source(users.Net) == digest_source(users.Net)
-    others = [digest_source(users.Silent), digest_source(users.Net, users.make), digest_source(users.make, users.Net)]
-    assert len({digest_source(users.Net), *others}) == 4
+    assert describe_code(users.Net).digest == describe_code(users.Net).digest
+    others = [
+        describe_code(users.Silent).digest,
+        describe_code(users.Net, users.make).digest,
+        describe_code(users.make, users.Net).digest,
+    ]
+    assert len({describe_code(users.Net).digest, *others}) == 4
 
 
 def test_targets_are_what_another_process_can_import(project: Project) -> None:

@@ -198,7 +198,7 @@ def test_order_of_definitions_and_of_files_says_nothing(project: Project, digest
 def test_other_process_in_another_folder_tells_the_same(project: Project, digest: Digest, tmp_path: Path) -> None:
     project.write(FILES)
     shutil.copytree(project.folder, tmp_path / "elsewhere" / "copy")
-    code = "import net; from gnz_track.user_code.digests import digest_source; print(digest_source(net.Net))"
+    code = "import net; from gnz_track.user_code.digests import describe_code; print(describe_code(net.Net).digest)"
     found = subprocess.run(
         [sys.executable, "-c", code],
         cwd=tmp_path / "elsewhere" / "copy",
@@ -226,9 +226,9 @@ def test_decorator_is_called_before_its_module_has_the_class(project: Project) -
     project.write(
         {
             "net.py": """
-            from gnz_track.user_code.digests import digest_source
+            from gnz_track.user_code.digests import describe_code
             def keep(cls):
-                cls.digest = digest_source(cls)
+                cls.digest = describe_code(cls).digest
                 return cls
             @keep
             class Net:

@@ -175,14 +175,14 @@ def _check_classes(subject: Subject) -> Result:
 
 
 def _check_twin_graphs(subject: Subject) -> Result:
-    twins = find_twins(subject.dataset, subject.split, subject.labels)
-    if not twins.n_twins and not twins.n_undecided:
-        return Level.ok, f"none of {twins.n_test:,} test graphs is isomorphic to a training graph, features included"
-    undecided = f"; {twins.n_undecided:,} more look alike to Weisfeiler and Leman" if twins.n_undecided else ""
-    share = twins.n_twins / twins.n_test
+    n_test = subject.split.test.numel()
+    n_twins, n_contradicted, n_undecided = find_twins(subject.dataset, subject.split, subject.labels)
+    if not n_twins and not n_undecided:
+        return Level.ok, f"none of {n_test:,} test graphs is isomorphic to a training graph, features included"
+    undecided = f"; {n_undecided:,} more look alike to Weisfeiler and Leman" if n_undecided else ""
     return Level.note, (
-        f"{twins.n_twins:,} of {twins.n_test:,} test graphs ({share:.1%}) are isomorphic to a training graph, features "
-        f"included, {twins.n_contradicted:,} of them to ones with another label only{undecided}"
+        f"{n_twins:,} of {n_test:,} test graphs ({n_twins / n_test:.1%}) are isomorphic to a training graph, features "
+        f"included, {n_contradicted:,} of them to ones with another label only{undecided}"
     )
 
 
@@ -203,42 +203,41 @@ def _check_twin_nodes(subject: Subject) -> Result:
 
 
 def _check_reversed_links(subject: Subject) -> Result:
-    held_out, found = subject.split.test, find_reversed(subject.split)
-    n = int((held_out.labels == 1).sum())
-    if found.n_present:
+    n_present, n_reversed = find_reversed(subject.split)
+    n = int((subject.split.test.labels == 1).sum())
+    if n_present:
         # Published parts are what they are: those who wrote together before may do so again.
         level = Level.note if subject.split.is_published else Level.fault
-        return level, f"{found.n_present:,} of {n:,} test edges pass messages in training"
-    level = Level.note if found.n_reversed else Level.ok
-    return level, f"{found.n_reversed:,} of {n:,} test edges ({found.n_reversed / n:.1%}) are in training the other way"
+        return level, f"{n_present:,} of {n:,} test edges pass messages in training"
+    level = Level.note if n_reversed else Level.ok
+    return level, f"{n_reversed:,} of {n:,} test edges ({n_reversed / n:.1%}) are in training the other way"
 
 
 def _check_shared_triples(subject: Subject) -> Result:
-    found = find_shared(subject.split)
-    level = Level.note if found.n_repeated or found.n_unseen else Level.ok
+    (n_repeated, n_unseen), n_test = find_shared(subject.split), subject.split.test.edge_type.numel()
+    level = Level.note if n_repeated or n_unseen else Level.ok
     return level, (
-        f"{found.n_repeated:,} of {found.n_test:,} test triples are in training or validation too; "
-        f"{found.n_unseen:,} name an entity or relation that training never shows"
+        f"{n_repeated:,} of {n_test:,} test triples are in training or validation too; "
+        f"{n_unseen:,} name an entity or relation that training never shows"
     )
 
 
 def _check_answered_triples(subject: Subject) -> Result:
-    found, n_test = find_answered(subject.split), subject.split.test.edge_type.numel()
-    level = Level.note if found.n_linked else Level.ok
+    (n_linked, n_backwards), n_test = find_answered(subject.split), subject.split.test.edge_type.numel()
+    level = Level.note if n_linked else Level.ok
     return level, (
-        f"{found.n_linked:,} of {n_test:,} test pairs ({found.n_linked / n_test:.1%}) are linked in training, by "
-        f"another relation or backwards ({found.n_backwards:,})"
+        f"{n_linked:,} of {n_test:,} test pairs ({n_linked / n_test:.1%}) are linked in training, by "
+        f"another relation or backwards ({n_backwards:,})"
     )
 
 
 def _check_inverse_relations(subject: Subject) -> Result:
-    found, n_test = find_inverses(subject.split), subject.split.test.edge_type.numel()
-    if not found.n_pairs:
+    (n_pairs, n_solved), n_test = find_inverses(subject.split), subject.split.test.edge_type.numel()
+    if not n_pairs:
         return Level.ok, "no relation is nearly the inverse or the copy of another"
-    share = found.n_solved / n_test
-    return Level.note if found.n_solved else Level.ok, (
-        f"{found.n_pairs} pairs of relations are nearly inverses or copies (Toutanova, Chen, 2015); a rule that swaps "
-        f"them answers {found.n_solved:,} of {n_test:,} test triples ({share:.1%})"
+    return Level.note if n_solved else Level.ok, (
+        f"{n_pairs} pairs of relations are nearly inverses or copies (Toutanova, Chen, 2015); a rule that swaps "
+        f"them answers {n_solved:,} of {n_test:,} test triples ({n_solved / n_test:.1%})"
     )
 
 
@@ -249,13 +248,12 @@ def _screened(name: str) -> Callable[[Subject], Result]:
         found = SCREENS[name](subject.dataset, subject.kind, subject.split, subject.labels)
         if found is None:
             return None
-        gain = (found.accuracy - found.majority) / max(1 - found.majority, 1e-9)
-        level = Level.note if gain >= TELLING and found.majority < 1 else Level.ok
+        thing, accuracy, majority = found
+        gain = (accuracy - majority) / max(1 - majority, 1e-9)
+        level = Level.note if gain >= TELLING and majority < 1 else Level.ok
         told = next(words for least, words in TOLD if gain >= least)
-        scores = (
-            f"accuracy {found.accuracy:.3f} on test, where the class most frequent in training has {found.majority:.3f}"
-        )
-        return level, f"a small tree on {found.what} alone {told} the label: {scores}"
+        scores = f"accuracy {accuracy:.3f} on test, where the class most frequent in training has {majority:.3f}"
+        return level, f"a small tree on {thing} alone {told} the label: {scores}"
 
     return find
 

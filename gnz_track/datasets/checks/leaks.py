@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import networkx as nx
@@ -24,12 +23,6 @@ from gnz_track.datasets.splits.nodes_and_graphs import Parts
 
 __all__ = [
     "SCREENS",
-    "Answered",
-    "Inverses",
-    "Reversed",
-    "Screen",
-    "Shared",
-    "Twins",
     "find_answered",
     "find_inverses",
     "find_reversed",
@@ -45,25 +38,17 @@ LARGEST, MOST_ALIKE = 100, 12
 # Training rows that a tree is shown at most, drawn evenly.
 MOST_ROWS = 20_000
 _LEAVES_PER_CLASS = 4
+# Thing looked at, its accuracy on the test part, and that of the most frequent class of training.
+Screened = tuple[str, float, float]
 # A relation is nearly the inverse or the copy of another where this share of either is found in the other.
 NEARLY = 0.8
 
 
-@dataclass(frozen=True)
-class Twins:
-    """Test graphs in all, those with an isomorphic training graph, and of these those whose copies have other labels.
+def find_twins(dataset: FrozenDataset, parts: Parts, labels: Tensor) -> tuple[int, int, int]:
+    """Count test graphs that are isomorphic to a training graph, those of them whose copies have other labels only.
 
-    ``n_undecided`` have training graphs of the same hash that are too large or too regular to be compared exactly.
-    """
-
-    n_test: int
-    n_twins: int
-    n_contradicted: int
-    n_undecided: int
-
-
-def find_twins(dataset: FrozenDataset, parts: Parts, labels: Tensor) -> Twins:
-    """Count test graphs that are isomorphic to a training graph.
+    The third number is that of graphs with training graphs of the same hash that are too large or too regular to be
+    compared exactly.
 
     Parameters
     ----------
@@ -87,7 +72,7 @@ def find_twins(dataset: FrozenDataset, parts: Parts, labels: Tensor) -> Twins:
         own, equals = labels[graph], [other for other in candidates if draw.are_isomorphic(graph, other)]
         n_twins += bool(equals)
         n_contradicted += bool(equals) and not any(bool(labels[other] == own) for other in equals)
-    return Twins(parts.test.numel(), n_twins, n_contradicted, n_undecided)
+    return n_twins, n_contradicted, n_undecided
 
 
 def hash_graphs(dataset: FrozenDataset) -> tuple[Tensor, Tensor, Tensor]:
@@ -157,16 +142,7 @@ class _Drawer:
         return self._drawn[number]
 
 
-@dataclass(frozen=True)
-class Screen:
-    """The thing looked at, its accuracy on the test part, and that of the most frequent class of training."""
-
-    what: str
-    accuracy: float
-    majority: float
-
-
-def _screen_columns(dataset: FrozenDataset, kind: str, parts: Parts, labels: Tensor) -> Screen | None:
+def _screen_columns(dataset: FrozenDataset, kind: str, parts: Parts, labels: Tensor) -> Screened | None:
     """Look at the one column of features that splits the training classes best; means over nodes for graphs."""
     features, word = _FEATURES[kind](dataset)
     if features is None or not _are_classes(labels):
@@ -176,31 +152,31 @@ def _screen_columns(dataset: FrozenDataset, kind: str, parts: Parts, labels: Ten
     root = DecisionTreeClassifier(max_depth=1, random_state=0).fit(features[train].numpy(), truth).tree_
     column = int(root.feature[0])
     if column < 0:
-        return Screen(f"any {word}", *_accuracies(None, parts, labels))
+        return (f"any {word}", *_accuracies(None, parts, labels))
     values = features[:, column : column + 1].numpy()
-    return Screen(f"{word} {column}", *_accuracies(values, parts, labels))
+    return (f"{word} {column}", *_accuracies(values, parts, labels))
 
 
-def _screen_order(dataset: FrozenDataset, kind: str, parts: Parts, labels: Tensor) -> Screen | None:
+def _screen_order(dataset: FrozenDataset, kind: str, parts: Parts, labels: Tensor) -> Screened | None:
     """Look at the place of a node, an edge or a graph in the file."""
     del dataset
     if not _are_classes(labels):
         return None
     word = {"node_cls": "the number of a node", "edge_cls": "the number of an edge"}.get(kind, "the number of a graph")
-    return Screen(word, *_accuracies(np.arange(labels.numel(), dtype=np.float64)[:, None], parts, labels))
+    return (word, *_accuracies(np.arange(labels.numel(), dtype=np.float64)[:, None], parts, labels))
 
 
-def _screen_sizes(dataset: FrozenDataset, kind: str, parts: Parts, labels: Tensor) -> Screen | None:
+def _screen_sizes(dataset: FrozenDataset, kind: str, parts: Parts, labels: Tensor) -> Screened | None:
     """Look at the numbers of nodes and of edges of a graph."""
     del kind
     if not _are_classes(labels):
         return None
     sizes = torch.stack([dataset.node_ptr.diff(), dataset.edge_ptr.diff()], dim=1).double().numpy()
-    return Screen("the numbers of nodes and edges", *_accuracies(sizes, parts, labels))
+    return ("the numbers of nodes and edges", *_accuracies(sizes, parts, labels))
 
 
 # Screens of (dataset, kind of task, parts, labels); None where there is nothing to look at.
-SCREENS: dict[str, Callable[[FrozenDataset, str, Parts, Tensor], Screen | None]] = {
+SCREENS: dict[str, Callable[[FrozenDataset, str, Parts, Tensor], Screened | None]] = {
     "one feature": _screen_columns,
     "order": _screen_order,
     "graph size": _screen_sizes,
@@ -250,72 +226,39 @@ def _accuracies(values: Array | None, parts: Parts, labels: Tensor) -> tuple[flo
     return float((tree.predict(values[test.numpy()]) == wanted).mean()), majority
 
 
-@dataclass(frozen=True)
-class Reversed:
-    """Test edges that pass messages in training as they are, and the other way round."""
-
-    n_present: int
-    n_reversed: int
-
-
-@dataclass(frozen=True)
-class Shared:
-    """Test triples, those that another part has too, and those of entities or relations that training lacks."""
-
-    n_test: int
-    n_repeated: int
-    n_unseen: int
-
-
-@dataclass(frozen=True)
-class Answered:
-    """Test triples whose two entities another relation links in training, and those of them linked backwards."""
-
-    n_linked: int
-    n_backwards: int
-
-
-@dataclass(frozen=True)
-class Inverses:
-    """Pairs of relations that are nearly inverses or copies, and test triples that follow from one of them."""
-
-    n_pairs: int
-    n_solved: int
-
-
-def find_reversed(split: LinkSplit) -> Reversed:
-    """Count test edges among the message edges of training."""
+def find_reversed(split: LinkSplit) -> tuple[int, int]:
+    """Count test edges that pass messages in training: as they are, and the other way round."""
     pairs = split.test.pairs[:, split.test.labels == 1]
     base = int(torch.cat([split.message_edges, pairs], dim=1).max()) + 1
     known = split.message_edges[0] * base + split.message_edges[1]
     is_present = torch.isin(pairs[0] * base + pairs[1], known)
     is_reversed = torch.isin(pairs[1] * base + pairs[0], known)
-    return Reversed(int(is_present.sum()), int(is_reversed.sum()))
+    return (int(is_present.sum()), int(is_reversed.sum()))
 
 
-def find_shared(split: TripleSplit) -> Shared:
-    """Count test triples of other parts, and of what training never shows."""
+def find_shared(split: TripleSplit) -> tuple[int, int]:
+    """Count test triples that another part has too, and those of entities or relations that training lacks."""
     base = _one_past_largest(split)
     known = torch.cat([_encode_triples(split.train, base), _encode_triples(split.val, base)])
     test = split.test
     entities, relations = split.train.edge_index.unique(), split.train.edge_type.unique()
     is_seen = torch.isin(test.edge_index, entities).all(dim=0) & torch.isin(test.edge_type, relations)
     n_repeated = int(torch.isin(_encode_triples(test, base), known).sum())
-    return Shared(test.edge_type.numel(), n_repeated, int((~is_seen).sum()))
+    return n_repeated, int((~is_seen).sum())
 
 
-def find_answered(split: TripleSplit) -> Answered:
-    """Count test pairs that training links."""
+def find_answered(split: TripleSplit) -> tuple[int, int]:
+    """Count test triples whose two entities another relation links in training, and those linked backwards."""
     n, _ = _one_past_largest(split)
     head, tail = split.train.edge_index
     known, wanted = head * n + tail, split.test.edge_index
     forwards = torch.isin(wanted[0] * n + wanted[1], known)
     backwards = torch.isin(wanted[1] * n + wanted[0], known)
-    return Answered(int((forwards | backwards).sum()), int(backwards.sum()))
+    return int((forwards | backwards).sum()), int(backwards.sum())
 
 
-def find_inverses(split: TripleSplit) -> Inverses:
-    """Find relations that nearly repeat another one in training, as it is or backwards, and what follows in test.
+def find_inverses(split: TripleSplit) -> tuple[int, int]:
+    """Count pairs of relations that are nearly inverses or copies in training, and test triples that follow from one.
 
     A relation may be nearly its own inverse (symmetric). Toutanova and Chen, 2015; Dettmers et al., 2018.
     """
@@ -340,7 +283,7 @@ def find_inverses(split: TripleSplit) -> Inverses:
         ends = split.test.edge_index[:, rows]
         ends = ends.flip(0) if is_backwards else ends
         is_solved[rows] |= torch.isin((ends[0] * n_relations + other) * n + ends[1], known)
-    return Inverses(len({frozenset((one, other)) for one, other, _ in rules}), int(is_solved.sum()))
+    return len({frozenset((one, other)) for one, other, _ in rules}), int(is_solved.sum())
 
 
 def _matches(wanted: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:

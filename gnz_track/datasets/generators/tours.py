@@ -28,8 +28,7 @@ from torch_geometric.data import Data
 
 from gnz_track.datasets.collation import PartedGraphs
 from gnz_track.datasets.generators.draws import GraphDraw, draw_parts
-from gnz_track.datasets.sources.fetch_errors import ExtraMissing
-from gnz_track.errors import BadValue
+from gnz_track.errors import BadValue, ExtraMissing
 
 __all__ = ["find_quick_tour", "find_shortest_tour", "find_tour", "knn_tour", "known_tour", "tour_edges"]
 
@@ -148,7 +147,7 @@ def find_quick_tour(points: Array) -> Array:
     """Return a round trip ``[n]`` through points ``[n, 2]`` that a local search no longer shortens, starting at 0.
 
     It is short, and not proven shortest. The library is fast-tsp, under the MIT licence; without it
-    :class:`~gnz_track.datasets.sources.fetch_errors.ExtraMissing` says how to install it.
+    :class:`~gnz_track.errors.ExtraMissing` says how to install it.
     """
     if importlib.util.find_spec(_LIBRARY) is None:
         raise ExtraMissing("tsp", "tours", _LIBRARY)

@@ -247,7 +247,7 @@ ROWS = (
     _row(
         name="celegans_neural",
         task_types=(TaskType.link_pred,),
-        loader="gnz_track.datasets.readers.gml:read_gml",
+        loader="gnz_track.datasets.readers.networks:read_gml",
         options={"file": "celegansneural.gml"},
         raw="networks/celegans_neural",
         source="synapses between the neurons of the worm C. elegans, as compiled by Watts and Strogatz",

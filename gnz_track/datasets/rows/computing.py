@@ -26,7 +26,7 @@ _task = partial(Task, category=Category.computing)
 ROWS = (
     _network(
         "internet_as",
-        loader="gnz_track.datasets.readers.gml:read_gml",
+        loader="gnz_track.datasets.readers.networks:read_gml",
         options={"file": "as-22july06.gml"},
         raw="networks/as_22july06",
         origins=(Download(url=_NEWMAN, members={"as-22july06.gml": "as-22july06.gml"}),),

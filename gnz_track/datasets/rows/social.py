@@ -293,7 +293,7 @@ ROWS = (
     _network(
         "karate",
         net="78",
-        loader="gnz_track.datasets.readers.gml:read_gml",
+        loader="gnz_track.datasets.readers.networks:read_gml",
         options={"file": "karate.gml"},
         origins=(
             Download(

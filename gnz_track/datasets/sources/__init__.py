@@ -4,6 +4,5 @@
 - `origins`: the files of one origin: members of a package archive, a download, a mirror's files
 - `download`: one address into one file, resumed, checked and complete
 - `archives`: named members of archives, streamed to files
-- `fetch_errors`: errors between an origin and the raw folder
 - `dvc_remote`: frozen folders in a DVC remote
 """

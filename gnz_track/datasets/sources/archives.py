@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO, Any
 
-from gnz_track.datasets.sources.fetch_errors import ArchiveUnusable
+from gnz_track.errors import ArchiveUnusable
 
 __all__ = ["LIMIT", "Limit", "extract", "is_safe"]
 

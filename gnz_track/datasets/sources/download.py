@@ -23,8 +23,7 @@ from typing import IO, Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from gnz_track import __version__
-from gnz_track.datasets.sources.fetch_errors import DownloadFailed
-from gnz_track.errors import BadValue
+from gnz_track.errors import BadValue, DownloadFailed
 
 __all__ = [
     "PATIENCE",

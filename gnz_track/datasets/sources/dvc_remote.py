@@ -15,8 +15,7 @@ from pathlib import Path
 
 from gnz_track.datasets.card import CARD
 from gnz_track.datasets.homes import folder_name
-from gnz_track.datasets.sources.fetch_errors import ProgramFailed
-from gnz_track.errors import BadValue, DataMissing
+from gnz_track.errors import BadValue, DataMissing, ProgramFailed
 
 __all__ = ["find_repository", "frozen_folders", "pull", "push", "tracked_folders"]
 

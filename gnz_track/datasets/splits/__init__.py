@@ -1,6 +1,5 @@
 """Parts for training, validation and test, as pure functions of (dataset digest, policy, seed).
 
-- `policies`: the names of the ways to split
-- `nodes_and_graphs`: nodes, labelled edges and graphs, and folds of graphs
+- `nodes_and_graphs`: the names of the ways to split; nodes, labelled edges and graphs, and folds of graphs
 - `links`: edges and triples, with random non-edges and false triples
 """

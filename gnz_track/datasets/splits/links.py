@@ -15,7 +15,7 @@ from torch import Generator, Tensor
 
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.mapped_tensors import digest_of
-from gnz_track.datasets.splits.policies import LINK_SHARES, check_policy, takes_published
+from gnz_track.datasets.splits.nodes_and_graphs import LINK_SHARES, check_policy, takes_published
 from gnz_track.errors import SplitImpossible
 from gnz_track.seeds import derive
 

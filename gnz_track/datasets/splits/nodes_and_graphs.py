@@ -1,4 +1,4 @@
-"""Parts of nodes, labelled edges and graphs, as pure functions of (dataset digest, policy, seed), and folds of graphs.
+"""The ways to split, and parts of nodes, labelled edges and graphs by (dataset digest, policy, seed).
 
 No global generator is read or moved. Of ``n`` folds of graphs, which no seed changes, seed ``s`` is repetition
 ``s // n`` of fold ``s % n``: five folds, each with four seeds of the training, are the seeds 0 to 19. A fold is tested,
@@ -23,13 +23,17 @@ from torch import Generator, Tensor
 
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.mapped_tensors import digest_of
-from gnz_track.datasets.splits.policies import FOLDS, NODE_FOLDS, check_policy, takes_published
-from gnz_track.errors import SplitImpossible
+from gnz_track.errors import BadValue, SplitImpossible
 from gnz_track.seeds import derive
 
 __all__ = [
+    "FOLDS",
+    "LINK_SHARES",
+    "NODE_FOLDS",
+    "POLICIES",
     "Fold",
     "Parts",
+    "check_policy",
     "draw_folds",
     "draw_node_fold",
     "fold_columns",
@@ -38,8 +42,23 @@ __all__ = [
     "split_edges",
     "split_graphs",
     "split_nodes",
+    "takes_published",
 ]
 
+POLICIES: dict[str, str] = {
+    "published": "masks, split columns and parts as published, drawn by seed where there are none",
+    "random": "always drawn by seed",
+    "five_folds": "as published; graphs without parts in five folds, of which the seed chooses one",
+    "ten_folds": "as published; graphs without parts in ten folds, of which the seed chooses one",
+    "fifths": "always drawn: 64/16/20 of linked nodes in five folds, of which the seed chooses one, and of links",
+}
+# Policy -> into how many folds it divides graphs without parts.
+FOLDS: dict[str, int] = {"five_folds": 5, "ten_folds": 10}
+# Policy -> into how many folds it divides the nodes of a graph.
+NODE_FOLDS: dict[str, int] = {"fifths": 5}
+# Policy -> the shares of links for validation and for test, where they are not the usual ones.
+LINK_SHARES: dict[str, tuple[float, float]] = {"fifths": (0.16, 0.2)}
+_NEVER_PUBLISHED = frozenset({"random", "fifths"})
 _TRAIN, _TRAIN_AND_VAL = 0.6, 0.8
 _HELD_OUT_OF_GRAPHS = 0.1
 _IN_TRAIN, _IN_VAL, _IN_TEST = range(3)
@@ -324,3 +343,14 @@ def _checked_parts(parts: Parts, dataset: FrozenDataset, policy: str) -> Parts:
     if n_shared:
         raise SplitImpossible(dataset.name, policy, f"its parts are not disjoint, {n_shared} are in more than one")
     return parts
+
+
+def check_policy(policy: str) -> None:
+    """Raise where a split policy has no such name."""
+    if policy not in POLICIES:
+        raise BadValue("split policy", policy, " or ".join(POLICIES))
+
+
+def takes_published(policy: str) -> bool:
+    """Tell whether parts that a dataset brings are taken."""
+    return policy not in _NEVER_PUBLISHED

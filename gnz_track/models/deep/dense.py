@@ -1,12 +1,15 @@
-"""The frame of networks on dense tensors: one number for every pair of nodes and channel. For small graphs.
+"""Networks on dense tensors: one number for every pair of nodes and channel. For small graphs.
 
 The tensor of a graph ``[channels, n, n]`` has its edges in the first channel, its edge features in the next ones where
 they are asked for, and the features and the encoding of its nodes on the diagonals of the rest. Graphs of a batch are
-taken one after another, so that nothing is padded and nothing is normalised across graphs.
+taken one after another, so that nothing is padded and nothing is normalised across graphs. First the frame, then
+RingGNN (Chen et al., NeurIPS 2019) and ThreeWLGNN, the provably powerful graph network (Maron et al., NeurIPS 2019).
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -18,14 +21,14 @@ from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue
 from gnz_track.models.deep.readouts import MLPReadout
-from gnz_track.models.options import Defaults, Model, Option, count
-from gnz_track.models.sizes import Sizes
+from gnz_track.models.options import Defaults, Model, Option, Sizes, count
 from gnz_track.types import TaskType
 
-__all__ = ["MOST_NODES", "DenseNetwork", "count_channels"]
+__all__ = ["MOST_NODES", "DenseNetwork", "RingGNN", "ThreeWLGNN", "count_channels", "equivariant_basis"]
 
 # A tensor has this number squared times the width entries for every layer.
 MOST_NODES = 512
+N_BASIS = 15
 
 
 class Piece(NamedTuple):
@@ -180,3 +183,94 @@ _HEADS: dict[TaskType, Callable[[int, int], nn.Module]] = {
     **dict.fromkeys((TaskType.node_cls, TaskType.graph_cls, TaskType.graph_reg), nn.Linear),
     TaskType.edge_cls: MLPReadout,
 }
+
+
+class RingGNN(DenseNetwork):
+    """Every block adds a linear equivariant map and the product of two others; ``mixing`` is what that begins with.
+
+    Read out by sums, as published.
+    """
+
+    defaults = DenseNetwork.defaults.but(mixing=Option(0.02))
+
+    def make_block(self, in_channels: int, width: int) -> nn.Module:
+        """Return a linear map plus a product of two others."""
+        return _RingBlock(in_channels, width, self.options.mixing)
+
+    def pool(self, entries: Tensor) -> Tensor:
+        """Return the sum of each row of ``[..., n]``."""
+        return entries.sum(dim=-1)
+
+
+class _RingBlock(nn.Module):
+    def __init__(self, in_channels: int, out_channels: int, mixing: float) -> None:
+        super().__init__()
+        self.maps = nn.ModuleList(_EquivariantMap(in_channels, out_channels) for _ in range(3))
+        self.mixing = nn.Parameter(torch.tensor([1.0, mixing]))
+
+    def forward(self, h: Tensor) -> Tensor:
+        once, left, right = (each(h) for each in self.maps)
+        return (self.mixing[0] * once + self.mixing[1] * (left @ right)).relu()
+
+
+class _EquivariantMap(nn.Module):
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        deviation = math.sqrt(2.0 / (in_channels + out_channels))
+        self.weight = nn.Parameter(torch.randn(out_channels, N_BASIS * in_channels) * deviation)
+        self.bias = nn.Parameter(torch.zeros(out_channels, 1, 1))
+        self.bias_of_diagonal = nn.Parameter(torch.zeros(out_channels, 1))
+
+    def forward(self, h: Tensor) -> Tensor:
+        n = h.size(1)
+        out = (self.weight @ equivariant_basis(h).flatten(2).flatten(0, 1)).view(-1, n, n)
+        return out + self.bias + torch.diag_embed(self.bias_of_diagonal.expand(-1, n))
+
+
+def equivariant_basis(h: Tensor) -> Tensor:
+    """Return the linear maps ``[15, channels, n, n]`` of ``[channels, n, n]`` that do not ask which node is which.
+
+    They are a basis of all such maps (Maron et al., ICLR 2019); sums are means here, so that sizes can be compared.
+    """
+    n = h.size(1)
+    diagonal = h.diagonal(dim1=1, dim2=2)
+    rows, columns = h.mean(dim=2), h.mean(dim=1)
+    trace, total = (part.mean(dim=1, keepdim=True).expand(-1, n) for part in (diagonal, rows))
+    vectors = (diagonal, trace, rows, columns, total)
+    on_diagonal = [torch.diag_embed(vector) for vector in vectors]
+    across = [vector.unsqueeze(1).expand_as(h) for vector in (diagonal, rows, columns)]
+    down = [vector.unsqueeze(2).expand_as(h) for vector in (diagonal, rows, columns, trace, total)]
+    return torch.stack([*on_diagonal, *across, *down, h, h.transpose(1, 2)])
+
+
+class ThreeWLGNN(DenseNetwork):
+    """Every block multiplies two perceptrons of the tensor as matrices, and sees what entered it beside the product.
+
+    The perceptrons have ``depth`` layers, entry by entry. Read out by maxima, as published.
+    """
+
+    defaults = DenseNetwork.defaults.but(n_layers=3, depth=count(2))
+
+    def make_block(self, in_channels: int, width: int) -> nn.Module:
+        """Return a product of two perceptrons."""
+        return _ProductBlock(in_channels, width, self.options.depth)
+
+    def pool(self, entries: Tensor) -> Tensor:
+        """Return the largest number of each row of ``[..., n]``."""
+        return entries.amax(dim=-1)
+
+
+class _ProductBlock(nn.Module):
+    def __init__(self, in_channels: int, width: int, depth: int) -> None:
+        super().__init__()
+        self.left, self.right = (_perceptron(in_channels, width, depth) for _ in range(2))
+        self.join = nn.Conv2d(in_channels + width, width, 1)
+
+    def forward(self, h: Tensor) -> Tensor:
+        return self.join(torch.cat([h, self.left(h) @ self.right(h)]))  # type: ignore[no-any-return]
+
+
+def _perceptron(in_channels: int, width: int, depth: int) -> nn.Sequential:
+    widths = [in_channels, *[width] * depth]
+    layers = [(nn.Conv2d(first, last, 1), nn.ReLU()) for first, last in itertools.pairwise(widths)]
+    return nn.Sequential(*itertools.chain.from_iterable(layers))

@@ -7,7 +7,7 @@ from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue
 from gnz_track.models.deep.readouts import EdgeReadout, MLPReadout
-from gnz_track.models.sizes import Sizes
+from gnz_track.models.options import Sizes
 
 __all__ = ["MatrixFactorisation"]
 

@@ -18,8 +18,7 @@ from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue
 from gnz_track.models.deep.readouts import POOLS, make_readout
-from gnz_track.models.options import Defaults, Model, Option, choice, count, fixed, probability
-from gnz_track.models.sizes import Sizes
+from gnz_track.models.options import Defaults, Model, Option, Sizes, choice, count, fixed, probability
 from gnz_track.types import TaskType
 
 __all__ = [

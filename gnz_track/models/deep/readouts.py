@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn import Set2Set, global_add_pool, global_max_pool, global_mean_pool
 
-from gnz_track.models.sizes import Sizes
+from gnz_track.models.options import Sizes
 from gnz_track.types import TaskType
 
 __all__ = ["POOLS", "EdgeReadout", "GraphReadout", "MLPReadout", "NodeReadout", "TwoLevelReadout", "make_readout"]

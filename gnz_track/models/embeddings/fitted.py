@@ -13,8 +13,7 @@ from torch import Generator, Tensor, nn
 from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue
-from gnz_track.models.options import Defaults, Model, Option
-from gnz_track.models.sizes import Sizes
+from gnz_track.models.options import Defaults, Model, Option, Sizes
 from gnz_track.types import TaskType
 
 __all__ = ["FittedEmbedding", "OneGraphEmbedding", "undirected_links"]

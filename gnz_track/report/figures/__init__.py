@@ -2,8 +2,7 @@
 
 - `style`: colours and marks, measured, wrapped and cut text, and files of stable bytes.
 - `axes`: panels on a figure, ticks, keys and limits that panels share.
-- `labels`: names as one line of visible characters.
-- `captions`: parts of captions: tests, families, levels, numbers of seeds, as words.
+- `labels`: names as one line of visible characters, and parts of captions in words.
 - `bars`: the mean score of each model on each task.
 - `forest`: paired differences with their intervals.
 - `pairs`: all pairs of models on each task, as a matrix or as a list.

@@ -32,7 +32,7 @@ def draw_strips(record: AuditRecord) -> HouseFigure:
     marks = marks_of([mode.name for mode in record.modes])
     left = max(measure_text(mode.name, 7.0).width for mode in modes) + 12.0
     n_shown = max(sum(value is not None for value in mode.values) for mode in modes)
-    sheet = open_sheet(
+    figure, panels = open_sheet(
         [(WIDTH, ROW * len(modes))],
         margins=Margins(left=left, inner=left, right=12.0, top=18.0, bottom=28.0),
         n_columns=1,
@@ -41,7 +41,7 @@ def draw_strips(record: AuditRecord) -> HouseFigure:
         "1 they have nothing to do with one another.",
         names=[record.task],
     )
-    (panel,) = sheet.panels
+    (panel,) = panels
     with house_style():
         for place, mode in enumerate(reversed(modes)):
             _draw_strip(panel.axes, mode, place, marks[mode.name])
@@ -51,7 +51,7 @@ def draw_strips(record: AuditRecord) -> HouseFigure:
         set_ticks(panel.axes, "x", spread_ticks(UNIT, WIDTH))
         panel.title(record.task)
         panel.below("mode complementarity", drop=22.0)
-    return sheet.figure
+    return figure
 
 
 def draw_performance(record: AuditRecord) -> HouseFigure:
@@ -67,7 +67,7 @@ def draw_performance(record: AuditRecord) -> HouseFigure:
         return draw_words(f"No performance of {record.task}: no model was trained.", names=[record.task])
     marks = marks_of([mode for mode, *_ in points])
     correlation = "" if record.correlation is None else f" Their correlation is {record.correlation:.2f}."
-    sheet = open_sheet(
+    figure, panels = open_sheet(
         [(WIDTH, 0.6 * WIDTH)],
         margins=Margins(left=44.0, inner=44.0, right=12.0, top=18.0, bottom=28.0),
         n_columns=1,
@@ -76,7 +76,7 @@ def draw_performance(record: AuditRecord) -> HouseFigure:
         key=[Key(text=mode, line=_look(marks[mode])) for mode, *_ in points],
         names=[record.task],
     )
-    (panel,) = sheet.panels
+    (panel,) = panels
     xs = widen(min(gamma for _, gamma, *_ in points), max(gamma for _, gamma, *_ in points), by=0.08)
     scores = [score for *_, found, _ in points for score in found]
     ys = widen(min(scores), max(scores), by=0.08)
@@ -92,7 +92,7 @@ def draw_performance(record: AuditRecord) -> HouseFigure:
         panel.title(record.task)
         panel.below("mean mode complementarity", drop=22.0)
         panel.beside(f"{metric} {ARROWS.get(record.direction, '')}".strip(), offset=34.0)
-    return sheet.figure
+    return figure
 
 
 def draw_diversity_plane(records: Sequence[AuditRecord]) -> HouseFigure:
@@ -102,7 +102,7 @@ def draw_diversity_plane(records: Sequence[AuditRecord]) -> HouseFigure:
         return draw_words("No diversity: it is undefined for all datasets.")
     marks = marks_of([one.task for one in known])
     shown = short_names([one.task for one in known], MOST_KEY, size=7.0)
-    sheet = open_sheet(
+    figure, panels = open_sheet(
         [(PLANE, PLANE)],
         margins=Margins(left=44.0, inner=44.0, right=12.0, top=8.0, bottom=28.0),
         n_columns=1,
@@ -111,7 +111,7 @@ def draw_diversity_plane(records: Sequence[AuditRecord]) -> HouseFigure:
         key=[Key(text=shown[one.task], line=_look(marks[one.task])) for one in known],
         names=[one.task for one in known],
     )
-    (panel,) = sheet.panels
+    (panel,) = panels
     with house_style():
         for bound in BOUNDS:
             line: dict[str, Any] = {"color": "0.85" if bound != 0.4 else "0.55", "linewidth": 0.7, "zorder": 1}
@@ -124,7 +124,7 @@ def draw_diversity_plane(records: Sequence[AuditRecord]) -> HouseFigure:
             set_ticks(panel.axes, axis, spread_ticks(UNIT, PLANE, is_upright=axis == "y"))
         panel.below("diversity of structure \u0394S", drop=22.0)
         panel.beside("diversity of features \u0394F", offset=34.0)
-    return sheet.figure
+    return figure
 
 
 def _draw_strip(axes: Any, mode: ModeRecord, place: int, mark: Mark) -> None:

@@ -39,7 +39,6 @@ __all__ = [
     "Key",
     "Margins",
     "Panel",
-    "Sheet",
     "columns_for",
     "decimals_for",
     "draw_words",
@@ -131,14 +130,6 @@ class Panel:
         found.set(rotation=90.0, va="center")
 
 
-@dataclass(frozen=True)
-class Sheet:
-    """A figure with its panels, row by row."""
-
-    figure: HouseFigure
-    panels: tuple[Panel, ...]
-
-
 def columns_for(n: int, width: float, margins: Margins, *, most: int | None = None) -> int:
     """Return how many panels fit side by side on a page, at least one.
 
@@ -165,8 +156,8 @@ def open_sheet(
     caption: str,
     key: Sequence[Key] = (),
     names: Sequence[str] = (),
-) -> Sheet:
-    """Return a figure with a key above, axes row by row, and a caption below.
+) -> tuple[HouseFigure, list[Panel]]:
+    """Return a figure with a key above and a caption below, and its panels, row by row.
 
     Parameters
     ----------
@@ -201,7 +192,7 @@ def open_sheet(
         top = total - EDGE
         _draw_key(figure, key, places, top)
         top -= key_height
-        panels = []
+        panels: list[Panel] = []
         for row, height in zip(rows, heights, strict=True):
             top -= margins.top
             for column, (width, tall) in enumerate(row):
@@ -209,7 +200,7 @@ def open_sheet(
                 panels.append(_add_panel(figure, Box(left, top - tall, left + width, top), is_first=column == 0))
             top -= height + margins.bottom
         _draw_lines(figure, lines, EDGE + below)
-    return Sheet(figure, tuple(panels))
+    return figure, panels
 
 
 def draw_words(sentence: str, *, names: Sequence[str] = ()) -> HouseFigure:

@@ -22,7 +22,7 @@ from gnz_track.report.figures.axes import (
     share_limits,
     spread_ticks,
 )
-from gnz_track.report.figures.captions import say_counts, say_interval, say_seeds
+from gnz_track.report.figures.labels import say_counts, say_interval, say_seeds
 from gnz_track.report.figures.style import HouseFigure, house_style, measure_text, short_names
 from gnz_track.stats.comparison.comparison import CellSummary, Comparison, TaskComparison
 from gnz_track.text import plural
@@ -52,7 +52,7 @@ def draw_bars(comparison: Comparison) -> HouseFigure:
     room = WIDTH - 2 * EDGE - longest - margins.right + margins.inner
     n_columns = max(1, min(len(tasks), int(room // (NARROW + margins.inner))))
     width = min(WIDE, room / n_columns - margins.inner)
-    sheet = open_sheet(
+    figure, panels = open_sheet(
         [(width, ROW * len(models) + 2.0)] * len(tasks),
         margins=margins,
         n_columns=n_columns,
@@ -61,18 +61,18 @@ def draw_bars(comparison: Comparison) -> HouseFigure:
     )
     limits = share_limits([_extent(task) for task in tasks], [task.metric for task in tasks])
     with house_style():
-        for panel, task, ends in zip(sheet.panels, tasks, limits, strict=True):
+        for panel, task, ends in zip(panels, tasks, limits, strict=True):
             _draw_panel(panel.axes, task, models, ends)
             set_ticks(panel.axes, "x", spread_ticks(ends, width))
             panel.title(task.task, room=14.0)
             panel.below(f"{task.metric} ({DIRECTIONS[task.direction.value]})", drop=20.0)
-            _say_missing(sheet.figure, panel, task, models)
+            _say_missing(figure, panel, task, models)
             if panel.is_first:
                 for place, model in enumerate(models):
                     y = _height(panel, place) - 0.36 * NAME_SIZE
                     left = panel.box.left - 4.0
-                    put_text(sheet.figure, left, y, labels[model], size=NAME_SIZE, align="right", role="model")
-    return sheet.figure
+                    put_text(figure, left, y, labels[model], size=NAME_SIZE, align="right", role="model")
+    return figure
 
 
 DIRECTIONS = {"up": "higher is better", "down": "lower is better"}

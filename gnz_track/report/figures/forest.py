@@ -19,7 +19,7 @@ from gnz_track.report.figures.axes import (
     set_ticks,
     spread_ticks,
 )
-from gnz_track.report.figures.captions import say_seeds, say_test, say_unattainable, say_verdicts
+from gnz_track.report.figures.labels import say_seeds, say_test, say_unattainable, say_verdicts
 from gnz_track.report.figures.pairs import (
     LOOKS,
     NAME_SIZE,
@@ -33,7 +33,7 @@ from gnz_track.report.figures.pairs import (
 )
 from gnz_track.report.figures.style import HouseFigure, house_style, measure_text
 from gnz_track.stats.comparison.choices import PerTask, value_for
-from gnz_track.stats.comparison.comparison import Comparison, PairComparison
+from gnz_track.stats.comparison.comparison import Comparison, PairComparison, TaskComparison
 
 __all__ = ["draw_forest"]
 
@@ -73,24 +73,24 @@ def draw_forest(
     margins = Margins(left=longest, inner=longest + 10.0, right=12.0, top=18.0, bottom=26.0)
     n_columns = max(1, min(len(rows), 3, int((WIDTH - 2 * EDGE) // (longest + NARROW + 12.0))))
     width = min(WIDE, max(NARROW, (WIDTH - 2 * EDGE - 12.0 - n_columns * (longest + 10.0)) / n_columns))
-    bands = [_band(row, band) for row in rows]
+    bands = [_band(task, band) for task, _ in rows]
     limits = _limits(rows, bands)
-    sheet = open_sheet(
-        [(width, ROW * len(row.pairs) + 4.0) for row in rows],
+    figure, panels = open_sheet(
+        [(width, ROW * len(pairs) + 4.0) for _, pairs in rows],
         margins=margins,
         n_columns=n_columns,
         caption=_caption(comparison, rows, bands, is_given=band is not None),
-        key=verdict_key([pair for row in rows for pair in row.pairs]),
+        key=verdict_key([pair for _, pairs in rows for pair in pairs]),
         names=names,
     )
     with house_style():
-        for panel, row, half, ends in zip(sheet.panels, rows, bands, limits, strict=True):
-            _draw_panel(panel.axes, row.pairs, ends, half)
+        for panel, (one, pairs), half, ends in zip(panels, rows, bands, limits, strict=True):
+            _draw_panel(panel.axes, pairs, ends, half)
             set_ticks(panel.axes, "x", spread_ticks(ends, width))
-            panel.title(row.task.task)
-            panel.below(f"advantage in {row.task.metric}", drop=20.0)
-            _label_rows(sheet.figure, panel, [labels[pair.first, pair.second] for pair in row.pairs])
-    return sheet.figure
+            panel.title(one.task)
+            panel.below(f"advantage in {one.metric}", drop=20.0)
+            _label_rows(figure, panel, [labels[pair.first, pair.second] for pair in pairs])
+    return figure
 
 
 def _draw_panel(axes: Axes, pairs: Sequence[PairComparison], limits: Limits, half: float | None) -> None:
@@ -144,20 +144,20 @@ def _label_rows(figure: HouseFigure, panel: Panel, labels: Sequence[str]) -> Non
         put_text(figure, panel.box.left - 6.0, y, label, size=NAME_SIZE, align="right", role="pair")
 
 
-def _band(row: PairRows, band: PerTask) -> float | None:
-    given: float | None = value_for(band, row.task.task, row.task.metric)
-    return row.task.margin if given is None else given
+def _band(task: TaskComparison, band: PerTask) -> float | None:
+    given: float | None = value_for(band, task.task, task.metric)
+    return task.margin if given is None else given
 
 
 def _limits(rows: Sequence[PairRows], bands: Sequence[float | None]) -> list[Limits]:
     """Return the limits of each panel, with zero at the same place in all of them."""
-    extents = [_extent(row.pairs, half) for row, half in zip(rows, bands, strict=True)]
+    extents = [_extent(pairs, half) for (_, pairs), half in zip(rows, bands, strict=True)]
     # The share of the width that lies left of zero.
     left = statistics.fmean(-low / (high - low) for low, high in extents)
     left = min(0.85, max(0.15, left))
     scales = [max(-low / left, high / (1.0 - left)) * 1.04 for low, high in extents]
-    for metric in {row.task.metric for row in rows}:
-        same = [place for place, row in enumerate(rows) if row.task.metric == metric]
+    for metric in {task.metric for task, _ in rows}:
+        same = [place for place, (task, _) in enumerate(rows) if task.metric == metric]
         widest = max(scales[place] for place in same)
         if widest <= MOST_UNEQUAL * min(scales[place] for place in same):
             for place in same:
@@ -179,8 +179,8 @@ def _extent(pairs: Sequence[PairComparison], half: float | None) -> Limits:
 
 
 def _caption(comparison: Comparison, rows: Sequence[PairRows], bands: Sequence[float | None], *, is_given: bool) -> str:
-    tasks = [row.task for row in rows]
-    pairs = [pair for row in rows for pair in row.pairs]
+    tasks = [task for task, _ in rows]
+    pairs = [pair for _, pairs in rows for pair in pairs]
     level = f"{100 * (1 - comparison.choices.alpha):g} %"
     widths = sorted({half for half in bands if half is not None})
     listed = (
@@ -198,7 +198,7 @@ def _caption(comparison: Comparison, rows: Sequence[PairRows], bands: Sequence[f
         say_unattainable(pairs, how="Hatched"),
         "Scales differ between panels." if len(rows) > 1 and _do_scales_differ(rows, bands) else "",
         "An arrow: the interval goes on."
-        if any(_is_cut(row, half) for row, half in zip(rows, bands, strict=True))
+        if any(_is_cut(pairs, half) for (_, pairs), half in zip(rows, bands, strict=True))
         else "",
         say_left_out(rows),
     ]
@@ -209,6 +209,6 @@ def _do_scales_differ(rows: Sequence[PairRows], bands: Sequence[float | None]) -
     return len(set(_limits(rows, bands))) > 1
 
 
-def _is_cut(row: PairRows, half: float | None) -> bool:
-    low, high = _extent(row.pairs, half)
-    return any(ends[0] < low or ends[1] > high for pair in row.pairs if (ends := _ends(pair, "gnz-simultaneous")))
+def _is_cut(pairs: Sequence[PairComparison], half: float | None) -> bool:
+    low, high = _extent(pairs, half)
+    return any(ends[0] < low or ends[1] > high for pair in pairs if (ends := _ends(pair, "gnz-simultaneous")))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -21,10 +20,9 @@ from gnz_track.report.figures.axes import (
     spread_ticks,
     widen,
 )
-from gnz_track.report.figures.captions import say_range
-from gnz_track.report.figures.labels import ARROWS
+from gnz_track.report.figures.labels import ARROWS, say_range
 from gnz_track.report.figures.style import HouseFigure, Mark, house_style
-from gnz_track.stats.estimates.curves import MeanCurve, mean_curve
+from gnz_track.stats.estimates.intervals import MeanCurve, mean_curve
 from gnz_track.text import plural
 from gnz_track.types import Direction
 
@@ -43,13 +41,8 @@ ALPHA = 0.05
 PARTS = ("val", "test", "train")
 
 
-@dataclass(frozen=True, kw_only=True)
-class TaskCurves:
-    """The series that is drawn of one task, by model."""
-
-    task: str
-    series: str
-    curves: Mapping[str, MeanCurve]
+# The name of the series that is drawn of one task, and its mean by model.
+TaskCurves = tuple[str, Mapping[str, MeanCurve]]
 
 
 def draw_learning_curves(
@@ -73,7 +66,7 @@ def draw_learning_curves(
         Label of the vertical axes in place of the name of the series.
     """
     towards = {task: _direction(task, given) for task, given in (directions or {}).items()}
-    found = [curves for task, models in histories.items() if (curves := _choose_curves(task, models)) is not None]
+    found = {task: curves for task, models in histories.items() if (curves := _choose_curves(models)) is not None}
     models = list(dict.fromkeys(model for group in histories.values() for model in group))
     names = [*models, *histories]
     if not found:
@@ -82,26 +75,26 @@ def draw_learning_curves(
     size = (ALONE_WIDTH, ALONE_HEIGHT) if len(found) == 1 else (WIDTH, HEIGHT)
     margins = Margins(left=46.0, inner=46.0, right=12.0, top=18.0, bottom=30.0)
     marks = model_marks(models)
-    n_drawn = max(len(one.curves) for one in found)
-    sheet = open_sheet(
+    n_drawn = max(len(of_models) for _, of_models in found.values())
+    figure, panels = open_sheet(
         [size] * len(found),
         margins=margins,
         n_columns=columns_for(len(found), size[0], margins, most=max_cols),
-        caption=_caption(histories, found, has_bands=n_drawn <= MOST_BANDS),
+        caption=_caption(histories, [*found.values()], has_bands=n_drawn <= MOST_BANDS),
         key=line_key(models, marks, has_lines=True),
         names=names,
     )
     with house_style():
-        for panel, one in zip(sheet.panels, found, strict=True):
-            for model, curve in one.curves.items():
+        for panel, (task, (series, of_models)) in zip(panels, found.items(), strict=True):
+            for model, curve in of_models.items():
                 _draw_curve(panel.axes, curve, marks[model], has_band=n_drawn <= MOST_BANDS)
-            _set_scales(panel.axes, one, size, has_bands=n_drawn <= MOST_BANDS)
-            panel.title(one.task)
+            _set_scales(panel.axes, [*of_models.values()], size, has_bands=n_drawn <= MOST_BANDS)
+            panel.title(task)
             panel.below("epoch", drop=22.0)
-            panel.beside(f"{one.series}{_arrow(one.series, towards.get(one.task))}", offset=36.0)
-    for text in sheet.figure.findobj(_stands_upright) if ylabel is not None else ():
+            panel.beside(f"{series}{_arrow(series, towards.get(task))}", offset=36.0)
+    for text in figure.findobj(_stands_upright) if ylabel is not None else ():
         text.set_text(ylabel)  # type: ignore[attr-defined]
-    return sheet.figure
+    return figure
 
 
 def series_of_part(histories: Histories, part: str) -> dict[str, dict[str, list[Series]]]:
@@ -130,7 +123,7 @@ def _order(name: str) -> tuple[bool, int, str]:
     return metric == "loss", PARTS.index(part) if part in PARTS else len(PARTS), name
 
 
-def _choose_curves(task: str, models: Mapping[str, Sequence[Series]]) -> TaskCurves | None:
+def _choose_curves(models: Mapping[str, Sequence[Series]]) -> TaskCurves | None:
     names = sorted({name for seeds in models.values() for seed in seeds for name, values in seed.items() if values})
     if not names:
         return None
@@ -139,7 +132,7 @@ def _choose_curves(task: str, models: Mapping[str, Sequence[Series]]) -> TaskCur
         model: mean_curve([seed.get(series, ()) for seed in seeds], alpha=ALPHA) for model, seeds in models.items()
     }
     known = {model: curve for model, curve in curves.items() if any(mean is not None for mean in curve.means)}
-    return TaskCurves(task=task, series=series, curves=known) if known else None
+    return (series, known) if known else None
 
 
 def _direction(task: str, given: Direction | str) -> Direction:
@@ -182,16 +175,16 @@ def _draw_curve(axes: Axes, curve: MeanCurve, mark: Mark, *, has_band: bool) -> 
             axes.fill_between([point[0] for point in band], lows, highs, **fill)
 
 
-def _set_scales(axes: Axes, one: TaskCurves, size: tuple[float, float], *, has_bands: bool) -> None:
+def _set_scales(axes: Axes, curves: Sequence[MeanCurve], size: tuple[float, float], *, has_bands: bool) -> None:
     """Set limits by the means, and by bands as far as they do not squeeze the means."""
-    means = [mean for curve in one.curves.values() for mean in curve.means if mean is not None]
+    means = [mean for curve in curves for mean in curve.means if mean is not None]
     low, high = widen(min(means), max(means), by=0.06)
     room = 0.35 * (high - low)
     if has_bands:
-        lows = [value for curve in one.curves.values() for value in curve.lows if value is not None]
-        highs = [value for curve in one.curves.values() for value in curve.highs if value is not None]
+        lows = [value for curve in curves for value in curve.lows if value is not None]
+        highs = [value for curve in curves for value in curve.highs if value is not None]
         low, high = max(low - room, min([low, *lows])), min(high + room, max([high, *highs]))
-    last = max(curve.epochs[-1] for curve in one.curves.values())
+    last = max(curve.epochs[-1] for curve in curves)
     across = widen(0.0, float(last), by=0.02) if last else (-0.5, 0.5)
     axes.set(xlim=across, ylim=(low, high))
     ticks, labels = spread_ticks((0.0, float(last)), size[0])
@@ -201,7 +194,7 @@ def _set_scales(axes: Axes, one: TaskCurves, size: tuple[float, float], *, has_b
 
 
 def _caption(histories: Histories, found: Sequence[TaskCurves], *, has_bands: bool) -> str:
-    curves = [curve for one in found for curve in one.curves.values()]
+    curves = [curve for _, of_models in found for curve in of_models.values()]
     seeds = say_range(curve.n_seeds for curve in curves)
     n_absent = sum(len(models) for models in histories.values()) - len(curves)
     is_cut = any(curve.epochs and curve.n_whole <= curve.epochs[-1] for curve in curves)

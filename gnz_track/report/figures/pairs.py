@@ -18,7 +18,6 @@ from gnz_track.report.figures.axes import (
     Key,
     Margins,
     Panel,
-    Sheet,
     columns_for,
     decimals_for,
     draw_words,
@@ -28,10 +27,9 @@ from gnz_track.report.figures.axes import (
     share_limits,
     signed,
 )
-from gnz_track.report.figures.captions import say_seeds, say_test, say_unattainable, say_verdicts, write_p
+from gnz_track.report.figures.labels import say_seeds, say_test, say_unattainable, say_verdicts, write_p
 from gnz_track.report.figures.style import HouseFigure, cut_text, house_style, measure_text, short_names
-from gnz_track.stats.comparison.comparison import Comparison, PairComparison, TaskComparison
-from gnz_track.stats.comparison.verdicts import Verdict
+from gnz_track.stats.comparison.comparison import Comparison, PairComparison, TaskComparison, Verdict
 from gnz_track.text import plural
 
 __all__ = [
@@ -70,13 +68,8 @@ WORDS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class PairRows:
-    """The rows of one task, from top to bottom; ``n_left_out`` pairs are not among them."""
-
-    task: TaskComparison
-    pairs: tuple[PairComparison, ...]
-    n_left_out: int
+# A task, and its pairs that are drawn, from top to bottom.
+PairRows = tuple[TaskComparison, tuple[PairComparison, ...]]
 
 
 def find_tasks(comparison: Comparison, task: str | None) -> tuple[TaskComparison, ...]:
@@ -95,18 +88,18 @@ def choose_rows(tasks: Sequence[TaskComparison], *, sort_within: bool) -> tuple[
         if sort_within:
             pairs = tuple(sorted(pairs, key=_order))
         if pairs:
-            found.append(PairRows(task=task, pairs=pairs, n_left_out=len(task.pairs) - len(pairs)))
+            found.append((task, pairs))
     return tuple(found)
 
 
 def name_pairs(rows: Sequence[PairRows]) -> dict[tuple[str, str], str]:
     """Return the label of each pair."""
-    names = sorted({name for row in rows for pair in row.pairs for name in (pair.first, pair.second)})
+    names = sorted({name for _, pairs in rows for pair in pairs for name in (pair.first, pair.second)})
     shown = short_names(names, LABEL_WIDTH, size=NAME_SIZE)
     return {
         (pair.first, pair.second): _subtract(shown[pair.first], shown[pair.second])
-        for row in rows
-        for pair in row.pairs
+        for _, pairs in rows
+        for pair in pairs
     }
 
 
@@ -129,10 +122,10 @@ def why_no_pairs(comparison: Comparison, tasks: Sequence[TaskComparison]) -> str
 
 def say_left_out(rows: Sequence[PairRows]) -> str:
     """Return how many pairs are not drawn; empty where all are."""
-    n = sum(row.n_left_out for row in rows)
+    n = sum(len(task.pairs) - len(pairs) for task, pairs in rows)
     if not n:
         return ""
-    is_cut = any(row.n_left_out and len(row.pairs) == MOST_ROWS for row in rows)
+    is_cut = any(len(task.pairs) > len(pairs) == MOST_ROWS for task, pairs in rows)
     which = f", the {MOST_ROWS} nearest to it" if is_cut else ""
     return f"Drawn are the pairs with the best model of each task{which}; {plural(n, 'other pair')} are in the tables."
 
@@ -165,7 +158,7 @@ def _draw_lists(comparison: Comparison, tasks: Sequence[TaskComparison], max_col
     """Draw a list for each task that has pairs, largest advantage first."""
     rows = choose_rows(tasks, sort_within=True)
     labels = name_pairs(rows)
-    cells = [[_write_cells(row.task, pair) for pair in row.pairs] for row in rows]
+    cells = [[_write_cells(task, pair) for pair in pairs] for task, pairs in rows]
     widths = [
         max(measure_text(text, NAME_SIZE).width for text in (head, *(line[place] for part in cells for line in part)))
         for place, head in enumerate(HEADS)
@@ -174,25 +167,25 @@ def _draw_lists(comparison: Comparison, tasks: Sequence[TaskComparison], max_col
     longest = max(measure_text(label, NAME_SIZE).width for label in labels.values()) + 6.0
     width = sum(widths) + GAP * len(widths)
     margins = Margins(left=longest, inner=longest + 20.0, right=4.0, top=28.0, bottom=10.0)
-    sheet = open_sheet(
-        [(width, ROW * len(row.pairs)) for row in rows],
+    figure, panels = open_sheet(
+        [(width, ROW * len(pairs)) for _, pairs in rows],
         margins=margins,
         n_columns=columns_for(len(rows), width, margins, most=max_cols),
         caption=_list_caption(comparison, rows),
-        key=verdict_key([pair for row in rows for pair in row.pairs]),
-        names=[name for row in rows for name in (row.task.task, *row.task.models)],
+        key=verdict_key([pair for _, pairs in rows for pair in pairs]),
+        names=[name for task, _ in rows for name in (task.task, *task.models)],
     )
     with house_style():
-        for panel, row, lines in zip(sheet.panels, rows, cells, strict=True):
-            _draw_rows(sheet.figure, panel, row, [labels[pair.first, pair.second] for pair in row.pairs])
-            _print_cells(sheet.figure, panel, lines, widths)
+        for panel, (task, pairs), lines in zip(panels, rows, cells, strict=True):
+            _draw_rows(figure, panel, pairs, [labels[pair.first, pair.second] for pair in pairs])
+            _print_cells(figure, panel, lines, widths)
             left = panel.box.left - longest + 6.0
-            put_text(sheet.figure, left, panel.box.top + 15.0, _title(row, width + longest), size=8.0, role="title")
-    return sheet.figure
+            put_text(figure, left, panel.box.top + 15.0, _title(task, width + longest), size=8.0, role="title")
+    return figure
 
 
-def _title(row: PairRows, width: float) -> str:
-    return cut_text(row.task.task, width - 6.0, size=8.0, ending=f" ({row.task.metric})")
+def _title(task: TaskComparison, width: float) -> str:
+    return cut_text(task.task, width - 6.0, size=8.0, ending=f" ({task.metric})")
 
 
 def _write_cells(task: TaskComparison, pair: PairComparison) -> tuple[str, ...]:
@@ -206,15 +199,15 @@ def _write_cells(task: TaskComparison, pair: PairComparison) -> tuple[str, ...]:
     return mean, ends, write_p(pair.p_adjusted), verdict
 
 
-def _draw_rows(figure: HouseFigure, panel: Panel, row: PairRows, labels: Sequence[str]) -> None:
+def _draw_rows(figure: HouseFigure, panel: Panel, pairs: Sequence[PairComparison], labels: Sequence[str]) -> None:
     axes = panel.axes
-    n, width = len(row.pairs), panel.box.right - panel.box.left
+    n, width = len(pairs), panel.box.right - panel.box.left
     axes.set(xlim=(0.0, width), ylim=(n, 0.0), xticks=[], yticks=[])
     for spine in axes.spines.values():
         spine.set_visible(False)
     axes.axhline(0.0, color="0", linewidth=0.6, clip_on=False)
     axes.axhline(n, color="0", linewidth=0.6, clip_on=False)
-    for place, (pair, label) in enumerate(zip(row.pairs, labels, strict=True)):
+    for place, (pair, label) in enumerate(zip(pairs, labels, strict=True)):
         look = {**LOOKS[pair.verdict], "markersize": 3.5}
         axes.plot([width - 4.0], [place + 0.5], linestyle="", gid=f"gnz-{pair.verdict}", **look)
         y = panel.box.top - ROW * (place + 0.5) - 0.36 * NAME_SIZE
@@ -234,12 +227,12 @@ def _print_cells(figure: HouseFigure, panel: Panel, lines: Sequence[Sequence[str
 
 
 def _list_caption(comparison: Comparison, rows: Sequence[PairRows]) -> str:
-    tasks = [row.task for row in rows]
+    tasks = [task for task, _ in rows]
     level = f"{100 * (1 - comparison.choices.alpha):g} %"
     said = [
         f"Mean paired advantage over {say_seeds(tasks)}, positive where the first model is better, with its {level}",
         f"paired t interval; p adjusted. Verdicts: {say_test(comparison, tasks)}.",
-        say_unattainable([pair for row in rows for pair in row.pairs], how="\u2020"),
+        say_unattainable([pair for _, pairs in rows for pair in pairs], how="\u2020"),
         say_left_out(rows),
     ]
     return " ".join(part for part in said if part)
@@ -308,7 +301,7 @@ def _draw_matrices(comparison: Comparison, tasks: Sequence[TaskComparison], max_
     # A title, and a bar with three labels, are wider than a matrix of two models.
     extra = max(0.0, 92.0 - width)
     margins = Margins(left=longest + 24.0, inner=22.0 + extra, right=8.0 + extra, top=26.0, bottom=26.0)
-    sheet = open_sheet(
+    figure, panels = open_sheet(
         [(width, height)] * len(tasks),
         margins=margins,
         n_columns=columns_for(len(tasks), width, margins, most=max_cols),
@@ -318,12 +311,12 @@ def _draw_matrices(comparison: Comparison, tasks: Sequence[TaskComparison], max_
     )
     with house_style():
         limits = share_limits([(0.0, _largest(one)) for one in tasks], [one.metric for one in tasks])
-        for panel, one, (_, limit) in zip(sheet.panels, tasks, limits, strict=True):
+        for panel, one, (_, limit) in zip(panels, tasks, limits, strict=True):
             _draw_panel(panel, one, plan, limit or 1.0)
             panel.title(one.task, room=extra, rise=11.0)
-            _draw_scale(sheet, panel, limit or 1.0)
-            _label(sheet.figure, panel, plan, names)
-    return sheet.figure
+            _draw_scale(figure, panel, limit or 1.0)
+            _label(figure, panel, plan, names)
+    return figure
 
 
 LAYOUTS: dict[str, Callable[[Comparison, Sequence[TaskComparison], int | None], HouseFigure]] = {
@@ -441,19 +434,19 @@ def _bin(p: float, alpha: float) -> int:
     return next(place for place, (_, part, _) in enumerate(BINS) if p <= part * alpha)
 
 
-def _draw_scale(sheet: Sheet, panel: Panel, limit: float) -> None:
+def _draw_scale(figure: HouseFigure, panel: Panel, limit: float) -> None:
     """Draw the colours of the advantages, from one end of the scale to the other, below a panel."""
-    width, height = 72.0 * sheet.figure.get_size_inches()
+    width, height = 72.0 * figure.get_size_inches()
     left, bottom = panel.box.left, panel.box.bottom - 9.0
     texts = (signed(-limit, decimals_for(limit)), "0", signed(limit, decimals_for(limit)))
     long = max(BAR_WIDTH, sum(measure_text(text, NUMBER_SIZE).width for text in texts) + 12.0)
     place = (left / width, bottom / height, long / width, BAR_HEIGHT / height)
-    axes = sheet.figure.add_axes(place, xticks=[], yticks=[], label="scale")
+    axes = figure.add_axes(place, xticks=[], yticks=[], label="scale")
     axes.pcolormesh([np.linspace(-1, 1, 64)], cmap=DIVERGING, vmin=-1, vmax=1, linewidth=0)
     for spine in axes.spines.values():
         spine.set_visible(False)
     for text, share, align in zip(texts, (0.0, 0.5, 1.0), ("left", "center", "right"), strict=True):
-        put_text(sheet.figure, left + share * long, bottom - 7.5, text, size=NUMBER_SIZE, align=align, role="tick")
+        put_text(figure, left + share * long, bottom - 7.5, text, size=NUMBER_SIZE, align=align, role="tick")
 
 
 def _label(figure: HouseFigure, panel: Panel, plan: MatrixLayout, names: Mapping[str, str]) -> None:

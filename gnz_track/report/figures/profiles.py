@@ -17,7 +17,7 @@ from gnz_track.report.figures.axes import (
     spread_ticks,
     widen,
 )
-from gnz_track.report.figures.captions import say_range
+from gnz_track.report.figures.labels import say_range
 from gnz_track.report.figures.style import HouseFigure, Mark, house_style
 from gnz_track.stats.comparison.comparison import Comparison, ModelAggregates
 from gnz_track.stats.estimates.aggregate import Profile
@@ -42,7 +42,7 @@ def draw_profiles(comparison: Comparison) -> HouseFigure:
     if not found:
         is_declared = comparison.choices.bounds is not None
         return draw_words("No performance profiles: no task has scores of all models." if is_declared else NO_BOUNDS)
-    sheet = open_sheet(
+    figure, panels = open_sheet(
         [(WIDTH, HEIGHT)],
         margins=Margins(left=38.0, inner=38.0, right=12.0, top=8.0, bottom=28.0),
         n_columns=1,
@@ -50,7 +50,7 @@ def draw_profiles(comparison: Comparison) -> HouseFigure:
         key=line_key(names, marks, has_lines=True),
         names=names,
     )
-    (panel,) = sheet.panels
+    (panel,) = panels
     limits = _limits(found)
     with house_style():
         for one in found:
@@ -60,7 +60,7 @@ def draw_profiles(comparison: Comparison) -> HouseFigure:
         set_ticks(panel.axes, "y", spread_ticks((0.0, 1.0), HEIGHT, is_upright=True))
         panel.below("normalised score \u03c4 (0 worst, 1 best as declared)", drop=22.0)
         panel.beside("share of runs above \u03c4", offset=28.0)
-    return sheet.figure
+    return figure
 
 
 def _draw_profile(axes: Axes, profile: Profile, mark: Mark, *, has_band: bool) -> None:

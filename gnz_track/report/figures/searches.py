@@ -21,8 +21,7 @@ from gnz_track.report.figures.axes import (
     spread_ticks,
     widen,
 )
-from gnz_track.report.figures.captions import say_range, write_p
-from gnz_track.report.figures.labels import ARROWS
+from gnz_track.report.figures.labels import ARROWS, say_range, write_p
 from gnz_track.report.figures.style import COLOURS, HouseFigure, Mark, house_style, measure_text, short_names
 from gnz_track.report.searches import SearchFacts, TaskBudgets
 from gnz_track.stats.search.expected_best import BudgetRanks, ExpectedBest
@@ -52,7 +51,7 @@ def draw_expected_best(tasks: Sequence[TaskBudgets]) -> HouseFigure:
     margins = Margins(left=46.0, inner=46.0, right=12.0, top=18.0, bottom=30.0)
     size = (ALONE_WIDTH, ALONE_HEIGHT) if len(known) == 1 else (PANEL_WIDTH, PANEL_HEIGHT)
     has_bands = max(len(task.curves) for task in known) <= MOST_BANDS
-    sheet = open_sheet(
+    figure, panels = open_sheet(
         [size] * len(known),
         margins=margins,
         n_columns=columns_for(len(known), size[0], margins),
@@ -61,7 +60,7 @@ def draw_expected_best(tasks: Sequence[TaskBudgets]) -> HouseFigure:
         names=names,
     )
     with house_style():
-        for panel, task in zip(sheet.panels, known, strict=True):
+        for panel, task in zip(panels, known, strict=True):
             for model, curve in sorted(task.curves.items()):
                 if curve.budgets:
                     _draw_curve(panel.axes, curve, marks[model], has_band=has_bands)
@@ -69,7 +68,7 @@ def draw_expected_best(tasks: Sequence[TaskBudgets]) -> HouseFigure:
             panel.title(task.task)
             panel.below("trials", drop=22.0)
             panel.beside(f"validation {task.metric} {ARROWS[task.direction]}", offset=36.0)
-    return sheet.figure
+    return figure
 
 
 def draw_budget_ranks(found: BudgetRanks) -> HouseFigure:
@@ -79,7 +78,7 @@ def draw_budget_ranks(found: BudgetRanks) -> HouseFigure:
         return draw_words(f"No ranks by budget to draw: {said}.", names=found.models)
     marks = model_marks(found.models)
     left_out = f" Without a score in any search: {', '.join(found.left_out)}." if found.left_out else ""
-    sheet = open_sheet(
+    figure, panels = open_sheet(
         [(ALONE_WIDTH, ALONE_HEIGHT)],
         margins=Margins(left=34.0, inner=34.0, right=12.0, top=8.0, bottom=30.0),
         n_columns=1,
@@ -91,7 +90,7 @@ def draw_budget_ranks(found: BudgetRanks) -> HouseFigure:
         key=line_key(found.models, marks, has_lines=True),
         names=found.models,
     )
-    (panel,) = sheet.panels
+    (panel,) = panels
     worst = len(found.models)
     with house_style():
         for model in found.models:
@@ -105,7 +104,7 @@ def draw_budget_ranks(found: BudgetRanks) -> HouseFigure:
         panel.axes.set_axisbelow(True)
         panel.below("trials", drop=22.0)
         panel.beside("mean rank", offset=24.0)
-    return sheet.figure
+    return figure
 
 
 def _draw_curve(axes: Axes, curve: ExpectedBest, mark: Mark, *, has_band: bool) -> None:
@@ -194,7 +193,7 @@ def draw_search_history(facts: SearchFacts) -> HouseFigure:
     trials = search.complete
     if not trials:
         return draw_words(f"No history to draw: {_say_trials(facts)}, none with a score.", names=names)
-    sheet = open_sheet(
+    figure, panels = open_sheet(
         [(WIDTH, HEIGHT)],
         margins=Margins(left=46.0, inner=46.0, right=12.0, top=18.0, bottom=30.0),
         n_columns=1,
@@ -202,7 +201,7 @@ def draw_search_history(facts: SearchFacts) -> HouseFigure:
         key=_history_key(facts),
         names=names,
     )
-    (panel,) = sheet.panels
+    (panel,) = panels
     with house_style():
         axes = panel.axes
         near = fence([trial.score or 0.0 for trial in trials], search.direction)
@@ -227,7 +226,7 @@ def draw_search_history(facts: SearchFacts) -> HouseFigure:
         panel.title(search.title)
         panel.below("trial", drop=22.0)
         panel.beside(f"validation {search.metric} {ARROWS[search.direction]}", offset=36.0)
-    return sheet.figure
+    return figure
 
 
 def draw_importances(facts: SearchFacts) -> HouseFigure:
@@ -241,7 +240,7 @@ def draw_importances(facts: SearchFacts) -> HouseFigure:
     labels = short_names(names, NAME_WIDTH, size=NAME_SIZE)
     longest = max(measure_text(label, NAME_SIZE).width for label in labels.values()) + 6.0
     height = ROW * len(known) + 4.0
-    sheet = open_sheet(
+    figure, panels = open_sheet(
         [(WIDTH - longest, height)],
         margins=Margins(left=longest + 4.0, inner=longest, right=44.0, top=18.0, bottom=28.0),
         n_columns=1,
@@ -253,7 +252,7 @@ def draw_importances(facts: SearchFacts) -> HouseFigure:
         ],
         names=[*names, search.title],
     )
-    (panel,) = sheet.panels
+    (panel,) = panels
     with house_style():
         axes = panel.axes
         most = max(max(one.share or 0.0, one.floor or 0.0) for one in known)
@@ -265,13 +264,13 @@ def draw_importances(facts: SearchFacts) -> HouseFigure:
             floor = [one.floor or 0.0] * 2
             axes.plot(floor, [place - 0.4, place + 0.4], color="0.1", linewidth=1.0, gid="gnz-floor")
             y = panel.box.top - height * (place + 0.6) / (len(known) + 0.2) - 0.36 * NAME_SIZE
-            figure, left, right = sheet.figure, panel.box.left - 4.0, panel.box.right + 5.0
+            left, right = panel.box.left - 4.0, panel.box.right + 5.0
             put_text(figure, left, y, labels[one.name], size=NAME_SIZE, align="right", role="hyperparameter")
             put_text(figure, right, y, f"p {_with_sign(one.p_adjusted)}", size=6.5, role="tick")
         set_ticks(axes, "x", spread_ticks(limits, WIDTH - longest))
         panel.title(search.title)
         panel.below("share of the ranks of validation scores", drop=20.0)
-    return sheet.figure
+    return figure
 
 
 def _with_sign(p: float | None) -> str:

@@ -33,14 +33,14 @@ def draw_detectable_effects(comparison: Comparison) -> HouseFigure:
     sizes = _family_sizes(designs)
     most = max(2.5 * max(design.n_pairs for design in designs), 20)
     seeds = sorted({*(n for n in SEEDS if n <= most), *(design.n_pairs for design in designs)})
-    sheet = open_sheet(
+    figure, panels = open_sheet(
         [(WIDTH, HEIGHT)],
         margins=Margins(left=40.0, inner=40.0, right=14.0, top=8.0, bottom=30.0),
         n_columns=1,
         caption=_caption(comparison, designs, sizes),
         key=_key(comparison, sizes),
     )
-    (panel,) = sheet.panels
+    (panel,) = panels
     with house_style():
         low, high = _draw_curves(panel.axes, comparison, seeds, sizes)
         low, high = _draw_designs(panel.axes, designs, sizes, (low, high))
@@ -52,7 +52,7 @@ def draw_detectable_effects(comparison: Comparison) -> HouseFigure:
         panel.axes.set_axisbelow(True)
         panel.below("seeds", drop=22.0)
         panel.beside("smallest detectable d_z", offset=30.0)
-    return sheet.figure
+    return figure
 
 
 def _why_nothing(comparison: Comparison) -> str:

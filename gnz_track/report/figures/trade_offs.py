@@ -22,13 +22,11 @@ from gnz_track.report.figures.axes import (
     spread_ticks,
     widen,
 )
-from gnz_track.report.figures.captions import say_counts, say_interval, say_seeds
-from gnz_track.report.figures.labels import ARROWS
+from gnz_track.report.figures.labels import ARROWS, say_counts, say_interval, say_seeds
 from gnz_track.report.figures.style import HouseFigure, Mark, house_style
 from gnz_track.stats.comparison.cells import ScoreFrame
 from gnz_track.stats.comparison.comparison import CellSummary, Comparison, TaskComparison
-from gnz_track.stats.comparison.costs import CPU_TIME, WALL_TIME, cost_doubts, time_column
-from gnz_track.stats.estimates.pareto import mean_costs, pareto_front
+from gnz_track.stats.comparison.costs import CPU_TIME, WALL_TIME, cost_doubts, mean_costs, pareto_front, time_column
 from gnz_track.text import plural
 from gnz_track.types import Direction
 
@@ -75,7 +73,7 @@ def draw_trade_off(comparison: Comparison, table: ScoreFrame, *, cost: str = "")
     margins = Margins(left=46.0, inner=46.0, right=12.0, top=18.0, bottom=30.0)
     size = (ALONE_WIDTH, ALONE_HEIGHT) if len(tasks) == 1 else (WIDTH, HEIGHT)
     front = Key(text="Pareto front", line={"color": "0.45", "linewidth": 0.9, "marker": "None"})
-    sheet = open_sheet(
+    figure, panels = open_sheet(
         [size] * len(tasks),
         margins=margins,
         n_columns=columns_for(len(tasks), size[0], margins),
@@ -84,12 +82,12 @@ def draw_trade_off(comparison: Comparison, table: ScoreFrame, *, cost: str = "")
         names=names,
     )
     with house_style():
-        for panel, task in zip(sheet.panels, tasks, strict=True):
+        for panel, task in zip(panels, tasks, strict=True):
             _draw_panel(panel, points[task.task], marks, task.direction)
             panel.title(task.task)
             panel.below(COSTS[cost], drop=22.0)
             panel.beside(f"{task.metric} {ARROWS[task.direction]}", offset=36.0)
-    return sheet.figure
+    return figure
 
 
 def _points(task: TaskComparison, costs: dict[tuple[str, str], float]) -> list[Point]:

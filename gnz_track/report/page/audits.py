@@ -13,6 +13,7 @@ from gnz_track.report.figures.audits import draw_diversity_plane, draw_performan
 from gnz_track.report.page.figures import ShownFigure
 from gnz_track.report.page.template import part_of_page, render_template, write_whole
 from gnz_track.store.audits import AuditRecord, PairRecord
+from gnz_track.types import unperturbed_name
 
 __all__ = ["AuditView", "view_audits", "warn_of_versions", "write_audit_page"]
 
@@ -47,7 +48,7 @@ def view_audits(records: Mapping[str, AuditRecord]) -> dict[str, AuditView]:
 
 def warn_of_versions(table: pd.DataFrame) -> list[str]:
     """Return a sentence where tasks are perturbed versions of others, which are no tasks to average over."""
-    versions = sorted({str(task) for task in table["task"] if "~" in str(task)})
+    versions = sorted({str(task) for task in table["task"] if unperturbed_name(str(task)) != task})
     if not versions:
         return []
     shown = ", ".join(versions[:3]) + (f" and {len(versions) - 3} more" if len(versions) > 3 else "")

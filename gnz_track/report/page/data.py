@@ -12,10 +12,10 @@ from markupsafe import Markup
 
 from gnz_track.report.figures.labels import ARROWS, show_controls
 from gnz_track.stats.comparison.cells import read_cells
-from gnz_track.stats.comparison.comparison import CellSummary, Comparison, PairComparison, TaskComparison
-from gnz_track.stats.comparison.verdicts import Verdict
+from gnz_track.stats.comparison.comparison import CellSummary, Comparison, PairComparison, TaskComparison, Verdict
 
 __all__ = [
+    "NOT_RUN",
     "ScoreCell",
     "TaskSection",
     "embed_json",
@@ -33,6 +33,7 @@ LETTERS = {
     Verdict.identical: "i",
     Verdict.nothing: "n",
 }
+NOT_RUN = "not run on this task"
 FIRST, SECOND = {Verdict.different: "A", Verdict.trivial: "a"}, {Verdict.different: "B", Verdict.trivial: "b"}
 # Within a script, these end it, or a line of it, whatever stands around them.
 ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
@@ -101,7 +102,7 @@ def missing_of(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
             if cell.n_finished < cell.n_planned:
                 yield task.task, cell.model, f"{cell.n_failed} failed, {cell.n_missing} missing of {cell.n_planned}"
         for model in task.not_planned:
-            yield task.task, model, "not run on this task"
+            yield task.task, model, NOT_RUN
 
 
 def write_number(value: float | None) -> str:

@@ -10,43 +10,23 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from gnz_track.stats.comparison.choices import Choices
-from gnz_track.stats.comparison.comparison import Comparison
-from gnz_track.stats.comparison.comparison_text import write_sentence
-from gnz_track.stats.comparison.verdicts import Verdict
+from gnz_track.stats.comparison.comparison import Comparison, Verdict, write_sentence
 from gnz_track.text import plural
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Optimiser, Protocol, TaskType
 
-__all__ = ["REFERENCES", "Methods", "Outlook", "look_ahead", "write_methods", "write_protocol_terms", "write_summary"]
+__all__ = ["REFERENCES", "look_ahead", "write_methods", "write_protocol_terms", "write_summary"]
 
 
 # Nobody runs more than this many times the seeds that there are.
 MOST_TIMES = 4
 
 
-@dataclass(frozen=True, kw_only=True)
-class Outlook:
-    """So many more seeds would find so many of the undetermined pairs, if these differ as much as was observed."""
+def look_ahead(comparison: Comparison) -> str:
+    """Return in words the fewest seeds that settle half of the undetermined pairs, or as many as can be afforded.
 
-    n_undetermined: int
-    n_more_seeds: int
-    n_settled: int
-    power: float
-
-    def __str__(self) -> str:
-        if not self.n_undetermined:
-            return ""
-        if not self.n_settled:
-            return f"no affordable number of seeds (up to {MOST_TIMES} times as many) would settle any of them"
-        seeds = "1 more seed" if self.n_more_seeds == 1 else f"{self.n_more_seeds} more seeds"
-        which = f"{self.n_settled} of them" if self.n_settled < self.n_undetermined else "all of them"
-        return f"{seeds} would settle {which}" if self.n_undetermined > 1 else f"{seeds} would settle it"
-
-
-def look_ahead(comparison: Comparison) -> Outlook:
-    """Return the fewest seeds that settle half of the undetermined pairs, or as many as can be afforded.
-
-    By the paired t at alpha / m with the chosen power, for the observed effects: for planning, no evidence.
+    By the paired t at alpha / m with the chosen power, if pairs differ as much as was observed: for planning, no
+    evidence. Empty where all pairs are settled.
     """
     pairs = [pair for pair in comparison.pairs if pair.verdict is Verdict.undetermined and pair.n_pairs]
     needed = sorted(
@@ -54,18 +34,20 @@ def look_ahead(comparison: Comparison) -> Outlook:
         for pair in pairs
         if pair.seeds_for_observed is not None and pair.seeds_for_observed <= MOST_TIMES * max(2, pair.n_pairs)
     )
-    n_more = needed[min(len(needed), math.ceil(len(pairs) / 2)) - 1] if needed else 0
-    return Outlook(
-        n_undetermined=len(pairs),
-        n_more_seeds=n_more,
-        n_settled=sum(more <= n_more for more in needed),
-        power=comparison.choices.power,
-    )
+    if not pairs:
+        return ""
+    if not needed:
+        return f"no affordable number of seeds (up to {MOST_TIMES} times as many) would settle any of them"
+    n_more = needed[min(len(needed), math.ceil(len(pairs) / 2)) - 1]
+    n_settled = sum(more <= n_more for more in needed)
+    seeds = "1 more seed" if n_more == 1 else f"{n_more} more seeds"
+    which = f"{n_settled} of them" if n_settled < len(pairs) else "all of them"
+    return f"{seeds} would settle {which}" if len(pairs) > 1 else f"{seeds} would settle it"
 
 
 def write_summary(comparison: Comparison) -> str:
     """Return the comparison in one sentence, with what more seeds would settle."""
-    found = [write_sentence(comparison), str(look_ahead(comparison))]
+    found = [write_sentence(comparison), look_ahead(comparison)]
     return f"{'; '.join(filter(None, found))}."
 
 
@@ -233,16 +215,11 @@ POSTHOCS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Methods:
-    """A paragraph, and the references that it names, by year."""
+def write_methods(comparison: Comparison, terms: Iterable[str] = ()) -> tuple[str, tuple[str, ...]]:
+    """Return what was done, in a paragraph that can stand in a paper, and the references that it names, by year.
 
-    paragraph: str
-    references: tuple[str, ...]
-
-
-def write_methods(comparison: Comparison, terms: Iterable[str] = ()) -> Methods:
-    """Return what was done, in words that can stand in a paper; ``terms`` are sentences on how cells were trained."""
+    ``terms`` are sentences on how cells were trained.
+    """
     keys: list[str] = []
 
     def cite(phrase: tuple[str, str]) -> str:
@@ -251,10 +228,7 @@ def write_methods(comparison: Comparison, terms: Iterable[str] = ()) -> Methods:
         return f"{text} ({key})" if key else text
 
     sentences = [_ran(comparison), *terms, *_within(comparison, cite), *_across(comparison, cite), *_rest(comparison)]
-    return Methods(
-        paragraph=" ".join(sentences),
-        references=tuple(text for key, text in REFERENCES.items() if key in keys),
-    )
+    return " ".join(sentences), tuple(text for key, text in REFERENCES.items() if key in keys)
 
 
 def _ran(comparison: Comparison) -> str:
@@ -312,8 +286,8 @@ def _rest(comparison: Comparison) -> Iterator[str]:
         )
     versions = comparison.versions
     yield (
-        f"Statistics were computed with gnz_track {versions.gnz_track}, NumPy {versions.numpy} and SciPy "
-        f"{versions.scipy}."
+        f"Statistics were computed with gnz_track {versions['gnz_track']}, NumPy {versions['numpy']} and SciPy "
+        f"{versions['scipy']}."
     )
 
 

@@ -14,16 +14,23 @@ from gnz_track import __version__
 from gnz_track.report.figures.labels import clean_name
 from gnz_track.report.joining import NotMerged
 from gnz_track.report.page.audits import view_audits, warn_of_versions
-from gnz_track.report.page.data import embed_json, make_page_data, make_sections, missing_of, order_of, rank_rows
+from gnz_track.report.page.data import (
+    NOT_RUN,
+    embed_json,
+    make_page_data,
+    make_sections,
+    missing_of,
+    order_of,
+    rank_rows,
+)
 from gnz_track.report.page.figures import FigureSet, draw_figures
 from gnz_track.report.page.methods import write_methods, write_protocol_terms, write_summary
 from gnz_track.report.page.provenance import collect_facts, datasets_of, write_commands
 from gnz_track.report.page.searches import make_search_section
 from gnz_track.report.page.template import part_of_page, render_template, write_whole
-from gnz_track.report.tables.training import make_training_section, training_facts
+from gnz_track.report.tables.training import training_facts
 from gnz_track.report.tuned_models import SearchSummary
-from gnz_track.stats.comparison.comparison import Comparison
-from gnz_track.stats.comparison.comparison_text import write_across
+from gnz_track.stats.comparison.comparison import Comparison, write_across
 
 __all__ = ["Reported", "render_page", "write_page"]
 
@@ -98,17 +105,19 @@ def render_page(report: Reported, *, ui: str = "", figures: FigureSet | None = N
     versions = warn_of_versions(table)
     content = {**_results(comparison), **_missing(comparison, table, missing), **_origin(report)}
     name = title_of(table, report.config)
+    methods, references = write_methods(comparison, write_protocol_terms(table))
     return render_template(
         TEMPLATE,
         {
             "title": clean_name(name)[:MOST_TITLE],
             "figures": drawn,
             "searches": make_search_section(report.search_summary),
-            "training": make_training_section(training_facts(comparison, table)),
+            "training": training_facts(comparison, table),
             "data": data,
             "audits": audits,
             "versions": versions,
-            "methods": write_methods(comparison, write_protocol_terms(table)),
+            "methods": methods,
+            "references": references,
             "version": __version__,
             "css": part_of_page(STYLE),
             "script": part_of_page(SCRIPT),
@@ -153,9 +162,13 @@ def _results(comparison: Comparison) -> dict[str, Any]:
 
 
 def _left_out(comparison: Comparison, config: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Return (task, model, why) of cells without a score, and of pairs that were left out before training."""
-    before = [(task, model, f"left out: {reason}") for task, model, reason in config.get("left_out", ())]
-    return [*missing_of(comparison), *before]
+    """Return (task, model, why) of cells without a score, and of pairs that were left out before training.
+
+    That a pair was not run is not said again where the reason is.
+    """
+    before = {(task, model): f"left out: {reason}" for task, model, reason in config.get("left_out", ())}
+    absent = [item for item in missing_of(comparison) if item[2] != NOT_RUN or item[:2] not in before]
+    return [*absent, *((*pair, why) for pair, why in before.items())]
 
 
 def _missing(comparison: Comparison, table: pd.DataFrame, found: list[tuple[str, str, str]]) -> dict[str, Any]:

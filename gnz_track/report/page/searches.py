@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gnz_track.report.figures.captions import say_range
+from gnz_track.report.figures.labels import say_range
 from gnz_track.report.figures.searches import (
     draw_budget_ranks,
     draw_expected_best,

@@ -15,15 +15,12 @@ from gnz_track.report.tables.table import ReportTable
 from gnz_track.report.tuned_models import write_seconds
 from gnz_track.stats.comparison.cells import ScoreFrame
 from gnz_track.stats.comparison.comparison import CellSummary, Comparison, TaskComparison
-from gnz_track.stats.comparison.costs import cost_doubts
-from gnz_track.stats.estimates.pareto import costs_by_seed
+from gnz_track.stats.comparison.costs import cost_doubts, costs_by_seed
 from gnz_track.types import Direction
 
 __all__ = [
     "PLACES",
     "TrainingFacts",
-    "TrainingSection",
-    "make_training_section",
     "training_facts",
     "training_frame",
     "training_table",
@@ -85,6 +82,30 @@ class TrainingFacts:
 
     frame: pd.DataFrame
     notes: tuple[str, ...]
+
+    @property
+    def numbers(self) -> list[str]:
+        """Columns of numbers that are known."""
+        return [name for name in NUMBERS if name in self.frame.columns]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Headings of the table."""
+        return ("task", "model", *(NUMBERS[name].heading for name in self.numbers), "place")
+
+    @property
+    def rows(self) -> list[tuple[str, str, list[tuple[str, float | None]], str]]:
+        """Title of the task, model, of each number its text and the number itself, by which pages sort, and place."""
+        rows = ({str(name): value for name, value in row.items()} for row in self.frame.to_dict("records"))
+        return [
+            (
+                _title(row),
+                row["model"],
+                [(_write_number(row, name), _number_of(row, name)) for name in self.numbers],
+                row["place"],
+            )
+            for row in rows
+        ]
 
 
 def training_facts(comparison: Comparison, table: ScoreFrame) -> TrainingFacts | None:
@@ -183,8 +204,8 @@ def _place(task: TaskComparison, model: str) -> int:
 def training_table(facts: TrainingFacts) -> ReportTable:
     """Return a row per (task, model), a dash where nothing is known."""
     return ReportTable(
-        columns=_header(facts),
-        rows=tuple(_texts(facts)),
+        columns=facts.columns,
+        rows=tuple((task, model, *(text for text, _ in numbers), place) for task, model, numbers, place in facts.rows),
         empty="nothing was trained",
         notes=facts.notes,
         numbers=lambda: facts.frame,
@@ -192,50 +213,8 @@ def training_table(facts: TrainingFacts) -> ReportTable:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainingSection:
-    """Texts of the page on training: of each number its text, and the number itself, by which it is sorted."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, str, tuple[tuple[str, float | None], ...], str], ...]
-    notes: tuple[str, ...]
-
-
-def make_training_section(facts: TrainingFacts | None) -> TrainingSection | None:
-    """Return the section on training; None where nothing is known of it."""
-    if facts is None:
-        return None
-    numbers = _known(facts)
-    rows = [
-        (
-            _title(row),
-            row["model"],
-            tuple((_write_number(row, name), _number_of(row, name)) for name in numbers),
-            row["place"],
-        )
-        for row in _rows(facts)
-    ]
-    return TrainingSection(columns=_header(facts), rows=tuple(rows), notes=facts.notes)
-
-
-def _known(facts: TrainingFacts) -> list[str]:
-    return [name for name in NUMBERS if name in facts.frame.columns]
-
-
-def _header(facts: TrainingFacts) -> tuple[str, ...]:
-    return ("task", "model", *(NUMBERS[name].heading for name in _known(facts)), "place")
-
-
 def _rows(facts: TrainingFacts) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in facts.frame.to_dict("records")]
-
-
-def _texts(facts: TrainingFacts) -> list[tuple[str, ...]]:
-    numbers = _known(facts)
-    return [
-        (_title(row), row["model"], *(_write_number(row, name) for name in numbers), row["place"])
-        for row in _rows(facts)
-    ]
 
 
 def _title(row: Mapping[str, Any]) -> str:
@@ -258,7 +237,7 @@ def _number_of(row: Mapping[str, Any], name: str) -> float | None:
 
 def _write_latex(facts: TrainingFacts, look: LatexLook) -> str:
     """Return a line with each task, and one for each of its models."""
-    numbers = _known(facts)
+    numbers = facts.numbers
     names = ("Model", *(tex_name(NUMBERS[name].heading) for name in numbers), "Place")
     tabular = Tabular(
         columns=f"l{'r' * len(numbers)}l@{{}}",
@@ -274,7 +253,7 @@ def _tex_rows(facts: TrainingFacts, n_columns: int) -> Iterator[tuple[int, str]]
         if row["task"] != task:
             task = row["task"]
             yield tex_task(task, row["metric"], Direction(row["direction"]), n_columns=n_columns)
-        cells = (tex_name(row["model"]), *(_tex_number(row, name) for name in _known(facts)), row["place"])
+        cells = (tex_name(row["model"]), *(_tex_number(row, name) for name in facts.numbers), row["place"])
         yield tex_lines(row["model"]), " & ".join(cells) + r" \\"
 
 

@@ -17,9 +17,8 @@ from gnz_track.runs.isolation.originals import is_ours, originals
 from gnz_track.runs.isolation.process_state import known_state
 from gnz_track.seeds import seed_everything
 from gnz_track.training.acceleration import accelerate, attach, release
-from gnz_track.training.loop import TrainingSettings, train
-from gnz_track.training.metrics import METRICS
-from gnz_track.types import Cell, Optimiser, Selection
+from gnz_track.training.loop import train
+from gnz_track.types import Cell, CellSettings, Optimiser, TaskType
 
 __all__ = ["Watch", "find_leak", "sing"]
 
@@ -54,7 +53,7 @@ def sing() -> tuple[str, ...]:
         scorer = ClassScorer(torch.arange(5), labels)
         objective = ClassObjective(data, torch.arange(5), labels, 5)
         try:
-            found = train(model, objective, {"test": scorer}, _settings_of_canary())
+            found = train(model, objective, {"test": scorer}, SETTINGS_OF_CANARY, batch_seed=1)
             with torch.no_grad():
                 answers = objective.predict(model.eval())
         finally:
@@ -64,11 +63,13 @@ def sing() -> tuple[str, ...]:
         return tuple(value.hex() for value in numbers)
 
 
-def _settings_of_canary() -> TrainingSettings:
-    metric, optimiser = METRICS.get("accuracy"), Optimiser(lr=0.01, weight_decay=0.001)
-    return TrainingSettings(
-        epochs=EPOCHS, optimiser=optimiser, selection=Selection.last_epoch, patience=0, metric=metric, batch_seed=1
-    )
+SETTINGS_OF_CANARY = CellSettings(
+    task_type=TaskType.node_cls,
+    seed=0,
+    metric="accuracy",
+    optimiser=Optimiser(lr=0.01, weight_decay=0.001),
+    epochs=EPOCHS,
+)
 
 
 EXPECTED = sing()

@@ -28,7 +28,7 @@ from gnz_track.selection.features.graph import (
     page_ranks,
     wedge_counts,
 )
-from gnz_track.selection.features.orbits import ORBITS, EdgeOrbits, Triangles, count_edge_orbits
+from gnz_track.selection.features.orbits import ORBITS, Triangles, count_edge_orbits, count_subgraphs
 
 __all__ = ["FEATURE_SETS", "TASK_FEATURES", "FeatureSet", "GraphParts", "describe_problem", "features_of"]
 
@@ -69,8 +69,8 @@ class GraphParts:
         return Triangles(self.network)
 
     @cached_property
-    def orbits(self) -> EdgeOrbits:
-        """Edge orbits."""
+    def orbits(self) -> NDArray[np.int64]:
+        """Places of edges in small subgraphs ``[12, m]``."""
         return count_edge_orbits(self.network, self.triangles)
 
     @cached_property
@@ -146,7 +146,7 @@ def _regular(parts: GraphParts) -> Real:
 
 
 def _graphlets(parts: GraphParts) -> Real:
-    return np.concatenate([describe_vector(counts) for counts in parts.orbits.counts])
+    return np.concatenate([describe_vector(counts) for counts in parts.orbits])
 
 
 def _tiny(parts: GraphParts) -> Real:
@@ -157,8 +157,8 @@ def _tiny(parts: GraphParts) -> Real:
 
 
 def _compact(parts: GraphParts) -> Real:
-    counts, degrees = parts.orbits.counts, parts.degrees
-    totals = parts.orbits.totals()
+    counts, degrees = parts.orbits, parts.degrees
+    totals = count_subgraphs(counts)
     values = [np.count_nonzero(degrees), parts.network.n_edges + parts.network.n_loops, parts.density]
     values += [degrees.max(), degrees.mean(), parts.assortativity]
     with np.errstate(all="ignore"):

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from gnz_track.selection.features.graph import Network, Whole
 
-__all__ = ["ORBITS", "EdgeOrbits", "Triangles", "count_edge_orbits"]
+__all__ = ["ORBITS", "Triangles", "count_edge_orbits", "count_subgraphs"]
 
 ORBITS: tuple[str, ...] = (
     "2-star",
@@ -34,22 +34,6 @@ ORBITS: tuple[str, ...] = (
 )
 # Most candidates that are held at once.
 CHUNK = 1 << 20
-
-
-@dataclass(frozen=True, eq=False)
-class EdgeOrbits:
-    """Counts ``[12, m]`` in the order of :data:`ORBITS`."""
-
-    counts: Whole
-
-    def totals(self) -> dict[str, int]:
-        """Return how many induced subgraphs of each kind the graph has.
-
-        A path of three edges has two end edges and one middle edge, and so on: sums over edges, over places.
-        """
-        places = {"P3": (0, 2), "K3": (1, 3), "P4": (3, 1), "claw": (4, 3), "C4": (5, 4), "paw": (6, 1)}
-        places |= {"diamond": (10, 1), "K4": (11, 6)}
-        return {name: int(self.counts[orbit].sum()) // n for name, (orbit, n) in places.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +74,8 @@ class Triangles:
         return np.asarray(both).astype(np.int64) // 2
 
 
-def count_edge_orbits(network: Network, triangles: Triangles | None = None) -> EdgeOrbits:
-    """Return how often each edge takes each of the twelve places, counted exactly."""
+def count_edge_orbits(network: Network, triangles: Triangles | None = None) -> Whole:
+    """Return how often each edge takes each of the twelve places ``[12, m]``, in the order of :data:`ORBITS`."""
     triangles = triangles or Triangles(network)
     t, degrees = triangles.of_edges, network.degrees
     (u, v), m = network.edges, network.n_edges
@@ -107,7 +91,7 @@ def count_edge_orbits(network: Network, triangles: Triangles | None = None) -> E
     # Sum of degrees over the neighbours of each node.
     around = np.bincount(network.rows, weights=degrees[network.indices], minlength=network.n_nodes).astype(np.int64)
     ends = around[u] + around[v] - degrees[u] - degrees[v] - 2 * common - su - sv - ru - rv - 2 * (eu + ev) - 2 * c4
-    counts = np.stack(
+    return np.stack(
         [
             su + sv,
             t,
@@ -123,7 +107,16 @@ def count_edge_orbits(network: Network, triangles: Triangles | None = None) -> E
             k4,
         ]
     )
-    return EdgeOrbits(counts)
+
+
+def count_subgraphs(counts: Whole) -> dict[str, int]:
+    """Return how many induced subgraphs of each kind a graph has, from the places that its edges take ``[12, m]``.
+
+    A path of three edges has two end edges and one middle edge, and so on: sums over edges, over places.
+    """
+    places = {"P3": (0, 2), "K3": (1, 3), "P4": (3, 1), "claw": (4, 3), "C4": (5, 4), "paw": (6, 1)}
+    places |= {"diamond": (10, 1), "K4": (11, 6)}
+    return {name: int(counts[orbit].sum()) // n for name, (orbit, n) in places.items()}
 
 
 def _add_neighbours(beside: Whole, common: Whole, network: Network, piece: tuple[Whole, ...], t: Whole) -> None:

@@ -8,8 +8,7 @@ saved without pickle, and fitting anew for each fold cannot carry anything over.
 - `training_set`: past graphs to learn from, and the row of a selector
 - `simple`: random order, best over all past graphs, over a cluster, of the nearest graph
 - `forest_neighbours`: past graphs weighted by a forest, the default
-- `factor_models`: ALORS and MetaOD: factors of the scores
+- `factor_models`: ALORS and MetaOD: factors of the scores; forests as arrays
 - `neural`: S2 and NCF: one network
 - `meta_gl`: MetaGL: attention over past graphs and settings
-- `forests`: forests as arrays
 """

@@ -2,13 +2,14 @@
 
 ALORS (Misir and Sebag, 2017) predicts them by a network. MetaOD (Zhao et al., 2021) learns factors that rank the
 settings of each graph, and predicts them by a forest; its published code overwrites what the forest is fitted on with
-what it is to predict, and here both are kept apart. Only some entries of the matrix are known.
+what it is to predict, and here both are kept apart. Only some entries of the matrix are known. Forests
+are grown by scikit-learn, and kept and read as arrays, so that they are saved without pickle.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,52 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
 
-from gnz_track.selection.selectors.forests import forest_arrays, predict_forest
 from gnz_track.selection.selectors.neural import hold_out
 from gnz_track.selection.selectors.training_set import Arrays, Real, Selector, TrainingSet
 
-__all__ = ["ALORS", "META_OD", "complete", "factorise"]
+__all__ = ["ALORS", "META_OD", "complete", "factorise", "find_leaves", "forest_arrays", "predict_forest"]
+
+
+def forest_arrays(forest: Any, *, with_values: bool = True) -> Arrays:
+    """Return a fitted forest as arrays over all nodes of all trees; ``roots [trees]`` are the first node of each.
+
+    A leaf has feature -1. ``values [nodes, outputs]`` are means of the outputs, where asked for.
+    """
+    trees = [tree.tree_ for tree in forest.estimators_]
+    sizes = np.array([tree.node_count for tree in trees])
+    roots = np.cumsum(sizes) - sizes
+    arrays: Arrays = {
+        "roots": roots,
+        "feature": np.concatenate([np.where(tree.children_left < 0, -1, tree.feature) for tree in trees]),
+        "threshold": np.concatenate([tree.threshold for tree in trees]),
+        "left": np.concatenate([tree.children_left + root for tree, root in zip(trees, roots, strict=True)]),
+        "right": np.concatenate([tree.children_right + root for tree, root in zip(trees, roots, strict=True)]),
+    }
+    if with_values:
+        arrays["values"] = np.concatenate([tree.value[:, :, 0] for tree in trees]).astype(np.float32)
+    return arrays
+
+
+def find_leaves(arrays: Arrays, features: Real) -> NDArray[np.int64]:
+    """Return the leaf of each row in each tree ``[n, trees]``."""
+    # scikit-learn grows and reads trees in single precision.
+    rounded = features.astype(np.float32)
+    nodes = np.tile(arrays["roots"], (len(features), 1)).astype(np.int64)
+    rows = np.arange(len(features))[:, None]
+    while True:
+        feature = arrays["feature"][nodes]
+        is_inner = feature >= 0
+        if not is_inner.any():
+            return nodes
+        goes_left = rounded[rows, feature] <= arrays["threshold"][nodes]
+        following = np.where(goes_left, arrays["left"][nodes], arrays["right"][nodes])
+        nodes = np.where(is_inner, following, nodes)
+
+
+def predict_forest(arrays: Arrays, features: Real) -> Real:
+    """Return the mean over trees of the values of leaves ``[n, outputs]``."""
+    leaves = find_leaves(arrays, features)
+    return np.asarray(arrays["values"][leaves].mean(axis=1), dtype=np.float64)
 
 
 N_STEPS, FLOOR = 100, 1e-5
@@ -151,35 +193,21 @@ SLOWEST, FASTEST, OFFSET = 0.1, 1.05, 1.5
 N_TREES, DEPTH = 100, 10
 
 
-@dataclass(eq=False)
-class _Factors:
-    """Vectors of graphs ``[n, rank]`` and of settings ``[m, rank]``."""
+def _move_factors(graphs: Real, settings: Real, row: int, scores: Real, rate: float) -> None:
+    """Move the factors of one graph ``[n, rank]`` and of its known settings ``[m, rank]`` towards its ranking.
 
-    graphs: Real
-    settings: Real
-
-    def learn(self, row: int, scores: Real, rate: float) -> None:
-        """Move the factors of one graph and of its known settings towards its ranking.
-
-        Parameters
-        ----------
-        row
-            Place of the graph.
-        scores
-            Its scores [m], NaN where unknown.
-        rate
-            Learning rate.
-        """
-        known = np.flatnonzero(np.isfinite(scores))
-        own, others = self.graphs[row].copy(), self.settings[known]
-        wins = expit(others @ own - (others @ own)[:, None])
-        np.fill_diagonal(wins, 0)
-        slopes = wins * (1 - wins)
-        ranks = wins.sum(axis=1) + OFFSET
-        weights = (10 ** scores[known] - 1) / (ranks * np.log(ranks) ** 2)
-        totals = slopes.sum(axis=1)
-        self.graphs[row] -= rate * (weights @ (slopes @ others) - (weights * totals) @ others)
-        self.settings[known] += rate * (weights * totals)[:, None] * own
+    Its ``scores [m]`` are NaN where unknown.
+    """
+    known = np.flatnonzero(np.isfinite(scores))
+    own, others = graphs[row].copy(), settings[known]
+    wins = expit(others @ own - (others @ own)[:, None])
+    np.fill_diagonal(wins, 0)
+    slopes = wins * (1 - wins)
+    ranks = wins.sum(axis=1) + OFFSET
+    weights = (10 ** scores[known] - 1) / (ranks * np.log(ranks) ** 2)
+    totals = slopes.sum(axis=1)
+    graphs[row] -= rate * (weights @ (slopes @ others) - (weights * totals) @ others)
+    settings[known] += rate * (weights * totals)[:, None] * own
 
 
 def _fit_meta_od(data: TrainingSet) -> Arrays:
@@ -190,10 +218,9 @@ def _fit_meta_od(data: TrainingSet) -> Arrays:
     spread = np.where(reduced.std(axis=0) > 0, reduced.std(axis=0), 1)
     inputs = (reduced - reduced.mean(axis=0)) / spread
     settings = generator.normal(0, np.sqrt(1 / rank), (data.scores.shape[1], rank))
-    factors = _Factors(inputs.copy(), settings)
     train, held = hold_out(len(inputs), 0.2, data.seed)
     arrays = _learn_factors(
-        factors, inputs, TrainingSet(data.features, _scale_to_unit(data.scores), data.seed), (train, held)
+        settings, inputs, TrainingSet(data.features, _scale_to_unit(data.scores), data.seed), (train, held)
     )
     return arrays | {
         "components": pca.components_,
@@ -208,24 +235,25 @@ def _scale_to_unit(scores: Real) -> Real:
     return scores if low >= 0 and high <= 1 else (scores - low) / (high - low if high > low else 1)
 
 
-def _learn_factors(factors: _Factors, inputs: Real, data: TrainingSet, rows: tuple[Whole, Whole]) -> Arrays:
+def _learn_factors(settings: Real, inputs: Real, data: TrainingSet, rows: tuple[Whole, Whole]) -> Arrays:
+    """Return the arrays of a selector whose factors of settings began as these, which are changed."""
     train, held = rows
-    generator = np.random.default_rng([data.seed, 1])
+    graphs, generator = inputs.copy(), np.random.default_rng([data.seed, 1])
     best, idle = -np.inf, 0
     arrays: Arrays = {}
     for epoch in range(EPOCHS):
         rate = SLOWEST + (FASTEST - SLOWEST) * (1 - abs(2 * epoch / EPOCHS - 1))
         for row in generator.permutation(train):
-            factors.learn(int(row), data.scores[row], rate)
+            _move_factors(graphs, settings, int(row), data.scores[row], rate)
         forest = RandomForestRegressor(N_TREES, max_depth=DEPTH, random_state=data.seed % 2**32)
         # What the last epoch leaves is the answer, as published, be it the best one on what was held out or not.
-        arrays = forest_arrays(forest.fit(inputs[train], factors.graphs[train]))
-        gain = _ndcg(data.scores[held], predict_forest(arrays, inputs[held]) @ factors.settings.T)
+        arrays = forest_arrays(forest.fit(inputs[train], graphs[train]))
+        gain = _ndcg(data.scores[held], predict_forest(arrays, inputs[held]) @ settings.T)
         idle = idle + 1 if gain <= best * (1 + GAIN) else 0
         best = max(best, gain)
         if idle >= PATIENCE:
             break
-    return arrays | {"settings": factors.settings}
+    return arrays | {"settings": settings}
 
 
 def _ndcg(true: Real, predicted: Real) -> float:

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.ensemble import ExtraTreesRegressor
 
-from gnz_track.selection.selectors.factor_models import complete
-from gnz_track.selection.selectors.forests import find_leaves, forest_arrays
+from gnz_track.selection.selectors.factor_models import complete, find_leaves, forest_arrays
 from gnz_track.selection.selectors.training_set import Arrays, Real, Selector, TrainingSet
 
 __all__ = ["FOREST_NEIGHBOURS", "weigh_past_graphs", "weigh_themselves"]

@@ -14,8 +14,7 @@ from sklearn.ensemble import RandomForestRegressor
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gnz_track.selection.selectors.factor_models import factorise
-from gnz_track.selection.selectors.forests import forest_arrays, predict_forest
+from gnz_track.selection.selectors.factor_models import factorise, forest_arrays, predict_forest
 from gnz_track.selection.selectors.neural import Stopping, arrays_of, hold_out, load_arrays, seeded_network
 from gnz_track.selection.selectors.simple import normalise
 from gnz_track.selection.selectors.training_set import Arrays, Real, Selector, TrainingSet

@@ -17,6 +17,7 @@ import pandas as pd
 from gnz_track.errors import BadValue
 from gnz_track.selection.graph_files import open_archive
 from gnz_track.selection.matrix import ModelSetting, PerformanceMatrix, bare_matrix
+from gnz_track.stats.inputs import read_direction
 from gnz_track.training.metrics import METRICS
 from gnz_track.types import Direction
 
@@ -117,7 +118,7 @@ def _read_direction(path: Path, metric: str, said: str | None) -> Direction:
     if said is not None and known is not None and said != known:
         allowed = f"{str(known)!r}, as this package knows it; scores that were turned around need another name"
         raise BadValue(f"direction of {metric} in {path.name}", str(said), allowed)
-    return Direction(said or known or Direction.up)
+    return read_direction(said or known or Direction.up)
 
 
 def _read_lines(path: Path) -> list[tuple[int, list[str]]]:

@@ -5,12 +5,8 @@
 - `cells`: the rows of a table as cells by task, model and seed
 - `admission`: checks that cells may be compared
 - `joins`: scores of two models joined on seeds and quantised
-- `task_pairs`: all pairs of models within tasks
-- `families`: p-values adjusted together
-- `verdicts`: the verdicts on a pair
-- `task_means`: means by task, and which models are ranked together
-- `across_tasks`: all models over all tasks
-- `comparison`: the record of all of it
-- `comparison_text`: the record as a page of text
-- `costs`: which costs may be set against one another
+- `task_pairs`: all pairs of models within tasks, and the families in which p-values are adjusted
+- `across_tasks`: means by task, which models are ranked together, and all of them over all tasks
+- `comparison`: the record of all of it, the verdicts on pairs, and both as a page of text
+- `costs`: mean costs, which of them may be set against one another, and models that no other dominates
 """

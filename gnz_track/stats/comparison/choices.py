@@ -14,7 +14,7 @@ from gnz_track.stats.estimates.effects import SHARE_INTERVALS
 from gnz_track.stats.estimates.intervals import INTERVALS
 from gnz_track.stats.inputs import check_level, check_whole
 from gnz_track.stats.significance.multiple import ADJUSTMENTS
-from gnz_track.stats.significance.signed_rank import ZERO_METHODS
+from gnz_track.stats.significance.paired import ZERO_METHODS
 
 __all__ = ["FAMILIES", "MISSING_POLICIES", "POSTHOCS", "TESTS", "Choices", "choose", "value_for"]
 

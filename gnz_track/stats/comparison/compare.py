@@ -18,6 +18,7 @@ import scipy
 
 from gnz_track import __version__
 from gnz_track.errors import BadValue
+from gnz_track.records import FrozenMapping
 from gnz_track.stats.comparison.across_tasks import compare_across
 from gnz_track.stats.comparison.admission import Finding, check_admission
 from gnz_track.stats.comparison.cells import FACTORS, ModelCells, ScoreFrame, TaskCells, lay_out, read_cells
@@ -29,11 +30,9 @@ from gnz_track.stats.comparison.comparison import (
     ModelAggregates,
     PairComparison,
     TaskComparison,
-    Versions,
 )
-from gnz_track.stats.comparison.families import first_factor
 from gnz_track.stats.comparison.joins import join
-from gnz_track.stats.comparison.task_pairs import compare_pairs, count_lasting
+from gnz_track.stats.comparison.task_pairs import compare_pairs, count_lasting, first_factor
 from gnz_track.stats.design.overlap import (
     FOR_OVERLAP,
     draws_splits,
@@ -42,6 +41,7 @@ from gnz_track.stats.design.overlap import (
     write_given,
     write_overlap,
 )
+from gnz_track.stats.design.power import Attainability, attainability
 from gnz_track.stats.estimates.aggregate import (
     Aggregate,
     Resampling,
@@ -56,7 +56,6 @@ from gnz_track.stats.estimates.intervals import intervals_of, iqm
 from gnz_track.stats.estimates.variance import Decomposition, decompose_variance
 from gnz_track.stats.inputs import Floats, read_number
 from gnz_track.stats.ranking.ranks import quantise_rows
-from gnz_track.stats.significance.attainability import Attainability, attainability
 from gnz_track.text import plural
 from gnz_track.types import Direction
 
@@ -219,7 +218,7 @@ def _compare(table: ScoreFrame, chosen: Choices) -> Comparison:
         n_missing=sum(cell.n_missing for cell in every),
         missing_policy=MISSING_POLICIES[chosen.missing],
         findings=findings,
-        versions=Versions(gnz_track=__version__, numpy=np.__version__, scipy=scipy.__version__),
+        versions=FrozenMapping({"gnz_track": __version__, "numpy": np.__version__, "scipy": scipy.__version__}),
     )
 
 

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gnz_track.errors import BadValue
-from gnz_track.stats.inputs import Floats
-from gnz_track.stats.magnitude import put_back, take_out
+from gnz_track.stats.inputs import Floats, put_back, read_direction, take_out
 from gnz_track.types import Direction
 
 __all__ = ["ManyPairs", "SeedPairs", "StackedPairs", "join", "join_all", "quantise", "stack"]
@@ -165,7 +164,7 @@ def join_all(
     couples, direction, resolution
         As in :func:`join`, of each.
     """
-    direction = _read_direction(direction)
+    direction = read_direction(direction)
     if resolution is not None and not (math.isfinite(resolution) and resolution > 0):
         raise BadValue("resolution", resolution, "a positive number, such as 1/n_test, or None")
     # A model stands in many couples: which seeds it has a score on is looked up once.
@@ -222,13 +221,6 @@ def _stack(pairs: Sequence[SeedPairs]) -> StackedPairs:
         exponents=exponents[:, 0],
         n_pairs=n_pairs,
     )
-
-
-def _read_direction(direction: Direction | str) -> Direction:
-    try:
-        return Direction(direction)
-    except ValueError:
-        raise BadValue("direction", direction, "up (larger is better) or down (smaller is better)") from None
 
 
 def _known_seeds(scores: Scores) -> tuple[int, ...]:

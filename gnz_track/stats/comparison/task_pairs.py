@@ -1,4 +1,4 @@
-"""All planned pairs of models within tasks: joined, tested and judged, for all tasks at once."""
+"""All planned pairs of models within tasks: joined, tested, adjusted in families and judged, for all tasks at once."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from gnz_track.stats.comparison.cells import ModelCells, TaskCells
-from gnz_track.stats.comparison.choices import Choices, value_for
-from gnz_track.stats.comparison.comparison import FamilySummary, PairComparison
-from gnz_track.stats.comparison.families import Adjusted, adjust_by_scope, first_factor
+from gnz_track.stats.comparison.choices import FAMILIES, TESTS, Choices, value_for
+from gnz_track.stats.comparison.comparison import EXACT_TESTS, FamilySummary, PairComparison, judge, judge_sameness
 from gnz_track.stats.comparison.joins import ManyPairs, SeedPairs, join_all, stack
-from gnz_track.stats.comparison.verdicts import EXACT_TESTS, judge, judge_sameness
 from gnz_track.stats.design.overlap import FOR_OVERLAP, sizes_for
-from gnz_track.stats.design.power import design_power, seeds_needed_rows
+from gnz_track.stats.design.power import attainability, design_power, seeds_needed_rows, smallest_seeds
 from gnz_track.stats.estimates.effects import (
     Effects,
     MeanAdvantage,
@@ -24,15 +22,107 @@ from gnz_track.stats.estimates.effects import (
     widen_for_overlap,
 )
 from gnz_track.stats.estimates.flags import PairFlags, flag_rows
-from gnz_track.stats.significance.attainability import attainability, smallest_seeds
 from gnz_track.stats.significance.bayes import CorrelatedT, correlated_t
 from gnz_track.stats.significance.equivalence import Equivalence, tost_rows
-from gnz_track.stats.significance.paired import Outcome, PairedTest, nadeau_bengio_rows, paired_t_rows, unrunnable
+from gnz_track.stats.significance.multiple import adjust
+from gnz_track.stats.significance.paired import (
+    Outcome,
+    PairedTest,
+    nadeau_bengio_rows,
+    paired_t_rows,
+    sign_flip_rows,
+    unrunnable,
+    wilcoxon_rows,
+)
 from gnz_track.stats.significance.sequential import AnytimeTest, FixedLooks, look_at_every_seed, look_at_fixed_seeds
-from gnz_track.stats.significance.sign_flip import sign_flip_rows
-from gnz_track.stats.significance.signed_rank import wilcoxon_rows
 
-__all__ = ["FURTHER_TESTS", "PlannedPair", "compare_pairs", "compute_by", "count_lasting"]
+__all__ = [
+    "FURTHER_TESTS",
+    "Adjusted",
+    "PlannedPair",
+    "adjust_by_scope",
+    "compare_pairs",
+    "compute_by",
+    "count_lasting",
+    "first_factor",
+]
+
+
+# By what the smallest of m p-values is multiplied, where all of them are equally small; m itself for all others.
+FIRST_FACTORS = {"benjamini_hochberg": 1}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adjusted:
+    """The p-values of one test, adjusted; ``levels`` [pairs] is what each raw p was compared with."""
+
+    p: tuple[float | None, ...]
+    rejected: tuple[bool, ...]
+    levels: tuple[float, ...]
+    families: dict[str, FamilySummary]
+
+
+def first_factor(method: str, m: int) -> int:
+    """Return by what the smallest possible p-value is multiplied at least among m comparisons."""
+    return FIRST_FACTORS.get(method, max(1, m))
+
+
+def adjust_by_scope(
+    test: str,
+    outcomes: Sequence[tuple[Outcome, float | None]],
+    scopes: Sequence[str],
+    choices: Choices,
+) -> Adjusted:
+    """Adjust p-values within each scope (a task, or all of them); pairs of one scope stand together.
+
+    A degenerate pair was planned and has data, but no p: it counts in m as one that found nothing.
+
+    Parameters
+    ----------
+    test
+        Name of the test.
+    outcomes
+        Outcome and p-value of each pair.
+    scopes
+        Scope of each pair.
+    choices
+        Method, level and planned size of the families.
+    """
+    p: list[float | None] = []
+    levels: list[float] = []
+    families = {}
+    for scope, group in itertools.groupby(range(len(scopes)), key=lambda row: scopes[row]):
+        rows = [outcomes[row] for row in group]
+        raw = [1.0 if outcome is Outcome.degenerate else value for outcome, value in rows]
+        family = adjust(raw, method=choices.adjustment, alpha=choices.alpha)
+        found = [
+            None if outcome is Outcome.degenerate else value
+            for (outcome, _), value in zip(rows, family.p_adjusted, strict=True)
+        ]
+        p += found
+        levels += [_level(*both, family.m, choices.alpha) for both in zip(raw, found, strict=True)]
+        families[scope] = FamilySummary(
+            test=TESTS[test],
+            scope=scope if choices.family == "task" else FAMILIES["all"],
+            method=family.method,
+            controls=family.controls,
+            alpha=family.alpha,
+            m=family.m,
+            n_planned=family.n_planned,
+            n_not_run=family.n_not_run,
+            n_degenerate=sum(outcome is Outcome.degenerate for outcome, _ in rows),
+            n_rejected=sum(value is not None and value <= choices.alpha for value in found),
+            simultaneous_level=family.simultaneous_level,
+        )
+    rejected = tuple(value is not None and value <= choices.alpha for value in p)
+    return Adjusted(p=tuple(p), rejected=rejected, levels=tuple(levels), families=families)
+
+
+def _level(raw: float | None, adjusted: float | None, m: int, alpha: float) -> float:
+    """Return what a raw p was compared with: alpha over the factor that it was adjusted by."""
+    if raw and adjusted and adjusted < 1.0:
+        return min(alpha, alpha * raw / adjusted)
+    return alpha / max(1, m)
 
 
 Key = TypeVar("Key")

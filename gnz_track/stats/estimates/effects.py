@@ -12,11 +12,9 @@ from scipy.special import betaincinv, gammaln, ndtri, stdtrit
 from gnz_track.errors import BadValue
 from gnz_track.records import make_records
 from gnz_track.stats.comparison.joins import SeedPairs, StackedPairs, stack
-from gnz_track.stats.design.noncentral import noncentrality_at
-from gnz_track.stats.inputs import Floats, check_level, plain_numbers
-from gnz_track.stats.magnitude import put_back
-from gnz_track.stats.significance.paired import NO_SPREAD, TOO_FEW, moments
-from gnz_track.stats.significance.signed_rank import signed_ranks
+from gnz_track.stats.design.power import noncentrality_at
+from gnz_track.stats.inputs import Floats, check_level, plain_numbers, put_back
+from gnz_track.stats.significance.paired import NO_SPREAD, TOO_FEW, moments, signed_ranks
 
 __all__ = [
     "SHARE_INTERVALS",

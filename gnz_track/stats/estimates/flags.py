@@ -21,8 +21,7 @@ from scipy.special import stdtr
 
 from gnz_track.records import make_records
 from gnz_track.stats.comparison.joins import SeedPairs, StackedPairs, stack
-from gnz_track.stats.inputs import Floats, check_level, plain_numbers
-from gnz_track.stats.magnitude import take_out
+from gnz_track.stats.inputs import Floats, check_level, plain_numbers, take_out
 from gnz_track.stats.significance.paired import paired_t_rows
 
 __all__ = ["LIMITS", "PairFlags", "flag_limits", "flag_pair", "flag_rows"]

@@ -1,4 +1,4 @@
-"""Intervals for the mean score of one cell over its seeds.
+"""Intervals for the mean score of one cell over its seeds, and for the mean of its learning curves at each epoch.
 
 Student's t is the default: it keeps its level at every number of seeds under normal scores and is no worse than the
 bootstrap under skew. The bootstrap intervals are here because readers ask for them; each carries the coverage that was
@@ -17,17 +17,11 @@ from scipy.special import ndtr, ndtri, stdtrit
 
 from gnz_track.errors import BadValue
 from gnz_track.seeds import derive
-from gnz_track.stats.inputs import Floats, check_level
-from gnz_track.stats.magnitude import centre_and_spread, put_back, take_out
+from gnz_track.stats.inputs import Floats, centre_and_spread, check_level, check_whole, put_back, take_out
 from gnz_track.text import plural
 
-__all__ = [
-    "INTERVALS",
-    "MeanInterval",
-    "coverage_warning",
-    "intervals_of",
-    "iqm",
-]
+__all__ = ["INTERVALS", "MeanCurve", "MeanInterval", "coverage_warning", "intervals_of", "iqm", "mean_curve"]
+
 
 N_RESAMPLES = 10_000
 # Resampled means that are held at once.
@@ -270,3 +264,61 @@ def _at(values: Floats, *levels: float | Floats) -> tuple[Floats, Floats]:
 
 def _digits(share: float) -> str:
     return f"{share:.3f}".removeprefix("0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanCurve:
+    """Means by epoch, which count from 0; low and high are None where there is no interval.
+
+    ``n_whole`` of the epochs were reached by all ``n_seeds`` seeds. Behind them the mean is that of the seeds still in
+    training, which are not drawn at random, so that it has no interval.
+    """
+
+    alpha: float
+    n_seeds: int
+    n_whole: int
+    epochs: tuple[int, ...]
+    means: tuple[float | None, ...]
+    lows: tuple[float | None, ...]
+    highs: tuple[float | None, ...]
+
+
+def mean_curve(curves: Sequence[Sequence[float]], *, alpha: float = 0.05, most: int = 120) -> MeanCurve:
+    """Return the mean of curves with Student t intervals of level 1 - alpha.
+
+    Parameters
+    ----------
+    curves
+        Values per epoch [any length], one curve per seed; a value that is no finite number is left out.
+    alpha
+        1 minus the level of the intervals.
+    most
+        Epochs that are kept of longer curves: evenly spread, with the first, the last, and the last that all reached.
+    """
+    check_level("alpha", alpha)
+    check_whole("most", most, least=2)
+    lengths = [len(curve) for curve in curves if len(curve)]
+    rows = [np.asarray(curve, dtype=np.float64) for curve in curves if len(curve)]
+    n_whole, longest = min(lengths, default=0), max(lengths, default=0)
+    chosen = _spread(longest, n_whole, most)
+    cells = [np.array([row[epoch] for row in rows if epoch < len(row)]) for epoch in chosen]
+    intervals = intervals_of(cells, alpha=alpha)
+    # Where a seed has no number, the rest of them is no sample of all.
+    is_whole = [len(cell) == len(rows) and bool(np.isfinite(cell).all()) for cell in cells]
+    known = list(zip(intervals, is_whole, strict=True))
+    return MeanCurve(
+        alpha=alpha,
+        n_seeds=len(rows),
+        n_whole=n_whole,
+        epochs=chosen,
+        means=tuple(interval.mean for interval in intervals),
+        lows=tuple(interval.low if whole else None for interval, whole in known),
+        highs=tuple(interval.high if whole else None for interval, whole in known),
+    )
+
+
+def _spread(longest: int, n_whole: int, most: int) -> tuple[int, ...]:
+    if longest <= most:
+        return tuple(range(longest))
+    even = np.linspace(0, longest - 1, most).round().astype(int).tolist()
+    return tuple(sorted({*even, n_whole - 1}))

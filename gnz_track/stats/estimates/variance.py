@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gnz_track.errors import BadValue
-from gnz_track.stats.inputs import Floats, number, read_finite
-from gnz_track.stats.magnitude import put_back, take_out
+from gnz_track.stats.inputs import Floats, number, put_back, read_finite, take_out
 
 __all__ = ["REST", "Component", "Decomposition", "decompose_variance"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gnz_track.errors import BadValue, UnknownName
-from gnz_track.stats.inputs import Floats, check_whole, read_finite, read_scores
+from gnz_track.stats.inputs import Floats, check_whole, read_direction, read_finite, read_scores
 from gnz_track.types import Direction
 
 __all__ = [
@@ -92,7 +92,7 @@ def quantise_rows(scores: npt.ArrayLike, *, resolution: float | None = None) -> 
 
 
 def rank_rows(
-    scores: npt.ArrayLike, directions: Direction | Sequence[Direction], *, resolution: float | None = None
+    scores: npt.ArrayLike, directions: Direction | str | Sequence[Direction | str], *, resolution: float | None = None
 ) -> Floats:
     """Return midranks [N, k] of the models within each task, after quantising its scores; rows sum to k (k + 1) / 2.
 
@@ -116,7 +116,7 @@ def order_models(mean_ranks: Sequence[float], models: Sequence[str]) -> tuple[in
 
 def rank_table(
     scores: npt.ArrayLike,
-    directions: Direction | Sequence[Direction],
+    directions: Direction | str | Sequence[Direction | str],
     *,
     models: Sequence[str],
     tasks: Sequence[str],
@@ -166,7 +166,7 @@ def rank_table(
 
 
 def check_printed_ranks(
-    scores: npt.ArrayLike, directions: Direction | Sequence[Direction], *, decimals: int, most: int = 9
+    scores: npt.ArrayLike, directions: Direction | str | Sequence[Direction | str], *, decimals: int, most: int = 9
 ) -> PrintedRanks:
     """Tell whether printed scores give the same ranks, and how many decimals do.
 
@@ -208,14 +208,11 @@ def _midranks(signed: Floats) -> Floats:
     return ranks
 
 
-def _signs_of(directions: Direction | Sequence[Direction], n_tasks: int) -> Floats:
-    listed = [directions] * n_tasks if isinstance(directions, Direction) else list(directions)
+def _signs_of(directions: Direction | str | Sequence[Direction | str], n_tasks: int) -> Floats:
+    listed = [directions] * n_tasks if isinstance(directions, str) else list(directions)
     if len(listed) != n_tasks:
         raise BadValue("the number of directions", len(listed), f"one for each of {n_tasks} tasks")
-    for direction in listed:
-        if not isinstance(direction, Direction):
-            raise BadValue("direction", direction, "Direction.up or Direction.down, declared with the metric")
-    return np.array([1.0 if item is Direction.up else -1.0 for item in listed]).reshape(n_tasks, 1)
+    return np.array([1.0 if read_direction(item) is Direction.up else -1.0 for item in listed]).reshape(n_tasks, 1)
 
 
 def _drop_tasks(missing: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gnz_track.errors import BadValue
 from gnz_track.seeds import derive
-from gnz_track.stats.inputs import Floats, read_finite
+from gnz_track.stats.inputs import Floats, read_direction, read_finite
 from gnz_track.stats.search.importance import midranks
 from gnz_track.types import Direction
 
@@ -84,7 +84,7 @@ def check_border(
     name: str,
     places: Sequence[float],
     scores: npt.ArrayLike,
-    direction: Direction,
+    direction: Direction | str,
     *,
     winner: float,
     n_choices: int = 0,
@@ -117,14 +117,14 @@ def check_border(
     values = read_finite("scores", scores, ndim=1)
     if len(places) != values.size:
         raise BadValue("the number of scores", values.size, f"one for each of {len(places)} places")
+    sign = 1.0 if read_direction(direction) is Direction.up else -1.0
     edge = 0.5 / (n_choices - 1) if n_choices > FEWEST_CHOICES else ZONE
     # Of two choices each is an end.
     if edge < winner < 1.0 - edge or 0 < n_choices <= FEWEST_CHOICES:
         return None
     end = LOW if winner <= edge else HIGH
     nearness = np.asarray(places, dtype=np.float64) * (1.0 if end == HIGH else -1.0)
-    goodness = values * (1.0 if direction is Direction.up else -1.0)
-    trend, p = _rank_correlation(nearness, goodness, derive(seed, "border", name))
+    trend, p = _rank_correlation(nearness, sign * values, derive(seed, "border", name))
     chance = min(1.0, 2.0 / n_choices) if n_choices else 2.0 * ZONE
     return Border(name=name, end=end, position=float(winner), chance=chance, trend=trend, p=p)
 

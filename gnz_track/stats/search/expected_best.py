@@ -11,7 +11,7 @@ from scipy.special import gammaln
 
 from gnz_track.errors import BadValue
 from gnz_track.records import freeze_mappings
-from gnz_track.stats.inputs import Floats, check_level, read_scores
+from gnz_track.stats.inputs import Floats, check_level, read_direction, read_scores
 from gnz_track.stats.ranking.ranks import rank_rows
 from gnz_track.types import Direction
 
@@ -66,7 +66,7 @@ class BudgetRanks:
 
 
 def expected_best(
-    scores: npt.ArrayLike, direction: Direction, *, alpha: float = 0.1, budgets: Sequence[int] | None = None
+    scores: npt.ArrayLike, direction: Direction | str, *, alpha: float = 0.1, budgets: Sequence[int] | None = None
 ) -> ExpectedBest:
     """Return the expected best of n out of B trials.
 
@@ -90,6 +90,7 @@ def expected_best(
     """
     values = read_scores("scores", scores, ndim=1)
     check_level("alpha", alpha)
+    direction = read_direction(direction)
     sign = 1.0 if direction is Direction.up else -1.0
     known = np.sort(sign * values[~np.isnan(values)])
     n_failed = values.size - known.size
@@ -117,7 +118,7 @@ def expected_best(
 
 
 def rank_by_budget(
-    scores: Mapping[str, Mapping[str, npt.ArrayLike]], directions: Mapping[str, Direction]
+    scores: Mapping[str, Mapping[str, npt.ArrayLike]], directions: Mapping[str, Direction | str]
 ) -> BudgetRanks:
     """Return mean ranks over tasks of the expected best of n trials: ``scores[task][model]`` are those of its trials.
 

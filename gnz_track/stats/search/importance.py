@@ -11,7 +11,7 @@ import numpy.typing as npt
 from gnz_track.errors import BadValue
 from gnz_track.seeds import derive
 from gnz_track.stats.estimates.variance import Decomposition, decompose_variance
-from gnz_track.stats.inputs import Floats, check_level, read_finite
+from gnz_track.stats.inputs import Floats, check_level, read_direction, read_finite
 from gnz_track.stats.significance.multiple import adjust
 from gnz_track.types import Direction
 
@@ -65,7 +65,7 @@ class Importance:
 def rank_hyperparameters(
     values: Sequence[Mapping[str, Value]],
     scores: npt.ArrayLike,
-    direction: Direction,
+    direction: Direction | str,
     *,
     alpha: float = 0.05,
     n_permutations: int = N_PERMUTATIONS,
@@ -97,11 +97,13 @@ def rank_hyperparameters(
     check_level("alpha", alpha)
     if len(values) != ranked.size:
         raise BadValue("the number of scores", ranked.size, f"one for each of {len(values)} trials")
+    direction = read_direction(direction)
     names = sorted({name for one in values for name in one})
     found = []
     for name in names:
         rng = np.random.default_rng(derive(seed, "importance", name))
-        found.append(_importance(name, values, ranked, direction, alpha=alpha, shuffled=_Shuffled(rng, n_permutations)))
+        one = _importance(name, values, ranked, direction, alpha=alpha, rng=rng, n_permutations=n_permutations)
+        found.append(one)
     adjusted = adjust([one.p for one in found]).p_adjusted if found else ()
     whole = [replace(one, p_adjusted=p) for one, p in zip(found, adjusted, strict=True)]
     return tuple(sorted(whole, key=lambda one: (one.share is None, -(one.share or 0.0), one.name)))
@@ -125,16 +127,6 @@ def decompose_trials(seed_scores: Sequence[Mapping[int, float]]) -> Decompositio
     return replace(found, note="; ".join(filter(None, [found.note, note])))
 
 
-@dataclass(frozen=True)
-class _Shuffled:
-    rng: np.random.Generator
-    n: int
-
-    def rows(self, ranks: Floats) -> Floats:
-        """Return permutations of ranks [n] as rows [permutations, n]."""
-        return self.rng.permuted(np.broadcast_to(ranks, (self.n, ranks.size)), axis=1)
-
-
 def _importance(
     name: str,
     values: Sequence[Mapping[str, Value]],
@@ -142,7 +134,8 @@ def _importance(
     direction: Direction,
     *,
     alpha: float,
-    shuffled: _Shuffled,
+    rng: np.random.Generator,
+    n_permutations: int,
 ) -> Importance:
     places = [place for place, one in enumerate(values) if name in one]
     labels, codes = _groups([values[place][name] for place in places])
@@ -155,7 +148,8 @@ def _importance(
     if not reason:
         ranks = midranks(chosen)
         share = float(_correlation_ratios(ranks[None, :], codes, len(labels))[0])
-        chance = _correlation_ratios(shuffled.rows(ranks), codes, len(labels))
+        shuffled = rng.permuted(np.broadcast_to(ranks, (n_permutations, ranks.size)), axis=1)
+        chance = _correlation_ratios(shuffled, codes, len(labels))
         # The order that was found is one of those that chance may bring (Phipson and Smyth, 2010).
         p = (1 + int((chance >= share - 1e-12).sum())) / (1 + chance.size)
         known = {"share": share, "floor": float(np.quantile(chance, 1.0 - alpha, method="higher")), "p": p}

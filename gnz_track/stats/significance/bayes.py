@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from gnz_track.errors import BadValue
 from gnz_track.seeds import derive
-from gnz_track.stats.inputs import Floats, check_whole, number, read_finite
-from gnz_track.stats.magnitude import centre_and_spread, put_back, take_out
+from gnz_track.stats.inputs import Floats, centre_and_spread, check_whole, number, put_back, read_finite, take_out
 
 __all__ = ["BayesianSignedRank", "CorrelatedT", "correlated_t", "signed_rank_posterior"]
 

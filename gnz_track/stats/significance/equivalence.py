@@ -11,8 +11,7 @@ from scipy.special import stdtr, stdtrit
 
 from gnz_track.errors import BadValue
 from gnz_track.stats.comparison.joins import SeedPairs, stack
-from gnz_track.stats.inputs import check_level
-from gnz_track.stats.magnitude import put_back
+from gnz_track.stats.inputs import check_level, put_back
 from gnz_track.stats.significance.paired import ALL_ZERO, NO_SPREAD, TOO_FEW, Outcome, moments
 
 __all__ = ["Equivalence", "tost", "tost_rows"]

@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gnz_track.errors import BadValue
-from gnz_track.stats.inputs import Floats, check_level, check_whole, read_finite
-from gnz_track.stats.magnitude import take_out
+from gnz_track.stats.inputs import Floats, check_level, check_whole, read_finite, take_out
 
 __all__ = [
     "LOOKS",

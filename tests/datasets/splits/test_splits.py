@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
-from gnz_track.datasets.features import identity_features, structural_features
+from gnz_track.datasets.encodings import identity_features, structural_features
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.preparation import prepare
 from gnz_track.datasets.splits.links import LinkSplit, decode_pairs, encode_pairs, split_links, split_triples

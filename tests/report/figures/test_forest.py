@@ -11,7 +11,7 @@ from gnz_track.errors import UnknownName
 from gnz_track.report.figures.forest import draw_forest
 from gnz_track.report.figures.pairs import LOOKS, MOST_ROWS
 from gnz_track.stats.comparison.compare import compare
-from gnz_track.stats.comparison.verdicts import Verdict
+from gnz_track.stats.comparison.comparison import Verdict
 
 
 @pytest.mark.parametrize(("k", "n_tasks"), [(2, 1), (2, 20), (4, 1), (4, 20), (15, 3), (30, 2)])

@@ -12,7 +12,7 @@ from score_tables import table_of, with_values
 
 from gnz_track.errors import UnknownName
 from gnz_track.report.figures.axes import decimals_for, signed
-from gnz_track.report.figures.captions import write_p
+from gnz_track.report.figures.labels import write_p
 from gnz_track.report.figures.pairs import BINS, DIVERGING, draw_pairs
 from gnz_track.stats.comparison.compare import compare
 from gnz_track.stats.comparison.comparison import Comparison, PairComparison

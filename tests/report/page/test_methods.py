@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from score_tables import table_of
 
-from gnz_track.report.figures.captions import ADJUSTED
+from gnz_track.report.figures.labels import ADJUSTED
 from gnz_track.report.page import methods
 from gnz_track.report.page.methods import write_methods
 from gnz_track.stats.comparison.choices import POSTHOCS, TESTS

@@ -17,9 +17,8 @@ from torch import Tensor, nn
 from gnz_track.selection.selectors import factor_models as meta_od
 from gnz_track.selection.selectors import neural as networks
 from gnz_track.selection.selectors.catalogue import SELECTORS, fit_selector
-from gnz_track.selection.selectors.factor_models import complete, factorise
+from gnz_track.selection.selectors.factor_models import complete, factorise, forest_arrays, predict_forest
 from gnz_track.selection.selectors.forest_neighbours import weigh_past_graphs, weigh_themselves
-from gnz_track.selection.selectors.forests import forest_arrays, predict_forest
 from gnz_track.selection.selectors.meta_gl import HEADS, HIDDEN, RELATIONS, MetaNetwork
 from gnz_track.selection.selectors.training_set import column_means, fill_rows
 

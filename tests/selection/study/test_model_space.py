@@ -18,7 +18,7 @@ from torch_geometric.utils import from_networkx
 from gnz_track.datasets.catalogue import TASKS
 from gnz_track.errors import BadValue, NothingToRun, UnknownName
 from gnz_track.models.building import build, count_parameters
-from gnz_track.models.sizes import Sizes
+from gnz_track.models.options import Sizes
 from gnz_track.runs.plan import Place
 from gnz_track.runs.run_one import run_one
 from gnz_track.selection.confirmation import model_of

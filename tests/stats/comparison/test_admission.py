@@ -7,8 +7,7 @@ from score_tables import table_of, with_values
 
 from gnz_track.errors import BadValue, DuplicateCells, MetricsMixed, NotComparable, NothingToCompare
 from gnz_track.stats.comparison.compare import compare
-from gnz_track.stats.comparison.comparison import Comparison
-from gnz_track.stats.comparison.verdicts import Verdict
+from gnz_track.stats.comparison.comparison import Comparison, Verdict
 from gnz_track.types import tuned_name
 
 SCORES = 0.7 + 0.01 * np.random.default_rng(1).normal(size=(3, 3, 6))

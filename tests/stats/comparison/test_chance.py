@@ -14,7 +14,7 @@ from gnz_track.records import to_json
 from gnz_track.report.tables.pairs import pair_table
 from gnz_track.report.tables.scores import score_table
 from gnz_track.stats.comparison.compare import compare
-from gnz_track.stats.comparison.verdicts import Verdict
+from gnz_track.stats.comparison.comparison import Verdict
 
 
 def around(level: float, *, spread: float = 0.004, n: int = 10) -> Any:

@@ -15,7 +15,7 @@ from score_tables import table_of
 
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.stats.comparison.compare import compare
-from gnz_track.stats.comparison.verdicts import Verdict
+from gnz_track.stats.comparison.comparison import Verdict
 from gnz_track.stats.ranking.friedman import exact_friedman_p
 from gnz_track.store.results_table import make_table
 

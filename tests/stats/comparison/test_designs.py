@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from score_tables import table_of
 
+from gnz_track.stats.comparison.across_tasks import largest_block
 from gnz_track.stats.comparison.compare import compare
-from gnz_track.stats.comparison.task_means import largest_block
 
 PLANS = arrays(np.bool_, st.tuples(st.integers(1, 7), st.integers(1, 7)))
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from score_tables import table_of
 
+from gnz_track.stats.comparison.across_tasks import find_ranked
 from gnz_track.stats.comparison.choices import MISSING_POLICIES
 from gnz_track.stats.comparison.compare import compare
-from gnz_track.stats.comparison.task_means import find_lost
 from gnz_track.stats.search.expected_best import rank_by_budget
 from gnz_track.types import Direction
 
@@ -103,18 +103,14 @@ def test_where_nothing_finished_there_is_still_a_word() -> None:
 )
 def test_whatever_fails_the_rest_is_a_part_of_what_came_out(has_score: list[list[bool]]) -> None:
     array = np.array(has_score)
-    found = find_lost(array)
-    assert array[found.rows].any(axis=1).all()
-    assert array[:, found.columns].any(axis=0).all()
-    assert not array[found.lost_rows].any()
-    assert not array[:, found.lost_columns].any()
-    parts = np.concatenate([found.columns, found.lost_columns, found.sparse_columns])
-    assert sorted(parts.tolist()) == list(range(array.shape[1]))
-    left = array[np.ix_(found.rows, found.columns)].all(axis=1).sum()
-    if found.sparse_columns.size:
+    rows, columns = find_ranked(array)
+    assert rows.tolist() == np.flatnonzero(array.any(axis=1)).tolist()
+    assert array[:, columns].any(axis=0).all()
+    left = array[np.ix_(rows, columns)].all(axis=1).sum()
+    if len(columns) < array.any(axis=0).sum():
         assert left >= 2, "models go for a ranking of two tasks, and never for nothing"
     if array.all():
-        assert not found.lost_rows.size + found.lost_columns.size + found.sparse_columns.size
+        assert (len(rows), len(columns)) == array.shape
 
 
 def test_a_model_all_of_whose_trials_failed_takes_no_budget_curve() -> None:

@@ -13,16 +13,18 @@ from gnz_track.errors import BadValue
 from gnz_track.records import to_json
 from gnz_track.stats.comparison.joins import SeedPairs, join
 from gnz_track.stats.design.power import (
+    attainability,
     design_power,
     margin_needed,
     paired_t_power,
     seeds_needed,
     seeds_needed_rows,
     smallest_effect,
+    smallest_p,
+    smallest_seeds,
     tost_power,
 )
 from gnz_track.stats.estimates.effects import mean_advantage
-from gnz_track.stats.significance.attainability import attainability, smallest_p, smallest_seeds
 from gnz_track.stats.significance.equivalence import tost, tost_rows
 from gnz_track.stats.significance.paired import Outcome, paired_t_rows
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from gnz_track.errors import BadValue
-from gnz_track.stats.estimates.curves import mean_curve
-from gnz_track.stats.estimates.intervals import intervals_of
+from gnz_track.stats.estimates.intervals import intervals_of, mean_curve
 
 
 def test_means_and_intervals_are_those_of_each_epoch() -> None:

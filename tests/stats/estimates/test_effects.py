@@ -11,7 +11,7 @@ from scipy import integrate, special, stats
 from gnz_track.errors import BadValue
 from gnz_track.records import to_json
 from gnz_track.stats.comparison.joins import SeedPairs, join
-from gnz_track.stats.design.noncentral import noncentral_t_cdf, noncentrality_at
+from gnz_track.stats.design.power import noncentral_t_cdf, noncentrality_at
 from gnz_track.stats.estimates.effects import (
     effects,
     effects_rows,

@@ -70,7 +70,7 @@ def test_row_of_zeros_and_row_without_scores() -> None:
 
 
 def test_direction_must_be_declared() -> None:
-    with pytest.raises(BadValue, match="declared with the metric"):
+    with pytest.raises(BadValue, match="direction is 'maximise'; allowed: up"):
         rank_rows([[1.0, 2.0]], ["maximise"])  # type: ignore[list-item]
     with pytest.raises(BadValue, match="one for each of 2 tasks"):
         rank_rows([[1.0, 2.0], [1.0, 2.0]], [Direction.up])

@@ -13,9 +13,19 @@ from scipy import stats
 from gnz_track.errors import BadValue
 from gnz_track.records import to_json
 from gnz_track.stats.comparison.joins import SeedPairs, join, join_all, quantise
-from gnz_track.stats.significance.paired import Outcome, PairedTest, nadeau_bengio, paired_t, paired_t_rows
-from gnz_track.stats.significance.sign_flip import sign_flip, sign_flip_rows
-from gnz_track.stats.significance.signed_rank import signed_rank_p, signed_ranks, wilcoxon, wilcoxon_rows
+from gnz_track.stats.significance.paired import (
+    Outcome,
+    PairedTest,
+    nadeau_bengio,
+    paired_t,
+    paired_t_rows,
+    sign_flip,
+    sign_flip_rows,
+    signed_rank_p,
+    signed_ranks,
+    wilcoxon,
+    wilcoxon_rows,
+)
 from gnz_track.types import Direction
 
 ALL_TESTS = (paired_t, wilcoxon, sign_flip)

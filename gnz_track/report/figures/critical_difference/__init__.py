@@ -2,6 +2,6 @@
 
 - `content`: models, ranks and groups of a comparison, and the caption.
 - `shapes`: labels, strokes, dots and bars as data.
-- `layout`: the place of every shape, computed before anything is drawn.
+- `layout`: the place and the length of every shape, bars among them, computed before anything is drawn.
 - `draw`: the diagram as a Matplotlib figure, and as TikZ.
 """

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from gnz_track.report.figures.captions import ADJUSTED
-from gnz_track.report.figures.labels import clean_name
+from gnz_track.report.figures.labels import ADJUSTED, clean_name
 from gnz_track.stats.comparison.comparison import Comparison
+from gnz_track.stats.design.power import attainability
 from gnz_track.stats.ranking.friedman import Friedman
 from gnz_track.stats.ranking.groups import Group, NemenyiGroups, PairwiseGroups
-from gnz_track.stats.significance.attainability import attainability
 from gnz_track.text import plural
 
 __all__ = ["CdFacts", "cd_facts_of", "write_caption"]

@@ -2,7 +2,9 @@
 
 J. Demsar, Statistical comparisons of classifiers over multiple data sets, J. Mach. Learn. Res. 7 (2006) 1-30. With few
 models names stand in two columns, each led by an elbow to its rank on the axis above. With many, each model has a row
-with a dot at its rank, and the groups are bars at the right.
+with a dot at its rank, and the groups are bars at the right. Which models a bar joins is found by
+:mod:`gnz_track.stats.ranking.groups`; `pack_groups` gives it its ends and its lane, `_lay_out_elbows` and
+`_draw_bar` the place of that lane, `_make_bar` its looks.
 """
 
 from __future__ import annotations
@@ -365,7 +367,7 @@ def _make_bar(span: _Span, ends: tuple[Point, Point], spots: tuple[Point, ...], 
 
 
 def pack_groups(groups: Sequence[Group], at: Mapping[str, float], *, overhang: float, gap: float) -> tuple[_Span, ...]:
-    """Pack groups into the fewest lanes; sorted by their start. Greedy by the start is optimal for intervals.
+    """Pack groups, each a bar, into the fewest lanes, sorted by start. Greedy by the start is optimal for intervals.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from score_tables import table_of
 
 from gnz_track.errors import BadValue
 from gnz_track.stats.comparison.compare import compare
-from gnz_track.stats.estimates.pareto import costs_by_seed, mean_costs, pareto_front
+from gnz_track.stats.comparison.costs import costs_by_seed, mean_costs, pareto_front
 from gnz_track.types import Direction
 
 POINTS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=12)

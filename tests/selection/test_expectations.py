@@ -12,9 +12,8 @@ from selection.conftest import TASKS, Past, evidence_of
 from gnz_track.datasets.catalogue import TASKS as CATALOGUE
 from gnz_track.runs.plan import Place
 from gnz_track.selection.confirmation import plan_confirmation, task_of
-from gnz_track.selection.cost_estimates import SeedCount, count_seeds
 from gnz_track.selection.evidence import Evidence, gather_evidence, read_past
-from gnz_track.selection.expectations import Expectation
+from gnz_track.selection.expectations import Expectation, count_seeds
 from gnz_track.selection.graph_input import open_graph, view_as
 from gnz_track.selection.matrix import ModelSetting, bare_matrix
 from gnz_track.selection.recommendation import rank_settings, recommend
@@ -88,21 +87,20 @@ def test_seeds_are_counted_for_the_first_two_as_ranked() -> None:
     expected = Expectation(np.array([0.9, 0.7, 0.8]), np.full(3, np.nan), 0.8, (0, 1))
     order = np.array([0, 1, 2])
     # The same difference of .2 is two standard deviations, or the root of two for a difference of two settings.
-    plain = count_seeds(evidence, expected, order, "new")
-    assert (plain.number, plain.note) == (seeds_needed(2**0.5), "")
+    assert count_seeds(evidence, expected, order, "new") == (seeds_needed(2**0.5), "")
     turned = count_seeds(evidence, expected, np.array([1, 2, 0]), "new")
-    assert turned.number == seeds_needed(0.5**0.5) == 18
-    assert turned.note.startswith("by expected score c, the second, is ahead of b, the first, by 0.1: ")
+    assert turned[0] == seeds_needed(0.5**0.5) == 18
+    assert turned[1].startswith("by expected score c, the second, is ahead of b, the first, by 0.1: ")
     errors = replace(evidence, matrix=replace(matrix, direction=Direction.down))
-    assert count_seeds(errors, expected, np.array([1, 2, 0]), "new").note == ""
+    assert count_seeds(errors, expected, np.array([1, 2, 0]), "new")[1] == ""
     # What was measured on both here counts before what is expected of them.
     matrix.scores[0] = [0.5, 0.6, np.nan]
-    assert count_seeds(evidence, expected, np.array([1, 0, 2]), "here") == SeedCount(number=18)
+    assert count_seeds(evidence, expected, np.array([1, 0, 2]), "here") == (18, "")
     assert count_seeds(evidence, expected, np.array([1, 2, 0]), "here") == turned
     matrix.spread[:] = np.nan
-    unknown = count_seeds(evidence, expected, order, "new")
-    assert unknown.number == 5
-    assert unknown.note.startswith("how far scores differ from seed to seed is unknown")
+    number, note = count_seeds(evidence, expected, order, "new")
+    assert number == 5
+    assert note.startswith("how far scores differ from seed to seed is unknown")
 
 
 def test_one_setting_takes_a_usual_number_of_seeds(past: Past) -> None:
