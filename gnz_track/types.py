@@ -15,7 +15,8 @@ score
 
 The closed lists among the words: each a small enumeration whose values are the names users type.
 
-Origins of raw files, as rows of data: a file of a package release, or a file at an address. A dataset's raw folder is filled from its origins by ``gnz data get``; a mirror that has the folder comes first.
+Origins of raw files, as rows: a file of a package release, or a file at an address. The raw folder of a dataset is
+filled from its origins by ``gnz data get``; a mirror that has the folder comes first.
 
 Settings of training and scoring, as records: optimisers, protocols, and overrides of these.
 

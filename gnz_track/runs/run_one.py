@@ -112,6 +112,7 @@ def make_ready(cell: Cell) -> None:
 class _Facts:
     """Facts known of a cell so far, finished or not."""
 
+    settings: CellSettings | None = None
     metric: Metric | None = None
     trained: Trained = field(default_factory=Trained)
     n_parameters: int | None = None
@@ -127,7 +128,7 @@ def _run_cell(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
     # Data are mapped: whoever writes into their files changes what is trained on.
     with hold_steady(cell.data, digest=cell.dataset_digest, name=cell.task.dataset) as dataset:
         settings = settings_of(cell, is_multi_label=dataset.is_multi_label)
-        facts.metric = METRICS.get(settings.metric)
+        facts.settings, facts.metric = settings, METRICS.get(settings.metric)
         problem = pose(dataset, settings)
         # Of the data, training has what the problem holds, and nothing else.
         del dataset
@@ -211,7 +212,7 @@ def _result_of(cell: Cell, facts: _Facts, gauge: Gauge) -> CellResult:
     metric = facts.metric or presumed_metric(cell.task)
     trained = facts.trained
     scores = trained.scores.get("val" if cell.is_blind else "test", {}) if is_finished else {}
-    files, too_large = make_files(cell, trained, is_finished=is_finished)
+    files, too_large = make_files(cell, facts.settings, trained, is_finished=is_finished)
     return CellResult(
         cell=cell,
         status=Status.finished if is_finished else Status.failed,

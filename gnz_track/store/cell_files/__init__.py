@@ -4,6 +4,8 @@ A file is a function of the cell alone: no time, no machine and no folder is in 
 bytes. Nothing that is read here runs.
 
 - `predictions`: a row an example of validation and test, with its target and the outputs of the model
+- `configuration`: every setting as it was resolved
 - `series`: the value of every series at every epoch
+- `kept_files`: digests of files by name, and the folder in which they wait for the store
 - `parquet_bytes`: parquet files as bytes, read with the columns and the size that they may have
 """
