@@ -17,6 +17,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from gnz_track.errors import GnzError
 from gnz_track.records import from_plain, to_json
 
 __all__ = [
@@ -63,7 +64,7 @@ def files_from_tag(text: str) -> dict[str, KeptFile]:
     """Return the files that a run names; what was written by somebody else and names none is left out."""
     try:
         found = {name: from_plain(KeptFile, fields) for name, fields in json.loads(text or "{}").items()}
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, RecursionError, GnzError):
         return {}
     return {name: file for name, file in found.items() if _NAME.fullmatch(name) and _is_sound(file)}
 
