@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cells import cell_of, context_of, finished, result_of
+from cells import REGRESSION, cell_of, context_of, finished, result_of
 from conftest import mlflow_server
 
 from gnz_track import read_predictions
@@ -130,12 +131,8 @@ def test_changed_and_cut_files_are_named(store: Store, tmp_path: Path) -> None:
     [run] = write(store, tmp_path, [{}])
     file = file_of(store, run)
     content = file.read_bytes()
-    for other in (
-        content[:-1],
-        content.replace(b"PAR1", b"PAR2"),
-        b"",
-        encode_predictions(parts_of({"test": [1]}, "", 0)),
-    ):
+    another = encode_predictions(parts_of({"test": [1]}, "", 0))
+    for other in (content[:-1], content.replace(b"PAR1", b"PAR2"), b"", another):
         file.write_bytes(other)
         with pytest.raises(BadValue, match=rf"predictions\.parquet of run {run}.*digest mismatch"):
             read_predictions(store.address, task="cora")
@@ -154,8 +151,6 @@ def test_questions_that_mean_nothing_are_errors(store: Store, tmp_path: Path) ->
 
 
 def test_one_task_at_a_time(store: Store, tmp_path: Path) -> None:
-    from cells import REGRESSION
-
     write(store, tmp_path, [{}])
     with Outbox(tmp_path / "spool", context_of()) as outbox:
         deliver(outbox, store, finished(result_of(cell_of(task=REGRESSION))), tell=print)
@@ -169,8 +164,6 @@ def test_place_of_somebody_else_is_not_asked(store: Store, tmp_path: Path) -> No
     foreign = tmp_path / "foreign"
     foreign.mkdir()
     (foreign / "predictions.parquet").write_bytes(file_of(store, run).read_bytes())
-    import sqlite3
-
     with sqlite3.connect(store.address.file) as database:
         database.execute("UPDATE runs SET artifact_uri = ?", (foreign.as_uri(),))
     with pytest.raises(BadValue, match="none"):
