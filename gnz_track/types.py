@@ -569,15 +569,17 @@ class Measured:
 class CellResult(Measured):
     """Result of one trained cell.
 
-    ``series`` maps ``train/loss``, ``val/<metric>`` and ``test/<metric>`` to one value per epoch.
+    ``series`` maps ``train/loss``, ``val/<metric>`` and ``test/<metric>`` to one value per epoch. ``settings`` are all
+    that it was trained with, by name, defaults of the model included; none where it failed before a model was built.
     """
 
     cell: Cell
     series: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    settings: Mapping[str, Value] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        freeze_mappings(self, "series")
+        freeze_mappings(self, "series", "settings")
 
     @property
     def is_finished(self) -> bool:

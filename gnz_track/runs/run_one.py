@@ -23,7 +23,7 @@ from gnz_track.problems.catalogue import Problem, pose
 from gnz_track.runs.fingerprint import check_code
 from gnz_track.runs.isolation.originals import is_ours, originals
 from gnz_track.runs.isolation.process_state import known_state
-from gnz_track.runs.protocol_resolution import settings_of
+from gnz_track.runs.protocol_resolution import name_settings, settings_of
 from gnz_track.seeds import derive, seed_everything
 from gnz_track.store.address import mask
 from gnz_track.training.acceleration import accelerate, release
@@ -31,7 +31,7 @@ from gnz_track.training.lent import LentInputs
 from gnz_track.training.loop import Observer, Trained, train
 from gnz_track.training.metrics import METRICS, presumed_metric
 from gnz_track.training.usage import Gauge
-from gnz_track.types import Cell, CellResult, Failure, Metric, Status, TaskType
+from gnz_track.types import Cell, CellResult, Failure, Metric, Status, TaskType, Value
 
 __all__ = ["SETTINGS", "lost_result", "make_ready", "name_instructions", "run_one"]
 
@@ -113,6 +113,7 @@ class _Facts:
 
     metric: Metric | None = None
     trained: Trained = field(default_factory=Trained)
+    settings: dict[str, Value] = field(default_factory=dict)
     n_parameters: int | None = None
     split_digest: str = ""
     n_train: int | None = None
@@ -140,7 +141,7 @@ def _run_cell(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
         seed_everything(cell.seed)
         model = build(cell.model, cell.task.task_type, problem.sizes, options=settings.options).to(cell.device)
         asked = _materialise(model if is_ours(cell) else LentInputs(model), problem)
-        facts.n_parameters = count_parameters(model)
+        facts.settings, facts.n_parameters = name_settings(settings, cell.model), count_parameters(model)
         seed, trained = derive(cell.seed, _basis_of_batches(cell, problem), "batches"), facts.trained
         try:
             if cell.device == "cpu":
@@ -206,6 +207,7 @@ def _result_of(cell: Cell, facts: _Facts, gauge: Gauge) -> CellResult:
         score=scores[metric.name] if is_finished else None,
         scores=scores,
         series={name: tuple(values) for name, values in trained.series.items()},
+        settings=facts.settings,
         selected_epoch=trained.selected_epoch if is_finished else None,
         n_parameters=facts.n_parameters,
         seconds=gauge.seconds,

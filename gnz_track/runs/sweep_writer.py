@@ -21,12 +21,11 @@ from gnz_track.store.cell_book import write_book
 from gnz_track.store.environment import collect_environment, read_git, this_owner
 from gnz_track.store.files.sqlite import change_of, identity_of
 from gnz_track.store.outbox import Outbox, deliver, make_outbox_folder, outbox_folder, outbox_unwritable
-from gnz_track.store.reader import publish_table
 from gnz_track.store.replay import replay
 from gnz_track.store.results_table import empty_table, table_of_records
 from gnz_track.store.run_record import RunRecord, SweepContext, check_hyperparameters, record_of, record_of_start
 from gnz_track.store.schema import PLAN_FILE
-from gnz_track.store.sweep_manifest import SweepPlan, plan_to_json
+from gnz_track.store.sweep_manifest import SweepPlan, conclude_sweep, plan_to_json
 from gnz_track.store.writer import FAILED, FINISHED, Store, kill_dead_runs, now, open_store
 from gnz_track.text import sync_command
 from gnz_track.training.metrics import metric_of, presumed_metric
@@ -255,7 +254,8 @@ class SweepWriter:
         def close(store: Store) -> None:
             nonlocal is_closed
             about = self._tracking
-            self._published = publish_table(store, about.suite, about.sweep, run_id=self._sweep_run)
+            names = {"suite": about.suite, "sweep": about.sweep, "run_id": self._sweep_run}
+            self._published = conclude_sweep(store, **names, plan=self._wanted)
             # The table of an interrupted sweep is published too; but nobody shall take it for a whole one.
             store.kill(self._sweep_run, killed) if killed else store.close_sweep(self._sweep_run)
             is_closed = True
