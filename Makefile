@@ -73,7 +73,7 @@ bench: $(READY)  ## measure speed; every script in benchmarks/
 docs: export NO_MKDOCS_2_WARNING := 1
 docs: $(DOCS_READY)  ## build the documentation into site/; any warning is an error
 	$(BIN)/python -m mkdocs build --strict
-	@echo "open site/index.html"
+	@echo "open site/index.html; with a search: $(BIN)/python -m http.server --directory site"
 
 lint: $(READY)  ## style and types
 	$(BIN)/ruff check

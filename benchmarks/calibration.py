@@ -23,8 +23,8 @@ import numpy.typing as npt
 
 from gnz_track.seeds import derive
 from gnz_track.stats.comparison.choices import Choices
-from gnz_track.stats.comparison.families import adjust_by_scope
 from gnz_track.stats.comparison.joins import SeedPairs, join, join_all
+from gnz_track.stats.comparison.task_pairs import adjust_by_scope
 from gnz_track.stats.design.power import paired_t_power
 from gnz_track.stats.estimates.flags import flag_rows
 from gnz_track.stats.estimates.intervals import intervals_of
@@ -32,9 +32,8 @@ from gnz_track.stats.ranking.friedman import run_friedman
 from gnz_track.stats.ranking.groups import critical_difference, group_by_p
 from gnz_track.stats.ranking.ranks import rank_rows, rank_table
 from gnz_track.stats.significance.multiple import adjust
-from gnz_track.stats.significance.paired import paired_t_rows
+from gnz_track.stats.significance.paired import paired_t_rows, signed_rank_p, signed_ranks, wilcoxon, wilcoxon_rows
 from gnz_track.stats.significance.sequential import LOOKS, paired_t_log_e, t_at_looks
-from gnz_track.stats.significance.signed_rank import signed_rank_p, signed_ranks, wilcoxon, wilcoxon_rows
 from gnz_track.types import Direction
 
 Floats = npt.NDArray[np.float64]

@@ -38,7 +38,7 @@ from gnz_track.selection.recommendation import FEATURES, rank_settings, recommen
 from gnz_track.selection.selectors.catalogue import fit_selector
 from gnz_track.stats.comparison.joins import join
 from gnz_track.stats.estimates.effects import mean_advantage
-from gnz_track.stats.significance.sign_flip import sign_flip
+from gnz_track.stats.significance.paired import sign_flip
 from gnz_track.store.address import Address, parse_address
 from gnz_track.types import Direction, TaskType
 

@@ -413,7 +413,7 @@ def _search_aloud(request: Request, fork_server: ForkServer | None) -> list[Sear
 
 
 def _read_search(given: Any) -> SearchSettings:
-    from gnz_track.tuning.search_space import read_search
+    from gnz_track.tuning.settings import read_search
 
     return read_search(given)
 

@@ -570,18 +570,20 @@ class Measured:
 class CellResult(Measured):
     """Result of one trained cell.
 
-    ``series`` maps ``train/loss``, ``val/<metric>`` and ``test/<metric>`` to one value per epoch. ``files`` are
-    those that the cell asks for; ``too_large`` has the bytes of each that was not made.
+    ``series`` maps ``train/loss``, ``val/<metric>`` and ``test/<metric>`` to one value per epoch. ``settings`` are all
+    that it was trained with, by name, defaults of the model included; none where it failed before a model was built.
+    ``files`` are those that it asks for; ``too_large`` has the bytes of each that was not made.
     """
 
     cell: Cell
     series: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    settings: Mapping[str, Value] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
     too_large: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        freeze_mappings(self, "series", "files", "too_large")
+        freeze_mappings(self, "series", "settings", "files", "too_large")
 
     @property
     def is_finished(self) -> bool:

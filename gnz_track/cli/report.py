@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gnz_track.cli.ls import Store
-from gnz_track.cli.terminal import check_folder, naming, say
+from gnz_track.cli.terminal import check_folder, naming, say, see
 from gnz_track.errors import BadValue, NothingToCompare, UnknownName
 
 if TYPE_CHECKING:
@@ -247,4 +247,4 @@ def _publish(bundle: Bundle, address: Address, sweep: str) -> None:
 
     suite = next(row.suite for row in list_sweeps(address) if row.sweep == sweep)
     run_id = publish_bundle(bundle, address, suite=suite, sweep=sweep)
-    say(f"run      {run_id} holds it too; see: gnz ui")
+    say(f"run      {run_id} holds it too; {see('gnz ui', address)}")

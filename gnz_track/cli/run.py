@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnz_track.cli.terminal import choose_place, say
+from gnz_track.cli.terminal import choose_place, say, see
 from gnz_track.cli.training import choose_suite, choose_tasks, print_gains, search_and_print, split, train
 from gnz_track.seeds import parse_seeds
 
@@ -155,6 +155,7 @@ def _print_sweep(request: Request, sweep: Sweep) -> None:
     for notice in sweep.notices:
         say(f"note: {notice}", err=True)
     waits = (sweep.table["run_id"] == "").any()
-    where = f"waits on this disk for {request.address}" if waits else f"in {request.address}; see: gnz ls, gnz ui"
+    seen = f"in {request.address}; {see('gnz ls, gnz ui', request.address)}"
+    where = f"waits on this disk for {request.address}" if waits else seen
     say(f"tracked as sweep {sweep.name} {where}", err=True)
     print_failures([result for result in sweep.results if not result.is_finished])

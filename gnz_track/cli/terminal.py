@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gnz_track.report.tables.scores import SummaryRow
     from gnz_track.runs.plan import Place, Skipped
     from gnz_track.runs.remaining import RemainingCells
+    from gnz_track.store.address import Address
     from gnz_track.types import Cell, CellResult
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "print_skipped",
     "print_summary",
     "say",
+    "see",
     "takes_files",
 ]
 
@@ -108,6 +110,13 @@ def takes_files(folder: Path) -> bool:
 def say(text: object = "", *, err: bool = False) -> None:
     """Print lines for people; what a terminal would obey is written so that it can be read."""
     typer.echo(visible(str(text), keeps_lines=True), err=err)
+
+
+def see(commands: str, address: Address) -> str:
+    """Name the commands that show what a store has: a store that is not the usual one has to be named to them too."""
+    from gnz_track.store.address import parse_address
+
+    return f"see: {commands}{'' if address == parse_address() else ', with the same --store'}"
 
 
 def hand_over(text: str) -> None:

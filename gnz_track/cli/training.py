@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from gnz_track.cli.interrupts import INTERRUPTED
-from gnz_track.cli.terminal import say
+from gnz_track.cli.terminal import say, see
 from gnz_track.types import Category, TaskType
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ def print_gains(request: Request, sweep: Sweep, found: Sequence[SearchRecord]) -
     print_rows("\ndefault against tuned on test, paired by seed, p by Holm", columns, rows)
     for notice in sweep.notices:
         say(f"note: {notice}", err=True)
-    say(f"tracked as sweep {sweep.name} in {request.address}; see: gnz report, gnz ls", err=True)
+    say(f"tracked as sweep {sweep.name} in {request.address}; {see('gnz report, gnz ls', request.address)}", err=True)
     print_failures([result for result in sweep.results if not result.is_finished])
 
 

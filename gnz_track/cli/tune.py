@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gnz_track.cli.terminal import choose_home, choose_place, say
+from gnz_track.cli.terminal import choose_home, choose_place, say, see
 from gnz_track.cli.training import choose_suite, choose_tasks, print_gains, print_plan, search_and_print, split, train
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.seeds import parse_seeds
@@ -168,7 +168,7 @@ def _carry_out(request: Request, fork_server: ForkServer | None, *, is_dry: bool
     if is_search_only:
         for notice in keep_searches(request, found):
             say(f"note: {notice}", err=True)
-        say(f"in {request.address}; see: gnz ls --searches, gnz ls --trials", err=True)
+        say(f"in {request.address}; {see('gnz ls --searches, gnz ls --trials', request.address)}", err=True)
         return
     sweep = train(request, find_remaining_of(request, found), fork_server, found)
     print_gains(request, sweep, found)

@@ -14,15 +14,7 @@ from gnz_track.datasets.sources.fetch import find_complete
 from gnz_track.errors import ExtraMissing
 from gnz_track.types import DatasetRow
 
-__all__ = [
-    "MODULES",
-    "data_home",
-    "folder_name",
-    "frozen_folder",
-    "missing_library",
-    "require_extra",
-    "state_of",
-]
+__all__ = ["MODULES", "data_home", "folder_name", "frozen_folder", "missing_library", "require_extra", "state_of"]
 
 _LONGEST_NAME = 40
 # What pip installs with gnz-track[EXTRA], by the names that Python imports; any other extra is its own library.

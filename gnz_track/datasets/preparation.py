@@ -11,10 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gnz_track.datasets.card import Card, digest_loader
-from gnz_track.datasets.catalogue import (
-    DATASETS,
-    TASKS,
-)
+from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.datasets.collation import PartedGraphs, collate, collate_loaded
 from gnz_track.datasets.frozen import FrozenDataset, freeze_collated, open_frozen
 from gnz_track.datasets.homes import data_home, folder_name, frozen_folder, require_extra

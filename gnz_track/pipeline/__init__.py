@@ -13,10 +13,7 @@ from gnz_track.public_names import find_public
 
 # File -> the names that it gives to other rooms and to users.
 _PUBLIC = {
-    "params": (
-        "Params",
-        "read_params",
-    ),
+    "params": ("Params", "read_params"),
     "stages": (
         "audit_task",
         "freeze_task",

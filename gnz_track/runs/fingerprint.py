@@ -100,7 +100,20 @@ def fingerprint(cell: Cell) -> str:
     epochs, hyperparameters, seed, the digest of the data, whether test labels are erased, the perturbation, digests of
     metrics, losses and perturbations that are the user's.
     Out: where the data lie, the device, descriptions, categories, and the usual number of epochs of the task.
+    It is computed once for each cell, which keeps it, and takes it along to workers: a plan is made of new cells.
     """
+    kept: str | None = vars(cell).get(KEPT)
+    if kept is None:
+        # No field, so that cells that are changed, compared or written know nothing of it.
+        kept = vars(cell)[KEPT] = _compute_fingerprint(cell)
+    return kept
+
+
+# Where a cell keeps its fingerprint.
+KEPT = "_fingerprint"
+
+
+def _compute_fingerprint(cell: Cell) -> str:
     task = cell.task
     parts = {
         "numbers": NUMBERS,

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,7 +27,7 @@ from gnz_track.runs.fingerprint import code_of, tell_unseen
 from gnz_track.runs.protocol_resolution import find_override, hyperparameters_of, resolve
 from gnz_track.training.metrics import METRICS
 from gnz_track.training.protocols import PROTOCOLS
-from gnz_track.types import Cell, ModelRow, Protocol, Task, TaskType, Value
+from gnz_track.types import Cell, ModelRow, Protocol, Task, TaskType
 
 __all__ = [
     "Place",
@@ -150,15 +152,17 @@ def make_plan(
         for folder in {dataset.folder for dataset in datasets.values()}:
             # Every byte is read before a sweep: data that are not what their card says are told before any training.
             open_steady(folder)
-        shell = _Shell(task, resolve(protocol, task), epochs or usual_epochs(protocol, task), device)
-        notices += _limits(shell, datasets[seeds[0]], seeds[0])
+        resolved = resolve(protocol, task)
+        notices += _limits(task, resolved, datasets[seeds[0]], seeds[0])
+        length = epochs or usual_epochs(protocol, task)
+        make = partial(_make_cell, task, resolved, epochs=length, device=device, code=code)
         for model in compatible:
             try:
                 given = hyperparameters_of(model, task, datasets[seeds[0]], protocol)
             except (BadValue, SplitImpossible) as error:
                 skipped.append(Skipped(task=task.name, model=model.name, reason=str(error)))
                 continue
-            cells += [replace(_make_cell(shell, model, seed, datasets[seed], given), code=code) for seed in seeds]
+            cells += [make(data, model=model, seed=seed, hyperparameters=given) for seed, data in datasets.items()]
     _refuse_missing(missing, tasks)
     if not cells:
         impossible = [f"{item.task} x {item.model}: {item.reason}" for item in skipped]
@@ -181,32 +185,22 @@ def resolve_device(device: str) -> str:
     return device
 
 
-@dataclass(frozen=True)
-class _Shell:
-    """Settings that all cells of a task share; the protocol is that of the task."""
-
-    task: Task
-    protocol: Protocol
-    epochs: int
-    device: str
-
-
 def usual_epochs(protocol: Protocol, task: Task) -> int:
     """Return how many epochs a task is trained for under a protocol where nobody says another number."""
     return find_override(protocol, task).epochs or protocol.epochs or task.epochs
 
 
-def _limits(shell: _Shell, dataset: FrozenDataset, seed: int) -> list[str]:
+def _limits(task: Task, protocol: Protocol, dataset: FrozenDataset, seed: int) -> list[str]:
     """Return a sentence for each way in which the encoding of a protocol says less of some graphs."""
-    encoding = parse_encoding(shell.protocol.encoding)
+    encoding = parse_encoding(protocol.encoding)
     if encoding is None or "edge_index" not in dataset.tensors:
         return []
     try:
-        where, edges = _encoded_edges(shell, dataset, seed)
+        where, edges = _encoded_edges(task, protocol, dataset, seed)
     except SplitImpossible:
         # Every cell will say so.
         return []
-    return [f"{shell.task.name}, {where}{sentence}" for sentence in describe_limits(encoding, edges, dataset.node_ptr)]
+    return [f"{task.name}, {where}{sentence}" for sentence in describe_limits(encoding, edges, dataset.node_ptr)]
 
 
 def _borrowed_label(protocol: Protocol) -> list[str]:
@@ -229,31 +223,24 @@ def _borrowed_label(protocol: Protocol) -> list[str]:
     return [sentence]
 
 
-def _encoded_edges(shell: _Shell, dataset: FrozenDataset, seed: int) -> tuple[str, Tensor]:
+def _encoded_edges(task: Task, protocol: Protocol, dataset: FrozenDataset, seed: int) -> tuple[str, Tensor]:
     """Return the edges that positions are made of, and whose they are: where links are hidden, those that are left."""
-    if shell.task.task_type is not TaskType.link_pred:
+    if task.task_type is not TaskType.link_pred:
         return "", dataset.global_edge_index
     if dataset.is_relational:
         return "", split_triples(dataset, seed=seed).train.edge_index
-    split = split_links(dataset, policy=shell.protocol.splits, seed=seed)
+    split = split_links(dataset, policy=protocol.splits, seed=seed)
     return "" if split.is_published else f"seed {seed}, ", split.message_edges
 
 
-def _make_cell(
-    shell: _Shell, model: ModelRow, seed: int, dataset: FrozenDataset, given: tuple[tuple[str, Value], ...]
-) -> Cell:
-    task = shell.task
+def _make_cell(task: Task, protocol: Protocol, dataset: FrozenDataset, **facts: Any) -> Cell:
     return Cell(
         # The data are frozen, and a loader could not travel; its name can, to where the data are not.
         task=replace(task, loader=task.loader if isinstance(task.loader, str) else None),
-        model=model,
-        seed=seed,
-        protocol=shell.protocol,
-        epochs=shell.epochs,
+        protocol=protocol,
         dataset_digest=dataset.digest,
         data=str(dataset.folder),
-        hyperparameters=given,
-        device=shell.device,
+        **facts,
     )
 
 

@@ -24,7 +24,7 @@ from gnz_track.runs.files_of_cell import NOTHING, make_files
 from gnz_track.runs.fingerprint import check_code
 from gnz_track.runs.isolation.originals import is_ours, originals
 from gnz_track.runs.isolation.process_state import known_state
-from gnz_track.runs.protocol_resolution import settings_of
+from gnz_track.runs.protocol_resolution import name_settings, settings_of
 from gnz_track.seeds import derive, seed_everything
 from gnz_track.store.address import mask
 from gnz_track.training.acceleration import accelerate, release
@@ -32,7 +32,7 @@ from gnz_track.training.lent import LentInputs
 from gnz_track.training.loop import Observer, Trained, answer, train
 from gnz_track.training.metrics import METRICS, presumed_metric
 from gnz_track.training.usage import Gauge
-from gnz_track.types import Cell, CellResult, CellSettings, Failure, Metric, Status, TaskType
+from gnz_track.types import Cell, CellResult, CellSettings, Failure, Metric, Status, TaskType, Value
 
 __all__ = ["SETTINGS", "lost_result", "make_ready", "name_instructions", "run_one"]
 
@@ -112,9 +112,10 @@ def make_ready(cell: Cell) -> None:
 class _Facts:
     """Facts known of a cell so far, finished or not."""
 
-    settings: CellSettings | None = None
+    resolved: CellSettings | None = None
     metric: Metric | None = None
     trained: Trained = field(default_factory=Trained)
+    settings: dict[str, Value] = field(default_factory=dict)
     n_parameters: int | None = None
     split_digest: str = ""
     n_train: int | None = None
@@ -128,41 +129,31 @@ def _run_cell(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
     # Data are mapped: whoever writes into their files changes what is trained on.
     with hold_steady(cell.data, digest=cell.dataset_digest, name=cell.task.dataset) as dataset:
         settings = settings_of(cell, is_multi_label=dataset.is_multi_label)
-        facts.settings, facts.metric = settings, METRICS.get(settings.metric)
+        facts.resolved, facts.metric = settings, METRICS.get(settings.metric)
         problem = pose(dataset, settings)
         # Of the data, training has what the problem holds, and nothing else.
         del dataset
-        _train(cell, settings, problem, facts, observe)
-
-
-def _train(cell: Cell, settings: CellSettings, problem: Problem, facts: _Facts, observe: Observer | None) -> None:
-    facts.split_digest = problem.split_digest
-    facts.n_train, facts.n_test = problem.part_sizes
-    if not cell.is_blind:
-        facts.baseline = score_constant(problem.scorers["test"], problem.constant(settings.metric), settings.metric)
-    # Parameters and dropout come from the global generators, reset here as the published protocol does; what else is
-    # random (splits, batches, negatives) has a derived seed of its own.
-    seed_everything(cell.seed)
-    model = build(cell.model, cell.task.task_type, problem.sizes, options=settings.options).to(cell.device)
-    asked = _materialise(model if is_ours(cell) else LentInputs(model), problem)
-    facts.n_parameters = count_parameters(model)
-    batch_seed = derive(cell.seed, _basis_of_batches(cell, problem), "batches")
-    try:
-        if cell.device == "cpu":
-            accelerate(model)
-        train(
-            asked,
-            problem.objective,
-            problem.scorers,
-            settings,
-            batch_seed=batch_seed,
-            trained=facts.trained,
-            observe=observe,
-        )
-        if cell.keep != NOTHING:
-            facts.trained.answers = answer(asked, facts.trained.prediction, problem.scorers)
-    finally:
-        release(model)
+        facts.split_digest = problem.split_digest
+        facts.n_train, facts.n_test = problem.part_sizes
+        if not cell.is_blind:
+            constant = problem.constant(settings.metric)
+            facts.baseline = score_constant(problem.scorers["test"], constant, settings.metric)
+        # Parameters and dropout come from the global generators, reset here as the published protocol does; what else
+        # is random (splits, batches, negatives) has a derived seed of its own.
+        seed_everything(cell.seed)
+        model = build(cell.model, cell.task.task_type, problem.sizes, options=settings.options).to(cell.device)
+        asked = _materialise(model if is_ours(cell) else LentInputs(model), problem)
+        facts.settings, facts.n_parameters = name_settings(settings, cell.model), count_parameters(model)
+        seed, trained = derive(cell.seed, _basis_of_batches(cell, problem), "batches"), facts.trained
+        try:
+            if cell.device == "cpu":
+                accelerate(model)
+            parts = problem.objective, problem.scorers
+            train(asked, *parts, settings, batch_seed=seed, trained=trained, observe=observe)
+            if cell.keep != NOTHING:
+                trained.answers = answer(asked, trained.prediction, problem.scorers)
+        finally:
+            release(model)
 
 
 def _basis_of_batches(cell: Cell, problem: Problem) -> str:
@@ -212,7 +203,7 @@ def _result_of(cell: Cell, facts: _Facts, gauge: Gauge) -> CellResult:
     metric = facts.metric or presumed_metric(cell.task)
     trained = facts.trained
     scores = trained.scores.get("val" if cell.is_blind else "test", {}) if is_finished else {}
-    files, too_large = make_files(cell, facts.settings, trained, is_finished=is_finished)
+    files, too_large = make_files(cell, facts.resolved, trained, is_finished=is_finished)
     return CellResult(
         cell=cell,
         status=Status.finished if is_finished else Status.failed,
@@ -221,6 +212,7 @@ def _result_of(cell: Cell, facts: _Facts, gauge: Gauge) -> CellResult:
         score=scores[metric.name] if is_finished else None,
         scores=scores,
         series={name: tuple(values) for name, values in trained.series.items()},
+        settings=facts.settings,
         selected_epoch=trained.selected_epoch if is_finished else None,
         n_parameters=facts.n_parameters,
         seconds=gauge.seconds,

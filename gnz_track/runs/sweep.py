@@ -89,7 +89,7 @@ def run_sweep(remaining: RemainingCells, tracking: Tracking, *, execute: Executo
             results.append(replace(result, files={}))
             hear(Done(result=result))
     changed = _read_data_again(remaining, results)
-    rows = [table for table in (finished, writer.table()) if not table.empty]
+    rows = [table for table in (finished, *writer.tables()) if not table.empty]
     table = one_row_per_cell(pd.concat(rows, ignore_index=True)) if rows else finished
     notices = say_once((*remaining.notices, *unread, *writer.notices, *leaks, *changed))
     return Sweep(tracking.sweep, _in_order(table, remaining.plan), tuple(results), remaining.plan.skipped, notices)

@@ -22,12 +22,11 @@ from gnz_track.store.cell_book import write_book
 from gnz_track.store.environment import collect_environment, read_git, this_owner
 from gnz_track.store.files.sqlite import change_of, identity_of
 from gnz_track.store.outbox import Outbox, deliver, make_outbox_folder, outbox_folder, outbox_unwritable
-from gnz_track.store.reader import publish_table
 from gnz_track.store.replay import replay
-from gnz_track.store.results_table import table_of_records
+from gnz_track.store.results_table import empty_table, table_of_records
 from gnz_track.store.run_record import RunRecord, SweepContext, check_hyperparameters, record_of, record_of_start
 from gnz_track.store.schema import PLAN_FILE
-from gnz_track.store.sweep_manifest import SweepPlan, plan_to_json
+from gnz_track.store.sweep_manifest import SweepPlan, conclude_sweep, plan_to_json
 from gnz_track.store.writer import FAILED, FINISHED, Store, kill_dead_runs, now, open_store
 from gnz_track.text import sync_command
 from gnz_track.training.metrics import metric_of, presumed_metric
@@ -104,6 +103,7 @@ class SweepWriter:
         # Hears why files of a cell could not be written; None once they wait.
         self._tell_of_files: Callable[[str], object] | None = self._leave_files
         self._written: list[tuple[str, RunRecord]] = []
+        self._published = empty_table()
         # One attempt at each cell in one call; a later call is another attempt.
         self._attempt = uuid.uuid4().hex[:12]
 
@@ -134,9 +134,11 @@ class SweepWriter:
         """Write what an event says."""
         self._TAKE[type(event)](self, event)
 
-    def table(self) -> pd.DataFrame:
-        """Return the rows of all cells that ended so far."""
-        return table_of_records(self._written)
+    def tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return the rows of all cells that ended: those that were published, and those of what waits or was not."""
+        published = self._published[self._published["run_id"].isin({run_id for run_id, _ in self._written})]
+        known = set(published["run_id"])
+        return published, table_of_records(item for item in self._written if item[0] not in known)
 
     def _write_start(self, event: Started) -> None:
         self._started[fingerprint(event.cell)] = (event.cell, now())
@@ -277,7 +279,9 @@ class SweepWriter:
 
         def close(store: Store) -> None:
             nonlocal is_closed
-            publish_table(store, self._tracking.suite, self._tracking.sweep, run_id=self._sweep_run)
+            about = self._tracking
+            names = {"suite": about.suite, "sweep": about.sweep, "run_id": self._sweep_run}
+            self._published = conclude_sweep(store, **names, plan=self._wanted)
             # The table of an interrupted sweep is published too; but nobody shall take it for a whole one.
             store.kill(self._sweep_run, killed) if killed else store.close_sweep(self._sweep_run)
             is_closed = True

@@ -2,12 +2,14 @@
 
 ``compare`` does all of it for a results table and returns one ``Comparison``; each function can be had alone:
 ``from gnz_track import stats; stats.holm([0.01, 0.04, 0.03])``. Functions whose name ends in ``_rows`` do the same for
-many pairs at once and give the same results. Undefined values are ``None`` with a note, never NaN. Advantages are
-positive where the first model is better, whatever the direction of the metric. NumPy and SciPy only.
+many pairs at once and give the same results. Undefined values are ``None`` with a note, and NaN only in arrays of
+``predictions``. Advantages are positive where the first model is better, whatever the direction of the metric. NumPy
+and SciPy only.
 
 - `comparison/`: a results table compared as a whole, within tasks and across them
 - `design/`: what so many seeds can show: power, seeds needed, seeds that draw overlapping splits
 - `estimates/`: how large: means, effects and their intervals, aggregates over tasks, costs, sources of variance
+- `predictions/`: stored predictions: both sources of luck, pairs on examples, ensembles, calibration, slices, curves
 - `ranking/`: models over tasks: ranks, Friedman's test, groups that cannot be told apart, stability of the order
 - `search/`: hyperparameter searches: expected best of a budget, importance, winners on a border
 - `significance/`: tests of one pair of models, their families, equivalence, and posteriors
@@ -87,6 +89,51 @@ _PUBLIC = {
     "estimates.intervals": ("INTERVALS", "MeanCurve", "MeanInterval", "intervals_of", "iqm", "mean_curve"),
     "estimates.variance": ("Decomposition", "decompose_variance"),
     "inputs": ("read_direction",),
+    "predictions.arrays": ("EXAMPLE_SCORES", "probabilities", "score_examples"),
+    "predictions.calibration": (
+        "BINNINGS",
+        "Calibration",
+        "Reliability",
+        "calibrate",
+        "fit_temperature",
+        "reliability",
+    ),
+    "predictions.curves": (
+        "PrecisionRecallCurve",
+        "RankHistogram",
+        "RocCurve",
+        "count_confusions",
+        "count_ranks",
+        "trace_precision_recall",
+        "trace_roc",
+    ),
+    "predictions.ensembles": (
+        "ENSEMBLE_SCORES",
+        "GreedySelection",
+        "average_models",
+        "average_seeds",
+        "blend",
+        "select_greedily",
+    ),
+    "predictions.examples": ("Difficulty", "SuspectedLabels", "rate_difficulty", "suspect_labels"),
+    "predictions.pairs": (
+        "Agreement",
+        "ClusteredMcNemar",
+        "McNemar",
+        "SolvedOverlap",
+        "agree",
+        "mcnemar",
+        "mcnemar_pooled",
+        "overlap",
+    ),
+    "predictions.slices": ("SliceDifference", "SliceScores", "bin_by_quantile", "explain_difference", "score_slices"),
+    "predictions.two_levels": (
+        "LevelInterval",
+        "TwoLevelEstimate",
+        "resample_means",
+        "two_level_differences",
+        "two_level_means",
+    ),
     "ranking.friedman": ("Friedman", "exact_friedman_p", "run_friedman"),
     "ranking.groups": (
         "Group",

@@ -29,9 +29,9 @@ from gnz_track.store.outbox import (
     remove_reasons,
     set_aside_refused,
 )
-from gnz_track.store.reader import publish_table
 from gnz_track.store.run_record import RunRecord, SweepContext
 from gnz_track.store.searches import SearchRecord, write_search
+from gnz_track.store.sweep_manifest import conclude_sweep
 from gnz_track.store.writer import FAILED, FINISHED, Store
 from gnz_track.text import sync_command
 
@@ -250,7 +250,7 @@ def _end_sweep(store: Store, run_id: str, about: RunRecord | SweepContext, end: 
     """Close the run of a sweep; where its end is known, with the plan and the table that every reader looks for."""
     if end is not None:
         store.write_text(run_id, schema.PLAN_FILE, end.plan)
-        publish_table(store, about.suite, about.sweep, run_id=run_id)
+        conclude_sweep(store, about.suite, about.sweep, run_id=run_id, plan=end.plan)
     if end is not None and end.killed:
         store.kill(run_id, end.killed)
     else:

@@ -3,8 +3,7 @@
 A benchmark's searches are a `plan`; each `search` asks its `study` for trials, trains them blind, and tells their mean
 validation score; the winner becomes ordinary cells.
 
-- `search_space`: what scripts hand over as ``search=``
-- `settings`: budget, sampler and seeds of searches, as one asks for them
+- `settings`: budget, sampler and seeds of searches, as one asks for them; what scripts hand over as ``search=``
 - `spaces`: search spaces as data
 - `default_spaces`: ranges where nobody names any
 - `plan`: the searches of a benchmark, and their winners as cells
@@ -43,8 +42,7 @@ _PUBLIC = {
     "pruners": ("PRUNERS", "Standing"),
     "samplers": ("SAMPLERS", "SamplerInputs", "check_sampler", "count_points", "distributions_of", "make_sampler"),
     "search": ("Evaluation", "Listener", "SearchContext", "Silence", "run_searches", "scores_of"),
-    "search_space": ("SearchSpace", "read_search"),
-    "settings": ("KINDS", "PER_TASK", "SearchSettings", "Share", "seeds_to_tune"),
+    "settings": ("KINDS", "PER_TASK", "SearchSettings", "SearchSpace", "Share", "read_search", "seeds_to_tune"),
     "spaces": ("Dimension", "Space", "Value", "digest_of_space", "make_space", "plain_space", "read_spaces"),
     "study": (
         "DEFAULT",
@@ -54,9 +52,8 @@ _PUBLIC = {
         "Study",
         "Trial",
         "TrialOutcome",
-        "TrialRow",
         "begin_study",
-        "read_row",
+        "read_trial",
         "run_study",
     ),
     "study_storage": ("Studies", "StudyPlace", "open_studies", "parse_place"),

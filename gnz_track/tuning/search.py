@@ -35,9 +35,8 @@ from gnz_track.tuning.study import (
     Study,
     Trial,
     TrialOutcome,
-    TrialRow,
     begin_study,
-    read_row,
+    read_trial,
     run_study,
 )
 from gnz_track.tuning.study_storage import Studies, open_studies, parse_place
@@ -193,7 +192,7 @@ def _in_turn(studies: Studies, terms: StudyTerms) -> Iterator[tuple[str, Mapping
     for place in range(max((len(ranked) for _, ranked in rankings), default=0)):
         for name, ranked in rankings:
             if place < len(ranked):
-                yield f"{name} #{ranked[place].number}", read_row(ranked[place]).values
+                yield f"{name} #{ranked[place].number}", read_trial(ranked[place]).values
 
 
 def _past(studies: Studies) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -309,7 +308,7 @@ def _choose_first(search: Search, settings: SearchSettings, studies: Studies, te
 
 
 def _record_of(
-    search: Search, study: Study, rows: list[TrialRow], context: SearchContext, settings: SearchSettings
+    search: Search, study: Study, rows: list[Trial], context: SearchContext, settings: SearchSettings
 ) -> SearchRecord:
     best, cell = study.best(), search.cells[0]
     return SearchRecord(
@@ -344,7 +343,7 @@ def _record_of(
     )
 
 
-def _trial_of(row: TrialRow) -> TrialRecord:
+def _trial_of(row: Trial) -> TrialRecord:
     scores = scores_of(row.notes)
     # A trial that was given up has the mean of the seeds that it had.
     mean = sum(scores.values()) / len(scores) if row.state == "pruned" and scores else row.score
@@ -363,5 +362,5 @@ def _trial_of(row: TrialRow) -> TrialRecord:
     )
 
 
-def _total(row: TrialRow, fact: str) -> float:
+def _total(row: Trial, fact: str) -> float:
     return sum(float(facts[fact]) for facts in row.notes.values())

@@ -12,7 +12,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import optuna
@@ -36,9 +36,8 @@ __all__ = [
     "Study",
     "Trial",
     "TrialOutcome",
-    "TrialRow",
     "begin_study",
-    "read_row",
+    "read_trial",
     "run_study",
 ]
 
@@ -58,39 +57,26 @@ Notes = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """A trial to evaluate: its number, its hyperparameters, and what is known of it already.
+    """One trial: its number, its hyperparameters, where they come from, and what is known of it already.
 
-    ``notes`` are those of :meth:`gnz_track.tuning.study.Study.note`, by key.
+    ``state`` is complete, failed or pruned once it has ended; ``score`` is None unless it is complete. ``notes`` are
+    those of :meth:`gnz_track.tuning.study.Study.note`, by key.
     """
 
     number: int
     values: Mapping[str, Value]
     notes: Notes
+    state: str = "running"
+    score: float | None = None
+    source: str = SAMPLER
+    steps: Mapping[int, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrialRow:
-    """One trial that has ended, complete, failed or pruned; ``score`` is None unless it is complete."""
-
-    number: int
-    state: str
-    values: Mapping[str, Value]
-    score: float | None
-    source: str
-    notes: Notes
-    steps: Mapping[int, float]
-
-
-def _read_trial(trial: FrozenTrial) -> Trial:
-    """Return a trial to evaluate."""
-    return Trial(number=trial.number, values=_values_of(trial), notes=_notes_of(trial))
-
-
-def read_row(trial: FrozenTrial) -> TrialRow:
-    """Return a trial that has ended."""
-    return TrialRow(
+def read_trial(trial: FrozenTrial) -> Trial:
+    """Return a trial, to be evaluated or ended."""
+    return Trial(
         number=trial.number,
-        state=STATES[trial.state],
+        state=STATES.get(trial.state, "running"),
         values=_values_of(trial),
         score=trial.value if trial.state is TrialState.COMPLETE else None,
         source=trial.user_attrs.get(SOURCE, SAMPLER),
@@ -245,11 +231,11 @@ class Study:
         score = outcome.score if is_score else None
         self._study.tell(trial.number, score, state=state, skip_if_finished=True)
 
-    def rows(self) -> list[TrialRow]:
+    def rows(self) -> list[Trial]:
         """Return the trials that have ended, by number."""
-        return [read_row(trial) for trial in self._trials() if trial.state in ENDED]
+        return [read_trial(trial) for trial in self._trials() if trial.state in ENDED]
 
-    def best(self) -> TrialRow | None:
+    def best(self) -> Trial | None:
         """Return the best trial, the first of those that tie; None where all failed."""
         scored = [row for row in self.rows() if row.score is not None]
         sign = -1 if self.terms.direction is Direction.up else 1
@@ -270,7 +256,7 @@ class Study:
         self._storage.set_trial_user_attr(trial._trial_id, OWNER, _write_owner())  # noqa: SLF001
         if trial.state is TrialState.WAITING:
             self._storage.set_trial_state_values(trial._trial_id, TrialState.RUNNING)  # noqa: SLF001
-        return _read_trial(trial)
+        return read_trial(trial)
 
     def _fill(self, trials: list[FrozenTrial]) -> list[FrozenTrial]:
         """Propose what is missing of the current round, or where it has ended all of the next one.
@@ -367,7 +353,7 @@ def run_study(
     evaluate: Evaluate,
     *,
     most: int | None = None,
-) -> list[TrialRow]:
+) -> list[Trial]:
     """Ask, evaluate and tell until the budget is used up; return all trials that have ended.
 
     Parameters

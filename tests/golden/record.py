@@ -63,7 +63,8 @@ QUESTIONS = (
 )
 # What differs from run to run: who, when, where, how long, from which commit.
 VARYING = re.compile(
-    r"gnz\.(record|attempt|owner|heartbeat|host|env|cells|version|git\..*|table.*|files)|env\..*|mlflow\.(source|user).*"
+    r"gnz\.(bookkeeping|record|attempt|owner|heartbeat|host|env|cells|version|git\..*|table.*|files)|env\..*"
+    r"|mlflow\.(source|user|parentRunId).*"
     r"|usage/(?!parameters|epochs|.*trials).*"
 )
 VARYING_FIELDS = {

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from gnz_track.models.catalogue import MODELS
+from gnz_track.records import to_json
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Category, Cell, Selection, Task, TaskType
@@ -80,6 +82,16 @@ def test_it_changes_with(what: str) -> None:
 @pytest.mark.parametrize("what", DOES_NOT_MATTER)
 def test_it_does_not_change_with(what: str) -> None:
     assert fingerprint(replace(CELL, **DOES_NOT_MATTER[what])) == fingerprint(CELL)
+
+
+def test_a_cell_takes_its_fingerprint_along_and_a_changed_one_has_its_own() -> None:
+    cell = replace(CELL)
+    kept = fingerprint(cell)
+    there = pickle.loads(pickle.dumps(cell))
+    assert (there, hash(there), to_json(there)) == (CELL, hash(CELL), to_json(CELL))
+    assert fingerprint(there) is vars(there)["_fingerprint"]
+    assert fingerprint(there) == kept
+    assert fingerprint(replace(there, seed=there.seed + 1)) != kept
 
 
 def test_module_of_a_model_of_the_users_matters() -> None:

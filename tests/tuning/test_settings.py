@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnz_track.errors import BadValue, UnknownName
-from gnz_track.tuning.search_space import SearchSpace, read_search
-from gnz_track.tuning.settings import SearchSettings, Share, seeds_to_tune
+from gnz_track.tuning.settings import SearchSettings, SearchSpace, Share, read_search, seeds_to_tune
 
 SEEDS = st.lists(st.integers(0, 5000), min_size=1, max_size=20, unique=True)
 

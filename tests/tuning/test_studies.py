@@ -19,7 +19,7 @@ import pytest
 
 from gnz_track.errors import BadValue, StoreUnusable, UnknownName
 from gnz_track.tuning.spaces import make_space
-from gnz_track.tuning.study import First, Study, Trial, TrialOutcome, TrialRow, begin_study, run_study
+from gnz_track.tuning.study import First, Study, Trial, TrialOutcome, begin_study, run_study
 from gnz_track.tuning.study_storage import StudyPlace, open_studies
 from gnz_track.tuning.study_terms import Budget, StudyTerms
 from gnz_track.types import Direction
@@ -55,7 +55,7 @@ def one_by_one(
     return lambda asked: ((trial, find(trial)) for trial in asked)
 
 
-def run_in(folder: Path, find: Callable[[Trial], TrialOutcome] = score, **changes: Any) -> list[TrialRow]:
+def run_in(folder: Path, find: Callable[[Trial], TrialOutcome] = score, **changes: Any) -> list[Trial]:
     with study_in(folder, **changes) as study:
         return run_study(study, one_by_one(find))
 

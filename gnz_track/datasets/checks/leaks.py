@@ -21,15 +21,7 @@ from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.splits.links import LinkSplit, TriplePart, TripleSplit
 from gnz_track.datasets.splits.nodes_and_graphs import Parts
 
-__all__ = [
-    "SCREENS",
-    "find_answered",
-    "find_inverses",
-    "find_reversed",
-    "find_shared",
-    "find_twins",
-    "hash_graphs",
-]
+__all__ = ["SCREENS", "find_answered", "find_inverses", "find_reversed", "find_shared", "find_twins", "hash_graphs"]
 
 Array = np.ndarray[Any, Any]
 ROUNDS = 3

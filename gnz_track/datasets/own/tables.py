@@ -171,12 +171,8 @@ def labels_of(table: Table, reading: Reading) -> Tensor | None:
         return None
     if len(reading.labels) == 1:
         return _one_label(table, names[0], reading)
-    columns = [_one_label(table, name, reading).double() for name in reading.labels if _is_there(table, name)]
+    columns = [_one_label(table, name, reading).double() for name in reading.labels]
     return torch.stack(columns, dim=1).float()
-
-
-def _is_there(table: Table, name: str) -> bool:
-    return table.column(name) is not None
 
 
 def _one_label(table: Table, name: str, reading: Reading) -> Tensor:

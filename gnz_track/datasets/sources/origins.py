@@ -22,14 +22,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urldefrag, urljoin, urlsplit, urlunsplit
 
 from gnz_track.datasets.sources.archives import extract
-from gnz_track.datasets.sources.download import (
-    Dropped,
-    Response,
-    download,
-    open_address,
-    path_of,
-    without_credentials,
-)
+from gnz_track.datasets.sources.download import Dropped, Response, download, open_address, path_of, without_credentials
 from gnz_track.errors import ArchiveUnusable, DownloadFailed
 from gnz_track.files import file_lock
 from gnz_track.types import Download, PackageFile

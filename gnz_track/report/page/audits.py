@@ -48,7 +48,7 @@ def view_audits(records: Mapping[str, AuditRecord]) -> dict[str, AuditView]:
 
 def warn_of_versions(table: pd.DataFrame) -> list[str]:
     """Return a sentence where tasks are perturbed versions of others, which are no tasks to average over."""
-    versions = sorted({str(task) for task in table["task"] if unperturbed_name(str(task)) != task})
+    versions = sorted({str(task) for task in table["task"] if unperturbed_name(str(task)) != str(task)})
     if not versions:
         return []
     shown = ", ".join(versions[:3]) + (f" and {len(versions) - 3} more" if len(versions) > 3 else "")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.runs.executors.events import Done, Event, Tell
@@ -76,15 +76,6 @@ def _check_own(crew: Crew) -> None:
             raise BadValue(name, hide_password(str(getattr(crew, name))), allowed, command=command)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Means:
-    """Parts of an executor, beside the crew."""
-
-    crew: Crew
-    fork_server: ForkServer | None = None
-    footprints: Footprints = field(default_factory=Footprints)
-
-
 def choose_executor(
     *,
     jobs: int = 1,
@@ -112,13 +103,13 @@ def choose_executor(
     check_crew(crew)
     if not isinstance(executor, str):
         return _own(executor)
-    return _CHOICES[executor](_Means(crew=crew, fork_server=fork_server, footprints=footprints or Footprints()))
+    return _CHOICES[executor](crew, fork_server, footprints or Footprints())
 
 
-def _auto(means: _Means) -> Executor:
-    if means.crew.jobs != 1 or means.crew.timeout is not None:
-        return _on_processes(means)
-    in_workers = _on_processes(means)
+def _auto(crew: Crew, fork_server: ForkServer | None, footprints: Footprints) -> Executor:
+    in_workers = _on_processes(crew, fork_server, footprints)
+    if crew.jobs != 1 or crew.timeout is not None:
+        return in_workers
 
     def execute(cells: Sequence[Cell], tell: Tell) -> Generator[CellResult, None, None]:
         # Code of others may do what it likes to a process; and some of it may have been imported here before ours.
@@ -128,19 +119,21 @@ def _auto(means: _Means) -> Executor:
     return execute
 
 
-def _inline(_: _Means) -> Executor:
+def _inline(crew: Crew, fork_server: ForkServer | None, footprints: Footprints) -> Executor:
+    del crew, fork_server, footprints
     return run_inline
 
 
-def _on_processes(means: _Means) -> Executor:
-    crew = means.crew
+def _on_processes(crew: Crew, fork_server: ForkServer | None, footprints: Footprints) -> Executor:
+    del footprints
     return _starting_at_once(
-        lambda cells: run_on_processes(cells, jobs=crew.jobs, timeout=crew.timeout, fork_server=means.fork_server)
+        lambda cells: run_on_processes(cells, jobs=crew.jobs, timeout=crew.timeout, fork_server=fork_server)
     )
 
 
-def _on_ray(means: _Means) -> Executor:
-    crew, footprints = means.crew, means.footprints.with_share(means.crew.gpu_share)
+def _on_ray(crew: Crew, fork_server: ForkServer | None, footprints: Footprints) -> Executor:
+    del fork_server
+    footprints = footprints.with_share(crew.gpu_share)
 
     def run(cells: Sequence[Cell]) -> Generator[Event, None, None]:
         check_share_is_taken(crew.gpu_share, cells)
@@ -166,7 +159,7 @@ def _check_cluster(crew: Crew) -> None:
     check_address(crew.address)
 
 
-_CHOICES: dict[str, Callable[[_Means], Executor]] = {
+_CHOICES: dict[str, Callable[[Crew, ForkServer | None, Footprints], Executor]] = {
     AUTO: _auto,
     INLINE: _inline,
     PROCESSES: _on_processes,

@@ -1,7 +1,8 @@
 """Testbeds of selectors: fitted anew on every fold, scored per graph, and compared over graphs.
 
-Folds are those of GLEMOS (Park et al., 2023), drawn here or as somebody numbered them, and scores can be hidden. A
-fold holds everything: a selector is fitted anew on each, so that nothing of one fold's test graphs can reach another.
+The testbeds of GLEMOS (Park et al., 2023): folds drawn or numbered by somebody, scores hidden, small graphs to large
+ones, one kind of problem to another. A fold holds everything: a selector is fitted anew on each, so that nothing of one
+fold's test graphs can reach another.
 """
 
 from __future__ import annotations
@@ -30,8 +31,10 @@ __all__ = [
     "SelectorFold",
     "SelectorScores",
     "compare_selectors",
+    "cross_task",
     "fold_by_numbers",
     "fold_by_strata",
+    "small_to_large",
     "try_selector",
     "try_selectors",
 ]
@@ -111,6 +114,44 @@ def fold_by_numbers(trial: ScoredGraphs, numbers: ArrayLike) -> list[SelectorFol
     numbers = _one_per_graph("numbers of folds", numbers, trial)
     _check_folds(2, len(np.unique(numbers)), "folds")
     return [_make_fold(trial, np.flatnonzero(numbers == number)) for number in np.unique(numbers)]
+
+
+def small_to_large(trial: ScoredGraphs, n_nodes: ArrayLike, *, limit: int = 10_000) -> list[SelectorFold]:
+    """Return one fold: learn from small graphs, be scored on large ones.
+
+    Parameters
+    ----------
+    trial
+        Graphs with their scores.
+    n_nodes
+        Nodes of each graph [n].
+    limit
+        Nodes from which on a graph is large.
+    """
+    is_large = _one_per_graph("numbers of nodes", n_nodes, trial) >= limit
+    if is_large.all() or not is_large.any():
+        raise BadValue("the limit of nodes", limit, "a number with graphs on both sides of it")
+    return [_make_fold(trial, np.flatnonzero(is_large))]
+
+
+def cross_task(source: ScoredGraphs, target: ScoredGraphs) -> list[SelectorFold]:
+    """Return one fold: learn from the scores of one kind of problem, be scored on another; settings in one order.
+
+    Features are scaled within each kind of problem.
+    """
+    if source.scores.shape[1] != target.scores.shape[1]:
+        counts = f"{source.scores.shape[1]} and {target.scores.shape[1]}"
+        raise BadValue("numbers of settings", counts, "the same settings, in the same order")
+    own = ScoredGraphs(scale_to_unit(source.features), source.scores)
+    other = ScoredGraphs(scale_to_unit(target.features), target.scores)
+    return [SelectorFold(own, other, np.arange(len(other.scores)))]
+
+
+def scale_to_unit(features: Real) -> Real:
+    """Return features with every column from 0 to 1; constants become 0."""
+    features = np.nan_to_num(features)
+    low, span = features.min(axis=0), np.ptp(features, axis=0)
+    return np.asarray((features - low) / np.where(span > 0, span, 1))
 
 
 def _one_per_graph(what: str, given: ArrayLike, trial: ScoredGraphs) -> NDArray[Any]:

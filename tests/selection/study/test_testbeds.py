@@ -15,8 +15,10 @@ from gnz_track.errors import BadValue
 from gnz_track.selection.study.evaluation import (
     ScoredGraphs,
     SelectorFold,
+    cross_task,
     fold_by_numbers,
     fold_by_strata,
+    small_to_large,
 )
 
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -79,6 +81,26 @@ def test_hidden_scores_are_not_learnt_from_and_are_tested_on() -> None:
     assert not any(np.isnan(fold.test.scores).any() for fold in folds)
 
 
+def test_small_graphs_are_learnt_from_and_large_ones_tested() -> None:
+    trial = make_trial(4)
+    (fold,) = small_to_large(trial, [5, 10_000, 9_999, 50_000])
+    assert fold.rows.tolist() == [1, 3]
+    assert (fold.train.scores == trial.scores[[0, 2]]).all()
+    with pytest.raises(BadValue, match="graphs on both sides"):
+        small_to_large(trial, [1, 2, 3, 4])
+
+
+def test_kinds_of_problems_are_scaled_each_on_their_own() -> None:
+    source, target = make_trial(10), make_trial(7)
+    (fold,) = cross_task(ScoredGraphs(1000 * source.features, source.scores), target)
+    for part in (fold.train, fold.test):
+        assert (part.features.min(axis=0) == 0).all()
+        assert (part.features.max(axis=0) == 1).all()
+    assert fold.rows.tolist() == list(range(7))
+    with pytest.raises(BadValue, match="the same settings"):
+        cross_task(source, make_trial(7, 5))
+
+
 def test_shapes_that_do_not_fit_and_shares_that_are_none_are_refused() -> None:
     with pytest.raises(BadValue, match=r"\(3, 2\) and \(4, 2\)"):
         ScoredGraphs(np.zeros((3, 2)), np.zeros((4, 2)))
@@ -90,7 +112,7 @@ def test_shapes_that_do_not_fit_and_shares_that_are_none_are_refused() -> None:
 
 def test_folds_of_other_graphs_and_folds_that_leave_nothing_to_learn_are_refused() -> None:
     trial = make_trial(6)
-    for fold in (fold_by_strata, fold_by_numbers):
+    for fold in (fold_by_strata, fold_by_numbers, small_to_large):
         for n in (5, 7):
             with pytest.raises(BadValue, match=rf"is \({n},\); allowed: \(6,\), one for each graph"):
                 fold(trial, np.arange(n) % 2)
