@@ -308,7 +308,8 @@ def make_book_kinds(grounds: Grounds) -> None:
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         file.with_name(f"{digest}.json").write_text(text)
         with contextlib.closing(sqlite3.connect(folder / "gnz.db")) as connection, connection:
-            connection.execute("UPDATE tags SET value = ? WHERE key = 'gnz.cells'", (digest,))
+            named = "UPDATE tags SET value = json_set(value, '$.cells', ?) WHERE key = 'gnz.bookkeeping'"
+            connection.execute(named + " AND json_extract(value, '$.cells') IS NOT NULL", (digest,))
 
 
 def make_file_kinds(grounds: Grounds) -> None:

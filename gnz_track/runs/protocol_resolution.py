@@ -21,6 +21,7 @@ __all__ = [
     "given_to",
     "hyperparameters_of",
     "list_widths",
+    "name_settings",
     "resolve",
     "settings_of",
 ]
@@ -59,6 +60,42 @@ def settings_of(cell: Cell, *, is_multi_label: bool) -> CellSettings:
         device=cell.device,
         is_blind=cell.is_blind,
     )
+
+
+# More would not fit into one request to a store, beside the names of the cell.
+MOST_NAMED = 90
+
+
+def name_settings(settings: CellSettings, model: ModelRow) -> dict[str, Value]:
+    """Return every setting of a cell by the name that a user gives it, the defaults of the model included.
+
+    ``patience`` is that of the schedule where there is one, and of early stopping otherwise. What is no plain value,
+    such as a function, has no entry.
+    """
+    optimiser, has_schedule = settings.optimiser, settings.optimiser.schedule != "constant"
+    plateau = {"factor": optimiser.factor, "min_lr": optimiser.min_lr, "stop_patience": settings.patience}
+    found: dict[str, Value] = {
+        "optimiser": "Adam",
+        "lr": optimiser.lr,
+        "weight_decay": optimiser.weight_decay,
+        "batch_size": optimiser.batch_size,
+        "loss": optimiser.loss or "usual",
+        "schedule": optimiser.schedule,
+        **(plateau if has_schedule else {}),
+        "patience": optimiser.patience if has_schedule else settings.patience,
+        "epochs": settings.epochs,
+        "selection": str(settings.selection),
+        "splits": settings.splits,
+        "features": settings.features,
+        "encoding": settings.encoding or "none",
+        "hidden_channels": settings.hidden_channels,
+    }
+    plain = {
+        name: value
+        for name, value in {**options_of(model).defaults, **settings.options}.items()
+        if isinstance(value, int | float | str)
+    }
+    return dict([*found.items(), *plain.items()][:MOST_NAMED])
 
 
 def find_override(protocol: Protocol, task: Task) -> Override:

@@ -198,9 +198,9 @@ def _refuse_what_has_no_end(run: PastRun) -> None:
 
 
 def _fetch_book(run: PastRun, address: Address) -> CellBook:
-    digest, sweep = run.tags.get(schema.BOOK, ""), run.tags.get(schema.SWEEP, "")
+    digest, sweep = schema.read_bookkeeping(run.tags).get(schema.BOOK, ""), run.tags.get(schema.SWEEP, "")
     if not re.fullmatch("[0-9a-f]{16}", digest):
-        raise _lost(run, f"an earlier version wrote it, without the tag {schema.BOOK}")
+        raise _lost(run, "an earlier version wrote it, without the book of its cells")
     of_sweep = read_sweep_run(address, suite=run.tags.get(schema.SUITE, ""), sweep=sweep)
     if of_sweep is None:
         raise _lost(run, f"the run of its sweep {sweep!r}, which describes its cells, is gone")

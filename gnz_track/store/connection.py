@@ -18,7 +18,7 @@ from gnz_track.store.address import POSTGRESQL, SERVER, SQLITE, Address, check_p
 from gnz_track.store.files.local_stores import SECONDS_TO_ANSWER, WRITABLE, prepared_sqlite, store_in_file
 from gnz_track.store.mlflow_import import importing_mlflow
 
-__all__ = ["connect", "disconnect", "refusal_of", "says_in_one_line"]
+__all__ = ["connect", "disconnect", "refusal_of", "says_in_one_line", "version_of_server"]
 
 
 USER_VARIABLE = "MLFLOW_TRACKING_USERNAME"
@@ -184,6 +184,18 @@ def _prepared_server(address: Address) -> Iterator[None]:
         reason = mask(str(getattr(error, "reason", error)))
         raise StoreUnreachable(address, reason, remedy="start it: mlflow server, or check the address") from error
     yield
+
+
+def version_of_server(address: Address) -> tuple[int, ...]:
+    """Return the version of MLflow that a server says it is; nothing where it does not say."""
+    try:
+        opener = urllib.request.build_opener(_StaysThere)
+        with opener.open(_question(f"{address.uri}/version"), timeout=SECONDS_TO_ANSWER) as answer:
+            said = answer.read(64).decode(errors="replace")
+    except (OSError, ValueError):
+        return ()
+    found = re.match(r"(\d+)\.(\d+)", said)
+    return tuple(map(int, found.groups())) if found else ()
 
 
 class _StaysThere(urllib.request.HTTPRedirectHandler):

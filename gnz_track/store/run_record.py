@@ -8,14 +8,16 @@ import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from gnz_track.errors import BadValue
 from gnz_track.records import freeze_mappings, later, to_json
 from gnz_track.store import schema
 from gnz_track.store.cell_book import digest_of_book
+from gnz_track.store.cell_files.kept_files import KeptFile, describe_files, tag_of_files
 from gnz_track.store.curves import Curve, fill_up, thin_all
-from gnz_track.store.environment import Environment, GitState, parse_owner
+from gnz_track.store.environment import Environment, GitState
 from gnz_track.types import Category, Cell, CellResult, Failure, Measured, Metric, Status, TaskType
 
 __all__ = [
@@ -68,7 +70,7 @@ class SweepContext:
 class RunRecord(Measured):
     """One attempt at one cell, and the numbers that it gave; times in milliseconds since 1970.
 
-    ``params`` are all hyperparameters, the protocol's included, as shown; those too long are in ``long_params``.
+    ``params`` are all settings as resolved and shown, defaults of the model included; long ones are in ``long_params``.
     ``hyperparameters`` is the JSON of what this cell changed, ``search`` names the search that chose that.
     """
 
@@ -103,10 +105,11 @@ class RunRecord(Measured):
     book: str = ""
     search: str = ""
     model_digest: str = later("")
+    files: Mapping[str, KeptFile] = later({})
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        freeze_mappings(self, "params", "long_params", "validation", "curves", "environment_tags")
+        freeze_mappings(self, "params", "long_params", "validation", "curves", "environment_tags", "files")
 
     @property
     def key(self) -> str:
@@ -150,7 +153,7 @@ def record_of(
     else:
         measured["scores"] = {name: value for name, value in result.scores.items() if math.isfinite(value)}
     return RunRecord(
-        **_names_of_cell(cell),
+        **_names_of_cell(cell, result.settings),
         **_context_fields(context),
         **{**measured, "dataset_digest": result.dataset_digest or cell.dataset_digest},
         fingerprint=fingerprint,
@@ -162,7 +165,13 @@ def record_of(
         not_finite=_not_finite(result),
         cell=to_json(cell) if failure else "",
         search=search,
+        files=describe_files(_files_of(result, failure)),
     )
+
+
+def _files_of(result: CellResult, failure: Failure | None) -> dict[str, bytes]:
+    """Return the files that are kept: a cell that counts as failed shows no labels of a test part."""
+    return {name: content for name, content in result.files.items() if not (failure and name in _OF_FINISHED)}
 
 
 def record_of_start(
@@ -216,11 +225,12 @@ def shorten(value: str, limit: int = MOST_SHOWN_CHARACTERS) -> str:
     return f"<{len(value)} characters, sha256 {digest}, see {schema.LONG_PARAMS_FILE}>"
 
 
+_OF_FINISHED = frozenset({schema.PREDICTIONS_FILE})
 _OF_PROTOCOL = frozenset({"lr", "weight_decay", "batch_size", "hidden_channels", "epochs"})
 
 
-def _names_of_cell(cell: Cell) -> dict[str, Any]:
-    params, long_params = _params(cell)
+def _names_of_cell(cell: Cell, settings: Mapping[str, Value] = MappingProxyType({})) -> dict[str, Any]:
+    params, long_params = _params(cell, settings)
     return {
         "hyperparameters": check_hyperparameters(cell.hyperparameters),
         "params": params,
@@ -252,13 +262,16 @@ def _context_fields(context: SweepContext) -> dict[str, Any]:
     }
 
 
-def _params(cell: Cell) -> tuple[dict[str, str], dict[str, str]]:
-    """Return all hyperparameters as texts: those that fit, with marks, and the long ones whole."""
+def _params(cell: Cell, settings: Mapping[str, Value]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return all settings as texts: those that fit, with marks, and the long ones whole.
+
+    A cell that has just begun, or failed before its settings were known, has those that its protocol says.
+    """
     values: dict[str, Value] = {"hidden_channels": cell.protocol.hidden_channels, "epochs": cell.epochs}
     optimiser = cell.protocol.optimisers.get(cell.task.task_type)
     if optimiser is not None:
         values |= {"lr": optimiser.lr, "weight_decay": optimiser.weight_decay, "batch_size": optimiser.batch_size}
-    texts = {name: str(value) for name, value in sorted({**values, **dict(cell.hyperparameters)}.items())}
+    texts = {name: str(value) for name, value in sorted({**values, **settings, **dict(cell.hyperparameters)}.items())}
     long = {name: text for name, text in texts.items() if len(text) > MOST_SHOWN_CHARACTERS}
     return {name: shorten(text) for name, text in texts.items()}, long
 
@@ -387,14 +400,16 @@ def tags_of(record: RunRecord) -> dict[str, str]:
         schema.INSTRUCTIONS: record.instructions,
         schema.ERROR: error_text(record),
         schema.NOT_FINITE: ", ".join(record.not_finite)[: schema.MOST_ERROR_CHARACTERS],
+        schema.FILES: tag_of_files(record.files),
         **record.environment_tags,
         **_of_code(record),
         **owner_tags(record.owner, at=record.ended_at),
         schema.SWEEP: record.sweep,
         schema.ENVIRONMENT: record.environment,
         schema.BOOK: record.book,
+        schema.COUNTS: schema.COUNTS_YES if record.status is Status.finished else "",
     }
-    return {key: value for key, value in tags.items() if value}
+    return schema.write_bookkeeping({key: value for key, value in tags.items() if value})
 
 
 def sweep_tags(context: SweepContext, *, at: int) -> dict[str, str]:
@@ -408,12 +423,17 @@ def sweep_tags(context: SweepContext, *, at: int) -> dict[str, str]:
         **_of_code(context),
         **owner_tags(context.owner, at=at),
     }
-    return checked({key: value for key, value in tags.items() if value})
+    return checked(schema.write_bookkeeping({key: value for key, value in tags.items() if value}))
 
 
 def params_of(record: RunRecord) -> dict[str, str]:
-    """Return the hyperparameters under names that MLflow takes."""
-    return {schema.legal_key(name): value for name, value in record.params.items()}
+    """Return the names of the cell and its hyperparameters under names that MLflow takes.
+
+    A hyperparameter that is called as one of the names stands behind ``option``.
+    """
+    texts = {name: shorten(str(getattr(record, name))) for name in schema.NAMING_PARAMS}
+    of_cell = {f"option {name}" if name in texts else name: value for name, value in record.params.items()}
+    return {**texts, **{schema.legal_key(name): value for name, value in of_cell.items()}}
 
 
 def final_metrics(record: RunRecord) -> dict[str, float]:
@@ -475,5 +495,4 @@ def _of_code(source: RunRecord | SweepContext) -> dict[str, str]:
 
 def owner_tags(owner: str, *, at: int) -> dict[str, str]:
     """Return who writes a run, and when that was last seen to live."""
-    known = parse_owner(owner)
-    return {schema.OWNER: owner, schema.HEARTBEAT: str(at), schema.HOST: known.host if known else ""}
+    return {schema.OWNER: owner, schema.HEARTBEAT: str(at)}

@@ -6,9 +6,10 @@ To rename anything in the tracking store, change it here and nowhere else.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from gnz_track.errors import BadValue
 from gnz_track.types import Direction
@@ -18,10 +19,16 @@ __all__ = [
     "experiment_name",
     "legal_key",
     "original_key",
+    "read_bookkeeping",
     "run_name",
     "score_key",
     "series_of",
+    "standing_views",
     "sweep_experiment",
+    "tag_is",
+    "view_key",
+    "view_of_sweep",
+    "write_bookkeeping",
 ]
 
 PREFIX = "gnz"
@@ -31,9 +38,14 @@ PREFIX = "gnz"
 KIND = "gnz.kind"
 CELL, SWEEP_RUN, SEARCH_RUN = "cell", "sweep", "search"
 
+# What this package needs to find, own and repeat a run, as JSON in one tag: nobody filters or groups by it. Stores of
+# earlier versions have a tag for each of its names.
+BOOKKEEPING = "gnz.bookkeeping"
+RECORD, ATTEMPT, BOOK = "gnz.record", "gnz.attempt", "gnz.cells"
+OWNER, HEARTBEAT = "gnz.owner", "gnz.heartbeat"
+KEPT_TOGETHER = (RECORD, ATTEMPT, BOOK, OWNER, HEARTBEAT)
+
 # Tags of every run of a cell; the user interface groups by them.
-RECORD = "gnz.record"
-ATTEMPT = "gnz.attempt"
 SUITE = "gnz.suite"
 SWEEP = "gnz.sweep"
 TASK = "gnz.task"
@@ -58,13 +70,15 @@ SPLIT_DIGEST = "gnz.split.digest"
 # Examples in the training and in the test part: what tests for overlapping splits ask.
 N_TRAIN, N_TEST = "gnz.split.train", "gnz.split.test"
 VERSION = "gnz.version"
-HOST = "gnz.host"
-OWNER = "gnz.owner"
-HEARTBEAT = "gnz.heartbeat"
 ERROR = "gnz.error"
 NOT_FINITE = "gnz.not_finite"
+# JSON of the files that a cell leaves: name -> digest and size.
+FILES = "gnz.files"
 ENVIRONMENT = "gnz.env"
-BOOK = "gnz.cells"
+# Only on cells that finished with a score: failed attempts, searches and audits do not count in a group of runs.
+COUNTS, COUNTS_YES = "gnz.counts", "yes"
+# The run of its sweep, to which the interface leads from a cell.
+PARENT = "mlflow.parentRunId"
 GIT_COMMIT = "mlflow.source.git.commit"
 GIT_BRANCH = "mlflow.source.git.branch"
 GIT_DIRTY = "gnz.git.dirty"
@@ -91,8 +105,20 @@ GREATER_IS_BETTER = "mlflow.experiment.primaryMetric.greaterIsBetter"
 EXPERIMENT_KIND = "mlflow.experimentKind"
 EXPERIMENT_KIND_OURS = "custom_model_development"
 
+# A view of the runs page: its name, columns, filter and grouping, which an address opens by the end of this tag's name.
+VIEW = "mlflow.sharedViewState."
+BY_MODEL, SETTINGS = "gnz-by-model", "gnz-settings"
+# The first version of MLflow that names views; an older one takes such a tag for a broken link.
+FIRST_WITH_VIEWS = (3, 15)
+
 # An audit of a dataset: its kind of run, the experiment of all of them, a tag with its verdict, and its file.
 AUDIT, AUDIT_EXPERIMENT, DECISION, AUDIT_FILE = "audit", "gnz/audits", "gnz.audit.decision", "audit.json"
+
+# Params that name a cell, beside its settings: charts and filters of the interface take params before tags.
+NAMING_PARAMS = ("model", "task", "seed", "protocol")
+# Params and metrics of a sweep's run: what it is about, and how each model did.
+MEAN_PREFIX, RANK_PREFIX = "mean/", "rank/"
+N_FINISHED, N_FAILED = "cells/finished", "cells/failed"
 
 # Final metrics, each logged once at step 0, so that what the interface calls "latest" is the selected epoch's value.
 TEST_PREFIX, VALIDATION_PREFIX, CURVE_PREFIX = "test/", "val/", "curve/"
@@ -116,6 +142,7 @@ N_EPOCHS = "usage/epochs"
 # Artifacts.
 TRACEBACK_FILE = "traceback.txt"
 CELL_FILE = "cell.json"
+PREDICTIONS_FILE, CONFIGURATION_FILE, SERIES_FILE = "predictions.parquet", "config.json", "curves.parquet"
 LONG_PARAMS_FILE = "long_params.json"
 TABLE_FILE = "results.parquet"
 PLAN_FILE = "plan.json"
@@ -125,7 +152,7 @@ ENVIRONMENT_FOLDER, BOOK_FOLDER, REPORT_FOLDER = "environments", "cells", "repor
 # What MLflow takes; it cuts longer values off without a word, so nothing longer is ever handed over.
 MOST_PARAM_CHARACTERS, MOST_TAG_CHARACTERS, MOST_KEY_CHARACTERS = 6000, 8000, 250
 MOST_DIGEST_CHARACTERS, MOST_EXPERIMENT_CHARACTERS = 36, 256
-MOST_DATASET_CHARACTERS = 500
+MOST_DATASET_CHARACTERS, MOST_EXPERIMENT_TAG_CHARACTERS = 500, 5000
 # What a file of ours, or a request to a server, takes at most of a text that is in no tag.
 MOST_TEXT = 500_000
 MOST_PARAMS, MOST_CURVE_POINTS, MOST_ERROR_CHARACTERS = 30, 100, 300
@@ -248,6 +275,134 @@ def experiment_tags(task: str, metric: str, direction: Direction) -> dict[str, s
         DIRECTION: str(direction),
         NOTE: note,
     }
+
+
+def write_bookkeeping(tags: Mapping[str, str]) -> dict[str, str]:
+    """Return tags in which those that nobody filters by are one.
+
+    >>> write_bookkeeping({"gnz.task": "cora", "gnz.record": "r", "gnz.owner": ""})
+    {'gnz.task': 'cora', 'gnz.bookkeeping': '{"record": "r"}'}
+    """
+    kept = {key.removeprefix(f"{PREFIX}."): tags[key] for key in KEPT_TOGETHER if tags.get(key)}
+    return {
+        **{key: value for key, value in tags.items() if key not in KEPT_TOGETHER},
+        **({BOOKKEEPING: json.dumps(kept)} if kept else {}),
+    }
+
+
+def read_bookkeeping(tags: Mapping[str, str]) -> dict[str, str]:
+    """Return what :func:`write_bookkeeping` put together, by its own tags, and what earlier versions kept apart.
+
+    >>> read_bookkeeping({"gnz.bookkeeping": '{"record": "r"}', "gnz.owner": "o"})
+    {'gnz.owner': 'o', 'gnz.record': 'r'}
+    """
+    try:
+        found = json.loads(tags.get(BOOKKEEPING, "{}"))
+    except (ValueError, RecursionError):
+        # Somebody edited it.
+        found = {}
+    kept = found if isinstance(found, dict) else {}
+    together = {f"{PREFIX}.{name}": value for name, value in kept.items() if isinstance(value, str)}
+    apart = {key: tags[key] for key in KEPT_TOGETHER if key in tags}
+    return {**apart, **{key: value for key, value in together.items() if key in KEPT_TOGETHER}}
+
+
+def view_key(sweep: str) -> str:
+    """Return the key of the view that shows the cells of one sweep in an experiment; no two sweeps share one."""
+    plain = re.sub(r"[^\w\-]+", "_", sweep, flags=re.ASCII)[:80]
+    return f"{PREFIX}-{plain if plain == sweep else plain + '-' + hashlib.sha256(sweep.encode()).hexdigest()[:8]}"
+
+
+def standing_views(about: Mapping[str, str], *, at: int) -> dict[str, str]:
+    """Return the tags of an experiment that hold its views: cells by model, and their settings beside their scores.
+
+    Parameters
+    ----------
+    about
+        Those of :func:`experiment_tags`.
+    at
+        Now, in milliseconds since 1970.
+    """
+    charts = {"compareRunCharts": [_parallel_chart(about)], "compareRunSections": [_SECTION]}
+    # Otherwise the interface puts its own sections before this one.
+    settings = {**_shown(about, ()), **charts, "isAccordionReordered": True, "runsHiddenMode": "SHOW_ALL"}
+    return {
+        VIEW + BY_MODEL: _write_view("by model", {**_shown(about, ()), **_grouped(())}, at=at),
+        VIEW + SETTINGS: _write_view("settings", settings, at=at),
+    }
+
+
+def view_of_sweep(
+    about: Mapping[str, str], *, at: int, sweep: str, models: Sequence[str], conditions: Sequence[str]
+) -> tuple[str, str]:
+    """Return the tag of an experiment that holds the view of one sweep: a row for each model, its runs folded away.
+
+    Parameters
+    ----------
+    about, at
+        Those of :func:`standing_views`.
+    sweep
+        Name of the sweep.
+    models
+        Models of the sweep.
+    conditions
+        Which cells are shown, in MLflow's words.
+    """
+    state = {**_shown(about, conditions), **_grouped(models)}
+    return VIEW + view_key(sweep), _write_view(f"{sweep} by model", state, at=at)
+
+
+def tag_is(key: str, value: str) -> str:
+    """Return MLflow's condition on a tag; nothing where it cannot be said, since it knows no escape of a quote."""
+    quote = next((mark for mark in "'\"" if mark not in value), "")
+    return f"tags.`{key}` = {quote}{value}{quote}" if quote else ""
+
+
+def _write_view(name: str, state: Mapping[str, object], *, at: int) -> str:
+    return json.dumps({"name": name, "createdAt": at, "updatedAt": at, "state": json.dumps(state)})
+
+
+def _shown(about: Mapping[str, str], conditions: Sequence[str]) -> dict[str, object]:
+    score = f"metrics.`{about[PRIMARY_METRIC]}`"
+    return {
+        "searchFilter": " AND ".join([tag_is(COUNTS, COUNTS_YES), *conditions]),
+        "orderByKey": score,
+        "orderByAsc": about[GREATER_IS_BETTER] == "false",
+        "selectedColumns": [score, *(f"params.`{name}`" for name in _SHOWN_PARAMS), "attributes.`Duration`"],
+    }
+
+
+def _grouped(folded: Sequence[str]) -> dict[str, object]:
+    return {
+        "groupBy": {"aggregateFunction": "average", "groupByKeys": [{"mode": "param", "groupByData": "model"}]},
+        "groupsExpanded": {f"param.model.{model}": False for model in folded},
+    }
+
+
+def _parallel_chart(about: Mapping[str, str]) -> dict[str, object]:
+    return {
+        "type": "PARALLEL",
+        "uuid": "gnz-settings-chart",
+        "metricSectionId": _SECTION["uuid"],
+        "displayName": "settings and score",
+        "selectedParams": ["lr", "heads"],
+        "selectedMetrics": [about[PRIMARY_METRIC]],
+        "showAllRuns": True,
+        "runsCountToCompare": 10,
+        "deleted": False,
+        "isGenerated": False,
+    }
+
+
+_SHOWN_PARAMS = ("model", "seed", "protocol", "lr", "hidden_channels", "n_layers", "heads", "dropout")
+_SECTION = {
+    "uuid": "gnz-settings-section",
+    "name": "settings",
+    "display": True,
+    "isReordered": False,
+    "deleted": False,
+    "isGenerated": False,
+}
 
 
 def folder_name(experiment: str) -> str:

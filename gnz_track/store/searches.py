@@ -288,7 +288,8 @@ def write_search(store: Store, record: SearchRecord) -> str:
     """
     from mlflow.entities import RunTag
 
-    tags = {**_search_tags(record), **run_record.owner_tags(str(this_owner()), at=now())}
+    owner = schema.write_bookkeeping(run_record.owner_tags(str(this_owner()), at=now()))
+    tags = {**_search_tags(record), **owner}
     with says_in_one_line(store.address):
         about = schema.experiment_tags(record.task, record.metric, record.direction)
         experiment = store.experiment(schema.experiment_name(record.suite, record.task), about)

@@ -1,4 +1,4 @@
-"""Which cells a sweep wanted, whoever had trained them before, and which pairs it left out."""
+"""Which cells a sweep wanted, whoever had trained them before, which pairs it left out, and how its models did."""
 
 from __future__ import annotations
 
@@ -12,10 +12,21 @@ import pandas as pd
 from gnz_track.store import schema
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.artifacts import read_artifact
-from gnz_track.store.reader import find_sweep_run, open_reader, read_table
-from gnz_track.store.results_table import make_table, one_row_per_cell, sort_rows
+from gnz_track.store.reader import find_sweep_run, open_reader, publish_table, read_table
+from gnz_track.store.results_table import labels_of, make_table, one_row_per_cell, sort_rows
+from gnz_track.store.writer import Store
+from gnz_track.types import Direction
 
-__all__ = ["PLAN_COLUMNS", "SweepPlan", "WantedCells", "plan_to_json", "read_plan", "read_wanted_cells"]
+__all__ = [
+    "PLAN_COLUMNS",
+    "SweepPlan",
+    "WantedCells",
+    "conclude_sweep",
+    "plan_from_json",
+    "plan_to_json",
+    "read_plan",
+    "read_wanted_cells",
+]
 
 # What of a cell is known before it is trained, in columns of the results table.
 PLAN_COLUMNS = (
@@ -74,9 +85,13 @@ def read_plan(uri: str | Address, sweep: str) -> SweepPlan | None:
     found = find_sweep_run(open_reader(address), sweep)
     if found is None:
         return None
-    text = read_artifact(address, found.artifacts, schema.PLAN_FILE)
+    return plan_from_json(read_artifact(address, found.artifacts, schema.PLAN_FILE) or "")
+
+
+def plan_from_json(text: str) -> SweepPlan | None:
+    """Read what :func:`plan_to_json` wrote; None where it cannot be read."""
     try:
-        read = json.loads(text or "")
+        read = json.loads(text)
         cells = tuple(dict(zip(read["columns"], row, strict=True)) for row in read["cells"])
         left_out = tuple((str(task), str(model), str(reason)) for task, model, reason in read["left_out"])
     except (ValueError, TypeError, KeyError):
@@ -95,15 +110,78 @@ def read_wanted_cells(uri: str | Address, sweep: str) -> WantedCells:
     plan = read_plan(address, sweep)
     if plan is None:
         return WantedCells(table=own, n_without_run=None)
-    left = plan.fingerprints - set(own["fingerprint"][own["status"] == "finished"])
-    others = read_table(address, where={"fingerprint": left}) if left else own[:0]
-    parts = [table for table in (own, others) if not table.empty]
-    table = one_row_per_cell(pd.concat(parts, ignore_index=True)) if parts else own
+    table = _join_others(address, own, plan)
     ended = set(table["fingerprint"])
     unended = [cell for cell in plan.cells if cell["fingerprint"] not in ended]
     if unended:
         table = _with_unended(table, unended)
     return WantedCells(table=table, n_without_run=len(unended), left_out=plan.left_out)
+
+
+def conclude_sweep(store: Store, suite: str, sweep: str, *, run_id: str, plan: str) -> pd.DataFrame:
+    """Publish the table of a sweep and return it; write what it was about and how each model did into the sweep's run.
+
+    Parameters
+    ----------
+    store
+        Open store of the sweep.
+    suite, sweep
+        Names of the sweep's suite and of itself.
+    run_id
+        Run that stands for the sweep.
+    plan
+        Plan of the sweep, as :func:`plan_to_json` writes it.
+    """
+    own, wanted = publish_table(store, suite, sweep, run_id=run_id), plan_from_json(plan)
+    if wanted is None:
+        return own
+    table = _join_others(store.address, own, wanted)
+    store.summarise_sweep(run_id, _params_of(wanted), _metrics_of(table))
+    # What a view filters by is in each of its runs: the cells of several sweeps have their protocol in common.
+    protocol = schema.tag_is(schema.PROTOCOL, wanted.cells[0]["protocol"]) if len(table) > len(own) else ""
+    for task, rows in table[table["status"] == "finished"].groupby("task"):
+        about = schema.experiment_tags(str(task), rows["metric"].iloc[0], Direction(rows["direction"].iloc[0]))
+        store.show_sweep(suite, sweep, about, models=sorted(set(rows["model"])), whole=protocol)
+    return own
+
+
+def _params_of(plan: SweepPlan) -> dict[str, str]:
+    """Return what a sweep is about, as many names as a param holds."""
+    columns = {"tasks": "task", "models": "model", "seeds": "seed", "protocol": "protocol"}
+    found = {name: sorted({cell[column] for cell in plan.cells}) for name, column in columns.items()}
+    texts = {name: ", ".join(map(str, values)) for name, values in found.items()}
+    most = schema.MOST_PARAM_CHARACTERS
+    return {name: text if len(text) <= most else text[: most - 3] + "..." for name, text in texts.items()}
+
+
+def _metrics_of(table: pd.DataFrame) -> dict[str, float]:
+    """Return the mean score of each model by metric, its mean rank over the tasks that all models have, and counts.
+
+    A model's score on a task is its mean over seeds, and each task counts once.
+    """
+    finished = table[table["status"] == "finished"]
+    found = {schema.N_FINISHED: float(len(finished)), schema.N_FAILED: float((table["status"] == "failed").sum())}
+    if finished.empty:
+        return found
+    labelled = finished.assign(label=labels_of(finished))
+    by_task = labelled.groupby(["metric", "direction", "task", "label"])["score"].mean()
+    for (metric, label), score in by_task.groupby(level=["metric", "label"]).mean().items():
+        found[schema.legal_key(f"{schema.MEAN_PREFIX}{metric}/{label}")] = float(score)
+    whole = by_task.unstack("label").dropna()  # noqa: PD010  (a series has no pivot_table)
+    signs = whole.index.get_level_values("direction").map({"up": -1.0, "down": 1.0})
+    # Sums of floats in another order are the same score.
+    ranks = whole.mul(pd.Series(signs, index=whole.index), axis=0).round(12).rank(axis=1)
+    return found | {
+        schema.legal_key(f"{schema.RANK_PREFIX}{label}"): float(rank) for label, rank in ranks.mean().dropna().items()
+    }
+
+
+def _join_others(address: Address, own: pd.DataFrame, plan: SweepPlan) -> pd.DataFrame:
+    """Return the rows of a sweep, and those of other sweeps for cells that it wanted and found finished."""
+    left = plan.fingerprints - set(own["fingerprint"][own["status"] == "finished"])
+    others = read_table(address, where={"fingerprint": left}) if left else own[:0]
+    parts = [table for table in (own, others) if not table.empty]
+    return one_row_per_cell(pd.concat(parts, ignore_index=True)) if parts else own
 
 
 def _with_unended(table: pd.DataFrame, cells: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

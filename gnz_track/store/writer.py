@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -16,7 +17,7 @@ from gnz_track.records import to_json
 from gnz_track.store import run_record, schema
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.artifacts import keep_artifact
-from gnz_track.store.connection import connect, disconnect, says_in_one_line
+from gnz_track.store.connection import connect, disconnect, says_in_one_line, version_of_server
 from gnz_track.store.curves import is_streamed
 from gnz_track.store.environment import Owner, parse_owner, this_owner
 from gnz_track.store.read_rest import experiments_named, pages
@@ -52,6 +53,10 @@ class Store:
         self._streamed: dict[str, set[tuple[str, int]]] = {}
         self._n_streamed: dict[str, int] = {}
         self._published: dict[str, str] = {}
+        # Run -> what its bookkeeping says; sweep -> its run; run of a sweep -> the params that it has.
+        self._kept: dict[str, dict[str, str]] = {}
+        self._sweeps: dict[str, str] = {}
+        self._params_of_sweep: dict[str, set[str]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -94,7 +99,9 @@ class Store:
         points = {(schema.curve_key(name), epoch): value for name, (epoch, value) in series.items()}
         metrics = [Metric(key, value, at, epoch) for (key, epoch), value in points.items()]
         with says_in_one_line(self.address):
-            self.tracking.log_batch(run_id, metrics, [], [RunTag(schema.HEARTBEAT, str(at))])
+            beat = {**self._bookkeeping_of(run_id), schema.HEARTBEAT: str(at)}
+            tags = schema.write_bookkeeping(beat)
+            self.tracking.log_batch(run_id, metrics, [], [RunTag(*tag) for tag in tags.items()])
         self._streamed.setdefault(run_id, set()).update(points)
 
     def finish(self, record: RunRecord, run_id: str = "") -> str:
@@ -117,6 +124,7 @@ class Store:
             self._end_run(run_id, ENDED[record.status], at=record.ended_at)
             self._streamed.pop(run_id, None)
             self._n_streamed.pop(run_id, None)
+            self._kept.pop(run_id, None)
         return run_id
 
     def kill(self, run_id: str, reason: str, *, at: int | None = None) -> None:
@@ -148,7 +156,8 @@ class Store:
             experiment = self.experiment(schema.sweep_experiment(context.suite), {})
             found = self.search([experiment], {schema.SWEEP: context.sweep, schema.KIND: schema.SWEEP_RUN})
             run = min(found, key=lambda run: (run.info.start_time, run.info.run_id), default=None)
-            tags = [RunTag(key, value) for key, value in run_record.sweep_tags(context, at=now()).items()]
+            about = run_record.sweep_tags(context, at=now())
+            tags = [RunTag(key, value) for key, value in about.items()]
             if run is None:
                 run = self.tracking.create_run(experiment, "", now(), tags, f"sweep {context.sweep}")
             else:
@@ -157,6 +166,9 @@ class Store:
                 )
                 self.tracking.update_run_info(run.info.run_id, RunStatus.RUNNING, None, None)
             self._artifacts[run.info.run_id] = run.info.artifact_uri
+            self._kept[run.info.run_id] = schema.read_bookkeeping(about)
+            self._sweeps[context.sweep] = str(run.info.run_id)
+            self._params_of_sweep[run.info.run_id] = set(run.data.params)
             files = {schema.environment_file(context.environment.digest): to_json(context.environment)}
             if context.book:
                 files[schema.book_file(context.book_digest)] = context.book
@@ -182,6 +194,22 @@ class Store:
         """
         with says_in_one_line(self.address):
             keep_artifact(self.address, self._place_of(run_id), name, source)
+
+    def keep_files(self, run_id: str, files: Mapping[str, Path], *, moves: bool = False) -> None:
+        """Copy the files of a cell into its run.
+
+        Parameters
+        ----------
+        run_id
+            The run.
+        files
+            Files by the names that they get.
+        moves
+            Whether they may be moved, where both places are on one disk.
+        """
+        with says_in_one_line(self.address):
+            for name, source in files.items():
+                keep_artifact(self.address, self._place_of(run_id), name, source, moves=moves)
 
     def write_text(self, run_id: str, name: str, text: str) -> None:
         """Write a text into a run.
@@ -214,13 +242,64 @@ class Store:
             self.tracking.log_batch(run_id, [], [], [RunTag(key, value) for key, value in tags.items()])
         self._published[sweep] = run_id
 
+    def summarise_sweep(self, run_id: str, params: Mapping[str, str], metrics: Mapping[str, float]) -> None:
+        """Write what a sweep is about and how each of its models did into the sweep's run.
+
+        Parameters
+        ----------
+        run_id
+            Run that stands for the sweep.
+        params
+            What it is about; what the run says already stays, since params never change.
+        metrics
+            Numbers of cells, scores and ranks.
+        """
+        from mlflow.entities import Metric, Param
+
+        said, at = self._params_of_sweep.get(run_id, set()), now()
+        new = [Param(key, value) for key, value in params.items() if key not in said]
+        found = [Metric(key, value, at, 0) for key, value in metrics.items()]
+        with says_in_one_line(self.address):
+            for first in range(0, max(1, len(found)), schema.MOST_POINTS):
+                self.tracking.log_batch(run_id, found[first : first + schema.MOST_POINTS], [] if first else new, [])
+        self._params_of_sweep.setdefault(run_id, set()).update(params)
+
+    def show_sweep(
+        self, suite: str, sweep: str, about: Mapping[str, str], *, models: Sequence[str], whole: str
+    ) -> None:
+        """Give the experiment of a task a view of the cells of a sweep, grouped by model.
+
+        Parameters
+        ----------
+        suite, sweep
+            Names of the sweep's suite and of itself.
+        about
+            Tags of the experiment.
+        models
+            Models of the sweep.
+        whole
+            Condition that takes the place of the sweep's name where other sweeps had trained some of its cells.
+        """
+        from mlflow.entities import ExperimentTag
+
+        if not self._names_views:
+            return
+        condition = whole or schema.tag_is(schema.SWEEP, sweep)
+        conditions = [condition] if condition else []
+        tag = schema.view_of_sweep(about, at=now(), sweep=sweep, models=models, conditions=conditions)
+        with says_in_one_line(self.address):
+            experiment = self.experiment(schema.experiment_name(suite, about[schema.TASK]), about)
+            # A view of more models than a tag holds would be cut, and be none.
+            if len(tag[1]) <= schema.MOST_EXPERIMENT_TAG_CHARACTERS:
+                self.tracking.set_experiment_tag(experiment, ExperimentTag(*tag))
+
     def runs_of_sweep(self, suite: str, sweep: str) -> dict[str, tuple[str, str]]:
         """Return record key -> (run id, status) of all cells of a sweep; of a key twice, the run that ended."""
         with says_in_one_line(self.address):
             found = self.search(self.experiments(suite), {schema.SWEEP: sweep, schema.KIND: schema.CELL})
         runs: dict[str, tuple[str, str]] = {}
         for run in sorted(found, key=lambda run: run.info.status in {FINISHED, FAILED}):
-            key = run.data.tags.get(schema.RECORD, "")
+            key = schema.read_bookkeeping(run.data.tags).get(schema.RECORD, "")
             runs[key] = (run.info.run_id, run.info.status)
         return runs
 
@@ -261,6 +340,8 @@ class Store:
         from mlflow.entities import ExperimentTag
         from mlflow.exceptions import MlflowException
 
+        if schema.PRIMARY_METRIC in tags and self._names_views:
+            tags = {**tags, **schema.standing_views(tags, at=now())}
         folder = self.address.artifacts
         place = (folder / schema.folder_name(name)).as_uri() if folder else None
         try:
@@ -275,10 +356,23 @@ class Store:
 
         about = schema.experiment_tags(record.task, record.metric, record.direction)
         experiment = self.experiment(schema.experiment_name(record.suite, record.task), about)
-        tags = [RunTag(key, value) for key, value in run_record.checked(run_record.tags_of(record)).items()]
-        run = self.tracking.create_run(experiment, "", record.started_at, tags, record.name)
+        tags = run_record.checked(run_record.tags_of(record))
+        parent = {schema.PARENT: self._sweeps[record.sweep]} if record.sweep in self._sweeps else {}
+        given = [RunTag(*tag) for tag in {**tags, **parent}.items()]
+        run = self.tracking.create_run(experiment, "", record.started_at, given, record.name)
         self._artifacts[run.info.run_id] = run.info.artifact_uri
+        self._kept[run.info.run_id] = schema.read_bookkeeping(tags)
         return str(run.info.run_id)
+
+    @cached_property
+    def _names_views(self) -> bool:
+        """Whether the interface on this store names views; that of a database is the one installed here."""
+        return self.address.is_database or version_of_server(self.address) >= schema.FIRST_WITH_VIEWS
+
+    def _bookkeeping_of(self, run_id: str) -> dict[str, str]:
+        if run_id not in self._kept:
+            self._kept[run_id] = schema.read_bookkeeping(self.tracking.get_run(run_id).data.tags)
+        return self._kept[run_id]
 
     def _log_dataset(self, record: RunRecord, run_id: str) -> None:
         from mlflow.entities import Dataset, DatasetInput, InputTag
@@ -374,7 +468,7 @@ def find_dead_runs(store: Store, *, stale_after: float = STALE_AFTER_SECONDS) ->
 
 def _why_stale(run: Any, *, me: Owner, at: int, stale_after: float) -> str:
     """Return why nobody will end a run any more, nothing where somebody may."""
-    tags = run.data.tags
+    tags = schema.read_bookkeeping(run.data.tags)
     beat = tags.get(schema.HEARTBEAT, "")
     last = int(beat) if beat.isdecimal() else run.info.start_time
     owner = parse_owner(tags.get(schema.OWNER, ""))

@@ -512,7 +512,7 @@ def test_run_of_a_sweep_is_refused(tracked: Past) -> None:
 
 def test_record_without_its_book_is_refused(past: Past, tmp_path: Path) -> None:
     run_id = past.runs["les_miserables", "GCN"]
-    digest = read_run(past.address, run_id).tags[schema.BOOK]
+    digest = schema.read_bookkeeping(read_run(past.address, run_id).tags)[schema.BOOK]
     sweep = read_sweep_run(past.address, suite="quick", sweep="past")
     assert sweep is not None
     # The copy's own, wherever the record says that they were.
@@ -526,7 +526,7 @@ def test_record_without_its_book_is_refused(past: Past, tmp_path: Path) -> None:
     with pytest.raises(NotReproducible, match="of its sweep is gone from"):
         past.again(run_id)
     for tag in ("", "../../../secret"):
-        set_tags(past, run_id, gnz__cells=tag)
+        set_tags(past, run_id, gnz__bookkeeping=json.dumps({"cells": tag}))
         with pytest.raises(NotReproducible, match="an earlier version wrote it"):
             past.again(run_id)
 

@@ -35,6 +35,7 @@ from gnz_track.runs.remaining import find_remaining
 from gnz_track.runs.run_one import run_one
 from gnz_track.runs.sweep import Sweep, name_sweep, run_sweep, say_once
 from gnz_track.runs.sweep_writer import SweepWriter, Tracking
+from gnz_track.store import schema
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.outbox import count_waiting, file_stem, outbox_folder
 from gnz_track.store.past_runs import read_curves
@@ -679,7 +680,7 @@ def test_long_cell_streams_into_one_run(address: Address, cells: Cells, monkeypa
         if isinstance(event, Points):
             with open_store(address) as store:
                 [run] = _running_cells(store)
-            beats.append(int(run.data.tags["gnz.heartbeat"]))
+            beats.append(int(schema.read_bookkeeping(run.data.tags)[schema.HEARTBEAT]))
             assert run.data.metrics["curve/train/loss"] == event.rows[-1][1]["train/loss"]
 
     result = sweep(chosen, address, tell=watch)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from gnz_track.errors import BadValue
 from gnz_track.runs.fingerprint import fingerprint
+from gnz_track.store import schema
 from gnz_track.store.artifacts import read_artifact
 from gnz_track.store.cell_book import digest_of_book, read_book, write_book
 from gnz_track.store.past_runs import read_run, read_sweep_run
@@ -102,6 +103,6 @@ def test_book_lies_in_the_run_of_its_sweep_under_the_digest_that_cells_bear(stor
     sweep = read_sweep_run(store.address, suite="quick", sweep="first")
     assert sweep is not None
     for text, run_id in runs.items():
-        digest = read_run(store.address, run_id).tags["gnz.cells"]
+        digest = schema.read_bookkeeping(read_run(store.address, run_id).tags)[schema.BOOK]
         assert digest == digest_of_book(text)
         assert read_artifact(store.address, sweep.artifacts, book_file(digest)) == text

@@ -60,7 +60,8 @@ def test_run_holds_names_params_and_final_metrics(store: Store) -> None:
     assert run.info.run_name == "GCN s3 heads=4 lr=0.1"
     assert (run.info.status, run.info.end_time - run.info.start_time) == ("FINISHED", 12_500)
     expected = {"lr": "0.1", "weight_decay": "0.0005", "batch_size": "0", "hidden_channels": "64", "epochs": "200"}
-    assert run.data.params == {**expected, "heads": "4"}
+    names = {"model": "GCN", "task": "cora", "seed": "3", "protocol": "best-val@2"}
+    assert run.data.params == {**expected, **names, "heads": "4"}
     metrics = run.data.metrics
     assert metrics["test/accuracy"] == record(3).score
     assert (metrics["test/auc"], metrics["val/accuracy"], metrics["selected_epoch"]) == (0.75, 1.0, 150)
@@ -77,7 +78,9 @@ def test_run_holds_names_params_and_final_metrics(store: Store) -> None:
     shown |= {"env.python": "3.11.7", "env.torch": "2.13.0+cpu", "env.device": "cpu", "gnz.env": ENVIRONMENT.digest}
     shown |= {"mlflow.source.git.commit": "c" * 40, "gnz.git.dirty": "true", "mlflow.source.type": "LOCAL"}
     assert shown.items() <= tags.items()
-    assert tags["gnz.owner"] == str(this_owner())
+    kept = schema.read_bookkeeping(tags)
+    assert (kept[schema.OWNER], kept[schema.RECORD]) == (str(this_owner()), record(3, lr=0.1, heads=4).key)
+    assert not {*schema.KEPT_TOGETHER} & {*tags}
     [dataset] = run.inputs.dataset_inputs
     assert (dataset.dataset.name, dataset.dataset.digest) == ("cora", "d" * 32)
 
@@ -151,7 +154,8 @@ def test_long_cell_streams_and_finishes_without_repeating_points(store: Store) -
     assert [run.info.run_id for run in store.running()] == [run_id]
     assert schema.ERROR not in store.tracking.get_run(run_id).data.tags
     store.stream(run_id, {"train/loss": (0, 1.0), "val/accuracy": (0, 0.25)}, at=1234)
-    assert store.tracking.get_run(run_id).data.tags["gnz.heartbeat"] == "1234"
+    kept = schema.read_bookkeeping(store.tracking.get_run(run_id).data.tags)
+    assert (kept[schema.HEARTBEAT], kept[schema.RECORD]) == ("1234", begun.key)
     store.finish(finished(result_of(cell)), run_id)
     steps = [point.step for point in store.tracking.get_metric_history(run_id, "curve/train/loss")]
     assert len(steps) == len(set(steps))
@@ -224,6 +228,63 @@ def test_dead_owner_is_reaped_and_a_living_one_is_not(store: Store) -> None:
         assert run.data.tags.get("gnz.error", "").startswith("Killed: ") == (name in reaped)
     assert store.tracking.get_run(ended).info.status == "FINISHED"
     assert kill_dead_runs(store) == []
+
+
+def test_runs_of_earlier_versions_keep_their_owners_and_keys(store: Store) -> None:
+    from mlflow.entities import RunTag
+
+    me = this_owner()
+    begun = record_of_start(
+        cell_of(), context_of(owner="nobody"), fingerprint="f", metric=ACCURACY, started_at=now() - 9 * 3_600_000
+    )
+    run_id = store.start(begun)
+    store.tracking.delete_tag(run_id, schema.BOOKKEEPING)
+    old = {schema.RECORD: begun.key, schema.OWNER: str(Owner(me.host, me.boot, _pid_of_the_dead()))}
+    store.tracking.log_batch(run_id, [], [], [RunTag(*tag) for tag in {**old, schema.HEARTBEAT: str(now())}.items()])
+    assert store.runs_of_sweep("quick", "first") == {begun.key: (run_id, "RUNNING")}
+    [dead] = kill_dead_runs(store)
+    assert (dead.run_id, "runs no more" in dead.reason) == (run_id, True)
+
+
+def test_heart_of_a_run_of_another_writer_beats_beside_what_that_kept(store: Store, database: Path) -> None:
+    run_id = store.open_sweep(context_of())
+    with open_store(str(database)) as other:
+        other.stream(run_id, {}, at=4321)
+    kept = schema.read_bookkeeping(store.tracking.get_run(run_id).data.tags)
+    assert (kept[schema.OWNER], kept[schema.HEARTBEAT]) == (str(this_owner()), "4321")
+
+
+def test_only_cells_that_finished_count_and_each_leads_to_its_sweep(store: Store) -> None:
+    sweep = store.open_sweep(context_of())
+    runs = {store.finish(record()): "yes", store.finish(failed_record(1)): None}
+    for run_id, counts in runs.items():
+        tags = store.tracking.get_run(run_id).data.tags
+        assert (tags.get("gnz.counts"), tags["mlflow.parentRunId"]) == (counts, sweep)
+    begun = record_of_start(cell_of(seed=2), context_of(), fingerprint="f", metric=ACCURACY, started_at=now())
+    run_id = store.start(begun)
+    assert "gnz.counts" not in store.tracking.get_run(run_id).data.tags
+    store.finish(finished(result_of(cell_of(seed=2))), run_id)
+    assert store.tracking.get_run(run_id).data.tags["gnz.counts"] == "yes"
+
+
+def test_experiment_carries_its_views_from_its_start(store: Store) -> None:
+    store.start(record_of_start(cell_of(), context_of(), fingerprint="f", metric=ACCURACY, started_at=now()))
+    tags = store.tracking.get_experiment_by_name("gnz/quick/cora").tags
+    views = {key: json.loads(tags[f"mlflow.sharedViewState.{key}"]) for key in ("gnz-by-model", "gnz-settings")}
+    assert [view["name"] for view in views.values()] == ["by model", "settings"]
+    state = json.loads(views["gnz-by-model"]["state"])
+    assert state["groupBy"]["groupByKeys"] == [{"mode": "param", "groupByData": "model"}]
+    assert "metrics.`test/accuracy`" in state["selectedColumns"]
+    assert (state["orderByAsc"], state["searchFilter"]) == (False, "tags.`gnz.counts` = 'yes'")
+
+
+def test_settings_become_params_and_none_hides_a_name(store: Store) -> None:
+    settings = {"dropout": 0.5, "heads": 8, "lr": 0.01, "encoding": "none", "seed": 7}
+    one = finished(result_of(cell_of(lr=0.1), settings=settings))
+    params = store.tracking.get_run(store.finish(one)).data.params
+    assert params["lr"] == "0.1", "what the cell changed"
+    assert (params["dropout"], params["heads"], params["encoding"]) == ("0.5", "8", "none")
+    assert (params["seed"], params["option seed"]) == ("0", "7")
 
 
 def test_store_that_goes_away_says_so_in_one_line(postgresql_database: str, tmp_path: Path) -> None:
@@ -303,8 +364,7 @@ def test_odd_names_come_back(store: Store) -> None:
 
 def record_key(table: Any, name: str, store: Store) -> str:
     [run_id] = table[table["task"] == name]["run_id"]
-    key: str = store.tracking.get_run(run_id).data.tags["gnz.record"]
-    return key
+    return schema.read_bookkeeping(store.tracking.get_run(run_id).data.tags)[schema.RECORD]
 
 
 def _pid_of_the_dead() -> int:
