@@ -67,14 +67,14 @@ QUESTIONS = (
 )
 # What differs from run to run: who, when, where, how long, from which commit.
 VARYING = re.compile(
-    r"gnz\.(bookkeeping|record|attempt|owner|heartbeat|host|env|cells|version|git\..*|table.*)|env\..*"
+    r"gnz\.(bookkeeping|record|attempt|owner|heartbeat|host|env|cells|version|git\..*|table.*|files)|env\..*"
     r"|mlflow\.(source|user|parentRunId).*"
     r"|usage/(?!parameters|epochs|.*trials).*"
 )
 VARYING_FIELDS = {
     *("attempt", "owner", "version", "git", "environment", "environment_tags", "digest"),
     *("started_at", "ended_at", "seconds", "seconds_per_epoch", "cpu_seconds", "peak_rss_mib", "peak_device_mib"),
-    *("memory_mib", "storage", "versions", "book"),
+    *("memory_mib", "storage", "versions", "book", "files"),
 }
 TERMINAL = {"TZ": "UTC", "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
