@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -112,7 +113,7 @@ def plan_request_searches(request: Request) -> SearchPlan:
 
     settings = request.search or SearchSettings()
     shares = seeds_to_tune(settings, request.seeds)
-    seeds = dict.fromkeys(seed for share in shares for seed in share.seeds)
+    seeds = dict.fromkeys(itertools.chain(*shares.values()))
     return plan_searches(_plan_cells(request, tuple(seeds)), settings, shares)
 
 

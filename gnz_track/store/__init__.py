@@ -50,7 +50,7 @@ _PUBLIC = {
         "read_audits",
         "write_audit",
     ),
-    "cell_book": ("CellBook", "digest_of_book", "read_book", "write_book"),
+    "cell_book": ("digest_of_book", "read_book", "write_book"),
     "curves": ("Curve", "load_curves", "straighten", "thin_all", "write_curves"),
     "environment": ("Environment", "NONE", "collect_environment", "parse_owner", "read_git", "this_owner"),
     "files.sqlite": ("change_of", "identity_of"),
