@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from arrows import imports_of
-from doc_pages import DOCS, PAGES, ROOT, read_blocks
+from doc_pages import DOCS, PAGES, ROOT, read_blocks  # type: ignore[import-not-found]
 
 OURS = "gnz_track"
 NOTEBOOK = DOCS / "first_comparison.ipynb"
