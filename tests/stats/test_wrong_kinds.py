@@ -19,7 +19,7 @@ WRONG = {
     "Sequence[npt.ArrayLike]": tuple([value] for value in NO_NUMBERS if value != {"a": 1.0}),
     "Sequence[float | None]": (["x"], [object()], [[0.1]]),
     "SeedPairs": NO_PAIRS,
-    "Sequence[SeedPairs]": tuple([value] for value in NO_PAIRS) + (None, 1.0),
+    "Sequence[SeedPairs]": (*([value] for value in NO_PAIRS), None, 1.0),
     "Scores": ([0.1, 0.2], None, "x", 1.0),
 }
 # What other arguments are, by name, where there is no default.
