@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["add_to"]
 
 FAILED = 1
+KEEP = "Files beside each run: predictions, weights (and predictions), best (weights of the best alone), nothing."
 EXAMPLES = """
 [bold]Examples[/bold]
 
@@ -71,6 +72,7 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
     resume: Annotated[
         bool, typer.Option("--resume/--fresh", help="Count cells that are finished, or train all anew.")
     ] = True,
+    keep: Annotated[str, typer.Option(help=KEEP)] = "predictions",
     tune: Annotated[int, typer.Option(help="Tune every model first, by so many trials; see gnz tune.")] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be trained, and train nothing.")] = False,
 ) -> None:
@@ -103,6 +105,7 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
             executor=executor,
             cluster=address,
             gpu_share=gpu_share,
+            keep=keep,
             search=_settings(tune, is_fresh=not resume) if tune else None,
         )
         if dry_run:
