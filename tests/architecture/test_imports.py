@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from arrows import imports_of
 from doc_pages import DOCS, PAGES, ROOT, read_blocks  # type: ignore[import-not-found]
 
 OURS = "gnz_track"
@@ -51,9 +50,15 @@ def is_there(name: str, root: Path) -> bool:
 
 
 def broken_imports(text: str, path: str, root: Path) -> list[str]:
-    """Return the imports of our own package that lead nowhere, with their lines."""
-    wanted = [item for item in imports_of(ast.parse(text), path) if item.module.split(".")[0] == OURS]
-    return [f"{path}:{item.line}: {item.module}" for item in wanted if not is_there(item.module, root)]
+    """Return what import statements ask of our own package and does not exist, with their lines."""
+    wanted: list[tuple[int, str]] = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            wanted += [(node.lineno, item.name) for item in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            wanted += [(node.lineno, f"{node.module}.{item.name}") for item in node.names]
+    ours = [(line, name) for line, name in wanted if name.split(".")[0] == OURS]
+    return [f"{path}:{line}: {name}" for line, name in ours if not is_there(name, root)]
 
 
 def scripts() -> Iterator[tuple[str, str]]:
