@@ -56,7 +56,7 @@ class Request:
 
     ``suite`` is the first part of the names of experiments and of the sweep. With a ``search``, every model is trained
     twice: as it is, and with the hyperparameters that its search has found. With ``perturbations``, every cell is
-    trained under each of them.
+    trained under each of them. With ``system_metrics``, the sweep's run has the load of this machine.
     """
 
     tasks: Sequence[Task]
@@ -76,6 +76,7 @@ class Request:
     executor: str | Executor = AUTO
     cluster: str = ""
     gpu_share: float = 0.0
+    system_metrics: bool = False
     search: SearchSettings | None = None
     perturbations: Sequence[str] = ()
 
@@ -180,6 +181,7 @@ def carry_out(
         version=__version__,
         source=request.source,
         searches=_searches_by_cell(remaining.plan, found),
+        system_metrics=request.system_metrics,
     )
     execute = choose_executor(**vars(request.crew), fork_server=fork_server, footprints=remaining.footprints)
     sweep = run_sweep(remaining, tracking, execute=execute, tell=tell)

@@ -97,8 +97,10 @@ def test_home_of_the_call_is_used(gnz: Gnz, tmp_path: Path, home: Path) -> None:
 def test_progress_is_on_standard_error(gnz: Gnz) -> None:
     answer = gnz("run", "--task", "ising_lattice", "--models", "MLP,GCN", *SHORT)
     # A slow machine has a line every few seconds.
-    *earlier, line, told = answer.err.splitlines()
+    *earlier, line, told, link = answer.err.splitlines()
     assert told.startswith("tracked as sweep custom-")
+    place = "http://127.0.0.1:5000/#/experiments/2/runs?workflowType=machine_learning&viewStateShareKey=gnz"
+    assert link == f"ising_lattice by model (while gnz ui runs): {place}-{told.split()[3]}"
     assert re.fullmatch(r"2/2 cells, about 0 s left, last: ising_lattice GCN s0 auc 0\.\d{3}", line)
     assert all(one.startswith("1/2 cells, ") for one in earlier)
 
