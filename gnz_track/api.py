@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gnz_track.datasets.catalogue import choose_tasks
-from gnz_track.errors import BadValue
+from gnz_track.errors import BadValue, UnknownName
 from gnz_track.models.catalogue import describe_all, usual_models
 from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.runs.executors.choice import AUTO, RAY, Crew, Executor, check_crew, choose_executor
 from gnz_track.runs.executors.events import Tell, ignore
 from gnz_track.runs.executors.fork_server import ForkServer, open_fork_server_for
+from gnz_track.runs.files_of_cell import KEEPS, PREDICTIONS
 from gnz_track.runs.plan import Place, Plan, make_plan, perturb_plan
 from gnz_track.runs.progress import Progress, tell_failures
 from gnz_track.runs.remaining import RemainingCells, find_remaining
@@ -56,7 +57,9 @@ class Request:
 
     ``suite`` is the first part of the names of experiments and of the sweep. With a ``search``, every model is trained
     twice: as it is, and with the hyperparameters that its search has found. With ``perturbations``, every cell is
-    trained under each of them. With ``system_metrics``, the sweep's run has the load of this machine.
+    trained under each of them. With ``system_metrics``, the sweep's run has the load of this machine. ``keep``
+    says which files cells leave beside their runs: one of
+    :data:`gnz_track.runs.files_of_cell.KEEPS`.
     """
 
     tasks: Sequence[Task]
@@ -79,6 +82,7 @@ class Request:
     system_metrics: bool = False
     search: SearchSettings | None = None
     perturbations: Sequence[str] = ()
+    keep: str = PREDICTIONS
 
     @property
     def crew(self) -> Crew:
@@ -98,11 +102,15 @@ def find_remaining_of(request: Request, found: Sequence[SearchRecord] = ()) -> R
     ``found`` is what searches have found, each of which asks for more cells.
     """
     check_crew(request.crew)
+    if request.keep not in KEEPS:
+        raise UnknownName("files to keep", request.keep, KEEPS, command="gnz run --help")
     plan = _plan_cells(request, request.seeds)
     if found:
         from gnz_track.tuning.plan import with_tuned_cells
 
         plan = with_tuned_cells(plan, found)
+    # Trials of searches are no runs, and leave nothing.
+    plan = replace(plan, cells=tuple(replace(cell, keep=request.keep) for cell in plan.cells))
     return find_remaining(plan, request.address, is_fresh=request.is_fresh)
 
 
@@ -308,6 +316,7 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     timeout: float | None = None,
     executor: str | Executor = AUTO,
     resume: bool = True,
+    keep: str = PREDICTIONS,
     verbose: bool = True,
 ) -> BenchmarkReport:
     """Train every compatible (task, model, seed), track each as an MLflow run, and return a report.
@@ -340,6 +349,9 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
         ``"inline"``, ``"processes"``, ``"ray"``, or a function of cells and a listener that yields their results.
     resume
         False trains again what the store has already.
+    keep
+        Files that cells leave beside their runs: ``"predictions"`` (with settings and curves), ``"weights"`` or
+        ``"best"`` (with those of all, or of the best by validation), or ``"nothing"``.
     verbose
         Whether progress is shown.
     """
@@ -360,6 +372,7 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
         timeout=timeout,
         executor=executor,
         is_fresh=not resume,
+        keep=keep,
         source="run_benchmark",
         search=None if search is None else _read_search(search),
     )

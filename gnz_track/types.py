@@ -15,13 +15,10 @@ score
 
 The closed lists among the words: each a small enumeration whose values are the names users type.
 
-Origins of raw files, as rows of data: a file of a package release, or a file at an address. No torch here.
-
-A dataset's raw folder is filled from its origins by ``gnz data get``; a mirror that has the folder comes first.
-
-Settings of training and scoring, as records: optimisers, protocols, and overrides of these. No torch here.
-
-Variants of one model: what a table calls cells that bear the name of one model and are not the same.
+Origins of raw files, as rows: a file of a package release, or a file at an address. The raw folder of a dataset is
+filled from its origins by ``gnz data get``; a mirror that has the folder comes first. Settings of training and scoring,
+as records: optimisers, protocols, and overrides of these. Variants of one model: what a table calls cells that bear the
+name of one model and are not the same.
 """
 
 from __future__ import annotations
@@ -452,6 +449,7 @@ class Cell:
     validation. ``perturbation`` names what is done to the graphs before training; the name of the task then ends in it,
     so that nothing takes a perturbed cell for one on the graphs as they are. ``code`` has (what, digest) for each
     metric, loss or perturbation of the user's that enters the cell's numbers; there is none of the package's own.
+    ``keep`` says which files are made of the result, and changes no number.
     """
 
     task: Task
@@ -466,6 +464,7 @@ class Cell:
     is_blind: bool = False
     perturbation: str = ""
     code: tuple[tuple[str, str], ...] = ()
+    keep: str = later("nothing")
 
     def __post_init__(self) -> None:
         ending = perturbed_name("", self.perturbation)
@@ -571,15 +570,18 @@ class CellResult(Measured):
 
     ``series`` maps ``train/loss``, ``val/<metric>`` and ``test/<metric>`` to one value per epoch. ``settings`` are all
     that it was trained with, by name, defaults of the model included; none where it failed before a model was built.
+    ``files`` are those that it asks for; ``too_large`` has the bytes of each that was not made.
     """
 
     cell: Cell
     series: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     settings: Mapping[str, Value] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    too_large: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        freeze_mappings(self, "series", "settings")
+        freeze_mappings(self, "series", "settings", "files", "too_large")
 
     @property
     def is_finished(self) -> bool:

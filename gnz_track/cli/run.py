@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["add_to"]
 
 FAILED = 1
+KEEP = "Files beside each run: predictions, weights (and predictions), best (weights of the best alone), nothing."
 EXAMPLES = """
 [bold]Examples[/bold]
 
@@ -74,6 +75,7 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
     system_metrics: Annotated[
         bool, typer.Option("--system-metrics", help="Log the load of this machine into the run of the sweep.")
     ] = False,
+    keep: Annotated[str, typer.Option(help=KEEP)] = "predictions",
     tune: Annotated[int, typer.Option(help="Tune every model first, by so many trials; see gnz tune.")] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be trained, and train nothing.")] = False,
 ) -> None:
@@ -107,6 +109,7 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
             cluster=address,
             gpu_share=gpu_share,
             system_metrics=system_metrics,
+            keep=keep,
             search=_settings(tune, is_fresh=not resume) if tune else None,
         )
         if dry_run:

@@ -73,6 +73,7 @@ def _print_waiting() -> None:
             one.n_records,
             one.n_unreadable or "",
             one.n_refused or "",
+            one.n_files or "",
             "yes" if one.is_unended else "",
             one.folder,
         )
@@ -81,7 +82,7 @@ def _print_waiting() -> None:
     if rows:
         print_rows(
             "records that wait",
-            ("store", "sweep", ">records", ">unreadable", ">refused", "plan and table", "folder"),
+            ("store", "sweep", ">records", ">unreadable", ">refused", ">with files", "plan and table", "folder"),
             rows,
         )
     else:
@@ -107,17 +108,20 @@ def _print_replays(done: dict[str, Replay]) -> None:
             len(part.present) or "",
             len(part.refused) or "",
             len(part.corrupted) or "",
+            len(part.filed) or "",
             "yes" if part.busy else "",
             "yes" if part.ended else "",
         )
         for sweep, part in done.items()
     ]
     if rows:
-        columns = ("sweep", ">written", ">present", ">refused", ">unreadable", "busy", "plan and table")
+        columns = ("sweep", ">written", ">present", ">refused", ">unreadable", ">with files", "busy", "plan and table")
         print_rows("replayed", columns, rows)
     for sweep, part in done.items():
         for said in part.refused:
             say(f"{sweep}: refused: {said}", err=True)
+        for said in (*part.unfiled, *part.lost_files):
+            say(f"{sweep}: {said}", err=True)
         for place in part.corrupted:
             say(f"{sweep}: no record can be read at {place}; rerun its cell, then remove that file", err=True)
         if part.busy:

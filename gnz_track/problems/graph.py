@@ -33,6 +33,7 @@ from gnz_track.problems.problem import (
     seen,
 )
 from gnz_track.problems.rows import RowScorer
+from gnz_track.training.answers import Examples
 from gnz_track.training.graphs import GraphCollection
 from gnz_track.training.loop import TRAINING
 from gnz_track.training.losses import choose_loss
@@ -129,7 +130,8 @@ def pose_graphs(dataset: FrozenDataset, settings: CellSettings) -> Problem:
 
     def scorer(name: str, part: Tensor) -> GraphScorer:
         batches = batches_of(torch.arange(part.numel()), settings)
-        about = {"loss_name": settings.optimiser.loss, "batches": batches}
+        examples = Examples("graph", {"id": part})
+        about = {"loss_name": settings.optimiser.loss, "batches": batches, "examples": examples}
         return GraphScorer(rows[name].to(settings.device), labels[part].to(settings.device), kind, **about)
 
     return Problem(

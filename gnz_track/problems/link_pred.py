@@ -22,6 +22,7 @@ from gnz_track.errors import BadValue
 from gnz_track.problems.baselines import KnownScorer
 from gnz_track.problems.inputs import complete_sizes, whole_graph_of
 from gnz_track.problems.problem import Problem, ProblemKind, batch_of_scores, check_outputs, scored
+from gnz_track.training.answers import Answers, Examples
 from gnz_track.training.loop import TRAINING, Objective
 from gnz_track.training.metrics import Kind, MetricRow, find_metric, metrics_of, rank_links
 from gnz_track.types import CellSettings
@@ -168,6 +169,12 @@ class LinkPredictionScorer:
         """Return one logit per pair ``[n]``."""
         logits: Tensor = model.decode(prediction, self.pairs)
         return logits
+
+    def answers(self, model: Any, prediction: Tensor) -> tuple[Answers, ...]:
+        """Return the logit of each pair, with 1 where it is a link and 0 where it is none."""
+        head, tail = self.pairs
+        examples = Examples("link", {"id": head * prediction.size(0) + tail, "head": head, "tail": tail})
+        return (Answers(examples, self.labels.long(), self.decode(model, prediction).unsqueeze(1)),)
 
     def score_constant(self, answer: None, metric: str) -> float:
         """Return the score of who tells no pair from another."""

@@ -25,6 +25,7 @@ from gnz_track.problems.inputs import (
     unfit,
 )
 from gnz_track.problems.problem import Problem, ProblemKind, held_out_parts
+from gnz_track.training.answers import Answers, Examples
 from gnz_track.training.graphs import GraphCollection, expand
 from gnz_track.training.loop import TRAINING
 from gnz_track.training.metrics import MetricRow, metrics_of
@@ -115,6 +116,7 @@ class TwoLevelScorer:
     node_targets: Tensor
     graph_targets: Tensor
     n_nodes: int
+    examples: tuple[Examples, ...] = ()
 
     def score(self, model: nn.Module, prediction: Tensor, metric: str) -> float:
         """Return the logarithm of the mean of all errors, or of one of them.
@@ -140,6 +142,12 @@ class TwoLevelScorer:
         del model
         return float(torch.cat(self._errors(prediction)).mean())
 
+    def answers(self, model: nn.Module, prediction: Tensor) -> tuple[Answers, ...]:
+        """Return the outputs of nodes, then those of graphs."""
+        del model
+        targets = (self.node_targets, self.graph_targets)
+        return tuple(Answers(*one) for one in zip(self.examples, targets, self._outputs(prediction), strict=True))
+
     def score_constant(self, answer: tuple[Tensor, Tensor], metric: str) -> float:
         """Return the score of the same answers to all nodes ``[a]`` and to all graphs ``[b]``."""
         of_nodes, of_graphs = answer
@@ -156,12 +164,17 @@ class TwoLevelScorer:
 
     def _errors(self, prediction: Tensor) -> tuple[Tensor, Tensor]:
         """Return the mean squared error of each target ``[a]`` of nodes and ``[b]`` of graphs, in double precision."""
+        nodes, graphs = self._outputs(prediction)
+        pairs = ((nodes, self.node_targets), (graphs, self.graph_targets))
+        first, second = ((found.double() - true.double()).square().mean(dim=0) for found, true in pairs)
+        return first, second
+
+    def _outputs(self, prediction: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the outputs of the nodes ``[n, a]`` and of the graphs ``[m, b]`` that are scored."""
         width = self.node_targets.size(1)
         nodes = prediction[: self.n_nodes * width].view(self.n_nodes, width)
         graphs = prediction[self.n_nodes * width :].view(-1, self.graph_targets.size(1))
-        pairs = ((nodes[self.node_rows], self.node_targets), (graphs[self.graph_rows], self.graph_targets))
-        first, second = ((found.double() - true.double()).square().mean(dim=0) for found, true in pairs)
-        return first, second
+        return nodes[self.node_rows], graphs[self.graph_rows]
 
 
 def pose_two_levels(dataset: FrozenDataset, settings: CellSettings) -> Problem:
@@ -187,9 +200,10 @@ def pose_two_levels(dataset: FrozenDataset, settings: CellSettings) -> Problem:
         ranks = torch.empty(len(dataset), dtype=torch.int64)
         ranks[places[name]] = torch.arange(places[name].numel())
         predicted = expand(dataset.node_ptr, places[name])[1]
-        rows, of_nodes = expand(predicted, ranks[part])[0], nodes[expand(dataset.node_ptr, part)[0]]
-        about = (rows, ranks[part], of_nodes, graphs[part])
-        return TwoLevelScorer(*(each.to(settings.device) for each in about), int(predicted[-1]))
+        rows, in_part = expand(predicted, ranks[part])[0], expand(dataset.node_ptr, part)[0]
+        about = (rows, ranks[part], nodes[in_part], graphs[part])
+        examples = (Examples("node", {"id": in_part}), Examples("graph", {"id": part}))
+        return TwoLevelScorer(*(each.to(settings.device) for each in about), int(predicted[-1]), examples)
 
     return Problem(
         objective=objective,

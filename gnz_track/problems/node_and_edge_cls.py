@@ -35,6 +35,7 @@ from gnz_track.problems.problem import (
     with_labels,
 )
 from gnz_track.problems.rows import RowScorer
+from gnz_track.training.answers import Examples
 from gnz_track.training.graphs import GraphCollection, Pairs, expand
 from gnz_track.training.loop import TRAINING
 from gnz_track.training.losses import choose_loss
@@ -191,12 +192,13 @@ def pose_edges(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     if features is not None:
         fields["edge_label_attr"] = features.float().reshape(labels.numel(), -1)
     pointer = label_pointer(dataset)
-    labelled = _Labelled(parts, labels, "edge_label", pointer, _of_labelled_edges)
+    across = ends + dataset.node_ptr[:-1].repeat_interleave(pointer.diff())
+    labelled = _Labelled(parts, labels, "edge_label", pointer, _of_labelled_edges, across)
     if _is_in_batches(dataset, settings):
         graphs = collection_of(dataset, settings, pairs=Pairs(ends, pointer, fields))
         return _pose_parts(dataset, settings, labelled, graphs)
     data = whole_graph_of(dataset, dataset.global_edge_index, settings)
-    data.edge_label_index = (ends + dataset.node_ptr[:-1].repeat_interleave(pointer.diff())).to(settings.device)
+    data.edge_label_index = across.to(settings.device)
     for name, value in fields.items():
         data[name] = value.to(settings.device)
     return _pose_whole(dataset, settings, labelled, data)
@@ -204,13 +206,24 @@ def pose_edges(dataset: FrozenDataset, settings: CellSettings) -> Problem:
 
 @dataclass(frozen=True, eq=False)
 class _Labelled:
-    """Nodes or edges with a class: their parts, classes, the field that shows these, where graphs begin, sizes."""
+    """Nodes or edges with a class: their parts, classes, the field that shows these, where graphs begin, sizes.
+
+    ``ends [2, n]`` are those of edges among all nodes.
+    """
 
     parts: Parts
     labels: Tensor
     field: str
     pointer: Tensor
     sizes: Callable[[FrozenDataset, CellSettings], dict[str, Any]]
+    ends: Tensor | None = None
+
+    def examples(self, part: Tensor) -> Examples:
+        """Return the names of those of a part ``[n]``."""
+        if self.ends is None:
+            return Examples("node", {"id": part})
+        head, tail = self.ends[:, part]
+        return Examples("edge", {"id": part, "head": head, "tail": tail})
 
 
 def _is_in_batches(dataset: FrozenDataset, settings: CellSettings) -> bool:
@@ -226,7 +239,11 @@ def _pose_whole(dataset: FrozenDataset, settings: CellSettings, labelled: _Label
             data, *train, n_rows=labels.numel(), width=sizes.out_channels, loss_name=settings.optimiser.loss
         ),
         scorers={
-            name: ClassScorer(*with_labels(found, labels, settings.device), loss_name=settings.optimiser.loss)
+            name: ClassScorer(
+                *with_labels(found, labels, settings.device),
+                loss_name=settings.optimiser.loss,
+                examples=labelled.examples(found),
+            )
             for name, found in held_out_parts(parts, settings)
         },
         sizes=sizes,
@@ -256,7 +273,8 @@ def _pose_parts(
     def scorer(name: str, part: Tensor) -> ClassScorer:
         rows = objective.rows_of(part, training=name == TRAINING).to(settings.device)
         batches = batches_of(graphs_of(part, labelled.pointer).unique(return_inverse=True)[1], settings)
-        return ClassScorer(rows, labels[part].to(settings.device), loss_name=settings.optimiser.loss, batches=batches)
+        about = {"loss_name": settings.optimiser.loss, "batches": batches, "examples": labelled.examples(part)}
+        return ClassScorer(rows, labels[part].to(settings.device), **about)
 
     return Problem(
         objective=objective,

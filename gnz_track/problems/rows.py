@@ -10,6 +10,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from gnz_track.problems.baselines import ConstantAnswer
+from gnz_track.training.answers import Answers, Examples
 from gnz_track.training.losses import choose_loss, mean_over_batches
 from gnz_track.training.metrics import Kind, MetricRow, find_metric, metrics_of
 
@@ -20,7 +21,7 @@ __all__ = ["RowScorer"]
 class RowScorer:
     """Labels of examples; ``rows [n]`` are their places in the prediction. Kinds as in the losses.
 
-    Given the batch ``batches [n]`` of each, scores and losses are means over batches.
+    Given the batch ``batches [n]`` of each, scores and losses are means over batches. ``examples`` are their names.
     """
 
     rows: Tensor
@@ -28,6 +29,7 @@ class RowScorer:
     kind: str
     loss_name: str = ""
     batches: Tensor | None = None
+    examples: Examples | None = None
 
     def score(self, model: nn.Module, prediction: Tensor, metric: str) -> float:
         """Return one metric of classes, labels or numbers; of two classes, scores are the margin between them.
@@ -53,6 +55,13 @@ class RowScorer:
         return {
             row.name: self.score(model, prediction, row.name) for row in metrics_of(_kind_of(self.kind, prediction))
         }
+
+    def answers(self, model: nn.Module, prediction: Tensor) -> tuple[Answers, ...]:
+        """Return the rows of the prediction that are scored, each with its label."""
+        del model
+        examples = self.examples or Examples("row", {"id": self.rows})
+        facts = {} if self.batches is None else {"batch": self.batches}
+        return (Answers(examples, self.labels, prediction.index_select(0, self.rows), facts),)
 
     def score_constant(self, answer: Tensor, metric: str) -> float:
         """Return the score of the same answer ``[width]`` to every example."""

@@ -19,6 +19,7 @@ from gnz_track.datasets.splits.links import TriplePart, split_triples
 from gnz_track.errors import BadValue
 from gnz_track.problems.inputs import complete_sizes, unfit, whole_graph_of
 from gnz_track.problems.problem import Problem, ProblemKind, check_outputs, scored
+from gnz_track.training.answers import Answers, Examples
 from gnz_track.training.loop import TRAINING
 from gnz_track.training.metrics import MetricRow, find_metric, metrics_of
 from gnz_track.types import CellSettings
@@ -125,6 +126,23 @@ class TripleScorer:
         labels, logits = self._decode(model, prediction)
         return float(functional.binary_cross_entropy_with_logits(logits, labels))
 
+    def answers(self, model: Any, prediction: Tensor) -> tuple[Answers, ...]:
+        """Return the logits of true and of false triples; of true ones the ranks too, where scoring has counted them.
+
+        Ranks cost more than an epoch, and are not counted once more.
+        """
+        labels, logits = self._decode(model, prediction)
+        head, relation, tail = self.triples
+        numbers = {
+            "head": torch.cat([head, head]),
+            "relation": torch.cat([relation, relation]),
+            "tail": torch.cat([tail, self.false_tails]),
+        }
+        n_nodes = prediction.size(0)
+        code = (numbers["relation"] * n_nodes + numbers["head"]) * n_nodes + numbers["tail"]
+        facts = self._rank_facts(prediction, head.numel())
+        return (Answers(Examples("triple", {"id": code, **numbers}), labels.long(), logits.unsqueeze(1), facts),)
+
     def score_constant(self, answer: None, metric: str) -> float | None:
         """Return the score of who tells no triple from another; None of ranks."""
         # A rank by chance depends on how many answers are known of each question: it is not told.
@@ -153,7 +171,17 @@ class TripleScorer:
         known_head, known_relation, known_tail = self.known
         tails = _ranks(model.score_tails, prediction, (head, relation, tail), (known_head, known_relation, known_tail))
         heads = _ranks(model.score_heads, prediction, (tail, relation, head), (known_tail, known_relation, known_head))
+        object.__setattr__(self, "_last_ranks", (prediction, tails, heads))
         return (np.concatenate([tails, heads]),)
+
+    def _rank_facts(self, prediction: Tensor, n: int) -> dict[str, Tensor]:
+        """Return the ranks that were counted of this very prediction, NaN for false triples."""
+        of, *ranks = getattr(self, "_last_ranks", (None,))
+        if of is not prediction:
+            return {}
+        none = np.full(self.false_tails.numel(), np.nan)
+        names = ("rank_of_tail", "rank_of_head")
+        return {name: torch.from_numpy(np.concatenate([one[:n], none])) for name, one in zip(names, ranks, strict=True)}
 
 
 CHUNK = 512

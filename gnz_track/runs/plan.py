@@ -162,9 +162,7 @@ def make_plan(
             except (BadValue, SplitImpossible) as error:
                 skipped.append(Skipped(task=task.name, model=model.name, reason=str(error)))
                 continue
-            cells += [
-                make(dataset, model=model, seed=seed, hyperparameters=given) for seed, dataset in datasets.items()
-            ]
+            cells += [make(data, model=model, seed=seed, hyperparameters=given) for seed, data in datasets.items()]
     _refuse_missing(missing, tasks)
     if not cells:
         impossible = [f"{item.task} x {item.model}: {item.reason}" for item in skipped]

@@ -20,6 +20,7 @@ from gnz_track.datasets.steady import hold_steady, open_steady
 from gnz_track.models.building import build, count_parameters, load_parts
 from gnz_track.problems.baselines import score_constant
 from gnz_track.problems.catalogue import Problem, pose
+from gnz_track.runs.files_of_cell import NOTHING, make_files
 from gnz_track.runs.fingerprint import check_code
 from gnz_track.runs.isolation.originals import is_ours, originals
 from gnz_track.runs.isolation.process_state import known_state
@@ -28,10 +29,10 @@ from gnz_track.seeds import derive, seed_everything
 from gnz_track.store.address import mask
 from gnz_track.training.acceleration import accelerate, release
 from gnz_track.training.lent import LentInputs
-from gnz_track.training.loop import Observer, Trained, train
+from gnz_track.training.loop import Observer, Trained, answer, train
 from gnz_track.training.metrics import METRICS, presumed_metric
 from gnz_track.training.usage import Gauge
-from gnz_track.types import Cell, CellResult, Failure, Metric, Status, TaskType, Value
+from gnz_track.types import Cell, CellResult, CellSettings, Failure, Metric, Status, TaskType, Value
 
 __all__ = ["SETTINGS", "lost_result", "make_ready", "name_instructions", "run_one"]
 
@@ -111,6 +112,7 @@ def make_ready(cell: Cell) -> None:
 class _Facts:
     """Facts known of a cell so far, finished or not."""
 
+    resolved: CellSettings | None = None
     metric: Metric | None = None
     trained: Trained = field(default_factory=Trained)
     settings: dict[str, Value] = field(default_factory=dict)
@@ -127,7 +129,7 @@ def _run_cell(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
     # Data are mapped: whoever writes into their files changes what is trained on.
     with hold_steady(cell.data, digest=cell.dataset_digest, name=cell.task.dataset) as dataset:
         settings = settings_of(cell, is_multi_label=dataset.is_multi_label)
-        facts.metric = METRICS.get(settings.metric)
+        facts.resolved, facts.metric = settings, METRICS.get(settings.metric)
         problem = pose(dataset, settings)
         # Of the data, training has what the problem holds, and nothing else.
         del dataset
@@ -148,6 +150,8 @@ def _run_cell(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
                 accelerate(model)
             parts = problem.objective, problem.scorers
             train(asked, *parts, settings, batch_seed=seed, trained=trained, observe=observe)
+            if cell.keep != NOTHING:
+                trained.answers = answer(asked, trained.prediction, problem.scorers)
         finally:
             release(model)
 
@@ -199,6 +203,7 @@ def _result_of(cell: Cell, facts: _Facts, gauge: Gauge) -> CellResult:
     metric = facts.metric or presumed_metric(cell.task)
     trained = facts.trained
     scores = trained.scores.get("val" if cell.is_blind else "test", {}) if is_finished else {}
+    files, too_large = make_files(cell, facts.resolved, trained, is_finished=is_finished)
     return CellResult(
         cell=cell,
         status=Status.finished if is_finished else Status.failed,
@@ -223,4 +228,6 @@ def _result_of(cell: Cell, facts: _Facts, gauge: Gauge) -> CellResult:
         n_test=facts.n_test,
         baseline=facts.baseline,
         failure=facts.failure,
+        files=files,
+        too_large=too_large,
     )

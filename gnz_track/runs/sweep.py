@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -85,7 +85,8 @@ def run_sweep(remaining: RemainingCells, tracking: Tracking, *, execute: Executo
         # While workers get ready: later the store may be away, and with it what was done before.
         finished, unread = _read_finished(remaining)
         for result in executing:
-            results.append(result)
+            # Their files are written as they come; a sweep of thousands must not hold all of them.
+            results.append(replace(result, files={}))
             hear(Done(result=result))
     changed = _read_data_again(remaining, results)
     rows = [table for table in (finished, *writer.tables()) if not table.empty]

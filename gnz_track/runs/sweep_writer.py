@@ -6,7 +6,7 @@ import contextlib
 import math
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import pandas as pd
@@ -14,6 +14,7 @@ import pandas as pd
 from gnz_track.datasets.frozen import open_frozen
 from gnz_track.errors import GnzError, StoreUnreachable
 from gnz_track.runs.executors.events import Done, Event, Points, Started
+from gnz_track.runs.files_of_cell import MOST_BYTES
 from gnz_track.runs.fingerprint import NUMBERS, fingerprint
 from gnz_track.runs.plan import Plan
 from gnz_track.store.address import SQLITE, Address
@@ -60,6 +61,8 @@ def _row_of_cell(cell: Cell) -> dict[str, str | int]:
 
 
 MILLISECONDS_BETWEEN_BEATS, MILLISECONDS_BETWEEN_LOADS = 600_000, 60_000
+MOST_MIB = MOST_BYTES // 2**20
+REMADE = "those of a run are made again by: gnz reproduce RUN --keep predictions"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +106,8 @@ class SweepWriter:
         self._sweep_run, self._beaten = "", now()
         self._started: dict[str, tuple[Cell, int]] = {}
         self._begun: dict[str, str] = {}
+        # Hears why files of a cell could not be written; None once they wait.
+        self._tell_of_files: Callable[[str], object] | None = self._leave_files
         self._written: list[tuple[str, RunRecord]] = []
         self._published = empty_table()
         # One attempt at each cell in one call; a later call is another attempt.
@@ -158,14 +163,14 @@ class SweepWriter:
         self._beat()
         key = fingerprint(result.cell)
         self._started.pop(key, None)
-        record = self._record_of(result, key)
         run_id = self._begun.pop(key, "")
         self._see_that_file_is_there()
+        record = self._spool_files(self._record_of(result, key), result)
         try:
             if self._store is None:
                 self._outbox.append(record)
             else:
-                run_id = deliver(self._outbox, self._store, record, run_id=run_id)
+                run_id = deliver(self._outbox, self._store, record, run_id=run_id, tell=self._tell_of_files)
         except StoreUnreachable as error:
             self._lose(error)
         except GnzError as error:
@@ -179,6 +184,26 @@ class SweepWriter:
         Points: _stream,
         Done: _write_end,
     }
+
+    def _spool_files(self, record: RunRecord, result: CellResult) -> RunRecord:
+        """Put the files of a cell on this disk, and return its record, without files where the disk takes none."""
+        for name, n_bytes in result.too_large.items():
+            start = f"{name} of {record.task} is not kept"
+            # Models and seeds of a task differ by little: once is enough.
+            if not any(notice.startswith(start) for notice in self.notices):
+                self._note(f"{start}: {n_bytes / 2**20:.1f} MiB a cell, and at most {MOST_MIB} are")
+        try:
+            self._outbox.spool({name: result.files[name] for name in record.files})
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self._note(f"files of cells are not kept, since {self._folder} takes none ({reason}); {REMADE}")
+            return replace(record, files={})
+        return record
+
+    def _leave_files(self, reason: str) -> None:
+        # Each further try may take a minute; what waits is tried once more at the end.
+        self._tell_of_files = None
+        self._note(f"files of cells wait on this disk, since {reason}; when that is mended, type: {self._sync}")
 
     def _beat(self) -> None:
         """Say now and then that the sweep's own run is alive: its machine may not be the one that looks for dead."""
@@ -216,6 +241,7 @@ class SweepWriter:
         """Write to the store alone where the disk takes nothing more; where there is no store, nothing is safe."""
         if self._store is not None:
             self._note(f"nothing can be written to {self._folder}: {error}. Results go to the store alone")
+            record = replace(record, files={})
             with contextlib.suppress(StoreUnreachable):
                 # The disk may have failed once the store had the record.
                 known = self._store.runs_of_sweep(record.suite, record.sweep)
@@ -301,10 +327,9 @@ class SweepWriter:
             known = self._store.runs_of_sweep(self._tracking.suite, self._tracking.sweep)
             # A store that took the place of another one has other runs.
             self._written = [(known.get(record.key, (run_id,))[0], record) for run_id, record in self._written]
-            if done.written or done.ended:
-                what = (
-                    f"{len(done.written)} results that waited are" if done.written else "the sweep's plan and table are"
-                )
+            if done.written or done.ended or done.filed:
+                other = "the sweep's plan and table are" if done.ended else f"files of {len(done.filed)} cells are"
+                what = f"{len(done.written)} results that waited are" if done.written else other
                 self._note(f"the store answers again: {what} written")
 
     def _guard(self, write: Callable[[Store], object]) -> None:

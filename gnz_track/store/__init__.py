@@ -25,6 +25,7 @@ or by MLflow's own calls, as rows of `results_table`. To rename anything in a st
 - `row_filters`: which rows and runs are asked for, and what of them can be read
 - `query`: the language of ``gnz query``
 - `curves`: curves over epochs, thinned, and as a parquet file
+- `cell_files/`: files that a cell leaves: predictions, settings, series; written, read and joined
 - `artifacts`: files of a run, and where this machine may look for them
 - `files/`: databases in files, and parquet files of others
 - `ui`: MLflow's user interface on a store, for this machine only, and addresses within it
@@ -51,6 +52,11 @@ _PUBLIC = {
         "write_audit",
     ),
     "cell_book": ("CellBook", "digest_of_book", "read_book", "write_book"),
+    "cell_files.configuration": ("decode_configuration", "encode_configuration"),
+    "cell_files.joined_predictions": ("Predictions", "read_predictions"),
+    "cell_files.kept_files": ("KeptFile", "describe_files"),
+    "cell_files.predictions": ("PartPredictions", "decode_predictions", "encode_predictions"),
+    "cell_files.series": ("decode_series", "encode_series"),
     "curves": ("Curve", "load_curves", "straighten", "thin_all", "write_curves"),
     "environment": ("Environment", "NONE", "collect_environment", "parse_owner", "read_git", "this_owner"),
     "files.sqlite": ("change_of", "identity_of"),

@@ -8,6 +8,7 @@ has named it in ``GNZ_ARTIFACTS``.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
@@ -288,7 +289,7 @@ def read_artifact(address: Address, place: str, name: str) -> str | None:
             return None
 
 
-def keep_artifact(address: Address, place: str, name: str, source: Path) -> None:
+def keep_artifact(address: Address, place: str, name: str, source: Path, *, moves: bool = False) -> None:
     """Copy a file to the artifacts of a run.
 
     Parameters
@@ -299,6 +300,8 @@ def keep_artifact(address: Address, place: str, name: str, source: Path) -> None
         Name of the artifact, which may hold folders.
     source
         File to copy.
+    moves
+        Whether it may be moved, where both places are on one disk; elsewhere it stays where it is.
     """
     found = find_place(address, place, is_read=False)
     if isinstance(found, str):
@@ -309,6 +312,11 @@ def keep_artifact(address: Address, place: str, name: str, source: Path) -> None
         return
     file = file_in(address, found, name)
     file.parent.mkdir(parents=True, exist_ok=True)
+    if moves:
+        with contextlib.suppress(OSError):
+            # What is on the disk stays there: nothing has to wait for it once more.
+            source.replace(file)
+            return
     # Of another name first: readers see the file as it was, or whole.
     unfinished = file.with_name(f"{file.name}.{uuid.uuid4().hex[:8]}.new")
     try:

@@ -14,17 +14,19 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import uuid
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from gnz_track.errors import BadValue, GnzError, OutboxBusy, StoreUnreachable
+from gnz_track.errors import BadValue, GnzError, OutboxBusy, StoreUnreachable, StoreUnusable
 from gnz_track.files import file_lock
 from gnz_track.records import from_json, to_json
 from gnz_track.store.address import Address, store_home
+from gnz_track.store.cell_files.kept_files import drop_files, spool_files
 from gnz_track.store.run_record import RunRecord, SweepContext
 from gnz_track.store.searches import SearchRecord, write_search
 from gnz_track.store.writer import Store, open_store
@@ -44,6 +46,7 @@ __all__ = [
     "count_waiting",
     "deliver",
     "describe_outboxes",
+    "file_key",
     "files_of_outbox",
     "is_of_record",
     "is_set_aside",
@@ -56,6 +59,7 @@ __all__ = [
     "remove_empty",
     "remove_reasons",
     "set_aside_refused",
+    "waiting_files",
     "waiting_records",
 ]
 
@@ -88,7 +92,12 @@ class Lines:
     @property
     def keys(self) -> set[str]:
         """The keys of all that the store is to have."""
-        return {*self.records, *self.searches, *self.ends}
+        return {*self.records, *self.searches, *self.ends, *self.file_keys}
+
+    @property
+    def file_keys(self) -> dict[str, RunRecord]:
+        """Records that have files, by the key under which it is noted that these are in the store."""
+        return {file_key(record): record for record in self.records.values() if record.files}
 
     def sealed_again(self, keys: Collection[str]) -> list[str]:
         """Return the lines of these keys, and of the contexts that belong to them, to be written elsewhere."""
@@ -156,7 +165,7 @@ def _digest_of_line(kind: str, text: str) -> str:
     return hashlib.sha256(f"{kind}:{text}".encode()).hexdigest()[:16]
 
 
-LINES, DONE, ASIDE, LOCK = ".jsonl", ".done", ".corrupted", ".lock"
+LINES, DONE, ASIDE, LOCK, FILES = ".jsonl", ".done", ".corrupted", ".lock", ".files"
 STORE_FILE = "store.txt"
 # A folder within that of a store, for what the store refuses.
 REFUSED = "refused"
@@ -170,6 +179,8 @@ class Outbox:
         self.path = folder / (file_stem(context.sweep) + LINES)
         self._stack = contextlib.ExitStack()
         self._is_open = False
+        # Digest of a file -> records that wait with it.
+        self._waiting = Counter[str]()
 
     def __enter__(self) -> Self:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -178,6 +189,10 @@ class Outbox:
             raise OutboxBusy(self.context.sweep)
         _end_torn_line(self.path)
         append_line(self.path, _sealed(CONTEXT, to_json(self.context)))
+        if self.files.is_dir():
+            self._waiting.update(digest for record in waiting_files(self.path) for digest in digests_of(record))
+            # What a process that was killed had not finished, or had not dropped.
+            drop_files(self.files, {file.name for file in self.files.iterdir()} - self._waiting.keys())
         self._is_open = True
         return self
 
@@ -190,6 +205,11 @@ class Outbox:
                 remove_files(self.path)
 
     @property
+    def files(self) -> Path:
+        """The folder in which files of cells wait."""
+        return self.path.with_suffix(FILES)
+
+    @property
     def is_open(self) -> bool:
         """Whether this process holds the sweep."""
         return self._is_open
@@ -197,17 +217,39 @@ class Outbox:
     @property
     def waiting(self) -> str:
         """Records that the store is not known to have, in words."""
-        n_records, n_ends, _ = _count_lines(self.path)
+        n_records, n_ends, _, n_files = _count_lines(self.path)
         parts = [f"{n_records} result" + "s" * (n_records != 1)] if n_records else []
+        # With a result wait its files, of which no word is needed.
+        parts += [f"files of {n_files} cell" + "s" * (n_files != 1)] if n_files > n_records else []
         return " and ".join([*parts, *(["the sweep's plan and table"] if n_ends else [])]) or "lines"
 
     def append(self, record: RunRecord) -> None:
         """Write a record; when this returns, it is on the disk."""
         append_line(self.path, _sealed(RECORD, to_json(record)))
+        self._waiting.update(digests_of(record))
 
-    def mark(self, record: RunRecord) -> None:
-        """Note that the store has a record."""
-        append_line(self.path.with_suffix(DONE), record.key)
+    def spool(self, files: Mapping[str, bytes]) -> None:
+        """Write files of a cell; when this returns, they are on the disk."""
+        if files:
+            spool_files(self.files, files)
+
+    def paths_of(self, record: RunRecord) -> dict[str, Path]:
+        """Return where the files of a record wait, by their names."""
+        return {name: self.files / file.digest for name, file in record.files.items()}
+
+    def is_shared(self, record: RunRecord) -> bool:
+        """Tell whether another record waits with a file that this one has too."""
+        return any(self._waiting[digest] > 1 for digest in digests_of(record))
+
+    def mark(self, record: RunRecord, *, with_files: bool = True) -> None:
+        """Note that the store has a record, and its files unless these go on waiting."""
+        if not record.files or not with_files:
+            append_line(self.path.with_suffix(DONE), record.key)
+            return
+        append_line(self.path.with_suffix(DONE), f"{record.key}\n{file_key(record)}")
+        digests = digests_of(record)
+        self._waiting.subtract(digests)
+        drop_files(self.files, [digest for digest in digests if self._waiting[digest] <= 0])
 
     def forget_marks(self) -> None:
         """Take nothing for written any more: the store that had it is gone, and whichever comes is asked."""
@@ -220,7 +262,24 @@ class Outbox:
         )
 
 
-def deliver(outbox: Outbox, store: Store | None, record: RunRecord, *, run_id: str = "") -> str:
+def digests_of(record: RunRecord) -> set[str]:
+    """Return the digests of the files of a record."""
+    return {file.digest for file in record.files.values()}
+
+
+def file_key(record: RunRecord) -> str:
+    """Return the key under which it is noted that the store has the files of a record."""
+    return f"files {record.key}"
+
+
+def deliver(
+    outbox: Outbox,
+    store: Store | None,
+    record: RunRecord,
+    *,
+    run_id: str = "",
+    tell: Callable[[str], object] | None = None,
+) -> str:
     """Put a record into the outbox, write it to the store, and mark it; return the run's id.
 
     A store that is away raises :class:`StoreUnreachable` once the record is safe: go on training, and say that
@@ -236,12 +295,22 @@ def deliver(outbox: Outbox, store: Store | None, record: RunRecord, *, run_id: s
         Record of a run.
     run_id
         Run that has been created for it.
+    tell
+        Hears why files of the record, which were spooled before, go on waiting; without it they do so untried.
     """
     outbox.append(record)
     if store is None:
         raise StoreUnreachable("none", "no store could be opened")
     run_id = store.finish(record, run_id)
-    outbox.mark(record)
+    is_whole = tell is not None
+    if record.files and tell is not None:
+        try:
+            store.keep_files(run_id, outbox.paths_of(record), moves=not outbox.is_shared(record))
+        except StoreUnusable as error:
+            # The record is in the store; what lies beside it must not cost anything else.
+            is_whole = False
+            tell(error.reason)
+    outbox.mark(record, with_files=is_whole)
     return run_id
 
 
@@ -304,11 +373,17 @@ def holds_sweeps(folder: Path) -> bool:
     return bool(files_of_outbox(folder))
 
 
-def _count_lines(path: Path) -> tuple[int, int, int]:
-    """Return how many records (of cells and searches) and ends of an outbox wait, and how many lines none can read."""
+def _count_lines(path: Path) -> tuple[int, int, int, int]:
+    """Return how many records (of cells and searches) and ends wait, lines that none can read, and cells' files."""
     lines, marked = read_lines(path), marks_of(path)
     n_records = len((lines.records.keys() | lines.searches.keys()) - marked)
-    return n_records, len(lines.ends.keys() - marked), len(lines.bad)
+    return n_records, len(lines.ends.keys() - marked), len(lines.bad), len(lines.file_keys.keys() - marked)
+
+
+def waiting_files(path: Path) -> list[RunRecord]:
+    """Return the records of an outbox whose files the store is not known to have."""
+    marked = marks_of(path)
+    return [record for key, record in read_lines(path).file_keys.items() if key not in marked]
 
 
 def waiting_records(folder: Path) -> list[RunRecord]:
@@ -352,6 +427,7 @@ def remove_files(path: Path) -> None:
     """Remove an outbox of which the store has everything."""
     path.unlink()
     path.with_suffix(DONE).unlink(missing_ok=True)
+    drop_files(path.with_suffix(FILES))
 
 
 def _sync_folder(folder: Path) -> None:
@@ -399,6 +475,9 @@ def set_aside_refused(path: Path, lines: list[str], reasons: Mapping[str, str]) 
     aside.parent.mkdir(mode=0o700, exist_ok=True)
     with file_lock(aside.with_suffix(LOCK)):
         _end_torn_line(aside)
+        files = path.with_suffix(FILES)
+        if files.is_dir():
+            shutil.copytree(files, aside.with_suffix(FILES), dirs_exist_ok=True)
         for line in lines:
             append_line(aside, line)
         with aside.with_suffix(REASONS).open("a", encoding="utf-8") as output:
@@ -465,8 +544,8 @@ def _deliver(path: Path, store: Store, record: SearchRecord) -> str:
 class WaitingSweep:
     """Records of one sweep that wait for a store; ``store`` is empty where nobody noted it.
 
-    ``n_refused`` are records that the store has refused. ``is_unended`` says that the store does not know yet how the
-    sweep ended: its plan and its table wait.
+    ``n_refused`` are records that the store has refused, ``n_files`` those whose files wait. ``is_unended`` says that
+    the store does not know yet how the sweep ended: its plan and its table wait.
     """
 
     store: str
@@ -474,6 +553,7 @@ class WaitingSweep:
     n_records: int
     n_unreadable: int
     n_refused: int
+    n_files: int
     is_unended: bool
     folder: Path
 
@@ -484,8 +564,8 @@ def describe_outboxes() -> list[WaitingSweep]:
     for path in [path for folder in sorted(outbox_home().glob("*/")) for path in files_of_outbox(folder)]:
         is_refused = is_set_aside(path)
         folder = path.parent.parent if is_refused else path.parent
-        n_records, n_ends, n_unreadable = _count_lines(path)
-        if n_records or n_ends or n_unreadable:
+        n_records, n_ends, n_unreadable, n_files = _count_lines(path)
+        if n_records or n_ends or n_unreadable or n_files:
             note = folder / STORE_FILE
             store = note.read_text(encoding="utf-8", errors="replace").removesuffix("\n") if note.exists() else ""
             found.append(
@@ -495,6 +575,7 @@ def describe_outboxes() -> list[WaitingSweep]:
                     n_records=n_records,
                     n_unreadable=n_unreadable,
                     n_refused=n_records if is_refused else 0,
+                    n_files=n_files,
                     is_unended=bool(n_ends),
                     folder=folder,
                 )
@@ -523,6 +604,8 @@ def _clear_sweep(stem: Path, *, removes: bool) -> list[Path]:
         cleared = [path for path in map(stem.with_suffix, (LINES, DONE)) if path.exists()]
         for path in cleared if removes else ():
             path.unlink()
+        if removes:
+            drop_files(stem.with_suffix(FILES))
     return [*cleared, *left]
 
 

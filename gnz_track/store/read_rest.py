@@ -82,6 +82,12 @@ class RestReader:
                 if key.startswith(schema.TEST_PREFIX)
             ]
 
+    def kept_files(self, run_ids: Sequence[str]) -> list[tuple[str, str, str]]:
+        """Return run, place of its artifacts, and the tag that names its files."""
+        with self._reading() as tracking:
+            runs = map(tracking.get_run, run_ids)
+            return [(run.info.run_id, run.info.artifact_uri, run.data.tags.get(schema.FILES, "")) for run in runs]
+
     def state_of_sweep(self, sweep: str) -> str:
         """Return nothing: a server cannot be asked that cheaply."""
         del sweep

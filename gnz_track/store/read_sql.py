@@ -106,6 +106,13 @@ class SqlReader:
         """Return run, key and value of the test scores of runs."""
         return self._metrics(f"key, {METRIC.format('m')} FROM latest_metrics", run_ids, schema.TEST_PREFIX)
 
+    def kept_files(self, run_ids: Sequence[str]) -> list[tuple[str, str, str]]:
+        """Return run, place of its artifacts, and the tag that names its files."""
+        with _reading(self.address) as (connection, sql):
+            tags = dict(_rows_of_runs(connection, sql, "value FROM tags", run_ids, schema.FILES))
+            places = dict(_rows_of_runs(connection, sql, "artifact_uri FROM runs", run_ids, key="run_uuid"))
+        return [(run_id, places[run_id] or "", tags.get(run_id, "")) for run_id in run_ids if run_id in places]
+
     def state_of_sweep(self, sweep: str) -> str:
         """Return a text that changes whenever a cell of the sweep is added, ended, deleted or brought back."""
         joins, values = _joins_of_tags({schema.SWEEP: sweep, schema.KIND: schema.CELL})
@@ -136,12 +143,14 @@ def _joins_of_tags(tags: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
     return joins, values
 
 
-def _rows_of_runs(connection: Any, sql: Any, what: str, run_ids: Sequence[str], start: str = "") -> Iterator[Any]:
+def _rows_of_runs(
+    connection: Any, sql: Any, what: str, run_ids: Sequence[str], start: str = "", *, key: str = "key"
+) -> Iterator[Any]:
     """Yield the run, and what is asked of each of its rows whose key begins so."""
     for first in range(0, len(run_ids), RUNS_PER_QUERY):
         names = {f"r{n}": run_id for n, run_id in enumerate(run_ids[first : first + RUNS_PER_QUERY])}
         marks = ", ".join(f":{name}" for name in names)
-        text = f"SELECT run_uuid, {what} m WHERE run_uuid IN ({marks}) AND key LIKE :start"
+        text = f"SELECT run_uuid, {what} m WHERE run_uuid IN ({marks}) AND {key} LIKE :start"
         yield from connection.execute(sql(text), {**names, "start": f"{start}%"})
 
 

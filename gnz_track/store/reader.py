@@ -78,6 +78,9 @@ class Reader(Protocol):
     def scores(self, run_ids: Sequence[str]) -> list[tuple[str, str, float]]:
         """Return run, key and value of the test scores of runs."""
 
+    def kept_files(self, run_ids: Sequence[str]) -> list[tuple[str, str, str]]:
+        """Return run, place of its artifacts, and the tag that names its files; empty where it has none."""
+
     def state_of_sweep(self, sweep: str) -> str:
         """Return a text that changes with the cells of a sweep; nothing where a store cannot be asked that."""
 

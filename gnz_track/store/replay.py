@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from gnz_track.errors import GnzError, OutboxCorrupted, StoreUnreachable
+from gnz_track.errors import GnzError, OutboxCorrupted, StoreUnreachable, StoreUnusable
 from gnz_track.files import file_lock
 from gnz_track.store import schema
+from gnz_track.store.cell_files.kept_files import sound_files
 from gnz_track.store.outbox import (
     ASIDE,
     DONE,
+    FILES,
     LOCK,
     Lines,
     SweepEnd,
@@ -31,6 +33,7 @@ from gnz_track.store.run_record import RunRecord, SweepContext
 from gnz_track.store.searches import SearchRecord, write_search
 from gnz_track.store.sweep_manifest import conclude_sweep
 from gnz_track.store.writer import FAILED, FINISHED, Store
+from gnz_track.text import sync_command
 
 __all__ = ["Replay", "replay", "replay_each"]
 
@@ -41,7 +44,8 @@ class Replay:
 
     Keys of records (of cells and searches) written and of those that the store had; lines that hold none, as
     ``file:line``, and the files that keep them; sweeps that another process is writing; what the store refused, with
-    its reason; ends that it was told.
+    its reason; ends that it was told. Keys of records whose files were written, and sentences about files that were
+    not, and about those that are lost.
     """
 
     written: tuple[str, ...] = ()
@@ -51,18 +55,21 @@ class Replay:
     aside: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
+    filed: tuple[str, ...] = ()
+    unfiled: tuple[str, ...] = ()
+    lost_files: tuple[str, ...] = ()
 
     @property
     def is_left_over(self) -> bool:
         """Whether anything could not be written."""
-        return bool(self.refused or self.busy or self.corrupted)
+        return bool(self.refused or self.busy or self.corrupted or self.unfiled or self.lost_files)
 
     @property
     def complaints(self) -> tuple[str, ...]:
         """Sentences about what could not be written; sweeps of other processes are no reason to complain."""
         bad = (str(OutboxCorrupted(self.corrupted, ", ".join(self.aside))),) if self.corrupted else ()
         again = "It is kept on this disk; try it again with: gnz sync"
-        return (*bad, *(f"the store refused {what} {again}" for what in self.refused))
+        return (*bad, *(f"the store refused {what} {again}" for what in self.refused), *self.unfiled, *self.lost_files)
 
     def joined(self, other: Replay) -> Replay:
         """Return what this replay and another one did."""
@@ -112,6 +119,7 @@ def _replay_sweep(path: Path, store: Store) -> Replay:
     tried = Tried(path)
     if left or ends:
         _replay_cells(left, ends, lines, store, tried)
+    _replay_files(path, lines, store, tried)
     _replay_searches({key: search for key, search in lines.searches.items() if key not in marked}, store, tried)
     _set_aside(path, lines, tried)
     corrupted, aside = _keep_aside(path, lines.bad)
@@ -156,7 +164,7 @@ class Tried:
 
     def __init__(self, path: Path) -> None:
         self._marks = path.with_suffix(DONE)
-        self.done: dict[str, list[str]] = {name: [] for name in ("written", "present", "refused", "ended")}
+        self.done: dict[str, list[str]] = {name: [] for name in _OUTCOMES}
         # Key -> reason of what is refused for its own sake; whatever else was refused waits where it is.
         self.reasons: dict[str, str] = {}
         self.waits = False
@@ -185,6 +193,45 @@ class Tried:
             self.reasons[key] = said
         else:
             self.waits = True
+
+
+_OUTCOMES = ("written", "present", "refused", "ended", "filed", "unfiled", "lost_files")
+
+
+def _replay_files(path: Path, lines: Lines, store: Store, tried: Tried) -> None:
+    """Write files of cells that wait into the runs of these cells; the first that is not taken ends it."""
+    marked = marks_of(path)
+    waiting = {key: record for key, record in lines.file_keys.items() if key not in marked}
+    if not waiting:
+        return
+    about = next(iter(waiting.values()))
+    known = store.runs_of_sweep(about.suite, about.sweep)
+    for n, (key, record) in enumerate(waiting.items()):
+        run_id, status = known.get(record.key, ("", ""))
+        if status not in {FINISHED, FAILED}:
+            # Its record is not in the store; with that the files wait, or are set aside.
+            if record.key in tried.reasons:
+                tried.mark(key)
+            continue
+        files, lost = sound_files(path.with_suffix(FILES), record.files)
+        try:
+            store.keep_files(run_id, files)
+        except StoreUnusable as error:
+            tried.done["unfiled"].append(_tell_left(len(waiting) - n, record, store, error))
+            tried.waits = True
+            return
+        tried.note("filed", key)
+        if lost:
+            said = ", ".join(f"{name} {reason}" for name, reason in lost.items())
+            again = f"gnz reproduce {run_id[:12]} --keep predictions"
+            tried.done["lost_files"].append(f"of {record.task} {record.name}, {said}; make it again: {again}")
+
+
+def _tell_left(n: int, record: RunRecord, store: Store, error: StoreUnusable) -> str:
+    return (
+        f"files of {n} cell{'s' * (n != 1)} of sweep {record.sweep} wait on this disk, since {error.reason}; "
+        f"when that is mended, type: {sync_command(store.address)}"
+    )
 
 
 def _set_aside(path: Path, lines: Lines, tried: Tried) -> None:

@@ -15,6 +15,7 @@ from gnz_track.errors import BadValue
 from gnz_track.records import freeze_mappings, later, to_json
 from gnz_track.store import schema
 from gnz_track.store.cell_book import digest_of_book
+from gnz_track.store.cell_files.kept_files import KeptFile, describe_files, tag_of_files
 from gnz_track.store.curves import Curve, fill_up, thin_all
 from gnz_track.store.environment import Environment, GitState
 from gnz_track.types import Category, Cell, CellResult, Failure, Measured, Metric, Status, TaskType
@@ -104,10 +105,11 @@ class RunRecord(Measured):
     book: str = ""
     search: str = ""
     model_digest: str = later("")
+    files: Mapping[str, KeptFile] = later({})
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        freeze_mappings(self, "params", "long_params", "validation", "curves", "environment_tags")
+        freeze_mappings(self, "params", "long_params", "validation", "curves", "environment_tags", "files")
 
     @property
     def key(self) -> str:
@@ -163,7 +165,13 @@ def record_of(
         not_finite=_not_finite(result),
         cell=to_json(cell) if failure else "",
         search=search,
+        files=describe_files(_files_of(result, failure)),
     )
+
+
+def _files_of(result: CellResult, failure: Failure | None) -> dict[str, bytes]:
+    """Return the files that are kept: a cell that counts as failed shows no labels of a test part."""
+    return {name: content for name, content in result.files.items() if not (failure and name in _OF_FINISHED)}
 
 
 def record_of_start(
@@ -217,6 +225,7 @@ def shorten(value: str, limit: int = MOST_SHOWN_CHARACTERS) -> str:
     return f"<{len(value)} characters, sha256 {digest}, see {schema.LONG_PARAMS_FILE}>"
 
 
+_OF_FINISHED = frozenset({schema.PREDICTIONS_FILE})
 _OF_PROTOCOL = frozenset({"lr", "weight_decay", "batch_size", "hidden_channels", "epochs"})
 
 
@@ -391,6 +400,7 @@ def tags_of(record: RunRecord) -> dict[str, str]:
         schema.INSTRUCTIONS: record.instructions,
         schema.ERROR: error_text(record),
         schema.NOT_FINITE: ", ".join(record.not_finite)[: schema.MOST_ERROR_CHARACTERS],
+        schema.FILES: tag_of_files(record.files),
         **record.environment_tags,
         **_of_code(record),
         **owner_tags(record.owner, at=record.ended_at),

@@ -72,6 +72,8 @@ N_TRAIN, N_TEST = "gnz.split.train", "gnz.split.test"
 VERSION = "gnz.version"
 ERROR = "gnz.error"
 NOT_FINITE = "gnz.not_finite"
+# JSON of the files that a cell leaves: name -> digest and size.
+FILES = "gnz.files"
 ENVIRONMENT = "gnz.env"
 # Only on cells that finished with a score: failed attempts, searches and audits do not count in a group of runs.
 COUNTS, COUNTS_YES = "gnz.counts", "yes"
@@ -140,6 +142,7 @@ N_EPOCHS = "usage/epochs"
 # Artifacts.
 TRACEBACK_FILE = "traceback.txt"
 CELL_FILE = "cell.json"
+PREDICTIONS_FILE, CONFIGURATION_FILE, SERIES_FILE = "predictions.parquet", "config.json", "curves.parquet"
 LONG_PARAMS_FILE = "long_params.json"
 TABLE_FILE = "results.parquet"
 PLAN_FILE = "plan.json"

@@ -204,6 +204,22 @@ class Store:
         with says_in_one_line(self.address):
             keep_artifact(self.address, self._place_of(run_id), name, source)
 
+    def keep_files(self, run_id: str, files: Mapping[str, Path], *, moves: bool = False) -> None:
+        """Copy the files of a cell into its run.
+
+        Parameters
+        ----------
+        run_id
+            The run.
+        files
+            Files by the names that they get.
+        moves
+            Whether they may be moved, where both places are on one disk.
+        """
+        with says_in_one_line(self.address):
+            for name, source in files.items():
+                keep_artifact(self.address, self._place_of(run_id), name, source, moves=moves)
+
     def write_text(self, run_id: str, name: str, text: str) -> None:
         """Write a text into a run.
 

@@ -1,6 +1,7 @@
 """Training of one model: an objective (what is minimised) and scorers (held-out labels) meet only in the `loop`.
 
 - `loop`: the one training loop, with its schedules, and what it asks of an objective and of a scorer
+- `answers`: outputs of a model for the examples of a part, and what these are called
 - `losses`: losses by kind of label and by name
 - `metrics`: functions of arrays, each a row with its direction, bounds and the kinds of problem it serves
 - `protocols`: the table of protocols
@@ -24,9 +25,10 @@ _PUBLIC = {
     "acceleration.layers": ("accelerate", "release"),
     "acceleration.structure": ("attach",),
     "allocator": ("keep_freed_memory",),
+    "answers": ("Answers", "Examples"),
     "graphs": ("GraphCollection", "Pairs", "expand"),
     "lent": ("LentInputs",),
-    "loop": ("Objective", "Observer", "Scorer", "TRAINING", "Trained", "train"),
+    "loop": ("Objective", "Observer", "Scorer", "TRAINING", "Trained", "answer", "train"),
     "losses": ("LOSSES", "choose_loss", "mean_over_batches"),
     "metrics": (
         "DEFAULT_METRICS",

@@ -14,6 +14,7 @@ from torch import Generator, Tensor, nn
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from gnz_track.errors import BadValue, Diverged, ScoreUndefined
+from gnz_track.training.answers import Answers
 from gnz_track.training.metrics import METRICS
 from gnz_track.types import CellSettings, Direction, Metric, Optimiser, Selection
 from gnz_track.waking_time import WakingTime
@@ -27,6 +28,7 @@ __all__ = [
     "Schedule",
     "Scorer",
     "Trained",
+    "answer",
     "make_schedule",
     "train",
     "watches_loss",
@@ -88,6 +90,10 @@ class Scorer(Protocol):
 
     def loss(self, model: nn.Module, prediction: Tensor) -> float:
         """Return what training minimises, on this part."""
+        ...
+
+    def answers(self, model: nn.Module, prediction: Tensor) -> tuple[Answers, ...]:
+        """Return what the model answers to each example, for every kind of example that there is."""
         ...
 
 
@@ -185,10 +191,15 @@ Observer = Callable[[int, Mapping[str, float]], None]
 
 @dataclass(kw_only=True)
 class Trained:
-    """Outcome of training: one value per epoch and series, and the scores of the selected epoch by part."""
+    """Outcome of training: one value per epoch and series, and the scores of the selected epoch by part.
+
+    ``prediction`` is what was scored there; :func:`answer` makes answers of it.
+    """
 
     series: dict[str, list[float]] = field(default_factory=dict)
     scores: dict[str, Mapping[str, float]] = field(default_factory=dict)
+    prediction: Tensor | None = None
+    answers: Mapping[str, tuple[Answers, ...]] = field(default_factory=dict)
     selected_epoch: int = -1
     seconds_per_epoch: float = math.nan
 
@@ -256,7 +267,24 @@ def train(
     for name in settings.also:
         scores |= ALSO[name](model, objective, scorers, settings, trained)
     trained.scores = {list(held_out)[-1]: scores}
+    trained.prediction = prediction
     return trained
+
+
+@torch.no_grad()
+def answer(model: nn.Module, prediction: Tensor, scorers: Mapping[str, Scorer]) -> dict[str, tuple[Answers, ...]]:
+    """Return the answers to held-out examples, part by part, of a prediction that was made: no node is encoded again.
+
+    Parameters
+    ----------
+    model
+        Model in its selected state.
+    prediction
+        What it predicted in that state.
+    scorers
+        Scorer of each part.
+    """
+    return {part: scorer.answers(model, prediction) for part, scorer in scorers.items() if part != TRAINING}
 
 
 def _step_through(

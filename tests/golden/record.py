@@ -13,7 +13,6 @@ import json
 import os
 import re
 import sqlite3
-import subprocess
 import sys
 import tarfile
 import tempfile
@@ -23,6 +22,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+# Processes that have imported everything: warm_start.py.
+sys.path.append(str(ROOT / "tests"))
+
+import warm_start  # noqa: E402
+
 FOLDER = Path(__file__).with_name("record")
 # Nobody listens there: what is written waits on the disk.
 AWAY = "http://127.0.0.1:9"
@@ -63,14 +67,14 @@ QUESTIONS = (
 )
 # What differs from run to run: who, when, where, how long, from which commit.
 VARYING = re.compile(
-    r"gnz\.(bookkeeping|record|attempt|owner|heartbeat|host|env|cells|version|git\..*|table.*)|env\..*"
+    r"gnz\.(bookkeeping|record|attempt|owner|heartbeat|host|env|cells|version|git\..*|table.*|files)|env\..*"
     r"|mlflow\.(source|user|parentRunId).*"
     r"|usage/(?!parameters|epochs|.*trials).*"
 )
 VARYING_FIELDS = {
     *("attempt", "owner", "version", "git", "environment", "environment_tags", "digest"),
     *("started_at", "ended_at", "seconds", "seconds_per_epoch", "cpu_seconds", "peak_rss_mib", "peak_device_mib"),
-    *("memory_mib", "storage", "versions", "book"),
+    *("memory_mib", "storage", "versions", "book", "files"),
 }
 TERMINAL = {"TZ": "UTC", "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -91,9 +95,7 @@ class Workshop:
     def python(self, *words: str) -> str:
         """Return what a process prints; it must end well."""
         command = [sys.executable, *words]
-        ended = subprocess.run(
-            command, env=self.environment, cwd=self.folder, capture_output=True, text=True, check=False, timeout=500
-        )
+        ended = warm_start.run(command, env=self.environment, cwd=self.folder, text=True, timeout=500)
         if ended.returncode:
             raise RuntimeError(f"{words[:3]}: {ended.stdout[-2000:]}{ended.stderr[-3000:]}")
         return ended.stdout

@@ -1,0 +1,103 @@
+"""Files that a trained cell leaves, as bytes: they travel with its result, and the one writer of a sweep stores them.
+
+Equal cells give equal bytes: no time, no machine and no folder is in them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from gnz_track.models.building import options_of
+from gnz_track.store.cell_files.configuration import encode_configuration
+from gnz_track.store.cell_files.predictions import PartPredictions, encode_predictions
+from gnz_track.store.cell_files.series import encode_series
+from gnz_track.store.schema import CONFIGURATION_FILE, PREDICTIONS_FILE, SERIES_FILE
+from gnz_track.training.answers import Answers
+from gnz_track.training.loop import Trained
+from gnz_track.types import Cell, CellSettings
+
+__all__ = ["KEEPS", "MOST_BYTES", "NOTHING", "PREDICTIONS", "make_files"]
+
+# Predictions, settings and curves; with them the weights, of all cells or of the best one by validation of each task
+# and model; or none of these.
+PREDICTIONS, WEIGHTS, BEST, NOTHING = "predictions", "weights", "best", "nothing"
+KEEPS = (PREDICTIONS, WEIGHTS, BEST, NOTHING)
+
+# Predictions of a cell that are larger than this are not kept.
+MOST_BYTES = 4 * 2**20
+
+
+def make_files(
+    cell: Cell, settings: CellSettings | None, trained: Trained, *, is_finished: bool
+) -> tuple[dict[str, bytes], dict[str, int]]:
+    """Return the files that a cell asks for, by name, and the bytes of each that would be too large.
+
+    A cell that failed leaves no prediction: labels of a test part are nowhere without a score.
+
+    Parameters
+    ----------
+    cell, settings
+        The cell, and its settings where they were resolved.
+    trained
+        What came out of its training, as far as that went.
+    is_finished
+        Whether it went to its end.
+    """
+    if cell.keep == NOTHING:
+        return {}, {}
+    files = {CONFIGURATION_FILE: encode_configuration(_configuration_of(cell, settings))} if settings else {}
+    files |= {SERIES_FILE: encode_series(trained.series)} if trained.series else {}
+    if not is_finished or not trained.answers:
+        return files, {}
+    n_bytes = sum(one.outputs.numel() * one.outputs.element_size() for each in trained.answers.values() for one in each)
+    # Outputs are hardly compressed: what is far too large need not be tried.
+    content = encode_predictions(list(_parts_of(trained))) if n_bytes < 2 * MOST_BYTES else b""
+    if content and len(content) <= MOST_BYTES:
+        return {PREDICTIONS_FILE: content, **files}, {}
+    return files, {PREDICTIONS_FILE: len(content) or n_bytes}
+
+
+def _configuration_of(cell: Cell, settings: CellSettings) -> dict[str, Any]:
+    """Return every setting of a cell; options of its model are those given, beside the defaults of its constructor."""
+    options: dict[str, Any] = {}
+    with contextlib.suppress(Exception, SystemExit):
+        # Code of users, looked at: what is wrong with it has been said.
+        options |= options_of(cell.model).defaults
+    model = {
+        "name": cell.model.name,
+        "source": cell.model.reference,
+        "digest": cell.model.source_digest,
+        "options": {**options, **cell.model.options, **settings.options},
+    }
+    return {
+        "format": 1,
+        "task": cell.task.name,
+        "dataset": cell.task.dataset,
+        "dataset_digest": cell.dataset_digest,
+        "protocol": cell.protocol.label,
+        "model": model,
+        "settings": {name: value for name, value in vars(settings).items() if name != "options"},
+    }
+
+
+def _parts_of(trained: Trained) -> Iterator[PartPredictions]:
+    for part, answers in trained.answers.items():
+        for one in answers:
+            yield _predictions_of(part, one)
+
+
+def _predictions_of(part: str, answers: Answers) -> PartPredictions:
+    ranks = {name: fact.numpy(force=True) for name, fact in answers.facts.items() if fact.is_floating_point()}
+    numbers = {**answers.examples.numbers, **{name: fact for name, fact in answers.facts.items() if name not in ranks}}
+    return PartPredictions(
+        part=part,
+        kind=answers.examples.kind,
+        numbers={name: number.numpy(force=True) for name, number in numbers.items()},
+        targets=answers.targets.numpy(force=True),
+        outputs=answers.outputs.float().numpy(force=True).astype(np.float32, copy=False),
+        ranks=ranks,
+    )
