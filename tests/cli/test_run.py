@@ -119,7 +119,9 @@ def test_failing_model_does_not_stop_the_others(gnz_process: Gnz) -> None:
     assert answer.err.count("Traceback (most recent call last):") == 1
     assert "2 failed: planted_partition FailsForward s0, planted_partition FailsForward s1" in answer.err
     assert re.search(r"own_nets\.py\", line \d+, in forward\n", answer.err)
-    assert answer.err.rstrip().endswith("LookupError: no way forward with Data")
+    failures, _, link = answer.err.rstrip().rpartition("\n")
+    assert failures.rstrip().endswith("LookupError: no way forward with Data")
+    assert link.startswith("planted_partition by model")
 
 
 def test_different_tracebacks_are_all_shown(gnz: Gnz) -> None:
@@ -365,7 +367,7 @@ def test_store_of_the_call_is_used(gnz: Gnz, tmp_path: Path) -> None:
     assert answer.code == 0, answer.err
     assert (tmp_path / "other" / "mine.db").is_file()
     assert not (tmp_path / "runs").exists()
-    assert answer.err.splitlines()[-1].endswith("see: gnz ls, gnz ui, with the same --store")
+    assert answer.err.splitlines()[-2].endswith("see: gnz ls, gnz ui, with the same --store")
     assert gnz(*TWO, "0").err.splitlines()[-1].endswith("see: gnz ls, gnz ui")
 
 
