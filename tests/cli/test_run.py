@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import signal
 import subprocess
@@ -12,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from warm_start import Process
 
 Gnz = Callable[..., Any]
 
@@ -154,7 +154,7 @@ def test_names_are_text_on_a_terminal_too(environment: dict[str, str]) -> None:
 
     control, terminal = pty.openpty()
     command = [sys.executable, "-m", "gnz_track", "run", "--task", "ising_lattice", "--models", MARKED, *SHORT]
-    with Process(command, stdout=subprocess.PIPE, stderr=terminal, env=environment) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, env=environment) as process:
         os.close(terminal)
         shown = b""
         while True:
@@ -175,7 +175,16 @@ def test_names_are_text_on_a_terminal_too(environment: dict[str, str]) -> None:
 def interrupt(words: tuple[str, ...], environment: dict[str, str], *once_there_is: Path) -> tuple[int, str, str]:
     """Start a call, interrupt it as each path is there, and return its code and what it printed."""
     command = [sys.executable, "-m", "gnz_track", *words]
-    with Process(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    # A process in the background inherits that interrupts are ignored, and so may this test; its child must not.
+    listen = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        preexec_fn=listen,  # noqa: PLW1509  (no threads here that could hold a lock)
+    ) as process:
         until = time.monotonic() + 60
         for path in once_there_is:
             while not path.exists() and process.poll() is None and time.monotonic() < until:
