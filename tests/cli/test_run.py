@@ -377,7 +377,7 @@ def test_store_of_the_call_is_used(gnz: Gnz, tmp_path: Path) -> None:
     assert (tmp_path / "other" / "mine.db").is_file()
     assert not (tmp_path / "runs").exists()
     assert answer.err.splitlines()[-2].endswith("see: gnz ls, gnz ui, with the same --store")
-    assert gnz(*TWO, "0").err.splitlines()[-1].endswith("see: gnz ls, gnz ui")
+    assert gnz(*TWO, "0").err.splitlines()[-2].endswith("see: gnz ls, gnz ui")
 
 
 def test_unusable_store_is_named_before_any_training(gnz: Gnz, tmp_path: Path) -> None:
