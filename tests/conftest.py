@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from servers import postgresql, postgresql_database
-from warm_start import start_warm
+from stored_sweep import stored_sweep
 
-__all__ = ["postgresql", "postgresql_database"]
+__all__ = ["postgresql", "postgresql_database", "stored_sweep"]
 
 # Before anything imports NumPy or Torch: two workers with two threads each fight over two cores.
 for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -23,9 +23,6 @@ for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 os.environ.pop("GNZ_STORE", None)
 os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="gnz-tests-")
 atexit.register(shutil.rmtree, os.environ["XDG_DATA_HOME"], ignore_errors=True)
-
-# Hundreds of fork servers would import Torch anew; tests of how one starts have a fresh one.
-start_warm()
 
 ROOT = Path(__file__).resolve().parents[1]
 MIRROR = Path(os.environ.get("GNZ_MIRROR") or ROOT.parent / "shared" / "data")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import warm_start
 
 from gnz_track.cli import main
 
@@ -111,7 +111,7 @@ def gnz_process(environment: dict[str, str]) -> Callable[..., Answer]:
 
     def gnz_process(*arguments: str) -> Answer:
         command = [sys.executable, "-m", "gnz_track", *arguments]
-        ended = warm_start.run(command, text=True, env=environment, timeout=120)
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=120)
         return Answer(code=ended.returncode, out=ended.stdout, err=ended.stderr)
 
     return gnz_process

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import signal
 import subprocess
@@ -12,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from warm_start import Process
 
 Gnz = Callable[..., Any]
 
@@ -97,8 +97,10 @@ def test_home_of_the_call_is_used(gnz: Gnz, tmp_path: Path, home: Path) -> None:
 def test_progress_is_on_standard_error(gnz: Gnz) -> None:
     answer = gnz("run", "--task", "ising_lattice", "--models", "MLP,GCN", *SHORT)
     # A slow machine has a line every few seconds.
-    *earlier, line, told = answer.err.splitlines()
+    *earlier, line, told, link = answer.err.splitlines()
     assert told.startswith("tracked as sweep custom-")
+    place = "http://127.0.0.1:5000/#/experiments/2/runs?workflowType=machine_learning&viewStateShareKey=gnz"
+    assert link == f"ising_lattice by model (while gnz ui runs): {place}-{told.split()[3]}"
     assert re.fullmatch(r"2/2 cells, about 0 s left, last: ising_lattice GCN s0 auc 0\.\d{3}", line)
     assert all(one.startswith("1/2 cells, ") for one in earlier)
 
@@ -117,7 +119,9 @@ def test_failing_model_does_not_stop_the_others(gnz_process: Gnz) -> None:
     assert answer.err.count("Traceback (most recent call last):") == 1
     assert "2 failed: planted_partition FailsForward s0, planted_partition FailsForward s1" in answer.err
     assert re.search(r"own_nets\.py\", line \d+, in forward\n", answer.err)
-    assert answer.err.rstrip().endswith("LookupError: no way forward with Data")
+    failures, _, link = answer.err.rstrip().rpartition("\n")
+    assert failures.rstrip().endswith("LookupError: no way forward with Data")
+    assert link.startswith("planted_partition by model")
 
 
 def test_different_tracebacks_are_all_shown(gnz: Gnz) -> None:
@@ -150,7 +154,7 @@ def test_names_are_text_on_a_terminal_too(environment: dict[str, str]) -> None:
 
     control, terminal = pty.openpty()
     command = [sys.executable, "-m", "gnz_track", "run", "--task", "ising_lattice", "--models", MARKED, *SHORT]
-    with Process(command, stdout=subprocess.PIPE, stderr=terminal, env=environment) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, env=environment) as process:
         os.close(terminal)
         shown = b""
         while True:
@@ -171,7 +175,16 @@ def test_names_are_text_on_a_terminal_too(environment: dict[str, str]) -> None:
 def interrupt(words: tuple[str, ...], environment: dict[str, str], *once_there_is: Path) -> tuple[int, str, str]:
     """Start a call, interrupt it as each path is there, and return its code and what it printed."""
     command = [sys.executable, "-m", "gnz_track", *words]
-    with Process(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    # A process in the background inherits that interrupts are ignored, and so may this test; its child must not.
+    listen = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        preexec_fn=listen,  # noqa: PLW1509  (no threads here that could hold a lock)
+    ) as process:
         until = time.monotonic() + 60
         for path in once_there_is:
             while not path.exists() and process.poll() is None and time.monotonic() < until:
@@ -363,8 +376,8 @@ def test_store_of_the_call_is_used(gnz: Gnz, tmp_path: Path) -> None:
     assert answer.code == 0, answer.err
     assert (tmp_path / "other" / "mine.db").is_file()
     assert not (tmp_path / "runs").exists()
-    assert answer.err.splitlines()[-1].endswith("see: gnz ls, gnz ui, with the same --store")
-    assert gnz(*TWO, "0").err.splitlines()[-1].endswith("see: gnz ls, gnz ui")
+    assert answer.err.splitlines()[-2].endswith("see: gnz ls, gnz ui, with the same --store")
+    assert gnz(*TWO, "0").err.splitlines()[-2].endswith("see: gnz ls, gnz ui")
 
 
 def test_unusable_store_is_named_before_any_training(gnz: Gnz, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import sqlite3
+import subprocess
 import sys
 import tarfile
 import tempfile
@@ -22,11 +23,6 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-# Processes that have imported everything: warm_start.py.
-sys.path.append(str(ROOT / "tests"))
-
-import warm_start  # noqa: E402
-
 FOLDER = Path(__file__).with_name("record")
 # Nobody listens there: what is written waits on the disk.
 AWAY = "http://127.0.0.1:9"
@@ -95,7 +91,9 @@ class Workshop:
     def python(self, *words: str) -> str:
         """Return what a process prints; it must end well."""
         command = [sys.executable, *words]
-        ended = warm_start.run(command, env=self.environment, cwd=self.folder, text=True, timeout=500)
+        ended = subprocess.run(
+            command, env=self.environment, cwd=self.folder, capture_output=True, text=True, check=False, timeout=500
+        )
         if ended.returncode:
             raise RuntimeError(f"{words[:3]}: {ended.stdout[-2000:]}{ended.stderr[-3000:]}")
         return ended.stdout

@@ -17,7 +17,6 @@ import pytest
 
 from gnz_track.datasets.preparation import prepare
 from gnz_track.models.catalogue import MODELS, describe
-from gnz_track.runs.executors import fork_server as fork_server_module
 from gnz_track.runs.executors.events import Done, Event, Started
 from gnz_track.runs.executors.fork_server import open_fork_server
 from gnz_track.runs.executors.processes import run_on_processes
@@ -97,12 +96,6 @@ def nets(tmp_path_factory: pytest.TempPathFactory) -> str:
         yield "nets_that_misbehave"
 
 
-@pytest.fixture
-def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a fork server begin as a user's does: as an interpreter that has imported nothing."""
-    monkeypatch.setattr(fork_server_module, "subprocess", subprocess)
-
-
 def results(events: list[Event]) -> dict[tuple[str, int], CellResult]:
     done = [event.result for event in events if isinstance(event, Done)]
     found = {(result.cell.model.name, result.cell.seed): result for result in done}
@@ -110,7 +103,6 @@ def results(events: list[Event]) -> dict[tuple[str, int], CellResult]:
     return found
 
 
-@pytest.mark.usefixtures("_fresh")
 def test_same_bits_as_inline_for_any_number_of_workers_and_order(make_cell: Callable[..., Cell]) -> None:
     cells = [make_cell(model, seed) for model in ("GCN", "GAT", "MLP") for seed in (0, 1)]
     expected = {(cell.model.name, cell.seed): run_one(cell) for cell in cells}
@@ -182,7 +174,6 @@ def test_error_of_a_model_comes_back_with_its_traceback(make_cell: Callable[...,
     assert 'raise RuntimeError("my own mistake")' in result.failure.traceback
 
 
-@pytest.mark.usefixtures("_fresh")
 def test_closing_ends_all_workers(make_cell: Callable[..., Cell], nets: str) -> None:
     events = run_on_processes([make_cell(f"{nets}:Hanging", seed=s) for s in range(2)], jobs=2)
     assert isinstance(next(events), Started)
@@ -222,12 +213,11 @@ def test_no_cells_are_no_events() -> None:
 
 
 def _descendants(pid: int) -> list[int]:
-    """Return the fork server and the workers below a process; other servers are of other tests."""
+    """Return the fork server and the workers below a process; servers of ``multiprocessing`` are of other tests."""
     parents = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
-            command = (status.parent / "cmdline").read_bytes()
-            if b"multiprocessing" not in command and b"warm_start" not in command:
+            if b"multiprocessing" not in (status.parent / "cmdline").read_bytes():
                 parents[int(status.parent.name)] = int(status.read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue
@@ -235,7 +225,6 @@ def _descendants(pid: int) -> list[int]:
     return [*children, *(further for child in children for further in _descendants(child))]
 
 
-@pytest.mark.usefixtures("_fresh")
 def test_fork_server_that_dies_costs_what_ran_and_is_replaced(make_cell: Callable[..., Cell], nets: str) -> None:
     cells = [make_cell(f"{nets}:Hanging"), *(make_cell(seed=seed) for seed in range(3))]
     with open_fork_server() as fork_server:
@@ -250,7 +239,6 @@ def test_fork_server_that_dies_costs_what_ran_and_is_replaced(make_cell: Callabl
     assert [result.is_finished for result in found.values()] == [True] * 3
 
 
-@pytest.mark.usefixtures("_fresh")
 def test_fork_server_that_dies_before_a_birth_takes_nobody_else_along() -> None:
     with open_fork_server() as fork_server:
         ours, theirs = Pipe()

@@ -173,6 +173,7 @@ def test_large_scores_are_scaled_exactly() -> None:
     (one,), (huge,) = two_level_means(y), two_level_means(np.ldexp(y, 900))
     for name in ("se", "low", "high"):
         assert getattr(huge.new_examples, name) == np.ldexp(getattr(one.new_examples, name), 900)
+    assert (resample_means(np.ldexp(y, 900), n_resamples=9) == np.ldexp(resample_means(y, n_resamples=9), 900)).all()
 
 
 def test_nothing_is_said_where_nothing_is_known() -> None:
@@ -224,6 +225,17 @@ def test_resamples_are_those_of_a_loop() -> None:
     assert np.cov(means.T) == pytest.approx(np.cov(expected.T), rel=0.12)
     assert np.array_equal(means, resample_means(y, n_resamples=4000, seed=1))
     assert not np.array_equal(means, resample_means(y, n_resamples=4000, seed=2))
+
+
+def test_resamples_do_not_depend_on_the_other_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    y = draw(3, 4, 30, seed=6)
+    y[1, :, :15] = np.nan
+    y[2, 1] = np.nan
+    together = resample_means(y, n_resamples=300)
+    monkeypatch.setattr("gnz_track.stats.predictions.two_levels.ELEMENTS_AT_ONCE", 700)
+    for model in range(3):
+        alone = resample_means(y[model : model + 1], n_resamples=300)[:, 0]
+        assert alone == pytest.approx(together[:, model], abs=1e-5)
 
 
 def test_bootstrap_is_expanded_for_few_seeds() -> None:
