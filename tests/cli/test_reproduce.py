@@ -38,7 +38,8 @@ class Mine(nn.Module):
 
 models = {"GCN": "GCN", "FailsForward": "own_nets:FailsForward", "Mine": Mine}
 tasks = [TASKS.get(name) for name in sys.argv[1:]]
-run_benchmark(None, models, tasks=tasks, seeds=[4], epochs=4, store="gnz.db", root="home", verbose=False)
+where = {"store": "gnz.db", "root": "home", "executor": "inline"}
+run_benchmark(None, models, tasks=tasks, seeds=[4], epochs=4, verbose=False, **where)
 """
 
 
