@@ -221,6 +221,8 @@ def _replay_files(path: Path, lines: Lines, store: Store, tried: Tried) -> None:
             tried.waits = True
             return
         tried.note("filed", key)
+        # Whoever was interrupted may have moved some into the run already.
+        lost = {name: reason for name, reason in lost.items() if not store.has_file(run_id, name, record.files[name])}
         if lost:
             said = ", ".join(f"{name} {reason}" for name, reason in lost.items())
             again = f"gnz reproduce {run_id[:12]} --keep predictions"
