@@ -351,8 +351,7 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     resume
         False trains again what the store has already.
     keep
-        Files that cells leave beside their runs: ``"predictions"`` (with settings and curves), ``"weights"`` or
-        ``"best"`` (with those of all, or of the best by validation), or ``"nothing"``.
+        Files that cells leave beside their runs: ``"predictions"`` (with settings and curves), or ``"nothing"``.
     verbose
         Whether progress is shown.
     """
