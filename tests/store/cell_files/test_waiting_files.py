@@ -132,7 +132,7 @@ def test_waiting_file_that_was_changed_is_named_and_not_written(store: Store, tm
     [said] = done.lost_files
     assert "predictions.parquet was changed on this disk (digest mismatch" in said
     assert "config.json cannot be read on this disk" in said
-    assert "--keep predictions" in said
+    assert f"--keep predictions --store {store.address}" in said
     [found] = kept(store).values()
     assert found == {"curves.parquet": files["curves.parquet"]}
     assert list((tmp_path / "spool").iterdir()) == []
