@@ -35,9 +35,7 @@ def test_files_of_finished_cells_stay(store: Store) -> None:
     assert {file.name for file in failed.iterdir()} > set(FILES), "why it failed lies there too"
 
 
-def test_files_of_another_store_in_the_same_folder_stay(
-    store: Store, empty_database: Path, tmp_path: Path
-) -> None:
+def test_files_of_another_store_in_the_same_folder_stay(store: Store, empty_database: Path, tmp_path: Path) -> None:
     _, mine = write(store, finished(failed_result_of(cell_of())))
     beside = Path(shutil.copy(empty_database, tmp_path / "other.db"))
     with open_store(str(beside)) as other:
