@@ -133,7 +133,7 @@ def test_few_rows_of_many_values_are_refused_before_they_are_read(monkeypatch: p
     monkeypatch.setattr(parquet_bytes, "MOST_VALUES", 2**20)
     content = encode_predictions([part(n=1, outputs=np.zeros((1, 2**20), dtype=np.float32))])
     assert len(content) < 2**13, "a small file"
-    with pytest.raises(BadValue, match="at most .* values"):
+    with pytest.raises(BadValue, match=r"at most .* values"):
         decode_predictions(content)
 
 

@@ -108,7 +108,7 @@ def test_store_that_takes_no_files_has_the_record_and_the_files_wait(
 
 
 @pytest.mark.parametrize("moves", [False, True])
-def test_crash_between_writing_and_marking_writes_the_same_again(store: Store, tmp_path: Path, moves: bool) -> None:
+def test_crash_between_writing_and_marking_writes_the_same_again(store: Store, tmp_path: Path, *, moves: bool) -> None:
     one, files = with_files()
     with Outbox(tmp_path / "spool", context_of()) as outbox:
         outbox.spool(files)
