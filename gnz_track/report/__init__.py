@@ -2,6 +2,7 @@
 
 - `benchmark_report`: the report of a benchmark, with the methods of the published package.
 - `sources`: results tables from a store, from parquet or from a plain table, with their searches and audits.
+- `stored_predictions`: what the predictions behind a report say, a task at a time.
 - `joining`: runs of several sweeps in one table, as far as they are comparable.
 - `tables`: scores, pairs, searches and training as text, Markdown, CSV, parquet and LaTeX.
 - `figures`: one file a figure; that of critical differences is a folder, with its geometry in `layout`.
