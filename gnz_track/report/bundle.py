@@ -98,7 +98,8 @@ def _write_figures(drawn: FigureSet, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     for shown in drawn.figures:
-        for kind in FIGURE_FORMATS:
+        # There are three for each task, and a PDF takes longer than all else about them.
+        for kind in FIGURE_FORMATS[:1] if shown.is_of_predictions else FIGURE_FORMATS:
             file = folder / f"{shown.name}.{kind}"
             shown.figure.savefig(file)
             files.append(file)

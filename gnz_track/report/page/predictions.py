@@ -13,7 +13,9 @@ from gnz_track.types import Direction
 __all__ = ["PredictionView", "view_predictions"]
 
 MOST_SLICES, MOST_EXAMPLES, MOST_MISSING, MOST_NAMED = 6, 10, 5, 3
-SEEDS, EXAMPLES = "new seeds on these examples", "new seeds and new examples"
+SEEDS, EXAMPLES = "new seeds", "new seeds and examples"
+# Advantages below this are rounding.
+NOISE = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +43,8 @@ def view_predictions(predictions: Mapping[str, TaskPredictions]) -> list[Predict
 
 
 def _view(facts: TaskPredictions) -> PredictionView:
-    tables = (_models(facts), _pairs(facts), *map(_slices, facts.explained), _ensembles(facts), *_examples(facts))
+    compared = (_models(facts), _pairs(facts), *map(_slices, facts.explained), _ensembles(facts))
+    tables = (*compared, *_examples(facts), _calibration(facts))
     notes = [f"{reason[:1].upper()}{reason[1:]}." for reason in facts.left_out]
     if facts.missing:
         shown = ", ".join(run_id[:12] for run_id in facts.missing[:MOST_MISSING])
@@ -60,8 +63,10 @@ def _say(facts: TaskPredictions) -> Iterator[str]:
     """Give what matters, first things first."""
     pair = next(facts.with_best(), None)
     if pair is not None and pair.advantage.value is not None:
+        value = pair.advantage.value
+        ahead = f"is ahead of {pair.second} by {_number(value)} {facts.score}"
         yield (
-            f"{pair.first} is ahead of {pair.second} by {_number(pair.advantage.value)} {facts.score}: for {SEEDS} "
+            f"{pair.first} {f'has the {facts.score} of {pair.second}' if abs(value) < NOISE else ahead}: for {SEEDS} "
             f"{_verdict(pair.verdict_seeds, pair.p_seeds)}, for {EXAMPLES} "
             f"{_verdict(pair.verdict_examples, pair.p_examples)}."
         )
@@ -80,13 +85,14 @@ def _say(facts: TaskPredictions) -> Iterator[str]:
         )
     for ensemble in facts.ensembles:
         said = "; ".join(_say_gain(line) for line in ensemble.scores)
-        yield f"Ensemble, {ensemble.name}, against {facts.best} alone: {said}."
+        weights = ", ".join(f"{model} {weight:.2f}" for model, weight in ensemble.members if len(ensemble.members) > 1)
+        yield f"Ensemble, {ensemble.name}{f' ({weights})' if weights else ''}, against {facts.best} alone: {said}."
 
 
 def _say_why(facts: TaskPredictions, one: BestExplained) -> str:
     parts = "; ".join(
         f"{part.descriptor} {part.slice} has {part.share:.0%} of the examples and gives {_signed(part.part)} "
-        f"({'clear' if part.is_clear else 'may be chance'})"
+        f"({'clear of 0' if part.is_clear else 'may be chance'})"
         for part in one.slices[:MOST_NAMED]
         if part.excess > 0.0
     )
@@ -96,12 +102,12 @@ def _say_why(facts: TaskPredictions, one: BestExplained) -> str:
 
 
 def _say_gain(line: EnsembleScore) -> str:
-    better = "better" if (line.advantage.value or 0.0) >= 0.0 else "worse"
-    gain = abs(line.advantage.value or 0.0)
+    value = line.advantage.value or 0.0
+    better = "no gain" if abs(value) < NOISE else f"{'better' if value > 0.0 else 'worse'} by {_number(abs(value), 3)}"
     return (
-        f"{line.score} {_number(line.value)} for {_number(line.single)}, {better} by {_number(gain)}, "
-        f"{_verdict(line.verdict_seeds, line.p_seeds)} for {SEEDS}, "
-        f"{_verdict(line.verdict_examples, line.p_examples)} for {EXAMPLES}"
+        f"{line.score} {_number(line.value)} for {_number(line.single)}, {better}, for {SEEDS} "
+        f"{_verdict(line.verdict_seeds, line.p_seeds)}, for {EXAMPLES} "
+        f"{_verdict(line.verdict_examples, line.p_examples)}"
     )
 
 
@@ -112,39 +118,36 @@ def _verdict(verdict: str, p: float | None) -> str:
 def _models(facts: TaskPredictions) -> ShownTable:
     arrow = "\u2191" if facts.direction is Direction.up else "\u2193"
     has_score = any(one.score is not None for one in facts.models)
-    is_calibrated = any(one.calibration is not None for one in facts.models)
-    columns = ["model", f"{facts.score} {arrow}", *((SEEDS, EXAMPLES) if has_score else ()), "seeds"]
-    if is_calibrated:
-        columns += [
-            "own seeds agree (\u03ba)",
-            "calibration error",
-            "Brier",
-            "log loss",
-            "temperature",
-            "log loss after",
-        ]
+    columns = ("model", f"{facts.score} {arrow}", "seeds", *((SEEDS, EXAMPLES) if has_score else ()))
     rows = []
     for one in facts.models:
         value = one.area if one.score is None else one.score.value
-        row = [one.model, _number(value)]
-        row += [] if one.score is None else [_interval(one.score.new_seeds), _interval(one.score.new_examples)]
-        row.append(str(one.n_seeds))
-        if one.calibration is not None:
-            kept = one.calibration
-            numbers = (one.kappa, kept.ece, kept.brier, kept.log_loss, kept.temperature, kept.log_loss_after)
-            row += [_number(number, 3) for number in numbers]
-        rows.append(tuple(row))
-    title = "Means over seeds, with both intervals; the calibration error is debiased, temperatures are of validation:"
-    return ShownTable(title=title, columns=tuple(columns), rows=tuple(rows))
+        ends = () if one.score is None else (_interval(one.score.new_seeds), _interval(one.score.new_examples))
+        rows.append((one.model, _number(value), str(one.n_seeds), *ends))
+    return ShownTable(title="Means over seeds, and their intervals:", columns=columns, rows=tuple(rows))
+
+
+def _calibration(facts: TaskPredictions) -> ShownTable:
+    columns = ("model", "calibration error", "Brier score", "log loss", "temperature", "error after", "log loss after")
+    rows = []
+    for one in facts.models:
+        kept = one.calibration
+        if kept is not None:
+            before = (kept.ece, kept.brier, kept.log_loss, kept.temperature)
+            numbers = (*before, kept.ece_after, kept.log_loss_after, one.kappa)
+            rows.append((one.model, *(_number(number, 3) for number in numbers)))
+    title = "Calibration (debiased error, temperature of validation), and how far two seeds decide alike (\u03ba):"
+    return ShownTable(title=title, columns=(*columns, "own seeds agree"), rows=tuple(rows))
 
 
 def _pairs(facts: TaskPredictions) -> ShownTable:
     pairs = list(facts.with_best())
-    columns = ["against", "ahead by", SEEDS, "adjusted p", "verdict", EXAMPLES, "adjusted p", "verdict"]
+    columns = ["against", "ahead by", SEEDS, "p", "verdict", EXAMPLES, "p", "verdict"]
     has_decisions = any(pair.kappa is not None for pair in pairs)
     columns += ["agree (\u03ba)", "errors shared (Jaccard)"] if has_decisions else []
     family = plural(len(facts.pairs), "pair")
-    title = f"{facts.best} against each other model; p adjusted by Holm over {family}, all of the task:"
+    adjusted = f"p adjusted by Holm over {family}, all of the task; intervals are of single pairs, unadjusted"
+    title = f"{facts.best} against each other model ({adjusted}):"
     rows = tuple(_pair(pair)[: len(columns)] for pair in pairs)
     return ShownTable(title=title, columns=tuple(columns), rows=rows)
 
@@ -179,8 +182,8 @@ def _slices(one: BestExplained) -> ShownTable:
         for part in one.slices[:MOST_SLICES]
     )
     return ShownTable(
-        title=f"Slices that give {one.first} more of its {_signed(one.advantage)} over {one.second} than their share of "
-        f"the examples (first of {len(one.slices)}; intervals hold for all of them at once):",
+        title=f"Slices that give {one.first} more of its {_signed(one.advantage)} over {one.second} than their share "
+        f"of the examples (first of {len(one.slices)}; intervals hold for all of them at once):",
         columns=("slice", "examples", "share", "of the difference", "interval", one.first, one.second),
         rows=rows,
     )
@@ -189,21 +192,19 @@ def _slices(one: BestExplained) -> ShownTable:
 def _ensembles(facts: TaskPredictions) -> ShownTable:
     rows = tuple(
         (
-            ensemble.name,
-            ", ".join(f"{model} {weight:.2f}" for model, weight in ensemble.members),
-            line.score,
+            f"{ensemble.name}: {line.score}",
             _number(line.value),
             _number(line.single),
             _signed(line.advantage.value or 0.0),
-            line.verdict_seeds,
-            line.verdict_examples,
+            _verdict(line.verdict_seeds, line.p_seeds),
+            _verdict(line.verdict_examples, line.p_examples),
         )
         for ensemble in facts.ensembles
         for line in ensemble.scores
     )
     return ShownTable(
         title=f"Ensembles of cells that were trained anyway, against {facts.best} alone (positive is better):",
-        columns=("ensemble", "weights", "score", "ensemble", "alone", "better by", SEEDS, EXAMPLES),
+        columns=("ensemble", "score", "alone", "better by", SEEDS, EXAMPLES),
         rows=rows,
     )
 
@@ -233,7 +234,7 @@ def _number(value: float | None, digits: int = 4) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"{value:+.3g}".replace("-", "\u2212")
+    return "0" if abs(value) < NOISE else f"{value:+.3g}".replace("-", "\u2212")
 
 
 def _p(p: float | None) -> str:
