@@ -54,7 +54,9 @@ def count_rows(table: pd.DataFrame) -> pd.DataFrame:
     # The place of a row travels as the id of its run.
     cells = read_cells(table[names].assign(run_id=range(len(table))))
     labels = dict(sorted((int(cell.run_id), cell.label) for cell in cells))
-    return table.iloc[list(labels)].assign(label=list(labels.values()))
+    rows = table.iloc[list(labels)]
+    # As objects: halves of characters, which some names hold, have no UTF-8.
+    return rows.assign(label=pd.Series(list(labels.values()), index=rows.index, dtype=object))
 
 
 def with_score(rows: pd.DataFrame) -> pd.DataFrame:

@@ -63,10 +63,10 @@ def _say(facts: TaskPredictions) -> Iterator[str]:
     """Give what matters, first things first."""
     pair = next(facts.with_best(), None)
     if pair is not None and pair.advantage.value is not None:
-        value = pair.advantage.value
-        ahead = f"is ahead of {pair.second} by {_number(value)} {facts.score}"
+        ahead = f"is ahead of {pair.second} by {_number(pair.advantage.value)} {facts.score}"
+        level = f"has the {facts.score} of {pair.second}"
         yield (
-            f"{pair.first} {f'has the {facts.score} of {pair.second}' if abs(value) < NOISE else ahead}: for {SEEDS} "
+            f"{pair.first} {level if abs(pair.advantage.value) < NOISE else ahead}: for {SEEDS} "
             f"{_verdict(pair.verdict_seeds, pair.p_seeds)}, for {EXAMPLES} "
             f"{_verdict(pair.verdict_examples, pair.p_examples)}."
         )
