@@ -224,6 +224,29 @@ class Store:
         with says_in_one_line(self.address):
             self._write_artifacts(run_id, {name: text})
 
+    def add_scores(self, run_id: str, scores: Mapping[str, float], origin: Mapping[str, str]) -> None:
+        """Write further final metrics into a run that has ended, and where they come from.
+
+        Parameters
+        ----------
+        run_id
+            The run.
+        scores
+            Values by key.
+        origin
+            What made them.
+        """
+        from mlflow.entities import Metric, RunTag
+
+        at = now()
+        with says_in_one_line(self.address):
+            known = schema.read_origins(self.tracking.get_run(run_id).data.tags)
+            origins = json.dumps({**known, **{key: dict(origin) for key in scores}}, sort_keys=True)
+            tags = run_record.checked({schema.ORIGINS: origins})
+            # Before the values: one that is there has always said where it comes from.
+            self.tracking.log_batch(run_id, [], [], [RunTag(*tag) for tag in tags.items()])
+            self.tracking.log_batch(run_id, [Metric(key, value, at, 0) for key, value in scores.items()], [], [])
+
     def mark_published(self, run_id: str, sweep: str, tags: Mapping[str, str]) -> None:
         """Tag a sweep's run with the table that lies in it; the next cell of the sweep takes the mark away.
 
