@@ -37,6 +37,7 @@ from gnz_track.types import TaskType
 
 __all__ = ["Rescoring", "kind_of", "rescore", "score_predictions"]
 
+DIGITS = 16
 COLUMNS = ("run_id", "task", "model", "seed", "part", "metric", "score", "is_new")
 RANKS = ("rank_of_tail", "rank_of_head")
 
@@ -196,7 +197,7 @@ class _PastCells:
             The run, and its new scores.
         """
         file = self._files[run_id][1]
-        origin = {"version": __version__, "predictions": file.digest if file else ""}
+        origin = {"version": __version__, "predictions": file.digest[:DIGITS] if file else ""}
         store.add_scores(run_id, {_key(one["part"], one["metric"]): one["score"] for one in entries}, origin)
 
     def label(self, run_id: str) -> str:
