@@ -57,6 +57,8 @@ DESIGNS: dict[str, Design] = {
         n_seeds=10, n_examples=500, seed=0.05, example=1.0, rest=0.3, shared=0.8
     ),
     "difference, nothing but rest, S=5": Design(n_seeds=5, n_examples=500, seed=0.0, example=1.0, rest=0.5, shared=1.0),
+    "few examples, S=10": Design(n_seeds=10, n_examples=30, seed=0.1, example=1.0, rest=0.5),
+    "two seeds": Design(n_seeds=2, n_examples=500, seed=0.1, example=1.0, rest=0.5),
     "random splits, S=5": Design(n_seeds=5, n_examples=1000, seed=0.1, example=1.0, rest=0.5, held=0.2),
 }
 

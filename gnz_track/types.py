@@ -16,11 +16,9 @@ score
 The closed lists among the words: each a small enumeration whose values are the names users type.
 
 Origins of raw files, as rows: a file of a package release, or a file at an address. The raw folder of a dataset is
-filled from its origins by ``gnz data get``; a mirror that has the folder comes first.
-
-Settings of training and scoring, as records: optimisers, protocols, and overrides of these.
-
-Variants of one model: what a table calls cells that bear the name of one model and are not the same.
+filled from its origins by ``gnz data get``; a mirror that has the folder comes first. Settings of training and scoring,
+as records: optimisers, protocols, and overrides of these. Variants of one model: what a table calls cells that bear the
+name of one model and are not the same.
 """
 
 from __future__ import annotations

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from servers import postgresql, postgresql_database
+from stored_sweep import stored_sweep
 
-__all__ = ["postgresql", "postgresql_database"]
+__all__ = ["postgresql", "postgresql_database", "stored_sweep"]
 
 # Before anything imports NumPy or Torch: two workers with two threads each fight over two cores.
 for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):

@@ -35,7 +35,7 @@ def _doctor(*, store: Store = "") -> None:
         ("python", platform.python_version(), sys.executable),
         *_packages(),
         *_devices(),
-        _store(store),
+        *_store(store),
         *_folders(),
     ]
     print_rows("environment", ("what", "found", "where or why"), rows)
@@ -78,17 +78,23 @@ def _devices() -> list[tuple[str, str, str]]:
     return [*rows, *((f"gpu {i}", name, f"CUDA {torch.version.cuda}") for i, name in enumerate(names))]
 
 
-def _store(given: str) -> tuple[str, str, str]:
-    """Tell whether the store answers, and whether it holds anything."""
+def _store(given: str) -> list[tuple[str, str, str]]:
+    """Tell whether the store answers, whether it holds anything, and how large its files are."""
     from gnz_track.store.address import parse_address
+    from gnz_track.store.cell_files.inventory import count_files
     from gnz_track.store.listings import holds_sweeps
 
     try:
         address = parse_address(given)
         found = "in use" if holds_sweeps(address) else "empty"
     except GnzError as error:
-        return ("store", "not usable", str(error))
-    return ("store", found, f"{address} (set GNZ_STORE, or --store)")
+        return [("store", "not usable", str(error))]
+    rows = [("store", found, f"{address} (set GNZ_STORE, or --store)")]
+    files = count_files(address)
+    if files is not None:
+        what = f"{files.n_files} files of {files.n_runs} runs in {address.artifacts} (gnz gc --artifacts)"
+        rows.append(("artifacts", f"{files.n_bytes / 2**20:.1f} MiB", what))
+    return rows
 
 
 def _folders() -> list[tuple[str, str, str]]:

@@ -10,6 +10,7 @@ from gnz_track.cli.ls import RUN_ID_SHOWN, Store
 from gnz_track.cli.terminal import say
 
 if TYPE_CHECKING:
+    from gnz_track.store.address import Address
     from gnz_track.store.writer import DeadRun
 
 __all__ = ["add_to"]
@@ -20,8 +21,11 @@ EXAMPLES = """
   gnz gc --dry-run
 
   gnz gc --stale-after 600
+
+  gnz gc --artifacts --dry-run      (files of cells that did not finish, or were deleted)
 """
 STALE_AFTER = "Seconds without a heartbeat after which a run of another machine is dead."
+ARTIFACTS = "Remove files that no finished cell names, of a store on this machine."
 DRY_RUN = "Only list what would be done."
 
 
@@ -34,6 +38,7 @@ def _gc(
     *,
     store: Store = "",
     stale_after: Annotated[float, typer.Option(help=STALE_AFTER)] = 3600.0,
+    artifacts: Annotated[bool, typer.Option("--artifacts", help=ARTIFACTS)] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help=DRY_RUN)] = False,
 ) -> None:
     """Mark runs of dead processes as killed, and remove emptied files of the spool."""
@@ -52,6 +57,23 @@ def _gc(
             stale = (find_dead_runs if dry_run else kill_dead_runs)(opened, stale_after=stale_after)
     files = clear_outbox(outbox_folder(address), removes=not dry_run)
     _print_stale(stale, n_files=len(files), would="would be " if dry_run else "")
+    if artifacts:
+        _remove_unneeded(address, removes=not dry_run)
+
+
+def _remove_unneeded(address: Address, *, removes: bool) -> None:
+    from gnz_track.errors import BadValue
+    from gnz_track.store.cell_files.inventory import find_unneeded
+
+    if address.artifacts is None:
+        raise BadValue("the store", str(address), "one whose files lie in a folder of this machine", command="gnz gc")
+    n_bytes, unneeded = 0, find_unneeded(address)
+    for file in unneeded:
+        n_bytes += file.lstat().st_size
+        if removes:
+            file.unlink()
+    would = "" if removes else "would be "
+    say(f"{len(unneeded)} files of {n_bytes / 2**20:.1f} MiB that no finished cell names {would}removed")
 
 
 def _print_stale(stale: list[DeadRun], *, n_files: int, would: str) -> None:

@@ -33,6 +33,7 @@ WORDS = {
     "within_tolerance": "within tolerance",
     "different": "different",
 }
+KEEP_HELP = "Give the run the files that it lacks, where it came out the same: predictions."
 TRUST_HELP = "Run code that the store holds or names and nothing here has registered; it is sought in this folder too."
 
 
@@ -49,6 +50,7 @@ def _reproduce(  # noqa: PLR0913  (one parameter per flag)
     home: Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")] = None,
     mirror: Annotated[Path | None, typer.Option(help="Folder of raw files; default GNZ_MIRROR.")] = None,
     tolerance: Annotated[float, typer.Option(help="Most that a score may differ by to count as the same.")] = 1e-4,
+    keep: Annotated[str, typer.Option(help=KEEP_HELP)] = "nothing",
     trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -63,7 +65,7 @@ def _reproduce(  # noqa: PLR0913  (one parameter per flag)
         reach_working_folder()
     conditions = Conditions(place=choose_place(home, mirror), device=device, trusts_code=trust)
     found = reproduction.reproduce(
-        run_id, parse_address(store), conditions=conditions, tolerance=tolerance, version=__version__
+        run_id, parse_address(store), conditions=conditions, tolerance=tolerance, version=__version__, keep=keep
     )
     if as_json:
         hand_over(to_json(found))
@@ -81,6 +83,14 @@ def _print_reproduction(found: Reproduction) -> None:
     n_equal = found.n_numbers - sum(item.then is not None for item in found.numbers)
     compared = f"{found.n_points} points of {found.n_series} curves"
     say(f"compared: {compared}; {n_equal} of {found.n_numbers} final numbers are equal")
+    if found.compared_files:
+        n_same = len(found.compared_files) - len(found.files)
+        say(f"files: {n_same} of {len(found.compared_files)} are equal ({', '.join(found.compared_files)})")
+    for item in found.files:
+        by = "" if item.largest is None else f", by at most {_write_number(item.largest)}"
+        say(f"{item.name}: {item.reason}{by}")
+    if found.kept:
+        say(f"kept with the run: {', '.join(found.kept)}")
     if found.series:
         rows = [(item.series, item.first_epoch, _write_number(item.largest)) for item in found.series]
         print_rows("\ncurves that differ", ("curve", ">from epoch", ">by at most"), rows)

@@ -27,7 +27,8 @@ class Params:
     ``tasks`` are names and epochs, None for the own number of a task. ``modules`` are imported first, and may
     register tasks and models. ``tune`` says how hyperparameters are searched
     (:func:`gnz_track.pipeline.stages.read_settings`), and None that they are not. With ``quality`` the report shows
-    the audits of the data. ``jobs``, ``timeout`` and ``store`` change no result, and so no stage depends on them.
+    the audits of the data. ``jobs``, ``timeout``, ``store`` and ``keep`` change no result: no stage depends on
+    them.
     """
 
     tasks: Mapping[str, int | None]
@@ -41,6 +42,7 @@ class Params:
     jobs: int = 1
     timeout: float | None = None
     store: str = ""
+    keep: str = "predictions"
     alpha: float = 0.05
     margin: float | Mapping[str, float] | None = None
     posthoc: str = "wilcoxon-holm"
@@ -129,6 +131,12 @@ def _read_whole(value: Any) -> int:
     return value
 
 
+def _read_keep(value: Any) -> str:
+    if value not in {"predictions", "weights", "best", "nothing"}:
+        raise ValueError
+    return _read_text(value)
+
+
 def _read_flag(value: Any) -> bool:
     if not isinstance(value, bool):
         raise TypeError
@@ -200,6 +208,7 @@ _KEYS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "jobs": (_read_whole, "a whole number from 1 upwards"),
     "timeout": (_or_none(_read_positive), "seconds for one cell, or null for no limit"),
     "store": (_read_text, 'a file, sqlite:///FILE, postgresql://... or http://..., or "" for GNZ_STORE'),
+    "keep": (_read_keep, "predictions, weights, best or nothing: the files that a cell leaves beside its run"),
     "alpha": (_read_number, "a number between 0 and 1, such as 0.05"),
     "margin": (_or_none(_read_margin), "a positive number in units of the metric, one by task or metric, or null"),
     "posthoc": (_read_text, "wilcoxon-holm or nemenyi"),

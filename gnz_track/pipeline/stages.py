@@ -158,6 +158,7 @@ def _make_request(params: Params, name: str, *, source: str) -> Request:
         place=Place(home=home.absolute()),
         jobs=params.jobs,
         timeout=params.timeout,
+        keep=params.keep,
         source=source,
     )
 

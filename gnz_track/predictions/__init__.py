@@ -1,6 +1,9 @@
 """Predictions of past cells: what can be asked of them without training anything.
 
-- `descriptors`: numbers by which a test set is cut into slices, from the frozen data alone
+- `analysis`: all that the predictions of one task say, from its two parts and its data to one record
+- `facts`: that record, plain numbers and texts
+- `explanation`: slices in which the best model wins
+- `descriptors`: numbers by which a test set is cut into slices, from the frozen data alone, and where these are
 - `rescoring`: metrics of past cells, from their predictions, written beside their scores
 """
 
@@ -12,7 +15,16 @@ from gnz_track.public_names import find_public
 
 # File -> the names that it gives to other rooms and to users.
 _PUBLIC = {
-    "descriptors": ("describe_edges", "describe_examples", "describe_graphs", "describe_links", "describe_nodes"),
+    "analysis": ("analyse",),
+    "descriptors": (
+        "describe_edges",
+        "describe_examples",
+        "describe_graphs",
+        "describe_links",
+        "describe_nodes",
+        "find_data",
+    ),
+    "facts": ("TaskPredictions",),
     "rescoring": ("Rescoring", "rescore"),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)  # noqa: PLE0605  (names come from the table)

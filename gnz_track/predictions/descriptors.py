@@ -6,17 +6,37 @@ once however often it is listed, and no node is a neighbour of its own.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.datasets.card import CARD, read_card
+from gnz_track.datasets.catalogue import DATASETS
+from gnz_track.datasets.homes import data_home, folder_name, frozen_folder
+from gnz_track.errors import DataUnusable
 from gnz_track.types import TaskType
 
-__all__ = ["describe_edges", "describe_examples", "describe_graphs", "describe_links", "describe_nodes"]
+if TYPE_CHECKING:
+    from gnz_track.datasets.frozen import FrozenDataset
+    from gnz_track.store.cell_files.joined_predictions import Predictions
+
+__all__ = [
+    "describe_edges",
+    "describe_examples",
+    "describe_graphs",
+    "describe_links",
+    "describe_nodes",
+    "describe_tested",
+    "find_data",
+]
+
+LOG = logging.getLogger(__name__)
+# Of examples with one number or class -> the task type whose descriptors they have; the others are graphs.
+KINDS = {"node": TaskType.node_cls, "edge": TaskType.edge_cls}
 
 Real = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -41,6 +61,64 @@ def describe_examples(dataset: FrozenDataset, task_type: TaskType, ids: Whole, t
     """
     describe = _DESCRIBE.get(task_type)
     return {} if describe is None else describe(dataset, np.asarray(ids), np.asarray(train))
+
+
+def find_data(task: str, dataset: str, digest: str) -> FrozenDataset | None:
+    """Return the frozen data of a task where they are on this machine, with this digest; nothing is fetched or made.
+
+    Parameters
+    ----------
+    task, dataset
+        Names of the task and of its dataset.
+    digest
+        Digest of the data.
+    """
+    home = data_home()
+    folders = [home / "custom" / folder_name(task) / digest]
+    if dataset in DATASETS:
+        folders.insert(0, frozen_folder(DATASETS.get(dataset), seed=0, home=home))
+    try:
+        for folder in folders:
+            if (folder / CARD).is_file() and read_card(folder / CARD).digest == digest:
+                # Torch, which nobody waits for where the data are not here.
+                from gnz_track.datasets.frozen import open_frozen
+
+                return open_frozen(folder)
+    except DataUnusable as error:
+        LOG.warning("slices of %s are left out: %s", task, error)
+    return None
+
+
+def describe_tested(dataset: FrozenDataset, test: Predictions) -> Mapping[str, Real]:
+    """Return descriptors of the tested examples ``[n_examples]``, without those that are the same for all.
+
+    The distance to the training set is known where all seeds have one split, which is found again by its digest.
+    """
+    train = _training_part(dataset, test)
+    rows = np.stack([test.ends["head"], test.ends["tail"]], axis=1) if test.ends else test.ids
+    none = np.empty((0, *rows.shape[1:]), dtype=np.int64)
+    found = describe_examples(dataset, KINDS.get(test.kind, TaskType.graph_cls), rows, none if train is None else train)
+    if test.kind == "edge":
+        found = {**found, "class": np.asarray(test.targets, dtype=np.float64)}
+    return {
+        name: values
+        for name, values in found.items()
+        if len(np.unique(values)) > 1 and (train is not None or not name.startswith("distance"))
+    }
+
+
+def _training_part(dataset: FrozenDataset, test: Predictions) -> Whole | None:
+    """Return the training nodes that all seeds share; None where each has its own, or where they are not found."""
+    if len(set(test.split_digests)) > 1 or test.kind != "node":
+        return None
+    from gnz_track.datasets.splits.nodes_and_graphs import split_nodes
+
+    for policy in ("published", "random"):
+        parts = split_nodes(dataset, policy=policy, seed=test.seeds[0])
+        if parts.digest == test.split_digests[0]:
+            found: Whole = parts.train.numpy()
+            return found
+    return None
 
 
 def describe_nodes(dataset: FrozenDataset, ids: Whole, train: Whole) -> Mapping[str, Real]:

@@ -25,12 +25,14 @@ from typing import Any
 from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.preparation import find_frozen
-from gnz_track.errors import BadValue, DataMissing, NotReproducible
+from gnz_track.errors import BadValue, DataMissing, NotReproducible, UnknownName
 from gnz_track.models.building import load_parts
 from gnz_track.models.catalogue import MODELS, readdress
 from gnz_track.records import to_json
 from gnz_track.registry import import_target
 from gnz_track.runs.executors.inline import run_inline
+from gnz_track.runs.file_comparison import FileDifference, compare_files
+from gnz_track.runs.files_of_cell import KEEPS, NOTHING, PREDICTIONS
 from gnz_track.runs.fingerprint import NUMBERS, changed_parts, code_of, fingerprint, tell_unseen
 from gnz_track.runs.plan import Place, resolve_device
 from gnz_track.store import run_record, schema
@@ -42,6 +44,7 @@ from gnz_track.store.environment import NONE, Environment, collect_environment, 
 from gnz_track.store.past_runs import read_curves, read_run, read_sweep_run
 from gnz_track.store.row_filters import PastRun
 from gnz_track.store.run_record import RunRecord, SweepContext, record_of
+from gnz_track.store.writer import open_store
 from gnz_track.types import Cell, CellResult, ModelRow, Status, Task
 from gnz_track.user_code.digests import ITSELF, Code, describe_own
 
@@ -424,8 +427,9 @@ class NumberDifference:
 class Reproduction:
     """A run and its repetition: the verdict, the numbers that differ, and what else has changed since.
 
-    ``n_points`` and ``n_numbers`` say how many values of curves and final numbers were compared. ``error_then`` and
-    ``error_now`` are the failures of cells that failed.
+    ``n_points`` and ``n_numbers`` say how many values of curves and final numbers were compared, ``compared_files``
+    which files. ``error_then`` and ``error_now`` are the failures of cells that failed. ``kept`` are files that the run
+    has now.
     """
 
     run_id: str
@@ -450,15 +454,24 @@ class Reproduction:
     notes: tuple[str, ...]
     seconds_then: float | None
     seconds_now: float
+    compared_files: tuple[str, ...] = ()
+    files: tuple[FileDifference, ...] = ()
+    kept: tuple[str, ...] = ()
 
 
 def reproduce(
-    start: str, address: Address, *, conditions: Conditions, tolerance: float = TOLERANCE, version: str = ""
+    start: str,
+    address: Address,
+    *,
+    conditions: Conditions,
+    tolerance: float = TOLERANCE,
+    version: str = "",
+    keep: str = NOTHING,
 ) -> Reproduction:
-    """Train a run once more, from its record alone, and compare; nothing is written to the store.
+    """Train a run once more, from its record alone, and compare; nothing is written but files that are to be kept.
 
-    Bit-identical: every number that the store kept (of curves at most a hundred epochs) came out equal, or the cell
-    failed again in the same words. Within tolerance: the scores differ by at most ``tolerance``, on equal data in equal
+    Bit-identical: every number that the store kept, and every prediction, came out equal, or the cell failed again in
+    the same words. Within tolerance: the scores differ by at most ``tolerance``, on equal data in equal
     splits. Everything else is different.
 
     Parameters
@@ -473,12 +486,16 @@ def reproduce(
         Largest difference of a score, relative to the score where that is above 1.
     version
         Version of this package.
+    keep
+        Files that the run gets where it came out bit-identical: see :data:`gnz_track.runs.files_of_cell.KEEPS`.
     """
+    if keep not in KEEPS:
+        raise UnknownName("files to keep", keep, KEEPS, command="gnz reproduce --help")
     if not (math.isfinite(tolerance) and tolerance >= 0):
         raise BadValue("tolerance", tolerance, "a number from 0 upwards", command=f"--tolerance {TOLERANCE}")
     run = read_run(address, start)
     rebuilt = rebuild(run, address, conditions)
-    [result] = run_inline([rebuilt.cell_now])
+    [result] = run_inline([replace(rebuilt.cell_now, keep=PREDICTIONS if keep == NOTHING else keep)])
     record = _record_now(result, run, version)
     # What was computed later from its predictions is no number of the run itself.
     own = {name: value for name, value in run.metrics.items() if name not in schema.read_origins(run.tags)}
@@ -487,9 +504,14 @@ def reproduce(
     series = _compare_curves(curves, result)
     numbers = tuple(_compare_numbers(then, now))
     changes, notes = _find_changes(run, record, address, rebuilt=rebuilt)
+    compared_files, files = compare_files(run, result.files, address)
+    verdict = _judge(run, record, is_equal=not series and not numbers and not files, tolerance=tolerance)
     return Reproduction(
         **_facts_of(run, record, rebuilt),
-        verdict=_judge(run, record, is_equal=not series and not numbers, tolerance=tolerance),
+        verdict=verdict,
+        compared_files=compared_files,
+        files=files,
+        kept=_keep(run, record, result, address) if keep != NOTHING else (),
         tolerance=tolerance,
         n_points=sum(map(len, curves.values())),
         n_series=len(curves),
@@ -499,6 +521,21 @@ def reproduce(
         changes=changes,
         notes=notes,
     )
+
+
+def _keep(run: PastRun, record: RunRecord, result: CellResult, address: Address) -> tuple[str, ...]:
+    """Write the files of a repetition into the run if that has the same scores and series; return their names.
+
+    A run whose files were changed gets back those that its own record names.
+    """
+    then, now = _numbers(run.metrics), _numbers(run_record.final_metrics(record))
+    curves = read_curves(address, [run.run_id])[run.run_id]
+    if list(_compare_numbers(then, now)) or _compare_curves(curves, result) or not record.files:
+        reason = "its numbers came out otherwise: files of the repetition would not be those of the run"
+        raise NotReproducible(run.run_id, reason, remedy=f"see what has changed: gnz reproduce {run.run_id[:12]}")
+    with open_store(address) as store:
+        store.add_files(run.run_id, {name: result.files[name] for name in record.files})
+    return tuple(record.files)
 
 
 def _record_now(result: CellResult, run: PastRun, version: str) -> RunRecord:

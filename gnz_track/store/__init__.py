@@ -53,6 +53,7 @@ _PUBLIC = {
     ),
     "cell_book": ("CellBook", "digest_of_book", "read_book", "write_book"),
     "cell_files.configuration": ("decode_configuration", "encode_configuration"),
+    "cell_files.inventory": ("count_files", "find_unneeded"),
     "cell_files.joined_predictions": ("Predictions", "read_predictions"),
     "cell_files.kept_files": ("KeptFile", "describe_files"),
     "cell_files.predictions": ("PartPredictions", "decode_predictions", "encode_predictions"),

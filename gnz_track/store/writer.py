@@ -17,6 +17,7 @@ from gnz_track.records import to_json
 from gnz_track.store import run_record, schema
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.artifacts import keep_artifact
+from gnz_track.store.cell_files.kept_files import describe_files, files_from_tag, tag_of_files
 from gnz_track.store.connection import connect, disconnect, says_in_one_line, version_of_server
 from gnz_track.store.curves import is_streamed
 from gnz_track.store.environment import Owner, parse_owner, this_owner
@@ -210,6 +211,27 @@ class Store:
         with says_in_one_line(self.address):
             for name, source in files.items():
                 keep_artifact(self.address, self._place_of(run_id), name, source, moves=moves)
+
+    def add_files(self, run_id: str, files: Mapping[str, bytes]) -> None:
+        """Write files of a cell into a run that has ended, and name them there beside those that it has.
+
+        Parameters
+        ----------
+        run_id
+            The run.
+        files
+            Contents by name.
+        """
+        from mlflow.entities import RunTag
+
+        with says_in_one_line(self.address), tempfile.TemporaryDirectory() as temporary:
+            named = files_from_tag(self.tracking.get_run(run_id).data.tags.get(schema.FILES, ""))
+            for name, content in files.items():
+                source = Path(temporary) / name
+                source.write_bytes(content)
+                keep_artifact(self.address, self._place_of(run_id), name, source)
+            tag = tag_of_files(dict(sorted({**named, **describe_files(files)}.items())))
+            self.tracking.set_tag(run_id, RunTag(schema.FILES, tag))
 
     def write_text(self, run_id: str, name: str, text: str) -> None:
         """Write a text into a run.

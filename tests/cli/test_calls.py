@@ -11,14 +11,15 @@ import typer
 from gnz_track.cli import app
 from gnz_track.cli.commands import repeat
 
-COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+GNZ: Any = typer.main.get_command(app)
+COMMANDS: dict[str, Any] = GNZ.commands
 PLAIN = sorted(name for name, command in COMMANDS.items() if not hasattr(command, "commands"))
 VALUES = ("some 'value' of $HOME", "7")
 
 
 def context_of(name: str, words: list[str]) -> Any:
     """Return a call as it was parsed, and not carried out."""
-    root = typer.Context(typer.main.get_command(app), info_name="gnz")
+    root = typer.Context(GNZ, info_name="gnz")
     return COMMANDS[name].make_context(name, list(words), parent=root)
 
 

@@ -81,6 +81,20 @@ def test_emptied_files_of_the_spool_are_removed(gnz: Gnz) -> None:
     assert {path.name for path in folder.iterdir()} == {"waits.jsonl", "store.txt"}
 
 
+@pytest.mark.usefixtures("store_file")
+def test_files_that_no_finished_cell_names_are_removed_when_asked(gnz: Gnz) -> None:
+    with open_store() as store:
+        run_id = store.finish(record(30))
+        store.add_files(run_id, {"curves.parquet": b"x" * 2**20})
+        store.tracking.delete_run(run_id)
+    said = "1 files of 1.0 MiB that no finished cell names"
+    assert said not in gnz("gc").out
+    assert f"{said} would be removed" in gnz("gc", "--artifacts", "--dry-run").out
+    assert "1.0 MiB" in next(line for line in gnz("doctor").out.splitlines() if line.startswith("artifacts"))
+    assert f"{said} removed" in gnz("gc", "--artifacts").out
+    assert "0 files of 0.0 MiB" in gnz("gc", "--artifacts").out
+
+
 def test_store_that_is_not_there_is_not_made(gnz: Gnz, tmp_path: Path) -> None:
     answer = gnz("gc")
     assert (answer.code, answer.err) == (0, "")

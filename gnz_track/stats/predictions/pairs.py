@@ -146,8 +146,8 @@ def agree(decisions: npt.ArrayLike) -> Agreement:
         chance += among * among.T
     with np.errstate(invalid="ignore", divide="ignore"):
         share, by_chance = equal / both, chance / both**2
-        # Equal shares of one class only: rounding must not make a number of 0 / 0.
-        kappa = np.where(by_chance < 1.0 - 1e-12, (share - by_chance) / (1.0 - by_chance), np.nan)
+        # All counts are whole, so that one class alone is exactly 0 / 0.
+        kappa = (share - by_chance) / (1.0 - by_chance)
     n_models, n_seeds = array.shape[:2]
     return Agreement(share=_over_seeds(share, n_models, n_seeds), kappa=_over_seeds(kappa, n_models, n_seeds))
 

@@ -32,7 +32,7 @@ def draw(n: int, *, classes: int = 3, sharpness: float = 1.0, seed: int = 0) -> 
 
 @pytest.mark.parametrize("binning", ["width", "mass"])
 def test_bins_are_those_of_a_loop(binning: str) -> None:
-    z, y = draw(300)
+    z, y = draw(300, sharpness=2.0)
     p = softmax(z[0, 0], axis=1)
     top, right = p.max(axis=1), p.argmax(axis=1) == y
     edges = np.linspace(0, 1, 11) if binning == "width" else np.r_[0.0, np.sort(top)[29::30]]
@@ -48,6 +48,8 @@ def test_bins_are_those_of_a_loop(binning: str) -> None:
     found = calibrate(z, y, n_bins=10, binning=binning)
     assert reliability(z, y, n_bins=10, binning=binning).n[0, 0].tolist() == n.tolist()
     assert found.ece[0, 0] == pytest.approx((n / 300 * abs(d)).sum())
+    # Too sharp, so that something is left when bias is taken off.
+    assert found.rmsce_debiased[0, 0] > 0.05
     squares = (n / 300 * (d**2 - variance / np.maximum(n - 1, 1))).sum()
     assert found.rmsce_debiased[0, 0] == pytest.approx(np.sqrt(max(squares, 0.0)))
     sd = np.sqrt(variance / np.maximum(n, 1))
