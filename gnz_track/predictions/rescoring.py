@@ -186,8 +186,8 @@ class _PastCells:
                     found.append(_entry(row, part, metric.name, score, is_new=True))
         return found
 
-    def write(self, store: Store, run_id: str, entries: Sequence[Mapping[str, Any]]) -> None:
-        """Write scores into a run, with the version and the predictions that they come from.
+    def write(self, store: Store, run_id: str, entries: Sequence[dict[str, Any]]) -> None:
+        """Write scores into a run, with the version and the predictions that they come from, and note which are new.
 
         Parameters
         ----------
@@ -198,7 +198,11 @@ class _PastCells:
         """
         file = self._files[run_id][1]
         origin = {"version": __version__, "predictions": file.digest[:DIGITS] if file else ""}
-        store.add_scores(run_id, {_key(one["part"], one["metric"]): one["score"] for one in entries}, origin)
+        keys = [_key(one["part"], one["metric"]) for one in entries]
+        scores = {key: one["score"] for key, one in zip(keys, entries, strict=True)}
+        new = store.add_scores(run_id, scores, origin)
+        for key, one in zip(keys, entries, strict=True):
+            one["is_new"] = key in new
 
     def label(self, run_id: str) -> str:
         """Return the words for a cell."""
