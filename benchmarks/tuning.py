@@ -26,7 +26,7 @@ from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.tuning.default_spaces import space_of
 from gnz_track.tuning.plan import plan_searches
 from gnz_track.tuning.search import SearchContext, run_searches
-from gnz_track.tuning.settings import SearchSettings, Share
+from gnz_track.tuning.settings import SearchSettings
 from gnz_track.tuning.study import Trial, TrialOutcome, begin_study, run_study
 from gnz_track.tuning.study_storage import StudyPlace, open_studies
 from gnz_track.tuning.study_terms import Budget, StudyTerms
@@ -79,7 +79,7 @@ def overhead(folder: Path, n_trials: int) -> tuple[float, float, float]:
     address = parse_address(str(folder / "gnz.db"))
     plan = plan_cells(folder / "frozen", choose_epochs(folder / "frozen"))
     settings = SearchSettings(trials=n_trials)
-    searches = plan_searches(plan, settings, [Share(seeds=(1000,))])
+    searches = plan_searches(plan, settings, {None: (1000,)})
     open_store(address).close()
     start, start_cpu = time.perf_counter(), time.process_time()
     (record,) = run_searches(searches, settings, SearchContext(address=address))

@@ -52,6 +52,9 @@ DESIGNS: dict[str, Design] = {
     "few seeds, many examples, S=5": Design(n_seeds=5, n_examples=2000, seed=0.1, example=1.0, rest=0.5),
     "strong seeds, S=5": Design(n_seeds=5, n_examples=500, seed=0.25, example=1.0, rest=0.5),
     "strong seeds, S=10": Design(n_seeds=10, n_examples=500, seed=0.25, example=1.0, rest=0.5),
+    # Accuracies of seeds spread over .1, and skewed: no interval of so few holds what it should.
+    "skewed seeds, S=5": Design(n_seeds=5, n_examples=500, seed=0.5, example=1.0, rest=0.5),
+    "skewed seeds, S=10": Design(n_seeds=10, n_examples=500, seed=0.5, example=1.0, rest=0.5),
     "difference, strong examples, S=5": Design(n_seeds=5, n_examples=500, seed=0.05, example=1.0, rest=0.3, shared=0.8),
     "difference, strong examples, S=10": Design(
         n_seeds=10, n_examples=500, seed=0.05, example=1.0, rest=0.3, shared=0.8

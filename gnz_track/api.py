@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -57,7 +58,8 @@ class Request:
 
     ``suite`` is the first part of the names of experiments and of the sweep. With a ``search``, every model is trained
     twice: as it is, and with the hyperparameters that its search has found. With ``perturbations``, every cell is
-    trained under each of them. ``keep`` says which files cells leave beside their runs: one of
+    trained under each of them. With ``system_metrics``, the sweep's run has the load of this machine. ``keep``
+    says which files cells leave beside their runs: one of
     :data:`gnz_track.runs.files_of_cell.KEEPS`.
     """
 
@@ -78,6 +80,7 @@ class Request:
     executor: str | Executor = AUTO
     cluster: str = ""
     gpu_share: float = 0.0
+    system_metrics: bool = False
     search: SearchSettings | None = None
     perturbations: Sequence[str] = ()
     keep: str = PREDICTIONS
@@ -119,7 +122,7 @@ def plan_request_searches(request: Request) -> SearchPlan:
 
     settings = request.search or SearchSettings()
     shares = seeds_to_tune(settings, request.seeds)
-    seeds = dict.fromkeys(seed for share in shares for seed in share.seeds)
+    seeds = dict.fromkeys(itertools.chain(*shares.values()))
     return plan_searches(_plan_cells(request, tuple(seeds)), settings, shares)
 
 
@@ -187,6 +190,7 @@ def carry_out(
         version=__version__,
         source=request.source,
         searches=_searches_by_cell(remaining.plan, found),
+        system_metrics=request.system_metrics,
     )
     execute = choose_executor(**vars(request.crew), fork_server=fork_server, footprints=remaining.footprints)
     sweep = run_sweep(remaining, tracking, execute=execute, tell=tell)
@@ -347,8 +351,7 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     resume
         False trains again what the store has already.
     keep
-        Files that cells leave beside their runs: ``"predictions"`` (with settings and curves), ``"weights"`` or
-        ``"best"`` (with those of all, or of the best by validation), or ``"nothing"``.
+        Files that cells leave beside their runs: ``"predictions"`` (with settings and curves), or ``"nothing"``.
     verbose
         Whether progress is shown.
     """

@@ -9,6 +9,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import sqlite3
 import time
@@ -40,7 +41,7 @@ def parent_killed(battle: Battle) -> Count:
         process = battle.start(jobs=battle.draw.choice((1, 2)))
         battle.wait_for_midst(process)
         kill_all(process)
-    return healed(battle)
+    return healed(battle, has_all_files=True)
 
 
 def parent_stopped(battle: Battle) -> Count:
@@ -90,6 +91,25 @@ def disk_full(battle: Battle) -> Count:
         kill_all(process)
         remount(battle.folder, "size=256m")
         return healed(battle)
+
+
+def artifacts_away(battle: Battle) -> Count:
+    """The folder of files goes away under a sweep, and takes nothing: records are kept, files wait, and come in."""
+    artifacts, aside = Path(battle.uri).parent / "artifacts", battle.folder / "aside"
+    process = battle.start()
+    battle.wait_for_midst(process, earliest=4)
+    if artifacts.exists():
+        artifacts.rename(aside)
+    with contextlib.suppress(FileExistsError, IsADirectoryError):
+        # A cell may just have made it anew.
+        artifacts.touch()
+    process.join(120)
+    kill_all(process)
+    if artifacts.is_file():
+        artifacts.unlink()
+    if aside.exists():
+        shutil.copytree(aside, artifacts, dirs_exist_ok=True)
+    return healed(battle, has_all_files=True)
 
 
 def store_read_only(battle: Battle) -> Count:
@@ -368,10 +388,16 @@ def at_once(battle: Battle) -> Count:
     return total
 
 
-def healed(battle: Battle, *, tries: int = 1) -> Count:
-    """Call the same sweep again, now that all is well, and count."""
+def healed(battle: Battle, *, tries: int = 1, has_all_files: bool = False) -> Count:
+    """Call the same sweep again, now that all is well, and count; no file of a run is another than the run says.
+
+    With ``has_all_files`` each finished cell has those that it names: none was lost on the way.
+    """
     # What was retried by the first sweep itself failed for good there; a call trains what has no finished run.
     battle.finish(tries=tries + 1)
+    changed, missing = battle.check_files()
+    assert not changed, f"files that are not what their runs say: {changed}"
+    assert not (missing and has_all_files), f"files that were lost: {missing}"
     return battle.count()
 
 
@@ -382,6 +408,7 @@ SCENARIOS: dict[str, Callable[[Battle], Count]] = {
     "raylet killed": raylet_killed,
     "job out of time": job_out_of_time,
     "disk full": disk_full,
+    "artifacts away": artifacts_away,
     "store read-only": store_read_only,
     "clock jumps": clock_jumps,
     "slow, flapping server": flapping_server,

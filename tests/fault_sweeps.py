@@ -142,6 +142,11 @@ class Battle:
         file = _beside(self.folder, "output.txt")
         return file.read_text(errors="replace") if file.exists() else ""
 
+    def check_files(self) -> tuple[list[str], list[str]]:
+        """Return files of finished cells that are not what their runs say, and those that are gone."""
+        with _environment(self.folder, self.settings):
+            return files_of(self._call().request().address)
+
     def count(self) -> Count:
         """Compare what the store holds with what the cells give in this process."""
         from gnz_track.runs.fingerprint import fingerprint
@@ -165,6 +170,29 @@ class Battle:
                 found = (row.score, row.selected_epoch, row.split_digest)
                 wrong += found != (result.score, result.selected_epoch, result.split_digest)
         return Count(len(cells.keys() - runs.keys()), sum(n > 1 for n in runs.values()), wrong)
+
+
+def files_of(address: Any) -> tuple[list[str], list[str]]:
+    """Return files of finished cells that are not what their runs say, and those that are gone."""
+    from gnz_track.store import schema
+    from gnz_track.store.artifacts import find_place
+    from gnz_track.store.cell_files.kept_files import digest_of_bytes, files_from_tag
+    from gnz_track.store.writer import open_store
+
+    changed, missing = [], []
+    with open_store(address) as store:
+        runs = store.search(store.experiments(), {schema.KIND: schema.CELL}, "attributes.status = 'FINISHED'")
+    for run in runs:
+        place = find_place(address, run.info.artifact_uri)
+        for name, file in files_from_tag(run.data.tags.get(schema.FILES, "")).items():
+            if not isinstance(place, Path):
+                continue
+            path, label = place / name, f"{run.info.run_id}/{name}"
+            if not path.exists():
+                missing.append(label)
+            elif digest_of_bytes(path.read_bytes()) != file.digest:
+                changed.append(label)
+    return changed, missing
 
 
 def finished_of(address: object) -> list[str]:

@@ -346,13 +346,13 @@ def _print_widths(
     how = replace(how, budget=budget or how.budget)
     dataset = prepare(task, seed=0, home=choose_home(home), mirror=mirror)
     listed = list_widths(models, task, dataset, how)
-    rows = [(item.model, *_show_width(item.width)) for item in listed if item.width is not None]
+    rows = [(model, *_show_width(width)) for model, (width, _) in listed.items() if width is not None]
     title = f"widths on {task.name} for {how.budget:,} parameters"
     print_rows(title, ("model", ">hidden_channels", ">parameters", ">error"), rows)
     left_out: dict[str, list[str]] = {}
-    for item in listed:
-        if item.reason:
-            left_out.setdefault(item.reason, []).append(item.model)
+    for model, (_, reason) in listed.items():
+        if reason:
+            left_out.setdefault(reason, []).append(model)
     for reason, names in left_out.items():
         # Sentences, which a table would fold into a narrow column or, in a pipe, make as wide as the longest.
         say(fill(f"left out: {', '.join(names)}: {reason}", width=SENTENCE_WIDTH, **_WRAPPED))

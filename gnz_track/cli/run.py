@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["add_to"]
 
 FAILED = 1
-KEEP = "Files beside each run: predictions, weights (and predictions), best (weights of the best alone), nothing."
+KEEP = "Files beside each run: predictions (with settings and curves), or nothing."
 EXAMPLES = """
 [bold]Examples[/bold]
 
@@ -72,6 +72,9 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
     resume: Annotated[
         bool, typer.Option("--resume/--fresh", help="Count cells that are finished, or train all anew.")
     ] = True,
+    system_metrics: Annotated[
+        bool, typer.Option("--system-metrics", help="Log the load of this machine into the run of the sweep.")
+    ] = False,
     keep: Annotated[str, typer.Option(help=KEEP)] = "predictions",
     tune: Annotated[int, typer.Option(help="Tune every model first, by so many trials; see gnz tune.")] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be trained, and train nothing.")] = False,
@@ -105,6 +108,7 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
             executor=executor,
             cluster=address,
             gpu_share=gpu_share,
+            system_metrics=system_metrics,
             keep=keep,
             search=_settings(tune, is_fresh=not resume) if tune else None,
         )
@@ -147,7 +151,8 @@ def _print_remaining_cells(request: Request, remaining: RemainingCells) -> None:
 
 
 def _print_sweep(request: Request, sweep: Sweep) -> None:
-    from gnz_track.cli.terminal import print_failures, print_skipped, print_summary
+    from gnz_track.cli.terminal import print_failures, print_skipped, print_summary, say_links
+    from gnz_track.errors import StoreUnusable
     from gnz_track.report.tables.scores import summarise
 
     print_summary(summarise(sweep.table))
@@ -159,3 +164,7 @@ def _print_sweep(request: Request, sweep: Sweep) -> None:
     where = f"waits on this disk for {request.address}" if waits else seen
     say(f"tracked as sweep {sweep.name} {where}", err=True)
     print_failures([result for result in sweep.results if not result.is_finished])
+    if not waits:
+        with contextlib.suppress(StoreUnusable):
+            # It was there a moment ago, and has all results.
+            say_links(request.address, sweep.name, err=True)

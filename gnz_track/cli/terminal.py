@@ -43,6 +43,7 @@ __all__ = [
     "print_skipped",
     "print_summary",
     "say",
+    "say_links",
     "see",
     "takes_files",
 ]
@@ -117,6 +118,30 @@ def see(commands: str, address: Address) -> str:
     from gnz_track.store.address import parse_address
 
     return f"see: {commands}{'' if address == parse_address() else ', with the same --store'}"
+
+
+# More addresses than these tell nobody more.
+MOST_LINKS = 3
+
+
+def say_links(address: Address, sweep: str, *, url: str = "", err: bool = False) -> None:
+    """Print where the cells of a sweep are in MLflow's interface, grouped by model: an address for each task.
+
+    Parameters
+    ----------
+    address, sweep, url
+        Those of :func:`gnz_track.store.ui.links_of_sweep`.
+    err
+        Whether it goes to standard error.
+    """
+    from gnz_track.store.ui import links_of_sweep
+
+    links = links_of_sweep(address, sweep, url=url) if sweep else {}
+    when = "" if url or not address.is_database else " (while gnz ui runs)"
+    for task, link in list(links.items())[:MOST_LINKS]:
+        say(f"{task} by model{when}: {link}", err=err)
+    if len(links) > MOST_LINKS:
+        say(f"{len(links) - MOST_LINKS} more tasks: the view '{sweep} by model' of their experiments", err=err)
 
 
 def hand_over(text: str) -> None:

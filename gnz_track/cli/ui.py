@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Annotated
@@ -9,8 +10,8 @@ from typing import Annotated
 import typer
 
 from gnz_track.cli.ls import Store
-from gnz_track.cli.terminal import say
-from gnz_track.errors import BadValue
+from gnz_track.cli.terminal import say, say_links
+from gnz_track.errors import BadValue, StoreUnusable
 
 __all__ = ["add_dash", "add_to"]
 
@@ -74,11 +75,14 @@ def add_to(app: typer.Typer) -> None:
 def _ui(*, store: Store = "", port: Annotated[int, typer.Option(help=PORT, min=1, max=65535)] = 5000) -> None:
     """Start MLflow's user interface on the store, for this machine only; Ctrl-C ends it."""
     from gnz_track.store.address import parse_address
-    from gnz_track.store.ui import choose_port, serve
+    from gnz_track.store.ui import choose_port, newest_sweep, serve
 
     address = parse_address(store)
     if not address.is_database:
         say(f"the store is a server already; open {address}")
+        with contextlib.suppress(StoreUnusable):
+            # It may start later, and ask who may see it.
+            say_links(address, newest_sweep(address))
         return
     chosen = choose_port(port)
     if chosen != port:
@@ -87,6 +91,7 @@ def _ui(*, store: Store = "", port: Annotated[int, typer.Option(help=PORT, min=1
     try:
         with serve(address, port=chosen) as interface:
             say(f"open {interface.url} to see {address}; Ctrl-C ends it")
+            say_links(address, newest_sweep(address), url=interface.url)
             interface.wait()
     except KeyboardInterrupt:
         say("ended", err=True)

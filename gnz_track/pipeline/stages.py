@@ -248,7 +248,7 @@ def seeds_of(params: Params) -> tuple[int, ...]:
     from gnz_track.tuning.settings import seeds_to_tune
 
     shares = seeds_to_tune(read_settings(params.tune), params.seeds)
-    return tuple(dict.fromkeys((*params.seeds, *(seed for share in shares for seed in share.seeds))))
+    return tuple(dict.fromkeys((*params.seeds, *(seed for seeds in shares.values() for seed in seeds))))
 
 
 def make_tuning(params: Params, name: str) -> Tuning:

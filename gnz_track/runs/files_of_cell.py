@@ -22,10 +22,9 @@ from gnz_track.types import Cell, CellSettings
 
 __all__ = ["KEEPS", "MOST_BYTES", "NOTHING", "PREDICTIONS", "make_files"]
 
-# Predictions, settings and curves; with them the weights, of all cells or of the best one by validation of each task
-# and model; or none of these.
-PREDICTIONS, WEIGHTS, BEST, NOTHING = "predictions", "weights", "best", "nothing"
-KEEPS = (PREDICTIONS, WEIGHTS, BEST, NOTHING)
+# Predictions, settings and curves; or none of these.
+PREDICTIONS, NOTHING = "predictions", "nothing"
+KEEPS = (PREDICTIONS, NOTHING)
 
 # Predictions of a cell that are larger than this are not kept.
 MOST_BYTES = 4 * 2**20

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from gnz_track.datasets.frozen import FrozenDataset
@@ -16,7 +16,6 @@ from gnz_track.types import Cell, CellSettings, ModelRow, Override, Protocol, Ta
 
 __all__ = [
     "OF_TRAINING",
-    "ListedWidth",
     "find_override",
     "given_to",
     "hyperparameters_of",
@@ -149,15 +148,6 @@ def _of_model(by_model: Mapping[str, Mapping[str, Value]], model: ModelRow) -> M
     return by_model.get(model.name) or by_model.get(model.name.partition("-")[0]) or {}
 
 
-@dataclass(frozen=True)
-class ListedWidth:
-    """The width of one model, or why it has none; a width beyond the tolerance has both."""
-
-    model: str
-    width: Width | None
-    reason: str = ""
-
-
 def hyperparameters_of(
     model: ModelRow, task: Task, dataset: FrozenDataset, protocol: Protocol
 ) -> tuple[tuple[str, Value], ...]:
@@ -185,8 +175,8 @@ def hyperparameters_of(
 
 def list_widths(
     models: Iterable[ModelRow], task: Task, dataset: FrozenDataset, protocol: Protocol
-) -> list[ListedWidth]:
-    """Return the widths of all models that serve a task.
+) -> dict[str, tuple[Width | None, str]]:
+    """Return the width of each model that serves a task, or why it has none; one beyond the tolerance has both.
 
     Parameters
     ----------
@@ -198,19 +188,20 @@ def list_widths(
         Protocol with a budget, not resolved yet.
     """
     resolved = resolve(protocol, task)
-    return [_list_width(row, task, dataset, protocol, resolved) for row in models if task.task_type in row.task_types]
+    serving = (row for row in models if task.task_type in row.task_types)
+    return {row.name: _list_width(row, task, dataset, protocol, resolved) for row in serving}
 
 
 def _list_width(
     model: ModelRow, task: Task, dataset: FrozenDataset, protocol: Protocol, resolved: Protocol
-) -> ListedWidth:
+) -> tuple[Width | None, str]:
     found: Width | None = None
     try:
         found = _width_of(model, task, dataset, resolved, given_to(model, protocol, task))
         refuse_beyond(found, model.name, tolerance=protocol.tolerance)
     except (BadValue, SplitImpossible) as error:
-        return ListedWidth(model.name, found, str(error))
-    return ListedWidth(model.name, found)
+        return found, str(error)
+    return found, ""
 
 
 def _width_of(

@@ -38,7 +38,7 @@ from gnz_track.runs.plan import Place, resolve_device
 from gnz_track.store import run_record, schema
 from gnz_track.store.address import Address
 from gnz_track.store.artifacts import find_place, read_artifact
-from gnz_track.store.cell_book import CellBook, digest_of_book, read_book
+from gnz_track.store.cell_book import digest_of_book, read_book
 from gnz_track.store.curves import Curve
 from gnz_track.store.environment import NONE, Environment, collect_environment, read_git
 from gnz_track.store.past_runs import read_curves, read_run, read_sweep_run
@@ -172,18 +172,18 @@ def rebuild(run: PastRun, address: Address, conditions: Conditions) -> Rebuilt:
         Device and data of the repetition, and whether code is trusted that is not registered here.
     """
     _refuse_what_has_no_end(run)
-    book = _fetch_book(run, address)
-    cell = book.cells.get(run.tags.get(schema.FINGERPRINT, ""))
+    cells, numbers = _fetch_book(run, address)
+    cell = cells.get(run.tags.get(schema.FINGERPRINT, ""))
     if cell is None:
         raise _lost(run, "the cells that its sweep describes do not contain it")
     cell = replace(cell, model=readdress(cell.model))
     if not conditions.trusts_code:
         _check_model(run.run_id, cell.model, address)
-    code = _describe_code_now(run, cell.model, numbers=book.numbers)
+    code = _describe_code_now(run, cell.model, numbers=numbers)
     device = _choose_device(run, conditions)
     dataset = _find_data(run, cell, address, conditions)
     cell = replace(cell, device=device, data=str(dataset.folder))
-    return Rebuilt(cell=cell, numbers=book.numbers, code=code)
+    return Rebuilt(cell=cell, numbers=numbers, code=code)
 
 
 def _refuse_what_has_no_end(run: PastRun) -> None:
@@ -200,7 +200,7 @@ def _refuse_what_has_no_end(run: PastRun) -> None:
         raise NotReproducible(run.run_id, f"it did not end by itself ({error})", remedy=TRAIN_ANEW)
 
 
-def _fetch_book(run: PastRun, address: Address) -> CellBook:
+def _fetch_book(run: PastRun, address: Address) -> tuple[dict[str, Cell], int]:
     digest, sweep = schema.read_bookkeeping(run.tags).get(schema.BOOK, ""), run.tags.get(schema.SWEEP, "")
     if not re.fullmatch("[0-9a-f]{16}", digest):
         raise _lost(run, "an earlier version wrote it, without the book of its cells")

@@ -19,7 +19,7 @@ from gnz_track.runs.fingerprint import NUMBERS, fingerprint
 from gnz_track.runs.plan import Plan
 from gnz_track.store.address import SQLITE, Address
 from gnz_track.store.cell_book import write_book
-from gnz_track.store.environment import collect_environment, read_git, this_owner
+from gnz_track.store.environment import LoadSampler, collect_environment, read_git, this_owner
 from gnz_track.store.files.sqlite import change_of, identity_of
 from gnz_track.store.outbox import Outbox, deliver, make_outbox_folder, outbox_folder, outbox_unwritable
 from gnz_track.store.replay import replay
@@ -60,14 +60,17 @@ def _row_of_cell(cell: Cell) -> dict[str, str | int]:
     }
 
 
-MILLISECONDS_BETWEEN_BEATS = 600_000
+MILLISECONDS_BETWEEN_BEATS, MILLISECONDS_BETWEEN_LOADS = 600_000, 60_000
 MOST_MIB = MOST_BYTES // 2**20
 REMADE = "those of a run are made again by: gnz reproduce RUN --keep predictions"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tracking:
-    """Store and names of a sweep that is written; ``source`` was called, ``searches`` chose cells by fingerprint."""
+    """Store and names of a sweep that is written; ``source`` was called, ``searches`` chose cells by fingerprint.
+
+    With ``system_metrics`` the sweep's run has the load of this machine.
+    """
 
     address: Address
     sweep: str
@@ -75,6 +78,7 @@ class Tracking:
     version: str = ""
     source: str = "gnz"
     searches: Mapping[str, str] = field(default_factory=dict)
+    system_metrics: bool = False
 
 
 class SweepWriter:
@@ -95,6 +99,8 @@ class SweepWriter:
             book=write_book({fingerprint(cell): cell for cell in plan.cells}, numbers=NUMBERS),
         )
         self._outbox = Outbox(self._folder, self._context)
+        self._load = LoadSampler() if tracking.system_metrics else None
+        self._loaded = now()
         self._store: Store | None = None
         self._file: tuple[int, int] | None = None
         self._sweep_run, self._beaten = "", now()
@@ -125,6 +131,7 @@ class SweepWriter:
         try:
             with self._stack:
                 self._kill_running("the sweep was interrupted" if kind else "its executor left it")
+                self._write_load()
                 self._close_sweep(killed="Killed: the sweep was interrupted" if kind else "")
             self._catch_up()
         finally:
@@ -133,6 +140,8 @@ class SweepWriter:
     def take(self, event: Event) -> None:
         """Write what an event says."""
         self._TAKE[type(event)](self, event)
+        if now() - self._loaded > MILLISECONDS_BETWEEN_LOADS:
+            self._write_load()
 
     def tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return the rows of all cells that ended: those that were published, and those of what waits or was not."""
@@ -202,6 +211,13 @@ class SweepWriter:
             self._beaten = now()
             self._guard(lambda store: store.stream(self._sweep_run, {}, at=self._beaten))
 
+    def _write_load(self) -> None:
+        """Write the load of this machine since the last time; what a store that is away does not hear is forgotten."""
+        self._loaded = now()
+        samples = self._load.take() if self._load else []
+        if samples and self._sweep_run:
+            self._guard(lambda store: store.write_load(self._sweep_run, samples))
+
     def _record_of(self, result: CellResult, key: str) -> RunRecord:
         search = self._tracking.searches.get(key, "")
         return record_of(result, self._context, fingerprint=key, ended_at=now(), attempt=self._attempt, search=search)
@@ -241,6 +257,8 @@ class SweepWriter:
             )
 
     def _open(self, stack: contextlib.ExitStack) -> None:
+        if self._load is not None:
+            stack.enter_context(self._load)
         try:
             self._open_store()
             self._open_outbox(stack)

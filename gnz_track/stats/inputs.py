@@ -10,6 +10,9 @@ are.
 from __future__ import annotations
 
 import math
+import numbers
+import reprlib
+from collections.abc import Collection
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +23,13 @@ from gnz_track.types import Direction
 __all__ = [
     "Floats",
     "centre_and_spread",
+    "check_kind",
     "check_level",
     "check_whole",
     "number",
     "plain_numbers",
     "put_back",
+    "read_array",
     "read_direction",
     "read_finite",
     "read_number",
@@ -38,7 +43,7 @@ Floats = npt.NDArray[np.float64]
 
 def check_level(name: str, level: float) -> float:
     """Return a level (alpha, confidence), which must lie strictly between 0 and 1."""
-    if not 0.0 < level < 1.0:
+    if not isinstance(level, numbers.Real) or not 0.0 < level < 1.0:
         raise BadValue(name, level, "a number strictly between 0 and 1, such as 0.05")
     return float(level)
 
@@ -55,7 +60,7 @@ def check_whole(name: str, value: int, *, least: int) -> int:
     least
         The smallest that is allowed.
     """
-    if value != int(value) or value < least:
+    if not isinstance(value, numbers.Real) or not math.isfinite(value) or value != int(value) or value < least:
         raise BadValue(name, value, f"a whole number from {least} on")
     return int(value)
 
@@ -66,6 +71,45 @@ def read_direction(direction: Direction | str) -> Direction:
         return Direction(direction)
     except ValueError:
         raise BadValue("direction", direction, "up (larger is better) or down (smaller is better)") from None
+
+
+def check_kind(name: str, values: object, kind: type, allowed: str) -> None:
+    """Refuse what is no collection of things of a kind.
+
+    Parameters
+    ----------
+    name
+        The argument's name, for the error.
+    values
+        Things that were given.
+    kind
+        Class of each.
+    allowed
+        Where to get such things, for the error.
+    """
+    if not isinstance(values, Collection):
+        raise BadValue(name, _Shown(values), allowed)
+    for value in values:
+        if not isinstance(value, kind):
+            raise BadValue(name, _Shown(value), allowed)
+
+
+class _Shown:
+    """A value whose representation is short, whatever was given."""
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        return " ".join(reprlib.repr(self._value).split())
+
+
+def read_array(name: str, values: npt.ArrayLike) -> Floats:
+    """Return numbers as an array of any shape."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise BadValue(name, _Shown(values), "numbers, in rows of equal length") from None
 
 
 def read_finite(name: str, values: npt.ArrayLike, *, ndim: int) -> Floats:
@@ -98,7 +142,7 @@ def read_scores(name: str, values: npt.ArrayLike, *, ndim: int) -> Floats:
     ndim
         Dimensions that the array must have.
     """
-    array: Floats = np.asarray(values, dtype=np.float64)
+    array = read_array(name, values)
     if array.ndim != ndim:
         raise BadValue(f"the number of dimensions of {name}", array.ndim, str(ndim))
     if np.isinf(array).any():

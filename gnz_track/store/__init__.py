@@ -7,12 +7,12 @@ or by MLflow's own calls, as rows of `results_table`. To rename anything in a st
 - `address`: ``--store`` read, checked and shown without its password
 - `connection`: MLflow, opened late and quietly; its errors in one line
 - `mlflow_import`: MLflow, imported so that it says nothing that users can do nothing about
-- `environment`: facts of machine, code and process that a run carries, and whether its owner still lives
+- `environment`: facts of machine, code and process that a run carries, whether its owner still lives, and the load
 - `run_record`: the record of one cell, its layout in the store, and the limits of names
 - `searches`: the record of one hyperparameter search and its trials, written and read
 - `audits`: the record of one audit of a dataset, written and read
 - `cell_book`: the cells of a sweep as one text, from which each can be trained again
-- `sweep_manifest`: which cells a sweep wanted, and which pairs it left out
+- `sweep_manifest`: which cells a sweep wanted, which pairs it left out, and how its models did
 - `outbox`: records on disk before they are in the store
 - `replay`: what waits in the outbox, written into the store once
 - `writer`: a run per cell, created, streamed, ended; runs of dead owners marked killed
@@ -28,7 +28,7 @@ or by MLflow's own calls, as rows of `results_table`. To rename anything in a st
 - `cell_files/`: files that a cell leaves: predictions, settings, series; written, read and joined
 - `artifacts`: files of a run, and where this machine may look for them
 - `files/`: databases in files, and parquet files of others
-- `ui`: MLflow's user interface on a store, for this machine only
+- `ui`: MLflow's user interface on a store, for this machine only, and addresses within it
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _PUBLIC = {
         "read_audits",
         "write_audit",
     ),
-    "cell_book": ("CellBook", "digest_of_book", "read_book", "write_book"),
+    "cell_book": ("digest_of_book", "read_book", "write_book"),
     "cell_files.configuration": ("decode_configuration", "encode_configuration"),
     "cell_files.inventory": ("count_files", "find_unneeded"),
     "cell_files.joined_predictions": ("Predictions", "read_predictions"),
@@ -91,8 +91,8 @@ _PUBLIC = {
     "row_filters": ("PastRun", "Where", "asked_names", "read_where"),
     "run_record": ("RunRecord", "SweepContext", "check_cells", "check_hyperparameters", "record_of", "record_of_start"),
     "searches": ("COMPLETE", "SEARCH_RECORD_FAILED", "SearchRecord", "TrialRecord", "read_searches", "rising_best"),
-    "sweep_manifest": ("SweepPlan", "plan_to_json", "read_wanted_cells"),
-    "ui": ("choose_port", "serve"),
+    "sweep_manifest": ("SweepPlan", "conclude_sweep", "plan_to_json", "read_wanted_cells"),
+    "ui": ("choose_port", "links_of_sweep", "newest_sweep", "serve"),
     "writer": ("DeadRun", "Store", "find_dead_runs", "kill_dead_runs", "now", "open_store"),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)  # noqa: PLE0605  (names come from the table)

@@ -11,25 +11,17 @@ import base64
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from gnz_track.errors import BadValue, GnzError
 from gnz_track.records import from_plain, to_json
 from gnz_track.types import Cell, ModelRow, Protocol, Task
 
-__all__ = ["CellBook", "digest_of_book", "read_book", "write_book"]
+__all__ = ["digest_of_book", "read_book", "write_book"]
 
 FORMAT = 1
 PAYLOAD_DIGEST = "payload_digest"
-
-
-@dataclass(frozen=True, kw_only=True)
-class CellBook:
-    """Cells by fingerprint, on no device and with data nowhere yet; ``numbers`` is what fingerprints were made with."""
-
-    numbers: int
-    cells: Mapping[str, Cell]
 
 
 def write_book(cells: Mapping[str, Cell], *, numbers: int) -> str:
@@ -53,8 +45,8 @@ def write_book(cells: Mapping[str, Cell], *, numbers: int) -> str:
     return json.dumps({"format": FORMAT, "numbers": numbers, **shelves, "cells": rows}, sort_keys=True)
 
 
-def read_book(text: str) -> CellBook:
-    """Read what :func:`write_book` wrote."""
+def read_book(text: str) -> tuple[dict[str, Cell], int]:
+    """Return the cells by fingerprint, on no device and with data nowhere yet, and what fingerprints were made with."""
     try:
         found = json.loads(text)
         if found["format"] != FORMAT:
@@ -66,7 +58,7 @@ def read_book(text: str) -> CellBook:
             key: _read_cell(row, tasks[row["task"]], models[row["model"]], protocols[row["protocol"]])
             for key, row in found["cells"].items()
         }
-        return CellBook(numbers=int(found["numbers"]), cells=cells)
+        return cells, int(found["numbers"])
     except (ValueError, KeyError, TypeError, AttributeError, GnzError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise BadValue("a book of cells", reason, "what this version of gnz_track writes") from error

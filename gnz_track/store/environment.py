@@ -1,7 +1,8 @@
-"""Facts of the machine, of the code and of the process that writes a run, collected without Torch."""
+"""Facts of the machine, of the code and of the process that writes a run, collected without Torch; and its load."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import platform
@@ -9,15 +10,33 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distributions, version
+from importlib.util import find_spec
 from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
 
+from gnz_track.errors import BadValue
 from gnz_track.records import freeze_mappings, to_json
+from gnz_track.store.mlflow_import import importing_mlflow
 
-__all__ = ["NONE", "Environment", "GitState", "Owner", "collect_environment", "parse_owner", "read_git", "this_owner"]
+__all__ = [
+    "NONE",
+    "Environment",
+    "GitState",
+    "LoadSampler",
+    "Owner",
+    "Sample",
+    "collect_environment",
+    "parse_owner",
+    "read_git",
+    "this_owner",
+]
 
 
 UNKNOWN = "unknown"
@@ -263,3 +282,76 @@ def _cpu_model() -> str:
     lines = facts.read_text().splitlines() if facts.exists() else []
     named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(named, platform.processor() or platform.machine())
+
+
+# The interval grows with the time since the start, so that a day has some hundred points.
+SECONDS_BETWEEN_SAMPLES, SHARE_BETWEEN_SAMPLES = 1.0, 1 / 25
+# (key, value, time in milliseconds since 1970, step).
+Sample = tuple[str, float, int, int]
+
+
+class LoadSampler:
+    """Samples the load of this machine in a thread while its ``with`` block runs.
+
+    MLflow's own monitors say what is sampled and how it is called: processor, memory, disk, network, and GPUs where
+    their library is installed. MLflow's thread would write to the store itself, which has one writer; here whoever
+    writes takes the samples.
+    """
+
+    def __init__(self) -> None:
+        if find_spec("psutil") is None:
+            raise BadValue("psutil", "not installed", "an installed one", command="pip install psutil")
+        self._end = threading.Event()
+        self._lock = threading.Lock()
+        self._samples: list[Sample] = []
+        self._step = 0
+
+    def __enter__(self) -> Self:
+        self._monitors = _make_monitors()
+        self._thread = threading.Thread(target=self._run, daemon=True, name="gnz-load")
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._end.set()
+        self._thread.join()
+
+    def take(self) -> list[Sample]:
+        """Return the samples since the last call."""
+        with self._lock:
+            taken, self._samples = self._samples, []
+        return taken
+
+    def _run(self) -> None:
+        began = time.monotonic()
+        # Shares of the processor are those since the last time that this thread asked.
+        self._sample()
+        while not self._end.wait(max(SECONDS_BETWEEN_SAMPLES, (time.monotonic() - began) * SHARE_BETWEEN_SAMPLES)):
+            found, at = self._sample(), time.time_ns() // 1_000_000
+            with self._lock:
+                self._samples += [(f"system/{name}", float(value), at, self._step) for name, value in found.items()]
+            self._step += 1
+
+    def _sample(self) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for monitor in self._monitors:
+            monitor.collect_metrics()
+            found |= monitor.aggregate_metrics()
+            monitor.clear_metrics()
+        return found
+
+
+def _make_monitors() -> list[Any]:
+    with importing_mlflow():
+        from mlflow.system_metrics.metrics.cpu_monitor import CPUMonitor
+        from mlflow.system_metrics.metrics.disk_monitor import DiskMonitor
+        from mlflow.system_metrics.metrics.gpu_monitor import GPUMonitor
+        from mlflow.system_metrics.metrics.network_monitor import NetworkMonitor
+        from mlflow.system_metrics.metrics.rocm_monitor import ROCMMonitor
+    kinds: list[Any] = [CPUMonitor, DiskMonitor, NetworkMonitor]
+    found = [kind() for kind in kinds]
+    for monitor in (GPUMonitor, ROCMMonitor):
+        # Whatever a library says that finds no GPU of its maker, there is nothing to sample.
+        with contextlib.suppress(Exception):
+            return [*found, monitor()]
+    return found

@@ -381,11 +381,15 @@ def _write_view(name: str, state: Mapping[str, object], *, at: int) -> str:
 
 def _shown(about: Mapping[str, str], conditions: Sequence[str]) -> dict[str, object]:
     score = f"metrics.`{about[PRIMARY_METRIC]}`"
+    columns = [score, *(f"params.`{name}`" for name in _SHOWN_PARAMS)]
     return {
         "searchFilter": " AND ".join([tag_is(COUNTS, COUNTS_YES), *conditions]),
         "orderByKey": score,
         "orderByAsc": about[GREATER_IS_BETTER] == "false",
-        "selectedColumns": [score, *(f"params.`{name}`" for name in _SHOWN_PARAMS), "attributes.`Duration`"],
+        "selectedColumns": [*columns, "attributes.`Duration`"],
+        "columnOrder": columns,
+        # As wide as all digits of a mean, and the word behind it.
+        "columnWidths": {score: 250},
     }
 
 
@@ -401,7 +405,6 @@ def _parallel_chart(about: Mapping[str, str]) -> dict[str, object]:
         "type": "PARALLEL",
         "uuid": "gnz-settings-chart",
         "metricSectionId": _SECTION["uuid"],
-        "displayName": "settings and score",
         "selectedParams": ["lr", "heads"],
         "selectedMetrics": [about[PRIMARY_METRIC]],
         "showAllRuns": True,
@@ -411,7 +414,7 @@ def _parallel_chart(about: Mapping[str, str]) -> dict[str, object]:
     }
 
 
-_SHOWN_PARAMS = ("model", "seed", "protocol", "lr", "hidden_channels", "n_layers", "heads", "dropout")
+_SHOWN_PARAMS = ("lr", "hidden_channels", "n_layers", "heads", "dropout")
 _SECTION = {
     "uuid": "gnz-settings-section",
     "name": "settings",

@@ -1,4 +1,4 @@
-"""MLflow's user interface on a store, for this machine only."""
+"""MLflow's user interface on a store, for this machine only, and addresses within it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from gnz_track.errors import StoreUnusable
+from gnz_track.store import schema
 from gnz_track.store.address import SQLITE, Address, mask
-from gnz_track.store.connection import connect, disconnect
+from gnz_track.store.connection import connect, disconnect, says_in_one_line
 from gnz_track.store.files.sqlite import START, uri_of
 from gnz_track.store.listings import has_tables
 from gnz_track.store.mlflow_import import set_up
+from gnz_track.store.reader import open_reader
 
-__all__ = ["UserInterface", "choose_port", "serve"]
+__all__ = ["DEFAULT_PORT", "UserInterface", "choose_port", "links_of_sweep", "newest_sweep", "serve"]
 
-HOST = "127.0.0.1"
+HOST, DEFAULT_PORT = "127.0.0.1", 5000
 # Bringing in MLflow's server takes six seconds where nothing else runs, and minutes on a machine that is busy.
 SECONDS_TO_START, SECONDS_TO_END = 240.0, 5.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -57,6 +60,50 @@ class UserInterface:
         said = [line for line in lines if "error" in line.lower()] or lines or ["no word"]
         reason = f"MLflow's server ended with: {mask(said[-1])[:300]}"
         return StoreUnusable(self.address, reason, remedy="try another port with --port")
+
+
+def newest_sweep(address: Address) -> str:
+    """Return the name of the sweep that began last; nothing where there is none."""
+    found = open_reader(address).runs({schema.KIND: schema.SWEEP_RUN})
+    return found[-1].tags.get(schema.SWEEP, "") if found else ""
+
+
+def links_of_sweep(address: Address, sweep: str, *, url: str = "") -> dict[str, str]:
+    """Return task -> address that opens the cells of a sweep, grouped by model, the score in a column.
+
+    An interface groups the runs of one page alone, so that each task has an address of its own. Experiments that have
+    no view of the sweep are left out, as those of earlier versions.
+
+    Parameters
+    ----------
+    address
+        The store.
+    sweep
+        Name of the sweep.
+    url
+        Where the interface is; empty: that of a server, or the usual one of ``gnz ui``.
+    """
+    from mlflow.entities import ViewType
+
+    base = url or (f"http://{HOST}:{DEFAULT_PORT}" if address.is_database else _without_account(address.uri))
+    key = schema.view_key(sweep)
+    with says_in_one_line(address):
+        tracking = connect(address, creates=False)
+        condition = f"tags.`{schema.VIEW}{key}` LIKE '%'"
+        found = tracking.search_experiments(ViewType.ACTIVE_ONLY, MOST_LINKS, condition, ["name ASC"], None)
+        disconnect(tracking)
+    page = f"runs?workflowType=machine_learning&viewStateShareKey={key}"
+    return {one.tags.get(schema.TASK, one.name): f"{base}/#/experiments/{one.experiment_id}/{page}" for one in found}
+
+
+def _without_account(uri: str) -> str:
+    """Return the address of a server as a browser takes it: it asks for user and password itself."""
+    parts = urlsplit(uri)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])).rstrip("/")
+
+
+# A sweep of more tasks has its other ones in the list of experiments.
+MOST_LINKS = 1000
 
 
 def choose_port(wanted: int) -> int:

@@ -20,7 +20,7 @@ from gnz_track.store.artifacts import keep_artifact
 from gnz_track.store.cell_files.kept_files import describe_files, files_from_tag, tag_of_files
 from gnz_track.store.connection import connect, disconnect, says_in_one_line, version_of_server
 from gnz_track.store.curves import is_streamed
-from gnz_track.store.environment import Owner, parse_owner, this_owner
+from gnz_track.store.environment import Owner, Sample, parse_owner, this_owner
 from gnz_track.store.read_rest import experiments_named, pages
 from gnz_track.store.run_record import RunRecord, SweepContext, written_out
 from gnz_track.types import Status
@@ -104,6 +104,15 @@ class Store:
             tags = schema.write_bookkeeping(beat)
             self.tracking.log_batch(run_id, metrics, [], [RunTag(*tag) for tag in tags.items()])
         self._streamed.setdefault(run_id, set()).update(points)
+
+    def write_load(self, run_id: str, samples: Sequence[Sample]) -> None:
+        """Write samples of the load of this machine into a run."""
+        from mlflow.entities import Metric
+
+        with says_in_one_line(self.address):
+            for first in range(0, len(samples), schema.MOST_POINTS):
+                points = [Metric(*sample) for sample in samples[first : first + schema.MOST_POINTS]]
+                self.tracking.log_batch(run_id, points, [], [])
 
     def finish(self, record: RunRecord, run_id: str = "") -> str:
         """Write everything that is known of a cell and end its run; return the run's id.

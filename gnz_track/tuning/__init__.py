@@ -42,7 +42,7 @@ _PUBLIC = {
     "pruners": ("PRUNERS", "Standing"),
     "samplers": ("SAMPLERS", "SamplerInputs", "check_sampler", "count_points", "distributions_of", "make_sampler"),
     "search": ("Evaluation", "Listener", "SearchContext", "Silence", "run_searches", "scores_of"),
-    "settings": ("KINDS", "PER_TASK", "SearchSettings", "SearchSpace", "Share", "read_search", "seeds_to_tune"),
+    "settings": ("KINDS", "PER_TASK", "SearchSettings", "SearchSpace", "Shares", "read_search", "seeds_to_tune"),
     "spaces": ("Dimension", "Space", "Value", "digest_of_space", "make_space", "plain_space", "read_spaces"),
     "study": (
         "DEFAULT",

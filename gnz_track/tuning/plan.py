@@ -18,7 +18,7 @@ from gnz_track.store.searches import SearchRecord
 from gnz_track.text import first_names, plural
 from gnz_track.training.metrics import metric_of
 from gnz_track.tuning.default_spaces import ALL, defaults_of, space_of
-from gnz_track.tuning.settings import SearchSettings, Share
+from gnz_track.tuning.settings import SearchSettings, Shares
 from gnz_track.tuning.spaces import Space, Value
 from gnz_track.tuning.study_terms import StudyTerms
 from gnz_track.types import Cell, Metric, ModelRow, Task, TaskType, tuned_name
@@ -129,7 +129,7 @@ class SearchPlan:
     n_trials: int
 
 
-def plan_searches(plan: Plan, settings: SearchSettings, shares: Sequence[Share]) -> SearchPlan:
+def plan_searches(plan: Plan, settings: SearchSettings, shares: Shares) -> SearchPlan:
     """Return the searches of every (task, model) of a plan.
 
     Parameters
@@ -139,16 +139,17 @@ def plan_searches(plan: Plan, settings: SearchSettings, shares: Sequence[Share])
     settings
         Spaces, budget and sampler.
     shares
-        Seeds that are tuned on, and the one reported with them.
+        Seeds that are tuned on, by the one that they are for.
     """
     _check_spaces(settings.spaces, (cell.model.name for cell in plan.cells))
     by_pair: dict[tuple[str, str], dict[int, Cell]] = {}
     for cell in plan.cells:
         by_pair.setdefault((cell.task.name, cell.model.name), {})[cell.seed] = cell
     searches, skipped, reasons = [], list(plan.skipped), dict[str, str]()
+    first = next(iter(shares.values()))[0]
     for (task, model), cells in by_pair.items():
         if task not in reasons:
-            reasons[task] = _reason_against_search(cells[shares[0].seeds[0]])
+            reasons[task] = _reason_against_search(cells[first])
         if reasons[task]:
             skipped.append(Skipped(task=task, model=model, reason=reasons[task]))
             continue
@@ -156,9 +157,9 @@ def plan_searches(plan: Plan, settings: SearchSettings, shares: Sequence[Share])
         if not shell.space:
             skipped.append(Skipped(task=task, model=model, reason=NOTHING))
             continue
-        for share in shares:
-            blind = tuple(replace(cells[seed], is_blind=True) for seed in share.seeds)
-            searches.append(replace(shell, cells=blind, seed=share.reported))
+        for reported, seeds in shares.items():
+            blind = tuple(replace(cells[seed], is_blind=True) for seed in seeds)
+            searches.append(replace(shell, cells=blind, seed=reported))
     if not searches:
         raise NothingToRun([f"{item.task} x {item.model}: {item.reason}" for item in skipped])
     for search in searches:

@@ -29,7 +29,7 @@ def sampler_inputs_of(terms: StudyTerms, first: Sequence[Values], number: int) -
     Parameters
     ----------
     terms
-        StudyTerms of the study.
+        Terms of the study.
     first
         Values that no sampler proposes.
     number
@@ -51,7 +51,7 @@ def propose(
     Parameters
     ----------
     terms
-        StudyTerms of the study.
+        Terms of the study.
     inputs
         What the sampler is made from.
     number

@@ -97,7 +97,7 @@ class _Numbered(optuna.samplers.BaseSampler):
         return {}
 
     def sample_relative(self, study: Any, trial: Any, search_space: Any) -> dict[str, Any]:
-        """SamplerInputs nothing together.
+        """Draw nothing together.
 
         Parameters
         ----------

@@ -168,7 +168,7 @@ def _find_first(
         values = terms.complete(inside)
         if values not in tried and len(found) < most:
             tried.append(values)
-            found.append(First(values=values, source=source + _say_without(wanted, inside)))
+            found.append((values, source + _say_without(wanted, inside)))
     return found
 
 
@@ -310,7 +310,7 @@ def _choose_first(search: Search, settings: SearchSettings, studies: Studies, te
 def _record_of(
     search: Search, study: Study, rows: list[Trial], context: SearchContext, settings: SearchSettings
 ) -> SearchRecord:
-    best, cell = study.best(), search.cells[0]
+    best, cell, trials = study.best(), search.cells[0], tuple(map(_trial_of, rows))
     return SearchRecord(
         name=study.name,
         suite=context.suite,
@@ -329,8 +329,8 @@ def _record_of(
         tuning_seeds=tuple(cell.seed for cell in search.cells),
         space=plain_space(search.space),
         space_digest=digest_of_space(search.space),
-        budget=settings.budget.to_mapping(),
-        trials=tuple(_trial_of(row) for row in rows),
+        budget=settings.budget.at_least(len(trials), sum(trial.epochs for trial in trials)).to_mapping(),
+        trials=trials,
         default=search.default,
         best=best.values if best else {},
         best_number=best.number if best else None,

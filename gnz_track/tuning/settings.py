@@ -17,7 +17,7 @@ from gnz_track.tuning.study_storage import StudyPlace
 from gnz_track.tuning.study_terms import Budget
 from gnz_track.types import Cell
 
-__all__ = ["KINDS", "PER_TASK", "SearchSettings", "SearchSpace", "Share", "read_search", "seeds_to_tune"]
+__all__ = ["KINDS", "PER_TASK", "SearchSettings", "SearchSpace", "Shares", "read_search", "seeds_to_tune"]
 
 PER_TASK, NESTED = "per-task", "nested"
 N_TRIALS, N_TUNING_SEEDS = 30, 3
@@ -64,15 +64,11 @@ class SearchSettings:
             raise BadValue("warm start", self.warm_start, "how many configurations, from 0", command="--warm-start 3")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Share:
-    """One search of a task and model: the seeds that it is tuned on, and the one that it is for; None is for all."""
-
-    seeds: tuple[int, ...]
-    reported: int | None = None
+# The searches of a task and model: the reported seed that each is for, None for all -> the seeds that it is tuned on.
+Shares = Mapping[int | None, tuple[int, ...]]
 
 
-def _per_task(reported: Sequence[int], tuning: Sequence[int] | None) -> tuple[Share, ...]:
+def _per_task(reported: Sequence[int], tuning: Sequence[int] | None) -> Shares:
     if tuning is None:
         first = SEED_STEP * (max(reported) // SEED_STEP + 1)
         tuning = range(first, first + N_TUNING_SEEDS)
@@ -80,24 +76,24 @@ def _per_task(reported: Sequence[int], tuning: Sequence[int] | None) -> tuple[Sh
     if shared or not tuning:
         allowed = f"other seeds than those reported ({format_seeds(sorted(reported))}), at least one"
         raise BadValue("the tuning seeds", format_seeds(tuning), allowed, command="--tuning-seeds 1000-1002")
-    return (Share(seeds=tuple(tuning)),)
+    return {None: tuple(tuning)}
 
 
-def _nested(reported: Sequence[int], tuning: Sequence[int] | None) -> tuple[Share, ...]:
+def _nested(reported: Sequence[int], tuning: Sequence[int] | None) -> Shares:
     if tuning is not None:
         allowed = "none: a nested search for a seed is tuned on the training and validation parts of that seed"
         raise BadValue("the tuning seeds", format_seeds(tuning), allowed)
-    return tuple(Share(seeds=(seed,), reported=seed) for seed in reported)
+    return {seed: (seed,) for seed in reported}
 
 
 # Kind of search -> from the seeds that are reported, and those given for tuning, to the searches of a task and model.
-Divide = Callable[[Sequence[int], Sequence[int] | None], tuple[Share, ...]]
+Divide = Callable[[Sequence[int], Sequence[int] | None], Shares]
 KINDS: Registry[Divide] = Registry("kind of search")
 KINDS.add(PER_TASK, _per_task)
 KINDS.add(NESTED, _nested)
 
 
-def seeds_to_tune(settings: SearchSettings, reported: Sequence[int]) -> tuple[Share, ...]:
+def seeds_to_tune(settings: SearchSettings, reported: Sequence[int]) -> Shares:
     """Return the searches of a task and model; tuning seeds that are reported too are refused."""
     return KINDS.get(settings.kind)(reported, settings.tuning_seeds)
 

@@ -136,15 +136,9 @@ class TrialOutcome:
     is_pruned: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class First:
-    """Values to be tried before any that a sampler proposes, and where they come from.
-
-    What they do not name is at its default, and never drawn: they are tried as what they are said to be.
-    """
-
-    values: Mapping[str, Value]
-    source: str
+# Values to be tried before any that a sampler proposes, and where they come from. What they do not name is at its
+# default, and never drawn: they are tried as what they are said to be.
+First = tuple[Mapping[str, Value], str]
 
 
 # From trials to outcomes, each as it comes.
@@ -159,7 +153,7 @@ class Study:
         self._first = tuple(first)
         self._asked: set[int] = set()
         self._distributions = distributions_of(terms.space)
-        n_points = count_points(terms.sampler, sampler_inputs_of(terms, [item.values for item in first], 0))
+        n_points = count_points(terms.sampler, sampler_inputs_of(terms, [values for values, _ in first], 0))
         self.n_trials = terms.budget.trials if n_points is None else min(n_points, terms.budget.trials)
 
     @property
@@ -292,9 +286,9 @@ class Study:
     ) -> dict[str, Value]:
         """Write a new trial with all of its values, in one go; return those that are parameters for Optuna."""
         first = self._first[number] if number < len(self._first) else None
-        draw = sampler_inputs_of(self.terms, [item.values for item in self._first], number)
-        values = first.values if first else propose(self.terms, draw, number, earlier, beside)
-        attributes = {ROUND: current, SOURCE: first.source if first else SAMPLER}
+        draw = sampler_inputs_of(self.terms, [values for values, _ in self._first], number)
+        values, source = first or (propose(self.terms, draw, number, earlier, beside), SAMPLER)
+        attributes = {ROUND: current, SOURCE: source}
         is_inside = all(self.terms.space[name].holds(value) for name, value in values.items())
         if not is_inside:
             attributes[VALUES] = json.dumps(dict(values), sort_keys=True)
@@ -335,17 +329,15 @@ def begin_study(
         )
         known = study.user_attrs
         if TERMS not in known:
-            chosen = [First(values=terms.complete({}), source=DEFAULT), *(first() if first else ())]
-            kept = [[dict(item.values), item.source] for item in chosen if item.values]
+            chosen = [(terms.complete({}), DEFAULT), *(first() if first else ())]
+            kept = [[dict(values), source] for values, source in chosen if values]
             study.set_user_attr(FIRST, json.dumps(kept))
             # The last word of a beginning: a study that has terms is whole.
             study.set_user_attr(TERMS, terms.to_json())
         else:
             _refuse_other_terms(name, json.loads(known[TERMS]), json.loads(terms.to_json()))
         kept = json.loads(study.user_attrs[FIRST])
-    return Study(
-        study, terms, [First(values=terms.complete(values), source=source) for values, source in kept], studies
-    )
+    return Study(study, terms, [(terms.complete(values), source) for values, source in kept], studies)
 
 
 def run_study(

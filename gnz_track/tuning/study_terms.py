@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gnz_track.errors import BadValue
@@ -38,6 +38,11 @@ class Budget:
             raise BadValue("the epochs of a search", self.epochs, "a whole number from 1", command="--max-epochs 5000")
         if self.seconds is not None and not self.seconds > 0:
             raise BadValue("the seconds of a search", self.seconds, "more than 0", command="--max-seconds 600")
+
+    def at_least(self, trials: int, epochs: int) -> Budget:
+        """Return the limits that a search had which did so many trials and epochs, be it when more was asked for."""
+        most = None if self.epochs is None else max(self.epochs, epochs)
+        return replace(self, trials=max(self.trials, trials), epochs=most)
 
     def to_mapping(self) -> dict[str, float]:
         """Return the limits that were given."""

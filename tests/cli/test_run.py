@@ -97,8 +97,10 @@ def test_home_of_the_call_is_used(gnz: Gnz, tmp_path: Path, home: Path) -> None:
 def test_progress_is_on_standard_error(gnz: Gnz) -> None:
     answer = gnz("run", "--task", "ising_lattice", "--models", "MLP,GCN", *SHORT)
     # A slow machine has a line every few seconds.
-    *earlier, line, told = answer.err.splitlines()
+    *earlier, line, told, link = answer.err.splitlines()
     assert told.startswith("tracked as sweep custom-")
+    place = "http://127.0.0.1:5000/#/experiments/2/runs?workflowType=machine_learning&viewStateShareKey=gnz"
+    assert link == f"ising_lattice by model (while gnz ui runs): {place}-{told.split()[3]}"
     assert re.fullmatch(r"2/2 cells, about 0 s left, last: ising_lattice GCN s0 auc 0\.\d{3}", line)
     assert all(one.startswith("1/2 cells, ") for one in earlier)
 
@@ -117,7 +119,9 @@ def test_failing_model_does_not_stop_the_others(gnz_process: Gnz) -> None:
     assert answer.err.count("Traceback (most recent call last):") == 1
     assert "2 failed: planted_partition FailsForward s0, planted_partition FailsForward s1" in answer.err
     assert re.search(r"own_nets\.py\", line \d+, in forward\n", answer.err)
-    assert answer.err.rstrip().endswith("LookupError: no way forward with Data")
+    failures, _, link = answer.err.rstrip().rpartition("\n")
+    assert failures.rstrip().endswith("LookupError: no way forward with Data")
+    assert link.startswith("planted_partition by model")
 
 
 def test_different_tracebacks_are_all_shown(gnz: Gnz) -> None:
@@ -372,8 +376,8 @@ def test_store_of_the_call_is_used(gnz: Gnz, tmp_path: Path) -> None:
     assert answer.code == 0, answer.err
     assert (tmp_path / "other" / "mine.db").is_file()
     assert not (tmp_path / "runs").exists()
-    assert answer.err.splitlines()[-1].endswith("see: gnz ls, gnz ui, with the same --store")
-    assert gnz(*TWO, "0").err.splitlines()[-1].endswith("see: gnz ls, gnz ui")
+    assert answer.err.splitlines()[-2].endswith("see: gnz ls, gnz ui, with the same --store")
+    assert gnz(*TWO, "0").err.splitlines()[-2].endswith("see: gnz ls, gnz ui")
 
 
 def test_unusable_store_is_named_before_any_training(gnz: Gnz, tmp_path: Path) -> None:

@@ -99,12 +99,17 @@ def test_search_alone_is_listed_and_told_once_when_its_winner_is_trained(gnz: Gn
     assert gnz("ls", "--trials").out == trials.out
 
 
-def test_searches_that_were_longer_before_are_told(gnz: Gnz) -> None:
+def test_searches_that_were_longer_before_are_told(gnz: Gnz, tmp_path: Path) -> None:
     flags = ("tune", *SHORT, "--search-only")
     assert "before" not in gnz(*flags, "--trials", "3").err
     again = gnz(*flags, "--models", "MLP,GCN", "--trials", "2")
     assert "more than 2 trials were done before, and all of them count: ising_lattice MLP 3;" in again.err
     assert "equal budgets take 3 trials of every search, or fresh ones" in again.err
+    # Each record tells what its search had, not what was asked for last.
+    assert {record.model: dict(record.budget) for record in searched(tmp_path)} == {
+        "MLP": {"trials": 3},
+        "GCN": {"trials": 2},
+    }
     assert "before" not in gnz(*flags, "--models", "MLP,GCN", "--trials", "3").err
 
 

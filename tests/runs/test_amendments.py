@@ -272,7 +272,7 @@ def test_cells_of_a_budget_train_on_what_the_plan_says(place: Place) -> None:
 
 def test_cells_of_a_budget_are_remembered(place: Place) -> None:
     cells = {fingerprint(cell): cell for cell in _plan(place, PROTOCOLS.get("dwivedi-500k-pe"), ["GatedGCN-E"]).cells}
-    found = read_book(write_book(cells, numbers=2)).cells
+    found, _ = read_book(write_book(cells, numbers=2))
     assert {key: fingerprint(cell) for key, cell in found.items()} == {key: key for key in cells}
 
 
@@ -305,11 +305,13 @@ def test_settings_that_are_not_used_leave_no_trace() -> None:
 def test_widths_are_listed_with_what_is_left_out(place: Place) -> None:
     task = task_from_dataset("zinc_plain", TaskType.graph_reg, _molecules(has_bonds=False))
     dataset = prepare(task, seed=0, home=place.home)
-    listed = {item.model: item for item in list_widths(MODELS.rows(), task, dataset, SMALL)}
-    assert listed["DeepGCN"].width is not None
-    assert listed["DeepGCN"].width.hidden_channels == 143
-    assert listed["GatedGCN-E"].width is None
-    assert "edge_features" in listed["GatedGCN-E"].reason
+    listed = list_widths(MODELS.rows(), task, dataset, SMALL)
+    width, reason = listed["DeepGCN"]
+    assert width is not None
+    assert (width.hidden_channels, reason) == (143, "")
+    width, reason = listed["GatedGCN-E"]
+    assert width is None
+    assert "edge_features" in reason
     assert "MatrixFactorisation" not in listed
     assert {row.name for row in usual_models()} <= set(listed)
 

@@ -107,7 +107,7 @@ def test_names_keep_versions_apart(world: Callable[[str], Any], cell_on: Callabl
     assert replace(changed, seed=5).task.name == "graphs~empty-graph", "once, however often a cell is copied"
     assert changed.source_task == original.task == original.source_task
     assert fingerprint(changed) != fingerprint(original)
-    (read,) = read_book(write_book({"a": changed}, numbers=NUMBERS)).cells.values()
+    (read,) = read_book(write_book({"a": changed}, numbers=NUMBERS))[0].values()
     assert (read.perturbation, read.task.name) == ("empty-graph", "graphs~empty-graph")
     assert fingerprint(read) == fingerprint(changed)
 

@@ -38,7 +38,7 @@ from gnz_track.runs.sweep_writer import SweepWriter, Tracking
 from gnz_track.store import schema
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.outbox import count_waiting, file_stem, outbox_folder
-from gnz_track.store.past_runs import read_curves
+from gnz_track.store.past_runs import read_curves, read_sweep_run
 from gnz_track.store.reader import finished_fingerprints, open_reader, read_published, read_table
 from gnz_track.store.replay import replay
 from gnz_track.store.sweep_manifest import PLAN_COLUMNS, read_plan
@@ -137,6 +137,19 @@ def test_sweep_is_written_and_its_table_is_that_of_the_store(address: Address, c
     for cell in wanted.cells:
         [row] = result.table[result.table["fingerprint"] == cell["fingerprint"]].to_dict("records")
         assert {name: row[name] for name in PLAN_COLUMNS} == cell
+
+
+def test_load_of_the_machine_is_in_the_run_of_a_sweep_that_asks_for_it(address: Address, cells: Cells) -> None:
+    for name, is_asked in (("with", True), ("without", False)):
+        plan = Plan(cells=tuple(cells(1)), skipped=())
+        tracking = Tracking(address=address, sweep=name, suite="quick", system_metrics=is_asked)
+        # Samples are a second apart.
+        wait = after(Done, 1, lambda: time.sleep(1.5))
+        run_sweep(find_remaining(plan, address, is_fresh=True), tracking, execute=run_inline, tell=wait)
+        run = read_sweep_run(address, suite="quick", sweep=name)
+        assert run is not None
+        assert ("system/cpu_utilization_percentage" in run.metrics) is is_asked
+        assert run.metrics["cells/finished"] == 1
 
 
 def test_cells_bear_the_names_of_the_searches_that_chose_them(address: Address, cells: Cells) -> None:

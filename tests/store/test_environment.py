@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from gnz_track.store.environment import (
     NONE,
     Environment,
     GitState,
+    LoadSampler,
     Owner,
     collect_environment,
     cuda_of,
@@ -128,3 +130,20 @@ def test_machines_are_told_apart() -> None:
     assert me.is_on_the_machine_of(Owner("a", "1", 7))
     assert not me.is_on_the_machine_of(Owner("a", "2", 5))
     assert not Owner("a", "unknown", 5).is_on_the_machine_of(Owner("a", "unknown", 5))
+
+
+def test_load_of_this_machine_is_sampled_while_the_block_runs() -> None:
+    began = time.time_ns() // 1_000_000
+    with LoadSampler() as load:
+        until = time.monotonic() + 60
+        taken = load.take()
+        while len({step for *_, step in taken}) < 2 and time.monotonic() < until:
+            # Something to be seen.
+            sum(range(10_000))
+            taken += load.take()
+    found = {key: value for key, value, _, step in taken if step == 1}
+    assert found["system/cpu_utilization_percentage"] > 0
+    assert 0 < found["system/system_memory_usage_percentage"] <= 100
+    assert "system/disk_usage_percentage" in found
+    assert all(began <= at <= time.time_ns() // 1_000_000 for _, _, at, _ in taken)
+    assert load.take() == []

@@ -20,7 +20,7 @@ def plan_of(records: Iterable[RunRecord]) -> str:
     return plan_to_json(SweepPlan(cells=tuple({**row, "direction": str(row["direction"])} for row in rows)))
 
 
-def ten(sweep: str = "first", seeds: tuple[int, ...] = (0, 1)) -> list[RunRecord]:
+def records_of(sweep: str = "first", seeds: tuple[int, ...] = (0, 1)) -> list[RunRecord]:
     context = context_of(sweep)
     models = ("GCN", "GAT", "GraphSAGE")
     return [
@@ -32,7 +32,7 @@ def ten(sweep: str = "first", seeds: tuple[int, ...] = (0, 1)) -> list[RunRecord
 
 
 def test_run_of_a_sweep_says_how_each_model_did(store: Store) -> None:
-    records = [*ten(), failed_record(2, model="GAT", context=context_of())]
+    records = [*records_of(), failed_record(2, model="GAT", context=context_of())]
     run_id = store.open_sweep(context_of())
     for one in records:
         store.finish(one)
@@ -54,7 +54,7 @@ def test_run_of_a_sweep_says_how_each_model_did(store: Store) -> None:
 def test_concluding_again_changes_no_param(store: Store) -> None:
     for seeds in ((0,), (0, 1)):
         run_id = store.open_sweep(context_of())
-        records = ten(seeds=seeds)
+        records = records_of(seeds=seeds)
         for one in records:
             store.finish(one)
         conclude_sweep(store, "quick", "first", run_id=run_id, plan=plan_of(records))
@@ -64,7 +64,7 @@ def test_concluding_again_changes_no_param(store: Store) -> None:
 
 
 def test_each_task_has_a_view_of_the_sweep_with_its_models_folded(store: Store) -> None:
-    run_id, records = store.open_sweep(context_of()), ten()
+    run_id, records = store.open_sweep(context_of()), records_of()
     for one in records:
         store.finish(one)
     conclude_sweep(store, "quick", "first", run_id=run_id, plan=plan_of(records))
@@ -79,12 +79,12 @@ def test_each_task_has_a_view_of_the_sweep_with_its_models_folded(store: Store) 
 
 
 def test_view_of_a_sweep_shows_what_earlier_sweeps_had_finished(store: Store) -> None:
-    for one in ten():
+    for one in records_of():
         store.finish(one)
-    run_id, more = store.open_sweep(context_of("second")), ten("second", (2,))
+    run_id, more = store.open_sweep(context_of("second")), records_of("second", (2,))
     for one in more:
         store.finish(one)
-    conclude_sweep(store, "quick", "second", run_id=run_id, plan=plan_of([*ten(), *more]))
+    conclude_sweep(store, "quick", "second", run_id=run_id, plan=plan_of([*records_of(), *more]))
     tags = store.tracking.get_experiment_by_name("gnz/quick/cora").tags
     state = json.loads(json.loads(tags["mlflow.sharedViewState.gnz-second"])["state"])
     assert state["searchFilter"] == "tags.`gnz.counts` = 'yes' AND tags.`gnz.protocol` = 'best-val@2'"

@@ -7,12 +7,15 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from cells import record
-from conftest import free_port
+from cells import context_of, failed_record, record
+from chromium import open_browser
+from conftest import free_port, mlflow_server
+from test_sweep_manifest import plan_of, records_of
 
 from gnz_track.errors import StoreUnusable
 from gnz_track.store.address import parse_address
-from gnz_track.store.ui import choose_port, serve
+from gnz_track.store.sweep_manifest import conclude_sweep
+from gnz_track.store.ui import choose_port, links_of_sweep, newest_sweep, serve
 from gnz_track.store.writer import Store, open_store
 
 
@@ -74,3 +77,36 @@ def test_server_that_ends_says_its_last_word(store: Store) -> None:
 def test_store_without_tables_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreUnusable, match="gnz run"), serve(parse_address(str(tmp_path / "x.db")), port=1):
         pass
+
+
+def write_sweep(store: Store) -> None:
+    records = [*records_of(), failed_record(2, model="GAT", context=context_of())]
+    run_id = store.open_sweep(context_of())
+    for one in records:
+        store.finish(one)
+    conclude_sweep(store, "quick", "first", run_id=run_id, plan=plan_of(records))
+
+
+def test_sweep_without_views_has_no_links(store: Store) -> None:
+    assert newest_sweep(store.address) == ""
+    store.open_sweep(context_of("other"))
+    assert newest_sweep(store.address) == "other"
+    assert links_of_sweep(store.address, "other") == {}
+
+
+@pytest.mark.slow
+def test_links_open_a_row_for_each_model_in_a_browser(store: Store, database: Path, tmp_path: Path) -> None:
+    write_sweep(store)
+    with mlflow_server(database, tmp_path) as url, open_browser() as tab:
+        by_file = links_of_sweep(store.address, "first", url=url)
+        assert list(by_file) == ["cora", "zinc"]
+        assert links_of_sweep(parse_address(url.replace("//", "//me:secret@")), "first") == by_file
+        tab.open(by_file["cora"])
+        tab.wait("document.body.innerText.includes('Group: GraphSAGE')")
+        text = tab.ask("document.body.innerText")
+    # Two seeds each; the failed third seed of one model does not count, and the runs themselves are folded away.
+    assert text.count("Group: ") == 3
+    assert "6 matching runs" in " ".join(text.split())
+    assert "first by model" in text
+    assert "GAT s0" not in text
+    assert all(word in text for word in ("test/accuracy", "Group by: model"))

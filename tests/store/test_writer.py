@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 from call_counts import Counted
-from cells import ENVIRONMENT, TASK, cell_of, context_of, failed_record, finished, record, result_of
+from cells import ENVIRONMENT, REGRESSION, TASK, cell_of, context_of, failed_record, finished, record, result_of
+from file_servers import give, run_server
 
 from gnz_track.errors import StoreUnusable
 from gnz_track.store import schema
+from gnz_track.store.address import Address
 from gnz_track.store.environment import Owner, this_owner
 from gnz_track.store.reader import read_table
 from gnz_track.store.run_record import record_of_start
@@ -276,6 +278,21 @@ def test_experiment_carries_its_views_from_its_start(store: Store) -> None:
     assert state["groupBy"]["groupByKeys"] == [{"mode": "param", "groupByData": "model"}]
     assert "metrics.`test/accuracy`" in state["selectedColumns"]
     assert (state["orderByAsc"], state["searchFilter"]) == (False, "tags.`gnz.counts` = 'yes'")
+
+
+@pytest.mark.parametrize(
+    ("version", "n_views"), [(b"3.17.2", 2), (b"3.15.0", 2), (b"3.14.1", 0), (b"2.22.0", 0), (b"?", 0), (None, 0)]
+)
+def test_server_that_knows_no_views_is_given_none(store: Store, version: bytes | None, n_views: int) -> None:
+    with run_server() as server:
+        if version is not None:
+            server.routes["/version"] = give(version)
+        behind = Store(Address(server.address, "server"), store.tracking)
+        behind.finish(record())
+        behind.finish(record(task=REGRESSION))
+        assert server.paths() == ["/version"], "asked once"
+    tags = store.tracking.get_experiment_by_name("gnz/quick/cora").tags
+    assert len([key for key in tags if key.startswith("mlflow.sharedViewState.")]) == n_views
 
 
 def test_settings_become_params_and_none_hides_a_name(store: Store) -> None:

@@ -68,7 +68,7 @@ def search(plan_of: Plans, address: Address) -> Search:
         tuning = None if given.get("kind") == "nested" else (1000, 1001)
         settings = SearchSettings(**{"trials": 6, "tuning_seeds": tuning, **given})
         shares = seeds_to_tune(settings, (0, 1, 2))
-        seeds = tuple(seed for share in shares for seed in share.seeds)
+        seeds = tuple(seed for tuned_on in shares.values() for seed in tuned_on)
         plan = plan_searches(plan_of(tasks or [task()], models, seeds=seeds, epochs=epochs), settings, shares)
         context = SearchContext(address=address, jobs=jobs, listener=listener or Silence())
         return run_searches(plan, settings, context)

@@ -10,19 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnz_track.errors import BadValue, UnknownName
-from gnz_track.tuning.settings import SearchSettings, SearchSpace, Share, read_search, seeds_to_tune
+from gnz_track.tuning.settings import SearchSettings, SearchSpace, read_search, seeds_to_tune
 
 SEEDS = st.lists(st.integers(0, 5000), min_size=1, max_size=20, unique=True)
 
 
 @given(SEEDS)
 def test_default_tuning_seeds_are_never_reported(reported: list[int]) -> None:
-    (share,) = seeds_to_tune(SearchSettings(), reported)
-    assert share.reported is None
-    assert len(share.seeds) == 3
-    assert not set(share.seeds) & set(reported)
+    [(seed, tuning)] = seeds_to_tune(SearchSettings(), reported).items()
+    assert seed is None
+    assert len(tuning) == 3
+    assert not set(tuning) & set(reported)
     # More seeds of the usual kind do not change what is searched on.
-    assert max(reported) >= 1000 or share.seeds == (1000, 1001, 1002)
+    assert max(reported) >= 1000 or tuning == (1000, 1001, 1002)
 
 
 def test_tuning_seeds_that_are_reported_are_refused() -> None:
@@ -32,10 +32,7 @@ def test_tuning_seeds_that_are_reported_are_refused() -> None:
 
 
 def test_nested_searches_have_the_seed_that_they_are_for() -> None:
-    assert seeds_to_tune(SearchSettings(kind="nested"), (4, 0)) == (
-        Share(seeds=(4,), reported=4),
-        Share(seeds=(0,), reported=0),
-    )
+    assert list(seeds_to_tune(SearchSettings(kind="nested"), (4, 0)).items()) == [(4, (4,)), (0, (0,))]
     with pytest.raises(BadValue, match="allowed: none: a nested search for a seed is tuned on"):
         seeds_to_tune(SearchSettings(kind="nested", tuning_seeds=(7,)), (0,))
 

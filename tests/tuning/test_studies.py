@@ -19,7 +19,7 @@ import pytest
 
 from gnz_track.errors import BadValue, StoreUnusable, UnknownName
 from gnz_track.tuning.spaces import make_space
-from gnz_track.tuning.study import First, Study, Trial, TrialOutcome, begin_study, run_study
+from gnz_track.tuning.study import Study, Trial, TrialOutcome, begin_study, run_study
 from gnz_track.tuning.study_storage import StudyPlace, open_studies
 from gnz_track.tuning.study_terms import Budget, StudyTerms
 from gnz_track.types import Direction
@@ -119,7 +119,7 @@ def test_default_outside_of_the_space_is_trial_0_all_the_same(tmp_path: Path) ->
 
 @pytest.mark.parametrize("sampler", ["tpe", "random", "qmc"])
 def test_first_values_are_completed_by_the_default_and_never_drawn(tmp_path: Path, sampler: str) -> None:
-    first = [First(values={"lr": 0.05}, source="a"), First(values={"n_layers": 7}, source="b")]
+    first = [({"lr": 0.05}, "a"), ({"n_layers": 7}, "b")]
     default = {name: value for name, value in DEFAULT.items() if name in SPACE}
     with open_studies(StudyPlace(file=tmp_path / "studies.log")) as studies:
         study = begin_study(studies, "a study", terms(budget=4, sampler=sampler), first=lambda: first)

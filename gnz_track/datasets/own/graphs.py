@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -29,6 +28,7 @@ from gnz_track.errors import BadValue, UnknownName
 
 __all__ = ["from_networkx", "read_network", "read_tables"]
 
+Array = np.ndarray[Any, Any]
 Source = str | Path | pd.DataFrame
 _PARTS = ("train", "val", "test")
 _ONCE = "each id once; this one stands in {first} too"
@@ -108,29 +108,21 @@ def _check_labels_exist(tables: list[Table], reading: Reading, options: Mapping[
             raise UnknownName("column of labels", name, columns)
 
 
-@dataclass(frozen=True, eq=False)
-class _Nodes:
-    """All nodes: their numbers by (graph, id) or id, the graph of each ``[n]``, and the names of graphs."""
-
-    numbers: Mapping[Any, int]
-    graph: np.ndarray[Any, Any]
-    graphs: list[str]
-
-
 def _graphs_from(edges: Table, nodes: Table | None, graphs: Table | None, reading: Reading) -> Any:
-    index = _index_nodes(edges, nodes, graphs)
-    whole = Data(num_nodes=len(index.graph))
+    numbers, graph_of, names = _index_nodes(edges, nodes, graphs)
+    whole = Data(num_nodes=len(graph_of))
     if nodes is not None:
         _add_nodes(whole, nodes, reading)
-    ends = _find_ends(edges, index)
+    ends = _find_ends(edges, numbers, graph_of)
     _add_edges(whole, edges, ends, reading)
-    if graphs is None and len(index.graphs) == 1:
+    if graphs is None and len(names) == 1:
         return whole
-    listed = [_cut_graph(whole, index, number) for number in range(len(index.graphs))]
+    listed = [_cut_graph(whole, graph_of == number) for number in range(len(names))]
     return listed if graphs is None else _add_graphs(listed, graphs, nodes, reading)
 
 
-def _index_nodes(edges: Table, nodes: Table | None, graphs: Table | None) -> _Nodes:
+def _index_nodes(edges: Table, nodes: Table | None, graphs: Table | None) -> tuple[dict[Any, int], Array, list[str]]:
+    """Return the numbers of nodes by (graph, id) or id, the graph of each ``[n]``, and the names of graphs."""
     if nodes is None:
         if graphs is not None or "graph" in edges:
             raise BadValue(
@@ -138,7 +130,7 @@ def _index_nodes(edges: Table, nodes: Table | None, graphs: Table | None) -> _No
             )
         found = {*edges.ids("source"), *edges.ids("target")}
         ids = sorted(found, key=lambda text: (0, int(text), "") if text.isdecimal() else (1, 0, text))
-        return _Nodes({text: number for number, text in enumerate(ids)}, np.zeros(len(ids), dtype=np.int64), [""])
+        return {text: number for number, text in enumerate(ids)}, np.zeros(len(ids), dtype=np.int64), [""]
     ids = nodes.ids("id")
     of_node = nodes.ids("graph") if "graph" in nodes else [""] * len(ids)
     names = list(dict.fromkeys(of_node)) if graphs is None else graphs.ids("id")
@@ -148,7 +140,7 @@ def _index_nodes(edges: Table, nodes: Table | None, graphs: Table | None) -> _No
         nodes.refuse(np.array([name not in place for name in of_node]), "graph", f"an id of {graphs.name}")
     keys: list[Any] = list(zip(of_node, ids, strict=True)) if "graph" in edges else list(ids)
     _refuse_repeated(nodes, keys, "id")
-    return _Nodes({key: number for number, key in enumerate(keys)}, np.array([place[name] for name in of_node]), names)
+    return {key: number for number, key in enumerate(keys)}, np.array([place[name] for name in of_node]), names
 
 
 def _refuse_repeated(table: Table, keys: list[Any], column: str, allowed: str = _ONCE) -> None:
@@ -159,17 +151,17 @@ def _refuse_repeated(table: Table, keys: list[Any], column: str, allowed: str = 
         table.refuse(is_repeated, column, allowed.format(first=first))
 
 
-def _find_ends(edges: Table, index: _Nodes) -> np.ndarray[Any, Any]:
+def _find_ends(edges: Table, numbers: Mapping[Any, int], graph_of: Array) -> Array:
     """Return the numbers of both nodes of each edge ``[2, n]``."""
     of_edge = edges.ids("graph") if "graph" in edges else None
     ends = []
     for name in ("source", "target"):
         ids = edges.ids(name)
         keys: list[Any] = ids if of_edge is None else list(zip(of_edge, ids, strict=True))
-        found = np.array([index.numbers.get(key, -1) for key in keys], dtype=np.int64)
+        found = np.array([numbers.get(key, -1) for key in keys], dtype=np.int64)
         edges.refuse(found < 0, name, "an id of the table of nodes")
         ends.append(found)
-    crosses = index.graph[ends[0]] != index.graph[ends[1]]
+    crosses = graph_of[ends[0]] != graph_of[ends[1]]
     edges.refuse(crosses, "target", "a node of the same graph as the source")
     return np.stack(ends)
 
@@ -189,7 +181,7 @@ def _add_nodes(whole: Data, nodes: Table, reading: Reading) -> None:
             whole[f"{part}_mask"] = split == number
 
 
-def _add_edges(whole: Data, edges: Table, ends: np.ndarray[Any, Any], reading: Reading) -> None:
+def _add_edges(whole: Data, edges: Table, ends: Array, reading: Reading) -> None:
     """Add edges, both ways where they have no direction, and their labels, features and parts."""
     taken = ("source", "target", "graph", "split", *reading.labels)
     features, labels, split = numbers_of(edges, taken, reading), labels_of(edges, reading), split_of(edges)
@@ -212,7 +204,7 @@ def _add_edges(whole: Data, edges: Table, ends: np.ndarray[Any, Any], reading: R
                 whole[f"{part}_edge_mask"] = split[keep] == number
 
 
-def _distinct_rows(edges: Table, ends: np.ndarray[Any, Any], *, is_plain: bool) -> Tensor:
+def _distinct_rows(edges: Table, ends: Array, *, is_plain: bool) -> Tensor:
     """Return the first row of each undirected edge; rows that say something of an edge may not repeat it."""
     low, high = np.sort(ends, axis=0)
     codes = low.astype(np.int64) * (int(high.max(initial=0)) + 1) + high
@@ -222,10 +214,10 @@ def _distinct_rows(edges: Table, ends: np.ndarray[Any, Any], *, is_plain: bool) 
     return torch.from_numpy(np.sort(np.unique(codes, return_index=True)[1]))
 
 
-def _cut_graph(whole: Data, index: _Nodes, number: int) -> Data:
-    """Return one graph of the whole."""
-    nodes = torch.from_numpy(np.flatnonzero(index.graph == number))
-    place = torch.full((len(index.graph),), -1)
+def _cut_graph(whole: Data, is_of_it: Array) -> Data:
+    """Return one graph of the whole; ``is_of_it`` [n] tells which nodes it has."""
+    nodes = torch.from_numpy(np.flatnonzero(is_of_it))
+    place = torch.full((len(is_of_it),), -1)
     place[nodes] = torch.arange(nodes.numel())
     graph = Data(num_nodes=nodes.numel())
     of_edges = {"edge_index": ("edge_attr",), "edge_label_index": ("edge_label", "edge_label_attr")}

@@ -7,7 +7,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +41,14 @@ def read_netlists(folder: Path, *, parts: Mapping[str, Sequence[str]]) -> Data:
     wires: list[tuple[int, int]] = []
     for number, names in enumerate(parts[part] for part in ("train", "val", "test")):
         for name in names:
-            circuit = _parse_circuit((folder / f"{name}.v").read_text(encoding="utf-8"), name)
-            nodes = [*circuit.inputs, *sorted(circuit.gates)]
+            inputs, outputs, gates = _parse_circuit((folder / f"{name}.v").read_text(encoding="utf-8"), name)
+            nodes = [*inputs, *sorted(gates)]
             place = {wire: len(y) + at for at, wire in enumerate(nodes)}
-            feeds = {wire: [_driver(circuit, of) for of in circuit.gates[wire][1]] for wire in sorted(circuit.gates)}
+            feeds = {wire: gates[wire][1] for wire in sorted(gates)}
             fan_out = Counter(driver for drivers in feeds.values() for driver in drivers)
-            outputs = {_driver(circuit, wire) for wire in circuit.outputs}
             wires += [(place[driver], place[wire]) for wire, drivers in feeds.items() for driver in drivers]
             x += [_gate_features(len(feeds.get(wire, ())), fan_out[wire], wire in outputs) for wire in nodes]
-            y += [_GATES.index(circuit.gates[wire][0]) if wire in circuit.gates else -1 for wire in nodes]
+            y += [_GATES.index(gates[wire][0]) if wire in gates else -1 for wire in nodes]
             part_of += [number] * len(nodes)
     part = torch.tensor(part_of)
     masks = {f"{name}_mask": part == number for number, name in enumerate(("train", "val", "test"))}
@@ -85,40 +83,34 @@ def read_power_case(folder: Path, *, file: str) -> Data:
     )
 
 
-@dataclass
-class _Circuit:
-    inputs: list[str] = field(default_factory=list)
-    outputs: set[str] = field(default_factory=set)
-    gates: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
-    aliases: dict[str, str] = field(default_factory=dict)
-
-
-def _parse_circuit(text: str, name: str) -> _Circuit:
-    circuit = _Circuit()
+def _parse_circuit(text: str, name: str) -> tuple[list[str], set[str], dict[str, tuple[str, list[str]]]]:
+    """Return the inputs of a circuit, the wires that drive its outputs, and by output each gate: kind and wires in."""
+    inputs, outputs, gates, aliases = list[str](), set[str](), dict[str, tuple[str, list[str]]](), dict[str, str]()
     for statement in filter(None, (part.strip() for part in _COMMENT.sub(" ", text).split(";"))):
         gate, alias = _GATE.fullmatch(statement), _ASSIGN.fullmatch(statement)
         declared = _DECLARED.fullmatch(statement)
         if gate:
-            output, *inputs = _split_names(gate[2])
-            circuit.gates[output] = (gate[1], inputs)
+            output, *taken = _split_names(gate[2])
+            gates[output] = (gate[1], taken)
         elif alias:
-            circuit.aliases[alias[1]] = alias[2]
+            aliases[alias[1]] = alias[2]
         elif declared:
-            {"input": circuit.inputs.extend, "output": circuit.outputs.update}[declared[1]](_split_names(declared[2]))
+            {"input": inputs.extend, "output": outputs.update}[declared[1]](_split_names(declared[2]))
         elif statement.split()[0] not in _IGNORED:
             message = f"circuit {name}: {statement[:60]!r} is neither a gate nor a declaration"
             raise ValueError(message)
-    return circuit
+    driven = {output: (kind, [_driver(aliases, wire) for wire in wires]) for output, (kind, wires) in gates.items()}
+    return inputs, {_driver(aliases, wire) for wire in outputs}, driven
 
 
 def _split_names(listed: str) -> list[str]:
     return [name.strip() for name in listed.split(",")]
 
 
-def _driver(circuit: _Circuit, wire: str) -> str:
+def _driver(aliases: Mapping[str, str], wire: str) -> str:
     """Follow assignments to the input or gate that drives a wire; a loop of them ends at an unknown name."""
-    for _ in range(len(circuit.aliases)):
-        wire = circuit.aliases.get(wire, wire)
+    for _ in range(len(aliases)):
+        wire = aliases.get(wire, wire)
     return wire
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gnz_track.errors import BadValue
-from gnz_track.stats.inputs import Floats, put_back, read_direction, take_out
+from gnz_track.stats.inputs import Floats, check_kind, put_back, read_array, read_direction, take_out
 from gnz_track.types import Direction
 
 __all__ = ["ManyPairs", "SeedPairs", "StackedPairs", "join", "join_all", "quantise", "stack"]
@@ -127,14 +127,14 @@ def quantise(
     resolution
         Step of the metric where it has one.
     """
-    d = np.asarray(differences, dtype=np.float64)
+    d = read_array("differences", differences)
     if resolution is not None:
-        unit = np.asarray(resolution, dtype=np.float64)
+        unit = read_array("resolution", resolution)
         with np.errstate(over="ignore", invalid="ignore"):
             steps = d / unit
             # Adding zero turns -0.0 into 0.0. Of so many steps a float knows each, and there is nothing to round.
             return np.where(np.abs(steps) < MOST_STEPS, np.round(np.round(steps, 4)) * unit, d) + 0.0
-    size = np.asarray(magnitude, dtype=np.float64)
+    size = read_array("magnitude", magnitude)
     safe = np.where(size > 0, size, 1.0)
     return np.asarray(np.round(np.round(d / safe, NOISE_DECIMALS), DECIMALS) * safe + 0.0, dtype=np.float64)
 
@@ -169,6 +169,7 @@ def join_all(
         raise BadValue("resolution", resolution, "a positive number, such as 1/n_test, or None")
     # A model stands in many couples: which seeds it has a score on is looked up once.
     models = {id(one): one for couple in couples for one in couple}
+    check_kind("scores", models.values(), Mapping, "scores by seed, such as {0: .81, 1: .79}")
     known = {key: _known_seeds(one) for key, one in models.items()}
     seeds = [_shared_seeds(known[id(a)], known[id(b)]) for a, b in couples]
     width = max((len(found) for found in seeds), default=0)
@@ -202,7 +203,10 @@ def join_all(
 
 def stack(pairs: Sequence[SeedPairs]) -> StackedPairs:
     """Lay pairs of models under one another, so that a statistic of all is one array operation."""
-    return pairs.rows if isinstance(pairs, ManyPairs) else _stack(pairs)
+    if isinstance(pairs, ManyPairs):
+        return pairs.rows
+    check_kind("pairs", pairs, SeedPairs, "pairs of stats.join(FIRST, SECOND, direction='up')")
+    return _stack(pairs)
 
 
 def _stack(pairs: Sequence[SeedPairs]) -> StackedPairs:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from scipy.special import gammaincc, gammaln, ndtr, ndtri, stdtrit
 
 from gnz_track.errors import BadValue
-from gnz_track.stats.inputs import check_level, number
+from gnz_track.stats.inputs import check_level, number, read_array
 
 __all__ = [
     "Attainability",
@@ -327,7 +327,7 @@ def seeds_needed_rows(
     """
     check_level("alpha", alpha)
     _check_power(power, alpha)
-    size = np.abs(np.asarray(d_z, dtype=np.float64))
+    size = np.abs(read_array("d_z", d_z))
     active = np.flatnonzero(np.nan_to_num(size) > 0)
     found = np.full(size.shape, np.inf)
     most = max(most, 2)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gnz_track.errors import BadValue
 from gnz_track.seeds import derive
-from gnz_track.stats.inputs import Floats, check_level, check_whole, number, read_finite
+from gnz_track.stats.inputs import Floats, check_level, check_whole, number, read_array, read_finite
 
 __all__ = [
     "Aggregate",
@@ -105,7 +105,7 @@ def normalise(scores: npt.ArrayLike, *, worst: float, best: float) -> Floats:
     worst, best
         Bounds declared with the task and its metric (chance level and perfect score, say); for an error, best < worst.
     """
-    array: Floats = np.asarray(scores, dtype=np.float64)
+    array = read_array("scores", scores)
     if not (np.isfinite(worst) and np.isfinite(best)) or worst == best:
         raise BadValue(
             "the bounds (worst, best)", (worst, best), "two different finite numbers, declared with the task"

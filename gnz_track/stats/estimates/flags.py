@@ -136,10 +136,10 @@ def flag_rows(
     p
         P-values of the paired t test where they are known already.
     """
+    rows = stack(pairs)
     levels = [alpha] * len(pairs) if isinstance(alpha, float | int) else list(alpha)
     for level in set(levels):
         check_level("alpha", level)
-    rows = stack(pairs)
     skewness, ratio, farthest = _measure_shapes(rows)
     skews, ratios = plain_numbers(skewness), plain_numbers(ratio)
     tests = [test.p for test in paired_t_rows(pairs)] if p is None else p

@@ -17,7 +17,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 
 from gnz_track.errors import BadValue
 from gnz_track.seeds import derive
-from gnz_track.stats.inputs import Floats, centre_and_spread, check_level, check_whole, put_back, take_out
+from gnz_track.stats.inputs import Floats, centre_and_spread, check_level, check_whole, put_back, read_array, take_out
 from gnz_track.text import plural
 
 __all__ = ["INTERVALS", "MeanCurve", "MeanInterval", "coverage_warning", "intervals_of", "iqm", "mean_curve"]
@@ -82,7 +82,7 @@ def coverage_warning(method: str, n: int) -> str:
 
 def iqm(values: npt.ArrayLike) -> float | None:
     """Return the interquartile mean of scores [n]: that without the lowest and highest floor(n/4); None if empty."""
-    found = np.sort(np.asarray(values, dtype=np.float64).ravel())
+    found = np.sort(read_array("values", values).ravel())
     found = found[np.isfinite(found)]
     cut = len(found) // 4
     return float(found[cut : len(found) - cut].mean()) if len(found) else None
@@ -120,7 +120,7 @@ def intervals_of(
         raise BadValue("interval", method, ", ".join(INTERVALS))
     if n_resamples < 1:
         raise BadValue("n_resamples", n_resamples, "a whole number from 1 upwards")
-    given = [np.asarray(cell, dtype=np.float64).ravel() for cell in cells]
+    given = [read_array("scores of a cell", cell).ravel() for cell in cells]
     scores = [cell[np.isfinite(cell)] for cell in given]
     found: list[MeanInterval | None] = [None] * len(cells)
     for n in sorted({len(cell) for cell in scores}):
@@ -298,7 +298,7 @@ def mean_curve(curves: Sequence[Sequence[float]], *, alpha: float = 0.05, most: 
     check_level("alpha", alpha)
     check_whole("most", most, least=2)
     lengths = [len(curve) for curve in curves if len(curve)]
-    rows = [np.asarray(curve, dtype=np.float64) for curve in curves if len(curve)]
+    rows = [read_array("curve", curve) for curve in curves if len(curve)]
     n_whole, longest = min(lengths, default=0), max(lengths, default=0)
     chosen = _spread(longest, n_whole, most)
     cells = [np.array([row[epoch] for row in rows if epoch < len(row)]) for epoch in chosen]

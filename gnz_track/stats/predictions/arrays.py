@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gnz_track.errors import BadValue
-from gnz_track.stats.inputs import Floats, check_whole, read_finite, read_scores
+from gnz_track.stats.inputs import Floats, check_whole, read_array, read_finite, read_scores
 
 __all__ = [
     "EXAMPLE_SCORES",
@@ -89,7 +89,8 @@ def log_probabilities(outputs: Floats) -> Floats:
 
 def probabilities(outputs: npt.ArrayLike) -> Floats:
     """Return softmax of logits [..., class], NaN where an example is not there."""
-    return np.exp(log_probabilities(read_logits(outputs, ndim=np.ndim(outputs))))
+    array = read_array("outputs", outputs)
+    return np.exp(log_probabilities(read_logits(array, ndim=array.ndim)))
 
 
 def decide(outputs: Floats) -> Floats:

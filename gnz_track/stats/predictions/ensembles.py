@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gnz_track.errors import BadValue
-from gnz_track.stats.inputs import Floats, check_whole, read_finite, read_scores
+from gnz_track.stats.inputs import Floats, check_whole, read_array, read_finite, read_scores
 from gnz_track.stats.predictions.arrays import check_examples, mean_of_known, read_classes
 
 __all__ = ["ENSEMBLE_SCORES", "GreedySelection", "average_models", "average_seeds", "blend", "select_greedily"]
@@ -196,10 +196,10 @@ def _read_targets(targets: npt.ArrayLike, array: Floats) -> Targets:
 
 
 def _read(predictions: npt.ArrayLike, shapes: str, *allowed: int) -> Floats:
-    ndim = np.ndim(predictions)
-    if ndim not in allowed:
-        raise BadValue("the number of dimensions of predictions", ndim, shapes)
-    return read_scores("predictions", predictions, ndim=ndim)
+    array = read_array("predictions", predictions)
+    if array.ndim not in allowed:
+        raise BadValue("the number of dimensions of predictions", array.ndim, shapes)
+    return read_scores("predictions", array, ndim=array.ndim)
 
 
 _OF_VALUES: dict[str, Callable[[Floats], Floats]] = {"squared_error": np.square, "absolute_error": np.abs}

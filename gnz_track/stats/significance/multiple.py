@@ -7,6 +7,7 @@ could not be run leave it, so m is what remains; a comparison that ran and found
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -197,6 +198,6 @@ def _step_down(p: Floats, multipliers: Floats) -> Floats:
 
 def _check_p(value: float) -> float:
     # Written so that NaN is refused as well.
-    if not 0.0 <= value <= 1.0:
+    if not isinstance(value, numbers.Real) or not 0.0 <= value <= 1.0:
         raise BadValue("a p-value", value, "a number from 0 to 1, or None for a comparison that was not run")
     return float(value)

@@ -25,7 +25,7 @@ from gnz_track.errors import BadValue
 from gnz_track.records import FrozenMapping, freeze_mappings
 from gnz_track.seeds import derive
 from gnz_track.stats.comparison.joins import SeedPairs, StackedPairs, stack
-from gnz_track.stats.inputs import Floats, centre_and_spread, number, put_back
+from gnz_track.stats.inputs import Floats, centre_and_spread, number, put_back, read_array
 
 __all__ = [
     "ZERO_METHODS",
@@ -236,7 +236,7 @@ def signed_ranks(differences: npt.ArrayLike, *, zero_method: str = "wilcox") -> 
     """
     if zero_method not in ZERO_METHODS:
         raise BadValue("zero method", zero_method, ", ".join(ZERO_METHODS))
-    d = np.atleast_2d(np.asarray(differences, dtype=np.float64))
+    d = np.atleast_2d(read_array("differences", differences))
     is_counted = ~np.isnan(d) & (d != 0)
     is_ranked = ZERO_METHODS[zero_method](d)
     doubled = np.where(is_counted, _doubled_midranks(np.abs(d), is_ranked), 0)

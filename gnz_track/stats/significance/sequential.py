@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gnz_track.errors import BadValue
-from gnz_track.stats.inputs import Floats, check_level, check_whole, read_finite, take_out
+from gnz_track.stats.inputs import Floats, check_level, check_whole, read_array, read_finite, take_out
 
 __all__ = [
     "LOOKS",
@@ -101,7 +101,7 @@ def paired_t_log_e(advantages: npt.ArrayLike, *, g: float = 1.0) -> Floats:
     """
     if not 0.0 < g < np.inf:
         raise BadValue("g", g, "a finite number above 0: the prior variance of the standardised mean")
-    d: Floats = np.asarray(advantages, dtype=np.float64)
+    d = read_array("advantages", advantages)
     if d.ndim < 1 or not np.isfinite(d).all():
         raise BadValue(
             "advantages", f"{d.ndim} dimensions or not finite", "finite differences, the pairs along the last axis"
@@ -131,7 +131,7 @@ def t_at_looks(advantages: npt.ArrayLike, looks: Sequence[int] = LOOKS) -> Float
     # It takes as long to import as NumPy, and nothing else here needs it.
     from scipy import special
 
-    d: Floats = np.asarray(advantages, dtype=np.float64)
+    d = read_array("advantages", advantages)
     sizes = np.array([look for look in looks if look <= d.shape[-1]], dtype=np.intp)
     n = np.arange(1, d.shape[-1] + 1, dtype=np.float64)
     squares, between = (item[..., sizes - 1] for item in _sums(take_out(d)[0], n))

@@ -6,7 +6,6 @@ is left under a digest.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -113,15 +112,12 @@ def sound_files(folder: Path, files: Mapping[str, KeptFile]) -> tuple[dict[str, 
 
 
 def drop_files(folder: Path, digests: Collection[str] | None = None) -> None:
-    """Remove files that wait no more, and the folder once it is empty; without digests all, unfinished ones too."""
+    """Remove files that wait no more; without digests all of them, unfinished ones too, and the folder."""
     if digests is None:
         shutil.rmtree(folder, ignore_errors=True)
         return
     for digest in digests:
         (folder / digest).unlink(missing_ok=True)
-    with contextlib.suppress(OSError):
-        # Others wait there.
-        folder.rmdir()
 
 
 def _sync(folder: Path) -> None:

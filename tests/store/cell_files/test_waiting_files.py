@@ -60,7 +60,7 @@ def test_files_go_into_the_run_and_wait_no_more(store: Store, tmp_path: Path) ->
         outbox.spool(files)
         assert {path.read_bytes() for path in outbox.files.iterdir()} == set(files.values())
         run_id = deliver(outbox, store, one, tell=heard.append)
-        assert not outbox.files.exists()
+        assert list(outbox.files.iterdir()) == []
     assert files_of_run(store, run_id) == files
     assert (heard, list((tmp_path / "spool").iterdir())) == ([], [])
     tag = store.tracking.get_run(run_id).data.tags[schema.FILES]
@@ -181,7 +181,9 @@ def test_killed_while_writing_leaves_no_half_file_under_a_digest(tmp_path: Path)
         process = subprocess.Popen([sys.executable, "-c", KILLED, str(folder)], stdout=subprocess.PIPE)
         assert process.stdout is not None
         process.stdout.readline()
-        time.sleep(0.05 + pause)
+        while not folder.is_dir() or not list(folder.iterdir()):
+            time.sleep(0.005)
+        time.sleep(pause)
         process.kill()
         process.wait()
         process.stdout.close()
