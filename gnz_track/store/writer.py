@@ -16,8 +16,14 @@ from gnz_track.errors import StoreUnusable
 from gnz_track.records import to_json
 from gnz_track.store import run_record, schema
 from gnz_track.store.address import Address, parse_address
-from gnz_track.store.artifacts import keep_artifact
-from gnz_track.store.cell_files.kept_files import describe_files, files_from_tag, tag_of_files
+from gnz_track.store.artifacts import fetch_artifact, keep_artifact
+from gnz_track.store.cell_files.kept_files import (
+    KeptFile,
+    describe_files,
+    digest_of_bytes,
+    files_from_tag,
+    tag_of_files,
+)
 from gnz_track.store.connection import connect, disconnect, says_in_one_line, version_of_server
 from gnz_track.store.curves import is_streamed
 from gnz_track.store.environment import Owner, Sample, parse_owner, this_owner
@@ -221,6 +227,22 @@ class Store:
             for name, source in files.items():
                 keep_artifact(self.address, self._place_of(run_id), name, source, moves=moves)
 
+    def has_file(self, run_id: str, name: str, file: KeptFile) -> bool:
+        """Tell whether a file lies in a run as it is described.
+
+        Parameters
+        ----------
+        run_id
+            The run.
+        name, file
+            Name of the file, and its digest and size.
+        """
+        with says_in_one_line(self.address), tempfile.TemporaryDirectory() as temporary:
+            path = fetch_artifact(self.address, self._place_of(run_id), name, Path(temporary))
+            if path is None or path.stat().st_size != file.n_bytes:
+                return False
+            return digest_of_bytes(path.read_bytes()) == file.digest
+
     def add_files(self, run_id: str, files: Mapping[str, bytes]) -> None:
         """Write files of a cell into a run that has ended, and name them there beside those that it has.
 
@@ -254,6 +276,34 @@ class Store:
         """
         with says_in_one_line(self.address):
             self._write_artifacts(run_id, {name: text})
+
+    def add_scores(self, run_id: str, scores: Mapping[str, float], origin: Mapping[str, str]) -> frozenset[str]:
+        """Write further final metrics into a run that has ended, and where they come from; return the new keys.
+
+        What the run says already stays.
+
+        Parameters
+        ----------
+        run_id
+            The run.
+        scores
+            Values by key.
+        origin
+            What made them.
+        """
+        from mlflow.entities import Metric, RunTag
+
+        at = now()
+        with says_in_one_line(self.address):
+            data = self.tracking.get_run(run_id).data
+            new = {key: value for key, value in scores.items() if key not in data.metrics}
+            if new:
+                origins = {**schema.read_origins(data.tags), **{key: dict(origin) for key in new}}
+                tags = run_record.checked({schema.ORIGINS: json.dumps(origins, sort_keys=True)})
+                # Before the values: one that is there has always said where it comes from.
+                self.tracking.log_batch(run_id, [], [], [RunTag(*tag) for tag in tags.items()])
+                self.tracking.log_batch(run_id, [Metric(key, value, at, 0) for key, value in new.items()], [], [])
+        return frozenset(new)
 
     def mark_published(self, run_id: str, sweep: str, tags: Mapping[str, str]) -> None:
         """Tag a sweep's run with the table that lies in it; the next cell of the sweep takes the mark away.
