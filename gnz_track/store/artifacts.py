@@ -36,6 +36,7 @@ __all__ = [
     "find_place",
     "keep_artifact",
     "read_artifact",
+    "refuse_links",
 ]
 
 
@@ -90,7 +91,7 @@ def find_place(address: Address, said: str, *, is_read: bool = True) -> Path | s
         return place.path if place.scheme == FILE else said
     own = _own_folder(address, place)
     if own is not None:
-        _refuse_links(address, own)
+        refuse_links(address, own)
         if own.is_dir() or not is_read or place.path.is_relative_to(own.parents[RUN_PARTS - 1]):
             return own
     if not _is_of_server(address, place):
@@ -111,7 +112,7 @@ def file_in(address: Address, folder: Path, name: str) -> Path:
         Name of the file, which may hold folders.
     """
     check_name(address, name)
-    _refuse_links(address, folder / name)
+    refuse_links(address, folder / name)
     return folder / name
 
 
@@ -198,8 +199,8 @@ def _parts(path: str) -> tuple[str, ...]:
     return tuple(part for part in path.split("/") if part)
 
 
-def _refuse_links(address: Address, path: Path) -> None:
-    """Refuse what is reached through a link, unless that leads to a place that the user has named.
+def refuse_links(address: Address, path: Path) -> None:
+    """Refuse a path that is reached through a link, unless that leads to a place that the user has named.
 
     Who packs a store for others may pack links too. How the folder itself is reached that holds the database is the
     user's matter.

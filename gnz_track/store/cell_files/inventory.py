@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gnz_track.store.address import Address
+from gnz_track.store.artifacts import refuse_links
 from gnz_track.store.connection import connect, disconnect, says_in_one_line
 from gnz_track.store.listings import has_tables
 from gnz_track.store.read_rest import experiments_named, pages
@@ -51,6 +52,7 @@ def find_unneeded(address: Address) -> list[Path]:
     """
     if address.artifacts is None or not address.artifacts.is_dir():
         return []
+    refuse_links(address, address.artifacts)
     # Files first: a run is finished before it gets any.
     found = list(_files(address.artifacts))
     unfinished = _unfinished_runs(address)
@@ -83,7 +85,9 @@ def _files(root: Path) -> Iterator[tuple[Path, Path]]:
     """Yield the folder of a run and each of its files, below ``<experiment>/<run>/artifacts``; no link is followed."""
     for experiment in _folders(root):
         for run in _folders(experiment):
-            for folder, _, names in os.walk(run / "artifacts"):
+            # Only links below the folder that it is given are left alone by the walk.
+            start = run / "artifacts"
+            for folder, _, names in () if start.is_symlink() else os.walk(start):
                 yield from ((run, Path(folder, name)) for name in sorted(names))
 
 

@@ -7,8 +7,10 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from cells import cell_of, failed_result_of, finished, result_of
 
+from gnz_track.errors import StoreUnusable
 from gnz_track.store.artifacts import find_place
 from gnz_track.store.cell_files.inventory import count_files, find_unneeded
 from gnz_track.store.run_record import RunRecord
@@ -66,6 +68,21 @@ def test_bytes_are_counted_and_links_are_not_followed(store: Store, tmp_path: Pa
     assert found is not None
     assert (found.n_runs, found.n_bytes) == (1, sum(map(len, FILES.values())))
     assert find_unneeded(store.address) == []
+
+
+def test_files_behind_links_are_nobodys_to_remove(store: Store, tmp_path: Path) -> None:
+    _, folder = write(store, finished(failed_result_of(cell_of())))
+    outside = tmp_path / "outside"
+    folder.rename(outside)
+    folder.symlink_to(outside)
+    assert find_unneeded(store.address) == []
+    folder.unlink()
+    outside.rename(folder)
+    root = folder.parents[2]
+    root.rename(outside)
+    root.symlink_to(outside)
+    with pytest.raises(StoreUnusable, match="behind a link"):
+        find_unneeded(store.address)
 
 
 def test_store_without_files_has_none(store: Store, tmp_path: Path) -> None:
