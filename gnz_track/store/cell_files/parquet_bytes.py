@@ -70,7 +70,7 @@ def read_groups(content: bytes, columns: Mapping[str, Sequence[Any]], *, name: s
             for one in file.schema_arrow
             if one.type not in columns.get(one.name, ()) or one.nullable or counts[one.name] > 1
         ]
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         raise BadValue("file of a cell", name, f"a parquet file ({error})") from error
     if wrong:
         raise BadValue(f"columns of {name}", ", ".join(wrong), ", ".join(columns))

@@ -37,7 +37,7 @@ def decode_series(content: bytes) -> dict[str, tuple[float, ...]]:
     try:
         table = file.read(use_threads=False)
         rows = zip(*(table[name].to_pylist() for name in COLUMNS), strict=True)
-    except (pa.ArrowException, OSError, KeyError) as error:
+    except (pa.ArrowException, OSError, KeyError, UnicodeError) as error:
         raise BadValue("file of a cell", SERIES_FILE, f"one that was written whole ({error})") from error
     found: dict[str, list[float]] = {}
     for name, _, value in rows:

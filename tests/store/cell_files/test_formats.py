@@ -99,6 +99,16 @@ def test_a_changed_byte_raises_nothing_but_errors_of_ours(place: int) -> None:
         return
 
 
+def test_words_that_are_no_text_are_refused() -> None:
+    content = encode_predictions([part()])
+    for place in (b"outputs", b"node"):
+        with pytest.raises(BadValue, match=r"predictions\.parquet"):
+            decode_predictions(content.replace(place, b"\xfc" + place[1:]))
+    series = encode_series({"loss of a name": (1.0,)})
+    with pytest.raises(BadValue, match=r"curves\.parquet"):
+        decode_series(series.replace(b"series", b"\xfceries"))
+
+
 def test_strange_columns_are_refused() -> None:
     def file(**columns: object) -> bytes:
         output = pa.BufferOutputStream()
