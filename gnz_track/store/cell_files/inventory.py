@@ -14,12 +14,12 @@ from gnz_track.store.address import Address
 from gnz_track.store.listings import has_tables
 from gnz_track.store.reader import open_reader
 from gnz_track.store.row_filters import RunFilter
-from gnz_track.store.schema import CONFIGURATION_FILE, PREDICTIONS_FILE, SERIES_FILE
+from gnz_track.store.schema import CONFIGURATION_FILE, PREDICTIONS_FILE, SERIES_FILE, SPLIT_FILE
 
 __all__ = ["StoredFiles", "count_files", "find_unneeded"]
 
 # Files that a cell leaves; all else beside runs is left alone.
-OF_CELLS = frozenset({PREDICTIONS_FILE, CONFIGURATION_FILE, SERIES_FILE})
+OF_CELLS = frozenset({PREDICTIONS_FILE, CONFIGURATION_FILE, SERIES_FILE, SPLIT_FILE})
 UNFINISHED = ".new"
 # What a process is writing now is not left behind.
 SECONDS_UNTIL_LEFT = 3600.0
