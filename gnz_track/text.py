@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
-__all__ = ["cut_values", "first_names", "format_seconds", "plural", "sync_command", "visible"]
+__all__ = ["cut_values", "first_names", "format_seconds", "plural", "remake_command", "sync_command", "visible"]
 
 # What a terminal obeys instead of showing it: control characters, those that turn a line round, and half characters,
 # which no terminal can be sent.
@@ -44,8 +44,21 @@ def sync_command(address: object) -> str:
     >>> sync_command("http://node1:5000")
     'gnz sync --store http://node1:5000'
     """
+    return _with_store("gnz sync", address)
+
+
+def remake_command(run_id: str, address: object) -> str:
+    """Return the command that makes the files of a run again, as a shell takes it; the address is masked.
+
+    >>> remake_command("0123456789abcdef", "runs.db")
+    'gnz reproduce 0123456789ab --keep predictions --store runs.db'
+    """
+    return _with_store(f"gnz reproduce {run_id[:12]} --keep predictions", address)
+
+
+def _with_store(start: str, address: object) -> str:
     text = str(address)
-    command = f"gnz sync --store {shlex.quote(text)}"
+    command = f"{start} --store {shlex.quote(text)}"
     has_password = STARS in text and not text.startswith("sqlite:")
     return f"{command} (with your password in place of {STARS})" if has_password else command
 

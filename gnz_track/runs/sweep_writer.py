@@ -28,7 +28,7 @@ from gnz_track.store.run_record import RunRecord, SweepContext, check_hyperparam
 from gnz_track.store.schema import PLAN_FILE, SPLIT_FILE
 from gnz_track.store.sweep_manifest import SweepPlan, conclude_sweep, plan_to_json
 from gnz_track.store.writer import FAILED, FINISHED, Store, kill_dead_runs, now, open_store
-from gnz_track.text import sync_command
+from gnz_track.text import remake_command, sync_command
 from gnz_track.training.metrics import metric_of, presumed_metric
 from gnz_track.types import Cell, CellResult
 
@@ -62,7 +62,6 @@ def _row_of_cell(cell: Cell) -> dict[str, str | int]:
 
 MILLISECONDS_BETWEEN_BEATS, MILLISECONDS_BETWEEN_LOADS = 600_000, 60_000
 MOST_MIB = MOST_BYTES // 2**20
-REMADE = "those of a run are made again by: gnz reproduce RUN --keep predictions"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,7 +206,8 @@ class SweepWriter:
             self._outbox.spool({name: result.files[name] for name in record.files})
         except OSError as error:
             reason = error.strerror or str(error)
-            self._note(f"files of cells are not kept, since {self._folder} takes none ({reason}); {REMADE}")
+            again = f"those of a run are made again by: {remake_command('RUN', self._tracking.address)}"
+            self._note(f"files of cells are not kept, since {self._folder} takes none ({reason}); {again}")
             return replace(record, files={})
         return record
 

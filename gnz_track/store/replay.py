@@ -33,7 +33,7 @@ from gnz_track.store.run_record import RunRecord, SweepContext
 from gnz_track.store.searches import SearchRecord, write_search
 from gnz_track.store.sweep_manifest import conclude_sweep
 from gnz_track.store.writer import FAILED, FINISHED, Store
-from gnz_track.text import sync_command
+from gnz_track.text import remake_command, sync_command
 
 __all__ = ["Replay", "replay", "replay_each"]
 
@@ -221,9 +221,11 @@ def _replay_files(path: Path, lines: Lines, store: Store, tried: Tried) -> None:
             tried.waits = True
             return
         tried.note("filed", key)
+        # Whoever was interrupted may have moved some into the run already.
+        lost = {name: reason for name, reason in lost.items() if not store.has_file(run_id, name, record.files[name])}
         if lost:
             said = ", ".join(f"{name} {reason}" for name, reason in lost.items())
-            again = f"gnz reproduce {run_id[:12]} --keep predictions"
+            again = remake_command(run_id, store.address)
             tried.done["lost_files"].append(f"of {record.task} {record.name}, {said}; make it again: {again}")
 
 

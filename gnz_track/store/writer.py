@@ -16,8 +16,14 @@ from gnz_track.errors import StoreUnusable
 from gnz_track.records import to_json
 from gnz_track.store import run_record, schema
 from gnz_track.store.address import Address, parse_address
-from gnz_track.store.artifacts import keep_artifact
-from gnz_track.store.cell_files.kept_files import describe_files, files_from_tag, tag_of_files
+from gnz_track.store.artifacts import fetch_artifact, keep_artifact
+from gnz_track.store.cell_files.kept_files import (
+    KeptFile,
+    describe_files,
+    digest_of_bytes,
+    files_from_tag,
+    tag_of_files,
+)
 from gnz_track.store.connection import connect, disconnect, says_in_one_line, version_of_server
 from gnz_track.store.curves import is_streamed
 from gnz_track.store.environment import Owner, Sample, parse_owner, this_owner
@@ -220,6 +226,22 @@ class Store:
         with says_in_one_line(self.address):
             for name, source in files.items():
                 keep_artifact(self.address, self._place_of(run_id), name, source, moves=moves)
+
+    def has_file(self, run_id: str, name: str, file: KeptFile) -> bool:
+        """Tell whether a file lies in a run as it is described.
+
+        Parameters
+        ----------
+        run_id
+            The run.
+        name, file
+            Name of the file, and its digest and size.
+        """
+        with says_in_one_line(self.address), tempfile.TemporaryDirectory() as temporary:
+            path = fetch_artifact(self.address, self._place_of(run_id), name, Path(temporary))
+            if path is None or path.stat().st_size != file.n_bytes:
+                return False
+            return digest_of_bytes(path.read_bytes()) == file.digest
 
     def add_files(self, run_id: str, files: Mapping[str, bytes]) -> None:
         """Write files of a cell into a run that has ended, and name them there beside those that it has.

@@ -28,6 +28,7 @@ from gnz_track.runs import sweep_writer as writer
 from gnz_track.runs.executors import events
 from gnz_track.runs.executors.choice import choose_executor
 from gnz_track.runs.executors.events import Done, Event, Points, Started, Tell, ignore
+from gnz_track.runs.executors.fork_server import open_fork_server
 from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.plan import Plan
@@ -257,11 +258,12 @@ def test_results_do_not_depend_on_workers_or_order(address: Address, cells: Cell
     chosen = [*cells(3, "GraphSAGE", epochs=3), *cells(3, own_nets.Meddler, epochs=3)]
     expected = sweep(chosen, address).series()
     assert expected == {fingerprint(cell): run_one(cell).series for cell in chosen}
-    for jobs, order in ((1, chosen), (2, chosen[::-1])):
-        execute = choose_executor(jobs=jobs, timeout=120)
-        result = sweep(order, address, execute=execute, is_fresh=True)
-        check_whole(result, order)
-        assert result.series() == expected
+    with open_fork_server() as fork_server:
+        for jobs, order in ((1, chosen), (2, chosen[::-1])):
+            execute = choose_executor(jobs=jobs, timeout=120, fork_server=fork_server)
+            result = sweep(order, address, execute=execute, is_fresh=True)
+            check_whole(result, order)
+            assert result.series() == expected
     assert statuses(address) == {"FINISHED": 18}
 
 

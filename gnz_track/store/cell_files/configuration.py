@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +16,7 @@ __all__ = ["decode_configuration", "encode_configuration"]
 
 def encode_configuration(settings: Mapping[str, Any]) -> bytes:
     """Return settings as JSON; records in them are written with all of their fields, defaults too."""
-    text = json.dumps(settings, sort_keys=True, indent=1, ensure_ascii=False, default=_plain)
+    text = json.dumps(_plain(settings), sort_keys=True, indent=1, ensure_ascii=False)
     return f"{text}\n".encode("utf-8", "backslashreplace")
 
 
@@ -31,11 +32,28 @@ def decode_configuration(content: bytes) -> dict[str, Any]:
     raise BadValue("file of a cell", CONFIGURATION_FILE, f"names and values as JSON ({reason})")
 
 
-def _plain(value: object) -> object:
-    """Return the fields of a record, and the name of what is none: its text may say where in memory it lies."""
+def _plain(value: object, within: tuple[int, ...] = ()) -> object:
+    """Return a value as JSON has it, names of all kinds as texts; what holds itself ends where it does.
+
+    Of a record its fields; of any other object the name of what it is: its text may say where in memory it lies.
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if id(value) in within:
+        return "..."
+    within = (*within, id(value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {item.name: getattr(value, item.name) for item in dataclasses.fields(value)}
+        value = {item.name: getattr(value, item.name, None) for item in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {_name(key, within): _plain(one, within) for key, one in value.items()}
     if isinstance(value, set | frozenset):
-        return sorted(value, key=str)
-    named = value if hasattr(value, "__qualname__") else type(value)
+        return [_plain(one, within) for one in sorted(value, key=str)]
+    if isinstance(value, list | tuple):
+        return [_plain(one, within) for one in value]
+    named = value if isinstance(value, type) or inspect.isroutine(value) else type(value)
     return f"{getattr(named, '__module__', '?')}:{getattr(named, '__qualname__', '?')}"
+
+
+def _name(key: object, within: tuple[int, ...]) -> str:
+    found = _plain(key, within)
+    return found if isinstance(found, str) else json.dumps(found)

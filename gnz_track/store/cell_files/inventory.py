@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gnz_track.store.address import Address
+from gnz_track.store.connection import connect, disconnect, says_in_one_line
 from gnz_track.store.listings import has_tables
-from gnz_track.store.reader import open_reader
-from gnz_track.store.row_filters import RunFilter
-from gnz_track.store.schema import CONFIGURATION_FILE, PREDICTIONS_FILE, SERIES_FILE, SPLIT_FILE
+from gnz_track.store.read_rest import experiments_named, pages
+from gnz_track.store.schema import CELL, CONFIGURATION_FILE, KIND, PREDICTIONS_FILE, PREFIX, SERIES_FILE, SPLIT_FILE
 
 __all__ = ["StoredFiles", "count_files", "find_unneeded"]
 
@@ -45,22 +45,38 @@ def count_files(address: Address) -> StoredFiles | None:
 
 
 def find_unneeded(address: Address) -> list[Path]:
-    """Return files of cells that no finished cell names, and what writers that were killed left unfinished."""
+    """Return files of cells that failed or were deleted, and what writers that were killed left unfinished.
+
+    Other stores may have their files in the same folder: those of runs that this store does not know are left alone.
+    """
     if address.artifacts is None or not address.artifacts.is_dir():
         return []
     # Files first: a run is finished before it gets any.
     found = list(_files(address.artifacts))
-    finished: set[str] = set()
-    if has_tables(address):
-        table = open_reader(address).table(RunFilter(), columns=("run_id", "status"))
-        finished = set(table["run_id"][table["status"] == "finished"])
+    unfinished = _unfinished_runs(address)
     before = time.time() - SECONDS_UNTIL_LEFT
     return [
         file
         for folder, file in found
-        if (file.name in OF_CELLS and folder.name not in finished)
+        if (file.name in OF_CELLS and folder.name in unfinished)
         or (file.name.endswith(UNFINISHED) and _changed(file) < before)
     ]
+
+
+def _unfinished_runs(address: Address) -> set[str]:
+    """Return the ids of the cells of a store that were deleted, or ended without being finished."""
+    if not has_tables(address):
+        return set()
+    with says_in_one_line(address):
+        tracking = connect(address, creates=False)
+        try:
+            experiments, cells = experiments_named(tracking, f"{PREFIX}/"), {KIND: CELL}
+            deleted = pages(tracking, experiments, cells, view="DELETED_ONLY")
+            failed = pages(tracking, experiments, cells, "attributes.status = 'FAILED'")
+            killed = pages(tracking, experiments, cells, "attributes.status = 'KILLED'")
+            return {run.info.run_id for run in (*deleted, *failed, *killed)}
+        finally:
+            disconnect(tracking)
 
 
 def _files(root: Path) -> Iterator[tuple[Path, Path]]:

@@ -25,6 +25,7 @@ from gnz_track.store.reader import OF_TENSOR, check_known, open_reader, read_tab
 from gnz_track.store.results_table import ResultsTensor, tensor_of
 from gnz_track.store.row_filters import NAMES, Where, asked_names, read_where
 from gnz_track.store.schema import PREDICTIONS_FILE
+from gnz_track.text import remake_command
 
 __all__ = ["Predictions", "read_kept_file", "read_predictions"]
 
@@ -138,7 +139,7 @@ def _read_kept_file(
             f"digest of {name} of run {run_id}",
             digest,
             f"{file.digest}, {file.n_bytes} bytes: digest mismatch, the file was changed or cut off",
-            command=f"gnz reproduce {run_id[:12]} --keep predictions",
+            command=remake_command(run_id, address),
         )
     return content
 
@@ -187,7 +188,7 @@ def _read_all(address: Address, tensor: ResultsTensor, part: str, kind: str) -> 
         found[at[0], at[1]] = _one_kind(decode_predictions(content, parts=(part,), columns=columns), run_id, part, kind)
     if missing:
         named = ", ".join(run_id[:12] for run_id in missing[:MOST_NAMED]) + (", ..." if missing[MOST_NAMED:] else "")
-        command = f"gnz reproduce {missing[0][:12]} --keep predictions"
+        command = remake_command(missing[0], address)
         if not found:
             raise BadValue("predictions of the runs", f"none (runs {named})", "those that were kept", command=command)
         LOG.warning("%d runs of %s have no predictions: %s. Try: %s", len(missing), tensor.tasks[0], named, command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,8 +10,8 @@ from gnz_track.errors import BadValue
 
 __all__ = ["read_groups", "write_groups"]
 
-# A file of a cell has some thousand rows; a small file may say that it holds a huge table.
-MOST_ROWS, MOST_BYTES = 10_000_000, 2**30
+# A file of a cell has some thousand rows; a small file may say that it holds a huge table, whose rows may be long.
+MOST_ROWS, MOST_VALUES, MOST_BYTES = 10_000_000, 2**27, 2**30
 
 
 def write_groups(tables: Sequence[Any], *, words: Sequence[str] = ()) -> bytes:
@@ -55,11 +56,20 @@ def read_groups(content: bytes, columns: Mapping[str, Sequence[Any]], *, name: s
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
         about = file.metadata
-        size = sum(about.row_group(n).total_byte_size for n in range(about.num_row_groups))
-        if about.num_rows > MOST_ROWS or size > MOST_BYTES:
-            found = f"{about.num_rows} rows, {size} bytes"
-            raise BadValue(f"size of {name}", found, f"at most {MOST_ROWS} rows and {MOST_BYTES} bytes")
-        wrong = [one.name for one in file.schema_arrow if one.type not in columns.get(one.name, ())]
+        groups = [about.row_group(n) for n in range(about.num_row_groups)]
+        size = sum(group.total_byte_size for group in groups)
+        n_values = sum(group.column(place).num_values for group in groups for place in range(group.num_columns))
+        if about.num_rows > MOST_ROWS or n_values > MOST_VALUES or size > MOST_BYTES:
+            found = f"{about.num_rows} rows, {n_values} values, {size} bytes"
+            allowed = f"at most {MOST_ROWS} rows, {MOST_VALUES} values and {MOST_BYTES} bytes"
+            raise BadValue(f"size of {name}", found, allowed)
+        counts = Counter(file.schema_arrow.names)
+        # What is missing among its values, or is there twice, was written by somebody else.
+        wrong = [
+            one.name
+            for one in file.schema_arrow
+            if one.type not in columns.get(one.name, ()) or one.nullable or counts[one.name] > 1
+        ]
     except (pa.ArrowException, OSError) as error:
         raise BadValue("file of a cell", name, f"a parquet file ({error})") from error
     if wrong:

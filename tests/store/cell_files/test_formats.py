@@ -116,6 +116,28 @@ def test_strange_columns_are_refused() -> None:
         decode_series(file(series=pa.array(["a"])))
 
 
+def test_missing_values_and_columns_that_are_there_twice_are_refused() -> None:
+    table = _table(part())
+    fields = [field.with_nullable(field.name in {"id", "target"}) for field in table.schema]
+    for name in ("id", "target"):
+        holes = pa.array([None, *range(5)], pa.int64())
+        place = table.schema.get_field_index(name)
+        strange = table.cast(pa.schema(fields)).set_column(place, pa.field(name, pa.int64()), holes)
+        with pytest.raises(BadValue, match=f"'.*{name}.*'"):
+            decode_predictions(parquet_bytes.write_groups([strange], words=("part", "kind")))
+    twice = table.append_column(table.schema.field("id"), table["id"])
+    with pytest.raises(BadValue, match="'id, id'"):
+        decode_predictions(parquet_bytes.write_groups([twice], words=("part", "kind")))
+
+
+def test_few_rows_of_many_values_are_refused_before_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_bytes, "MOST_VALUES", 2**20)
+    content = encode_predictions([part(n=1, outputs=np.zeros((1, 2**20), dtype=np.float32))])
+    assert len(content) < 2**13, "a small file"
+    with pytest.raises(BadValue, match=r"at most .* values"):
+        decode_predictions(content)
+
+
 def test_huge_tables_are_refused_before_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet_bytes, "MOST_ROWS", 5)
     with pytest.raises(BadValue, match="at most 5 rows"):
@@ -166,3 +188,19 @@ def test_settings_are_written_with_their_defaults_and_without_places_in_memory()
     for strange in (b"[]", b"{", b"\xff", b"[" * 100_000):
         with pytest.raises(BadValue, match=r"config\.json"):
             decode_configuration(strange)
+
+
+def test_settings_of_any_kind_are_written() -> None:
+    class Shy:
+        def __getattr__(self, name: str) -> object:
+            raise RuntimeError(name)
+
+    loop: list[object] = [1]
+    loop.append(loop)
+    content = encode_configuration(
+        {"sizes": {1: 2, "a": 3, None: 4, (0, 1): 5}, "loop": loop, "shy": Shy(), "set": {"b", 1}, "same": [(), ()]}
+    )
+    found = decode_configuration(content)
+    assert found["sizes"] == {"1": 2, "a": 3, "null": 4, "[0, 1]": 5}
+    assert (found["loop"], found["set"], found["same"]) == ([1, "..."], [1, "b"], [[], []])
+    assert found["shy"].endswith("Shy")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from cells import cell_of, failed_result_of, finished, result_of
 from gnz_track.store.artifacts import find_place
 from gnz_track.store.cell_files.inventory import count_files, find_unneeded
 from gnz_track.store.run_record import RunRecord
-from gnz_track.store.writer import Store
+from gnz_track.store.writer import Store, open_store
 
 FILES = {"predictions.parquet": b"outputs", "curves.parquet": b"curves"}
 
@@ -32,6 +33,17 @@ def test_files_of_finished_cells_stay(store: Store) -> None:
     (failed / "notes.txt").write_text("mine too")
     assert set(find_unneeded(store.address)) == {folder / name for folder in (failed, deleted) for name in FILES}
     assert {file.name for file in failed.iterdir()} > set(FILES), "why it failed lies there too"
+
+
+def test_files_of_another_store_in_the_same_folder_stay(store: Store, empty_database: Path, tmp_path: Path) -> None:
+    _, mine = write(store, finished(failed_result_of(cell_of())))
+    beside = Path(shutil.copy(empty_database, tmp_path / "other.db"))
+    with open_store(str(beside)) as other:
+        write(other, finished(result_of(cell_of(seed=1))))
+        assert other.address.artifacts == store.address.artifacts, "as any two stores of one folder"
+        assert {file.parent for file in find_unneeded(store.address)} == {mine}
+    beside.unlink()
+    assert find_unneeded(other.address) == [], "a store that is away does not say what nobody needs"
 
 
 def test_unfinished_files_are_left_an_hour(store: Store) -> None:

@@ -115,7 +115,7 @@ def test_runs_without_predictions_are_named(store: Store, tmp_path: Path, caplog
     runs = write(store, tmp_path, [{"model": "GCN"}, {"model": "GAT", "ids": {}}])
     found = read_predictions(store.address, task="cora")
     assert found.mask[:, 0, 0].tolist() == [False, True]
-    assert f"gnz reproduce {runs[1][:12]} --keep predictions" in caplog.text
+    assert f"gnz reproduce {runs[1][:12]} --keep predictions --store {store.address}" in caplog.text
     with pytest.raises(BadValue, match=f"gnz reproduce {runs[1][:12]} --keep predictions"):
         read_predictions(store.address, task="cora", model="GAT")
 

@@ -107,15 +107,17 @@ def test_store_that_takes_no_files_has_the_record_and_the_files_wait(
     assert replay(folder, store).filed == ()
 
 
-def test_crash_between_writing_and_marking_writes_the_same_again(store: Store, tmp_path: Path) -> None:
+@pytest.mark.parametrize("moves", [False, True])
+def test_crash_between_writing_and_marking_writes_the_same_again(store: Store, tmp_path: Path, *, moves: bool) -> None:
     one, files = with_files()
     with Outbox(tmp_path / "spool", context_of()) as outbox:
         outbox.spool(files)
         outbox.append(one)
         run_id = store.finish(one)
-        store.keep_files(run_id, outbox.paths_of(one))
+        store.keep_files(run_id, outbox.paths_of(one), moves=moves)
     done = replay(tmp_path / "spool", store)
     assert (done.present, len(done.filed), kept(store)) == ((one.key,), 1, {run_id: files})
+    assert done.complaints == (), "a file that was moved into its run is not lost"
 
 
 def test_waiting_file_that_was_changed_is_named_and_not_written(store: Store, tmp_path: Path) -> None:
@@ -130,7 +132,7 @@ def test_waiting_file_that_was_changed_is_named_and_not_written(store: Store, tm
     [said] = done.lost_files
     assert "predictions.parquet was changed on this disk (digest mismatch" in said
     assert "config.json cannot be read on this disk" in said
-    assert "--keep predictions" in said
+    assert f"--keep predictions --store {store.address}" in said
     [found] = kept(store).values()
     assert found == {"curves.parquet": files["curves.parquet"]}
     assert list((tmp_path / "spool").iterdir()) == []
