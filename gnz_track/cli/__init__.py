@@ -11,6 +11,7 @@ Heavy rooms are imported inside commands, so that ``gnz --help`` answers at once
 - `compare`: ``gnz compare``, two sweeps against one another.
 - `query`: ``gnz query``, cells by a condition.
 - `reproduce`: ``gnz reproduce``, a past run trained again.
+- `rescore`: ``gnz rescore``, metrics of past runs from their stored predictions.
 - `sync`: ``gnz sync``, records that wait for a store.
 - `gc`: ``gnz gc``, remains of dead processes.
 - `ui`: ``gnz ui`` and ``gnz dash``, MLflow's and Optuna's pages.
@@ -52,6 +53,7 @@ from gnz_track.cli import (
     recommend,
     report,
     reproduce,
+    rescore,
     run,
     stage,
     sync,
@@ -114,6 +116,7 @@ _MODULES = (
     compare,
     query,
     reproduce,
+    rescore,
     sync,
     gc,
     ui,

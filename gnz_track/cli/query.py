@@ -27,8 +27,11 @@ EXAMPLES = """
   gnz query "suite = 'quick' and start_time >= '2026-01-01'" --parquet cells.parquet
 
   gnz query "model like 'G%'" --columns task,model,seed,score
+
+  gnz query "score > 0.8" --metric balanced_accuracy
 """
 CONDITION = "Columns of the results table, =, !=, <, <=, >, >=, in (...), like '...%', and, or, not; nothing means all."
+METRIC = "Score by this metric in place of that of each task; metrics of past runs: gnz rescore."
 MOST_ROWS = 200
 
 
@@ -40,6 +43,7 @@ def add_to(app: typer.Typer) -> None:
 def _query(
     condition: Annotated[str, typer.Argument(help=CONDITION)] = "",
     *,
+    metric: Annotated[str, typer.Option(help=METRIC)] = "",
     columns: Annotated[str, typer.Option(help="Names by commas, or all.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
@@ -54,7 +58,7 @@ def _query(
     if parquet is not None:
         check_file("--parquet", parquet)
     # Read before the store is: a slip in it is told at once.
-    table = _read_cells(condition, store)
+    table = _read_cells(condition, store, metric)
     if parquet is not None:
         from gnz_track.store.results_table import write_table
 
@@ -72,19 +76,24 @@ def _query(
         _print_table(_with_labels(table)[names])
 
 
-def _read_cells(condition: str, store: str) -> pd.DataFrame:
+def _read_cells(condition: str, store: str, metric: str) -> pd.DataFrame:
     from gnz_track.store.address import parse_address
     from gnz_track.store.listings import has_tables
+    from gnz_track.store.past_runs import score_by
     from gnz_track.store.query import parse_condition
     from gnz_track.store.reader import read_table
     from gnz_track.store.results_table import empty_table
+    from gnz_track.training.metrics import METRICS
 
+    chosen = METRICS.get(metric) if metric else None
     holds = parse_condition(condition) if condition.strip() else None
     address = parse_address(store)
     if not has_tables(address):
         say(f"nothing in {address} yet; fill it with: gnz run", err=True)
         return empty_table()
     table = read_table(address)
+    if chosen is not None:
+        table = score_by(address, table, chosen)
     return table if holds is None else table[holds(table)].reset_index(drop=True)
 
 

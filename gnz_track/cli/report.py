@@ -29,9 +29,12 @@ EXAMPLES = """
 
   gnz report --where "task = 'cora' and model in ('GCN', 'GAT')" --out cora
 
+  gnz report --sweep NAME --metric balanced_accuracy      (see gnz rescore)
+
   gnz report --parquet mine.parquet --merge theirs.parquet --merge SWEEP --posthoc nemenyi
 """
 MERGE = "Add the runs of another sweep, or of a parquet file, as far as they are comparable; repeat."
+METRIC = "Compare by this metric in place of that of each task; metrics of past runs: gnz rescore."
 SIZES = "For nadeau_bengio: examples in training and test, as 150,19; default: those of the runs."
 PUBLISH = "Copy the report into the sweep's run, where MLflow's user interface shows it."
 TRAINING = "Print what was trained too: parameters, scores of both parts, epochs, time, memory, places."
@@ -68,6 +71,7 @@ def _report(  # noqa: PLR0913  (one parameter per flag)
     where: Annotated[str, typer.Option(help="A condition on cells; see gnz query.")] = "",
     parquet: Annotated[Path | None, typer.Option(help="A results table instead of the store.")] = None,
     merge: Annotated[list[str] | None, typer.Option(help=MERGE)] = None,
+    metric: Annotated[str, typer.Option(help=METRIC)] = "",
     out: Annotated[Path | None, typer.Option(help="Folder for all files; default reports/NAME.")] = None,
     alpha: Annotated[float, typer.Option(help="Level of tests and intervals.")] = 0.05,
     margin: Annotated[float | None, typer.Option(help="Largest difference that does not matter.")] = None,
@@ -84,6 +88,7 @@ def _report(  # noqa: PLR0913  (one parameter per flag)
 ) -> None:
     """Write a report: report.html, figures, tables, LaTeX and results.parquet; print what it says."""
     from gnz_track.report.bundle import write_bundle
+    from gnz_track.report.other_metric import by_metric
     from gnz_track.stats.comparison.choices import Choices
     from gnz_track.store.address import parse_address
     from gnz_track.store.read_sql import keep_open
@@ -100,6 +105,8 @@ def _report(  # noqa: PLR0913  (one parameter per flag)
     with contextlib.nullcontext() if parquet is not None else keep_open(address):
         found = _read_parquet(parquet, selection) if parquet is not None else _read_runs(address, selection)
         found = _merge(found, merge or [], address)
+        if metric:
+            found = by_metric(found, metric)
         found.choices = choices
         # One sweep, whether it was named or is the latest.
         name = "" if merge else str(found.config.get("sweep", ""))

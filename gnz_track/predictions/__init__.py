@@ -4,6 +4,7 @@
 - `facts`: that record, plain numbers and texts
 - `explanation`: slices in which the best model wins
 - `descriptors`: numbers by which a test set is cut into slices, from the frozen data alone, and where these are
+- `rescoring`: metrics of past cells, from their predictions, written beside their scores
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _PUBLIC = {
         "find_data",
     ),
     "facts": ("TaskPredictions",),
+    "rescoring": ("Rescoring", "rescore"),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)  # noqa: PLE0605  (names come from the table)
 

@@ -181,7 +181,7 @@ def _judge(
     score = MEANS.get(facts.metric, usual)
     name, direction = SCORES[score]
     if facts.metric and facts.metric not in MEANS:
-        facts = _without(facts, f"{facts.metric} is no mean over examples: models are compared by {name}")
+        facts = _without(facts, f"the metric {facts.metric} is no mean over examples: models are compared by {name}")
     facts = replace(facts, score=name, direction=direction)
     gain = score_examples(part.outputs, part.targets, score=score)
     estimates = two_level_means(gain, alpha=facts.alpha)
@@ -298,7 +298,7 @@ def _with_ensembles(
         ranked = sorted(zip(weights.tolist(), models, strict=True), reverse=True)
         if ranked[0][0] > 0:
             shares = tuple((model, weight) for weight, model in ranked if weight > 0)
-            made.append(("models weighted by validation, seed by seed", shares, mixed))
+            made.append(("models weighted by validation", shares, mixed))
     elif len(models) > 1:
         facts = _without(facts, "no ensemble of models: validation, which chooses their weights, is not here")
     gains = [[_pair_of(part, mixed, one) for one in scores] for _, _, mixed in made]

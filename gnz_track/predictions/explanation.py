@@ -79,6 +79,7 @@ def _part(
     return SlicePart(
         descriptor=descriptor,
         slice=name,
+        place=part.label,
         n_examples=part.n_examples,
         share=part.share,
         part=part.total,

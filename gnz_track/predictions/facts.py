@@ -71,12 +71,14 @@ class PairFacts:
 class SlicePart:
     """The part of one slice in the advantage of the best model over another one, with the scores of both in it.
 
-    ``excess`` is what it has beyond its share of the examples; ``is_clear`` where its interval, which holds for all
-    slices of the task at once, leaves out 0.
+    ``place`` orders the slices of a descriptor, and is -1 where that is unknown. ``excess`` is what the slice has
+    beyond its share of the examples; ``is_clear`` where its interval, which holds for all slices of the task at once,
+    leaves out 0.
     """
 
     descriptor: str
     slice: str
+    place: int
     n_examples: int
     share: float
     part: float
@@ -86,6 +88,11 @@ class SlicePart:
     is_clear: bool
     first: float | None
     second: float | None
+
+    @property
+    def expected(self) -> float:
+        """The part that its share of the examples would give it."""
+        return self.part - self.excess
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,6 +167,11 @@ class ConfusionFacts:
 
     model: str
     counts: tuple[tuple[float, ...], ...]
+
+    @property
+    def shares(self) -> list[list[float]]:
+        """The share of each row's examples; 0 in rows without any."""
+        return [[count / (sum(row) or 1.0) for count in row] for row in self.counts]
 
 
 @dataclass(frozen=True, kw_only=True)

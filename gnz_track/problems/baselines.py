@@ -1,10 +1,10 @@
 """Score of a model that has learnt nothing of the features: one answer for all, the best that labels allow.
 
 Of classes the commonest one of training, of labels and links one score for all, of numbers the mean of training, and
-the median where errors are absolute: whoever answers so has the smallest such error, and needs no features for it. The
-score is that of the metric itself on the part that is reported, so that it is known exactly: the share of the class for
-accuracy, one over the classes for balanced accuracy, a half for areas under ROC curves, the prevalence for average
-precision, the error of the mean.
+the median where errors are absolute; where probabilities are scored, the shares of training. Whoever answers so has the
+smallest such error, and needs no features for it. The score is that of the metric itself on the part that is reported,
+so that it is known exactly: the share of the class for accuracy, one over the classes for balanced accuracy, a half for
+areas under ROC curves, the prevalence for average precision, the error of the mean.
 """
 
 from __future__ import annotations
@@ -43,11 +43,14 @@ def constant_answer(labels: Tensor, kind: str, width: int, metric: str) -> Tenso
     metric
         Metric of the task, whose row says around what it is best.
     """
+    is_likely = METRICS.get(metric).takes == "logits"
     if kind == "classes":
         counts = torch.bincount(labels[labels >= 0].flatten().cpu(), minlength=width)
+        if is_likely:
+            return (counts / counts.sum()).log()
         return torch.nn.functional.one_hot(counts.argmax(), width).float()
     if kind == "labels":
-        return torch.zeros(width)
+        return labels.double().nanmean(dim=0).logit().nan_to_num().float().cpu() if is_likely else torch.zeros(width)
     numbers = labels.double()
     is_median = METRICS.get(metric).best_constant == "median"
     centre = numbers.nanmedian(dim=0).values if is_median else numbers.nanmean(dim=0)

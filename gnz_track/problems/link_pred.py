@@ -23,9 +23,10 @@ from gnz_track.errors import BadValue
 from gnz_track.problems.baselines import KnownScorer
 from gnz_track.problems.inputs import complete_sizes, whole_graph_of
 from gnz_track.problems.problem import Problem, ProblemKind, batch_of_scores, check_outputs, scored
+from gnz_track.problems.scoring import score_answers
 from gnz_track.training.answers import Answers, Examples
 from gnz_track.training.loop import TRAINING, Objective
-from gnz_track.training.metrics import Kind, MetricRow, find_metric, metrics_of, rank_links
+from gnz_track.training.metrics import Kind, MetricRow, find_metric, metrics_of
 from gnz_track.types import CellSettings
 
 __all__ = ["LINKS", "LinkBatches", "LinkObjective", "LinkPredictionScorer", "PublishedLinkScorer", "pose_links"]
@@ -188,8 +189,7 @@ class LinkPredictionScorer:
         return self._score(row, torch.zeros(labels.numel()))
 
     def _score(self, row: MetricRow, logits: Tensor) -> float:
-        truth, scores = self.labels.numpy(force=True), logits.numpy(force=True)
-        return row.function(rank_links(truth, scores)) if row.takes == "ranks" else row.function(truth, scores)
+        return score_answers(row, self.kind, self.labels, logits)
 
 
 @dataclass(frozen=True, eq=False)

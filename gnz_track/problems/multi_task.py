@@ -26,6 +26,7 @@ from gnz_track.problems.inputs import (
     unfit,
 )
 from gnz_track.problems.problem import Problem, ProblemKind, held_out_parts, numbers_of
+from gnz_track.problems.scoring import mean_errors, score_errors
 from gnz_track.training.answers import Answers, Examples
 from gnz_track.training.graphs import GraphCollection, expand
 from gnz_track.training.loop import TRAINING
@@ -158,16 +159,17 @@ class TwoLevelScorer:
 
     def _score(self, rows: list[MetricRow], prediction: Tensor) -> dict[str, float]:
         nodes, graphs = self._errors(prediction)
-        errors = {"": torch.cat([nodes, graphs]).mean().item()}
+        found = {row.name: score_errors(row, (nodes, graphs)) for row in rows}
         for level, of_level in (("node", nodes), ("graph", graphs)):
-            errors |= {f"_{level}_{i}": error for i, error in enumerate(of_level.tolist())}
-        return {f"{row.name}{target}": row.function(error) for row in rows for target, error in errors.items()}
+            for i, error in enumerate(of_level.tolist()):
+                found |= {f"{row.name}_{level}_{i}": row.function(error) for row in rows}
+        return found
 
     def _errors(self, prediction: Tensor) -> tuple[Tensor, Tensor]:
         """Return the mean squared error of each target ``[a]`` of nodes and ``[b]`` of graphs, in double precision."""
         nodes, graphs = self._outputs(prediction)
         pairs = ((nodes, self.node_targets), (graphs, self.graph_targets))
-        first, second = ((found.double() - true.double()).square().mean(dim=0) for found, true in pairs)
+        first, second = mean_errors(pairs)
         return first, second
 
     def _outputs(self, prediction: Tensor) -> tuple[Tensor, Tensor]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import functools
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +22,7 @@ from gnz_track.datasets.splits.links import TriplePart, TripleSplit, split_tripl
 from gnz_track.errors import BadValue
 from gnz_track.problems.inputs import complete_sizes, unfit, whole_graph_of
 from gnz_track.problems.problem import Problem, ProblemKind, check_outputs, scored
+from gnz_track.problems.scoring import score_answers
 from gnz_track.training.answers import Answers, Examples
 from gnz_track.training.loop import TRAINING
 from gnz_track.training.metrics import MetricRow, find_metric, metrics_of
@@ -148,7 +151,7 @@ class TripleScorer:
         """Return the score of who tells no triple from another; None of ranks."""
         # A rank by chance depends on how many answers are known of each question: it is not told.
         del answer
-        return {"auc": 0.5, "average_precision": 0.5}.get(metric)
+        return {"auc": 0.5, "average_precision": 0.5, "nll": math.log(2), "brier": 0.25}.get(metric)
 
     def _decode(self, model: Any, prediction: Tensor) -> tuple[Tensor, Tensor]:
         """Return labels and logits of the true triples, then of the false ones."""
@@ -158,22 +161,17 @@ class TripleScorer:
         return torch.cat([torch.ones_like(true), torch.zeros_like(false)]), torch.cat([true, false])
 
     def _score(self, rows: list[MetricRow], model: Any, prediction: Tensor) -> dict[str, float]:
-        found, makers = {}, {"scores": self._scores, "ranks": self._ranks}
-        arrays = {form: makers[form](model, prediction) for form in {row.takes for row in rows}}
-        for row in rows:
-            found[row.name] = row.function(*arrays[row.takes])
-        return found
+        labels, logits = self._decode(model, prediction)
+        ranks = functools.cache(functools.partial(self._ranks, model, prediction))
+        return {row.name: score_answers(row, "triples", labels, logits, ranks=ranks) for row in rows}
 
-    def _scores(self, model: Any, prediction: Tensor) -> tuple[Any, ...]:
-        return tuple(each.numpy(force=True) for each in self._decode(model, prediction))
-
-    def _ranks(self, model: Any, prediction: Tensor) -> tuple[Any, ...]:
+    def _ranks(self, model: Any, prediction: Tensor) -> Any:
         head, relation, tail = self.triples
         known_head, known_relation, known_tail = self.known
         tails = _ranks(model.score_tails, prediction, (head, relation, tail), (known_head, known_relation, known_tail))
         heads = _ranks(model.score_heads, prediction, (tail, relation, head), (known_tail, known_relation, known_head))
         object.__setattr__(self, "_last_ranks", (prediction, tails, heads))
-        return (np.concatenate([tails, heads]),)
+        return np.concatenate([tails, heads])
 
     def _rank_facts(self, prediction: Tensor, n: int) -> dict[str, Tensor]:
         """Return the ranks that were counted of this very prediction, NaN for false triples."""

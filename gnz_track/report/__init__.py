@@ -1,7 +1,9 @@
 """Reports: a results table and its comparison as objects, tables, figures and pages.
 
 - `benchmark_report`: the report of a benchmark, with the methods of the published package.
+- `other_metric`: the report of the same runs by another metric than that of the tasks.
 - `sources`: results tables from a store, from parquet or from a plain table, with their searches and audits.
+- `stored_predictions`: what the predictions behind a report say, a task at a time.
 - `joining`: runs of several sweeps in one table, as far as they are comparable.
 - `tables`: scores, pairs, searches and training as text, Markdown, CSV, parquet and LaTeX.
 - `figures`: one file a figure; that of critical differences is a folder, with its geometry in `layout`.
@@ -64,6 +66,7 @@ _PUBLIC = {
     "figures.seeds_needed": ("draw_detectable_effects",),
     "figures.style": ("HouseFigure",),
     "figures.trade_offs": ("draw_trade_off",),
+    "other_metric": ("by_metric",),
     "joining": (
         "NotMerged",
         "join_tables",

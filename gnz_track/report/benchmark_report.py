@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import pandas as pd
 
 from gnz_track.errors import BadValue, NothingToCompare, StoreUnusable, UnknownName
+from gnz_track.predictions.facts import TaskPredictions
 from gnz_track.records import to_json
 from gnz_track.report.joining import NotMerged, join_tables
 from gnz_track.report.published import (
@@ -39,6 +40,7 @@ from gnz_track.report.sources import (
     read_store,
     with_score,
 )
+from gnz_track.report.stored_predictions import StoredPredictions
 from gnz_track.report.tables.latex import FloatOptions, LatexLook, LatexOptions
 from gnz_track.report.tables.pairs import pair_table
 from gnz_track.report.tables.scores import score_table
@@ -105,6 +107,7 @@ class BenchmarkReport(Mapping[str, Mapping[str, Series]]):
         self._counted: pd.DataFrame | None = None
         self._searches: tuple[SearchRecord, ...] | None = None
         self._audits: dict[str, AuditRecord] | None = None
+        self._predictions: Mapping[str, TaskPredictions] | None = None
         self._summaries: dict[str, SearchSummary] = {}
 
     @classmethod
@@ -156,7 +159,7 @@ class BenchmarkReport(Mapping[str, Mapping[str, Series]]):
             address=parts.address,
             not_merged=parts.not_merged,
         )
-        found.choices, found._searches = parts.choices, parts.searches
+        found.choices, found._searches, found._predictions = parts.choices, parts.searches, parts.predictions
         return found
 
     def extend(self, *others: BenchmarkReport | Iterable[BenchmarkReport]) -> BenchmarkReport:
@@ -191,6 +194,7 @@ class BenchmarkReport(Mapping[str, Mapping[str, Series]]):
             choices=self.choices,
             not_merged=self.not_merged,
             searches=self.searches,
+            predictions=self.predictions,
         )
         text = write_report(parts)
         if path is not None:
@@ -244,6 +248,13 @@ class BenchmarkReport(Mapping[str, Mapping[str, Series]]):
     @quality.setter
     def quality(self, audits: Mapping[str, AuditRecord]) -> None:
         self._audits = dict(audits)
+
+    @property
+    def predictions(self) -> Mapping[str, TaskPredictions]:
+        """Task -> what the stored predictions of its runs say, of tasks that have some; judged when first asked for."""
+        if self._predictions is None:
+            self._predictions = StoredPredictions(self._rows, self.addresses)
+        return self._predictions
 
     @property
     def searches(self) -> tuple[SearchRecord, ...]:
@@ -360,12 +371,10 @@ class BenchmarkReport(Mapping[str, Mapping[str, Series]]):
 
         Parameters
         ----------
-        n_boot
-            Number of resamples of the tasks.
+        n_boot, seed
+            Number of resamples of the tasks, and the seed of the bootstrap.
         alpha
             Level of the tests.
-        seed
-            Seed of the bootstrap.
         """
         return describe_stability(self.compare(alpha=alpha), n_boot=n_boot, seed=seed)
 
@@ -390,12 +399,8 @@ class BenchmarkReport(Mapping[str, Mapping[str, Series]]):
 
         Parameters
         ----------
-        path
-            File to write.
-        ci
-            Level of the intervals.
-        method
-            Interval of a mean: t, bootstrap, bca or bootstrap_t.
+        path, ci, method
+            File to write; level of the intervals of means, and their kind: t, bootstrap, bca or bootstrap_t.
         **look
             Fields of :class:`LatexLook`: caption, label, bold_best, pretty_tasks, siunitx and width.
         """
@@ -409,10 +414,8 @@ class BenchmarkReport(Mapping[str, Mapping[str, Series]]):
 
         Parameters
         ----------
-        path
-            File to write.
-        alpha, method
-            Level of the tests, and their kind: t, wilcoxon or another one.
+        path, alpha, method
+            File to write; level of the tests, and their kind: t, wilcoxon or another one.
         **look
             LaTeX of the author's own, with which the table floats: caption and label.
         """
@@ -425,10 +428,8 @@ class BenchmarkReport(Mapping[str, Mapping[str, Series]]):
 
         Parameters
         ----------
-        path
-            File to write.
-        alpha, method
-            Level of the tests, and their kind: t, wilcoxon or another one.
+        path, alpha, method
+            File to write; level of the tests, and their kind: t, wilcoxon or another one.
         **look
             LaTeX of the author's own, with which the table floats: caption and label.
         """
@@ -570,10 +571,8 @@ class BenchmarkReport(Mapping[str, Mapping[str, Series]]):
 
         Parameters
         ----------
-        task, model
-            Names of the search.
-        seed
-            Seed of a nested search.
+        task, model, seed
+            Names of the search, and the seed of a nested one.
         """
         from gnz_track.report.figures.searches import draw_search_history
 
@@ -584,10 +583,8 @@ class BenchmarkReport(Mapping[str, Mapping[str, Series]]):
 
         Parameters
         ----------
-        task, model
-            Names of the search.
-        seed
-            Seed of a nested search.
+        task, model, seed
+            Names of the search, and the seed of a nested one.
         """
         from gnz_track.report.figures.searches import draw_importances
 

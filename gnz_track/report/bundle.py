@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from gnz_track.errors import UnknownName
+from gnz_track.predictions.facts import TaskPredictions
 from gnz_track.records import to_json
 from gnz_track.report.page.figures import FigureSet, draw_figures
 from gnz_track.report.page.page import Reported, write_page
 from gnz_track.report.tables.pairs import pair_table
+from gnz_track.report.tables.predictions import prediction_frames
 from gnz_track.report.tables.scores import score_table
 from gnz_track.report.tables.searches import search_table
 from gnz_track.report.tables.training import training_facts, training_table
@@ -58,8 +60,13 @@ def write_bundle(report: Reported, folder: str | Path, *, ui: str = "", figures:
         Figures that are drawn already.
     """
     place = Path(folder)
-    searches = report.search_summary
-    drawn = figures or draw_figures(report.comparison, report.table, histories=_curves(report), searches=searches)
+    drawn = figures or draw_figures(
+        report.comparison,
+        report.table,
+        histories=_curves(report),
+        searches=report.search_summary,
+        predictions=getattr(report, "predictions", None),
+    )
     # First what may fail, so that no page stands over files that are not there.
     files = [*_write_figures(drawn, place / FIGURES), *_write_tables(report, place / TABLES)]
     results = place / schema.TABLE_FILE
@@ -91,7 +98,8 @@ def _write_figures(drawn: FigureSet, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     for shown in drawn.figures:
-        for kind in FIGURE_FORMATS:
+        # There are three for each task, and a PDF takes longer than all else about them.
+        for kind in FIGURE_FORMATS[:1] if shown.is_of_predictions else FIGURE_FORMATS:
             file = folder / f"{shown.name}.{kind}"
             shown.figure.savefig(file)
             files.append(file)
@@ -109,6 +117,19 @@ def _write_tables(report: Reported, folder: Path) -> list[Path]:
     if searches is not None:
         files.append(folder / "searches.jsonl")
         lines = [f"{to_json(facts.search)}\n" for facts in searches.facts]
+        files[-1].write_text("".join(lines), encoding="utf-8", errors="replace")
+    return [*files, *_write_predictions(getattr(report, "predictions", {}), folder)]
+
+
+def _write_predictions(predictions: Mapping[str, TaskPredictions], folder: Path) -> list[Path]:
+    """Write what stored predictions say: a table of each kind, and all of it as lines of JSON."""
+    files = []
+    for name, frame in prediction_frames(predictions).items():
+        files.append(folder / f"{name}.csv")
+        frame.to_csv(files[-1], index=False, lineterminator="\n", encoding="utf-8", errors="replace")
+    if files:
+        files.append(folder / "predictions.jsonl")
+        lines = [f"{to_json(facts)}\n" for facts in predictions.values()]
         files[-1].write_text("".join(lines), encoding="utf-8", errors="replace")
     return files
 

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from gnz_track.errors import BadValue
+from gnz_track.predictions.facts import TaskPredictions
 from gnz_track.records import from_plain, to_json
 from gnz_track.report.joining import NotMerged
 from gnz_track.report.sources import ReportParts
@@ -39,6 +40,8 @@ def write_report(parts: ReportParts) -> str:
     }
     if parts.searches:
         payload["searches"] = [json.loads(to_json(search)) for search in parts.searches]
+    if parts.predictions:
+        payload["predictions"] = [json.loads(to_json(facts)) for facts in parts.predictions.values()]
     return json.dumps(payload, indent=1, allow_nan=False) + "\n"
 
 
@@ -59,6 +62,7 @@ def read_report(source: str | Path) -> ReportParts:
             choices=choose(None, _choices(payload["choices"])),
             not_merged=tuple(NotMerged(**item) for item in payload["not_merged"]),
             searches=tuple(from_plain(SearchRecord, item) for item in payload.get("searches", ())),
+            predictions={item["task"]: from_plain(TaskPredictions, item) for item in payload.get("predictions", ())},
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         reason = f"{type(error).__name__}: {error}"

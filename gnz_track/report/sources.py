@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from gnz_track.errors import BadValue, NothingToCompare
+from gnz_track.predictions.facts import TaskPredictions
 from gnz_track.report.joining import NotMerged, join_tables, order_for_joining
 from gnz_track.stats.comparison.cells import REQUIRED, read_cells
 from gnz_track.stats.comparison.choices import Choices
@@ -53,7 +54,9 @@ def count_rows(table: pd.DataFrame) -> pd.DataFrame:
     # The place of a row travels as the id of its run.
     cells = read_cells(table[names].assign(run_id=range(len(table))))
     labels = dict(sorted((int(cell.run_id), cell.label) for cell in cells))
-    return table.iloc[list(labels)].assign(label=list(labels.values()))
+    rows = table.iloc[list(labels)]
+    # As objects: halves of characters, which some names hold, have no UTF-8.
+    return rows.assign(label=pd.Series(list(labels.values()), index=rows.index, dtype=object))
 
 
 def with_score(rows: pd.DataFrame) -> pd.DataFrame:
@@ -131,8 +134,8 @@ VARIANTS = frozenset({"hyperparameters"})
 class ReportParts:
     """A results table, where it comes from, and all else that a report is made of.
 
-    ``series`` is by cell, name -> value per recorded epoch; seeds are those of the table, and searches those of the
-    store, where they are not given.
+    ``series`` is by cell, name -> value per recorded epoch; seeds are those of the table, searches and predictions (by
+    task) those of the store, where they are not given.
     """
 
     table: pd.DataFrame
@@ -143,6 +146,7 @@ class ReportParts:
     choices: Choices = field(default_factory=Choices)
     not_merged: tuple[NotMerged, ...] = ()
     searches: tuple[SearchRecord, ...] | None = None
+    predictions: Mapping[str, TaskPredictions] | None = None
 
 
 def read_store(

@@ -497,7 +497,9 @@ def reproduce(
     rebuilt = rebuild(run, address, conditions)
     [result] = run_inline([replace(rebuilt.cell_now, keep=PREDICTIONS if keep == NOTHING else keep)])
     record = _record_now(result, run, version)
-    then, now = _numbers(run.metrics), _numbers(run_record.final_metrics(record))
+    # What was computed later from its predictions is no number of the run itself.
+    own = {name: value for name, value in run.metrics.items() if name not in schema.read_origins(run.tags)}
+    then, now = _numbers(own), _numbers(run_record.final_metrics(record))
     curves = read_curves(address, [run.run_id])[run.run_id]
     series = _compare_curves(curves, result)
     numbers = tuple(_compare_numbers(then, now))

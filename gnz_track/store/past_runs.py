@@ -1,9 +1,12 @@
-"""Single runs of the past: all that the store knows of one, the curves of some, and all their test scores."""
+"""Single runs of the past: all that the store knows of one, the curves and all test scores of some, tables by these."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterable
+
+import pandas as pd
 
 from gnz_track.errors import UnknownRun
 from gnz_track.store import schema
@@ -11,9 +14,11 @@ from gnz_track.store.address import Address, parse_address
 from gnz_track.store.curves import Curve
 from gnz_track.store.listings import has_tables
 from gnz_track.store.reader import open_reader
+from gnz_track.store.results_table import make_table
 from gnz_track.store.row_filters import PastRun, is_real
+from gnz_track.types import Metric
 
-__all__ = ["read_curves", "read_run", "read_scores", "read_sweep_run"]
+__all__ = ["read_curves", "read_run", "read_scores", "read_sweep_run", "score_by"]
 
 FEWEST_DIGITS, ALL_DIGITS = 6, 32
 
@@ -72,3 +77,37 @@ def read_scores(address: Address, run_ids: Collection[str]) -> dict[str, dict[st
         if is_real(value):
             found[run_id][schema.original_key(key.removeprefix(schema.TEST_PREFIX))] = float(value)
     return found
+
+
+def score_by(address: Address, table: pd.DataFrame, metric: Metric) -> pd.DataFrame:
+    """Return the rows of a results table with their scores by another metric: those that runs have.
+
+    A row whose run has no such score has none; a baseline is known of the metric of the task alone.
+
+    Parameters
+    ----------
+    address
+        Store of the runs.
+    table
+        Results table.
+    metric
+        The metric.
+    """
+    found = read_scores(address, set(table["run_id"]) - {""})
+    key = schema.original_key(schema.legal_key(metric.name))
+    endings = {
+        "score": "",
+        "score_on_training": schema.ON_TRAINING,
+        "score_at_best_validation": schema.AT_BEST_VALIDATION,
+    }
+    is_other = table["metric"] != metric.name
+    changed = {
+        column: [found.get(run_id, {}).get(key + ending, math.nan) for run_id in table["run_id"]]
+        for column, ending in endings.items()
+        if column in table
+    }
+    if "baseline" in table:
+        changed["baseline"] = table["baseline"].where(~is_other).tolist()
+    given = {**{name: table[name] for name in table}, **changed}
+    given |= {"metric": [metric.name] * len(table), "direction": [str(metric.direction)] * len(table)}
+    return make_table(given, names=list(table))

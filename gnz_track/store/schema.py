@@ -20,6 +20,7 @@ __all__ = [
     "legal_key",
     "original_key",
     "read_bookkeeping",
+    "read_origins",
     "run_name",
     "score_key",
     "series_of",
@@ -74,6 +75,8 @@ ERROR = "gnz.error"
 NOT_FINITE = "gnz.not_finite"
 # JSON of the files that a cell leaves: name -> digest and size.
 FILES = "gnz.files"
+# JSON of the final metrics that were computed from stored predictions later: key -> where they come from.
+ORIGINS = "gnz.rescored"
 ENVIRONMENT = "gnz.env"
 # Only on cells that finished with a score: failed attempts, searches and audits do not count in a group of runs.
 COUNTS, COUNTS_YES = "gnz.counts", "yes"
@@ -307,6 +310,20 @@ def read_bookkeeping(tags: Mapping[str, str]) -> dict[str, str]:
     together = {f"{PREFIX}.{name}": value for name, value in kept.items() if isinstance(value, str)}
     apart = {key: tags[key] for key in KEPT_TOGETHER if key in tags}
     return {**apart, **{key: value for key, value in together.items() if key in KEPT_TOGETHER}}
+
+
+def read_origins(tags: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Return, of each final metric that was computed after its run had ended, where it comes from.
+
+    >>> read_origins({"gnz.rescored": '{"test/nll": {"version": "1.0"}}'})
+    {'test/nll': {'version': '1.0'}}
+    """
+    try:
+        found = json.loads(tags.get(ORIGINS) or "{}")
+    except (ValueError, RecursionError):
+        # Somebody edited it.
+        found = {}
+    return {key: of for key, of in found.items() if isinstance(of, dict)} if isinstance(found, dict) else {}
 
 
 def view_key(sweep: str) -> str:

@@ -277,6 +277,34 @@ class Store:
         with says_in_one_line(self.address):
             self._write_artifacts(run_id, {name: text})
 
+    def add_scores(self, run_id: str, scores: Mapping[str, float], origin: Mapping[str, str]) -> frozenset[str]:
+        """Write further final metrics into a run that has ended, and where they come from; return the new keys.
+
+        What the run says already stays.
+
+        Parameters
+        ----------
+        run_id
+            The run.
+        scores
+            Values by key.
+        origin
+            What made them.
+        """
+        from mlflow.entities import Metric, RunTag
+
+        at = now()
+        with says_in_one_line(self.address):
+            data = self.tracking.get_run(run_id).data
+            new = {key: value for key, value in scores.items() if key not in data.metrics}
+            if new:
+                origins = {**schema.read_origins(data.tags), **{key: dict(origin) for key in new}}
+                tags = run_record.checked({schema.ORIGINS: json.dumps(origins, sort_keys=True)})
+                # Before the values: one that is there has always said where it comes from.
+                self.tracking.log_batch(run_id, [], [], [RunTag(*tag) for tag in tags.items()])
+                self.tracking.log_batch(run_id, [Metric(key, value, at, 0) for key, value in new.items()], [], [])
+        return frozenset(new)
+
     def mark_published(self, run_id: str, sweep: str, tags: Mapping[str, str]) -> None:
         """Tag a sweep's run with the table that lies in it; the next cell of the sweep takes the mark away.
 

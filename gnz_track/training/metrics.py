@@ -31,39 +31,47 @@ __all__ = [
     "auc",
     "average_precision",
     "balanced_accuracy",
+    "brier",
     "f1",
     "f1_macro",
     "find_metric",
     "hits_at",
     "log10_of",
     "mae",
+    "mcc",
     "metric_of",
     "metrics_of",
     "mrr",
     "mse",
+    "nll",
     "presumed_metric",
+    "r2",
     "rank_links",
+    "rmse",
 ]
 
 Array = NDArray[np.generic]
 Score = Callable[[Array, Array], float]
 
 Kind = Literal["classes", "two classes", "labels", "numbers", "links", "published links", "triples", "levels"]
-Form = Literal["decisions", "scores", "numbers", "ranks", "error"]
+Form = Literal["decisions", "scores", "logits", "numbers", "ranks", "error"]
 
 # Kind of problem -> the forms in which its answers can be had. ``decisions``: the true classes [n], and those decided
-# for; ``scores``: what is true, as 0 and 1 ([n] or [n, labels]), and a score for each; ``numbers``: true ones and
-# predicted ones; ``ranks``: those of the true answers [n], from 1; ``error``: the mean of all squared errors.
+# for; ``scores``: what is true, as 0 and 1 ([n] or [n, labels]), and a score for each; ``logits``: the true classes [n]
+# with a logit for each class [n, classes], or 0 and 1 with a logit for each; ``numbers``: true ones and predicted ones;
+# ``ranks``: those of the true answers [n], from 1; ``error``: the mean of all squared errors.
 FORMS: Mapping[Kind, tuple[Form, ...]] = {
-    "classes": ("decisions",),
-    "two classes": ("decisions", "scores"),
-    "labels": ("scores",),
+    "classes": ("decisions", "logits"),
+    "two classes": ("decisions", "scores", "logits"),
+    "labels": ("scores", "logits"),
     "numbers": ("numbers",),
-    "links": ("scores", "ranks"),
-    "published links": ("scores", "ranks"),
-    "triples": ("scores", "ranks"),
+    "links": ("scores", "ranks", "logits"),
+    "published links": ("scores", "ranks", "logits"),
+    "triples": ("scores", "ranks", "logits"),
     "levels": ("error",),
 }
+# Kinds whose answers can be read as probabilities.
+LIKELY: tuple[Kind, ...] = ("classes", "two classes", "labels", "links", "published links", "triples")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,6 +193,81 @@ def f1(truth: Array, prediction: Array) -> float:
     return float(2 * hits / n_either) if n_either else float("nan")
 
 
+def mcc(truth: Array, prediction: Array) -> float:
+    """Return the correlation of ``prediction [n]`` (classes) with ``truth [n]`` (Matthews, 1975; Gorodkin, 2004).
+
+    0 where either has one class only, as by chance.
+
+    >>> round(mcc(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 0])), 4)
+    0.5774
+    """
+    if not truth.size:
+        return float("nan")
+    classes, codes = np.unique(np.concatenate([truth, prediction]), return_inverse=True)
+    wanted = np.bincount(codes[: truth.size], minlength=classes.size)
+    found = np.bincount(codes[truth.size :], minlength=classes.size)
+    n, hits = truth.size, np.count_nonzero(truth == prediction)
+    spreads = (n * n - int(wanted @ wanted)) * (n * n - int(found @ found))
+    return float((n * hits - int(wanted @ found)) / math.sqrt(spreads)) if spreads else 0.0
+
+
+def nll(truth: Array, prediction: Array) -> float:
+    """Return the mean of -log p, p the probability of what is true.
+
+    Of classes ``[n]`` probabilities are the softmax of logits ``[n, classes]``; of 0/1 ``truth`` of the shape of the
+    logits they are logistic, and NaN in ``truth`` is a label not observed.
+
+    >>> round(nll(np.array([0, 1]), np.array([[2.0, 0.0], [0.0, 0.0]])), 4)
+    0.41
+    """
+    if truth.ndim < prediction.ndim:
+        losses = -_log_softmax(prediction)[np.arange(truth.size), truth]
+    else:
+        y, z = _observed_logits(truth, prediction)
+        losses = _softplus(np.where(y > 0, -z, z))
+    return float(losses.mean()) if losses.size else float("nan")
+
+
+def brier(truth: Array, prediction: Array) -> float:
+    """Return the mean squared error of probabilities (Brier, 1950), which are those of :func:`nll`.
+
+    Of classes it is the sum over all classes, so from 0 to 2, and for two classes twice what 0/1 labels would give.
+
+    >>> brier(np.array([0, 1]), np.array([[0.0, 0.0], [0.0, 0.0]])), brier(np.array([0, 1]), np.array([0.0, 0.0]))
+    (0.5, 0.25)
+    """
+    if truth.ndim < prediction.ndim:
+        p = np.exp(_log_softmax(prediction))
+        p[np.arange(truth.size), truth] -= 1.0
+        errors = np.square(p).sum(axis=1)
+    else:
+        y, z = _observed_logits(truth, prediction)
+        errors = np.square(np.exp(-_softplus(-z)) - y)
+    return float(errors.mean()) if errors.size else float("nan")
+
+
+def _log_softmax(logits: Array) -> NDArray[np.float64]:
+    """Return the logarithm of the probability of each class ``[n, classes]``."""
+    shifted: NDArray[np.float64] = logits.astype(np.float64)
+    # Of infinite logits, as a model that diverges has, nothing is known.
+    with np.errstate(invalid="ignore"):
+        shifted -= shifted.max(axis=1, keepdims=True, initial=-math.inf)
+        shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return shifted
+
+
+def _softplus(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return log(1 + exp) of values, whatever their size."""
+    found: NDArray[np.float64] = np.maximum(values, 0.0) + np.log1p(np.exp(-np.abs(values)))
+    return found
+
+
+def _observed_logits(truth: Array, logits: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the labels that are observed, and their logits."""
+    y, z = truth.astype(np.float64), logits.astype(np.float64)
+    return y[~np.isnan(y)], z[~np.isnan(y)]
+
+
 def auc(truth: Array, prediction: Array) -> float:
     """Return the area under the ROC curve of scores ``[n]`` or ``[n, labels]`` against 0/1 ``truth`` of that shape.
 
@@ -218,6 +301,28 @@ def mse(truth: Array, prediction: Array) -> float:
     """Return the mean squared error of ``prediction`` against ``truth``, any shape, NaN in truth left out."""
     error = np.square(_observed_error(truth, prediction))
     return float(error.mean()) if error.size else float("nan")
+
+
+def rmse(truth: Array, prediction: Array) -> float:
+    """Return the root of the mean squared error, over all that is observed."""
+    return math.sqrt(mse(truth, prediction))
+
+
+def r2(truth: Array, prediction: Array) -> float:
+    """Return the share of the variance of ``truth`` that is explained: 1 - squared error / squares around the mean.
+
+    Of several columns the mean over those that have a variance; NaN in ``truth`` is left out.
+
+    >>> r2(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 4.0]))
+    0.5
+    """
+    values = []
+    for wanted, found in zip(_as_columns(truth), _as_columns(prediction), strict=True):
+        known = wanted[~np.isnan(wanted)].astype(np.float64)
+        squares = float(np.square(known - known.mean()).sum()) if known.size else 0.0
+        if squares > 0.0:
+            values.append(1.0 - float(np.square(_observed_error(wanted, found)).sum()) / squares)
+    return float(np.mean(values)) if values else float("nan")
 
 
 def rank_links(truth: Array, prediction: Array) -> NDArray[np.float64]:
@@ -335,6 +440,35 @@ ROWS: tuple[MetricRow, ...] = (
         asked=("two classes",),
     ),
     MetricRow(
+        name="mcc",
+        direction=Direction.up,
+        low=-1.0,
+        high=1.0,
+        description="correlation of classes found with true ones (Matthews)",
+        function=mcc,
+        takes="decisions",
+        asked=("classes", "two classes"),
+    ),
+    MetricRow(
+        name="nll",
+        direction=Direction.down,
+        low=0.0,
+        description="mean of -log of the probability of what is true (log loss)",
+        function=nll,
+        takes="logits",
+        asked=LIKELY,
+    ),
+    MetricRow(
+        name="brier",
+        direction=Direction.down,
+        low=0.0,
+        high=2.0,
+        description="mean squared error of probabilities, summed over classes",
+        function=brier,
+        takes="logits",
+        asked=LIKELY,
+    ),
+    MetricRow(
         name="auc",
         direction=Direction.up,
         low=0.0,
@@ -372,6 +506,24 @@ ROWS: tuple[MetricRow, ...] = (
         function=mse,
         takes="numbers",
         usual=("numbers",),
+    ),
+    MetricRow(
+        name="rmse",
+        direction=Direction.down,
+        low=0.0,
+        description="root of the mean squared error",
+        function=rmse,
+        takes="numbers",
+        asked=("numbers",),
+    ),
+    MetricRow(
+        name="r2",
+        direction=Direction.up,
+        high=1.0,
+        description="share of the variance that is explained; mean over targets",
+        function=r2,
+        takes="numbers",
+        asked=("numbers",),
     ),
     MetricRow(
         name="log10_mse",

@@ -24,6 +24,7 @@ COMMANDS = [
     ("recommend",),
     ("query",),
     ("reproduce",),
+    ("rescore",),
     ("sync",),
     ("gc",),
     ("ui",),

@@ -186,7 +186,8 @@ SCORERS: dict[str, tuple[Any, Any, Tensor]] = {
 def test_a_metric_of_other_labels_is_refused_with_those_that_fit(scorer: Any, model: Any, prediction: Tensor) -> None:
     fitting = scorer.score_fully(model, prediction)
     # Metrics that fit, and are computed where a task asks for them.
-    more = {"balanced_accuracy", "f1"} if "accuracy" in fitting else set()
+    more = {"balanced_accuracy", "f1", "mcc"} if "accuracy" in fitting else set()
+    more |= {"rmse", "r2"} if "mae" in fitting else {"nll", "brier"}
     more |= {"hits_at_10", "hits_at_50", "hits_at_100"} if isinstance(scorer, LinkPredictionScorer) else set()
     for metric in set(METRICS) - more:
         if metric in fitting:

@@ -79,3 +79,24 @@ def test_links_have_the_area_of_chance_and_their_prevalence(world: Worlds, cell_
     assert run_one(hits).baseline == pytest.approx(10 / 26)
     triples = cell_on(world("triples"), "GCN", epochs=1)
     assert run_one(replace(triples, task=replace(triples.task, metric="mrr"))).baseline is None
+
+
+def test_probabilities_are_answered_by_the_shares_of_training(
+    world: Worlds, cell_on: Cells, frozen: Callable[[Any], FrozenDataset]
+) -> None:
+    def baseline(cell: Cell, metric: str) -> float | None:
+        return run_one(replace(cell, task=replace(cell.task, metric=metric))).baseline
+
+    nodes = world("nodes")
+    train, test = parts_of(frozen(nodes), nodes)
+    shares = np.bincount(train) / train.size
+    cell = cell_on(nodes, "MLP", epochs=1)
+    assert baseline(cell, "nll") == pytest.approx(-np.log(shares[test]).mean())
+    assert baseline(cell, "brier") == pytest.approx(((shares - np.eye(3)[test]) ** 2).sum(axis=1).mean())
+    labels = world("graphs, labels")
+    train, test = parts_of(frozen(labels), labels)
+    expected = np.nanmean((np.nanmean(train, axis=0) - test) ** 2)
+    assert baseline(cell_on(labels, "GIN", epochs=1), "brier") == pytest.approx(expected)
+    for name in ("links", "triples"):
+        pairs = cell_on(world(name), "GCN", epochs=1)
+        assert (baseline(pairs, "nll"), baseline(pairs, "brier")) == (pytest.approx(np.log(2)), 0.25)

@@ -22,12 +22,17 @@ from gnz_track.training.metrics import (
     accuracy,
     auc,
     average_precision,
+    brier,
     f1_macro,
     hits_at,
     mae,
+    mcc,
     mrr,
     mse,
+    nll,
+    r2,
     rank_links,
+    rmse,
 )
 from gnz_track.types import Direction, TaskType
 
@@ -209,17 +214,102 @@ def test_macro_f1_is_that_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
     assert math.isnan(f1_macro(truth[:0], prediction[:0]))
 
 
+@QUICK
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40))
+def test_correlation_of_classes_is_that_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
+    truth, prediction = np.array(pairs).T
+    if len({*truth, *prediction}) > 1:
+        assert mcc(truth, prediction) == pytest.approx(reference.matthews_corrcoef(truth, prediction), abs=1e-12)
+    else:
+        assert mcc(truth, prediction) == 0
+    assert math.isnan(mcc(truth[:0], prediction[:0]))
+
+
+LOGITS = st.one_of(st.integers(-3, 3).map(float), st.floats(-20, 20, width=32))
+
+
+@QUICK
+@given(st.data())
+def test_proper_scores_of_classes_are_those_of_scikit_learn(data: st.DataObject) -> None:
+    n, n_classes = data.draw(st.integers(1, 12)), data.draw(st.integers(2, 4))
+    truth = np.array(data.draw(st.lists(st.integers(0, n_classes - 1), min_size=n, max_size=n)))
+    drawn = data.draw(st.lists(LOGITS, min_size=n * n_classes, max_size=n * n_classes))
+    logits = np.array(drawn, dtype=np.float32).reshape(n, n_classes)
+    p, labels = np.exp(logits.astype(np.float64)), list(range(n_classes))
+    p /= p.sum(axis=1, keepdims=True)
+    assert nll(truth, logits) == pytest.approx(reference.log_loss(truth, p, labels=labels), abs=1e-9)
+    expected = reference.brier_score_loss(truth, p, labels=labels, scale_by_half=False)
+    assert brier(truth, logits) == pytest.approx(expected, abs=1e-9)
+    # The same for logits that no exponential holds.
+    assert nll(truth, logits + 3000) == pytest.approx(nll(truth, logits), abs=1e-2)
+
+
+@QUICK
+@given(st.lists(st.tuples(LABELS, LOGITS), min_size=1, max_size=30), st.lists(st.booleans(), min_size=30, max_size=30))
+def test_proper_scores_of_labels_are_those_of_scikit_learn(pairs: list[tuple[float, float]], shown: list[bool]) -> None:
+    truth, logits = np.array(pairs).T
+    p = 1 / (1 + np.exp(-logits))
+    assert nll(truth, logits) == pytest.approx(reference.log_loss(truth, p, labels=[0, 1]), rel=1e-6, abs=1e-9)
+    expected = reference.brier_score_loss(truth, p, labels=[0, 1], pos_label=1)
+    assert brier(truth, logits) == pytest.approx(expected, abs=1e-12)
+    # Two classes say the same; their squares count twice.
+    both = np.stack([np.zeros_like(logits), logits], axis=1)
+    assert nll(truth.astype(np.int64), both) == pytest.approx(nll(truth, logits))
+    assert brier(truth.astype(np.int64), both) == pytest.approx(2 * brier(truth, logits))
+    known = np.array(shown[: truth.size])
+    for metric in (nll, brier):
+        np.testing.assert_equal(metric(np.where(known, truth, math.nan), logits), metric(truth[known], logits[known]))
+
+
+@pytest.mark.parametrize("metric", [nll, brier])
+@pytest.mark.parametrize("shape", [(2,), (2, 2)])
+def test_probabilities_that_are_no_numbers_give_no_number(metric: Callable[..., float], shape: tuple[int, ...]) -> None:
+    logits = np.zeros(shape)
+    logits[0] = math.nan
+    assert math.isnan(metric(np.array([0, 1]), logits))
+    assert math.isnan(metric(np.zeros(0, dtype=np.int64), logits[:0]))
+
+
+def test_certainty_that_is_wrong_costs_what_it_should_and_no_warning() -> None:
+    with np.errstate(over="raise", divide="raise", invalid="raise"):
+        assert nll(np.array([0.0, 1.0]), np.array([1e4, 1e4])) == 5000
+        assert brier(np.array([0.0, 1.0]), np.array([800.0, 800.0])) == 0.5
+    assert nll(np.array([1, 0]), np.array([[0.0, -math.inf], [0.0, -math.inf]])) == math.inf
+
+
+@QUICK
+@given(labelled(SCORES))
+def test_shares_of_variance_and_roots_are_those_of_scikit_learn(case: tuple[Array, Array]) -> None:
+    truth, prediction = case
+    assert rmse(truth, prediction) == pytest.approx(reference.root_mean_squared_error(truth, prediction))
+    if np.ptp(truth) < 1e-3:
+        assume(np.ptp(truth) == 0 and np.square(truth - truth.mean()).sum() == 0)
+        assert math.isnan(r2(truth, prediction))
+    else:
+        assert r2(truth, prediction) == pytest.approx(reference.r2_score(truth, prediction), rel=1e-6, abs=1e-6)
+
+
+def test_shares_of_variance_are_averaged_over_targets_and_leave_out_what_is_not_observed() -> None:
+    truth = np.array([[1.0, 4.0, 7.0], [2.0, math.nan, 7.0], [4.0, 1.0, 7.0]])
+    prediction = np.array([[1.5, 3.0, 7.0], [2.0, 9.0, 7.0], [3.0, 2.0, 7.0]])
+    columns = (truth[:, 0], prediction[:, 0]), (truth[::2, 1], prediction[::2, 1])
+    assert r2(truth, prediction) == pytest.approx(np.mean([reference.r2_score(*column) for column in columns]))
+    assert math.isnan(rmse(np.full(2, math.nan), np.ones(2)))
+
+
 def test_every_metric_has_a_row_and_its_direction() -> None:
     down = {name for name in METRICS if METRICS.get(name).direction is Direction.down}
-    assert down == {"mae", "mse", "log10_mse"}
+    assert down == {"mae", "mse", "rmse", "log10_mse", "nll", "brier"}
     assert {kind for row in METRICS.rows() for kind in row.usual} == set(FORMS), "a kind of problem has no metric"
     assert all({*row.usual, *row.asked} and not {*row.usual} & {*row.asked} for row in METRICS.rows())
     assert all(METRICS.get(name).name == name for name in METRICS)
-    errors, logarithms = {"mae", "mse"}, {"log10_mse"}
+    errors, logarithms = {"mae", "mse", "rmse", "nll"}, {"log10_mse"}
+    others = {"brier": (0, 2), "mcc": (-1, 1), "r2": (-math.inf, 1)}
     assert {name: METRICS.get(name).bounds for name in METRICS} == {
         **dict.fromkeys(METRICS, (0, 1)),
         **dict.fromkeys(errors, (0, math.inf)),
         **dict.fromkeys(logarithms, (-math.inf, math.inf)),
+        **others,
     }
     usual = {*DEFAULT_METRICS.values(), MULTI_LABEL_METRIC}
     assert usual <= set(METRICS)
@@ -229,7 +319,7 @@ def test_every_metric_has_a_row_and_its_direction() -> None:
 @pytest.mark.parametrize(
     ("takes", "kind", "words"),
     [
-        ("scores", "classes", "takes of classes is 'scores'; allowed: decisions"),
+        ("scores", "classes", "takes of classes is 'scores'; allowed: decisions, logits"),
         ("ranks", "numbers", "takes of numbers is 'ranks'; allowed: numbers"),
         ("scores", "nodes", "a kind of problem that metric 'kappa' serves is 'nodes'; allowed: classes, two classes"),
     ],

@@ -13,4 +13,5 @@
 - `seeds_needed`: the smallest effect that so many seeds detect.
 - `searches`: findings of searches by budget, the trials of one, and its hyperparameters.
 - `audits`: complementarity and diversity of audited data.
+- `predictions`: slices that explain a win, reliability, confusions, predicted against true, ROC curves.
 """

@@ -7,5 +7,6 @@
 - `template`: templates of pages, and pages as files.
 - `provenance`: data, code and machines behind the numbers, and the commands that make them again.
 - `searches`: the section on searches.
+- `predictions`: the section on stored predictions.
 - `audits`: the section on audits, and a page of audits alone.
 """

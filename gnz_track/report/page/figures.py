@@ -10,12 +10,14 @@ from typing import Any
 
 import pandas as pd
 
+from gnz_track.predictions.facts import TaskPredictions
 from gnz_track.report.figures.bars import draw_bars
 from gnz_track.report.figures.critical_difference.content import cd_facts_of
 from gnz_track.report.figures.critical_difference.draw import draw_cd_diagram
 from gnz_track.report.figures.forest import draw_forest
 from gnz_track.report.figures.learning_curves import draw_learning_curves
 from gnz_track.report.figures.pairs import draw_pairs
+from gnz_track.report.figures.predictions import draw_prediction_figures
 from gnz_track.report.figures.profiles import draw_profiles
 from gnz_track.report.figures.seeds_needed import draw_detectable_effects
 from gnz_track.report.figures.trade_offs import draw_trade_off
@@ -38,7 +40,7 @@ NAMED = re.compile(r' id="([^"]*)"')
 class ShownFigure:
     """One figure; ``task`` is empty where it shows all tasks. ``name`` is that of its files.
 
-    ``is_of_search`` figures show what searches saw, which is no result.
+    ``is_of_search`` figures show what searches saw, which is no result, ``is_of_predictions`` what predictions say.
     """
 
     name: str
@@ -46,6 +48,7 @@ class ShownFigure:
     task: str
     figure: Any
     is_of_search: bool = False
+    is_of_predictions: bool = False
 
     @property
     def alt(self) -> str:
@@ -67,7 +70,11 @@ class FigureSet:
 
     def of(self, task: str = "") -> list[ShownFigure]:
         """Return the figures of one task, or those of all tasks together."""
-        return [figure for figure in self.figures if figure.task == task and not figure.is_of_search]
+        return [one for one in self.figures if one.task == task and not (one.is_of_search or one.is_of_predictions)]
+
+    def of_predictions(self, task: str) -> list[ShownFigure]:
+        """Return the figures of the predictions of one task."""
+        return [figure for figure in self.figures if figure.task == task and figure.is_of_predictions]
 
     @property
     def of_searches(self) -> list[ShownFigure]:
@@ -93,6 +100,7 @@ def draw_figures(
     *,
     histories: Mapping[str, Any] | None = None,
     searches: SearchSummary | None = None,
+    predictions: Mapping[str, TaskPredictions] | None = None,
 ) -> FigureSet:
     """Draw every figure that the comparison is neither too large nor too small for.
 
@@ -106,6 +114,8 @@ def draw_figures(
         ``[task][model]`` -> series by seed, for learning curves.
     searches
         Searches of the report.
+    predictions
+        Task -> what its predictions say.
     """
     drawn: list[ShownFigure] = []
     left_out: list[str] = []
@@ -131,6 +141,14 @@ def draw_figures(
             for name, title, figure in shown
         ]
         left_out += reasons
+    for place, facts in enumerate((predictions or {}).values()):
+        if place < MOST_TASK_FIGURES:
+            drawn += [
+                ShownFigure(
+                    name=f"{name}_{place:02}", title=title, task=facts.task, figure=figure, is_of_predictions=True
+                )
+                for name, title, figure in draw_prediction_figures(facts)
+            ]
     return FigureSet(figures=tuple(drawn), left_out=tuple(left_out))
 
 

@@ -25,6 +25,7 @@ from gnz_track.report.page.data import (
 )
 from gnz_track.report.page.figures import FigureSet, draw_figures
 from gnz_track.report.page.methods import write_methods, write_protocol_terms, write_summary
+from gnz_track.report.page.predictions import view_predictions
 from gnz_track.report.page.provenance import collect_facts, datasets_of, write_commands
 from gnz_track.report.page.searches import make_search_section
 from gnz_track.report.page.template import part_of_page, render_template, write_whole
@@ -97,7 +98,8 @@ def render_page(report: Reported, *, ui: str = "", figures: FigureSet | None = N
         Figures that are drawn already.
     """
     comparison, table = report.comparison, report.table
-    drawn = draw_figures(comparison, table, searches=report.search_summary) if figures is None else figures
+    predictions = getattr(report, "predictions", {})
+    drawn = figures or draw_figures(comparison, table, searches=report.search_summary, predictions=predictions)
     data = embed_json(make_page_data(comparison, table, ui=ui))
     others = [(item.task, item.model, f"s{item.seed} not comparable: {item.reason}") for item in report.not_merged]
     missing = [*_left_out(comparison, report.config), *others]
@@ -115,6 +117,7 @@ def render_page(report: Reported, *, ui: str = "", figures: FigureSet | None = N
             "training": training_facts(comparison, table),
             "data": data,
             "audits": audits,
+            "predictions": view_predictions(predictions),
             "versions": versions,
             "methods": methods,
             "references": references,

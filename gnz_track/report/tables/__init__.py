@@ -5,5 +5,6 @@
 - `scores`: mean scores, rounded so that the ranks can be recomputed.
 - `pairs`: pairs of models: advantage, tests, verdict.
 - `searches`: default against tuned, and what the search cost.
+- `predictions`: what stored predictions say, as data frames.
 - `training`: size, scores of both parts, effort, places.
 """
