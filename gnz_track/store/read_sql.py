@@ -111,7 +111,9 @@ class SqlReader:
         with _reading(self.address) as (connection, sql):
             tags = dict(_rows_of_runs(connection, sql, "value FROM tags", run_ids, schema.FILES))
             places = dict(_rows_of_runs(connection, sql, "artifact_uri FROM runs", run_ids, key="run_uuid"))
-        return [(run_id, places[run_id] or "", tags.get(run_id, "")) for run_id in run_ids if run_id in places]
+        # Whoever wrote the file may have put there what is no text.
+        told = {run_id: place if isinstance(place, str) else "" for run_id, place in places.items()}
+        return [(run_id, told[run_id], tags.get(run_id, "")) for run_id in run_ids if run_id in told]
 
     def state_of_sweep(self, sweep: str) -> str:
         """Return a text that changes whenever a cell of the sweep is added, ended, deleted or brought back."""

@@ -25,12 +25,13 @@ from gnz_track.store.reader import OF_TENSOR, check_known, open_reader, read_tab
 from gnz_track.store.results_table import ResultsTensor, tensor_of
 from gnz_track.store.row_filters import NAMES, Where, asked_names, read_where
 from gnz_track.store.schema import PREDICTIONS_FILE
-from gnz_track.text import remake_command
+from gnz_track.text import remake_command, visible
 
 __all__ = ["Predictions", "read_kept_file", "read_predictions"]
 
 LOG = logging.getLogger(__name__)
 PARTS = ("val", "test")
+ENDS = frozenset({"head", "relation", "tail"})
 # Sixteen times the largest that is written by itself.
 MOST_BYTES = 64 * 2**20
 MOST_NAMED = 5
@@ -210,7 +211,7 @@ def _one_kind(parts: Sequence[PartPredictions], run_id: str, part: str, kind: st
     kinds = [one.kind for one in parts]
     chosen = [one for one in parts if kind in {"", one.kind}]
     if len(chosen) != 1:
-        allowed = f"one of {', '.join(kinds)}" if kinds else f"a part that run {run_id} has: it has no {part}"
+        allowed = f"one of {visible(', '.join(kinds))}" if kinds else f"a part that run {run_id} has: it has no {part}"
         command = f"kind={kinds[-1]!r}" if kinds else ""
         raise BadValue("kind of example", kind or "not chosen", allowed, command=command)
     return chosen[0]
@@ -222,6 +223,9 @@ def _joined(tensor: ResultsTensor, found: _Found, splits: Mapping[int, str], par
     widths = {one.outputs.shape[1] for one in found.values()}
     if len(widths) > 1:
         raise BadValue(f"outputs of {tensor.tasks[0]}", sorted(widths), "of one width")
+    forms = {(one.kind, one.targets.shape[1:], *sorted(one.numbers.keys() & ENDS)) for one in whole.values()}
+    if len(forms) > 1:
+        raise BadValue(f"examples of {tensor.tasks[0]}", sorted(forms), "of one kind, with targets of one form")
     shape = (len(tensor.models), len(tensor.seeds), len(ids))
     outputs, mask = np.full((*shape, *widths), np.nan, dtype=np.float32), np.zeros(shape, dtype=bool)
     places = {seed: np.searchsorted(ids, one.numbers["id"]) for seed, one in whole.items()}
@@ -232,7 +236,7 @@ def _joined(tensor: ResultsTensor, found: _Found, splits: Mapping[int, str], par
         outputs[model, seed, places[seed]] = one.outputs
         mask[model, seed, places[seed]] = True
     rows = {"target": np.concatenate([one.targets for one in whole.values()])}
-    names = next(iter(whole.values())).numbers.keys() & {"head", "relation", "tail"}
+    names = next(iter(whole.values())).numbers.keys() & ENDS
     rows |= {name: np.concatenate([one.numbers[name] for one in whole.values()]) for name in sorted(names)}
     return Predictions(
         outputs=outputs,

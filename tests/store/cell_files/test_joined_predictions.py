@@ -111,6 +111,20 @@ def test_examples_that_are_not_those_of_the_split_are_refused(store: Store, tmp_
         read_predictions(store.address, task="cora")
 
 
+def test_examples_of_several_forms_are_refused(store: Store, tmp_path: Path) -> None:
+    runs = write(store, tmp_path, [{"seed": seed, "split_digest": f"split{seed}"} for seed in (0, 1)])
+    [one] = parts_of({"test": [5, 3, 9]}, "GCN", 1)
+    numbers = np.zeros((3, 2), dtype=np.float32)
+    ends = {name: np.arange(3) for name in ("id", "head", "tail")}
+    for changed in ({"targets": numbers}, {"numbers": ends}, {"kind": "graph\x1b"}):
+        store.add_files(runs[1], {"predictions.parquet": encode_predictions([replace(one, **changed)])})
+        with pytest.raises(BadValue, match="of one kind, with targets of one form"):
+            read_predictions(store.address, task="cora")
+    store.add_files(runs[1], {"predictions.parquet": encode_predictions([one, replace(one, kind="graph\x1b")])})
+    with pytest.raises(BadValue, match=r"one of node, graph\\x1b"):
+        read_predictions(store.address, task="cora")
+
+
 def test_runs_without_predictions_are_named(store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     runs = write(store, tmp_path, [{"model": "GCN"}, {"model": "GAT", "ids": {}}])
     found = read_predictions(store.address, task="cora")
@@ -166,6 +180,15 @@ def test_place_of_somebody_else_is_not_asked(store: Store, tmp_path: Path) -> No
     (foreign / "predictions.parquet").write_bytes(file_of(store, run).read_bytes())
     with sqlite3.connect(store.address.file) as database:
         database.execute("UPDATE runs SET artifact_uri = ?", (foreign.as_uri(),))
+    with pytest.raises(BadValue, match="none"):
+        read_predictions(store.address, task="cora")
+
+
+@pytest.mark.parametrize("place", [None, b"\xff", 12])
+def test_place_that_is_no_text_is_none(store: Store, tmp_path: Path, place: object) -> None:
+    write(store, tmp_path, [{}])
+    with sqlite3.connect(store.address.file) as database:
+        database.execute("UPDATE runs SET artifact_uri = ?", (place,))
     with pytest.raises(BadValue, match="none"):
         read_predictions(store.address, task="cora")
 
