@@ -56,6 +56,14 @@ def _registries() -> Iterator[None]:
             registry.remove(name)
 
 
+@pytest.fixture
+def svg_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have reports without PDFs: fonts are cut for each, which takes longer than all else of a report."""
+    from gnz_track.report import bundle
+
+    monkeypatch.setattr(bundle, "FIGURE_FORMATS", ("svg",))
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """Return the folder of the project."""

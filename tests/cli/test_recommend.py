@@ -7,6 +7,7 @@ import json
 import random
 import re
 import shlex
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,11 +29,22 @@ Gnz = Callable[..., Any]
 TASKS = ("random_tsp", "random_coloring", "ising_lattice", "les_miserables")
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a store of four link tasks, and the home of their data."""
+    folder = tmp_path_factory.mktemp("trained")
+    store, root = str(folder / "gnz.db"), folder / "home"
+    run_benchmark(tasks=TASKS, models=["GCN", "MLP"], seeds=[0], epochs=2, store=store, root=root, verbose=False)
+    return folder
+
+
 @pytest.fixture
-def past(gnz: Gnz) -> None:
-    """Leave four link tasks in the store."""
-    asked = [argument for task in TASKS for argument in ("--task", task)]
-    assert gnz("run", *asked, "--models", "GCN,MLP", "--seeds", "0", "--epochs", "2").code == 0
+def past(gnz: Gnz, trained: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave those tasks in the store, which lies where its artifacts are."""
+    del gnz
+    shutil.copytree(trained / "home", home)
+    copy = shutil.copy(trained / "gnz.db", trained / f"{tmp_path.name}.db")
+    monkeypatch.setenv("GNZ_STORE", str(copy))
 
 
 @pytest.mark.usefixtures("past")

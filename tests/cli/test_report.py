@@ -39,7 +39,7 @@ def test_everything_is_written_and_the_comparison_is_printed(gnz: Gnz, tmp_path:
     assert all((tmp_path / "out" / file).stat().st_size for file in files)
 
 
-@pytest.mark.usefixtures("store_file")
+@pytest.mark.usefixtures("store_file", "svg_alone")
 def test_what_was_trained_is_printed_and_sizes_of_splits_are_those_of_the_runs(gnz: Gnz, tmp_path: Path) -> None:
     asked = ("--training", "--test", "nadeau_bengio")
     answer = gnz("report", "--sweep", "first", "--out", str(tmp_path / "out"), *asked)
@@ -49,7 +49,7 @@ def test_what_was_trained_is_printed_and_sizes_of_splits_are_those_of_the_runs(g
     assert head.split()[:6] == ["task", "model", "#Param", "test", "seeds", "train"]
 
 
-@pytest.mark.usefixtures("store_file")
+@pytest.mark.usefixtures("store_file", "svg_alone")
 def test_latest_sweep_is_taken_where_none_is_named(gnz: Gnz, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     answer = gnz("report")
@@ -59,6 +59,7 @@ def test_latest_sweep_is_taken_where_none_is_named(gnz: Gnz, tmp_path: Path, mon
     assert "\nsweep    second\n" in answer.out
 
 
+@pytest.mark.usefixtures("svg_alone")
 def test_sweep_that_found_everything_finished_is_the_latest(gnz: Gnz, tmp_path: Path) -> None:
     cells = ("--models", "MLP", "--seeds", "0-1", "--epochs", "1")
     gnz("run", "--task", "planted_partition,les_miserables", *cells)
@@ -69,7 +70,7 @@ def test_sweep_that_found_everything_finished_is_the_latest(gnz: Gnz, tmp_path: 
     assert answer.out.startswith("1 model, 1 task, 2 seeds")
 
 
-@pytest.mark.usefixtures("store_file")
+@pytest.mark.usefixtures("store_file", "svg_alone")
 @pytest.mark.parametrize(
     ("selection", "expected"),
     [
@@ -85,7 +86,7 @@ def test_cells_are_chosen(gnz: Gnz, tmp_path: Path, selection: tuple[str, ...], 
     assert models_of(tmp_path / "out") == expected
 
 
-@pytest.mark.usefixtures("store_file")
+@pytest.mark.usefixtures("store_file", "svg_alone")
 def test_results_table_of_a_report_gives_the_same_report(gnz: Gnz, tmp_path: Path) -> None:
     first = gnz("report", "--sweep", "first", "--out", str(tmp_path / "one"))
     again = gnz("report", "--parquet", str(tmp_path / "one" / "results.parquet"), "--out", str(tmp_path / "two"))
@@ -94,7 +95,7 @@ def test_results_table_of_a_report_gives_the_same_report(gnz: Gnz, tmp_path: Pat
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
 
 
-@pytest.mark.usefixtures("store_file")
+@pytest.mark.usefixtures("store_file", "svg_alone")
 def test_runs_of_other_sweeps_and_files_join(gnz: Gnz, tmp_path: Path) -> None:
     gnz("report", "--sweep", "second", "--out", str(tmp_path / "second"))
     for other in ("second", str(tmp_path / "second" / "results.parquet")):
@@ -105,7 +106,7 @@ def test_runs_of_other_sweeps_and_files_join(gnz: Gnz, tmp_path: Path) -> None:
         assert 7 in set(table["seed"])
 
 
-@pytest.mark.usefixtures("store_file")
+@pytest.mark.usefixtures("store_file", "svg_alone")
 def test_choices_change_what_is_said(gnz: Gnz, tmp_path: Path) -> None:
     words = "--alpha 0.1 --margin 0.2 --posthoc nemenyi --test sign_flip"
     answer = gnz("report", "--sweep", "first", "--out", str(tmp_path), *words.split())
@@ -114,7 +115,7 @@ def test_choices_change_what_is_said(gnz: Gnz, tmp_path: Path) -> None:
     assert "sign-flip permutation tests" in (tmp_path / "report.html").read_text("utf-8")
 
 
-@pytest.mark.usefixtures("store_file")
+@pytest.mark.usefixtures("store_file", "svg_alone")
 def test_command_on_the_page_writes_the_same_report(gnz: Gnz, tmp_path: Path) -> None:
     choices = "--alpha 0.1 --margin 0.2 --posthoc nemenyi --test nadeau_bengio --split-sizes 150,19"
     words = ("--sweep", "first", "--where", "model like 'G%' and seed < 2", *choices.split())
@@ -127,6 +128,7 @@ def test_command_on_the_page_writes_the_same_report(gnz: Gnz, tmp_path: Path) ->
     assert (tmp_path / "two" / "report.html").read_text("utf-8") == page
 
 
+@pytest.mark.usefixtures("svg_alone")
 def test_published_report_lies_in_the_run_of_the_sweep(gnz: Gnz, store_file: Path, tmp_path: Path) -> None:
     answer = gnz("report", "--sweep", "first", "--publish", "--out", str(tmp_path / "out"))
     assert (answer.code, answer.err) == (0, "")

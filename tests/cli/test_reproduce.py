@@ -38,7 +38,8 @@ class Mine(nn.Module):
 
 models = {"GCN": "GCN", "FailsForward": "own_nets:FailsForward", "Mine": Mine}
 tasks = [TASKS.get(name) for name in sys.argv[1:]]
-run_benchmark(None, models, tasks=tasks, seeds=[4], epochs=4, store="gnz.db", root="home", verbose=False)
+where = {"store": "gnz.db", "root": "home", "executor": "inline"}
+run_benchmark(None, models, tasks=tasks, seeds=[4], epochs=4, verbose=False, **where)
 """
 
 
@@ -92,11 +93,12 @@ def test_run_of_another_process_is_bit_identical(task: str, reproduce: Gnz, past
     run_id = run_of(past, task)
     answer = reproduce(run_id[:8])
     assert (answer.code, answer.err) == (0, "")
-    first, then, now, compared, unchanged = answer.out.splitlines()
+    first, then, now, compared, files, unchanged = answer.out.splitlines()
     assert first.startswith(f"{task} GCN s4, run {run_id[:8]} of custom-")
     assert first.endswith(": bit-identical")
     assert then.partition(": ")[2] == now.partition(": ")[2]
     assert compared.startswith("compared: 12 points of 3 curves; ")
+    assert files == "files: 2 of 2 are equal (curves.parquet, predictions.parquet)"
     assert unchanged == "nothing that is recorded has changed: data, code, packages, machine"
 
 

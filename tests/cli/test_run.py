@@ -18,6 +18,8 @@ Gnz = Callable[..., Any]
 
 SHORT = ("--seeds", "0", "--epochs", "1")
 MARKED = "marked_nets:Marked,marked_nets:Unbalanced"
+# Models of one's own are otherwise trained in workers, which take seconds to start.
+HERE = ("--executor", "inline")
 
 
 def rows(out: str) -> list[list[str]]:
@@ -108,8 +110,8 @@ def test_progress_is_on_standard_error(gnz: Gnz) -> None:
 FAILING = ("run", "--task", "planted_partition", "--seeds", "0-1", "--epochs", "1", "--models")
 
 
-def test_failing_model_does_not_stop_the_others(gnz_process: Gnz) -> None:
-    answer = gnz_process(*FAILING, "own_nets:FailsForward,MLP,own_nets:Plain")
+def test_failing_model_does_not_stop_the_others(gnz: Gnz) -> None:
+    answer = gnz(*FAILING, "own_nets:FailsForward,MLP,own_nets:Plain")
     assert answer.code == 1
     found = {row[1]: row for row in rows(answer.out)}
     assert list(found) == ["FailsForward", "MLP", "Plain"]
@@ -125,7 +127,7 @@ def test_failing_model_does_not_stop_the_others(gnz_process: Gnz) -> None:
 
 
 def test_different_tracebacks_are_all_shown(gnz: Gnz) -> None:
-    answer = gnz(*FAILING, "own_nets:FailsForward,own_nets:FailsToBuild")
+    answer = gnz(*FAILING, "own_nets:FailsForward,own_nets:FailsToBuild", *HERE)
     assert answer.code == 1
     assert answer.err.count("Traceback (most recent call last):") == 2
     assert "LookupError: no way forward" in answer.err
@@ -136,7 +138,7 @@ def test_names_are_text_and_never_markup(gnz: Gnz) -> None:
     from gnz_track.models.catalogue import MODELS
 
     try:
-        answer = gnz("run", "--task", "ising_lattice", "--models", MARKED, *SHORT)
+        answer = gnz("run", "--task", "ising_lattice", "--models", MARKED, *SHORT, *HERE)
     finally:
         # Other tests of this process count the models.
         for name in ("[red]x[/red]", "[/nope]"):
@@ -153,7 +155,8 @@ def test_names_are_text_on_a_terminal_too(environment: dict[str, str]) -> None:
     import pty
 
     control, terminal = pty.openpty()
-    command = [sys.executable, "-m", "gnz_track", "run", "--task", "ising_lattice", "--models", MARKED, *SHORT]
+    words = ("run", "--task", "ising_lattice", "--models", MARKED, *SHORT, *HERE)
+    command = [sys.executable, "-m", "gnz_track", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, env=environment) as process:
         os.close(terminal)
         shown = b""
@@ -296,6 +299,7 @@ def test_second_call_trains_what_is_left_and_prints_everything(gnz: Gnz) -> None
     assert [row[5] for row in rows(more.out)] == ["3", "3"]
 
 
+@pytest.mark.usefixtures("svg_alone")
 def test_sweep_that_finds_all_finished_says_where_that_is_shown(gnz: Gnz, tmp_path: Path) -> None:
     gnz(*TWO, "0-1")
     sweep = re.search(r"tracked as sweep (\S+)", gnz(*TWO, "0").err)
@@ -315,7 +319,7 @@ def test_fresh_call_trains_everything_again_and_gets_the_same(gnz: Gnz) -> None:
 
 
 def test_failed_cell_is_tried_again(gnz: Gnz) -> None:
-    first, again = (gnz(*FAILING, "own_nets:FailsForward,MLP") for _ in range(2))
+    first, again = (gnz(*FAILING, "own_nets:FailsForward,MLP", *HERE) for _ in range(2))
     assert (first.code, again.code) == (1, 1)
     assert again.err.startswith("2 of 4 cells are finished already")
     assert "2/2 cells, 2 failed" in again.err

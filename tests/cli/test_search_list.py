@@ -87,6 +87,7 @@ def test_cells_and_sweeps_are_listed_as_before(gnz: Gnz) -> None:
     assert "search" not in gnz("ls", "--sweep", "first").out
 
 
+@pytest.mark.usefixtures("svg_alone")
 def test_report_prints_its_searches(gnz: Gnz, store_file: Path, tmp_path: Path) -> None:
     with open_store(str(store_file)) as store:
         write_search(store, search_of(sweep="second"))

@@ -113,6 +113,7 @@ def test_searches_that_were_longer_before_are_told(gnz: Gnz, tmp_path: Path) -> 
     assert "before" not in gnz(*flags, "--models", "MLP,GCN", "--trials", "3").err
 
 
+@pytest.mark.usefixtures("svg_alone")
 def test_rule_is_compared_with_what_is_tuned_and_not_searched(gnz: Gnz, tmp_path: Path) -> None:
     done = gnz("tune", *SHORT[:2], "--models", "MLP,Jaccard", *SHORT[4:], "--trials", "2")
     assert done.code == 0, done.err

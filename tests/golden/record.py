@@ -31,6 +31,7 @@ CALLS = (
     ("run", "--suite", "quick", *SHORT),
     ("tune", "--task", "les_miserables", "--models", "GCN", "--trials", "4", "--tuning-seeds", "100,101", *SHORT),
     ("run", "--task", "les_miserables", "--models", "GCN", *SHORT, "--store", AWAY),
+    ("ls", "--trials", "--json"),
 )
 # Several calls in one process: what is heavy is imported once.
 ONE_PROCESS = """
@@ -46,9 +47,8 @@ for words in json.loads(sys.argv[1]):
     print("\\0", end="")
 """
 AS_JSON = """
-import sys
 from gnz_track import BenchmarkReport
-print(BenchmarkReport.from_store(sweep=sys.argv[1]).to_json())
+print(BenchmarkReport.from_store(sweep={!r}).to_json())
 """
 # A store that was written before modules of the package moved: two sweeps of built-in models, one with a class of the
 # user's by import path and one that fails, one with a class by value, a search, and a record that waits for a store.
@@ -87,6 +87,7 @@ class Workshop:
         places = {"GNZ_DATA": "data", "GNZ_STORE": "gnz.db", "XDG_DATA_HOME": "own"}
         own = {name: str(folder / place) for name, place in places.items()}
         self.environment = {**kept, **own, "PYTHONPATH": str(ROOT), **TERMINAL, **ONE_THREAD}
+        self.trials = ""
 
     def python(self, *words: str) -> str:
         """Return what a process prints; it must end well."""
@@ -114,7 +115,7 @@ class Workshop:
     def train(self) -> None:
         """Do all that needs training; done once."""
         if not (self.folder / "gnz.db").exists():
-            self.gnz(CALLS)
+            *_, self.trials = self.gnz(CALLS)
             self.python(str(Path(__file__).with_name("record_cells.py")), str(self.folder / "gnz.db"))
 
 
@@ -181,16 +182,15 @@ def search(shop: Workshop) -> Any:
     """Return the record of a search, and its trials."""
     shop.train()
     (file,) = shop.folder.glob("artifacts/**/search.json")
-    (trials,) = shop.gnz([["ls", "--trials", "--json"]])
-    return {"search": steady(load(file)), "trials": steady(json.loads(trials))}
+    return {"search": steady(load(file)), "trials": steady(json.loads(shop.trials))}
 
 
 def report(shop: Workshop) -> Any:
     """Return the tables of a report on the old store, in each form, and what is printed of it."""
     old = shop.old()
-    (printed,) = old.gnz([["report", "--sweep", OLD[0], "--out", "report", "--training"]])
+    words = ["report", "--sweep", OLD[0], "--out", "report", "--training"]
+    printed, said = old.python("-c", ONE_PROCESS + AS_JSON.format(OLD[0]), json.dumps([words])).split("\0")
     files = sorted((old.folder / "report" / "tables").iterdir())
-    said = old.python("-c", AS_JSON, OLD[0])
     texts = {"printed": printed, "json": said, **{file.name: file.read_text("utf-8") for file in files}}
     return {name: without_places(text, old).splitlines() for name, text in texts.items()}
 

@@ -32,6 +32,7 @@ def test_audit_of_frozen_data_is_the_same_byte_by_byte(project: Callable[..., Pa
     assert {file: file.read_bytes() for file in files} == before
 
 
+@pytest.mark.usefixtures("svg_alone")
 def test_report_of_the_pipeline_shows_the_audits(project: Callable[..., Path]) -> None:
     project(tasks={"planted_partition": {"epochs": 2}}, models=["GCN", "MLP"], quality=True)
     params, depth = read_params(), Depth(times=(1, 2), n_draws=1, n_neighbourhoods=10, most_nodes=20)

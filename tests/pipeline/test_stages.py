@@ -58,6 +58,7 @@ def test_stages_hand_on_files_and_nothing_else(project: Project, monkeypatch: py
     assert first == contents(Path("report")) | contents(Path("plots")) | {"metrics": Path("metrics.json").read_bytes()}
 
 
+@pytest.mark.usefixtures("svg_alone")
 def test_metrics_and_plots_are_the_numbers_of_the_report(project: Project) -> None:
     project()
     params = read_params()
@@ -136,6 +137,7 @@ def test_raw_files_come_from_the_mirror(project: Project, mirror: Path, monkeypa
     assert (dataset.n_nodes, dataset.folder.parent) == (2708, Path("data/cora").absolute())
 
 
+@pytest.mark.usefixtures("svg_alone")
 def test_own_tasks_and_models_come_from_modules(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = project(tasks={"own_rings_of_a_module": {"epochs": 3}}, models=["MLP", "own_module_net:Net"])
     monkeypatch.syspath_prepend(folder)
@@ -199,6 +201,7 @@ def test_stage_without_the_one_before_names_it(project: Project) -> None:
         report_all(read_params())
 
 
+@pytest.mark.usefixtures("svg_alone")
 def test_results_of_a_task_that_was_taken_out_go(project: Project) -> None:
     project(models=["MLP"])
     params = read_params()

@@ -37,6 +37,7 @@ def silent(text: str) -> None:
     pytest.fail(f"there was nothing to say: {text}")
 
 
+@pytest.mark.usefixtures("svg_alone")
 def test_stages_hand_on_what_was_found(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     project(**ONE, tune={"trials": 3, "tuning_seeds": "100"})
     params = read_params()

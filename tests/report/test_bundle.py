@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from score_tables import table_of
 
 from gnz_track.report.benchmark_report import BenchmarkReport
@@ -16,6 +17,7 @@ def bundle_of(n_models: int, folder: Path) -> Bundle:
     return write_bundle(BenchmarkReport.from_frame(table_of(scores)), folder)
 
 
+@pytest.mark.usefixtures("svg_alone")
 def test_a_report_leaves_no_file_of_the_one_before(tmp_path: Path) -> None:
     first = bundle_of(4, tmp_path)
     own = tmp_path / "figures" / "mine.svg"
@@ -28,6 +30,7 @@ def test_a_report_leaves_no_file_of_the_one_before(tmp_path: Path) -> None:
     assert own.read_text() == "mine"
 
 
+@pytest.mark.usefixtures("svg_alone")
 def test_a_listing_that_names_other_folders_removes_nothing_there(tmp_path: Path) -> None:
     other = tmp_path / "other.txt"
     other.write_text("mine")

@@ -19,9 +19,12 @@ from gnz_track.types import ModelRow, TaskType
 PROTOCOL = PROTOCOLS.get("graphnetz")
 PAIRS = [(row, kind) for row in MODELS.rows() for kind in row.task_types if kind in PROTOCOL.optimisers]
 NAMES = [f"{row.name} {kind}" for row, kind in PAIRS]
+OF_ONE_WIDTH = [
+    (row, kind) for row, kind in PAIRS if "hidden_channels" not in space_of(row, options_of(row), PROTOCOL, kind, {})
+]
 N, N_CLASSES, WIDTH = 64, 2, 64
-# Of fewer nodes eigenvectors are found at once, whatever the tolerance.
-MORE_NODES = {"SpectralEmbedding": 160}
+# Of fewer nodes eigenvectors are found at once, whatever the tolerance; walks from more take long.
+NODES = {"SpectralEmbedding": 160, "Node2Vec": 16}
 OPTIMISER = {"lr", "weight_decay"}
 RULES = ("Jaccard", "AdamicAdar", "ResourceAllocation")
 
@@ -43,7 +46,7 @@ def graph(n: int, *, seed: int = 0) -> Data:
 
 def outputs_of(row: ModelRow, kind: TaskType, values: dict[str, Any]) -> Tensor:
     """Return what a model that was just built says of a graph, and how many parameters it has."""
-    is_of_graphs, n = kind.startswith("graph"), MORE_NODES.get(row.name, N)
+    is_of_graphs, n = kind.startswith("graph"), NODES.get(row.name, N)
     width = values.get("hidden_channels", WIDTH)
     sizes = Sizes(
         in_channels=3,
@@ -96,11 +99,10 @@ def test_every_name_in_a_space_changes_the_model_or_its_training(row: ModelRow, 
         assert not same, f"{name}: {[tuple(ends_of(space[name])[place] for place in places) for places in same]}"
 
 
-@pytest.mark.parametrize(("row", "kind"), PAIRS, ids=NAMES)
-def test_width_is_searched_wherever_it_changes_the_model(row: ModelRow, kind: TaskType) -> None:
+@pytest.mark.parametrize(("row", "kind"), OF_ONE_WIDTH, ids=[f"{row.name} {kind}" for row, kind in OF_ONE_WIDTH])
+def test_width_that_is_not_searched_changes_no_model(row: ModelRow, kind: TaskType) -> None:
     narrow, wide = (outputs_of(row, kind, {"hidden_channels": width}) for width in (16, WIDTH))
-    is_changed = narrow.shape != wide.shape or not torch.equal(narrow, wide)
-    assert ("hidden_channels" in space_of(row, options_of(row), PROTOCOL, kind, {})) == is_changed
+    assert torch.equal(narrow, wide)
 
 
 def test_only_rules_have_nothing_to_search() -> None:

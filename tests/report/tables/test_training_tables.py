@@ -84,7 +84,7 @@ def test_latex_compiles(tmp_path: Path) -> None:
 
 def test_files_hold_the_table_and_all_numbers(tmp_path: Path) -> None:
     report = BenchmarkReport.from_frame(trained_table())
-    bundle = write_bundle(report, tmp_path)
+    bundle = write_bundle(report, tmp_path, figures=FigureSet(figures=()))
     names = {file.name for file in bundle.files}
     assert {"training.csv", "training.md", "training.tex"} <= names
     found = pd.read_csv(tmp_path / "tables" / "training.csv", keep_default_na=False)
@@ -127,7 +127,9 @@ def test_page_has_a_section_with_numbers_to_sort_by() -> None:
 
 def test_a_report_of_scores_alone_has_no_such_table(tmp_path: Path) -> None:
     report = BenchmarkReport.from_frame(table_of([[[0.5, 0.6], [0.7, 0.8]]]))
-    assert not [file for file in write_bundle(report, tmp_path).files if file.stem == "training"]
+    assert not [
+        file for file in write_bundle(report, tmp_path, figures=FigureSet(figures=())).files if file.stem == "training"
+    ]
     assert 'id="training"' not in (tmp_path / "report.html").read_text("utf-8")
     with pytest.raises(NothingToCompare, match="nothing of the training but scores"):
         report.training_to_latex(tmp_path / "t.tex")
