@@ -355,10 +355,9 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     verbose
         Whether progress is shown.
     """
-    chosen = choose_tasks(category, tasks, TaskType(task_type) if task_type else None, only)
     how = protocol if isinstance(protocol, Protocol) else PROTOCOLS.get(protocol)
     request = Request(
-        tasks=chosen,
+        tasks=choose_tasks(category, tasks, TaskType(task_type) if task_type else None, only),
         models=usual_models(has_budget=how.budget > 0) if models is None else describe_all(models),
         seeds=_read_seeds(seeds, seed),
         protocol=how,

@@ -117,6 +117,11 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
             return
         found = _search(request, fork_server) if tune else []
         sweep = train(request, find_remaining_of(request, found), fork_server, found)
+    _print_results(request, sweep, found)
+
+
+def _print_results(request: Request, sweep: Sweep, found: list[SearchRecord]) -> None:
+    """Print means and gains; the call fails where a cell did."""
     _print_sweep(request, sweep)
     if found:
         print_gains(request, sweep, found)

@@ -30,6 +30,7 @@ from gnz_track.problems.problem import (
     check_outputs,
     classes_of,
     held_out_parts,
+    numbers_of,
     seen,
 )
 from gnz_track.problems.rows import RowScorer
@@ -139,6 +140,7 @@ def pose_graphs(dataset: FrozenDataset, settings: CellSettings) -> Problem:
         scorers={name: scorer(name, part) for name, part in held_out_parts(parts, settings)},
         sizes=sizes,
         split_digest=parts.digest,
+        split=partial(numbers_of, parts),
         part_sizes=parts.sizes,
         constant=partial(constant_answer, labels[parts.train], kind, sizes.out_channels),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -218,6 +219,7 @@ def pose_links(dataset: FrozenDataset, settings: CellSettings) -> Problem:
         scorers=scorers,
         sizes=complete_sizes(dataset, settings, _sizes_of_links(dataset, settings)),
         split_digest=split.digest,
+        split=partial(_numbers_of_links, split),
         part_sizes=split.sizes,
     )
 
@@ -245,6 +247,15 @@ def _pose_published(split: LinkSplit, settings: CellSettings, data: Data) -> tup
 
     objective = LinkBatches(data, split.train.pairs.to(settings.device), settings.optimiser.batch_size)
     return objective, {name: scorer(name, part) for name, part in scored(split, settings)}
+
+
+def _numbers_of_links(split: LinkSplit) -> dict[str, dict[str, Tensor]]:
+    """Return the ends of all pairs of each part, and whether they are links."""
+    parts = {"train": split.train, "val": split.val, "test": split.test}
+    return {
+        name: {"head": part.pairs[0], "tail": part.pairs[1], "label": part.labels.long()}
+        for name, part in parts.items()
+    }
 
 
 def _links_of(part: LinkPart) -> tuple[Tensor, Tensor]:

@@ -6,6 +6,7 @@ import copy
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -24,7 +25,7 @@ from gnz_track.problems.inputs import (
     sizes_of_edges,
     unfit,
 )
-from gnz_track.problems.problem import Problem, ProblemKind, held_out_parts
+from gnz_track.problems.problem import Problem, ProblemKind, held_out_parts, numbers_of
 from gnz_track.problems.scoring import mean_errors, score_errors
 from gnz_track.training.answers import Answers, Examples
 from gnz_track.training.graphs import GraphCollection, expand
@@ -212,6 +213,7 @@ def pose_two_levels(dataset: FrozenDataset, settings: CellSettings) -> Problem:
         scorers={name: scorer(name, part) for name, part in held_out_parts(parts, settings)},
         sizes=complete_sizes(dataset, settings, _sizes_of_levels(dataset, settings)),
         split_digest=parts.digest,
+        split=partial(numbers_of, parts),
         part_sizes=parts.sizes,
         constant=lambda metric: tuple(constant_answer(found, "numbers", 0, metric) for found in shown_targets),
     )

@@ -30,6 +30,7 @@ from gnz_track.problems.problem import (
     check_outputs,
     classes_of,
     held_out_parts,
+    numbers_of,
     seen,
     visible,
     with_labels,
@@ -248,6 +249,7 @@ def _pose_whole(dataset: FrozenDataset, settings: CellSettings, labelled: _Label
         },
         sizes=sizes,
         split_digest=parts.digest,
+        split=partial(numbers_of, parts),
         part_sizes=parts.sizes,
         constant=partial(constant_answer, labels[parts.train], "classes", sizes.out_channels),
     )
@@ -281,6 +283,7 @@ def _pose_parts(
         scorers={name: scorer(name, part) for name, part in held_out_parts(parts, settings)},
         sizes=sizes,
         split_digest=parts.digest,
+        split=partial(numbers_of, parts),
         part_sizes=parts.sizes,
         constant=partial(constant_answer, labels[parts.train], "classes", sizes.out_channels),
     )

@@ -28,6 +28,7 @@ __all__ = [
     "check_outputs",
     "classes_of",
     "held_out_parts",
+    "numbers_of",
     "scored",
     "seen",
     "visible",
@@ -39,7 +40,8 @@ __all__ = [
 class Problem:
     """A task made concrete for one seed; ``part_sizes`` count the examples in training and in test.
 
-    ``constant`` returns what whoever has learnt nothing answers to every example, given a metric.
+    ``constant`` returns what whoever has learnt nothing answers to every example, given a metric. ``split`` returns,
+    by part, the numbers of the examples, and the ends of links and triples.
     """
 
     objective: Objective
@@ -48,6 +50,12 @@ class Problem:
     split_digest: str
     part_sizes: tuple[int, int]
     constant: Callable[[str], Any] = lambda _: None
+    split: Callable[[], Mapping[str, Mapping[str, Tensor]]] = dict
+
+
+def numbers_of(parts: Parts) -> dict[str, dict[str, Tensor]]:
+    """Return the numbers of the examples of each part, by the name of their column."""
+    return {name: {"id": numbers} for name, numbers in parts.items().items()}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ import functools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from torch_geometric.data import Data
 
 from gnz_track.datasets.encodings import parse_encoding
 from gnz_track.datasets.frozen import FrozenDataset
-from gnz_track.datasets.splits.links import TriplePart, split_triples
+from gnz_track.datasets.splits.links import TriplePart, TripleSplit, split_triples
 from gnz_track.errors import BadValue
 from gnz_track.problems.inputs import complete_sizes, unfit, whole_graph_of
 from gnz_track.problems.problem import Problem, ProblemKind, check_outputs, scored
@@ -224,8 +225,20 @@ def pose_triples(dataset: FrozenDataset, settings: CellSettings) -> Problem:
         scorers={name: TripleScorer(triples[name], part.negatives[1].to(device), known) for name, part in parts},
         sizes=complete_sizes(dataset, settings, _sizes_of_triples(dataset, settings)),
         split_digest=split.digest,
+        split=partial(_numbers_of_triples, split),
         part_sizes=split.sizes,
     )
+
+
+def _numbers_of_triples(split: TripleSplit) -> dict[str, dict[str, Tensor]]:
+    """Return the triples of each part, then the false ones that were drawn for them."""
+    found = {}
+    for name, part in {"train": split.train, "val": split.val, "test": split.test}.items():
+        head, tail = torch.cat([part.edge_index, part.negatives], dim=1)
+        n = part.edge_type.numel()
+        label = torch.cat([torch.ones(n), torch.zeros(n)]).long()
+        found[name] = {"head": head, "relation": part.edge_type.repeat(2), "tail": tail, "label": label}
+    return found
 
 
 def _triples(part: TriplePart) -> Tensor:

@@ -6,16 +6,19 @@ Equal cells give equal bytes: no time, no machine and no folder is in them.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
 
 from gnz_track.models.building import options_of
 from gnz_track.store.cell_files.configuration import encode_configuration
 from gnz_track.store.cell_files.predictions import PartPredictions, encode_predictions
 from gnz_track.store.cell_files.series import encode_series
-from gnz_track.store.schema import CONFIGURATION_FILE, PREDICTIONS_FILE, SERIES_FILE
+from gnz_track.store.cell_files.splits import encode_split
+from gnz_track.store.schema import CONFIGURATION_FILE, PREDICTIONS_FILE, SERIES_FILE, SPLIT_FILE
 from gnz_track.training.answers import Answers
 from gnz_track.training.loop import Trained
 from gnz_track.types import Cell, CellSettings
@@ -26,12 +29,17 @@ __all__ = ["KEEPS", "MOST_BYTES", "NOTHING", "PREDICTIONS", "make_files"]
 PREDICTIONS, NOTHING = "predictions", "nothing"
 KEEPS = (PREDICTIONS, NOTHING)
 
-# Predictions of a cell that are larger than this are not kept.
-MOST_BYTES = 4 * 2**20
+# Files that are larger than this are not kept; tensors are hardly compressed to less than a part of so much.
+MOST_BYTES, MOST_COMPRESSED = 4 * 2**20, 8
 
 
 def make_files(
-    cell: Cell, settings: CellSettings | None, trained: Trained, *, is_finished: bool
+    cell: Cell,
+    settings: CellSettings | None,
+    trained: Trained,
+    split: Mapping[str, Mapping[str, Tensor]],
+    *,
+    is_finished: bool,
 ) -> tuple[dict[str, bytes], dict[str, int]]:
     """Return the files that a cell asks for, by name, and the bytes of each that would be too large.
 
@@ -43,6 +51,8 @@ def make_files(
         The cell, and its settings where they were resolved.
     trained
         What came out of its training, as far as that went.
+    split
+        Numbers of the examples of each part.
     is_finished
         Whether it went to its end.
     """
@@ -52,12 +62,25 @@ def make_files(
     files |= {SERIES_FILE: encode_series(trained.series)} if trained.series else {}
     if not is_finished or not trained.answers:
         return files, {}
-    n_bytes = sum(one.outputs.numel() * one.outputs.element_size() for each in trained.answers.values() for one in each)
-    # Outputs are hardly compressed: what is far too large need not be tried.
-    content = encode_predictions(list(_parts_of(trained))) if n_bytes < 2 * MOST_BYTES else b""
-    if content and len(content) <= MOST_BYTES:
-        return {PREDICTIONS_FILE: content, **files}, {}
-    return files, {PREDICTIONS_FILE: len(content) or n_bytes}
+    tensors = [one.outputs for answers in trained.answers.values() for one in answers]
+    found = {PREDICTIONS_FILE: _within(tensors, lambda: encode_predictions(list(_parts_of(trained))))}
+    tensors = [column for part in split.values() for column in part.values()]
+    found[SPLIT_FILE] = _within(tensors, lambda: encode_split(_arrays_of(split)))
+    files |= {name: content for name, content in found.items() if isinstance(content, bytes)}
+    return files, {name: size for name, size in found.items() if isinstance(size, int)}
+
+
+def _within(tensors: Sequence[Tensor], encode: Callable[[], bytes]) -> bytes | int:
+    """Return a file, or its size where that is too large; what is hopelessly large is not even tried."""
+    n_bytes = sum(one.numel() * one.element_size() for one in tensors)
+    if n_bytes > MOST_COMPRESSED * MOST_BYTES:
+        return n_bytes
+    content = encode()
+    return content if len(content) <= MOST_BYTES else len(content)
+
+
+def _arrays_of(split: Mapping[str, Mapping[str, Tensor]]) -> dict[str, dict[str, NDArray[np.int64]]]:
+    return {part: {name: column.numpy(force=True) for name, column in found.items()} for part, found in split.items()}
 
 
 def _configuration_of(cell: Cell, settings: CellSettings) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import torch
@@ -118,6 +118,7 @@ class _Facts:
     settings: dict[str, Value] = field(default_factory=dict)
     n_parameters: int | None = None
     split_digest: str = ""
+    split: Mapping[str, Mapping[str, torch.Tensor]] = field(default_factory=dict)
     n_train: int | None = None
     n_test: int | None = None
     baseline: float | None = None
@@ -152,6 +153,7 @@ def _run_cell(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
             train(asked, *parts, settings, batch_seed=seed, trained=trained, observe=observe)
             if cell.keep != NOTHING:
                 trained.answers = answer(asked, trained.prediction, problem.scorers)
+                facts.split = problem.split()
         finally:
             release(model)
 
@@ -203,7 +205,7 @@ def _result_of(cell: Cell, facts: _Facts, gauge: Gauge) -> CellResult:
     metric = facts.metric or presumed_metric(cell.task)
     trained = facts.trained
     scores = trained.scores.get("val" if cell.is_blind else "test", {}) if is_finished else {}
-    files, too_large = make_files(cell, facts.resolved, trained, is_finished=is_finished)
+    files, too_large = make_files(cell, facts.resolved, trained, facts.split, is_finished=is_finished)
     return CellResult(
         cell=cell,
         status=Status.finished if is_finished else Status.failed,

@@ -25,7 +25,7 @@ from gnz_track.store.outbox import Outbox, deliver, make_outbox_folder, outbox_f
 from gnz_track.store.replay import replay
 from gnz_track.store.results_table import empty_table, table_of_records
 from gnz_track.store.run_record import RunRecord, SweepContext, check_hyperparameters, record_of, record_of_start
-from gnz_track.store.schema import PLAN_FILE
+from gnz_track.store.schema import PLAN_FILE, SPLIT_FILE
 from gnz_track.store.sweep_manifest import SweepPlan, conclude_sweep, plan_to_json
 from gnz_track.store.writer import FAILED, FINISHED, Store, kill_dead_runs, now, open_store
 from gnz_track.text import remake_command, sync_command
@@ -105,6 +105,8 @@ class SweepWriter:
         self._sweep_run, self._beaten = "", now()
         self._started: dict[str, tuple[Cell, int]] = {}
         self._begun: dict[str, str] = {}
+        # Digests of the splits that lie with the run of a cell.
+        self._splits: set[str] = set()
         # Hears why files of a cell could not be written; None once they wait.
         self._tell_of_files: Callable[[str], object] | None = self._leave_files
         self._written: list[tuple[str, RunRecord]] = []
@@ -164,7 +166,7 @@ class SweepWriter:
         self._started.pop(key, None)
         run_id = self._begun.pop(key, "")
         self._see_that_file_is_there()
-        record = self._spool_files(self._record_of(result, key), result)
+        record = self._spool_files(self._record_of(self._without_known_split(result), key), result)
         try:
             if self._store is None:
                 self._outbox.append(record)
@@ -183,6 +185,15 @@ class SweepWriter:
         Points: _stream,
         Done: _write_end,
     }
+
+    def _without_known_split(self, result: CellResult) -> CellResult:
+        """Leave out a split that another cell of this sweep has brought: one file does for all of a digest."""
+        if SPLIT_FILE not in result.files:
+            return result
+        is_known = result.split_digest in self._splits
+        self._splits.add(result.split_digest)
+        files = {name: content for name, content in result.files.items() if name != SPLIT_FILE}
+        return replace(result, files=files) if is_known else result
 
     def _spool_files(self, record: RunRecord, result: CellResult) -> RunRecord:
         """Put the files of a cell on this disk, and return its record, without files where the disk takes none."""

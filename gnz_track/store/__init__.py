@@ -58,6 +58,7 @@ _PUBLIC = {
     "cell_files.kept_files": ("KeptFile", "describe_files"),
     "cell_files.predictions": ("PartPredictions", "decode_predictions", "encode_predictions"),
     "cell_files.series": ("decode_series", "encode_series"),
+    "cell_files.splits": ("decode_split", "encode_split"),
     "curves": ("Curve", "load_curves", "straighten", "thin_all", "write_curves"),
     "environment": ("Environment", "NONE", "collect_environment", "parse_owner", "read_git", "this_owner"),
     "files.sqlite": ("change_of", "identity_of"),

@@ -146,6 +146,8 @@ N_EPOCHS = "usage/epochs"
 TRACEBACK_FILE = "traceback.txt"
 CELL_FILE = "cell.json"
 PREDICTIONS_FILE, CONFIGURATION_FILE, SERIES_FILE = "predictions.parquet", "config.json", "curves.parquet"
+# In the run of the first cell of each split digest that a sweep ends.
+SPLIT_FILE = "split.parquet"
 LONG_PARAMS_FILE = "long_params.json"
 TABLE_FILE = "results.parquet"
 PLAN_FILE = "plan.json"

@@ -41,6 +41,15 @@ def test_same_bits_in_any_order(crew: Crew, make_cell: MakeCell) -> None:
         assert len(results) == len(cells), "a cell was given back twice"
 
 
+def test_files_come_back_as_they_were_made(crew: Crew, make_cell: MakeCell) -> None:
+    cells = [replace(make_cell(model), keep="predictions") for model in ("GCN", "MLP")]
+    results, _ = train(crew, cells)
+    found = {result.cell: result.files for result in results}
+    assert found == {cell: run_one(cell).files for cell in cells}
+    names = {"predictions.parquet", "config.json", "curves.parquet", "split.parquet"}
+    assert all(set(files) == names for files in found.values())
+
+
 def test_each_cell_is_told_once_and_before_it_ends(crew: Crew, make_cell: MakeCell) -> None:
     cells = [make_cell(seed=seed) for seed in range(6)]
     seen: list[tuple[str, Cell]] = []

@@ -13,15 +13,18 @@ from typing import Any
 import numpy as np
 import own_nets
 import pytest
+import torch
 from sklearn.metrics import roc_auc_score
 
 from gnz_track.datasets.frozen import FrozenDataset, open_frozen
+from gnz_track.datasets.mapped_tensors import digest_of
 from gnz_track.records import to_json
 from gnz_track.runs import files_of_cell
 from gnz_track.runs.run_one import run_one
 from gnz_track.store.cell_files.kept_files import describe_files
 from gnz_track.store.cell_files.predictions import PartPredictions, decode_predictions
 from gnz_track.store.cell_files.series import decode_series
+from gnz_track.store.cell_files.splits import decode_split
 from gnz_track.types import Cell, CellResult
 
 MakeCell = Callable[..., Cell]
@@ -70,6 +73,22 @@ def assert_ends_are_of_their_graph(dataset: FrozenDataset, test: PartPredictions
     for row, name in enumerate(("head", "tail")):
         graph = np.searchsorted(starts, test.numbers[name], side="right") - 1
         assert (test.numbers[name] - starts[graph] == local[row]).all()
+
+
+def test_split_is_that_of_the_digest_and_of_the_predictions(any_world: Any, cell_on: MakeCell) -> None:
+    result = run_one(replace(cell_on(any_world), keep="predictions"))
+    split = decode_split(result.files["split.parquet"])
+    assert list(split) == ["train", "val", "test"]
+    if "id" in split["test"]:
+        parts = {name: torch.from_numpy(numbers["id"].copy()) for name, numbers in split.items()}
+        assert digest_of(parts) == result.split_digest
+    for one in parts_of(result):
+        names = [name for name in split[one.part] if name in one.numbers]
+        if one.kind != "node" or any_world.name != "two levels":
+            assert names
+            for name in names:
+                found, expected = one.numbers[name], split[one.part][name]
+                assert sorted(found) == sorted(expected[: len(found)] if "published" in any_world.name else expected)
 
 
 @pytest.mark.parametrize("name", ["links", "links, published"])

@@ -65,7 +65,7 @@ def test_run_gets_the_files_that_it_lacks(address: Address, home: Path, again: A
     before = again(run_id)
     assert (before.verdict, before.compared_files) == (ReproductionVerdict.bit_identical, ())
     found = again(run_id, keep="predictions")
-    assert set(found.kept) == {"predictions.parquet", "config.json", "curves.parquet"}
+    assert set(found.kept) == {"predictions.parquet", "config.json", "curves.parquet", "split.parquet"}
     predictions = read_predictions(address, task="planted_partition")
     run = read_run(address, run_id)
     assert np.mean(predictions.outputs[0, 0].argmax(axis=1) == predictions.targets) == run.metrics["test/accuracy"]

@@ -38,6 +38,7 @@ from gnz_track.runs.sweep import Sweep, name_sweep, run_sweep, say_once
 from gnz_track.runs.sweep_writer import SweepWriter, Tracking
 from gnz_track.store import schema
 from gnz_track.store.address import Address, parse_address
+from gnz_track.store.cell_files.kept_files import files_from_tag
 from gnz_track.store.outbox import count_waiting, file_stem, outbox_folder
 from gnz_track.store.past_runs import read_curves, read_sweep_run
 from gnz_track.store.reader import finished_fingerprints, open_reader, read_published, read_table
@@ -678,6 +679,24 @@ def test_short_cell_costs_at_most_eight_calls(address: Address, cells: Cells, co
     assert len(per_cell) == 5
     assert all(0 < n <= MOST_CALLS for n in per_cell), counted[0].calls
     assert len(counted) == 1
+
+
+def test_cells_of_a_split_share_its_file_and_leave_their_own(address: Address, cells: Cells) -> None:
+    chosen = [replace(cell, keep="predictions") for model in ("GCN", "MLP") for cell in cells(2, model)]
+    done = sweep(chosen, address)
+    assert done.notices == ()
+    found = [files_from_tag(tag) for _, _, tag in open_reader(address).kept_files(list(done.table["run_id"]))]
+    assert all({"predictions.parquet", "config.json", "curves.parquet"} <= set(files) for files in found)
+    assert sum("split.parquet" in files for files in found) == len(set(done.table["split_digest"]))
+    assert all(not result.files for result in done.results), "a sweep holds the files of all of its cells"
+
+
+def test_cell_with_files_costs_at_most_eight_calls(address: Address, cells: Cells, counted: list[Counted]) -> None:
+    chosen = [replace(cell, keep="predictions") for cell in cells(5)]
+    seen: list[int] = []
+    sweep(chosen, address, tell=lambda event: isinstance(event, Done) and seen.append(counted[0].calls.total()))
+    n_uploads = 4
+    assert all(later - earlier + n_uploads <= MOST_CALLS for earlier, later in itertools.pairwise(seen))
 
 
 def stream_always(monkeypatch: pytest.MonkeyPatch) -> None:

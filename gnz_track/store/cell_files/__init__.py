@@ -5,6 +5,7 @@ bytes. Nothing that is read here runs.
 
 - `predictions`: a row an example of validation and test, with its target and the outputs of the model
 - `configuration`: every setting as it was resolved
+- `splits`: numbers of the examples of each part, which cells of one split digest share
 - `series`: the value of every series at every epoch
 - `inventory`: how many bytes files of runs take on this machine, and which nobody needs
 - `joined_predictions`: predictions of many runs of a task as one array

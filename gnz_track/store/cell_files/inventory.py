@@ -15,12 +15,12 @@ from gnz_track.store.artifacts import refuse_links
 from gnz_track.store.connection import connect, disconnect, says_in_one_line
 from gnz_track.store.listings import has_tables
 from gnz_track.store.read_rest import experiments_named, pages
-from gnz_track.store.schema import CELL, CONFIGURATION_FILE, KIND, PREDICTIONS_FILE, PREFIX, SERIES_FILE
+from gnz_track.store.schema import CELL, CONFIGURATION_FILE, KIND, PREDICTIONS_FILE, PREFIX, SERIES_FILE, SPLIT_FILE
 
 __all__ = ["StoredFiles", "count_files", "find_unneeded"]
 
 # Files that a cell leaves; all else beside runs is left alone.
-OF_CELLS = frozenset({PREDICTIONS_FILE, CONFIGURATION_FILE, SERIES_FILE})
+OF_CELLS = frozenset({PREDICTIONS_FILE, CONFIGURATION_FILE, SERIES_FILE, SPLIT_FILE})
 UNFINISHED = ".new"
 # What a process is writing now is not left behind.
 SECONDS_UNTIL_LEFT = 3600.0

@@ -15,6 +15,7 @@ from gnz_track.store.cell_files import parquet_bytes
 from gnz_track.store.cell_files.configuration import decode_configuration, encode_configuration
 from gnz_track.store.cell_files.predictions import PartPredictions, decode_predictions, encode_predictions
 from gnz_track.store.cell_files.series import decode_series, encode_series
+from gnz_track.store.cell_files.splits import decode_split, encode_split
 from gnz_track.types import Optimiser, Selection
 
 DRAW = np.random.default_rng(0)
@@ -170,6 +171,21 @@ def test_series_come_back_with_what_is_no_number() -> None:
     found = decode_series(encode_series({"train/loss": (math.nan,)}))
     assert math.isnan(found["train/loss"][0])
     assert decode_series(encode_series({})) == {}
+
+
+def test_split_comes_back_by_part() -> None:
+    split = {
+        part: {"id": np.arange(n), "label": np.arange(n) % 2} for part, n in (("train", 5), ("val", 2), ("test", 3))
+    }
+    found = decode_split(encode_split(split))
+    assert list(found) == list(split)
+    for part, numbers in split.items():
+        for name, values in numbers.items():
+            np.testing.assert_array_equal(found[part][name], values)
+    with pytest.raises(BadValue, match=r"split\.parquet"):
+        decode_split(encode_split(split)[:-1])
+    with pytest.raises(BadValue, match="series"):
+        decode_split(encode_series({"a": (1.0,)}))
 
 
 def test_settings_are_written_with_their_defaults_and_without_places_in_memory() -> None:
