@@ -16,6 +16,7 @@ from gnz_track.store.cell_files.joined_predictions import Predictions, read_pred
 from gnz_track.store.cell_files.kept_files import files_from_tag
 from gnz_track.store.reader import open_reader
 from gnz_track.store.schema import PREDICTIONS_FILE
+from gnz_track.text import remake_command
 from gnz_track.types import Direction
 
 __all__ = ["StoredPredictions"]
@@ -90,7 +91,7 @@ def _judge(rows: pd.DataFrame, address: Address, kept: frozenset[str]) -> TaskPr
         except GnzError as error:
             LOG.info("%s has no predictions of validation: %s", task, error)
             validation = None
-        return analyse(
+        facts = analyse(
             test,
             task_type=str(first["task_type"]),
             metric=str(first["metric"]),
@@ -100,6 +101,7 @@ def _judge(rows: pd.DataFrame, address: Address, kept: frozenset[str]) -> TaskPr
         )
     except GnzError as error:
         return _nothing(task, str(first["metric"]), str(error))
+    return replace(facts, command=remake_command(facts.missing[0], address)) if facts.missing else facts
 
 
 def _read(address: Address, task: str, part: str, labels: Mapping[str, str]) -> Predictions:

@@ -40,6 +40,8 @@ def words_of(name: str, param: Any, arguments: list[str]) -> list[str]:
 def test_every_option_of_a_command_is_repeated(name: str) -> None:
     params = [param for param in COMMANDS[name].params if param.name != "help"]
     arguments = ["first value" for param in params if param.param_type_name == "argument"]
+    required = [param for param in params if param.param_type_name == "option" and param.required]
+    arguments += [word for param in required for word in (param.opts[0], "needed")]
     each = [words_of(name, param, arguments) for param in params if param.param_type_name == "option"]
     for options in [*each, [word for words in each for word in words]]:
         first = context_of(name, [*arguments, *options])

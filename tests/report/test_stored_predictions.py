@@ -117,7 +117,10 @@ def test_runs_without_predictions_are_named_and_a_store_without_any_has_no_secti
     assert set(mixed.predictions["planted_partition"].missing) == set(without)
     (note,) = [note for note in view.notes if "Without predictions" in note]
     assert "2 runs" in note
-    assert f"gnz reproduce {mixed.predictions['planted_partition'].missing[0][:12]} --keep predictions" in note
+    assert (
+        f"gnz reproduce {mixed.predictions['planted_partition'].missing[0][:12]} --keep predictions --store {store}"
+        in note
+    )
     assert {one.model for one in mixed.predictions["planted_partition"].models} == {"GCN", "SGC"}
 
 

@@ -71,6 +71,7 @@ DOES_NOT_MATTER: dict[str, dict[str, Any]] = {
     "task types of the model": {"model": replace(MODELS.get("GCN"), task_types=(TaskType.node_cls,))},
     "description of the protocol": {"protocol": replace(PROTOCOLS.get("graphnetz"), description="the best")},
     "order of hyperparameters": {"hyperparameters": (("heads", 8), ("lr", 0.01))},
+    "files that it leaves": {"keep": "predictions"},
 }
 
 

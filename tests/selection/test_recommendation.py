@@ -161,7 +161,7 @@ def test_margins_hold_for_that_share_of_past_graphs() -> None:
         ("log10_mse", [0.0, 0.1, 0.9, 0.95], (-np.inf, np.inf)),
         ("log10_mse", [-3.0, 0.1, 0.9, 3.0], (-np.inf, np.inf)),
         # Of somebody else: a metric that nobody knows, and percentages.
-        ("rmse", [0.0, 0.3, 0.9, 0.95], (-np.inf, np.inf)),
+        ("rmsle", [0.0, 0.3, 0.9, 0.95], (-np.inf, np.inf)),
         ("accuracy", [0.0, 30.0, 90.0, 95.0], (-np.inf, np.inf)),
     ],
 )

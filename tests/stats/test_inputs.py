@@ -14,9 +14,12 @@ from gnz_track.types import Direction
 
 SCORES = [[0.1, 0.4, 0.2], [0.3, 0.3, 0.5]]
 RISING = [float(n) for n in range(20)]
+# Two models with two seeds on three examples.
+GAINS = [[[1.0, 0.0, 1.0], [1.0, 1.0, 0.0]], [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]]
 CALLS: dict[str, Callable[[Any], object]] = {
     "check_border": lambda way: stats.check_border("lr", [n / 19 for n in range(20)], RISING, way, winner=1.0),
     "check_printed_ranks": lambda way: stats.check_printed_ranks(SCORES, way, decimals=1),
+    "explain_difference": lambda way: stats.explain_difference(GAINS, [0, 0, 1], first=0, second=1, direction=way),
     "expected_best": lambda way: stats.expected_best([0.1, 0.4, 0.2], way),
     "join": lambda way: stats.join({0: 0.1}, {0: 0.2}, direction=way),
     "join_all": lambda way: stats.join_all([({0: 0.1}, {0: 0.2})], direction=way),
@@ -26,6 +29,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "rank_rows": lambda way: stats.rank_rows(SCORES, way).tolist(),
     "rank_table": lambda way: stats.rank_table(SCORES, models=["a", "b", "c"], tasks=["s", "t"], directions=way),
     "read_direction": stats.read_direction,
+    "two_level_differences": lambda way: stats.two_level_differences(GAINS, direction=way),
 }
 
 

@@ -89,12 +89,12 @@ def test_the_direction_of_a_metric_is_never_guessed(tmp_path: Path) -> None:
     assert read_matrix(file, metric="mae").direction is Direction.down
     assert read_matrix(file, metric="auc").direction is Direction.up
     assert read_matrix(file, metric="mae", direction="down").metric == "mae"
-    assert read_matrix(file, metric="rmse", direction="down").direction is Direction.down
+    assert read_matrix(file, metric="rmsle", direction="down").direction is Direction.down
     assert read_matrix(file, direction="down").direction is Direction.down
     with pytest.raises(
-        BadValue, match=r"direction of rmse in plain.csv is None; allowed: up, down: .* direction='down'"
+        BadValue, match=r"direction of rmsle in plain.csv is None; allowed: up, down: .* direction='down'"
     ):
-        read_matrix(file, metric="rmse")
+        read_matrix(file, metric="rmsle")
     with pytest.raises(BadValue, match=r"direction of mae in plain.csv is 'up'; allowed: 'down', as this package"):
         read_matrix(file, metric="mae", direction="up")
     file.write_text('"graph (auc, down)",A\na,1\n')
