@@ -278,6 +278,7 @@ def _get(  # noqa: PLR0913  (one parameter per flag)
     try:
         errand.run(jobs)
     except KeyboardInterrupt:
+        errand.note_arrived()
         kept = f"{len(errand.done)} of {len(rows)} datasets are in {errand.home}, and so is what has arrived of others"
         say(f"{kept}; the same command goes on from there", err=True)
         raise typer.Exit(INTERRUPTED) from None
@@ -303,6 +304,15 @@ class _Errand:
         with FetchProgress() as progress:
             for fetched in fetch_each(left, home=self.home, mirror=self.mirror, jobs=jobs, tell=progress.hear):
                 self._finish(fetched)
+
+    def note_arrived(self) -> None:
+        """Take raw files that are whole for done, though nobody has said so: the interrupt came first."""
+        from gnz_track.datasets.sources.fetch import find_complete, parse_mirror
+
+        for row in self.rows if self.is_raw_only else ():
+            folder = find_complete(row, home=self.home, mirror=parse_mirror(self.mirror)) if row.raw else None
+            if folder is not None:
+                self.done.setdefault(row.name, (row.name, folder))
 
     def report(self) -> None:
         """Print what is done, in the order asked for, and why the rest is not."""
