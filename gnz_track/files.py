@@ -13,7 +13,15 @@ from pathlib import Path
 
 from gnz_track.errors import BadValue
 
-__all__ = ["file_lock", "have_same_bytes", "publish", "refuse_foreign", "temporary_beside", "write_whole"]
+__all__ = [
+    "file_lock",
+    "have_same_bytes",
+    "publish",
+    "refuse_foreign",
+    "sync_folder",
+    "temporary_beside",
+    "write_whole",
+]
 
 
 _PREFIX = ".freezing-"
@@ -81,6 +89,15 @@ def _write_through(path: Path) -> None:
     """Wait until a file is on the disk: after a power cut, a renamed folder must not hold empty files."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names of new files in a folder are on the disk too."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def have_same_bytes(one: Path, other: Path) -> bool:

@@ -47,13 +47,14 @@ def sync_command(address: object) -> str:
     return _with_store("gnz sync", address)
 
 
-def remake_command(run_id: str, address: object) -> str:
-    """Return the command that makes the files of a run again, as a shell takes it; the address is masked.
+def remake_command(run_id: str, address: object = "") -> str:
+    """Return the command that makes the files of a run again, for a shell; an address is masked.
 
     >>> remake_command("0123456789abcdef", "runs.db")
     'gnz reproduce 0123456789ab --keep predictions --store runs.db'
     """
-    return _with_store(f"gnz reproduce {run_id[:12]} --keep predictions", address)
+    command = f"gnz reproduce {run_id[:12]} --keep predictions"
+    return _with_store(command, address) if address else command
 
 
 def _with_store(start: str, address: object) -> str:

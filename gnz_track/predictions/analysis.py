@@ -38,6 +38,7 @@ from gnz_track.stats.predictions.examples import rate_difficulty, suspect_labels
 from gnz_track.stats.predictions.pairs import agree, overlap
 from gnz_track.stats.predictions.two_levels import TwoLevelEstimate, two_level_differences, two_level_means
 from gnz_track.stats.significance.multiple import adjust
+from gnz_track.text import remake_command
 from gnz_track.types import Direction, TaskType
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def analyse(
         seeds=test.seeds,
         has_one_split=len(set(test.split_digests)) == 1,
         missing=absent,
-        command=f"gnz reproduce {absent[0][:12]} --keep predictions" if absent else "",
+        command=remake_command(absent[0]) if absent else "",
     )
     if test.outputs.size > MOST_NUMBERS:
         return _without(facts, f"{test.outputs.size:,} outputs are more than are judged at once, {MOST_NUMBERS:,}")

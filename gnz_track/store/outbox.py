@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Self
 
 from gnz_track.errors import BadValue, GnzError, OutboxBusy, StoreUnreachable, StoreUnusable
-from gnz_track.files import file_lock
+from gnz_track.files import file_lock, sync_folder
 from gnz_track.records import from_json, to_json
 from gnz_track.store.address import Address, store_home
 from gnz_track.store.cell_files.kept_files import drop_files, spool_files
@@ -413,7 +413,7 @@ def append_line(path: Path, line: str) -> None:
         handle.flush()
         os.fsync(handle.fileno())
     if is_new:
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
 
 
 def _end_torn_line(path: Path) -> None:
@@ -428,15 +428,6 @@ def remove_files(path: Path) -> None:
     path.unlink()
     path.with_suffix(DONE).unlink(missing_ok=True)
     drop_files(path.with_suffix(FILES))
-
-
-def _sync_folder(folder: Path) -> None:
-    """See that the name of a new file is on the disk too."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 REASONS = ".reasons"

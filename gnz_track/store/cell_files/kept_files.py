@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gnz_track.errors import GnzError
+from gnz_track.files import sync_folder
 from gnz_track.records import from_plain, to_json
 
 __all__ = [
@@ -77,7 +78,7 @@ def spool_files(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write files into a folder, each under its digest; when this returns, they are on the disk."""
     if not folder.is_dir():
         folder.mkdir(mode=0o700)
-        _sync(folder.parent)
+        sync_folder(folder.parent)
     named = {digest_of_bytes(content): content for content in files.values()}
     new = {digest: content for digest, content in named.items() if not (folder / digest).exists()}
     for digest, content in new.items():
@@ -91,7 +92,7 @@ def spool_files(folder: Path, files: Mapping[str, bytes]) -> None:
         finally:
             unfinished.unlink(missing_ok=True)
     if new:
-        _sync(folder)
+        sync_folder(folder)
 
 
 def sound_files(folder: Path, files: Mapping[str, KeptFile]) -> tuple[dict[str, Path], dict[str, str]]:
@@ -118,11 +119,3 @@ def drop_files(folder: Path, digests: Collection[str] | None = None) -> None:
         return
     for digest in digests:
         (folder / digest).unlink(missing_ok=True)
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
