@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gnz_track.cli.ls import RUN_ID_SHOWN, Store
-from gnz_track.cli.terminal import choose_place, hand_over, say
-from gnz_track.cli.working_folder import reach_working_folder
+from gnz_track.cli.terminal.output import choose_place, hand_over, say
+from gnz_track.cli.terminal.working_folder import reach_working_folder
 
 if TYPE_CHECKING:
     from gnz_track.runs.reproduce import Reproduction
@@ -76,7 +76,7 @@ def _reproduce(  # noqa: PLR0913  (one parameter per flag)
 
 
 def _print_reproduction(found: Reproduction) -> None:
-    from gnz_track.cli.terminal import print_rows
+    from gnz_track.cli.terminal.output import print_rows
 
     say(f"{found.cell}, run {found.run_id[:RUN_ID_SHOWN]} of {found.sweep}: {WORDS[found.verdict]}")
     _print_outcome(found)
@@ -111,7 +111,7 @@ def _print_outcome(found: Reproduction) -> None:
 
 
 def _print_changes(found: Reproduction) -> None:
-    from gnz_track.cli.terminal import print_rows
+    from gnz_track.cli.terminal.output import print_rows
 
     if not found.changes:
         known = ", as far as the notes do not say otherwise" if found.notes else ""

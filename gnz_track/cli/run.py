@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnz_track.cli.terminal import choose_place, say, see
+from gnz_track.cli.terminal.output import choose_place, say, see
 from gnz_track.cli.training import choose_suite, choose_tasks, print_gains, search_and_print, split, train
 from gnz_track.seeds import parse_seeds
 
@@ -142,7 +142,7 @@ def _search(request: Request, fork_server: ForkServer | None) -> list[SearchReco
 
 
 def _print_remaining_cells(request: Request, remaining: RemainingCells) -> None:
-    from gnz_track.cli.terminal import print_remaining, print_skipped
+    from gnz_track.cli.terminal.output import print_remaining, print_skipped
     from gnz_track.text import format_seconds
 
     print_remaining(remaining)
@@ -156,7 +156,7 @@ def _print_remaining_cells(request: Request, remaining: RemainingCells) -> None:
 
 
 def _print_sweep(request: Request, sweep: Sweep) -> None:
-    from gnz_track.cli.terminal import print_failures, print_skipped, print_summary, say_links
+    from gnz_track.cli.terminal.output import print_failures, print_skipped, print_summary, say_links
     from gnz_track.errors import StoreUnusable
     from gnz_track.report.tables.scores import summarise
 
