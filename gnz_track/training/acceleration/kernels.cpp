@@ -299,12 +299,14 @@ INLINE uint64_t threshold(double keep) { return (uint64_t)ceil(keep * 9007199254
 
 // bits [n]: set with probability `keep`
 EXPORT void draw_mask(unsigned char* state, Count n, double keep, Bit* bits) {
-    Generator(state).draw_many(bits, n, threshold(keep));
+    // Of the two ways to write down that all words are used up, Torch's stays.
+    if (n > 0) Generator(state).draw_many(bits, n, threshold(keep));
 }
 
 // Dropout of a matrix of n numbers that is zero but at ascending `places`: its entries, scaled or zero.
 EXPORT void drop_entries(unsigned char* state, const int64_t* places, Count n_entries, Count n, double keep,
                          float scale, const float* values, float* out) {
+    if (n == 0) return;
     Generator generator(state);
     const uint64_t below = threshold(keep);
     Count drawn = 0;

@@ -3,8 +3,8 @@
 It is compiled when the package is installed, once for each vector level of the processor family, and the highest one
 that the processor has is loaded. All levels compute the same bits. Where there is no library, or it was compiled from
 other sources, everything is computed in Torch alone, with the same numbers but for rounding. ``GNZ_KERNELS=off`` asks
-for that, and ``GNZ_KERNELS=x86-64-v3`` for one level. Run by its path, this file compiles the library in place; the build
-of the package does so, where nothing but Python is installed yet.
+for that, and ``GNZ_KERNELS=x86-64-v3`` for one level. Run by its path, this file compiles the library in place, with
+nothing but Python; the build of the package does so.
 """
 
 from __future__ import annotations
