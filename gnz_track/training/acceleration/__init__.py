@@ -3,7 +3,8 @@
 ``sparsify`` the features, ``attach`` a structure to the edges, ``accelerate`` the layers. Each part falls back to
 PyG's own path for what it does not know, so a model that none of them serves is merely not sped up.
 
-- `dropout`: dropout with the masks of Torch's own, at half the price
+- `compiled`: functions of tensors by the compiled kernels, with gradients of any order
+- `dropout`: dropout with the masks of Torch's own, at a fraction of the price
 - `features`: sparse node features that pass for an ordinary tensor
 - `layers`: PyG's layers, computed as sparse products where the layer and its input allow it
 - `library`: library of compiled kernels: how ``kernels.cpp`` is compiled, found, loaded and called
