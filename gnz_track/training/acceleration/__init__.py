@@ -4,7 +4,8 @@
 PyG's own path for what it does not know, so a model that none of them serves is merely not sped up.
 
 - `dropout`: dropout with the masks of Torch's own, at half the price
-- `features`: sparse node features that pass for an ordinary tensor
+- `features`: sparse node features that pass for an ordinary tensor, and become one where that matters
+- `guards`: conditions under which a fast forward computes what PyG's own would, read anew at every call
 - `layers`: PyG's layers, computed as sparse products where the layer and its input allow it
 - `patterns`: positions of a sparse matrix, and how those of its parts and repetitions follow without sorting
   again

@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 __all__ = ["draw_mask", "drop"]
 
@@ -52,7 +51,6 @@ class _Drop(torch.autograd.Function):
         return x * scale
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         (scale,) = ctx.saved_tensors
         return gradient * scale, None
