@@ -24,11 +24,8 @@ Heavy rooms are imported inside commands, so that ``gnz --help`` answers at once
 
 Shared by them:
 
-- `commands`: options that must have a value, calls written down again, and mistakes as one line.
+- `terminal/`: the words of a call, what is printed, what ends it, and the folder it was typed in.
 - `training`: tasks that a call names, and training and searches with a line of progress.
-- `terminal`: tables and sentences on a terminal, and output paths.
-- `interrupts`: Ctrl-C.
-- `working_folder`: the folder of the call among the places that modules are imported from.
 """
 
 from __future__ import annotations
@@ -60,9 +57,9 @@ from gnz_track.cli import (
     tune,
     ui,
 )
-from gnz_track.cli.commands import Commands, end_with, show_warnings
-from gnz_track.cli.interrupts import INTERRUPTED, leave, listen_for_interrupts
-from gnz_track.cli.working_folder import refuse_missing_folder, settle_working_folder
+from gnz_track.cli.terminal.commands import Commands, end_with, show_warnings
+from gnz_track.cli.terminal.interrupts import INTERRUPTED, leave, listen_for_interrupts
+from gnz_track.cli.terminal.working_folder import refuse_missing_folder, settle_working_folder
 from gnz_track.errors import BadValue
 
 __all__ = ["main"]

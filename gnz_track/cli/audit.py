@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnz_track.cli.interrupts import INTERRUPTED
 from gnz_track.cli.ls import Store
-from gnz_track.cli.terminal import check_folder, choose_place, hand_over, naming, say
+from gnz_track.cli.terminal.interrupts import INTERRUPTED
+from gnz_track.cli.terminal.output import check_folder, choose_place, hand_over, naming, say
 from gnz_track.cli.training import find_task, split
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def _keep(request: Request, records: Sequence[AuditRecord], folder: Path) -> Pat
 
 
 def _print_audits(records: Sequence[AuditRecord], page: Path, *, as_json: bool) -> None:
-    from gnz_track.cli.terminal import print_rows
+    from gnz_track.cli.terminal.output import print_rows
 
     if as_json:
         for record in records:

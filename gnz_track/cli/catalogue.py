@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gnz_track.cli.terminal import say
+from gnz_track.cli.terminal.output import say
 from gnz_track.text import format_seconds
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def print_model(name: str, *, task_type: TaskType | None = None) -> None:
 
     The last two are those of ``task_type``; where none is given, of the first one that the model serves.
     """
-    from gnz_track.cli.terminal import print_rows
+    from gnz_track.cli.terminal.output import print_rows
     from gnz_track.datasets.catalogue import TASKS
     from gnz_track.errors import BadValue
     from gnz_track.models.catalogue import MODELS, usual_models
@@ -96,7 +96,7 @@ WIDTH = 100
 
 def print_protocol(name: str) -> None:
     """Print every field of a protocol, what it changes for single models and datasets, and what it serves."""
-    from gnz_track.cli.terminal import print_rows
+    from gnz_track.cli.terminal.output import print_rows
     from gnz_track.training.protocols import PROTOCOLS
     from gnz_track.types import Optimiser
 
@@ -170,7 +170,7 @@ _BETTER = {"up": "higher is better", "down": "lower is better"}
 def print_task(name: str) -> None:
     """Print what a task asks, how it is scored, how large and how dear it is, and what is wrong with its data."""
     from gnz_track.cli.data import show_download
-    from gnz_track.cli.terminal import print_rows
+    from gnz_track.cli.terminal.output import print_rows
     from gnz_track.datasets.catalogue import DATASETS, SUITES, TASKS
     from gnz_track.datasets.rows.suites import SECONDS
     from gnz_track.models.catalogue import MODELS, usual_models
@@ -239,7 +239,7 @@ def _tasks(
     task_type: Annotated[str, typer.Option(help="Only one kind of problem.")] = "",
 ) -> None:
     """List the tasks: kind of problem, epochs, what is to be fetched, time, licence, size; or show one."""
-    from gnz_track.cli.terminal import print_rows
+    from gnz_track.cli.terminal.output import print_rows
     from gnz_track.datasets.catalogue import SUITES, TASKS, iter_tasks
     from gnz_track.datasets.rows.suites import SECONDS
     from gnz_track.errors import BadValue
@@ -297,7 +297,7 @@ def _models(
     mirror: Annotated[Path | None, typer.Option(help="Folder of raw files; default GNZ_MIRROR.")] = None,
 ) -> None:
     """List the models and the kinds of problem that they serve; show one, or the widths that a budget gives to all."""
-    from gnz_track.cli.terminal import print_rows
+    from gnz_track.cli.terminal.output import print_rows
     from gnz_track.models.catalogue import MODELS
     from gnz_track.types import TaskType
 
@@ -329,7 +329,7 @@ def _print_widths(
     """Print the width of each model that serves a task, its parameters there, and how far they are from the budget."""
     from dataclasses import replace
 
-    from gnz_track.cli.terminal import choose_home, print_rows
+    from gnz_track.cli.terminal.output import choose_home, print_rows
     from gnz_track.datasets.catalogue import TASKS
     from gnz_track.datasets.preparation import prepare
     from gnz_track.errors import BadValue
@@ -369,7 +369,7 @@ def _protocols(
     name: Annotated[str, typer.Argument(help="Show all of one protocol.", show_default=False)] = "",
 ) -> None:
     """List the protocols, how cells are trained and scored, or show one: its numbers, models, tasks and datasets."""
-    from gnz_track.cli.terminal import print_rows
+    from gnz_track.cli.terminal.output import print_rows
     from gnz_track.training.protocols import PROTOCOLS
 
     if name:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gnz_track.cli.ls import Store
-from gnz_track.cli.terminal import hand_over, say
+from gnz_track.cli.terminal.output import hand_over, say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +75,7 @@ def _read_sweep(store: str, sweep: str) -> pd.DataFrame:
 
 
 def _print_comparison(found: SweepComparison) -> None:
-    from gnz_track.cli.terminal import print_rows
+    from gnz_track.cli.terminal.output import print_rows
 
     say(str(found))
     say(f"  {found.choices}")

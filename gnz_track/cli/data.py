@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
-from gnz_track.cli.commands import Commands
-from gnz_track.cli.interrupts import INTERRUPTED
-from gnz_track.cli.terminal import choose_home, hand_over, say
+from gnz_track.cli.terminal.commands import Commands
+from gnz_track.cli.terminal.interrupts import INTERRUPTED
+from gnz_track.cli.terminal.output import choose_home, hand_over, say
 from gnz_track.errors import BadValue, DataCorrupted, GnzError
 from gnz_track.types import Category, DatasetRow, TaskType
 
@@ -133,7 +133,7 @@ def _check(
     A fault (other sizes than the catalogue's, parts that overlap, other bytes than those of the raw files) ends with
     code 1. A note is a property of the data: test graphs that training has too, one column that tells the label.
     """
-    from gnz_track.cli.terminal import print_rows
+    from gnz_track.cli.terminal.output import print_rows
     from gnz_track.datasets.preparation import check_dataset
 
     if not (names or suite):
@@ -190,7 +190,7 @@ def _list_datasets(
     home: Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")] = None,
 ) -> None:
     """List the datasets: area, kinds of problem, licence, download size, and whether they are here."""
-    from gnz_track.cli.terminal import print_rows
+    from gnz_track.cli.terminal.output import print_rows
     from gnz_track.datasets.catalogue import DATASETS
     from gnz_track.datasets.homes import state_of
     from gnz_track.datasets.sources.fetch import parse_mirror
@@ -316,7 +316,7 @@ class _Errand:
 
     def report(self) -> None:
         """Print what is done, in the order asked for, and why the rest is not."""
-        from gnz_track.cli.terminal import print_rows
+        from gnz_track.cli.terminal.output import print_rows
 
         done = [self.done[row.name] for row in self.rows if row.name in self.done]
         if done and self.is_raw_only:
@@ -328,7 +328,7 @@ class _Errand:
 
     def _announce(self, left: Sequence[DatasetRow]) -> None:
         """Print what will be fetched, and how much that is."""
-        from gnz_track.cli.terminal import print_rows
+        from gnz_track.cli.terminal.output import print_rows
         from gnz_track.datasets.sources.fetch import find_complete, n_bytes_left, n_bytes_of, parse_mirror
 
         mirror = parse_mirror(self.mirror)
@@ -461,7 +461,7 @@ def add_remote(group: typer.Typer) -> None:
 
 def _push(names: Names = None, *, remote: Remote = "", home: Home = None) -> None:
     """Track frozen datasets with DVC and copy them to a remote; what is to be committed is printed."""
-    from gnz_track.cli.terminal import print_rows
+    from gnz_track.cli.terminal.output import print_rows
     from gnz_track.datasets.card import CARD, read_card
     from gnz_track.datasets.sources import dvc_remote
 
@@ -476,7 +476,7 @@ def _push(names: Names = None, *, remote: Remote = "", home: Home = None) -> Non
 
 def _pull(names: Names = None, *, remote: Remote = "", home: Home = None) -> None:
     """Copy frozen datasets that DVC tracks from a remote, and derive their digests again."""
-    from gnz_track.cli.terminal import print_rows
+    from gnz_track.cli.terminal.output import print_rows
     from gnz_track.datasets.frozen import open_frozen
     from gnz_track.datasets.sources import dvc_remote
 

@@ -12,7 +12,7 @@ import typer
 
 from gnz_track import __version__
 from gnz_track.cli.ls import Store
-from gnz_track.cli.terminal import takes_files
+from gnz_track.cli.terminal.output import takes_files
 from gnz_track.errors import GnzError
 
 __all__ = ["add_to"]
@@ -28,7 +28,7 @@ def add_to(app: typer.Typer) -> None:
 
 def _doctor(*, store: Store = "") -> None:
     """Show versions, devices and folders; exit code 1 where something needed is missing."""
-    from gnz_track.cli.terminal import print_rows
+    from gnz_track.cli.terminal.output import print_rows
 
     rows = [
         ("gnz_track", __version__, str(Path(__file__).parents[1])),
@@ -71,7 +71,10 @@ def _packages() -> list[tuple[str, str, str]]:
 def _devices() -> list[tuple[str, str, str]]:
     import torch
 
+    from gnz_track.training.acceleration.library import describe_kernels
+
     rows = [("processors", str(os.cpu_count()), platform.processor() or platform.machine())]
+    rows.append(("kernels", *describe_kernels()))
     if not torch.cuda.is_available():
         return [*rows, ("gpu", "none", "cells run on the CPU, one thread each")]
     names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]

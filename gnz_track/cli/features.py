@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnz_track.cli.terminal import hand_over, say
+from gnz_track.cli.terminal.output import hand_over, say
 from gnz_track.errors import BadValue
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _features(
     FEATURE_SETS.get(name)
     check_graph_name(graph)
 
-    from gnz_track.cli.terminal import choose_home
+    from gnz_track.cli.terminal.output import choose_home
     from gnz_track.selection.graph_input import open_graph, view_whole
 
     opened = open_graph(graph, home=choose_home(home), mirror=mirror)
@@ -75,7 +75,7 @@ def _features(
         lines = ["feature,value", *(f"{feature},{value!r}" for feature, value in found.items())]
         hand_over("\n".join(lines))
     else:
-        from gnz_track.cli.terminal import print_rows
+        from gnz_track.cli.terminal.output import print_rows
 
         rows = [(feature, f"{value:.6g}") for feature, value in found.items()]
         print_rows(f"{len(rows)} features of {opened.name}", ("feature", ">value"), rows)

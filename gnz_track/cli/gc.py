@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gnz_track.cli.ls import RUN_ID_SHOWN, Store
-from gnz_track.cli.terminal import say
+from gnz_track.cli.terminal.output import say
 
 if TYPE_CHECKING:
     from gnz_track.store.address import Address
@@ -77,7 +77,7 @@ def _remove_unneeded(address: Address, *, removes: bool) -> None:
 
 
 def _print_stale(stale: list[DeadRun], *, n_files: int, would: str) -> None:
-    from gnz_track.cli.terminal import print_rows
+    from gnz_track.cli.terminal.output import print_rows
 
     if stale:
         rows = [(one.run_id[:RUN_ID_SHOWN], one.name, one.reason) for one in stale]

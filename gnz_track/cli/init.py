@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from gnz_track.cli.terminal import naming, say
+from gnz_track.cli.terminal.output import naming, say
 from gnz_track.errors import BadValue
 
 __all__ = ["add_to"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gnz_track.cli.terminal import hand_over, say
+from gnz_track.cli.terminal.output import hand_over, say
 from gnz_track.errors import BadValue, UnknownName
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def _label_of(row: Mapping[str, Any]) -> str:
 
 
 def _print_table(listing: Listing) -> None:
-    from gnz_track.cli.terminal import print_rows
+    from gnz_track.cli.terminal.output import print_rows
 
     if listing.rows:
         print_rows(listing.title, listing.columns, listing.rows)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gnz_track.cli.ls import Store
-from gnz_track.cli.terminal import check_file, hand_over, naming, say
+from gnz_track.cli.terminal.output import check_file, hand_over, naming, say
 from gnz_track.errors import BadValue
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _with_labels(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _print_table(table: pd.DataFrame) -> None:
-    from gnz_track.cli.terminal import print_rows
+    from gnz_track.cli.terminal.output import print_rows
 
     numbers = {name for name in table.columns if table[name].dtype.kind in "fi"}
     shown = table.head(MOST_ROWS)

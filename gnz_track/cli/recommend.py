@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gnz_track.cli.commands import repeat
 from gnz_track.cli.ls import Store
-from gnz_track.cli.terminal import hand_over, say
+from gnz_track.cli.terminal.commands import repeat
+from gnz_track.cli.terminal.output import hand_over, say
 from gnz_track.errors import BadValue
 from gnz_track.seeds import parse_seeds
 
@@ -71,7 +71,7 @@ def _recommend(  # noqa: PLR0913  (one parameter per flag)
 
     check_graph_name(graph)
 
-    from gnz_track.cli.terminal import choose_home
+    from gnz_track.cli.terminal.output import choose_home
     from gnz_track.selection.feasibility import reason_against
     from gnz_track.selection.graph_input import open_graph
     from gnz_track.selection.recommendation import recommend as recommend_for
@@ -116,7 +116,7 @@ def _refuse_without_run(*, seeds: str, epochs: int | None, jobs: int) -> None:
 
 
 def _print_ranking(found: Recommendation, top: int) -> None:
-    from gnz_track.cli.terminal import print_rows
+    from gnz_track.cli.terminal.output import print_rows
 
     arrow = {"up": "higher is better", "down": "lower is better"}[found.direction]
     title = f"{found.task_type} on {found.graph}, from {found.n_graphs} past graphs: {found.metric}, {arrow}"
@@ -178,7 +178,7 @@ def _confirm(
 ) -> None:
     """Train the settings shown, as the call asks for."""
     from gnz_track.api import Request
-    from gnz_track.cli.terminal import print_failures, print_skipped
+    from gnz_track.cli.terminal.output import print_failures, print_skipped
     from gnz_track.cli.training import train
     from gnz_track.runs.remaining import find_remaining
     from gnz_track.selection.confirmation import model_of, plan_confirmation, task_of
@@ -221,7 +221,7 @@ def _confirm(
 
 def _print_measured(shown: Sequence[RankedSetting], table: pd.DataFrame) -> None:
     """Print what was expected beside what came of it."""
-    from gnz_track.cli.terminal import print_rows
+    from gnz_track.cli.terminal.output import print_rows
 
     rows = []
     for one, came in zip(shown, _measured(shown, table), strict=True):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gnz_track.cli.ls import Store
-from gnz_track.cli.terminal import check_folder, naming, say, see
+from gnz_track.cli.terminal.output import check_folder, naming, say, see
 from gnz_track.errors import BadValue, NothingToCompare, UnknownName
 
 if TYPE_CHECKING:

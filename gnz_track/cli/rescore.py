@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gnz_track.cli.ls import RUN_ID_SHOWN, Store
-from gnz_track.cli.terminal import print_rows, say, see
+from gnz_track.cli.terminal.output import print_rows, say, see
 from gnz_track.cli.training import split
 from gnz_track.errors import BadValue
 

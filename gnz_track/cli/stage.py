@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gnz_track.cli.commands import Commands
-from gnz_track.cli.interrupts import INTERRUPTED
-from gnz_track.cli.terminal import say
+from gnz_track.cli.terminal.commands import Commands
+from gnz_track.cli.terminal.interrupts import INTERRUPTED
+from gnz_track.cli.terminal.output import say
 
 if TYPE_CHECKING:
     from gnz_track.pipeline.params import Params
@@ -54,7 +54,7 @@ def add_to(app: typer.Typer) -> None:
 
 def _data(name: Name, *, seeds: Seeds = None, modules: Modules = None, params: File = PARAMS) -> None:
     """Freeze the data of a task below data/TASK; what is not here is fetched."""
-    from gnz_track.cli.terminal import print_rows
+    from gnz_track.cli.terminal.output import print_rows
     from gnz_track.pipeline.params import read_params
     from gnz_track.pipeline.stages import freeze_task
 
@@ -183,7 +183,7 @@ def _train_left(params: Params, name: str, fork_server: ForkServer | None) -> Sw
 
 def _print_sweep(sweep: Sweep) -> None:
     """Say what came of a sweep: cells that failed are part of its results, unless all of them did."""
-    from gnz_track.cli.terminal import print_failures, print_summary
+    from gnz_track.cli.terminal.output import print_failures, print_summary
     from gnz_track.report.tables.scores import summarise
 
     print_summary(summarise(sweep.table))

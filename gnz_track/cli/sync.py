@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gnz_track.cli.ls import Store
-from gnz_track.cli.terminal import say
+from gnz_track.cli.terminal.output import say
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +63,7 @@ def _sync(
 
 
 def _print_waiting() -> None:
-    from gnz_track.cli.terminal import print_rows
+    from gnz_track.cli.terminal.output import print_rows
     from gnz_track.store.outbox import describe_outboxes
 
     rows = [
@@ -99,7 +99,7 @@ def _others(folder: Path) -> str:
 
 
 def _print_replays(done: dict[str, Replay]) -> None:
-    from gnz_track.cli.terminal import print_rows
+    from gnz_track.cli.terminal.output import print_rows
 
     rows = [
         (

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from gnz_track.cli.interrupts import INTERRUPTED
-from gnz_track.cli.terminal import say, see
+from gnz_track.cli.terminal.interrupts import INTERRUPTED
+from gnz_track.cli.terminal.output import say, see
 from gnz_track.types import Category, TaskType
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def search_and_print(request: Request, plan: SearchPlan, fork_server: ForkServer
 
 def print_plan(request: Request, plan: SearchPlan) -> None:
     """Print what would be searched, over which space, and at which cost at most."""
-    from gnz_track.cli.terminal import print_rows, print_skipped
+    from gnz_track.cli.terminal.output import print_rows, print_skipped
     from gnz_track.seeds import format_seeds
 
     rows = [
@@ -225,7 +225,7 @@ def print_gains(request: Request, sweep: Sweep, found: Sequence[SearchRecord]) -
     found
         Its searches.
     """
-    from gnz_track.cli.terminal import print_failures, print_rows
+    from gnz_track.cli.terminal.output import print_failures, print_rows
     from gnz_track.report.tuned_models import compare_tuned
 
     rows = [
@@ -253,7 +253,7 @@ def print_gains(request: Request, sweep: Sweep, found: Sequence[SearchRecord]) -
 
 def print_found(plan: SearchPlan, found: Sequence[SearchRecord]) -> None:
     """Print what searches found on validation, what they cost, and what to beware of."""
-    from gnz_track.cli.terminal import print_rows
+    from gnz_track.cli.terminal.output import print_rows
     from gnz_track.text import format_seconds
     from gnz_track.tuning.plan import changed
 
@@ -283,7 +283,7 @@ def print_found(plan: SearchPlan, found: Sequence[SearchRecord]) -> None:
 
 
 def _print_notes(plan: SearchPlan, found: Sequence[SearchRecord]) -> None:
-    from gnz_track.cli.terminal import print_skipped
+    from gnz_track.cli.terminal.output import print_skipped
     from gnz_track.tuning.plan import note_on_lengths
 
     print_skipped(plan.skipped)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gnz_track.cli.terminal import choose_home, choose_place, say, see
+from gnz_track.cli.terminal.output import choose_home, choose_place, say, see
 from gnz_track.cli.training import choose_suite, choose_tasks, print_gains, print_plan, search_and_print, split, train
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.seeds import parse_seeds

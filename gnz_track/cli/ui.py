@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from gnz_track.cli.ls import Store
-from gnz_track.cli.terminal import say, say_links
+from gnz_track.cli.terminal.output import say, say_links
 from gnz_track.errors import BadValue, StoreUnusable
 
 __all__ = ["add_dash", "add_to"]

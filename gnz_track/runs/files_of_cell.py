@@ -6,6 +6,7 @@ Equal cells give equal bytes: no time, no machine and no folder is in them.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,24 +14,60 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gnz_track.errors import BadValue
 from gnz_track.models.building import options_of
 from gnz_track.store.cell_files.configuration import encode_configuration
+from gnz_track.store.cell_files.kept_files import LARGEST_FILE
 from gnz_track.store.cell_files.predictions import PartPredictions, encode_predictions
 from gnz_track.store.cell_files.series import encode_series
 from gnz_track.store.cell_files.splits import encode_split
 from gnz_track.store.schema import CONFIGURATION_FILE, PREDICTIONS_FILE, SERIES_FILE, SPLIT_FILE
+from gnz_track.text import format_size, parse_size
 from gnz_track.training.answers import Answers
 from gnz_track.training.loop import Trained
 from gnz_track.types import Cell, CellSettings
 
-__all__ = ["KEEPS", "MOST_BYTES", "NOTHING", "PREDICTIONS", "make_files"]
+__all__ = [
+    "KEEPS",
+    "NOTHING",
+    "PREDICTIONS",
+    "check_most_bytes",
+    "make_files",
+    "read_most_bytes",
+    "tell_too_large",
+]
 
 # Predictions, settings and curves; or none of these.
 PREDICTIONS, NOTHING = "predictions", "nothing"
 KEEPS = (PREDICTIONS, NOTHING)
 
-# Files that are larger than this are not kept; tensors are hardly compressed to less than a part of so much.
-MOST_BYTES, MOST_COMPRESSED = 4 * 2**20, 8
+# Tensors are hardly compressed to less than a part of so much.
+MOST_COMPRESSED = 8
+
+
+def read_most_bytes(text: str) -> int:
+    """Return the bytes that a file of a cell may have, from a size such as 16MiB."""
+    try:
+        n_bytes = parse_size(text)
+    except ValueError:
+        n_bytes = 0
+    return check_most_bytes(n_bytes, said=text)
+
+
+def check_most_bytes(n_bytes: int, *, said: object = None) -> int:
+    """Return the bytes that a file of a cell may have; refuse what is none, or more than can be read back."""
+    if not 0 < n_bytes <= LARGEST_FILE:
+        allowed = f"a size such as 16MiB, at most {format_size(LARGEST_FILE)}"
+        raise BadValue("--keep-at-most", n_bytes if said is None else said, allowed, command="gnz run --help")
+    return n_bytes
+
+
+def tell_too_large(name: str, n_bytes: int, cell: Cell) -> str:
+    """Say that a file of a cell is not kept since it is too large, and which option keeps it."""
+    enough = math.ceil(n_bytes / 2**20) * 2**20
+    remedy = f"; to keep it: --keep-at-most {format_size(enough)}" if enough <= LARGEST_FILE else ""
+    most = format_size(cell.keep_at_most)
+    return f"{name} of {cell.task.name} is not kept: {format_size(n_bytes)} a cell, and at most {most} are{remedy}"
 
 
 def make_files(
@@ -63,20 +100,20 @@ def make_files(
     if not is_finished or not trained.answers:
         return files, {}
     tensors = [one.outputs for answers in trained.answers.values() for one in answers]
-    found = {PREDICTIONS_FILE: _within(tensors, lambda: encode_predictions(list(_parts_of(trained))))}
+    found = {PREDICTIONS_FILE: _within(cell, tensors, lambda: encode_predictions(list(_parts_of(trained))))}
     tensors = [column for part in split.values() for column in part.values()]
-    found[SPLIT_FILE] = _within(tensors, lambda: encode_split(_arrays_of(split)))
+    found[SPLIT_FILE] = _within(cell, tensors, lambda: encode_split(_arrays_of(split)))
     files |= {name: content for name, content in found.items() if isinstance(content, bytes)}
     return files, {name: size for name, size in found.items() if isinstance(size, int)}
 
 
-def _within(tensors: Sequence[Tensor], encode: Callable[[], bytes]) -> bytes | int:
+def _within(cell: Cell, tensors: Sequence[Tensor], encode: Callable[[], bytes]) -> bytes | int:
     """Return a file, or its size where that is too large; what is hopelessly large is not even tried."""
     n_bytes = sum(one.numel() * one.element_size() for one in tensors)
-    if n_bytes > MOST_COMPRESSED * MOST_BYTES:
+    if n_bytes > MOST_COMPRESSED * cell.keep_at_most:
         return n_bytes
     content = encode()
-    return content if len(content) <= MOST_BYTES else len(content)
+    return content if len(content) <= cell.keep_at_most else len(content)
 
 
 def _arrays_of(split: Mapping[str, Mapping[str, Tensor]]) -> dict[str, dict[str, NDArray[np.int64]]]:

@@ -14,7 +14,7 @@ import pandas as pd
 from gnz_track.datasets.frozen import open_frozen
 from gnz_track.errors import GnzError, StoreUnreachable
 from gnz_track.runs.executors.events import Done, Event, Points, Started
-from gnz_track.runs.files_of_cell import MOST_BYTES
+from gnz_track.runs.files_of_cell import tell_too_large
 from gnz_track.runs.fingerprint import NUMBERS, fingerprint
 from gnz_track.runs.plan import Plan
 from gnz_track.store.address import SQLITE, Address
@@ -61,7 +61,6 @@ def _row_of_cell(cell: Cell) -> dict[str, str | int]:
 
 
 MILLISECONDS_BETWEEN_BEATS, MILLISECONDS_BETWEEN_LOADS = 600_000, 60_000
-MOST_MIB = MOST_BYTES // 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +106,8 @@ class SweepWriter:
         self._begun: dict[str, str] = {}
         # Digests of the splits that lie with the run of a cell.
         self._splits: set[str] = set()
+        # Files and tasks of which it was said that they are too large.
+        self._too_large: set[tuple[str, str]] = set()
         # Hears why files of a cell could not be written; None once they wait.
         self._tell_of_files: Callable[[str], object] | None = self._leave_files
         self._written: list[tuple[str, RunRecord]] = []
@@ -198,10 +199,10 @@ class SweepWriter:
     def _spool_files(self, record: RunRecord, result: CellResult) -> RunRecord:
         """Put the files of a cell on this disk, and return its record, without files where the disk takes none."""
         for name, n_bytes in result.too_large.items():
-            start = f"{name} of {record.task} is not kept"
             # Models and seeds of a task differ by little: once is enough.
-            if not any(notice.startswith(start) for notice in self.notices):
-                self._note(f"{start}: {n_bytes / 2**20:.1f} MiB a cell, and at most {MOST_MIB} are")
+            if (name, record.task) not in self._too_large:
+                self._too_large.add((name, record.task))
+                self._note(tell_too_large(name, n_bytes, result.cell))
         try:
             self._outbox.spool({name: result.files[name] for name in record.files})
         except OSError as error:

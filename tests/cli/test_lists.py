@@ -18,7 +18,7 @@ from cells import context_of
 
 from gnz_track import __version__
 from gnz_track.cli.catalogue import TABLES
-from gnz_track.cli.terminal import print_failures, print_rows
+from gnz_track.cli.terminal.output import print_failures, print_rows
 from gnz_track.datasets.catalogue import SUITES, TASKS, iter_tasks
 from gnz_track.datasets.rows.suites import SECONDS
 from gnz_track.models.catalogue import MODELS

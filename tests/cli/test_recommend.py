@@ -20,7 +20,7 @@ from torch_geometric.data import Data
 
 from gnz_track.api import run_benchmark
 from gnz_track.cli import app
-from gnz_track.cli.commands import repeat
+from gnz_track.cli.terminal.commands import repeat
 from gnz_track.datasets.catalogue import TASKS as TASKS_BY_NAME
 from gnz_track.datasets.own.tasks import task_from_dataset
 from gnz_track.runs.progress import Progress

@@ -18,7 +18,7 @@ from torch_geometric.data import Data
 import gnz_track as gnz
 from gnz_track import errors
 from gnz_track.cli import main
-from gnz_track.cli.working_folder import FolderGone
+from gnz_track.cli.terminal.working_folder import FolderGone
 from gnz_track.errors import GnzError
 from gnz_track.registry import PluginBroken
 from gnz_track.store.address import parse_address

@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from gnz_track.cli import app
-from gnz_track.cli.commands import repeat
+from gnz_track.cli.terminal.commands import repeat
 
 GNZ: Any = typer.main.get_command(app)
 COMMANDS: dict[str, Any] = GNZ.commands

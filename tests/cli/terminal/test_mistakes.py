@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file, save_file
 
-from gnz_track.cli.commands import end_with
-from gnz_track.cli.terminal import naming
+from gnz_track.cli.terminal.commands import end_with
+from gnz_track.cli.terminal.output import naming
 from gnz_track.datasets.preparation import prepare
 
 Gnz = Callable[..., Any]

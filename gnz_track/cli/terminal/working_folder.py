@@ -83,5 +83,5 @@ def _comes_first() -> bool:
     """Tell whether Python itself has put the working folder first; what the user's own settings name stays."""
     is_module = sys.orig_argv[1:3] == ["-m", "gnz_track"] and not sys.flags.safe_path
     # The package may lie in the working folder itself.
-    own = str(Path(__file__).parents[2])
+    own = str(Path(__file__).parents[3])
     return is_module and sys.path[0] in {"", str(find_working_folder())} - {own}

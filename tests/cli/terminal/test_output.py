@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from cells import cell_of, context_of, failed_record, record, result_of
 
-from gnz_track.cli.terminal import hand_over, print_failures, print_rows, say
+from gnz_track.cli.terminal.output import hand_over, print_failures, print_rows, say
 from gnz_track.store.address import parse_address
 from gnz_track.store.writer import open_store
 from gnz_track.types import Failure, Status
@@ -54,7 +54,7 @@ def test_programs_get_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_terminal_is_not_driven_by_what_is_for_programs() -> None:
     parent, child = pty.openpty()
-    script = f"from gnz_track.cli.terminal import hand_over; hand_over({HOSTILE!r})"
+    script = f"from gnz_track.cli.terminal.output import hand_over; hand_over({HOSTILE!r})"
     subprocess.run([sys.executable, "-c", script], stdout=child, check=True)
     os.close(child)
     assert os.read(parent, 1000) == SHOWN.replace(r"\n", "\r\n").encode() + b"\r\n"

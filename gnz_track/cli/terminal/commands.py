@@ -13,7 +13,7 @@ from typing import Any, TextIO
 import typer
 from typer.core import TyperCommand
 
-from gnz_track.cli.working_folder import FolderGone, find_working_folder
+from gnz_track.cli.terminal.working_folder import FolderGone, find_working_folder
 from gnz_track.errors import BadValue, GnzError
 from gnz_track.registry import PluginWarning
 from gnz_track.text import cut_values, visible

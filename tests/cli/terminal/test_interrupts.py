@@ -30,7 +30,7 @@ def test_interrupt_while_everything_is_imported_is_one_word(module: str, environ
 
 LOST = """
 import os, signal, time, weakref
-from gnz_track.cli.interrupts import listen_for_interrupts
+from gnz_track.cli.terminal.interrupts import listen_for_interrupts
 class Thing: pass
 signal.signal(signal.SIGINT, signal.default_int_handler)
 listen_for_interrupts()
