@@ -5,7 +5,8 @@ PyG's own path for what it does not know, so a model that none of them serves is
 
 - `compiled`: functions of tensors by the compiled kernels, with gradients of any order
 - `dropout`: dropout with the masks of Torch's own, at a fraction of the price
-- `features`: sparse node features that pass for an ordinary tensor
+- `features`: sparse node features that pass for an ordinary tensor, and become one where that matters
+- `guards`: conditions under which a fast forward computes what PyG's own would, read anew at every call
 - `layers`: PyG's layers, computed as sparse products where the layer and its input allow it
 - `library`: library of compiled kernels: how ``kernels.cpp`` is compiled, found, loaded and called
 - `patterns`: positions of a sparse matrix, and how those of its parts and repetitions follow without sorting

@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from gnz_track.training.acceleration.library import kernels
 
@@ -74,7 +73,6 @@ class _Drop(torch.autograd.Function):
         return x * scale
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         (scale,) = ctx.saved_tensors
         return gradient * scale, None
