@@ -18,6 +18,7 @@ PyG's own path for what it does not know, so a model that none of them serves is
 from gnz_track.training.acceleration.dropout import drop
 from gnz_track.training.acceleration.features import SparseFeatures, sparsify
 from gnz_track.training.acceleration.layers import accelerate, release
+from gnz_track.training.acceleration.library import kernels
 from gnz_track.training.acceleration.structure import Structure, attach, lend_edges, structure_of
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "accelerate",
     "attach",
     "drop",
+    "kernels",
     "lend_edges",
     "release",
     "sparsify",
