@@ -73,7 +73,15 @@ def check_most_bytes(n_bytes: int, *, said: object = None) -> int:
 
 
 def tell_too_large(name: str, n_bytes: int, cell: Cell) -> str:
-    """Say that a file of a cell is not kept since it is too large, and which option keeps it."""
+    """Say that a file of a cell is not kept since it is too large, and which option keeps it.
+
+    Parameters
+    ----------
+    name, n_bytes
+        The file, and its size.
+    cell
+        Cell that it is of.
+    """
     enough = math.ceil(n_bytes / 2**20) * 2**20
     remedy = f"; to keep it: --keep-at-most {format_size(enough)}" if enough <= LARGEST_FILE else ""
     most = format_size(cell.keep_at_most)

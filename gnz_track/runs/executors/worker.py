@@ -104,7 +104,9 @@ def work(file: int) -> None:
 
 def fork_workers(file: int) -> None:
     """Import everything, then fork a worker for every pipe that comes, and tell how workers ended."""
-    import gnz_track.runs.run_one  # noqa: F401  (so that no worker has to)
+    import pyarrow.parquet  # noqa: F401  (so that no worker has to)
+
+    import gnz_track.runs.run_one  # noqa: F401  (as above)
 
     # What is here stays as it is, and is shared by all workers.
     gc.freeze()
