@@ -21,7 +21,7 @@ from pathlib import Path
 SWEEP = """
 import sys, time
 from pathlib import Path
-from gnz_track.api import Request, carry_out, find_remaining_of
+from gnz_track.benchmark import Request, carry_out, find_remaining_of
 from gnz_track.datasets.catalogue import TASKS
 from gnz_track.models.catalogue import describe
 from gnz_track.runs.plan import Place
@@ -45,7 +45,7 @@ import sys, time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from gnz_track.api import Request, find_remaining_of
+from gnz_track.benchmark import Request, find_remaining_of
 from gnz_track.datasets.catalogue import TASKS
 from gnz_track.models.catalogue import describe
 from gnz_track.runs import sweep_writer

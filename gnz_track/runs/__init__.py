@@ -9,6 +9,7 @@ calls `run_one` for each cell, here or elsewhere; the `sweep_writer` brings what
 - `remaining`: cells that are left once past runs are counted, and how long they may take
 - `sweep`: the cells of a plan, trained and written; the same call goes on where the last one stopped
 - `sweep_writer`: events into records, on disk and in the store
+- `owners`: whose code the model of a cell is
 - `run_one`: one cell in, one result out
 - `progress`: a live line on a terminal, plain lines elsewhere
 - `files_of_cell`: files that a trained cell leaves, as bytes, and how large they may be

@@ -35,7 +35,7 @@ def serve(pipe: Connection) -> None:
     Where that cannot be, it is begun only where the process still computes as it did.
     """
     from gnz_track.runs.isolation.canary import Watch
-    from gnz_track.runs.isolation.originals import is_ours
+    from gnz_track.runs.owners import is_ours
     from gnz_track.runs.run_one import make_ready, run_one
     from gnz_track.training.allocator import keep_freed_memory
 
