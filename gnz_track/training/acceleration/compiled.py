@@ -15,10 +15,20 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-from gnz_track.training.acceleration.library import Attention, Gat, GatGradients, Products, kernels
+from gnz_track.training.acceleration.library import Attention, Edges, Gat, GatGradients, Products, kernels
 from gnz_track.training.acceleration.patterns import Pattern
 
-__all__ = ["Bits", "attend_by_products", "attend_by_sums", "serves", "sum_compiled"]
+__all__ = [
+    "Bits",
+    "Entries",
+    "attend_by_products",
+    "attend_by_sums",
+    "collect_compiled",
+    "multiply_compiled",
+    "serves",
+    "sum_compiled",
+    "thin_compiled",
+]
 
 # As many numbers as ``kernels.cpp`` has room for.
 MOST_HEADS = 64
@@ -133,6 +143,76 @@ def sum_compiled(
     if bias is not None and bias.shape != (x.size(1),):
         return twin(x, bias)
     return _Sum.apply(twin, pattern, values, divisors, x, bias)  # type: ignore[no-any-return]
+
+
+# ------------------------------------------------------------------------------------------ constant sparse matrices
+
+
+class Entries:
+    """Entries of a sparse matrix that are not zero, in the kernels' form."""
+
+    def __init__(self, edges: Edges, *held: Tensor) -> None:
+        self.edges, self._held = edges, held
+
+    @property
+    def values(self) -> Tensor:
+        """Value of each entry."""
+        return self._held[-1]
+
+
+def thin_compiled(pattern: Pattern, values: Tensor) -> Entries | None:
+    """Return the entries of a matrix without those that are zero; None where kernels do not serve."""
+    if not serves(values) or not values.is_contiguous() or pattern.edges is None:
+        return None
+    return _thin(pattern.edges, None, values, None)
+
+
+def _thin(edges: Edges, places: Tensor | None, values: Tensor, alive: Tensor | None) -> Entries:
+    n, room = edges.n_rows, values.numel()
+    pointers, columns = torch.empty(n + 1, dtype=torch.int32), torch.empty(room + 1, dtype=torch.int32)
+    left = torch.empty(room + 1)
+    kernels().thin(edges, *map(_at, (places, values, alive, pointers, columns, left)))
+    return Entries(Edges(n, edges.n_columns, _at(pointers), _at(columns), None), pointers, columns, left)
+
+
+def multiply_compiled(entries: Entries, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Return ``x @ weight.T + bias`` for the entries of x.
+
+    Parameters
+    ----------
+    entries
+        The entries ``[n, inputs]``.
+    weight
+        ``[outputs, inputs]``.
+    bias
+        ``[outputs]``; None: nothing.
+    """
+    turned, width = weight.t().contiguous(), weight.size(0)
+    out = torch.empty(entries.edges.n_rows, width)
+    kernels().sum_neighbours(entries.edges, width, *map(_at, (entries.values, turned, bias, None, out)))
+    return out
+
+
+def collect_compiled(pattern: Pattern, values: Tensor, gradient: Tensor) -> Tensor | None:
+    """Return ``gradient.T @ x``, from the rows of the gradient that are not zero; None where kernels do not serve.
+
+    Parameters
+    ----------
+    pattern, values
+        Where x has entries, and which.
+    gradient
+        ``[n, outputs]``.
+    """
+    if not serves(values, gradient) or not values.is_contiguous() or pattern.edges is None:
+        return None
+    gradient = gradient.contiguous()
+    (n, width), alive = gradient.shape, torch.empty(gradient.size(0), dtype=torch.uint8)
+    kernels().find_rows(_at(gradient), n, width, _at(alive))
+    edges, places = pattern.transposed_edges
+    entries = _thin(edges, places, values, alive)
+    out = torch.empty(pattern.n_columns, width)
+    kernels().sum_neighbours(entries.edges, width, *map(_at, (entries.values, gradient, None, None, out)))
+    return out.t().contiguous()
 
 
 # ----------------------------------------------------------------------------------------------------------- attention

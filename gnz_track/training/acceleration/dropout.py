@@ -17,7 +17,7 @@ from torch import Tensor
 
 from gnz_track.training.acceleration.library import kernels
 
-__all__ = ["draw_mask", "drop"]
+__all__ = ["draw_mask", "drop", "drop_entries"]
 
 # Drawn in pieces that stay in the cache; the stream of numbers does not depend on it.
 PIECE = 1 << 16
@@ -63,6 +63,29 @@ def draw_mask(size: int, keep: float) -> Tensor:
         piece = mask[start : start + PIECE]
         torch.lt(numbers[: piece.numel()].uniform_(), keep, out=piece)
     return mask
+
+
+def drop_entries(values: Tensor, positions: Tensor, size: int, keep: float) -> Tensor:
+    """Drop numbers of a matrix, of which some are not zero: return those, scaled or zero.
+
+    Parameters
+    ----------
+    values
+        Numbers that are not zero ``[n_entries]``.
+    positions
+        Their places in the matrix, ascending.
+    size
+        How many numbers the matrix has.
+    keep
+        Probability of each to stay.
+    """
+    if not _kernels_give_bernoulli() or values.dtype is not torch.float32 or not values.is_contiguous():
+        return values * draw_mask(size, keep).take(positions).to(values.dtype).div_(keep)
+    out, state, scale = torch.empty_like(values), torch.get_rng_state(), float(torch.ones(1).div_(keep))
+    places = (positions.data_ptr(), values.numel(), size, keep, scale, values.data_ptr(), out.data_ptr())
+    kernels().drop_entries(state.data_ptr(), *places)
+    torch.set_rng_state(state)
+    return out
 
 
 class _Drop(torch.autograd.Function):
