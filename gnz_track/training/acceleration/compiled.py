@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import Parameter
+from torch.nn import Parameter, functional
 
 from gnz_track.training.acceleration.library import Attention, Edges, Gat, GatGradients, Products, kernels
 from gnz_track.training.acceleration.patterns import Pattern
@@ -23,6 +23,7 @@ __all__ = [
     "Entries",
     "attend_by_products",
     "attend_by_sums",
+    "bend_compiled",
     "collect_compiled",
     "multiply_compiled",
     "serves",
@@ -215,16 +216,74 @@ def collect_compiled(pattern: Pattern, values: Tensor, gradient: Tensor) -> Tens
     return out.t().contiguous()
 
 
-# ----------------------------------------------------------------------------------------------------------- attention
+# ------------------------------------------------------------------------------------------- activation and dropout
 
 
 class Bits:
-    """Mask of dropout over attention weights ``[n_entries, heads]`` in the order of the given edges, and the scale."""
+    """Mask of dropout, or None where nothing is dropped, and the scale of what stays."""
 
     def __init__(self, bits: Tensor | None, keep: float) -> None:
         self.bits, self.keep = bits, keep
         # As dropout computes it, in single precision.
         self.scale = float(torch.ones(1).div_(keep))
+
+    def apply(self, x: Tensor) -> Tensor:
+        """Return x dropped, by Torch."""
+        return x if self.bits is None else x * self.bits.view_as(x).to(x.dtype).div_(self.keep)
+
+
+# As in ``kernels.cpp``.
+_ACTIVATIONS: dict[str, tuple[int, Callable[[Tensor], Tensor]]] = {
+    "none": (0, torch.clone),
+    "relu": (1, functional.relu),
+    "elu": (2, functional.elu),
+}
+
+
+class _Bend(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, name: str, bits: Bits, x: Tensor) -> Tensor:
+        ctx.name, ctx.bits, out = name, bits, torch.empty_like(x)
+        ctx.save_for_backward(None if name == "none" else x)
+        kernels().activate(_at(x), x.numel(), _ACTIVATIONS[name][0], _at(bits.bits), bits.scale, _at(out))
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor | None]:
+        (x,) = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return None, None, _bend_back_in_torch(ctx.name, ctx.bits, x, gradient)
+        gradient = gradient.contiguous()
+        out, code = torch.empty_like(gradient), _ACTIVATIONS[ctx.name][0]
+        places = (_at(gradient if x is None else x), _at(gradient), gradient.numel(), code)
+        kernels().activate_back(*places, _at(ctx.bits.bits), ctx.bits.scale, _at(out))
+        return None, None, out
+
+
+def _bend_back_in_torch(name: str, bits: Bits, x: Tensor | None, gradient: Tensor) -> Tensor | None:
+    """Return a gradient that has gradients."""
+    if x is None:
+        return bits.apply(gradient)
+    (found,) = _differentiate(lambda own: bits.apply(_ACTIVATIONS[name][1](own)), [x], [True], gradient)
+    return found
+
+
+def bend_compiled(x: Tensor, name: str, bits: Bits) -> Tensor | None:
+    """Return x activated and then dropped, or None where kernels do not serve.
+
+    Parameters
+    ----------
+    x
+        Tensor of any shape.
+    name
+        Activation: ``none``, ``relu`` or ``elu``.
+    bits
+        The mask, of as many elements.
+    """
+    return _Bend.apply(name, bits, x) if serves(x) and x.is_contiguous() else None  # type: ignore[no-any-return]
+
+
+# ----------------------------------------------------------------------------------------------------------- attention
 
 
 class _Heads:

@@ -10,11 +10,11 @@ process, on a private generator, before it is relied upon.
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import torch
 from torch import Tensor
 
+from gnz_track.training.acceleration.compiled import Bits, bend_compiled
 from gnz_track.training.acceleration.library import kernels
 
 __all__ = ["draw_mask", "drop", "drop_entries"]
@@ -88,19 +88,6 @@ def drop_entries(values: Tensor, positions: Tensor, size: int, keep: float) -> T
     return out
 
 
-class _Drop(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, keep: float) -> Tensor:
-        scale = draw_mask(x.numel(), keep).view_as(x).to(x.dtype).div_(keep)
-        ctx.save_for_backward(scale)
-        return x * scale
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        (scale,) = ctx.saved_tensors
-        return gradient * scale, None
-
-
 def drop(x: Tensor, p: float, *, training: bool) -> Tensor:
     """Zero elements of a tensor at random, and scale the others by ``1 / (1 - p)``.
 
@@ -119,4 +106,7 @@ def drop(x: Tensor, p: float, *, training: bool) -> Tensor:
         return x
     if not 0.0 < p < 1.0 or not x.is_contiguous():
         return torch.nn.functional.dropout(x, p, training=True)
-    return _Drop.apply(x, 1.0 - p)  # type: ignore[no-any-return]
+    # As many as are to be drawn, whoever computes with them.
+    bits = Bits(draw_mask(x.numel(), 1.0 - p), 1.0 - p)
+    dropped = bend_compiled(x, "none", bits)
+    return bits.apply(x) if dropped is None else dropped

@@ -75,8 +75,9 @@ INLINE void store_some(float* to, Block a, Count n) {
     for (Count i = 0; i < n; i++) to[i] = all[i];
 }
 
+// What is no number counts as positive here, so that it stays none.
 INLINE Block choose(Block by, Block where_positive, Block elsewhere) {
-    EACH by.part[i] = by.part[i] > 0 ? where_positive.part[i] : elsewhere.part[i];
+    EACH by.part[i] = by.part[i] <= 0 ? elsewhere.part[i] : where_positive.part[i];
     return by;
 }
 
