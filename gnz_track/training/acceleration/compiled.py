@@ -25,8 +25,11 @@ __all__ = [
     "attend_by_sums",
     "bend_compiled",
     "collect_compiled",
+    "has_same_bits",
     "multiply_compiled",
+    "narrow_compiled",
     "serves",
+    "sum_columns",
     "sum_compiled",
     "thin_compiled",
 ]
@@ -101,14 +104,13 @@ class _Sum(torch.autograd.Function):
         if torch.is_grad_enabled():
             return None, None, None, None, *_differentiate(ctx.twin, ctx.saved_tensors, needs, gradient)
         gradient, to_x, to_bias = gradient.contiguous(), None, None
-        n, width = gradient.shape
+        width = gradient.size(1)
         if needs[0]:
             to_x = torch.zeros(ctx.pattern.n_columns, width)
             places = map(_at, (ctx.values, gradient, ctx.divisors, to_x))
             kernels().spread_to_neighbours(ctx.pattern.edges, width, *places)
         if needs[1]:
-            to_bias = torch.empty(width)
-            kernels().sum_columns(_at(gradient), n, width, _at(to_bias))
+            to_bias = sum_columns(gradient)
         return None, None, None, None, to_x, to_bias
 
 
@@ -147,6 +149,22 @@ def sum_compiled(
 
 
 # ------------------------------------------------------------------------------------------ constant sparse matrices
+
+
+def has_same_bits(one: Tensor, other: Tensor) -> bool:
+    """Tell whether two tensors of one shape and type have the same bits."""
+    if not serves(one, other) or not one.is_contiguous() or not other.is_contiguous() or one.shape != other.shape:
+        return torch.equal(one, other)
+    return bool(kernels().has_same_bits(_at(one), _at(other), one.numel()))
+
+
+def sum_columns(matrix: Tensor) -> Tensor:
+    """Return the sum of each column ``[width]`` of ``[n, width]``."""
+    if not serves(matrix) or not matrix.is_contiguous() or torch.is_grad_enabled():
+        return matrix.sum(dim=0)
+    out = torch.empty(matrix.size(1))
+    kernels().sum_columns(_at(matrix), *matrix.shape, _at(out))
+    return out
 
 
 class Entries:
@@ -283,6 +301,57 @@ def bend_compiled(x: Tensor, name: str, bits: Bits) -> Tensor | None:
     return _Bend.apply(name, bits, x) if serves(x) and x.is_contiguous() else None  # type: ignore[no-any-return]
 
 
+# ------------------------------------------------------------------------------------------------- narrow linear maps
+
+
+class _Narrow(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(x, weight, bias)
+        out = torch.empty(x.size(0), weight.size(0))
+        kernels().narrow(*x.shape, weight.size(0), *map(_at, (x, weight, bias, out)))
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        needs = ctx.needs_input_grad
+        if torch.is_grad_enabled():
+            return tuple(_differentiate(functional.linear, ctx.saved_tensors, needs, gradient))
+        x, weight, _ = ctx.saved_tensors
+        found = [
+            torch.zeros_like(one) if needed else None for one, needed in zip(ctx.saved_tensors, needs, strict=True)
+        ]
+        gradient = gradient.contiguous()
+        kernels().narrow_back(*x.shape, weight.size(0), *map(_at, (x, weight, gradient, *found)))
+        return tuple(found)
+
+
+# Below this, calling costs more than it saves.
+SMALLEST_INPUT = 1 << 14
+MOST_OUTPUTS = 16
+
+
+def narrow_compiled(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | None:
+    """Return ``x @ weight.T + bias`` for few outputs, or None where kernels do not serve.
+
+    Parameters
+    ----------
+    x
+        ``[n, inputs]``.
+    weight
+        ``[outputs, inputs]``.
+    bias
+        ``[outputs]``; None: nothing.
+    """
+    is_narrow = x.dim() == weight.dim() == 2 and weight.size(0) <= MOST_OUTPUTS and x.numel() >= SMALLEST_INPUT
+    if not is_narrow or not serves(x, weight, bias) or weight.size(1) != x.size(1) or not weight.numel():
+        return None
+    fits = bias is None or (bias.shape == weight.shape[:1] and bias.is_contiguous())
+    if not fits or not x.is_contiguous() or not weight.is_contiguous():
+        return None
+    return _Narrow.apply(x, weight, bias)  # type: ignore[no-any-return]
+
+
 # ----------------------------------------------------------------------------------------------------------- attention
 
 
@@ -335,11 +404,7 @@ class _BySums(torch.autograd.Function):
         found = [torch.zeros_like(one) for one in (x, source, target, *ctx.products)]
         gat = Gat(*map(_at, (x, source, target, *ctx.products)), call.number)
         kernels().gat_back(call.struct(x.size(1)), gat, _at(gradient), GatGradients(*map(_at, found)))
-        to_bias = None
-        if needs[3]:
-            to_bias = torch.empty(x.size(1))
-            kernels().sum_columns(_at(gradient), *x.shape, _at(to_bias))
-        return None, *found[:3], to_bias
+        return None, *found[:3], sum_columns(gradient) if needs[3] else None
 
 
 def attend_by_sums(

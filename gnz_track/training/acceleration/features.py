@@ -20,8 +20,10 @@ from torch.utils import swap_tensors
 from gnz_track.training.acceleration.compiled import (
     Entries,
     collect_compiled,
+    has_same_bits,
     multiply_compiled,
     serves,
+    sum_columns,
     thin_compiled,
 )
 from gnz_track.training.acceleration.dropout import drop_entries
@@ -52,7 +54,7 @@ class _Product:
         """Tell whether this is the product with a weight and a bias, and nobody has written into it."""
         if count_writes(self.values) != self._n_writes or (bias is None) != (self.bias is None):
             return False
-        return torch.equal(self.weight, weight) and (bias is None or torch.equal(self.bias, bias))
+        return has_same_bits(self.weight, weight) and (bias is None or has_same_bits(self.bias, bias))
 
 
 # What is ours among the attributes of features.
@@ -313,7 +315,7 @@ class _Multiply(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor | None, Tensor | None]:
         needs_weight, needs_bias = ctx.needs_input_grad[1:]
         to_weight = _Collect.apply(ctx.x, gradient) if needs_weight else None
-        return None, to_weight, gradient.sum(dim=0) if needs_bias else None
+        return None, to_weight, sum_columns(gradient) if needs_bias else None
 
 
 class _Collect(torch.autograd.Function):

@@ -496,6 +496,10 @@ EXPORT void sum_columns(const float* matrix, Count n, Count width, float* out) {
     for (Count r = 0; r < n; r++) add_to(out, 1.f, matrix + r * width, width);
 }
 
+EXPORT int has_same_bits(const float* a, const float* b, Count n) {
+    return memcmp(a, b, (size_t)n * sizeof(float)) == 0;
+}
+
 // -------------------------------------------------------------------------------------------------------- attention
 
 constexpr Count MOST_HEADS = 64;
