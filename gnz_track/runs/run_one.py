@@ -22,8 +22,9 @@ from gnz_track.problems.baselines import score_constant
 from gnz_track.problems.catalogue import Problem, pose
 from gnz_track.runs.files_of_cell import NOTHING, make_files
 from gnz_track.runs.fingerprint import check_code
-from gnz_track.runs.isolation.originals import is_ours, originals
+from gnz_track.runs.isolation.originals import originals
 from gnz_track.runs.isolation.process_state import known_state
+from gnz_track.runs.owners import is_ours
 from gnz_track.runs.protocol_resolution import name_settings, settings_of
 from gnz_track.seeds import derive, seed_everything
 from gnz_track.store.address import mask
