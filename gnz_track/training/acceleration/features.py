@@ -303,7 +303,8 @@ class _Multiply(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor]:
-        return None, _Collect.apply(ctx.x, gradient)
+        # With a gradient only where one of the gradient is asked for.
+        return None, _Collect.apply(ctx.x, gradient) if torch.is_grad_enabled() else ctx.x.collect(gradient)
 
 
 class _Collect(torch.autograd.Function):
