@@ -8,14 +8,12 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
-from gnz_track.errors import BadValue
-from gnz_track.models.building import options_of
+from gnz_track.errors import BadValue, UnknownName
 from gnz_track.store.cell_files.configuration import encode_configuration
 from gnz_track.store.cell_files.kept_files import LARGEST_FILE
 from gnz_track.store.cell_files.predictions import PartPredictions, encode_predictions
@@ -23,14 +21,20 @@ from gnz_track.store.cell_files.series import encode_series
 from gnz_track.store.cell_files.splits import encode_split
 from gnz_track.store.schema import CONFIGURATION_FILE, PREDICTIONS_FILE, SERIES_FILE, SPLIT_FILE
 from gnz_track.text import format_size, parse_size
-from gnz_track.training.answers import Answers
-from gnz_track.training.loop import Trained
 from gnz_track.types import Cell, CellSettings
+
+if TYPE_CHECKING:
+    # Who asks which files there may be has no need of Torch.
+    from torch import Tensor
+
+    from gnz_track.training.answers import Answers
+    from gnz_track.training.loop import Trained
 
 __all__ = [
     "KEEPS",
     "NOTHING",
     "PREDICTIONS",
+    "check_keep",
     "check_most_bytes",
     "make_files",
     "read_most_bytes",
@@ -43,6 +47,12 @@ KEEPS = (PREDICTIONS, NOTHING)
 
 # Tensors are hardly compressed to less than a part of so much.
 MOST_COMPRESSED = 8
+
+
+def check_keep(keep: str) -> None:
+    """Refuse what is no name of files to keep."""
+    if keep not in KEEPS:
+        raise UnknownName("files to keep", keep, KEEPS, command="gnz run --help")
 
 
 def read_most_bytes(text: str) -> int:
@@ -63,7 +73,15 @@ def check_most_bytes(n_bytes: int, *, said: object = None) -> int:
 
 
 def tell_too_large(name: str, n_bytes: int, cell: Cell) -> str:
-    """Say that a file of a cell is not kept since it is too large, and which option keeps it."""
+    """Say that a file of a cell is not kept since it is too large, and which option keeps it.
+
+    Parameters
+    ----------
+    name, n_bytes
+        The file, and its size.
+    cell
+        Cell that it is of.
+    """
     enough = math.ceil(n_bytes / 2**20) * 2**20
     remedy = f"; to keep it: --keep-at-most {format_size(enough)}" if enough <= LARGEST_FILE else ""
     most = format_size(cell.keep_at_most)
@@ -122,6 +140,8 @@ def _arrays_of(split: Mapping[str, Mapping[str, Tensor]]) -> dict[str, dict[str,
 
 def _configuration_of(cell: Cell, settings: CellSettings) -> dict[str, Any]:
     """Return every setting of a cell; options of its model are those given, beside the defaults of its constructor."""
+    from gnz_track.models.building import options_of
+
     options: dict[str, Any] = {}
     with contextlib.suppress(Exception, SystemExit):
         # Code of users, looked at: what is wrong with it has been said.

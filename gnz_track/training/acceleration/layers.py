@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv, TransformerConv
 
+from gnz_track.training.acceleration.compiled import Bits, attend_by_products, attend_by_sums, sum_compiled
 from gnz_track.training.acceleration.dropout import draw_mask, drop
 from gnz_track.training.acceleration.features import SparseFeatures, is_served
 from gnz_track.training.acceleration.guards import GUARDS, Guard, is_ordinary, may_drop
@@ -29,15 +30,30 @@ __all__ = ["FORWARDS", "accelerate", "release"]
 
 
 def _gcn(layer: GCNConv, x: Tensor, structure: Structure) -> Tensor:
-    out = sum_neighbours(structure.looped, structure.normalised_weights(x.dtype), layer.lin(x))
-    return out if layer.bias is None else out + layer.bias
+    pattern, weights = structure.looped, structure.normalised_weights(x.dtype)
+
+    def twin(h: Tensor, bias: Tensor | None) -> Tensor:
+        out = sum_neighbours(pattern, weights, h)
+        return out if bias is None else out + bias
+
+    return sum_compiled(twin, pattern, layer.lin(x), values=weights, bias=layer.bias)
+
+
+def _sum(x: Tensor, structure: Structure, divisors: Tensor | None = None) -> Tensor:
+    """Return the sum of the sources of each node, divided by ``[n_nodes, 1]``."""
+
+    def twin(x: Tensor, _: None) -> Tensor:
+        out = sum_neighbours(structure.plain, None, x)
+        return out if divisors is None else out / divisors
+
+    return sum_compiled(twin, structure.plain, x, divisors=None if divisors is None else divisors.flatten())
 
 
 def _sage(layer: SAGEConv, x: Tensor, structure: Structure) -> Tensor:
     if isinstance(x, SparseFeatures):
         mean: Tensor = x.average(structure)
     else:
-        mean = sum_neighbours(structure.plain, None, x) / structure.degrees.to(x.dtype)
+        mean = _sum(x, structure, structure.degrees.to(x.dtype))
     out = layer.lin_l(mean)
     if layer.root_weight:
         out = out + layer.lin_r(x)
@@ -46,37 +62,54 @@ def _sage(layer: SAGEConv, x: Tensor, structure: Structure) -> Tensor:
 
 def _gin(layer: GINConv, x: Tensor, structure: Structure) -> Tensor:
     x = x.dense() if isinstance(x, SparseFeatures) else x
-    return layer.nn(sum_neighbours(structure.plain, None, x) + (1 + layer.eps) * x)  # type: ignore[no-any-return]
+    return layer.nn(_sum(x, structure) + (1 + layer.eps) * x)  # type: ignore[no-any-return]
 
 
 def _gat(layer: GATConv, x: Tensor, structure: Structure) -> Tensor:
-    heads, width = layer.heads, layer.out_channels
-    pattern, single = structure.blocks("looped", heads), structure.looped
+    heads, pattern, slope = layer.heads, structure.looped, layer.negative_slope
     # First of all, as in PyG: a map without weights yet draws them at its first call.
     residual = None if layer.res is None else layer.res(x)
-    h = _by_head(layer.lin(x), heads)
-    by_head = h.view(heads, -1, width)
-    # Multiplied and summed: a product with a matrix of one column takes three times as long.
-    to_source = (by_head * layer.att_src.view(heads, 1, width)).sum(dim=-1).flatten()
-    to_target = (by_head * layer.att_dst.view(heads, 1, width)).sum(dim=-1).flatten()
-    scores = to_source.index_select(0, pattern.columns) + to_target.index_select(0, pattern.rows)
-    weights = softmax_rows(pattern, functional.leaky_relu(scores, layer.negative_slope))
-    weights = _drop_weights(weights, single, heads, layer.dropout if layer.training else 0.0)
-    out = _join_heads(sum_neighbours(pattern, weights, h), heads, is_joined=layer.concat)
+    h, vectors = layer.lin(x), (layer.att_src, layer.att_dst)
+    bits = _draw_bits(pattern, heads, layer.dropout if layer.training else 0.0)
+
+    def twin(h: Tensor, source: Tensor, target: Tensor, bias: Tensor | None) -> Tensor:
+        blocks, h = structure.blocks("looped", heads), _by_head(h, heads)
+        by_head = h.view(heads, -1, h.size(1))
+        # Multiplied and summed: a product with a matrix of one column takes three times as long.
+        products = [(by_head * one.view(heads, 1, -1)).sum(dim=-1).flatten() for one in (source, target)]
+        scores = products[0].index_select(0, blocks.columns) + products[1].index_select(0, blocks.rows)
+        weights = _drop_weights(softmax_rows(blocks, functional.leaky_relu(scores, slope)), bits, pattern, heads)
+        out = _join_heads(sum_neighbours(blocks, weights, h), heads)
+        return out if bias is None else out + bias
+
+    is_last = layer.concat and residual is None
+    out = attend_by_sums(twin, pattern, bits, slope, h, vectors, layer.bias if is_last else None)
+    if is_last:
+        return out
+    out = out if layer.concat else _mean_over_heads(out, heads)
     if residual is not None:
         out = out + residual
     return out if layer.bias is None else out + layer.bias
 
 
 def _transformer(layer: TransformerConv, x: Tensor, structure: Structure) -> Tensor:
-    heads = layer.heads
-    pattern, single = structure.blocks("plain", heads), structure.plain
-    query, key, value = (_by_head(linear(x), heads) for linear in (layer.lin_query, layer.lin_key, layer.lin_value))
-    scores = score_edges(pattern, query, key) / math.sqrt(layer.out_channels)
-    weights = softmax_rows(pattern, scores)
-    weights = _drop_weights(weights, single, heads, layer.dropout if layer.training else 0.0)
-    out = _join_heads(sum_neighbours(pattern, weights, value), heads, is_joined=layer.concat)
-    return out + layer.lin_skip(x) if layer.root_weight else out
+    heads, pattern = layer.heads, structure.plain
+    query, key, value = (linear(x) for linear in (layer.lin_query, layer.lin_key, layer.lin_value))
+    bits = _draw_bits(pattern, heads, layer.dropout if layer.training else 0.0)
+    skip = layer.lin_skip(x) if layer.root_weight else None
+
+    def twin(query: Tensor, key: Tensor, value: Tensor, added: Tensor | None) -> Tensor:
+        blocks = structure.blocks("plain", heads)
+        query, key, value = (_by_head(one, heads) for one in (query, key, value))
+        scores = score_edges(blocks, query, key) / math.sqrt(query.size(1))
+        weights = _drop_weights(softmax_rows(blocks, scores), bits, pattern, heads)
+        out = _join_heads(sum_neighbours(blocks, weights, value), heads)
+        return out if added is None else out + added
+
+    if layer.concat:
+        return attend_by_products(twin, pattern, bits, heads, (query, key, value, skip))
+    out = _mean_over_heads(attend_by_products(twin, pattern, bits, heads, (query, key, value, None)), heads)
+    return out if skip is None else out + skip
 
 
 def _by_head(h: Tensor, heads: int) -> Tensor:
@@ -87,21 +120,31 @@ def _by_head(h: Tensor, heads: int) -> Tensor:
     return h.view(n_nodes, heads, -1).transpose(0, 1).reshape(heads * n_nodes, -1)
 
 
-def _join_heads(h: Tensor, heads: int, *, is_joined: bool) -> Tensor:
-    """Turn ``[heads * n_nodes, width]`` into ``[n_nodes, heads * width]``, or into the mean over heads."""
+def _join_heads(h: Tensor, heads: int) -> Tensor:
+    """Turn ``[heads * n_nodes, width]`` into ``[n_nodes, heads * width]``."""
     if heads == 1:
         return h
     h = h.view(heads, -1, h.size(1))
-    return h.transpose(0, 1).reshape(h.size(1), -1) if is_joined else h.mean(dim=0)
+    return h.transpose(0, 1).reshape(h.size(1), -1)
 
 
-def _drop_weights(weights: Tensor, single: Pattern, heads: int, p: float) -> Tensor:
-    """Drop attention weights ``[heads * n_entries]``, drawn in the layer's own order ``[n_entries, heads]``."""
-    if p == 0.0 or weights.numel() == 0:
+def _mean_over_heads(h: Tensor, heads: int) -> Tensor:
+    """Turn ``[n_nodes, heads * width]`` into ``[n_nodes, width]``."""
+    return h if heads == 1 else h.view(h.size(0), heads, -1).mean(dim=1)
+
+
+def _draw_bits(pattern: Pattern, heads: int, p: float) -> Bits:
+    """Draw which attention weights stay, in the layer's own order ``[n_entries, heads]``."""
+    n, keep = pattern.n_entries * heads, 1.0 - p
+    return Bits(None if p == 0.0 or n == 0 else draw_mask(n, keep), keep)
+
+
+def _drop_weights(weights: Tensor, bits: Bits, single: Pattern, heads: int) -> Tensor:
+    """Drop attention weights ``[heads * n_entries]``."""
+    if bits.bits is None:
         return weights
-    keep = 1.0 - p
-    mask = draw_mask(weights.numel(), keep).view(-1, heads).index_select(0, single.order)
-    return weights * mask.t().reshape(-1).to(weights.dtype).div_(keep)
+    mask = bits.bits.view(-1, heads).index_select(0, single.order)
+    return weights * mask.t().reshape(-1).to(weights.dtype).div_(bits.keep)
 
 
 # What a guard of :data:`~gnz_track.training.acceleration.guards.GUARDS` lets through is computed by:
