@@ -12,6 +12,7 @@ calls `run_one` for each cell, here or elsewhere; the `sweep_writer` brings what
 - `run_one`: one cell in, one result out
 - `progress`: a live line on a terminal, plain lines elsewhere
 - `reproduce`: a past run trained once more, and compared number by number
+- `trust`: whether code that a store names or holds may run here
 - `executors/`: who trains: this process, workers, a Ray cluster
 - `isolation/`: what keeps the code of one cell from changing the numbers of another
 """

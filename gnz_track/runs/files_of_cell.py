@@ -7,41 +7,65 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from gnz_track.models.building import options_of
+from gnz_track.models.options import Sizes
+from gnz_track.problems.forms import Form
 from gnz_track.store.cell_files.configuration import encode_configuration
 from gnz_track.store.cell_files.predictions import PartPredictions, encode_predictions
 from gnz_track.store.cell_files.series import encode_series
 from gnz_track.store.cell_files.splits import encode_split
-from gnz_track.store.schema import CONFIGURATION_FILE, PREDICTIONS_FILE, SERIES_FILE, SPLIT_FILE
+from gnz_track.store.cell_files.weights import encode_mlmodel, encode_weights
+from gnz_track.store.schema import (
+    CONFIGURATION_FILE,
+    LAST_FILE,
+    MLMODEL_FILE,
+    PREDICTIONS_FILE,
+    SERIES_FILE,
+    SPLIT_FILE,
+    WEIGHTS_FILE,
+)
 from gnz_track.training.answers import Answers
 from gnz_track.training.loop import Trained
 from gnz_track.types import Cell, CellSettings
 
-__all__ = ["KEEPS", "MOST_BYTES", "NOTHING", "PREDICTIONS", "make_files"]
+__all__ = ["BEST", "KEEPS", "KEEPS_WEIGHTS", "NOTHING", "PREDICTIONS", "WEIGHTS", "Posed", "make_files"]
 
-# Predictions, settings and curves; or none of these.
-PREDICTIONS, NOTHING = "predictions", "nothing"
-KEEPS = (PREDICTIONS, NOTHING)
+# Predictions, settings and curves; these and weights; these, and weights of the best cell of a task and model; none.
+PREDICTIONS, WEIGHTS, BEST, NOTHING = "predictions", "weights", "best", "nothing"
+KEEPS = (PREDICTIONS, WEIGHTS, BEST, NOTHING)
+KEEPS_WEIGHTS = frozenset({WEIGHTS, BEST})
 
 # Files that are larger than this are not kept; tensors are hardly compressed to less than a part of so much.
 MOST_BYTES, MOST_COMPRESSED = 4 * 2**20, 8
+# Weights are not compressed at all, and nobody reads larger files of a cell.
+MOST_WEIGHTS = 64 * 2**20
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Posed:
+    """Facts of a cell's data that its files tell: numbers of the examples of each part, sizes of its model, its form.
+
+    ``state`` is that of the model at the selected epoch, where it is asked for.
+    """
+
+    split: Mapping[str, Mapping[str, Tensor]] = field(default_factory=dict)
+    sizes: Sizes | None = None
+    form: Form | None = None
+    state: Mapping[str, Any] = field(default_factory=dict)
 
 
 def make_files(
-    cell: Cell,
-    settings: CellSettings | None,
-    trained: Trained,
-    split: Mapping[str, Mapping[str, Tensor]],
-    *,
-    is_finished: bool,
-) -> tuple[dict[str, bytes], dict[str, int]]:
-    """Return the files that a cell asks for, by name, and the bytes of each that would be too large.
+    cell: Cell, settings: CellSettings | None, trained: Trained, posed: Posed, *, is_finished: bool
+) -> tuple[dict[str, bytes], dict[str, str]]:
+    """Return the files that a cell asks for, by name, and why others are not made.
 
     A cell that failed leaves no prediction: labels of a test part are nowhere without a score.
 
@@ -51,39 +75,73 @@ def make_files(
         The cell, and its settings where they were resolved.
     trained
         What came out of its training, as far as that went.
-    split
-        Numbers of the examples of each part.
+    posed
+        What its data made of it.
     is_finished
         Whether it went to its end.
     """
     if cell.keep == NOTHING:
         return {}, {}
-    files = {CONFIGURATION_FILE: encode_configuration(_configuration_of(cell, settings))} if settings else {}
+    files = {CONFIGURATION_FILE: encode_configuration(_configuration_of(cell, settings, posed))} if settings else {}
     files |= {SERIES_FILE: encode_series(trained.series)} if trained.series else {}
     if not is_finished or not trained.answers:
         return files, {}
     tensors = [one.outputs for answers in trained.answers.values() for one in answers]
     found = {PREDICTIONS_FILE: _within(tensors, lambda: encode_predictions(list(_parts_of(trained))))}
-    tensors = [column for part in split.values() for column in part.values()]
-    found[SPLIT_FILE] = _within(tensors, lambda: encode_split(_arrays_of(split)))
+    tensors = [column for part in posed.split.values() for column in part.values()]
+    found[SPLIT_FILE] = _within(tensors, lambda: encode_split(_arrays_of(posed.split)))
+    found |= _weights_of(posed, trained, files[CONFIGURATION_FILE]) if cell.keep in KEEPS_WEIGHTS else {}
     files |= {name: content for name, content in found.items() if isinstance(content, bytes)}
-    return files, {name: size for name, size in found.items() if isinstance(size, int)}
+    return files, {name: reason for name, reason in found.items() if isinstance(reason, str)}
 
 
-def _within(tensors: Sequence[Tensor], encode: Callable[[], bytes]) -> bytes | int:
-    """Return a file, or its size where that is too large; what is hopelessly large is not even tried."""
-    n_bytes = sum(one.numel() * one.element_size() for one in tensors)
+def _within(tensors: Sequence[Tensor], encode: Callable[[], bytes]) -> bytes | str:
+    """Return a file, or why it is too large; what is hopelessly large is not even tried."""
+    n_bytes = _count_bytes(tensors)
     if n_bytes > MOST_COMPRESSED * MOST_BYTES:
-        return n_bytes
+        return _too_large(n_bytes, MOST_BYTES)
     content = encode()
-    return content if len(content) <= MOST_BYTES else len(content)
+    return content if len(content) <= MOST_BYTES else _too_large(len(content), MOST_BYTES)
+
+
+def _count_bytes(tensors: Sequence[Tensor]) -> int:
+    return sum(one.numel() * one.element_size() for one in tensors)
+
+
+def _too_large(n_bytes: int, most: int) -> str:
+    return f"{n_bytes / 2**20:.1f} MiB a cell, and at most {most / 2**20:g} are"
+
+
+def _weights_of(posed: Posed, trained: Trained, configuration: bytes) -> dict[str, bytes | str]:
+    """Return the folder of a model; where its weights are not kept, nothing of it is."""
+    states = {WEIGHTS_FILE: posed.state, **({LAST_FILE: trained.last} if trained.last else {})}
+    found = {name: _encode_state(state, configuration) for name, state in states.items()}
+    if found.get(LAST_FILE) == found[WEIGHTS_FILE]:
+        del found[LAST_FILE]
+    if posed.form is None or isinstance(found[WEIGHTS_FILE], str):
+        return {WEIGHTS_FILE: found[WEIGHTS_FILE]}
+    return {**found, MLMODEL_FILE: encode_mlmodel(posed.form.inputs, posed.form.outputs)}
+
+
+def _encode_state(state: Mapping[str, Any], configuration: bytes) -> bytes | str:
+    odd = [name for name, one in state.items() if not isinstance(one, Tensor) or one.layout != torch.strided]
+    if odd:
+        return f"its part {odd[0]!r} is no tensor of plain numbers, and nothing else is written"
+    n_bytes = _count_bytes(list(state.values()))
+    if n_bytes > MOST_WEIGHTS:
+        return _too_large(n_bytes, MOST_WEIGHTS)
+    try:
+        return encode_weights({name: one.numpy(force=True) for name, one in state.items()}, configuration)
+    except (TypeError, ValueError, KeyError) as error:
+        # Numbers of a kind that NumPy does not have.
+        return f"weights of this kind are not written ({error})"
 
 
 def _arrays_of(split: Mapping[str, Mapping[str, Tensor]]) -> dict[str, dict[str, NDArray[np.int64]]]:
     return {part: {name: column.numpy(force=True) for name, column in found.items()} for part, found in split.items()}
 
 
-def _configuration_of(cell: Cell, settings: CellSettings) -> dict[str, Any]:
+def _configuration_of(cell: Cell, settings: CellSettings, posed: Posed) -> dict[str, Any]:
     """Return every setting of a cell; options of its model are those given, beside the defaults of its constructor."""
     options: dict[str, Any] = {}
     with contextlib.suppress(Exception, SystemExit):
@@ -103,6 +161,8 @@ def _configuration_of(cell: Cell, settings: CellSettings) -> dict[str, Any]:
         "protocol": cell.protocol.label,
         "model": model,
         "settings": {name: value for name, value in vars(settings).items() if name != "options"},
+        **({} if posed.sizes is None else {"sizes": posed.sizes}),
+        **({} if posed.form is None else posed.form.as_text()),
     }
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import contextlib
 import os
 import traceback
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -20,7 +20,8 @@ from gnz_track.datasets.steady import hold_steady, open_steady
 from gnz_track.models.building import build, count_parameters, load_parts
 from gnz_track.problems.baselines import score_constant
 from gnz_track.problems.catalogue import Problem, pose
-from gnz_track.runs.files_of_cell import NOTHING, make_files
+from gnz_track.problems.forms import form_of
+from gnz_track.runs.files_of_cell import KEEPS_WEIGHTS, NOTHING, Posed, make_files
 from gnz_track.runs.fingerprint import check_code
 from gnz_track.runs.isolation.originals import is_ours, originals
 from gnz_track.runs.isolation.process_state import known_state
@@ -118,7 +119,7 @@ class _Facts:
     settings: dict[str, Value] = field(default_factory=dict)
     n_parameters: int | None = None
     split_digest: str = ""
-    split: Mapping[str, Mapping[str, torch.Tensor]] = field(default_factory=dict)
+    posed: Posed = field(default_factory=Posed)
     n_train: int | None = None
     n_test: int | None = None
     baseline: float | None = None
@@ -132,6 +133,7 @@ def _run_cell(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
         settings = settings_of(cell, is_multi_label=dataset.is_multi_label)
         facts.resolved, facts.metric = settings, METRICS.get(settings.metric)
         problem = pose(dataset, settings)
+        facts.posed = Posed(sizes=problem.sizes, form=form_of(dataset, settings, problem.sizes))
         # Of the data, training has what the problem holds, and nothing else.
         del dataset
         facts.split_digest = problem.split_digest
@@ -153,7 +155,8 @@ def _run_cell(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
             train(asked, *parts, settings, batch_seed=seed, trained=trained, observe=observe)
             if cell.keep != NOTHING:
                 trained.answers = answer(asked, trained.prediction, problem.scorers)
-                facts.split = problem.split()
+                state = model.state_dict() if cell.keep in KEEPS_WEIGHTS else {}
+                facts.posed = replace(facts.posed, split=problem.split(), state=state)
         finally:
             release(model)
 
@@ -205,7 +208,7 @@ def _result_of(cell: Cell, facts: _Facts, gauge: Gauge) -> CellResult:
     metric = facts.metric or presumed_metric(cell.task)
     trained = facts.trained
     scores = trained.scores.get("val" if cell.is_blind else "test", {}) if is_finished else {}
-    files, too_large = make_files(cell, facts.resolved, trained, facts.split, is_finished=is_finished)
+    files, left_out = make_files(cell, facts.resolved, trained, facts.posed, is_finished=is_finished)
     return CellResult(
         cell=cell,
         status=Status.finished if is_finished else Status.failed,
@@ -231,5 +234,5 @@ def _result_of(cell: Cell, facts: _Facts, gauge: Gauge) -> CellResult:
         baseline=facts.baseline,
         failure=facts.failure,
         files=files,
-        too_large=too_large,
+        left_out=left_out,
     )

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 UNFINISHED = ".part"
-_DIGEST, _NAME = re.compile(r"[0-9a-f]{64}"), re.compile(r"\w[\w.\-]{0,79}", re.ASCII)
+_DIGEST, _NAME = re.compile(r"[0-9a-f]{64}"), re.compile(r"(?:\w[\w\-]{0,39}/)?\w[\w.\-]{0,79}", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
