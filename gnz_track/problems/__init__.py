@@ -27,7 +27,8 @@ from gnz_track.public_names import find_public
 # File -> the names that it gives to other rooms and to users.
 _PUBLIC = {
     "baselines": ("score_constant",),
-    "catalogue": ("pose", "sizes_of"),
+    "catalogue": ("ask", "pose", "sizes_of"),
+    "forms": ("Form", "form_of"),
     "node_and_edge_cls": ("ClassObjective", "ClassScorer"),
     "problem": ("Problem",),
 }

@@ -36,7 +36,17 @@ from gnz_track.training.answers import Answers
 from gnz_track.training.loop import Trained
 from gnz_track.types import Cell, CellSettings
 
-__all__ = ["BEST", "KEEPS", "KEEPS_WEIGHTS", "NOTHING", "PREDICTIONS", "WEIGHTS", "Posed", "make_files"]
+__all__ = [
+    "BEST",
+    "KEEPS",
+    "KEEPS_WEIGHTS",
+    "NOTHING",
+    "PREDICTIONS",
+    "WEIGHTS",
+    "Posed",
+    "make_files",
+    "predictions_of",
+]
 
 # Predictions, settings and curves; these and weights; these, and weights of the best cell of a task and model; none.
 PREDICTIONS, WEIGHTS, BEST, NOTHING = "predictions", "weights", "best", "nothing"
@@ -151,6 +161,7 @@ def _configuration_of(cell: Cell, settings: CellSettings, posed: Posed) -> dict[
         "name": cell.model.name,
         "source": cell.model.reference,
         "digest": cell.model.source_digest,
+        "is_encoder": cell.model.is_encoder,
         "options": {**options, **cell.model.options, **settings.options},
     }
     return {
@@ -169,10 +180,11 @@ def _configuration_of(cell: Cell, settings: CellSettings, posed: Posed) -> dict[
 def _parts_of(trained: Trained) -> Iterator[PartPredictions]:
     for part, answers in trained.answers.items():
         for one in answers:
-            yield _predictions_of(part, one)
+            yield predictions_of(part, one)
 
 
-def _predictions_of(part: str, answers: Answers) -> PartPredictions:
+def predictions_of(part: str, answers: Answers) -> PartPredictions:
+    """Return the answers to the examples of a part as they are written."""
     ranks = {name: fact.numpy(force=True) for name, fact in answers.facts.items() if fact.is_floating_point()}
     numbers = {**answers.examples.numbers, **{name: fact for name, fact in answers.facts.items() if name not in ranks}}
     return PartPredictions(

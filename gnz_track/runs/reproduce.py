@@ -49,6 +49,8 @@ __all__ = [
     "Reproduction",
     "ReproductionVerdict",
     "SeriesDifference",
+    "describe_code_now",
+    "fetch_book",
     "rebuild",
     "reproduce",
 ]
@@ -102,14 +104,14 @@ def rebuild(run: PastRun, address: Address, conditions: Conditions) -> Rebuilt:
         Device and data of the repetition, and whether code is trusted that is not registered here.
     """
     _refuse_what_has_no_end(run)
-    cells, numbers = _fetch_book(run, address)
+    cells, numbers = fetch_book(run, address)
     cell = cells.get(run.tags.get(schema.FINGERPRINT, ""))
     if cell is None:
         raise _lost(run, "the cells that its sweep describes do not contain it")
     cell = replace(cell, model=readdress(cell.model))
     if not conditions.trusts_code:
         check_model(run.run_id, cell.model, address)
-    code = _describe_code_now(run, cell.model, numbers=numbers)
+    code = describe_code_now(run, cell.model, numbers=numbers)
     device = _choose_device(run, conditions)
     dataset = _find_data(run, cell, address, conditions)
     cell = replace(cell, device=device, data=str(dataset.folder))
@@ -130,7 +132,8 @@ def _refuse_what_has_no_end(run: PastRun) -> None:
         raise NotReproducible(run.run_id, f"it did not end by itself ({error})", remedy=TRAIN_ANEW)
 
 
-def _fetch_book(run: PastRun, address: Address) -> tuple[dict[str, Cell], int]:
+def fetch_book(run: PastRun, address: Address) -> tuple[dict[str, Cell], int]:
+    """Return the cells of the sweep of a run by their fingerprints, and the numbers with which these were made."""
     digest, sweep = schema.read_bookkeeping(run.tags).get(schema.BOOK, ""), run.tags.get(schema.SWEEP, "")
     if not re.fullmatch("[0-9a-f]{16}", digest):
         raise _lost(run, "an earlier version wrote it, without the book of its cells")
@@ -152,8 +155,18 @@ def _lost(run: PastRun, reason: str) -> NotReproducible:
     return NotReproducible(run.run_id, reason, remedy=TRAIN_ANEW)
 
 
-def _describe_code_now(run: PastRun, model: ModelRow, *, numbers: int) -> Code:
-    """Return the code of the model as it is now; none where the record has none, as for our own models."""
+def describe_code_now(run: PastRun, model: ModelRow, *, numbers: int) -> Code:
+    """Return the code of the model as it is now; none where the record has none, as for our own models.
+
+    Parameters
+    ----------
+    run
+        Run that was trained with the model.
+    model
+        Its row, known here or trusted.
+    numbers
+        What fingerprints of its sweep were made with.
+    """
     if not model.payload:
         found = [import_target(target) for target in (model.target, model.factory) if target]
         return describe_own(*found) if model.source_digest else Code()

@@ -145,7 +145,7 @@ def _run_cell(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
         # is random (splits, batches, negatives) has a derived seed of its own.
         seed_everything(cell.seed)
         model = build(cell.model, cell.task.task_type, problem.sizes, options=settings.options).to(cell.device)
-        asked = _materialise(model if is_ours(cell) else LentInputs(model), problem)
+        asked = _materialise(model if is_ours(cell.model) else LentInputs(model), problem)
         facts.settings, facts.n_parameters = name_settings(settings, cell.model), count_parameters(model)
         seed, trained = derive(cell.seed, _basis_of_batches(cell, problem), "batches"), facts.trained
         try:
@@ -177,7 +177,7 @@ def _materialise(model: torch.nn.Module, problem: Problem) -> torch.nn.Module:
 
 def _import_model(cell: Cell) -> None:
     """Import the model of somebody else before anything is set, so that its first cell is trained as any other."""
-    if not is_ours(cell):
+    if not is_ours(cell.model):
         with contextlib.suppress(Exception, SystemExit):
             # What is wrong with it is said where it is built.
             load_parts(cell.model)
@@ -185,7 +185,7 @@ def _import_model(cell: Cell) -> None:
 
 def _functions_for(cell: Cell) -> contextlib.AbstractContextManager[None]:
     """Train our models with the functions that we know, and others with those that their import has left."""
-    return originals.in_force() if is_ours(cell) else originals.as_found()
+    return originals.in_force() if is_ours(cell.model) else originals.as_found()
 
 
 def lost_result(cell: Cell, kind: str, message: str) -> CellResult:

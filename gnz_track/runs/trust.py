@@ -20,7 +20,7 @@ from gnz_track.models.catalogue import MODELS
 from gnz_track.store.address import Address
 from gnz_track.types import ModelRow, Task
 
-__all__ = ["check_model", "is_known", "is_known_loader", "refuse_loader"]
+__all__ = ["check_model", "describe_unknown", "is_known", "is_known_loader", "refuse_loader"]
 
 
 def check_model(run_id: str, model: ModelRow, address: Address) -> None:
@@ -35,16 +35,18 @@ def check_model(run_id: str, model: ModelRow, address: Address) -> None:
     address
         Store of the run.
     """
-    if is_known(model):
-        return
+    if not is_known(model):
+        raise NotReproducible(run_id, describe_unknown(model), remedy=_remedy_of_code(run_id, address))
+
+
+def describe_unknown(model: ModelRow) -> str:
+    """Say which code a model is that is not known here, without importing or reading any."""
     if model.payload:
         digest = hashlib.sha256(model.payload).hexdigest()
         what = f"a pickle of {len(model.payload)} bytes, sha256 {digest}"
-        reason = f"its model {model.name!r} lies in the store as code ({what}), which would run here"
-    else:
-        named = " and ".join(_describe_target(target) for target in (model.target, model.factory) if target)
-        reason = f"its model {model.name!r} is code that the store names and nothing here has registered: {named}"
-    raise NotReproducible(run_id, reason, remedy=_remedy_of_code(run_id, address))
+        return f"its model {model.name!r} lies in the store as code ({what}), which would run here"
+    named = " and ".join(_describe_target(target) for target in (model.target, model.factory) if target)
+    return f"its model {model.name!r} is code that the store names and nothing here has registered: {named}"
 
 
 def is_known_loader(task: Task) -> bool:
