@@ -23,7 +23,7 @@ test test-all fuzz faults: export MKL_NUM_THREADS := 1
 test test-all fuzz faults: export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all fuzz faults bench docs lint format clean
+.PHONY: help setup run test test-all fuzz faults bench docs wheels lint format clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -e 's/:.*##/:/' | awk -F': *' '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -74,6 +74,11 @@ docs: export NO_MKDOCS_2_WARNING := 1
 docs: $(DOCS_READY)  ## build the documentation into site/; any warning is an error
 	$(BIN)/python -m mkdocs build --strict
 	@echo "open site/index.html; with a search: $(BIN)/python -m http.server --directory site"
+
+# By clang of a package, for a C library of long ago: the wheel is for any Linux of this processor family.
+wheels: $(READY)  ## a source distribution and a wheel with compiled kernels, into dist/
+	@$(PIP) install --quiet 'build>=1.5,<2' 'ziglang>=0.15,<1'
+	CXX="$(abspath $(BIN))/python -m ziglang cc" $(BIN)/python -m build
 
 lint: $(READY)  ## style and types
 	$(BIN)/ruff check

@@ -17,6 +17,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from gnz_track.deferred_imports import defer_imports
 from gnz_track.streams import take_missing_streams
 
 __version__ = "0.1.0.dev0"
@@ -68,6 +69,8 @@ _PUBLIC = {
 }
 # Before any file of ours, or of a library, gets the number of a standard stream that is closed.
 take_missing_streams()
+# Before any file of ours imports PyG.
+defer_imports()
 
 _OWNERS = {name: module for module, names in _PUBLIC.items() for name in names}
 # The published name of one of them.

@@ -15,7 +15,7 @@ from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.runs.executors.choice import AUTO, RAY, Crew, Executor, check_crew, choose_executor
 from gnz_track.runs.executors.events import Tell, ignore
 from gnz_track.runs.executors.fork_server import ForkServer, open_fork_server_for
-from gnz_track.runs.files_of_cell import KEEPS, PREDICTIONS
+from gnz_track.runs.files_of_cell import KEEPS, PREDICTIONS, check_most_bytes, read_most_bytes
 from gnz_track.runs.plan import Place, Plan, make_plan, perturb_plan
 from gnz_track.runs.progress import Progress, tell_failures
 from gnz_track.runs.remaining import RemainingCells, find_remaining
@@ -25,6 +25,7 @@ from gnz_track.store.address import Address, parse_address
 from gnz_track.store.outbox import keep_search
 from gnz_track.store.run_record import check_cells
 from gnz_track.store.searches import SearchRecord
+from gnz_track.text import format_size
 from gnz_track.training.metrics import METRICS
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Cell, ModelRow, Protocol, Task, TaskType, Value
@@ -60,7 +61,7 @@ class Request:
     twice: as it is, and with the hyperparameters that its search has found. With ``perturbations``, every cell is
     trained under each of them. With ``system_metrics``, the sweep's run has the load of this machine. ``keep``
     says which files cells leave beside their runs: one of
-    :data:`gnz_track.runs.files_of_cell.KEEPS`.
+    :data:`gnz_track.runs.files_of_cell.KEEPS`. A file of more than ``keep_at_most`` bytes is not kept.
     """
 
     tasks: Sequence[Task]
@@ -84,6 +85,7 @@ class Request:
     search: SearchSettings | None = None
     perturbations: Sequence[str] = ()
     keep: str = PREDICTIONS
+    keep_at_most: int = Cell.keep_at_most
 
     @property
     def crew(self) -> Crew:
@@ -111,7 +113,8 @@ def find_remaining_of(request: Request, found: Sequence[SearchRecord] = ()) -> R
 
         plan = with_tuned_cells(plan, found)
     # Trials of searches are no runs, and leave nothing.
-    plan = replace(plan, cells=tuple(replace(cell, keep=request.keep) for cell in plan.cells))
+    most = check_most_bytes(request.keep_at_most)
+    plan = replace(plan, cells=tuple(replace(cell, keep=request.keep, keep_at_most=most) for cell in plan.cells))
     return find_remaining(plan, request.address, is_fresh=request.is_fresh)
 
 
@@ -318,6 +321,7 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     executor: str | Executor = AUTO,
     resume: bool = True,
     keep: str = PREDICTIONS,
+    keep_at_most: str = format_size(Cell.keep_at_most),
     verbose: bool = True,
 ) -> BenchmarkReport:
     """Train every compatible (task, model, seed), track each as an MLflow run, and return a report.
@@ -353,6 +357,8 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     keep
         Files that cells leave beside their runs: ``"predictions"`` (with settings and curves), ``"weights"``
         too, ``"best"`` (weights of the best cell of each task and model by validation alone), or ``"nothing"``.
+    keep_at_most
+        Size above which a file of a cell is not kept.
     verbose
         Whether progress is shown.
     """
@@ -373,11 +379,11 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
         executor=executor,
         is_fresh=not resume,
         keep=keep,
+        keep_at_most=read_most_bytes(keep_at_most),
         source="run_benchmark",
         search=None if search is None else _read_search(search),
     )
-    name = executor if isinstance(executor, str) else ""
-    with open_fork_server_for(jobs=jobs, timeout=timeout, executor=name) as fork_server:
+    with open_fork_server_for(jobs=jobs, timeout=timeout, executor=executor) as fork_server:
         if not verbose:
             found = (
                 search_all(request, plan_request_searches(request), fork_server=fork_server) if request.search else []

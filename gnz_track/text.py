@@ -6,7 +6,17 @@ import re
 import shlex
 from collections.abc import Sequence
 
-__all__ = ["cut_values", "first_names", "format_seconds", "plural", "remake_command", "sync_command", "visible"]
+__all__ = [
+    "cut_values",
+    "first_names",
+    "format_seconds",
+    "format_size",
+    "parse_size",
+    "plural",
+    "remake_command",
+    "sync_command",
+    "visible",
+]
 
 # What a terminal obeys instead of showing it: control characters, those that turn a line round, and half characters,
 # which no terminal can be sent.
@@ -93,6 +103,34 @@ def format_seconds(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
+
+
+_UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+_SIZE = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(KiB|MiB|GiB)", re.ASCII | re.IGNORECASE)
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes of a size with its unit; a text that is none is a ValueError.
+
+    >>> parse_size("4MiB"), parse_size("0.5 GiB")
+    (4194304, 536870912)
+    """
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        message = f"{text!r} is no size"
+        raise ValueError(message)
+    number, unit = found.groups()
+    return round(float(number) * next(n for name, n in _UNITS.items() if name.lower() == unit.lower()))
+
+
+def format_size(n_bytes: int) -> str:
+    """Write a size in the largest of its units that it fills, as :func:`parse_size` reads it.
+
+    >>> format_size(4194304), format_size(1536), format_size(100)
+    ('4MiB', '1.5KiB', '0.1KiB')
+    """
+    name, unit = [one for one in _UNITS.items() if one[1] <= max(n_bytes, 2**10)][-1]
+    return f"{n_bytes / unit:.1f}".removesuffix(".0") + name
 
 
 def plural(n: int, noun: str) -> str:

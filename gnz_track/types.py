@@ -447,9 +447,9 @@ class Cell:
     ``dataset_digest`` says which bytes the cell is trained on; ``data`` is the folder where this machine keeps them.
     ``is_blind`` cells are those of a search: test labels are erased before anything is built, and the score is that of
     validation. ``perturbation`` names what is done to the graphs before training; the name of the task then ends in it,
-    so that nothing takes a perturbed cell for one on the graphs as they are. ``code`` has (what, digest) for each
-    metric, loss or perturbation of the user's that enters the cell's numbers; there is none of the package's own.
-    ``keep`` says which files are made of the result, and changes no number.
+    so that nothing takes it for one on the graphs as they are. ``code`` has (what, digest) for each metric, loss or
+    perturbation of the user's in the cell's numbers. ``keep`` says which files of at most ``keep_at_most`` bytes are
+    made of the result, and changes no number.
     """
 
     task: Task
@@ -465,6 +465,7 @@ class Cell:
     perturbation: str = ""
     code: tuple[tuple[str, str], ...] = ()
     keep: str = later("nothing")
+    keep_at_most: int = later(4 * 2**20)
 
     def __post_init__(self) -> None:
         ending = perturbed_name("", self.perturbation)
@@ -479,10 +480,7 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """A short text for progress and logs.
-
-        Hyperparameters are shown because two cells may differ by nothing else.
-        """
+        """A short text for progress and logs; two cells may differ by nothing but their hyperparameters."""
         varied = "".join(f" {name}={value}" for name, value in self.hyperparameters)
         return f"{self.task.name} {self.model.name} s{self.seed}{varied}"
 

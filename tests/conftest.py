@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import runpy
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -25,6 +26,10 @@ os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="gnz-tests-")
 atexit.register(shutil.rmtree, os.environ["XDG_DATA_HOME"], ignore_errors=True)
 
 ROOT = Path(__file__).resolve().parents[1]
+# Kernels are compiled when the package is installed; sources that have changed since are what is tested.
+_library = runpy.run_path(str(ROOT / "gnz_track/training/acceleration/library.py"))
+if not _library["is_current"]():
+    _library["compile_kernels"]()
 MIRROR = Path(os.environ.get("GNZ_MIRROR") or ROOT.parent / "shared" / "data")
 NO_MIRROR = f"no mirror of raw data: {MIRROR} is not a folder, and GNZ_MIRROR names no other"
 

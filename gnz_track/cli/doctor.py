@@ -71,7 +71,10 @@ def _packages() -> list[tuple[str, str, str]]:
 def _devices() -> list[tuple[str, str, str]]:
     import torch
 
+    from gnz_track.training.acceleration.library import describe_kernels
+
     rows = [("processors", str(os.cpu_count()), platform.processor() or platform.machine())]
+    rows.append(("kernels", *describe_kernels()))
     if not torch.cuda.is_available():
         return [*rows, ("gpu", "none", "cells run on the CPU, one thread each")]
     names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]

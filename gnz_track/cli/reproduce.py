@@ -51,6 +51,7 @@ def _reproduce(  # noqa: PLR0913  (one parameter per flag)
     mirror: Annotated[Path | None, typer.Option(help="Folder of raw files; default GNZ_MIRROR.")] = None,
     tolerance: Annotated[float, typer.Option(help="Most that a score may differ by to count as the same.")] = 1e-4,
     keep: Annotated[str, typer.Option(help=KEEP_HELP)] = "nothing",
+    keep_at_most: Annotated[str, typer.Option(help="Size above which a file is not kept.")] = "4MiB",
     trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -58,6 +59,7 @@ def _reproduce(  # noqa: PLR0913  (one parameter per flag)
     from gnz_track import __version__
     from gnz_track.records import to_json
     from gnz_track.runs import reproduce as reproduction
+    from gnz_track.runs.files_of_cell import read_most_bytes
     from gnz_track.runs.reproduce import Conditions
     from gnz_track.store.address import parse_address
 
@@ -65,7 +67,13 @@ def _reproduce(  # noqa: PLR0913  (one parameter per flag)
         reach_working_folder()
     conditions = Conditions(place=choose_place(home, mirror), device=device, trusts_code=trust)
     found = reproduction.reproduce(
-        run_id, parse_address(store), conditions=conditions, tolerance=tolerance, version=__version__, keep=keep
+        run_id,
+        parse_address(store),
+        conditions=conditions,
+        tolerance=tolerance,
+        version=__version__,
+        keep=keep,
+        keep_at_most=read_most_bytes(keep_at_most),
     )
     if as_json:
         hand_over(to_json(found))

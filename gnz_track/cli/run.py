@@ -76,6 +76,7 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
         bool, typer.Option("--system-metrics", help="Log the load of this machine into the run of the sweep.")
     ] = False,
     keep: Annotated[str, typer.Option(help=KEEP)] = "predictions",
+    keep_at_most: Annotated[str, typer.Option(help="Size above which a file of a cell is not kept.")] = "4MiB",
     tune: Annotated[int, typer.Option(help="Tune every model first, by so many trials; see gnz tune.")] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be trained, and train nothing.")] = False,
 ) -> None:
@@ -87,6 +88,7 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
     with needed or contextlib.nullcontext() as fork_server:
         from gnz_track.api import Request, find_remaining_of
         from gnz_track.models.catalogue import describe, usual_models
+        from gnz_track.runs.files_of_cell import read_most_bytes
         from gnz_track.store.address import parse_address
         from gnz_track.training.protocols import PROTOCOLS
 
@@ -110,6 +112,7 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
             gpu_share=gpu_share,
             system_metrics=system_metrics,
             keep=keep,
+            keep_at_most=read_most_bytes(keep_at_most),
             search=_settings(tune, is_fresh=not resume) if tune else None,
         )
         if dry_run:

@@ -14,6 +14,8 @@ import yaml
 from gnz_track.errors import BadSeeds, BadValue, UnknownName
 from gnz_track.records import FrozenMapping, freeze_mappings
 from gnz_track.seeds import parse_seeds
+from gnz_track.text import parse_size
+from gnz_track.types import Cell
 
 __all__ = ["PARAMS_FILE", "Params", "override", "read_params"]
 
@@ -27,8 +29,8 @@ class Params:
     ``tasks`` are names and epochs, None for the own number of a task. ``modules`` are imported first, and may
     register tasks and models. ``tune`` says how hyperparameters are searched
     (:func:`gnz_track.pipeline.stages.read_settings`), and None that they are not. With ``quality`` the report shows
-    the audits of the data. ``jobs``, ``timeout``, ``store`` and ``keep`` change no result: no stage depends on
-    them.
+    the audits of the data. ``jobs``, ``timeout``, ``store``, ``keep`` and ``keep_at_most`` (bytes) change no
+    result: no stage depends on them.
     """
 
     tasks: Mapping[str, int | None]
@@ -43,6 +45,7 @@ class Params:
     timeout: float | None = None
     store: str = ""
     keep: str = "predictions"
+    keep_at_most: int = Cell.keep_at_most
     alpha: float = 0.05
     margin: float | Mapping[str, float] | None = None
     posthoc: str = "wilcoxon-holm"
@@ -137,6 +140,13 @@ def _read_keep(value: Any) -> str:
     return _read_text(value)
 
 
+def _read_size(value: Any) -> int:
+    n_bytes = parse_size(_read_text(value))
+    if n_bytes < 1:
+        raise ValueError
+    return n_bytes
+
+
 def _read_flag(value: Any) -> bool:
     if not isinstance(value, bool):
         raise TypeError
@@ -209,6 +219,7 @@ _KEYS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "timeout": (_or_none(_read_positive), "seconds for one cell, or null for no limit"),
     "store": (_read_text, 'a file, sqlite:///FILE, postgresql://... or http://..., or "" for GNZ_STORE'),
     "keep": (_read_keep, "predictions, weights, best or nothing: the files that a cell leaves beside its run"),
+    "keep_at_most": (_read_size, "a size such as 16MiB, above which a file of a cell is not kept"),
     "alpha": (_read_number, "a number between 0 and 1, such as 0.05"),
     "margin": (_or_none(_read_margin), "a positive number in units of the metric, one by task or metric, or null"),
     "posthoc": (_read_text, "wilcoxon-holm or nemenyi"),

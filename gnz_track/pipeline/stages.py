@@ -159,6 +159,7 @@ def _make_request(params: Params, name: str, *, source: str) -> Request:
         jobs=params.jobs,
         timeout=params.timeout,
         keep=params.keep,
+        keep_at_most=params.keep_at_most,
         source=source,
     )
 

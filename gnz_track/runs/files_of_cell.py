@@ -6,7 +6,8 @@ Equal cells give equal bytes: no time, no machine and no folder is in them.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,10 +16,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gnz_track.errors import BadValue
 from gnz_track.models.building import options_of
 from gnz_track.models.options import Sizes
 from gnz_track.problems.forms import Form
 from gnz_track.store.cell_files.configuration import encode_configuration
+from gnz_track.store.cell_files.kept_files import LARGEST_FILE
 from gnz_track.store.cell_files.predictions import PartPredictions, encode_predictions
 from gnz_track.store.cell_files.series import encode_series
 from gnz_track.store.cell_files.splits import encode_split
@@ -32,6 +35,7 @@ from gnz_track.store.schema import (
     SPLIT_FILE,
     WEIGHTS_FILE,
 )
+from gnz_track.text import format_size, parse_size
 from gnz_track.training.answers import Answers
 from gnz_track.training.loop import Trained
 from gnz_track.types import Cell, CellSettings
@@ -44,8 +48,11 @@ __all__ = [
     "PREDICTIONS",
     "WEIGHTS",
     "Posed",
+    "check_most_bytes",
     "make_files",
     "predictions_of",
+    "read_most_bytes",
+    "tell_too_large",
 ]
 
 # Predictions, settings and curves; these and weights; these, and weights of the best cell of a task and model; none.
@@ -53,10 +60,8 @@ PREDICTIONS, WEIGHTS, BEST, NOTHING = "predictions", "weights", "best", "nothing
 KEEPS = (PREDICTIONS, WEIGHTS, BEST, NOTHING)
 KEEPS_WEIGHTS = frozenset({WEIGHTS, BEST})
 
-# Files that are larger than this are not kept; tensors are hardly compressed to less than a part of so much.
-MOST_BYTES, MOST_COMPRESSED = 4 * 2**20, 8
-# Weights are not compressed at all, and nobody reads larger files of a cell.
-MOST_WEIGHTS = 64 * 2**20
+# Tensors are hardly compressed to less than a part of so much.
+MOST_COMPRESSED = 8
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,6 +75,31 @@ class Posed:
     sizes: Sizes | None = None
     form: Form | None = None
     state: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_most_bytes(text: str) -> int:
+    """Return the bytes that a file of a cell may have, from a size such as 16MiB."""
+    try:
+        n_bytes = parse_size(text)
+    except ValueError:
+        n_bytes = 0
+    return check_most_bytes(n_bytes, said=text)
+
+
+def check_most_bytes(n_bytes: int, *, said: object = None) -> int:
+    """Return the bytes that a file of a cell may have; refuse what is none, or more than can be read back."""
+    if not 0 < n_bytes <= LARGEST_FILE:
+        allowed = f"a size such as 16MiB, at most {format_size(LARGEST_FILE)}"
+        raise BadValue("--keep-at-most", n_bytes if said is None else said, allowed, command="gnz run --help")
+    return n_bytes
+
+
+def tell_too_large(name: str, n_bytes: int, cell: Cell) -> str:
+    """Say that a file of a cell is not kept since it is too large, and which option keeps it."""
+    enough = math.ceil(n_bytes / 2**20) * 2**20
+    remedy = f"; to keep it: --keep-at-most {format_size(enough)}" if enough <= LARGEST_FILE else ""
+    most = format_size(cell.keep_at_most)
+    return f"{name} of {cell.task.name} is not kept: {format_size(n_bytes)} a cell, and at most {most} are{remedy}"
 
 
 def make_files(
@@ -97,54 +127,57 @@ def make_files(
     if not is_finished or not trained.answers:
         return files, {}
     tensors = [one.outputs for answers in trained.answers.values() for one in answers]
-    found = {PREDICTIONS_FILE: _within(tensors, lambda: encode_predictions(list(_parts_of(trained))))}
+    found = {PREDICTIONS_FILE: _within(cell, tensors, lambda: encode_predictions(list(_parts_of(trained))))}
     tensors = [column for part in posed.split.values() for column in part.values()]
-    found[SPLIT_FILE] = _within(tensors, lambda: encode_split(_arrays_of(posed.split)))
-    found |= _weights_of(posed, trained, files[CONFIGURATION_FILE]) if cell.keep in KEEPS_WEIGHTS else {}
+    found[SPLIT_FILE] = _within(cell, tensors, lambda: encode_split(_arrays_of(posed.split)))
+    found |= _weights_of(cell, posed, trained, files[CONFIGURATION_FILE]) if cell.keep in KEEPS_WEIGHTS else {}
     files |= {name: content for name, content in found.items() if isinstance(content, bytes)}
-    return files, {name: reason for name, reason in found.items() if isinstance(reason, str)}
+    sizes = {name: n_bytes for name, n_bytes in found.items() if isinstance(n_bytes, int)}
+    left_out = {name: tell_too_large(name, n_bytes, cell) for name, n_bytes in sizes.items()}
+    others = {name: reason for name, reason in found.items() if isinstance(reason, str)}
+    return files, left_out | {name: f"{name} of {cell.task.name} is not kept: {of}" for name, of in others.items()}
 
 
-def _within(tensors: Sequence[Tensor], encode: Callable[[], bytes]) -> bytes | str:
-    """Return a file, or why it is too large; what is hopelessly large is not even tried."""
+# A file, its size where that is too large, or why there is none.
+_Made = bytes | int | str
+
+
+def _within(cell: Cell, tensors: Sequence[Tensor], encode: Callable[[], bytes]) -> _Made:
+    """Return a file, or its size where that is too large; what is hopelessly large is not even tried."""
     n_bytes = _count_bytes(tensors)
-    if n_bytes > MOST_COMPRESSED * MOST_BYTES:
-        return _too_large(n_bytes, MOST_BYTES)
+    if n_bytes > MOST_COMPRESSED * cell.keep_at_most:
+        return n_bytes
     content = encode()
-    return content if len(content) <= MOST_BYTES else _too_large(len(content), MOST_BYTES)
+    return content if len(content) <= cell.keep_at_most else len(content)
 
 
-def _count_bytes(tensors: Sequence[Tensor]) -> int:
+def _count_bytes(tensors: Iterable[Tensor]) -> int:
     return sum(one.numel() * one.element_size() for one in tensors)
 
 
-def _too_large(n_bytes: int, most: int) -> str:
-    return f"{n_bytes / 2**20:.1f} MiB a cell, and at most {most / 2**20:g} are"
-
-
-def _weights_of(posed: Posed, trained: Trained, configuration: bytes) -> dict[str, bytes | str]:
+def _weights_of(cell: Cell, posed: Posed, trained: Trained, configuration: bytes) -> dict[str, _Made]:
     """Return the folder of a model; where its weights are not kept, nothing of it is."""
     states = {WEIGHTS_FILE: posed.state, **({LAST_FILE: trained.last} if trained.last else {})}
-    found = {name: _encode_state(state, configuration) for name, state in states.items()}
+    found = {name: _encode_state(cell, state, configuration) for name, state in states.items()}
     if found.get(LAST_FILE) == found[WEIGHTS_FILE]:
         del found[LAST_FILE]
-    if posed.form is None or isinstance(found[WEIGHTS_FILE], str):
+    if posed.form is None or not isinstance(found[WEIGHTS_FILE], bytes):
         return {WEIGHTS_FILE: found[WEIGHTS_FILE]}
     return {**found, MLMODEL_FILE: encode_mlmodel(posed.form.inputs, posed.form.outputs)}
 
 
-def _encode_state(state: Mapping[str, Any], configuration: bytes) -> bytes | str:
+def _encode_state(cell: Cell, state: Mapping[str, Any], configuration: bytes) -> _Made:
     odd = [name for name, one in state.items() if not isinstance(one, Tensor) or one.layout != torch.strided]
     if odd:
         return f"its part {odd[0]!r} is no tensor of plain numbers, and nothing else is written"
-    n_bytes = _count_bytes(list(state.values()))
-    if n_bytes > MOST_WEIGHTS:
-        return _too_large(n_bytes, MOST_WEIGHTS)
+    if (n_bytes := _count_bytes(state.values())) > cell.keep_at_most:
+        return n_bytes + len(configuration)
     try:
-        return encode_weights({name: one.numpy(force=True) for name, one in state.items()}, configuration)
+        content = encode_weights({name: one.numpy(force=True) for name, one in state.items()}, configuration)
     except (TypeError, ValueError, KeyError) as error:
         # Numbers of a kind that NumPy does not have.
         return f"weights of this kind are not written ({error})"
+    return content if len(content) <= cell.keep_at_most else len(content)
 
 
 def _arrays_of(split: Mapping[str, Mapping[str, Tensor]]) -> dict[str, dict[str, NDArray[np.int64]]]:

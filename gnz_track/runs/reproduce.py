@@ -22,7 +22,7 @@ from gnz_track.records import to_json
 from gnz_track.registry import import_target
 from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.file_comparison import FileDifference, compare_files
-from gnz_track.runs.files_of_cell import NOTHING, PREDICTIONS, WEIGHTS
+from gnz_track.runs.files_of_cell import NOTHING, PREDICTIONS, WEIGHTS, check_most_bytes
 from gnz_track.runs.fingerprint import NUMBERS, changed_parts, code_of, fingerprint, tell_unseen
 from gnz_track.runs.plan import Place, resolve_device
 from gnz_track.runs.trust import check_model, is_known_loader, refuse_loader
@@ -30,7 +30,7 @@ from gnz_track.store import run_record, schema
 from gnz_track.store.address import Address
 from gnz_track.store.artifacts import find_place, read_artifact
 from gnz_track.store.cell_book import digest_of_book, read_book
-from gnz_track.store.cell_files.kept_files import files_from_tag
+from gnz_track.store.cell_files.kept_files import LARGEST_FILE, files_from_tag
 from gnz_track.store.curves import Curve
 from gnz_track.store.environment import NONE, Environment, collect_environment, read_git
 from gnz_track.store.past_runs import read_curves, read_run, read_sweep_run
@@ -412,6 +412,7 @@ def reproduce(
     tolerance: float = TOLERANCE,
     version: str = "",
     keep: str = NOTHING,
+    keep_at_most: int = Cell.keep_at_most,
 ) -> Reproduction:
     """Train a run once more, from its record alone, and compare; nothing is written but files that are to be kept.
 
@@ -433,6 +434,8 @@ def reproduce(
         Version of this package.
     keep
         Files that the run gets where it came out bit-identical: ``predictions``, ``weights``, or ``nothing``.
+    keep_at_most
+        Bytes of the largest file that it gets.
     """
     if keep not in _KEEPS:
         raise UnknownName("files to keep", keep, _KEEPS, command="gnz reproduce --help")
@@ -441,7 +444,9 @@ def reproduce(
     run = read_run(address, start)
     rebuilt = rebuild(run, address, conditions)
     has_weights = schema.WEIGHTS_FILE in files_from_tag(run.tags.get(schema.FILES, ""))
-    [result] = run_inline([replace(rebuilt.cell_now, keep=WEIGHTS if has_weights or keep == WEIGHTS else PREDICTIONS)])
+    kept = WEIGHTS if has_weights or keep == WEIGHTS else PREDICTIONS
+    most_bytes = _most_bytes(run, check_most_bytes(keep_at_most))
+    [result] = run_inline([replace(rebuilt.cell_now, keep=kept, keep_at_most=most_bytes)])
     record = _record_now(result, run, version)
     # What was computed later from its predictions is no number of the run itself.
     own = {name: value for name, value in run.metrics.items() if name not in schema.read_origins(run.tags)}
@@ -465,8 +470,15 @@ def reproduce(
         series=series,
         numbers=numbers,
         changes=changes,
-        notes=notes,
+        notes=(*notes, *(result.left_out.values() if keep != NOTHING else ())),
     )
+
+
+def _most_bytes(run: PastRun, asked: int) -> int:
+    """Return the bytes that a file of the repetition may have, so that those of the run can be compared."""
+    then = [file.n_bytes for file in files_from_tag(run.tags.get(schema.FILES, "")).values()]
+    # The same content may be a little longer in the bytes of another version.
+    return min(max(asked, 2 * max(then, default=0)), LARGEST_FILE)
 
 
 def _keep(run: PastRun, record: RunRecord, result: CellResult, address: Address) -> tuple[str, ...]:

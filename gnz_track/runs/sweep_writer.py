@@ -109,6 +109,8 @@ class SweepWriter:
         self._splits: set[str] = set()
         # Where only the best cells keep weights: which these are so far.
         self._best = BestSoFar() if any(cell.keep == BEST for cell in plan.cells) else None
+        # Files and tasks of which it was said that they are not kept.
+        self._left_out: set[tuple[str, str]] = set()
         # Hears why files of a cell could not be written; None once they wait.
         self._tell_of_files: Callable[[str], object] | None = self._leave_files
         self._written: list[tuple[str, RunRecord]] = []
@@ -202,11 +204,11 @@ class SweepWriter:
 
     def _spool_files(self, record: RunRecord, result: CellResult) -> RunRecord:
         """Put the files of a cell on this disk, and return its record, without files where the disk takes none."""
-        for name, reason in result.left_out.items():
-            start = f"{name} of {record.task} is not kept"
+        for name, sentence in result.left_out.items():
             # Models and seeds of a task differ by little: once is enough.
-            if not any(notice.startswith(start) for notice in self.notices):
-                self._note(f"{start}: {reason}")
+            if (name, record.task) not in self._left_out:
+                self._left_out.add((name, record.task))
+                self._note(sentence)
         try:
             self._outbox.spool({name: result.files[name] for name in record.files})
         except OSError as error:

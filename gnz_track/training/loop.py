@@ -16,6 +16,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 from gnz_track.errors import BadValue, Diverged, ScoreUndefined
 from gnz_track.training.answers import Answers
 from gnz_track.training.metrics import METRICS
+from gnz_track.training.optimisers import Adam
 from gnz_track.types import CellSettings, Direction, Metric, Optimiser, Selection
 from gnz_track.waking_time import WakingTime
 
@@ -243,7 +244,7 @@ def train(
         if name not in ALSO:
             raise BadValue("what is scored beside the selected epoch", name, ", ".join(ALSO))
     trained, best = Trained() if trained is None else trained, _Best(settings)
-    optimiser = torch.optim.Adam(
+    optimiser = Adam(
         model.parameters(), lr=settings.optimiser.lr, weight_decay=settings.optimiser.weight_decay, fused=True
     )
     schedule = make_schedule(optimiser, settings.optimiser, metric=METRICS.get(settings.metric))

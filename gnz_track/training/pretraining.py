@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import torch
 from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue, Diverged
 from gnz_track.training.lent import lend
+from gnz_track.training.optimisers import Adam
 
 __all__ = ["train_dgi"]
 
@@ -35,7 +35,7 @@ def train_dgi(
     if epochs < 1:
         raise BadValue("epochs", epochs, "a whole number from 1 upwards")
     model, data = model.to(device), data.to(device)
-    optimiser = torch.optim.Adam(model.parameters(), lr=lr)
+    optimiser = Adam(model.parameters(), lr=lr)
     losses: list[float] = []
     model.train()
     for epoch in range(epochs):

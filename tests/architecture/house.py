@@ -40,7 +40,7 @@ LINES: tuple[frozenset[str], ...] = (
     frozenset({"records"}),
     frozenset({"files"}),
     frozenset({"errors"}),
-    frozenset({"public_names", "streams", "text", "waking_time"}),
+    frozenset({"deferred_imports", "public_names", "streams", "text", "waking_time"}),
 )
 LINE_OF = {room: n for n, line in enumerate(LINES) for room in line}
 
@@ -75,6 +75,7 @@ CHEAP = frozenset(
         "records",
         "seeds",
         "errors",
+        "deferred_imports",
         "public_names",
         "streams",
         "text",

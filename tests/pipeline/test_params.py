@@ -16,11 +16,12 @@ Project = Callable[..., Path]
 
 
 def test_everything_has_its_type(project: Project) -> None:
-    project(margin={"accuracy": 0.01}, split_sizes=[150, 19], modules="one, two", timeout=60)
+    project(margin={"accuracy": 0.01}, split_sizes=[150, 19], modules="one, two", timeout=60, keep_at_most="16MiB")
     params = read_params()
     assert params.tasks == {"planted_partition": 3, "les_miserables": 2}
     assert (params.models, params.seeds, params.modules) == (("GCN", "MLP", "GIN"), (0, 1), ("one", "two"))
     assert (params.margin, params.split_sizes, params.timeout) == ({"accuracy": 0.01}, (150, 19), 60.0)
+    assert params.keep_at_most == 2**24
     assert (params.alpha, params.jobs, params.store) == (0.05, 1, "")
     with pytest.raises(dataclasses.FrozenInstanceError):
         params.alpha = 0.1  # type: ignore[misc]
@@ -65,6 +66,8 @@ def test_seeds_are_written_as_yaml_has_them(project: Project, seeds: Any, read: 
         ({"modules": [".bench"]}, "params.yaml: modules is ['.bench']"),
         ({"seeds": "0-1000000"}, "the number of seeds in the range '0-1000000' is 1000001; allowed: at most 100000"),
         ({"store": 3}, "params.yaml: store is 3"),
+        ({"keep_at_most": 16}, "params.yaml: keep_at_most is 16"),
+        ({"keep_at_most": "16 cats"}, "a size such as 16MiB"),
         ({"timeout": 0}, "params.yaml: timeout is 0"),
         ({"hidden_channels": "64"}, "params.yaml: hidden_channels is '64'"),
     ],

@@ -18,8 +18,9 @@ from sklearn.metrics import roc_auc_score
 
 from gnz_track.datasets.frozen import FrozenDataset, open_frozen
 from gnz_track.datasets.mapped_tensors import digest_of
+from gnz_track.errors import BadValue
 from gnz_track.records import to_json
-from gnz_track.runs import files_of_cell
+from gnz_track.runs.files_of_cell import check_most_bytes, read_most_bytes, tell_too_large
 from gnz_track.runs.run_one import run_one
 from gnz_track.store.cell_files.kept_files import describe_files
 from gnz_track.store.cell_files.predictions import PartPredictions, decode_predictions
@@ -129,18 +130,53 @@ def test_failed_cell_shows_no_label(world: World, cell_on: MakeCell) -> None:
     assert "predictions.parquet" not in result.files
 
 
-def test_large_predictions_are_counted_and_left_out(
-    world: World, cell_on: MakeCell, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_predictions_are_counted_and_left_out(world: World, cell_on: MakeCell) -> None:
     cell = replace(cell_on(world("nodes")), keep="predictions")
     whole = len(run_one(cell).files["predictions.parquet"])
     for most in (whole - 1, 16):
-        monkeypatch.setattr(files_of_cell, "MOST_BYTES", most)
-        result = run_one(cell)
+        result = run_one(replace(cell, keep_at_most=most))
         assert "predictions.parquet" not in result.files
-        assert "and at most" in result.left_out["predictions.parquet"]
-    monkeypatch.setattr(files_of_cell, "MOST_BYTES", whole)
-    assert "predictions.parquet" in run_one(cell).files
+        assert "a cell, and at most" in result.left_out["predictions.parquet"]
+    assert "predictions.parquet" in run_one(replace(cell, keep_at_most=whole)).files
+
+
+@pytest.mark.parametrize(
+    ("text", "n_bytes"),
+    [
+        ("16MiB", 2**24),
+        ("0.0625 gib", 2**26),
+        (" 1.5KiB", 1536),
+        ("65MiB", None),
+        ("16", None),
+        ("16MB", None),
+        ("0MiB", None),
+        ("-1MiB", None),
+        ("1e1MiB", None),
+        ("\u0661MiB", None),
+    ],
+)
+def test_sizes_have_a_unit_and_a_limit(text: str, n_bytes: int | None) -> None:
+    if n_bytes is not None:
+        assert read_most_bytes(text) == n_bytes
+        return
+    with pytest.raises(BadValue, match="a size such as 16MiB, at most 64MiB") as caught:
+        read_most_bytes(text)
+    assert repr(text) in str(caught.value)
+
+
+@pytest.mark.parametrize("n_bytes", [0, -1, 2**26 + 1])
+def test_request_of_no_size_is_refused(n_bytes: int) -> None:
+    with pytest.raises(BadValue, match=f"--keep-at-most is {n_bytes}"):
+        check_most_bytes(n_bytes)
+
+
+def test_what_is_too_large_is_said_with_the_option_that_keeps_it(world: World, cell_on: MakeCell) -> None:
+    cell = replace(cell_on(world("nodes")), keep_at_most=2**22)
+    said = tell_too_large("predictions.parquet", int(9.3 * 2**20), cell)
+    start = f"predictions.parquet of {cell.task.name} is not kept: 9.3MiB a cell, and at most 4MiB are"
+    assert said == f"{start}; to keep it: --keep-at-most 10MiB"
+    # No option keeps so much.
+    assert tell_too_large("predictions.parquet", 2**30, cell) == f"{start.replace('9.3MiB', '1GiB')}"
 
 
 AGAIN = """

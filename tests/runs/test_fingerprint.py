@@ -72,6 +72,7 @@ DOES_NOT_MATTER: dict[str, dict[str, Any]] = {
     "description of the protocol": {"protocol": replace(PROTOCOLS.get("graphnetz"), description="the best")},
     "order of hyperparameters": {"hyperparameters": (("heads", 8), ("lr", 0.01))},
     "files that it leaves": {"keep": "predictions"},
+    "size of files that it leaves": {"keep_at_most": 2**20},
 }
 
 

@@ -19,7 +19,7 @@ from gnz_track.runs.file_comparison import compare_files
 from gnz_track.runs.plan import Place, Plan, make_plan
 from gnz_track.runs.remaining import find_remaining
 from gnz_track.runs.reproduce import Conditions, Reproduction, ReproductionVerdict, reproduce
-from gnz_track.runs.sweep import run_sweep
+from gnz_track.runs.sweep import Sweep, run_sweep
 from gnz_track.runs.sweep_writer import Tracking
 from gnz_track.store import schema
 from gnz_track.store.address import Address
@@ -38,14 +38,17 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("frozen")
 
 
-def track(address: Address, home: Path, keep: str) -> str:
+def track(address: Address, home: Path, keep: str, *, keep_at_most: int = 2**22) -> str:
     """Train one cell, write it, and return its run."""
+    return str(sweep_of(address, home, keep, keep_at_most=keep_at_most).table["run_id"][0])
+
+
+def sweep_of(address: Address, home: Path, keep: str, *, keep_at_most: int) -> Sweep:
     tasks, models = [TASKS.get("planted_partition")], [describe("GCN")]
     plan = make_plan(tasks, models, seeds=[0], protocol=PROTOCOLS.get("graphnetz"), epochs=2, place=Place(home=home))
-    cells = tuple(replace(cell, keep=keep) for cell in plan.cells)
+    cells = tuple(replace(cell, keep=keep, keep_at_most=keep_at_most) for cell in plan.cells)
     remaining = find_remaining(Plan(cells=cells, skipped=()), address)
-    sweep = run_sweep(remaining, Tracking(address=address, sweep="past"), execute=run_inline)
-    return str(sweep.table["run_id"][0])
+    return run_sweep(remaining, Tracking(address=address, sweep="past"), execute=run_inline)
 
 
 @pytest.fixture
@@ -70,6 +73,24 @@ def test_run_gets_the_files_that_it_lacks(address: Address, home: Path, again: A
     run = read_run(address, run_id)
     assert np.mean(predictions.outputs[0, 0].argmax(axis=1) == predictions.targets) == run.metrics["test/accuracy"]
     assert again(run_id).compared_files == ("curves.parquet", "predictions.parquet")
+
+
+def test_what_is_too_large_is_said_by_a_sweep_and_by_a_repetition_until_more_is_allowed(
+    address: Address, home: Path, again: Again
+) -> None:
+    sweep = sweep_of(address, home, "predictions", keep_at_most=2**10)
+    run_id = sweep.table["run_id"][0]
+    told = "predictions.parquet of planted_partition is not kept: "
+    [said] = [one for one in sweep.notices if one.startswith(told)]
+    assert said.endswith("KiB a cell, and at most 1KiB are; to keep it: --keep-at-most 1MiB")
+    found = again(run_id, keep="predictions", keep_at_most=2**10)
+    assert said in found.notes
+    assert "predictions.parquet" not in found.kept
+    # In a later call, of which only the limit is another.
+    assert "predictions.parquet" in again(run_id, keep="predictions", keep_at_most=2**20).kept
+    found = again(run_id, keep_at_most=2**10)
+    assert (found.verdict, found.files) == (ReproductionVerdict.bit_identical, ()), "a large file was not compared"
+    assert "predictions.parquet" in found.compared_files
 
 
 def test_changed_file_is_told_and_can_be_mended(address: Address, home: Path, again: Again) -> None:

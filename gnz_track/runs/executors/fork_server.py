@@ -62,7 +62,7 @@ def open_fork_server() -> ForkServer:
 
 
 def open_fork_server_for(
-    *, jobs: int, timeout: float | None, executor: str = "auto"
+    *, jobs: int, timeout: float | None, executor: object = "auto"
 ) -> contextlib.AbstractContextManager[ForkServer | None]:
     """Return a fork server where workers of this machine will or may be needed, and an empty context elsewhere.
 

@@ -218,9 +218,13 @@ def _is_own(owner: type, value: Any) -> bool:
 
 
 def _wraps(value: Any, original: Any) -> bool:
-    """Tell whether a function is the original in a wrapper of its own module, as Torch makes for optimisers."""
+    """Tell whether a function is the original in a wrapper of Torch: for optimisers, or to keep its compiler away.
+
+    The compiler wraps a function so when it is imported, which may be in the middle of a cell.
+    """
     is_wrapped = isinstance(value, FunctionType) and getattr(value, "__wrapped__", None) is original
-    return is_wrapped and value.__globals__.get("__name__") == "torch.optim.optimizer"
+    is_of_optimisers = is_wrapped and value.__globals__.get("__name__") == "torch.optim.optimizer"
+    return is_of_optimisers or (is_wrapped and getattr(value, "_torchdynamo_disable", False) is True)
 
 
 def _put(owner: Any, name: str, value: Any) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from gnz_track.errors import BadValue
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.artifacts import fetch_artifact
-from gnz_track.store.cell_files.kept_files import KeptFile, digest_of_bytes, files_from_tag
+from gnz_track.store.cell_files.kept_files import LARGEST_FILE, KeptFile, digest_of_bytes, files_from_tag
 from gnz_track.store.cell_files.predictions import PartPredictions, decode_predictions
 from gnz_track.store.reader import OF_TENSOR, check_known, open_reader, read_table
 from gnz_track.store.results_table import ResultsTensor, tensor_of
@@ -32,8 +32,6 @@ __all__ = ["Predictions", "read_kept_file", "read_predictions"]
 LOG = logging.getLogger(__name__)
 PARTS = ("val", "test")
 ENDS = frozenset({"head", "relation", "tail"})
-# Sixteen times the largest that is written by itself.
-MOST_BYTES = 64 * 2**20
 MOST_NAMED = 5
 
 
@@ -127,8 +125,8 @@ def _read_kept_file(
     address: Address, run: tuple[str, str], named: tuple[str, KeptFile], temporary: Path
 ) -> bytes | None:
     (run_id, place), (name, file) = run, named
-    if file.n_bytes > MOST_BYTES:
-        raise BadValue(f"size of {name} of run {run_id}", f"{file.n_bytes} bytes", f"at most {MOST_BYTES}")
+    if file.n_bytes > LARGEST_FILE:
+        raise BadValue(f"size of {name} of run {run_id}", f"{file.n_bytes} bytes", f"at most {LARGEST_FILE}")
     path = fetch_artifact(address, place, name, temporary)
     if path is None:
         return None

@@ -21,6 +21,7 @@ from gnz_track.files import sync_folder
 from gnz_track.records import from_plain, to_json
 
 __all__ = [
+    "LARGEST_FILE",
     "KeptFile",
     "describe_files",
     "digest_of_bytes",
@@ -31,6 +32,8 @@ __all__ = [
     "tag_of_files",
 ]
 
+# None is written that is larger, and none is read.
+LARGEST_FILE = 64 * 2**20
 UNFINISHED = ".part"
 _DIGEST, _NAME = re.compile(r"[0-9a-f]{64}"), re.compile(r"(?:\w[\w\-]{0,39}/)?\w[\w.\-]{0,79}", re.ASCII)
 

@@ -14,7 +14,7 @@ from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Cell, CellResult
 
 NETS = """
-import os, signal, time, torch
+import os, signal, sys, time, torch
 from torch_geometric.nn import GCNConv
 
 class Net(torch.nn.Module):
@@ -50,6 +50,12 @@ class Pausing(Net):
 class Crashing(Net):
     def act(self):
         raise RuntimeError("my own mistake")
+
+class Listing(Net):
+    def act(self):
+        if not self.training:
+            unwanted = {"matplotlib", "mlflow", "optuna", "pandas", "sqlalchemy", "sympy", "torch._dynamo"}
+            raise RuntimeError(f"after a step: {sorted(unwanted & set(sys.modules))}")
 """
 
 

@@ -50,6 +50,15 @@ def test_events_of_a_cell_come_in_order(make_cell: Cells, fork_server: ForkServe
     assert [(type(event), event.cell.seed) for event in events] == [(Started, 0), (Done, 0), (Started, 1), (Done, 1)]
 
 
+def test_worker_imports_neither_compiler_nor_tables_nor_store(
+    make_cell: Cells, nets: str, results: Results, fork_server: ForkServer
+) -> None:
+    cell = make_cell(f"{nets}:Listing")
+    failure = results(run_on_processes([cell], jobs=1, fork_server=fork_server))["Listing", 0].failure
+    assert failure is not None
+    assert "after a step: []" in failure.message
+
+
 @pytest.mark.parametrize(
     ("net", "kind", "said"), [("Killed", "WorkerDied", "SIGKILL"), ("Quitting", "WorkerDied", "exit code 3")]
 )
