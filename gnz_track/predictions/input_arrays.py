@@ -35,7 +35,7 @@ _LABELS = frozenset({"y", "graph_y", "edge_label"})
 _OF_GRAPHS = frozenset({TaskType.graph_cls, TaskType.graph_reg})
 
 
-def graphs_of_arrays(stored: StoredModel, arrays: Mapping[str, Any], *, needs_pairs: bool = True) -> list[Data]:
+def graphs_of_arrays(stored: StoredModel, arrays: Mapping[str, Any], *, is_whole: bool = True) -> list[Data]:
     """Return the graphs that arrays describe: those of the form that a model takes, labels beside them where known.
 
     Parameters
@@ -44,10 +44,11 @@ def graphs_of_arrays(stored: StoredModel, arrays: Mapping[str, Any], *, needs_pa
         The model.
     arrays
         Arrays by name. ``batch`` says of which graph each node is, in rising order.
-    needs_pairs
-        Whether links that are scored have to be named.
+    is_whole
+        Whether links that are scored have to be named, and nodes without features counted: those of a file need not.
     """
-    _check_names(stored, arrays, needs_pairs=needs_pairs)
+    arrays = _complete(stored, arrays) if not is_whole else arrays
+    _check_names(stored, arrays, needs_pairs=is_whole)
     forms: dict[str, ArrayForm | None] = {name: form for name, form in stored.inputs.items() if name in arrays}
     forms |= {name: None for name in _LABELS if name in arrays}
     tensors = {name: _tensor_of(stored, name, arrays[name], form) for name, form in forms.items()}
@@ -64,6 +65,16 @@ def graphs_of_arrays(stored: StoredModel, arrays: Mapping[str, Any], *, needs_pa
             wanted = f"{counts.get(along[name], 0)}, one for each {along[name]}"
             raise BadValue(f"rows of {name} for the model of {stored.name}", n, wanted)
     return _cut(tensors, along, batch, sizes)
+
+
+def _complete(stored: StoredModel, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arrays of a file with the number of nodes where that is asked for, and without it elsewhere."""
+    found = {name: array for name, array in arrays.items() if name != "num_nodes"}
+    if "num_nodes" in stored.inputs:
+        edges = np.asarray(arrays.get("edge_index", [0]))
+        n_nodes = arrays.get("num_nodes", int(edges.max()) + 1 if edges.size and edges.dtype.kind in "iu" else 1)
+        found["num_nodes"] = np.asarray(n_nodes).reshape(-1)
+    return found
 
 
 def _check_names(stored: StoredModel, arrays: Mapping[str, Any], *, needs_pairs: bool) -> None:

@@ -17,7 +17,7 @@ from gnz_track.datasets.collation import collate
 from gnz_track.datasets.frozen import FrozenDataset, freeze_collated
 from gnz_track.datasets.own.tasks import check_own, own_row, task_from_dataset
 from gnz_track.datasets.preparation import find_frozen, prepare, prepare_dataset
-from gnz_track.errors import BadValue, DataMissing
+from gnz_track.errors import BadValue, DataMissing, UnknownName
 from gnz_track.predictions.stored_models import StoredModel, as_trained
 from gnz_track.problems.catalogue import ask, pose
 from gnz_track.problems.inputs import complete_sizes, sizes_of_edges
@@ -129,6 +129,8 @@ def find_dataset(stored: StoredModel, name: str, place: Place) -> FrozenDataset:
         except DataMissing:
             if task is None and name not in DATASETS:
                 raise
+    if task is None and name not in DATASETS:
+        raise UnknownName("task or dataset", name, {*TASKS.names(), *DATASETS.names(), own}, command="gnz tasks")
     if task is not None:
         return prepare(task, seed=seed, home=place.home, mirror=place.mirror)
     from gnz_track.datasets.homes import data_home
