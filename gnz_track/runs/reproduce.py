@@ -476,7 +476,8 @@ def reproduce(
 
 def _most_bytes(run: PastRun, asked: int) -> int:
     """Return the bytes that a file of the repetition may have, so that those of the run can be compared."""
-    then = [file.n_bytes for file in files_from_tag(run.tags.get(schema.FILES, "")).values()]
+    kept = files_from_tag(run.tags.get(schema.FILES, ""))
+    then = [kept[name].n_bytes for name in (schema.PREDICTIONS_FILE, *schema.OF_MODEL) if name in kept]
     # The same content may be a little longer in the bytes of another version.
     return min(max(asked, 2 * max(then, default=0)), LARGEST_FILE)
 

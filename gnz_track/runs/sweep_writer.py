@@ -139,7 +139,8 @@ class SweepWriter:
                 self._write_load()
                 self._close_sweep(killed="Killed: the sweep was interrupted" if kind else "")
             self._catch_up()
-            if self._best is not None:
+            if self._best is not None and not self._outbox.path.exists():
+                # Where files wait, whoever replays them does so.
                 self._guard(lambda store: drop_beaten(store, self._tracking.suite, self._tracking.sweep))
         finally:
             self._close_store()

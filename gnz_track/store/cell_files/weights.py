@@ -86,7 +86,7 @@ def decode_weights(content: bytes, *, name: str) -> tuple[dict[str, NDArray[Any]
         end = N_LENGTH + int.from_bytes(content[:N_LENGTH], "little")
         settings = json.loads(content[N_LENGTH : min(end, MOST_HEADER)])["__metadata__"][CONFIGURATION]
         return tensors, decode_configuration(settings.encode("utf-8"))
-    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError, BadValue) as error:
         reason = f"{type(error).__name__}: {error}"
         raise BadValue("file of a cell", name, f"weights with the settings of their cell ({reason})") from error
 
