@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from pathlib import Path
 SWEEP = """
 import sys, time
 from pathlib import Path
-from gnz_track.api import Request, carry_out, find_remaining_of
+from gnz_track.benchmark import Request, carry_out, find_remaining_of
 from gnz_track.datasets.catalogue import TASKS
 from gnz_track.models.catalogue import describe
 from gnz_track.runs.plan import Place
@@ -44,7 +45,7 @@ import sys, time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from gnz_track.api import Request, find_remaining_of
+from gnz_track.benchmark import Request, find_remaining_of
 from gnz_track.datasets.catalogue import TASKS
 from gnz_track.models.catalogue import describe
 from gnz_track.runs import sweep_writer
@@ -163,21 +164,33 @@ def measure_writer(folder: Path, home: str, task: str) -> None:
 
 
 def measure_sweeps(folder: Path, home: str, given: argparse.Namespace) -> None:
-    """Print what files add to the wall time of a sweep of one-second cells."""
+    """Print what files add to a sweep of one-second cells: to its wall time, and to the CPU time of all its processes.
 
-    def measure(keep: str, store: str, *, epochs: int, n_seeds: int) -> tuple[float, float]:
+    On a machine that others use as well, only the second says anything.
+    """
+
+    def measure(keep: str, store: str, *, epochs: int, n_seeds: int) -> tuple[float, float, float]:
         words = (keep, str(folder / store), home, "planted_partition", str(epochs), str(n_seeds), str(given.jobs))
+        before = spent_by_children()
         total, one = ask(SWEEP, *words, folder=folder).split()
-        return float(total), float(one)
+        return float(total), spent_by_children() - before, float(one)
 
-    _, one = measure("nothing", "none.db", epochs=200, n_seeds=2)
-    epochs, added = max(1, round(200 / one)), []
+    _, _, one = measure("nothing", "none.db", epochs=200, n_seeds=2)
+    epochs, added, cpu = max(1, round(200 / one)), [], []
     for repeat in range(given.repeats):
-        bare, one = measure("nothing", f"bare{repeat}.db", epochs=epochs, n_seeds=given.cells // 2)
-        kept, _ = measure("predictions", f"kept{repeat}.db", epochs=epochs, n_seeds=given.cells // 2)
+        bare, bare_cpu, one = measure("nothing", f"bare{repeat}.db", epochs=epochs, n_seeds=given.cells // 2)
+        kept, kept_cpu, _ = measure("predictions", f"kept{repeat}.db", epochs=epochs, n_seeds=given.cells // 2)
         added.append(100 * (kept / bare - 1))
+        cpu.append(1000 * (kept_cpu - bare_cpu) / given.cells)
         print(f"{given.cells} cells of {one:.2f} s on {given.jobs} workers: {bare:.1f} s, with files {kept:.1f} s")
     print(f"files add {statistics.median(added):.1f} % ({min(added):.1f} to {max(added):.1f}), target at most 5 %")
+    print(f"and {statistics.median(cpu):.1f} ms of CPU a cell ({min(cpu):.1f} to {max(cpu):.1f})")
+
+
+def spent_by_children() -> float:
+    """Return the CPU time of all processes that this one has waited for, and that those have."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
 
 
 def measure_reading(folder: Path, n_cells: int) -> None:

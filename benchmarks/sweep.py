@@ -34,7 +34,7 @@ assert all(len(runs) == int(n_seeds) for per_model in report.histories.values() 
 ONE_SECOND = """
 import sys, time
 from pathlib import Path
-from gnz_track.api import Request, find_remaining_of, carry_out
+from gnz_track.benchmark import Request, find_remaining_of, carry_out
 from gnz_track.datasets.catalogue import TASKS
 from gnz_track.models.catalogue import describe
 from gnz_track.runs.executors.events import ignore

@@ -3,7 +3,7 @@
 The public names are resolved on first use, so that ``import gnz_track`` costs nothing. Each room says in its docstring
 what its files are for:
 
-- `cli`: commands; `api`: the same from Python
+- `cli`: commands; `api`: the same from Python; `benchmark`: what both ask for
 - `runs`: which cells are wanted and done, and who trains them
 - `problems`: what may be seen of a dataset; `datasets`: graphs and their splits; `models`: networks
 - `training`: one model trained, metrics, protocols; `tuning`: searches of hyperparameters

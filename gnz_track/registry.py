@@ -11,13 +11,26 @@ import importlib
 import shlex
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar, cast
 
 from gnz_track.errors import DuplicateName, GnzError, TargetMissing, UnknownName
 
-__all__ = ["PluginBroken", "PluginWarning", "Registry", "import_target", "is_target"]
+__all__ = ["PluginBroken", "PluginWarning", "Registry", "before_others", "import_target", "is_target"]
+
+
+_BEFORE_OTHERS: list[Callable[[], object]] = []
+
+
+def before_others(do: Callable[[], object]) -> None:
+    """Have something done once, right before code of somebody else is imported by its name for the first time."""
+    _BEFORE_OTHERS.append(do)
+
+
+def _get_ready_for_others() -> None:
+    while _BEFORE_OTHERS:
+        _BEFORE_OTHERS.pop(0)()
 
 
 class PluginWarning(UserWarning):
@@ -48,6 +61,7 @@ def _find_plugins(group: str) -> list[EntryPoint]:
 
 def _load_plugin(point: EntryPoint, *, kind: str, row_type: type | None) -> object:
     """Import a row of another package; return what is wrong as a :class:`PluginBroken`, and warn of it."""
+    _get_ready_for_others()
     try:
         row: object = point.load()
     # Whatever a package does while it is imported, which may be to leave, is its own mistake, and told as that.
@@ -167,6 +181,8 @@ def import_target(target: str) -> object:
     if not is_target(target):
         raise TargetMissing(target, "it is not of the form 'package.module:attribute'")
     module, _, attribute = target.partition(":")
+    if module.partition(".")[0] != __name__.partition(".")[0]:
+        _get_ready_for_others()
     try:
         found: object = importlib.import_module(module)
     except ModuleNotFoundError as error:

@@ -155,7 +155,7 @@ class Battle:
         from gnz_track.store.reader import read_table
 
         with _environment(self.folder, self.settings):
-            from gnz_track.api import find_remaining_of
+            from gnz_track.benchmark import find_remaining_of
 
             request = self._call().request()
             address = request.address
@@ -243,7 +243,7 @@ class Call:
     cluster: str = ""
 
     def request(self) -> Any:
-        from gnz_track.api import Request
+        from gnz_track.benchmark import Request
         from gnz_track.datasets.catalogue import TASKS
         from gnz_track.models.catalogue import describe
         from gnz_track.runs.plan import Place
@@ -276,7 +276,7 @@ def carry_out_sweep(call: Call) -> None:
     os.dup2(output, 2)
     said = os.open(_beside(call.folder, "said"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     with _environment(call.folder, call.settings):
-        from gnz_track.api import carry_out, find_remaining_of
+        from gnz_track.benchmark import carry_out, find_remaining_of
 
         if call.prepare is not None:
             call.prepare()
@@ -313,7 +313,7 @@ def _context() -> multiprocessing.context.ForkServerContext:
     """Return what starts processes that have imported everything, and hold nothing of this one."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
-        ["gnz_track.api", "gnz_track.runs.run_one", "mlflow.store.tracking.sqlalchemy_store"]
+        ["gnz_track.benchmark", "gnz_track.runs.run_one", "mlflow.store.tracking.sqlalchemy_store"]
     )
     return context
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import json
 import re
 import subprocess
 import sys
@@ -52,6 +53,55 @@ def test_help_is_cheap_and_names_the_command() -> None:
     found = run_python(f"{at_exit}; {HELP}")
     assert found.stderr.strip() == "[]"
     assert "gnz" in found.stdout
+
+
+# All that a list or a mistaken word can do without; NumPy, which is there at once, is not among it.
+SLOW = "{'torch', 'torch_geometric', 'mlflow', 'pandas', 'scipy', 'sklearn', 'optuna', 'matplotlib', 'ray'}"
+CALLS = {
+    "run --task coraa": "unknown task 'coraa'; did you mean 'cora'",
+    "run --model GCM": "unknown model 'GCM'; did you mean 'GCN'",
+    "run --protocol graphnets": "unknown protocol 'graphnets'",
+    "run --suite quik": "unknown suite 'quik'",
+    "run --category sozial": "category is 'sozial'",
+    "run --task-type node": "task type is 'node'",
+    "run --seeds x": "cannot read seeds 'x'",
+    "run --executor x": "unknown executor 'x'",
+    "run --jobs 0": "jobs is 0",
+    "run --keep x": "unknown files to keep 'x'",
+    "run --keep-at-most x": "--keep-at-most is 'x'",
+    "run --store xyz://a": "the store 'xyz://a' cannot be used",
+    "tune --task coraa": "unknown task 'coraa'",
+    "tune --model GCM": "unknown model 'GCM'",
+    "recommend coraa": "unknown graph 'coraa'",
+    "data get coraa": "unknown dataset 'coraa'",
+    "tasks cora": "citation",
+    "tasks coraa": "unknown task 'coraa'",
+    "models": "GraphSAGE",
+    "protocols best-val": "best_validation",
+    "data list": "planted_partition",
+}
+CALL_ALL = f"""
+import contextlib, io, json, sys
+from gnz_track.cli import main
+found = []
+for call in json.loads(sys.argv[1]):
+    sys.argv = ["gnz", *call.split()]
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(out):
+        try:
+            main()
+        except SystemExit:
+            pass
+    found.append([out.getvalue(), sorted({SLOW} & set(sys.modules))])
+print(json.dumps(found))
+"""
+
+
+def test_words_of_a_call_are_checked_before_anything_slow_is_imported() -> None:
+    call = [sys.executable, "-c", CALL_ALL, json.dumps(list(CALLS))]
+    done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True, timeout=100, check=True)
+    for words, expected, (said, imported) in zip(CALLS, CALLS.values(), json.loads(done.stdout), strict=True):
+        assert expected in said, words
+        assert imported == [], words
 
 
 def test_command_of_the_project_can_be_imported() -> None:

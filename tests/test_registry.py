@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from gnz_track import registry as registries
 from gnz_track.errors import DuplicateName, TargetMissing, UnknownName
-from gnz_track.registry import PluginBroken, PluginWarning, Registry, import_target, is_target
+from gnz_track.registry import PluginBroken, PluginWarning, Registry, before_others, import_target, is_target
 
 
 @pytest.fixture
@@ -208,3 +209,17 @@ def test_module_whose_own_import_is_missing_raises_that_error(package: str) -> N
 def test_module_whose_own_import_fails_raises_that_error(package: str) -> None:
     with pytest.raises(ImportError, match="no_such_number"):
         import_target(f"{package}.broken:Net")
+
+
+def test_what_comes_before_code_of_others_is_done_once_and_not_for_ours(
+    package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registries, "_BEFORE_OTHERS", [])
+    done: list[str] = []
+    before_others(lambda: done.append("first" if f"{package}.nets" not in sys.modules else "late"))
+    before_others(lambda: done.append("second"))
+    import_target("gnz_track.registry:Registry")
+    assert done == []
+    for _ in range(2):
+        import_target(f"{package}.nets:Net")
+    assert done == ["first", "second"]

@@ -16,7 +16,7 @@ from gnz_track.cli.training import find_task, split
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gnz_track.api import Request
+    from gnz_track.benchmark import Request
     from gnz_track.quality.separability import SeparabilitySettings
     from gnz_track.runs.executors.fork_server import ForkServer
     from gnz_track.runs.sweep import Sweep
@@ -82,7 +82,7 @@ def _audit(  # noqa: PLR0913  (one parameter per flag)
     folder = check_folder("--out", out or Path("reports") / "audit")
     needed = open_fork_server_for(jobs=jobs, timeout=timeout) if full else contextlib.nullcontext()
     with needed as fork_server:
-        from gnz_track.api import Request
+        from gnz_track.benchmark import Request
         from gnz_track.models.catalogue import describe
         from gnz_track.quality.separability import SeparabilitySettings
         from gnz_track.seeds import parse_seeds
@@ -136,7 +136,7 @@ def _measure_tasks(request: Request, distance: str) -> list[AuditRecord]:
 def _train_perturbed(request: Request, fork_server: ForkServer | None) -> Sweep:
     from dataclasses import replace
 
-    from gnz_track.api import carry_out, find_remaining_of
+    from gnz_track.benchmark import carry_out, find_remaining_of
     from gnz_track.quality.judgement import TRAINED_MODES
     from gnz_track.runs.progress import Progress
 

@@ -177,7 +177,7 @@ def _confirm(
     found: Recommendation, opened: OpenedGraph, seeds: tuple[int, ...], place: Place, call: typer.Context
 ) -> None:
     """Train the settings shown, as the call asks for."""
-    from gnz_track.api import Request
+    from gnz_track.benchmark import Request
     from gnz_track.cli.terminal.output import print_failures, print_skipped
     from gnz_track.cli.training import train
     from gnz_track.runs.remaining import find_remaining

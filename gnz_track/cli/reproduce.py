@@ -1,4 +1,4 @@
-"""``gnz reproduce``: train a past run again, from its record alone, and say what came out."""
+"""``gnz reproduce``: train past runs again, from their records alone: say what came out, or keep what they lack."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ import typer
 from gnz_track.cli.ls import RUN_ID_SHOWN, Store
 from gnz_track.cli.terminal.output import choose_place, hand_over, say
 from gnz_track.cli.terminal.working_folder import reach_working_folder
+from gnz_track.errors import BadValue
+from gnz_track.text import first_names, plural
 
 if TYPE_CHECKING:
-    from gnz_track.runs.reproduce import Reproduction
+    from gnz_track.runs.refill import Refill
+    from gnz_track.runs.reproduce import Conditions, Reproduction
+    from gnz_track.store.address import Address
 
 __all__ = ["add_to"]
 
-DIFFERENT, CHANGES_SHOWN = 1, 20
+DIFFERENT, CHANGES_SHOWN, LEFT_OUT, MOST_SHOWN = 1, 20, 1, 5
 EXAMPLES = """
 [bold]Examples[/bold]
 
@@ -26,7 +30,10 @@ EXAMPLES = """
 
   gnz reproduce 1f0c9a2b --device cpu --tolerance 0.01
 
-Exit code 0: bit-identical or within tolerance; 1: different; 2: it cannot be reproduced, and why.
+  gnz reproduce --sweep NAME --keep predictions --jobs 2      (for all of its runs that have none)
+
+Exit code 0: bit-identical or within tolerance; 1: different; 2: it cannot be reproduced, and why. Of a sweep 0: all
+finished runs have their predictions; 1: some have none, and why. Interrupted, the same call goes on where it was.
 """
 WORDS = {
     "bit_identical": "bit-identical",
@@ -43,8 +50,9 @@ def add_to(app: typer.Typer) -> None:
 
 
 def _reproduce(  # noqa: PLR0913  (one parameter per flag)
-    run_id: Annotated[str, typer.Argument(metavar="RUN_ID", help="An id, or its first digits, at least six.")],
+    run_id: Annotated[str, typer.Argument(metavar="[RUN_ID]", help="An id, or its first digits, at least six.")] = "",
     *,
+    sweep: Annotated[str, typer.Option(help="In place of one run: all of a sweep that lack what --keep says.")] = "",
     store: Store = "",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...; default the one that the run was on.")] = "",
     home: Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")] = None,
@@ -52,10 +60,14 @@ def _reproduce(  # noqa: PLR0913  (one parameter per flag)
     tolerance: Annotated[float, typer.Option(help="Most that a score may differ by to count as the same.")] = 1e-4,
     keep: Annotated[str, typer.Option(help=KEEP_HELP)] = "nothing",
     keep_at_most: Annotated[str, typer.Option(help="Size above which a file is not kept.")] = "4MiB",
+    jobs: Annotated[int, typer.Option(help="Worker processes for the runs of a sweep.")] = 1,
     trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Train a past run again from its record alone, compare every number, and name what has changed."""
+    """Train a past run again from its record alone, compare every number, and name what has changed.
+
+    With --sweep: train again the runs that lack predictions, and give them those where all numbers came out the same.
+    """
     from gnz_track import __version__
     from gnz_track.records import to_json
     from gnz_track.runs import reproduce as reproduction
@@ -63,9 +75,13 @@ def _reproduce(  # noqa: PLR0913  (one parameter per flag)
     from gnz_track.runs.reproduce import Conditions
     from gnz_track.store.address import parse_address
 
+    _check_call(run_id, sweep, keep)
     if trust:
         reach_working_folder()
     conditions = Conditions(place=choose_place(home, mirror), device=device, trusts_code=trust)
+    if sweep:
+        _refill(sweep, parse_address(store), conditions, keep_at_most, jobs, as_json=as_json)
+        return
     found = reproduction.reproduce(
         run_id,
         parse_address(store),
@@ -81,6 +97,51 @@ def _reproduce(  # noqa: PLR0913  (one parameter per flag)
         _print_reproduction(found)
     if found.verdict is reproduction.ReproductionVerdict.different:
         raise typer.Exit(DIFFERENT)
+
+
+def _check_call(run_id: str, sweep: str, keep: str) -> None:
+    from gnz_track.runs.files_of_cell import PREDICTIONS
+
+    if bool(run_id) == bool(sweep):
+        given = f"{run_id!r} and --sweep {sweep!r}" if sweep else "neither"
+        raise BadValue("what to reproduce", given, "RUN_ID or --sweep NAME", command="gnz ls")
+    if sweep and keep != PREDICTIONS:
+        raise BadValue("--keep", keep, f"{PREDICTIONS}, where a sweep is named", command=f"--keep {PREDICTIONS}")
+
+
+def _refill(
+    sweep: str, address: Address, conditions: Conditions, keep_at_most: str, jobs: int, *, as_json: bool
+) -> None:
+    from gnz_track.records import to_json
+    from gnz_track.runs.files_of_cell import read_most_bytes
+    from gnz_track.runs.progress import count_aloud
+    from gnz_track.runs.refill import refill
+
+    most_bytes = read_most_bytes(keep_at_most)
+    try:
+        with count_aloud() as tell:
+            found = refill(sweep, address, conditions=conditions, keep_at_most=most_bytes, jobs=jobs, tell=tell)
+    except KeyboardInterrupt:
+        say("runs that were trained have their predictions; the same call goes on from there", err=True)
+        raise
+    if as_json:
+        hand_over(to_json(found))
+    else:
+        _print_refill(found)
+    if found.left_out:
+        raise typer.Exit(LEFT_OUT)
+
+
+def _print_refill(found: Refill) -> None:
+    n_runs = len(found.had) + len(found.got) + len(found.left_out)
+    trained = f"{len(found.got)} got them now, each with the numbers that it had"
+    say(f"{found.sweep}: {plural(n_runs, 'finished run')}; {len(found.had)} had predictions, {trained}")
+    reasons: dict[str, list[str]] = {}
+    for run_id, reason in found.left_out.items():
+        # What is said of one run alone names it.
+        reasons.setdefault(reason.replace(run_id, "RUN").replace(run_id[:12], "RUN"), []).append(run_id[:RUN_ID_SHOWN])
+    for reason, run_ids in reasons.items():
+        say(f"left out: {first_names(run_ids, MOST_SHOWN)}: {reason}", err=True)
 
 
 def _print_reproduction(found: Reproduction) -> None:

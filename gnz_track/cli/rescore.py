@@ -13,7 +13,6 @@ from gnz_track.errors import BadValue
 
 if TYPE_CHECKING:
     from gnz_track.predictions.rescoring import Rescoring
-    from gnz_track.runs.progress import Line
     from gnz_track.store.address import Address
 
 __all__ = ["add_to"]
@@ -50,26 +49,15 @@ def _rescore(
 ) -> None:
     """Compute metrics of past runs from their stored predictions, and keep them beside their scores."""
     from gnz_track.predictions.rescoring import rescore
-    from gnz_track.runs.progress import open_line
+    from gnz_track.runs.progress import count_aloud
     from gnz_track.store.address import parse_address
 
     names = split(metric)
     if not names:
         raise BadValue("--metric", metric, "names of metrics by commas", command="gnz rescore --help")
     address = parse_address(store)
-    lines: list[Line] = []
-
-    def tell(n_done: int, total: int, label: str) -> None:
-        if not lines:
-            lines.append(open_line(total))
-            lines[0].start()
-        lines[0].show(f"{n_done}/{total} cells, last: {label}", n_done, is_last=n_done == total)
-
-    try:
+    with count_aloud() as tell:
         found = rescore(names, address, sweep=sweep, task=task, tell=tell)
-    finally:
-        for line in lines:
-            line.stop()
     _print_found(found, address)
     if not found.is_whole:
         raise typer.Exit(LEFT_OUT)

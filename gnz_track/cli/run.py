@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gnz_track.cli.terminal.output import choose_place, say, see
-from gnz_track.cli.training import choose_suite, choose_tasks, print_gains, search_and_print, split, train
-from gnz_track.seeds import parse_seeds
+from gnz_track.cli.training import (
+    choose_suite,
+    choose_tasks,
+    look_up,
+    print_gains,
+    search_and_print,
+    split,
+    train,
+)
 
 if TYPE_CHECKING:
-    from gnz_track.api import Request
+    from gnz_track.benchmark import Request
     from gnz_track.runs.executors.fork_server import ForkServer
     from gnz_track.runs.remaining import RemainingCells
     from gnz_track.runs.sweep import Sweep
@@ -81,24 +88,28 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be trained, and train nothing.")] = False,
 ) -> None:
     """Train every compatible (task, model, seed) that is not finished yet, and print the means."""
+    from gnz_track.runs.executors.choice import Crew, check_crew
     from gnz_track.runs.executors.fork_server import open_fork_server_for
+    from gnz_track.runs.files_of_cell import check_keep, read_most_bytes
 
-    # Before anything heavy is imported here: workers get ready meanwhile.
+    # Words are checked before anything heavy is imported.
+    check_crew(Crew(executor=executor, address=address, jobs=jobs, timeout=timeout, gpu_share=gpu_share))
+    check_keep(keep)
+    most_bytes = read_most_bytes(keep_at_most)
+    how, numbers, place = look_up(models, protocol, seeds, store)
+    tasks = choose_tasks(suite, task or [], split(category), split(task_type))
+    # Workers import it at the same time.
     needed = None if dry_run else open_fork_server_for(jobs=jobs, timeout=timeout, executor=executor)
     with needed or contextlib.nullcontext() as fork_server:
-        from gnz_track.api import Request, find_remaining_of
+        from gnz_track.benchmark import Request
         from gnz_track.models.catalogue import describe, usual_models
-        from gnz_track.runs.files_of_cell import read_most_bytes
-        from gnz_track.store.address import parse_address
-        from gnz_track.training.protocols import PROTOCOLS
 
-        how = PROTOCOLS.get(protocol)
         request = Request(
-            tasks=choose_tasks(suite, task or [], split(category), split(task_type)),
+            tasks=tasks,
             models=[describe(name) for name in split(models)] or usual_models(has_budget=how.budget > 0),
-            seeds=parse_seeds(seeds),
+            seeds=numbers,
             protocol=how,
-            address=parse_address(store),
+            address=place,
             suite=choose_suite(suite, category, is_chosen=bool(task or task_type)),
             epochs=epochs,
             device=device,
@@ -112,15 +123,20 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
             gpu_share=gpu_share,
             system_metrics=system_metrics,
             keep=keep,
-            keep_at_most=read_most_bytes(keep_at_most),
+            keep_at_most=most_bytes,
             search=_settings(tune, is_fresh=not resume) if tune else None,
         )
-        if dry_run:
-            _print_remaining_cells(request, find_remaining_of(request))
-            return
-        found = _search(request, fork_server) if tune else []
-        sweep = train(request, find_remaining_of(request, found), fork_server, found)
-    _print_results(request, sweep, found)
+        _carry_out(request, fork_server, is_dry=dry_run)
+
+
+def _carry_out(request: Request, fork_server: ForkServer | None, *, is_dry: bool) -> None:
+    from gnz_track.benchmark import find_remaining_of
+
+    if is_dry:
+        _print_remaining_cells(request, find_remaining_of(request))
+        return
+    found = _search(request, fork_server) if request.search else []
+    _print_results(request, train(request, find_remaining_of(request, found), fork_server, found), found)
 
 
 def _print_results(request: Request, sweep: Sweep, found: list[SearchRecord]) -> None:
@@ -139,7 +155,7 @@ def _settings(n_trials: int, *, is_fresh: bool) -> SearchSettings:
 
 
 def _search(request: Request, fork_server: ForkServer | None) -> list[SearchRecord]:
-    from gnz_track.api import plan_request_searches
+    from gnz_track.benchmark import plan_request_searches
 
     return search_and_print(request, plan_request_searches(request), fork_server)
 

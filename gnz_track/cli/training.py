@@ -9,23 +9,26 @@ import typer
 
 from gnz_track.cli.terminal.interrupts import INTERRUPTED
 from gnz_track.cli.terminal.output import say, see
+from gnz_track.seeds import parse_seeds
 from gnz_track.types import Category, TaskType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gnz_track.api import Request
+    from gnz_track.benchmark import Request
     from gnz_track.runs.executors.fork_server import ForkServer
     from gnz_track.runs.remaining import RemainingCells
     from gnz_track.runs.sweep import Sweep
+    from gnz_track.store.address import Address
     from gnz_track.store.searches import SearchRecord
     from gnz_track.tuning.plan import SearchPlan
-    from gnz_track.types import Task
+    from gnz_track.types import Protocol, Task
 
 __all__ = [
     "choose_suite",
     "choose_tasks",
     "find_task",
+    "look_up",
     "print_found",
     "print_gains",
     "print_plan",
@@ -81,6 +84,28 @@ def _refuse_others(suite: str, own: Sequence[str], wanted: Sequence[str]) -> Non
         if name not in own:
             allowed = f"a task of the suite {suite} ({', '.join(own)}), or a task without --suite"
             raise BadValue(f"task of the suite {suite}", name, allowed, command=f"--task {name} alone")
+
+
+def look_up(models: str, protocol: str, seeds: str, store: str) -> tuple[Protocol, tuple[int, ...], Address]:
+    """Return what a call names, before anything heavy is imported; what there is not is refused, models too.
+
+    Parameters
+    ----------
+    models
+        Names by commas; a class of somebody's own is left for later, when what it needs is imported.
+    protocol, seeds, store
+        Words of the options of these names.
+    """
+    from gnz_track.models.catalogue import MODELS
+    from gnz_track.registry import is_target
+    from gnz_track.store.address import parse_address
+    from gnz_track.training.protocols import PROTOCOLS
+
+    found = PROTOCOLS.get(protocol), parse_seeds(seeds), parse_address(store)
+    for name in split(models):
+        if not is_target(name):
+            MODELS.get(name)
+    return found
 
 
 def find_task(name: str) -> Task:
@@ -140,7 +165,7 @@ def train(
     again
         Words on how to go on after an interrupt.
     """
-    from gnz_track.api import carry_out
+    from gnz_track.benchmark import carry_out
     from gnz_track.runs.progress import Progress
 
     n_finished = len(remaining.done)
@@ -172,7 +197,7 @@ def search_and_print(request: Request, plan: SearchPlan, fork_server: ForkServer
     fork_server
         Workers that are getting ready.
     """
-    from gnz_track.api import search_all
+    from gnz_track.benchmark import search_all
     from gnz_track.tuning.progress import SearchProgress
 
     progress = SearchProgress(plan)

@@ -10,12 +10,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gnz_track.cli.terminal.output import choose_home, choose_place, say, see
-from gnz_track.cli.training import choose_suite, choose_tasks, print_gains, print_plan, search_and_print, split, train
+from gnz_track.cli.training import (
+    choose_suite,
+    choose_tasks,
+    look_up,
+    print_gains,
+    print_plan,
+    search_and_print,
+    split,
+    train,
+)
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.seeds import parse_seeds
 
 if TYPE_CHECKING:
-    from gnz_track.api import Request
+    from gnz_track.benchmark import Request
     from gnz_track.runs.executors.fork_server import ForkServer
     from gnz_track.store.address import Address
     from gnz_track.tuning.settings import SearchSettings
@@ -83,18 +92,18 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
     """Search hyperparameters of models by validation alone, then compare default and winner on the seeds reported."""
     from gnz_track.runs.executors.fork_server import open_fork_server_for
 
+    # Words are checked before anything heavy is imported.
+    how, numbers, address = look_up(models, protocol, seeds, store)
+    tasks = choose_tasks(suite, task or [], [], [])
     with contextlib.nullcontext() if dry_run else open_fork_server_for(jobs=jobs, timeout=timeout) as fork_server:
-        from gnz_track.api import Request
+        from gnz_track.benchmark import Request
         from gnz_track.models.catalogue import MODELS, describe
-        from gnz_track.store.address import parse_address
-        from gnz_track.training.protocols import PROTOCOLS
 
-        address = parse_address(store)
         request = Request(
-            tasks=choose_tasks(suite, task or [], [], []),
+            tasks=tasks,
             models=[describe(name) for name in split(models)] or MODELS.rows(),
-            seeds=parse_seeds(seeds),
-            protocol=PROTOCOLS.get(protocol),
+            seeds=numbers,
+            protocol=how,
             address=address,
             suite=choose_suite(suite, "", is_chosen=bool(task)),
             epochs=epochs,
@@ -158,7 +167,7 @@ def _recommender(address: Address, home: Path) -> Callable[[Cell], list[Mapping[
 
 
 def _carry_out(request: Request, fork_server: ForkServer | None, *, is_dry: bool, is_search_only: bool) -> None:
-    from gnz_track.api import find_remaining_of, keep_searches, plan_request_searches
+    from gnz_track.benchmark import find_remaining_of, keep_searches, plan_request_searches
 
     plan = plan_request_searches(request)
     if is_dry:

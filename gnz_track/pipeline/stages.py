@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from gnz_track.api import Request, carry_out, find_remaining_of, plan_request_searches, search_all
+from gnz_track.benchmark import Request, carry_out, find_remaining_of, plan_request_searches, search_all
 from gnz_track.datasets.card import CARD
 from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.datasets.frozen import FrozenDataset, open_frozen

@@ -86,9 +86,10 @@ def whole_graph_of(
     data = data.to(settings.device)
     if settings.device == "cpu":
         # What is set beside the features of nodes could not be if these were sparse.
-        data.x = sparsify(data.x) if encoding is None else data.x
-        # A tensor of our own: what hangs on it must not outlive this problem.
-        data.edge_index = attach(message_edges.clone(), dataset.n_nodes)
+        data.x = sparsify(data.x, is_trusted=True) if encoding is None else data.x
+        # A tensor of our own: what hangs on it must not outlive this problem. Our models write into nothing, and those
+        # of others are lent copies.
+        data.edge_index = attach(message_edges.clone(), dataset.n_nodes, is_trusted=True)
     return data
 
 

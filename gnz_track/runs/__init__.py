@@ -9,10 +9,17 @@ calls `run_one` for each cell, here or elsewhere; the `sweep_writer` brings what
 - `remaining`: cells that are left once past runs are counted, and how long they may take
 - `sweep`: the cells of a plan, trained and written; the same call goes on where the last one stopped
 - `sweep_writer`: events into records, on disk and in the store
+- `owners`: whose code the model of a cell is
 - `run_one`: one cell in, one result out
 - `progress`: a live line on a terminal, plain lines elsewhere
+- `files_of_cell`: files that a trained cell leaves, as bytes, and how large they may be
 - `reproduce`: a past run trained once more, and compared number by number
+<<<<<<< HEAD
 - `trust`: whether code that a store names or holds may run here
+=======
+- `file_comparison`: files of a past run against those of its repetition
+- `refill`: runs of a sweep that lack predictions, trained once more so that they have them
+>>>>>>> main
 - `executors/`: who trains: this process, workers, a Ray cluster
 - `isolation/`: what keeps the code of one cell from changing the numbers of another
 """
@@ -29,8 +36,9 @@ _PUBLIC = {
     "executors.events": ("Done", "Event", "Tell", "ignore"),
     "executors.fork_server": ("ForkServer", "open_fork_server_for"),
     "plan": ("Place", "Plan", "Skipped", "list_skipped", "make_plan", "perturb_plan", "usual_epochs"),
-    "progress": ("Progress", "open_line", "tell_failures"),
+    "progress": ("Progress", "count_aloud", "open_line", "tell_failures"),
     "protocol_resolution": ("list_widths", "settings_of"),
+    "refill": ("Refill",),
     "remaining": ("RemainingCells", "find_remaining"),
     "reproduce": ("Conditions", "Reproduction"),
     "sweep": ("Sweep", "name_sweep", "run_sweep"),

@@ -7,19 +7,27 @@ from __future__ import annotations
 
 import contextlib
 import math
+<<<<<<< HEAD
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+=======
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+>>>>>>> main
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
+<<<<<<< HEAD
 from gnz_track.errors import BadValue
 from gnz_track.models.building import options_of
 from gnz_track.models.options import Sizes
 from gnz_track.problems.forms import Form
+=======
+from gnz_track.errors import BadValue, UnknownName
+>>>>>>> main
 from gnz_track.store.cell_files.configuration import encode_configuration
 from gnz_track.store.cell_files.kept_files import LARGEST_FILE
 from gnz_track.store.cell_files.predictions import PartPredictions, encode_predictions
@@ -36,9 +44,14 @@ from gnz_track.store.schema import (
     WEIGHTS_FILE,
 )
 from gnz_track.text import format_size, parse_size
-from gnz_track.training.answers import Answers
-from gnz_track.training.loop import Trained
 from gnz_track.types import Cell, CellSettings
+
+if TYPE_CHECKING:
+    # Who asks which files there may be has no need of Torch.
+    from torch import Tensor
+
+    from gnz_track.training.answers import Answers
+    from gnz_track.training.loop import Trained
 
 __all__ = [
     "BEST",
@@ -46,8 +59,12 @@ __all__ = [
     "KEEPS_WEIGHTS",
     "NOTHING",
     "PREDICTIONS",
+<<<<<<< HEAD
     "WEIGHTS",
     "Posed",
+=======
+    "check_keep",
+>>>>>>> main
     "check_most_bytes",
     "make_files",
     "predictions_of",
@@ -64,6 +81,7 @@ KEEPS_WEIGHTS = frozenset({WEIGHTS, BEST})
 MOST_COMPRESSED = 8
 
 
+<<<<<<< HEAD
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Posed:
     """Facts of a cell's data that its files tell: numbers of the examples of each part, sizes of its model, its form.
@@ -75,6 +93,12 @@ class Posed:
     sizes: Sizes | None = None
     form: Form | None = None
     state: Mapping[str, Any] = field(default_factory=dict)
+=======
+def check_keep(keep: str) -> None:
+    """Refuse what is no name of files to keep."""
+    if keep not in KEEPS:
+        raise UnknownName("files to keep", keep, KEEPS, command="gnz run --help")
+>>>>>>> main
 
 
 def read_most_bytes(text: str) -> int:
@@ -95,7 +119,15 @@ def check_most_bytes(n_bytes: int, *, said: object = None) -> int:
 
 
 def tell_too_large(name: str, n_bytes: int, cell: Cell) -> str:
-    """Say that a file of a cell is not kept since it is too large, and which option keeps it."""
+    """Say that a file of a cell is not kept since it is too large, and which option keeps it.
+
+    Parameters
+    ----------
+    name, n_bytes
+        The file, and its size.
+    cell
+        Cell that it is of.
+    """
     enough = math.ceil(n_bytes / 2**20) * 2**20
     remedy = f"; to keep it: --keep-at-most {format_size(enough)}" if enough <= LARGEST_FILE else ""
     most = format_size(cell.keep_at_most)
@@ -186,6 +218,8 @@ def _arrays_of(split: Mapping[str, Mapping[str, Tensor]]) -> dict[str, dict[str,
 
 def _configuration_of(cell: Cell, settings: CellSettings, posed: Posed) -> dict[str, Any]:
     """Return every setting of a cell; options of its model are those given, beside the defaults of its constructor."""
+    from gnz_track.models.building import options_of
+
     options: dict[str, Any] = {}
     with contextlib.suppress(Exception, SystemExit):
         # Code of users, looked at: what is wrong with it has been said.

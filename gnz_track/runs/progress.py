@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -15,7 +16,7 @@ from gnz_track.streams import tell
 from gnz_track.text import format_seconds, visible
 from gnz_track.types import CellResult
 
-__all__ = ["Line", "Progress", "open_line", "tell_failures"]
+__all__ = ["Line", "Progress", "count_aloud", "open_line", "tell_failures"]
 
 # Without a terminal, at most one line in so many seconds.
 PLAIN_INTERVAL = 5.0
@@ -112,6 +113,24 @@ class Line(Protocol):
         is_last
             Whether no other follows.
         """
+
+
+@contextlib.contextmanager
+def count_aloud() -> Iterator[Callable[[int, int, str], None]]:
+    """Yield what shows how many are done, of how many, and which was the last; the line begins with the first."""
+    lines: list[Line] = []
+
+    def show(n_done: int, total: int, label: str) -> None:
+        if not lines:
+            lines.append(open_line(total))
+            lines[0].start()
+        lines[0].show(f"{n_done}/{total} cells, last: {label}", n_done, is_last=n_done == total)
+
+    try:
+        yield show
+    finally:
+        for line in lines:
+            line.stop()
 
 
 def open_line(total: int) -> Line:

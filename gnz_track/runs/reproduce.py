@@ -22,7 +22,11 @@ from gnz_track.records import to_json
 from gnz_track.registry import import_target
 from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.file_comparison import FileDifference, compare_files
+<<<<<<< HEAD
 from gnz_track.runs.files_of_cell import NOTHING, PREDICTIONS, WEIGHTS, check_most_bytes
+=======
+from gnz_track.runs.files_of_cell import KEEPS, NOTHING, PREDICTIONS, check_most_bytes, tell_too_large
+>>>>>>> main
 from gnz_track.runs.fingerprint import NUMBERS, changed_parts, code_of, fingerprint, tell_unseen
 from gnz_track.runs.plan import Place, resolve_device
 from gnz_track.runs.trust import check_model, is_known_loader, refuse_loader
@@ -49,8 +53,12 @@ __all__ = [
     "Reproduction",
     "ReproductionVerdict",
     "SeriesDifference",
+<<<<<<< HEAD
     "describe_code_now",
     "fetch_book",
+=======
+    "files_to_keep",
+>>>>>>> main
     "rebuild",
     "reproduce",
 ]
@@ -448,9 +456,7 @@ def reproduce(
     most_bytes = _most_bytes(run, check_most_bytes(keep_at_most))
     [result] = run_inline([replace(rebuilt.cell_now, keep=kept, keep_at_most=most_bytes)])
     record = _record_now(result, run, version)
-    # What was computed later from its predictions is no number of the run itself.
-    own = {name: value for name, value in run.metrics.items() if name not in schema.read_origins(run.tags)}
-    then, now = _numbers(own), _numbers(run_record.final_metrics(record))
+    then, now = _numbers_of(run), _numbers(run_record.final_metrics(record))
     curves = read_curves(address, [run.run_id])[run.run_id]
     series = _compare_curves(curves, result)
     numbers = tuple(_compare_numbers(then, now))
@@ -462,7 +468,7 @@ def reproduce(
         verdict=verdict,
         compared_files=compared_files,
         files=files,
-        kept=_keep(run, record, result, address) if keep != NOTHING else (),
+        kept=_keep(run, result, address) if keep != NOTHING else (),
         tolerance=tolerance,
         n_points=sum(map(len, curves.values())),
         n_series=len(curves),
@@ -470,7 +476,11 @@ def reproduce(
         series=series,
         numbers=numbers,
         changes=changes,
+<<<<<<< HEAD
         notes=(*notes, *(result.left_out.values() if keep != NOTHING else ())),
+=======
+        notes=(*notes, *(tell_too_large(*one, result.cell) for one in result.too_large.items() if keep != NOTHING)),
+>>>>>>> main
     )
 
 
@@ -479,25 +489,42 @@ def _most_bytes(run: PastRun, asked: int) -> int:
     kept = files_from_tag(run.tags.get(schema.FILES, ""))
     then = [kept[name].n_bytes for name in (schema.PREDICTIONS_FILE, *schema.OF_MODEL) if name in kept]
     # The same content may be a little longer in the bytes of another version.
+<<<<<<< HEAD
     return min(max(asked, 2 * max(then, default=0)), LARGEST_FILE)
+=======
+    return asked if then is None else min(max(asked, 2 * then.n_bytes), LARGEST_FILE)
 
 
-def _keep(run: PastRun, record: RunRecord, result: CellResult, address: Address) -> tuple[str, ...]:
-    """Write the files of a repetition into the run if that has the same scores and series; return their names.
+def _keep(run: PastRun, result: CellResult, address: Address) -> tuple[str, ...]:
+    files = files_to_keep(run, result, address)
+    with open_store(address) as store:
+        store.add_files(run.run_id, files)
+    return tuple(files)
+>>>>>>> main
+
+
+def files_to_keep(run: PastRun, result: CellResult, address: Address) -> dict[str, bytes]:
+    """Return the files of a repetition that its run may get: those of one that has the same scores and series.
 
     A run whose files were changed gets back those that its own record names.
+
+    Parameters
+    ----------
+    run, result
+        The run, and its repetition.
+    address
+        Store of the run.
     """
-    then, now = _numbers(run.metrics), _numbers(run_record.final_metrics(record))
+    record = _record_now(result, run)
+    then, now = _numbers_of(run), _numbers(run_record.final_metrics(record))
     curves = read_curves(address, [run.run_id])[run.run_id]
     if list(_compare_numbers(then, now)) or _compare_curves(curves, result) or not record.files:
         reason = "its numbers came out otherwise: files of the repetition would not be those of the run"
         raise NotReproducible(run.run_id, reason, remedy=f"see what has changed: gnz reproduce {run.run_id[:12]}")
-    with open_store(address) as store:
-        store.add_files(run.run_id, {name: result.files[name] for name in record.files})
-    return tuple(record.files)
+    return {name: result.files[name] for name in record.files}
 
 
-def _record_now(result: CellResult, run: PastRun, version: str) -> RunRecord:
+def _record_now(result: CellResult, run: PastRun, version: str = "") -> RunRecord:
     """Return what would be written of the repetition, were it written."""
     context = SweepContext(
         sweep=run.tags[schema.SWEEP],
@@ -544,6 +571,12 @@ def _judge(run: PastRun, record: RunRecord, *, is_equal: bool, tolerance: float)
         return ReproductionVerdict.different
     is_close = abs(then - now) <= tolerance * max(1.0, abs(then))
     return ReproductionVerdict.within_tolerance if is_close else ReproductionVerdict.different
+
+
+def _numbers_of(run: PastRun) -> dict[str, float]:
+    """Return the final numbers of a run; what was computed later from its predictions is none of its own."""
+    later = schema.read_origins(run.tags)
+    return _numbers({name: value for name, value in run.metrics.items() if name not in later})
 
 
 def _numbers(metrics: Mapping[str, float]) -> dict[str, float]:

@@ -23,12 +23,13 @@ from gnz_track.problems.catalogue import Problem, pose
 from gnz_track.problems.forms import form_of
 from gnz_track.runs.files_of_cell import KEEPS_WEIGHTS, NOTHING, Posed, make_files
 from gnz_track.runs.fingerprint import check_code
-from gnz_track.runs.isolation.originals import is_ours, originals
+from gnz_track.runs.isolation.originals import originals
 from gnz_track.runs.isolation.process_state import known_state
+from gnz_track.runs.owners import is_ours
 from gnz_track.runs.protocol_resolution import name_settings, settings_of
 from gnz_track.seeds import derive, seed_everything
 from gnz_track.store.address import mask
-from gnz_track.training.acceleration import accelerate, release
+from gnz_track.training.acceleration import accelerate, kernels, release
 from gnz_track.training.lent import LentInputs
 from gnz_track.training.loop import Observer, Trained, answer, train
 from gnz_track.training.metrics import METRICS, presumed_metric
@@ -58,9 +59,13 @@ MOST_CHARACTERS = 80
 
 
 def name_instructions() -> str:
-    """Return the vector level of Torch in this process, and behind it each of ``SETTINGS`` that is set."""
+    """Return the vector level of Torch in this process, whether our kernels compute, and ``SETTINGS`` that are set.
+
+    Of the kernels all levels compute the same bits, so that theirs is not told.
+    """
+    own = [] if kernels() is None else ["kernels"]
     chosen = [f"{name}={os.environ[name][:MOST_CHARACTERS]}" for name in SETTINGS if os.environ.get(name)]
-    return "; ".join([torch.backends.cpu.get_cpu_capability(), *chosen])
+    return "; ".join([torch.backends.cpu.get_cpu_capability(), *own, *chosen])
 
 
 def run_one(cell: Cell, *, observe: Observer | None = None) -> CellResult:

@@ -18,6 +18,7 @@ import shutil
 import uuid
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -167,6 +168,8 @@ def _digest_of_line(kind: str, text: str) -> str:
 
 LINES, DONE, ASIDE, LOCK, FILES = ".jsonl", ".done", ".corrupted", ".lock", ".files"
 STORE_FILE = "store.txt"
+# As many as a cell leaves.
+FILES_AT_ONCE = 4
 # A folder within that of a store, for what the store refuses.
 REFUSED = "refused"
 
@@ -179,6 +182,8 @@ class Outbox:
         self.path = folder / (file_stem(context.sweep) + LINES)
         self._stack = contextlib.ExitStack()
         self._is_open = False
+        # They begin with the first file.
+        self._threads = ThreadPoolExecutor(FILES_AT_ONCE)
         # Digest of a file -> records that wait with it.
         self._waiting = Counter[str]()
 
@@ -187,6 +192,7 @@ class Outbox:
         if not self._stack.enter_context(file_lock(self.path.with_suffix(LOCK), waits=False)):
             self._stack.close()
             raise OutboxBusy(self.context.sweep)
+        self._stack.enter_context(self._threads)
         _end_torn_line(self.path)
         append_line(self.path, _sealed(CONTEXT, to_json(self.context)))
         if self.files.is_dir():
@@ -231,7 +237,7 @@ class Outbox:
     def spool(self, files: Mapping[str, bytes]) -> None:
         """Write files of a cell; when this returns, they are on the disk."""
         if files:
-            spool_files(self.files, files)
+            spool_files(self.files, files, self._threads)
 
     def paths_of(self, record: RunRecord) -> dict[str, Path]:
         """Return where the files of a record wait, by their names."""

@@ -21,6 +21,9 @@ __all__ = ["GraphCollection", "Pairs", "expand"]
 # PyG makes a new class at every call of Batch(); a copy of one batch does not.
 _EMPTY = Batch()
 
+# What counts nodes within each graph.
+_COUNTING = frozenset({"edge_index", "edge_label_index"})
+
 # Graphs of an epoch are joined in portions of about this many nodes, to bound memory.
 PORTION = 200_000
 
@@ -103,9 +106,10 @@ class JoinedGraphs:
         pairs: Pairs | None = None,
     ) -> None:
         self.edge_index, self.node, self.edge, self.pairs = edge_index, node, edge, pairs
-        self._node_ptr, self._node_starts, self._edge_starts = node_ptr, node_ptr.tolist(), edge_ptr.tolist()
+        self._node_ptr, self._node_starts = node_ptr, node_ptr.tolist()
+        self._edge_ptr, self._edge_starts = edge_ptr, edge_ptr.tolist()
         self._graph = torch.repeat_interleave(node_ptr.diff(), output_size=self._node_starts[-1])
-        self._structure = Structure(edge_index, self._node_starts[-1])
+        self._structure = Structure(edge_index, self._node_starts[-1], is_trusted=True)
 
     def batch(self, start: int, end: int) -> Data:
         """Return graphs ``start`` to ``end`` of the union as a PyG batch."""
@@ -126,7 +130,20 @@ class JoinedGraphs:
             for name, value in self.pairs.fields.items():
                 batch[name] = value[labelled]
         batch.edge_index = attach(edge_index, end_node - first, structure=structure)
+        self._tell_seams(batch, start, end)
         return batch
+
+    def _tell_seams(self, batch: Data, start: int, end: int) -> None:
+        """Let a batch know where its graphs begin, as PyG does, so that it can be taken apart again."""
+        seams = dict.fromkeys(self.node, self._node_ptr) | dict.fromkeys((*self.edge, "edge_index"), self._edge_ptr)
+        if self.pairs is not None:
+            seams |= dict.fromkeys((*self.pairs.fields, "edge_label_index"), self.pairs.ptr)
+        parts = {id(ptr): ptr[start : end + 1] - ptr[start] for ptr in seams.values()}
+        first = self._node_ptr[start:end] - self._node_ptr[start]
+        same = torch.zeros_like(first)
+        batch._slice_dict = {name: parts[id(ptr)] for name, ptr in seams.items()}  # noqa: SLF001  (as Batch itself does)
+        batch._inc_dict = {name: first if name in _COUNTING else same for name in seams}  # noqa: SLF001
+        batch._num_graphs = end - start  # noqa: SLF001
 
 
 def expand(pointers: Tensor, graphs: Tensor) -> tuple[Tensor, Tensor]:

@@ -25,6 +25,8 @@ LINES: tuple[frozenset[str], ...] = (
     frozenset({"pipeline"}),
     # What users call: one function from names to a report.
     frozenset({"api"}),
+    # What they ask for, planned and carried out.
+    frozenset({"benchmark"}),
     # The faces of published packages, which lead to the rooms below.
     frozenset({"compat"}),
     frozenset({"tuning", "quality", "selection", "report"}),

@@ -102,6 +102,33 @@ def test_run_of_another_process_is_bit_identical(task: str, reproduce: Gnz, past
     assert unchanged == "nothing that is recorded has changed: data, code, packages, machine"
 
 
+def test_sweep_gets_what_its_runs_lack(gnz: Gnz, past: Path, tmp_path: Path) -> None:
+    lacking = [run_of(past, "planted_partition"), run_of(past, "planted_partition", "Mine")]
+    with contextlib.closing(sqlite3.connect(past)) as connection, connection:
+        for run_id in lacking:
+            connection.execute("DELETE FROM tags WHERE run_uuid = ? AND key = 'gnz.files'", (run_id,))
+        [(sweep,)] = connection.execute("SELECT DISTINCT value FROM tags WHERE key = 'gnz.sweep'").fetchall()
+    words = ("reproduce", "--sweep", sweep, "--store", str(past), "--home", str(tmp_path / "home"))
+    answer = gnz(*words, "--keep", "predictions")
+    # GCN of three tasks, and Mine of one, whose code lies in the store.
+    numbers = "2 had predictions, 1 got them now, each with the numbers that it had"
+    assert (answer.code, answer.out) == (1, f"{sweep}: 4 finished runs; {numbers}\n")
+    [said] = [line for line in answer.err.splitlines() if line.startswith("left out: ")]
+    assert lacking[1][:8] in said
+    assert "--trust" in said
+    again = gnz(*words, "--keep", "predictions", "--json")
+    found = json.loads(again.out)
+    assert (len(found["had"]), found["got"], list(found["left_out"])) == (3, [], lacking[1:])
+
+
+def test_a_call_names_a_run_or_a_sweep(gnz: Gnz) -> None:
+    for words in ((), ("abcdef", "--sweep", "quick")):
+        answer = gnz("reproduce", *words)
+        assert (answer.code, "RUN_ID or --sweep NAME" in answer.err) == (2, True)
+    answer = gnz("reproduce", "--sweep", "quick")
+    assert (answer.code, "--keep is 'nothing'; allowed: predictions" in answer.err) == (2, True), answer.err
+
+
 def test_json_holds_everything(reproduce: Gnz, past: Path) -> None:
     run_id = run_of(past, "les_miserables")
     answer = reproduce(run_id, "--json")

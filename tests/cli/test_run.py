@@ -218,6 +218,14 @@ def test_interrupt_of_training_says_what_is_kept_with_code_130(environment: dict
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+def test_interrupt_of_code_out_of_a_text_ends_with_code_130(environment: dict[str, str]) -> None:
+    words = ("run", "--task", "planted_partition", "--models", "own_nets:InterruptedInText", "--executor", "inline")
+    code, out, err = interrupt(words, environment)
+    assert (code, out) == (130, "")
+    assert err.splitlines()[-1] == "interrupted"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
 def test_second_interrupt_ends_at_once_and_costs_nothing_that_was_done(
     gnz: Gnz, environment: dict[str, str], tmp_path: Path
 ) -> None:

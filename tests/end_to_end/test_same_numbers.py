@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from sweeps import N_CELLS, Place, numbers_of
 
 REVERSED = """
-from gnz_track.api import Request, carry_out, find_remaining_of
+from gnz_track.benchmark import Request, carry_out, find_remaining_of
 from gnz_track.datasets.catalogue import TASKS
 from gnz_track.models.catalogue import describe
 from gnz_track.store.address import parse_address

@@ -86,6 +86,8 @@ class Workshop:
         kept = {name: value for name, value in os.environ.items() if name not in {"GNZ_MIRROR", "FORCE_COLOR"}}
         places = {"GNZ_DATA": "data", "GNZ_STORE": "gnz.db", "XDG_DATA_HOME": "own"}
         own = {name: str(folder / place) for name, place in places.items()}
+        # By Torch alone, which computes here as it did when the record was made.
+        own["GNZ_KERNELS"] = "off"
         self.environment = {**kept, **own, "PYTHONPATH": str(ROOT), **TERMINAL, **ONE_THREAD}
         self.trials = ""
 

@@ -116,8 +116,8 @@ class Poisoner(Meddler):
         """Return codes, and put another function where only a dictionary holds it."""
         from gnz_track.training.acceleration import layers
 
-        compute, is_known = layers.FORWARDS[GCNConv]
-        layers.FORWARDS[GCNConv] = (lambda *given: compute(*given) * 2, is_known)
+        compute = layers.FORWARDS[GCNConv]
+        layers.FORWARDS[GCNConv] = lambda *given: compute(*given) * 2
         return super().forward(data)
 
 

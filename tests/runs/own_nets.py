@@ -141,6 +141,14 @@ class Announces(Plain):
         return super().forward(data)
 
 
+class InterruptedInText(Plain):
+    """Is interrupted while it runs code out of a text, as libraries do while they are imported."""
+
+    def forward(self, data: Data) -> Tensor:
+        exec("import os, signal; os.kill(os.getpid(), signal.SIGINT); os.getpid()")  # noqa: S102
+        return super().forward(data)
+
+
 class ClingsOn(Plain):
     """Hears no interrupt, as what is being tidied up behind the first one may not; it writes a file for each."""
 

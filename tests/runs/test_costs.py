@@ -82,6 +82,19 @@ def test_settings_that_change_bits_are_named(monkeypatch: pytest.MonkeyPatch) ->
     assert name_instructions() == f"{alone}; ONEDNN_MAX_CPU_ISA=AVX2; MKL_CBWR=COMPATIBLE"
 
 
+@pytest.mark.parametrize("asked", ["", "off"])
+def test_kernels_that_compute_are_named(root: Path, asked: str) -> None:
+    said = (
+        "from gnz_track.runs.run_one import name_instructions; from gnz_track.training.acceleration import kernels; "
+        "print(kernels() is not None, 'kernels' in name_instructions().split('; '))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(root), "GNZ_KERNELS": asked}
+    done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True, env=environment)
+    is_there, is_named = done.stdout.split()
+    assert is_there == is_named
+    assert is_there == "False" or not asked
+
+
 def test_the_vector_level_of_a_process_is_named(root: Path) -> None:
     said = "from gnz_track.runs.run_one import name_instructions; print(name_instructions())"
     environment = {**os.environ, "PYTHONPATH": str(root), "ATEN_CPU_CAPABILITY": "default"}

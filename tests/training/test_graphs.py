@@ -69,6 +69,14 @@ def _assert_same_batch(found: Any, expected: Any) -> None:
     )
 
 
+def _assert_same_parts(found: Any, expected: list[Data]) -> None:
+    assert len(found) == len(expected)
+    for mine, theirs in zip((*found.to_data_list(), found[0]), (*expected, expected[0]), strict=True):
+        assert type(mine) is Data
+        assert {name: value.tolist() for name, value in mine} == {name: value.tolist() for name, value in theirs}
+    assert [part.num_nodes for part in found[1:]] == [part.num_nodes for part in expected[1:]]
+
+
 def _assert_same_structure(batch: Data) -> None:
     found = structure_of(batch.edge_index, batch.num_nodes)
     assert found is not None
@@ -92,7 +100,9 @@ def test_batches_are_those_of_pyg(shapes: list[tuple[int, int, int]], size: int,
     n_seen = 0
     for batch, members in _collect(graphs).batches(order, size):
         assert torch.equal(members, order[n_seen : n_seen + members.numel()])
-        _assert_same_batch(batch, Batch.from_data_list([graphs[member] for member in members.tolist()]))
+        parts = [graphs[member] for member in members.tolist()]
+        _assert_same_batch(batch, Batch.from_data_list(parts))
+        _assert_same_parts(batch, parts)
         _assert_same_structure(batch)
         n_seen += members.numel()
     assert n_seen == order.numel()

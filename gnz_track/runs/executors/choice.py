@@ -12,18 +12,27 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 from gnz_track.errors import BadValue, UnknownName
+from gnz_track.registry import before_others
 from gnz_track.runs.executors.events import Done, Event, Tell
 from gnz_track.runs.executors.fork_server import ForkServer
-from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.executors.processes import run_on_processes
 from gnz_track.runs.executors.ray.client_process import ClientRequest, needs_client_process, run_by_client_process
 from gnz_track.runs.executors.ray.head import check_address, hide_password
 from gnz_track.runs.executors.ray.resources import Footprints, check_share, check_share_is_taken
-from gnz_track.runs.isolation.canary import find_leak
-from gnz_track.runs.isolation.originals import is_ours, originals
+from gnz_track.runs.owners import is_ours
 from gnz_track.types import Cell, CellResult
 
 __all__ = ["AUTO", "RAY", "Crew", "Executor", "check_crew", "choose_executor"]
+
+
+def _take_originals() -> None:
+    """Take note of how this process computes and of what stands in Torch and PyG, which code of others may change."""
+    import gnz_track.runs.isolation.canary  # noqa: F401
+
+
+# Torch and PyG are imported for it, so not before it is needed: names can be checked and cells planned without.
+before_others(_take_originals)
+
 
 # Its iterator is closed when nobody wants more results; workers may begin before it is asked for the first.
 Executor = Callable[[Sequence[Cell], Tell], Generator[CellResult, None, None]]
@@ -112,6 +121,10 @@ def _auto(crew: Crew, fork_server: ForkServer | None, footprints: Footprints) ->
         return in_workers
 
     def execute(cells: Sequence[Cell], tell: Tell) -> Generator[CellResult, None, None]:
+        from gnz_track.runs.executors.inline import run_inline
+        from gnz_track.runs.isolation.canary import find_leak
+        from gnz_track.runs.isolation.originals import originals
+
         # Code of others may do what it likes to a process; and some of it may have been imported here before ours.
         is_safe = all(is_ours(cell.model) for cell in cells) and not (originals.strangers() or find_leak())
         return (run_inline if is_safe else in_workers)(cells, tell)
@@ -120,6 +133,8 @@ def _auto(crew: Crew, fork_server: ForkServer | None, footprints: Footprints) ->
 
 
 def _inline(crew: Crew, fork_server: ForkServer | None, footprints: Footprints) -> Executor:
+    from gnz_track.runs.executors.inline import run_inline
+
     del crew, fork_server, footprints
     return run_inline
 

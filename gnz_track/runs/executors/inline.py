@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from gnz_track.runs.executors.events import Started, Tell, gather, ignore
 from gnz_track.runs.isolation.canary import Watch
-from gnz_track.runs.isolation.originals import is_ours
+from gnz_track.runs.owners import is_ours
 from gnz_track.runs.run_one import lost_result, run_one
 from gnz_track.training.allocator import keep_freed_memory
 from gnz_track.types import Cell, CellResult

@@ -19,8 +19,7 @@ from typing import cast
 
 from gnz_track.runs.executors.events import Done, Event, Leaked, Started
 from gnz_track.runs.executors.fork_server import Child, ForkServer, open_fork_server
-from gnz_track.runs.isolation.originals import owner_of
-from gnz_track.runs.run_one import lost_result
+from gnz_track.runs.owners import owner_of
 from gnz_track.types import Cell
 from gnz_track.waking_time import WakingTime
 
@@ -204,6 +203,9 @@ def _listen(workers: Sequence[_Worker], waiting: CellQueue, timeout: float | Non
 
 def _replace(worker: _Worker, waiting: CellQueue, kind: str, message: str) -> Done:
     """Start a worker's process anew; its queued cells go back, the one it was at has failed."""
+    # Here: nothing else of this file needs Torch, which workers import meanwhile.
+    from gnz_track.runs.run_one import lost_result
+
     lost = worker.cells.popleft()
     worker.start_anew(waiting)
     return Done(result=lost_result(lost, kind, message))

@@ -35,7 +35,7 @@ def serve(pipe: Connection) -> None:
     Where that cannot be, it is begun only where the process still computes as it did.
     """
     from gnz_track.runs.isolation.canary import Watch
-    from gnz_track.runs.isolation.originals import is_ours
+    from gnz_track.runs.owners import is_ours
     from gnz_track.runs.run_one import make_ready, run_one
     from gnz_track.training.allocator import keep_freed_memory
 
@@ -104,7 +104,9 @@ def work(file: int) -> None:
 
 def fork_workers(file: int) -> None:
     """Import everything, then fork a worker for every pipe that comes, and tell how workers ended."""
-    import gnz_track.runs.run_one  # noqa: F401  (so that no worker has to)
+    import pyarrow.parquet  # noqa: F401  (so that no worker has to)
+
+    import gnz_track.runs.run_one  # noqa: F401  (as above)
 
     # What is here stays as it is, and is shared by all workers.
     gc.freeze()

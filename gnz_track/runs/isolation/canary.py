@@ -13,8 +13,9 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv
 
 from gnz_track.problems.node_and_edge_cls import ClassObjective, ClassScorer
-from gnz_track.runs.isolation.originals import is_ours, originals
+from gnz_track.runs.isolation.originals import originals
 from gnz_track.runs.isolation.process_state import known_state
+from gnz_track.runs.owners import is_ours
 from gnz_track.seeds import seed_everything
 from gnz_track.training.acceleration import accelerate, attach, release
 from gnz_track.training.loop import train

@@ -20,6 +20,7 @@ from typing import Any
 
 import torch_geometric.nn  # noqa: F401  (whose layers are held too)
 
+<<<<<<< HEAD
 from gnz_track.types import ModelRow
 from gnz_track.user_code.modules import is_ours as is_of_package
 
@@ -40,6 +41,9 @@ def owner_of(row: ModelRow) -> str:
 def is_ours(row: ModelRow) -> bool:
     """Tell whether all code of a model is of this package."""
     return not owner_of(row)
+=======
+__all__ = ["Originals", "Replacement", "originals"]
+>>>>>>> main
 
 
 # Modules, each with all below it where the name ends in a dot.

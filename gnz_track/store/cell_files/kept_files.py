@@ -13,6 +13,7 @@ import re
 import shutil
 import uuid
 from collections.abc import Collection, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,25 +78,39 @@ def _is_sound(file: KeptFile) -> bool:
     return is_digest and type(file.n_bytes) is int and file.n_bytes >= 0
 
 
-def spool_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files into a folder, each under its digest; when this returns, they are on the disk."""
+def spool_files(folder: Path, files: Mapping[str, bytes], threads: Executor) -> None:
+    """Write files into a folder, each under its digest; when this returns, they are on the disk.
+
+    Parameters
+    ----------
+    folder
+        Folder in which they wait; it is made where there is none.
+    files
+        Contents by name.
+    threads
+        Threads that write: a disk that is asked at once brings several files to safety in the time of one.
+    """
     if not folder.is_dir():
         folder.mkdir(mode=0o700)
         sync_folder(folder.parent)
     named = {digest_of_bytes(content): content for content in files.values()}
-    new = {digest: content for digest, content in named.items() if not (folder / digest).exists()}
-    for digest, content in new.items():
-        unfinished = folder / f"{uuid.uuid4().hex}{UNFINISHED}"
-        try:
-            with unfinished.open("wb") as handle:
-                handle.write(content)
-                handle.flush()
-                os.fsync(handle.fileno())
-            unfinished.replace(folder / digest)
-        finally:
-            unfinished.unlink(missing_ok=True)
+    new = {folder / digest: content for digest, content in named.items() if not (folder / digest).exists()}
     if new:
+        list(threads.map(_write_through, new, new.values()))
         sync_folder(folder)
+
+
+def _write_through(path: Path, content: bytes) -> None:
+    """Write a file that has its name once its content is on the disk."""
+    unfinished = path.with_name(f"{uuid.uuid4().hex}{UNFINISHED}")
+    try:
+        with unfinished.open("wb") as handle:
+            handle.write(content)
+            handle.flush()
+            os.fsync(handle.fileno())
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def sound_files(folder: Path, files: Mapping[str, KeptFile]) -> tuple[dict[str, Path], dict[str, str]]:

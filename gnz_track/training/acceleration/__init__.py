@@ -3,8 +3,10 @@
 ``sparsify`` the features, ``attach`` a structure to the edges, ``accelerate`` the layers. Each part falls back to
 PyG's own path for what it does not know, so a model that none of them serves is merely not sped up.
 
-- `dropout`: dropout with the masks of Torch's own, at half the price
-- `features`: sparse node features that pass for an ordinary tensor
+- `compiled`: functions of tensors by the compiled kernels, with gradients of any order
+- `dropout`: dropout with the masks of Torch's own, at a fraction of the price
+- `features`: sparse node features that pass for an ordinary tensor, and become one where that matters
+- `guards`: conditions under which a fast forward computes what PyG's own would, read anew at every call
 - `layers`: PyG's layers, computed as sparse products where the layer and its input allow it
 - `library`: library of compiled kernels: how ``kernels.cpp`` is compiled, found, loaded and called
 - `patterns`: positions of a sparse matrix, and how those of its parts and repetitions follow without sorting
@@ -16,6 +18,7 @@ PyG's own path for what it does not know, so a model that none of them serves is
 from gnz_track.training.acceleration.dropout import drop
 from gnz_track.training.acceleration.features import SparseFeatures, sparsify
 from gnz_track.training.acceleration.layers import accelerate, release
+from gnz_track.training.acceleration.library import kernels
 from gnz_track.training.acceleration.structure import Structure, attach, lend_edges, structure_of
 
 __all__ = [
@@ -24,6 +27,7 @@ __all__ = [
     "accelerate",
     "attach",
     "drop",
+    "kernels",
     "lend_edges",
     "release",
     "sparsify",

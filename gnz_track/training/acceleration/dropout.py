@@ -1,7 +1,8 @@
-"""Dropout with the masks of Torch's own, at half the price.
+"""Dropout with the masks of Torch's own, at a fraction of the price.
 
 ``bernoulli_`` on a CPU compares one 53-bit uniform number per element with the probability, and takes twice the time
-of drawing that number. Drawing it directly gives the same mask and leaves the generator in the same state. That holds
+of drawing that number. Drawing it directly gives the same mask and leaves the generator in the same state; compiled
+kernels go on with the generator's own words, and make no more of them than the comparison needs. That holds
 for the generic CPU kernel only (with MKL on some processors Torch uses another generator), so it is tried once per
 process, on a private generator, before it is relied upon.
 """
@@ -13,7 +14,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+
+from gnz_track.training.acceleration.library import kernels
 
 __all__ = ["draw_mask", "drop"]
 
@@ -31,9 +33,28 @@ def _uniform_gives_bernoulli() -> bool:
     return same_state and torch.equal(found, expected.bool())
 
 
+@functools.cache
+def _kernels_give_bernoulli() -> bool:
+    """Tell whether there are kernels, and they draw that mask too."""
+    if kernels() is None or not _uniform_gives_bernoulli():
+        return False
+    generator, found = torch.Generator().manual_seed(20242), torch.empty(4099, dtype=torch.bool)
+    for _ in range(2):
+        state, expected = generator.get_state(), torch.empty(4099).bernoulli_(0.4, generator=generator)
+        kernels().draw_mask(state.data_ptr(), found.numel(), 0.4, found.data_ptr())
+        if not (torch.equal(found, expected.bool()) and torch.equal(state, generator.get_state())):
+            return False
+    return True
+
+
 def draw_mask(size: int, keep: float) -> Tensor:
     """Draw a mask ``[size]`` that is true with probability ``keep``, from the global generator."""
     mask = torch.empty(size, dtype=torch.bool)
+    if _kernels_give_bernoulli():
+        state = torch.get_rng_state()
+        kernels().draw_mask(state.data_ptr(), size, keep, mask.data_ptr())
+        torch.set_rng_state(state)
+        return mask
     if not _uniform_gives_bernoulli():
         # A mask of floats, because that is what dropout draws.
         return mask.copy_(torch.empty(size).bernoulli_(keep))
@@ -52,7 +73,6 @@ class _Drop(torch.autograd.Function):
         return x * scale
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         (scale,) = ctx.saved_tensors
         return gradient * scale, None

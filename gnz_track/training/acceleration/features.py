@@ -2,25 +2,28 @@
 
 Bag-of-words features are zero in 99 of 100 places. Layers of any model, users' own included, receive them as a tensor
 that knows two things better than its dense form: how to be multiplied with a weight and how to be dropped out.
-For everything else it is the dense tensor.
+For everything else it is the dense tensor, and becomes it where that matters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.nn import functional
+from torch.nn.parameter import Parameter
+from torch.utils import swap_tensors
 
 from gnz_track.training.acceleration.dropout import draw_mask
+from gnz_track.training.acceleration.guards import is_ordinary
 from gnz_track.training.acceleration.patterns import Pattern
 from gnz_track.training.acceleration.products import DTYPES
 from gnz_track.training.acceleration.structure import Structure, count_writes
 
-__all__ = ["SparseFeatures", "sparsify"]
+__all__ = ["SparseFeatures", "is_served", "sparsify"]
 
 # Where sparse products begin to win on a CPU; `benchmarks/sparse.py` measures it.
 LARGEST_DENSITY = 0.12
@@ -43,17 +46,28 @@ class _Product:
         return count_writes(self.values) == self._n_writes and torch.equal(self.weight, weight)
 
 
+# What is ours among the attributes of features.
+_FIELDS = frozenset(
+    ("pattern", "values", "is_trusted", "is_out_of_hand", "_dense", "_n_writes", "_averages", "_products", "_lender")
+)
+
+
 class SparseFeatures(Tensor):
-    """Features ``[n_nodes, width]`` held by their non-zero entries; the dense form is made when something needs it."""
+    """Features ``[n_nodes, width]`` held by their non-zero entries; the dense form is made when something needs it.
+
+    Whoever asks for a view of them, for their memory or for their gradient, or writes into them, finds that they have
+    become an ordinary tensor by then (:meth:`become_dense`): what goes on there is known to nobody but Torch.
+    """
 
     pattern: Pattern
     values: Tensor
+    is_trusted: bool
     _dense: Tensor | None
     _n_writes: int
     _averages: dict[int, tuple[Structure, SparseFeatures]]
     _products: dict[int, _Product]
     _lender: SparseFeatures | None
-    may_be_written: bool
+    is_out_of_hand: bool
 
     @staticmethod
     def __new__(cls: type[Self], pattern: Pattern, values: Tensor, dense: Tensor | None = None) -> Self:
@@ -64,21 +78,41 @@ class SparseFeatures(Tensor):
     def __init__(self, pattern: Pattern, values: Tensor, dense: Tensor | None = None) -> None:
         super().__init__()
         self.pattern, self.values, self._averages, self._products = pattern, values, {}, {}
-        self._lender, self.may_be_written = None, False
+        self._lender, self.is_out_of_hand, self.is_trusted = None, False, False
         self._keep(dense)
 
     def _keep(self, dense: Tensor | None) -> None:
         self._dense, self._n_writes = dense, 0 if dense is None else count_writes(dense)
 
     def dense(self) -> Tensor:
-        """Return the ordinary tensor ``[n_nodes, width]``."""
+        """Return the ordinary tensor ``[n_nodes, width]``, which is not to be handed on."""
         if self._dense is None:
             lender = self._lender
-            self._keep(self.pattern.matrix(self.values).to_dense() if lender is None else lender.dense().clone())
+            with torch.inference_mode(mode=False), torch.no_grad():
+                made = self.pattern.matrix(self.values).to_dense() if lender is None else lender.dense().clone()
+            self._keep(made)
         return self._dense  # type: ignore[return-value]
 
-    def lend(self) -> SparseFeatures:
+    def become_dense(self) -> None:
+        """Turn into the ordinary tensor, for good; it stays the same object."""
+        with torch._C.DisableTorchFunctionSubclass():  # noqa: SLF001  (the documented way out)
+            dense = self.dense()
+            if dense._use_count() > 1:  # noqa: SLF001
+                # Held by a graph of gradients, which goes on holding it.
+                dense = dense.detach()
+            others = {name: value for name, value in vars(self).items() if name not in _FIELDS}
+            try:
+                swap_tensors(self, dense)
+            except RuntimeError:
+                # Somebody holds on to this object in a way that forbids it.
+                self.is_out_of_hand = True
+            else:
+                vars(self).update(others)
+
+    def lend(self) -> Tensor:
         """Return a copy; what is computed of it once is computed here, and copied."""
+        if not self.is_sparse_still:
+            return self.dense().clone()
         lent = SparseFeatures(self.pattern.copy(), self.values.clone())
         lent._lender = self
         return lent
@@ -91,14 +125,17 @@ class SparseFeatures(Tensor):
     @property
     def is_sparse_still(self) -> bool:
         """Whether the entries say it all: they know nothing of what was written into the dense form in place."""
-        if self.may_be_written:
+        if self.is_out_of_hand:
             return False
         return self._dense is None or count_writes(self._dense) == self._n_writes
 
     def average(self, structure: Structure) -> SparseFeatures:
         """Return the mean of the features of each node's sources; the same at every step, so computed once."""
-        if self._lender is not None:
-            return self._lender.average(structure.lender).lend()
+        found = self.lender.average_once(structure if self._lender is None else structure.lender)
+        return found if self.is_trusted else found.lend()  # type: ignore[return-value]
+
+    def average_once(self, structure: Structure) -> SparseFeatures:
+        """Return what :meth:`average` copies."""
         key = id(structure)
         if key not in self._averages:
             edges = structure.plain
@@ -106,25 +143,35 @@ class SparseFeatures(Tensor):
             rows = torch.repeat_interleave(torch.arange(edges.n_rows), total.crow_indices().diff())
             pattern = Pattern.from_sorted(rows, total.col_indices(), edges.n_rows, self.pattern.n_columns)
             values = total.values() / structure.degrees.flatten()[rows]
-            self._averages[key] = (structure, SparseFeatures(pattern, values))
+            found = SparseFeatures(pattern, values)
+            found.is_trusted = self.is_trusted
+            self._averages[key] = (structure, found)
         return self._averages[key][1]
 
-    def multiply(self, weight: Tensor) -> Tensor:
-        """Return the values of ``x @ weight.T``.
+    def multiply(self, weight: Tensor) -> Tensor | None:
+        """Return the values of ``x @ weight.T``, or None for a weight that is not finite: times zero it is not zero.
 
         Scoring at the end of an epoch and the first step of the next multiply by the same weight: the second time the
         product is there. Weights are compared by value, since optimisers change them without leaving a trace.
         """
-        if self._lender is not None:
-            return self._lender.multiply(weight).clone()
+        product = self.lender.multiply_once(weight)
+        if product is None:
+            return None
+        # Whoever is not trusted may write there, by whatever name.
+        return product.detach() if self.is_trusted else product.clone()
+
+    def multiply_once(self, weight: Tensor) -> Tensor | None:
+        """Return what :meth:`multiply` copies."""
         key = weight.data_ptr()
         known = self._products.get(key)
         if known is None or not known.holds_for(weight):
+            if not _is_finite(weight):
+                return None
             if len(self._products) >= MOST_PRODUCTS:
                 self._products.clear()
             known = _Product(weight.clone(), self.pattern.matrix(self.values) @ weight.t())
             self._products[key] = known
-        return known.values.detach()
+        return known.values
 
     def __repr__(self, **_: Any) -> str:
         return f"SparseFeatures({tuple(self.shape)}, {self.pattern.n_entries} non-zero)"
@@ -134,29 +181,65 @@ class SparseFeatures(Tensor):
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if func in _MEMORY:
-            # What is written there is counted by nobody.
-            for features in filter(_is_features, args):
-                features.may_be_written = True
-        if func in _UNCHANGED:
-            with torch._C.DisableTorchFunctionSubclass():  # noqa: SLF001  (the documented way out)
+        if func in _UNCHANGED and not any(map(_is_hidden, args)):
+            with torch._C.DisableTorchFunctionSubclass():  # noqa: SLF001
                 return func(*args, **kwargs)
         shortcut = _SHORTCUTS.get(func)
-        if shortcut is not None and kwargs.keys() <= _KEYWORDS and not torch.is_autocast_enabled("cpu"):
+        if shortcut is not None and kwargs.keys() <= _KEYWORDS and is_ordinary():
             result = shortcut(*args, **kwargs)
             if result is not NotImplemented:
                 return result
-        return func(*map(_densify, args), **{name: _densify(value) for name, value in kwargs.items()})
+        return _call_densely(func, args, kwargs)
 
     @classmethod
     def __torch_dispatch__(
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        return func(*map(_densify, args), **{name: _densify(value) for name, value in (kwargs or {}).items()})
+        return _call_densely(func, args, kwargs or {})
 
 
-def _is_features(value: object) -> bool:
-    return isinstance(value, SparseFeatures)
+def _call_densely(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function with ordinary tensors; features that it changes, or gives away a view of, become one."""
+    features = [item for item in _flatten((*args, *kwargs.values())) if isinstance(item, SparseFeatures)]
+    if func in _GIVES_HOLD:
+        for item in features:
+            item.become_dense()
+    result = func(*map(_densify, args), **{name: _densify(value) for name, value in kwargs.items()})
+    for item in features:
+        if isinstance(item, SparseFeatures) and not item.is_out_of_hand:
+            dense = item.dense()
+            if result is dense:
+                result = item
+            elif any(_share_memory(part, dense) for part in _flatten((result,))):
+                # A view is to be one of the tensor that these will be. To look twice does no harm.
+                item.become_dense()
+                return func(*map(_densify, args), **{name: _densify(value) for name, value in kwargs.items()})
+            if not item.is_sparse_still:
+                item.become_dense()
+    return result
+
+
+def _is_hidden(value: Any) -> bool:
+    """Tell whether these are features that could not become dense where they should have."""
+    return isinstance(value, SparseFeatures) and value.is_out_of_hand
+
+
+def _flatten(values: Any) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, tuple | list):
+            yield from _flatten(value)
+        else:
+            yield value
+
+
+def _share_memory(value: Any, dense: Tensor) -> bool:
+    if not isinstance(value, Tensor) or value.layout is not torch.strided:
+        return False
+    try:
+        return torch._C._is_alias_of(value, dense)  # type: ignore[no-any-return]  # noqa: SLF001  (no public name)
+    except RuntimeError:
+        # It has no memory of its own, and may be a window to any.
+        return True
 
 
 def _densify(value: Any) -> Any:
@@ -167,43 +250,79 @@ def _densify(value: Any) -> Any:
     return value
 
 
-class _Held:
-    """Features as no tensor, for a function that is not to see them as one."""
+def _is_finite(tensor: Tensor) -> bool:
+    return math.isfinite(float(tensor.sum()))
 
-    def __init__(self, features: SparseFeatures) -> None:
-        self.features = features
+
+class _Factor:
+    """Constant sparse x in a product, as no tensor, for functions that are not to see it as one."""
+
+    def __init__(self, features: SparseFeatures, product: Tensor | None = None) -> None:
+        lender = features.lender
+        self._pattern, self._values, self._product = lender.pattern, lender.values, product
+
+    def take_product(self, weight: Tensor) -> Tensor:
+        """Return ``x @ weight.T``; where it is known already, that is told once."""
+        product, self._product = self._product, None
+        if product is not None:
+            return product
+        matrix = self._pattern.matrix(self._values)
+        return (matrix if _is_finite(weight) else matrix.to_dense()) @ weight.t()
+
+    def collect(self, gradient: Tensor) -> Tensor:
+        """Return ``gradient.T @ x``; what is not finite is not zero times zero either."""
+        if _is_finite(gradient):
+            return (self._pattern.transposed_matrix(self._values) @ gradient.contiguous()).t().contiguous()
+        return gradient.t() @ self._pattern.matrix(self._values).to_dense()
 
 
 class _Multiply(torch.autograd.Function):
     """``x @ weight.T`` for constant sparse x."""
 
     @staticmethod
-    def forward(ctx: Any, x: _Held, weight: Tensor) -> Tensor:
-        ctx.x = x.features.lender.pattern, x.features.lender.values
-        return x.features.multiply(weight.detach())
+    def forward(ctx: Any, x: _Factor, weight: Tensor) -> Tensor:
+        ctx.x = x
+        return x.take_product(weight)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor]:
-        pattern, values = ctx.x
-        return None, (pattern.transposed_matrix(values) @ gradient.contiguous()).t().contiguous()
+        return None, _Collect.apply(ctx.x, gradient)
+
+
+class _Collect(torch.autograd.Function):
+    """``gradient.T @ x`` for constant sparse x: what :class:`_Multiply` gives back, and it in turn."""
+
+    @staticmethod
+    def forward(ctx: Any, x: _Factor, gradient: Tensor) -> Tensor:
+        ctx.x = x
+        return x.collect(gradient)
+
+    @staticmethod
+    def backward(ctx: Any, weight: Tensor) -> tuple[None, Tensor]:
+        return None, _Multiply.apply(ctx.x, weight)
 
 
 def _is_sparse(x: object) -> bool:
     return isinstance(x, SparseFeatures) and x.is_sparse_still
 
 
+_PLAIN = frozenset({Tensor, Parameter})
+
+
 def _linear(x: Any, weight: Any, bias: Tensor | None = None) -> Any:
-    if not _is_sparse(x) or isinstance(weight, SparseFeatures):
+    if not _is_sparse(x) or type(weight) not in _PLAIN or weight.layout is not torch.strided:
         return NotImplemented
-    product = _Multiply.apply(_Held(x), weight)
+    if weight.dim() != 2 or weight.size(1) != x.size(1) or weight.dtype is not x.dtype or not weight.is_cpu:
+        return NotImplemented
+    known = x.multiply(weight.detach())
+    if known is None:
+        return NotImplemented
+    product = _Multiply.apply(_Factor(x, known), weight)
     return product if bias is None else product + bias
 
 
 def _matmul(x: Any, y: Any) -> Any:
-    if not _is_sparse(x) or isinstance(y, SparseFeatures) or y.dim() != 2 or y.layout is not torch.strided:
-        return NotImplemented
-    return _Multiply.apply(_Held(x), y.t())
+    return _linear(x, y.t()) if type(y) in _PLAIN and y.dim() == 2 else NotImplemented
 
 
 def _dropout(x: SparseFeatures, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:  # noqa: FBT001, FBT002
@@ -215,7 +334,9 @@ def _dropout(x: SparseFeatures, p: float = 0.5, training: bool = True, inplace: 
     pattern = x.pattern
     positions = pattern.rows.long() * pattern.n_columns + pattern.columns
     mask = draw_mask(pattern.n_rows * pattern.n_columns, keep).take(positions)
-    return SparseFeatures(pattern, x.values * mask.to(x.values.dtype).div_(keep))
+    dropped = SparseFeatures(pattern, x.values * mask.to(x.values.dtype).div_(keep))
+    dropped.is_trusted = x.is_trusted
+    return dropped
 
 
 # What a shortcut may be told by name; any other name belongs to the general path.
@@ -231,15 +352,14 @@ _SHORTCUTS: dict[Any, Callable[..., Any]] = {
     Tensor.mm: _matmul,
 }
 
-# Ways to the memory of the dense form.
-_MEMORY = {
-    Tensor.numpy,
-    Tensor.__array__,
-    Tensor.data.__get__,  # type: ignore[attr-defined]
-    Tensor.data_ptr,
-    Tensor.storage,
-    Tensor.untyped_storage,
-    Tensor.__dlpack__,
+# Ways to the memory of a tensor, to its gradient, and to another memory in its place, that no returned tensor shows.
+_GIVES_HOLD = {
+    *(Tensor.numpy, Tensor.__array__, Tensor.__dlpack__, Tensor.__reduce_ex__),
+    *(Tensor.data_ptr, Tensor.storage, Tensor.untyped_storage, Tensor._typed_storage),  # noqa: SLF001
+    *(Tensor.set_, Tensor.resize_, Tensor.resize_as_, Tensor.share_memory_, Tensor.apply_, Tensor.map_, Tensor.map2_),
+    *(Tensor.requires_grad_, Tensor.retain_grad, Tensor.register_hook, Tensor.register_post_accumulate_grad_hook),
+    *(Tensor.data.__get__, Tensor.data.__set__),  # type: ignore[attr-defined]
+    *(Tensor.grad.__set__, Tensor.requires_grad.__set__),  # type: ignore[attr-defined]
 }
 
 # Questions that need no values.
@@ -253,18 +373,42 @@ _UNCHANGED = {
     Tensor.dtype.__get__,  # type: ignore[attr-defined]
     Tensor.ndim.__get__,  # type: ignore[attr-defined]
     Tensor.layout.__get__,  # type: ignore[attr-defined]
+    Tensor.is_cpu.__get__,  # type: ignore[attr-defined]
     Tensor.is_cuda.__get__,  # type: ignore[attr-defined]
     Tensor.is_sparse.__get__,  # type: ignore[attr-defined]
     Tensor.requires_grad.__get__,  # type: ignore[attr-defined]
 }
 
 
-def sparsify(x: Tensor) -> Tensor:
-    """Return features ``[n_nodes, width]`` in sparse form where that is faster, else as they are."""
-    is_candidate = x.dim() == 2 and x.dtype in DTYPES and x.size(1) >= SMALLEST_WIDTH
-    if not is_candidate or x.device.type != "cpu":
+def is_served(x: Any) -> bool:
+    """Tell whether fast layers can take this input: an ordinary matrix with something in it, or sparse features."""
+    return (
+        (type(x) in _PLAIN or _is_sparse(x))
+        and x.dim() == 2
+        and x.numel() > 0
+        and x.dtype in DTYPES
+        and x.is_cpu
+        and x.layout is torch.strided
+    )
+
+
+def sparsify(x: Tensor, *, is_trusted: bool = False) -> Tensor:
+    """Return features ``[n_nodes, width]`` in sparse form where that is faster, else as they are.
+
+    Parameters
+    ----------
+    x
+        The features. Whoever writes into this very tensor later on, by other ways than those that Torch counts, is
+        not noticed.
+    is_trusted
+        Whether all who are given what is computed of them leave it as it is, so that it needs no copies.
+    """
+    is_candidate = x.dim() == 2 and x.dtype in DTYPES and x.size(1) >= SMALLEST_WIDTH and not x.requires_grad
+    if not is_candidate or x.device.type != "cpu" or x.layout is not torch.strided or type(x) is not Tensor:
         return x
     rows, columns = x.nonzero(as_tuple=True)
     if rows.numel() > LARGEST_DENSITY * x.numel() or rows.numel() == 0:
         return x
-    return SparseFeatures(Pattern.from_sorted(rows, columns, *x.shape), x[rows, columns], x)
+    features = SparseFeatures(Pattern.from_sorted(rows, columns, *x.shape), x[rows, columns], x.detach())
+    features.is_trusted = is_trusted
+    return features

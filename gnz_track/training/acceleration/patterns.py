@@ -8,6 +8,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from gnz_track.training.acceleration.library import Edges
+
 __all__ = ["Pattern"]
 
 with warnings.catch_warnings():
@@ -50,6 +52,7 @@ class Pattern:
         self._rows: Tensor | None = None
         self._transposed: Transposed | None = None
         self._ones: dict[torch.dtype, Tensor] = {}
+        self._edges: tuple[Edges | None, tuple[Tensor, ...]] | None = None
 
     @classmethod
     def from_entries(cls, rows: Tensor, columns: Tensor, n_rows: int, n_columns: int) -> Pattern:
@@ -130,6 +133,18 @@ class Pattern:
         return torch.sparse_csr_tensor(
             pointers, columns, values.index_select(0, order), (self.n_columns, self.n_rows), check_invariants=False
         )
+
+    @property
+    def edges(self) -> Edges | None:
+        """The pattern as the compiled kernels read it; None where a column is none, which they would not notice."""
+        if self._edges is None:
+            held = (self.pointers.contiguous(), self.columns.contiguous(), self.order.int().contiguous())
+            is_within = not self.n_entries or (
+                int(self.columns.min()) >= 0 and int(self.columns.max()) < self.n_columns
+            )
+            places = [tensor.data_ptr() for tensor in held]
+            self._edges = (Edges(self.n_rows, self.n_columns, *places) if is_within else None, held)
+        return self._edges[0]
 
     def entries(self, first: int, end: int) -> slice:
         """Return which entries rows ``first`` to ``end`` hold."""

@@ -1,4 +1,4 @@
-"""Products of a sparse pattern with dense matrices, with gradients.
+"""Products of a sparse pattern with dense matrices, with gradients of any order.
 
 Message passing is two products. A weighted sum over neighbours is ``A(values) @ x``; a score per edge is
 ``<a[row], b[col]>``, the same pattern sampled from ``a @ b.T``. Each is the other's backward pass, so that neither
@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import FunctionCtx, once_differentiable
 
 from gnz_track.training.acceleration.patterns import Pattern
 
@@ -22,20 +21,25 @@ DTYPES = frozenset({torch.float32, torch.float64})
 
 
 class _SumNeighbours(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, pattern: Pattern, values: Tensor, x: Tensor) -> Tensor:
-        ctx.pattern = pattern
-        ctx.save_for_backward(values, x if values.requires_grad else None)
-        return pattern.matrix(values.detach()) @ x
+    """``A(values) @ x``, or with the transpose of A, whose gradients are such sums again."""
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor | None, Tensor | None]:
+    def forward(ctx: Any, pattern: Pattern, values: Tensor, x: Tensor, is_transposed: bool) -> Tensor:  # noqa: FBT001
+        ctx.pattern, ctx.is_transposed = pattern, is_transposed
+        ctx.save_for_backward(values, x if values.requires_grad else None)
+        return (pattern.transposed_matrix if is_transposed else pattern.matrix)(values.detach()) @ x
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor | None, Tensor | None, None]:
         values, x = ctx.saved_tensors
         pattern, gradient = ctx.pattern, gradient.contiguous()
-        to_values = _sample(pattern, gradient, x) if ctx.needs_input_grad[1] else None
-        to_x = pattern.transposed_matrix(values) @ gradient if ctx.needs_input_grad[2] else None
-        return None, to_values, to_x
+        to_values = to_x = None
+        if ctx.needs_input_grad[1]:
+            rows, columns = (x, gradient) if ctx.is_transposed else (gradient, x)
+            to_values = _ScoreEdges.apply(pattern, rows, columns)
+        if ctx.needs_input_grad[2]:
+            to_x = _SumNeighbours.apply(pattern, values, gradient, not ctx.is_transposed)
+        return None, to_values, to_x, None
 
 
 class _ScoreEdges(torch.autograd.Function):
@@ -46,35 +50,39 @@ class _ScoreEdges(torch.autograd.Function):
         return _sample(pattern, a, b)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor | None, Tensor | None]:
         a, b = ctx.saved_tensors
         pattern, gradient = ctx.pattern, gradient.contiguous()
-        to_a = pattern.matrix(gradient) @ b if ctx.needs_input_grad[1] else None
-        to_b = pattern.transposed_matrix(gradient) @ a if ctx.needs_input_grad[2] else None
+        to_a = _SumNeighbours.apply(pattern, gradient, b, False) if ctx.needs_input_grad[1] else None  # noqa: FBT003
+        to_b = _SumNeighbours.apply(pattern, gradient, a, True) if ctx.needs_input_grad[2] else None  # noqa: FBT003
         return None, to_a, to_b
 
 
 class _SoftmaxRows(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: FunctionCtx, pattern: Pattern, scores: Tensor) -> Tensor:
+    def forward(ctx: Any, pattern: Pattern, scores: Tensor) -> Tensor:
         rows = pattern.rows
         highest = torch.segment_reduce(scores, "max", offsets=pattern.offsets, unsafe=True)
         weights = (scores - highest.index_select(0, rows)).exp_()
-        total = torch.segment_reduce(weights, "sum", offsets=pattern.offsets, unsafe=True)
         # The same guard as in PyG's softmax, which this replaces.
-        weights /= (total + 1e-16).index_select(0, rows)
-        ctx.pattern = pattern  # type: ignore[attr-defined]
+        weights /= (_sum_rows(pattern, weights) + 1e-16).index_select(0, rows)
+        ctx.pattern = pattern
         ctx.save_for_backward(weights)
         return weights
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor]:
         (weights,) = ctx.saved_tensors
         product = weights * gradient
-        total = torch.segment_reduce(product, "sum", offsets=ctx.pattern.offsets, unsafe=True)
-        return None, product - weights * total.index_select(0, ctx.pattern.rows)
+        return None, product - weights * _sum_rows(ctx.pattern, product).index_select(0, ctx.pattern.rows)
+
+
+def _sum_rows(pattern: Pattern, values: Tensor) -> Tensor:
+    """Return the sum of the values of each row ``[n_rows]``."""
+    if torch.is_grad_enabled():
+        # For a gradient of a gradient, which segments do not have.
+        return values.new_zeros(pattern.n_rows).index_add(0, pattern.rows, values)
+    return torch.segment_reduce(values, "sum", offsets=pattern.offsets, unsafe=True)
 
 
 def _sample(pattern: Pattern, a: Tensor, b: Tensor) -> Tensor:
@@ -98,7 +106,8 @@ def sum_neighbours(pattern: Pattern, values: Tensor | None, x: Tensor) -> Tensor
     x
         Rows to sum, ``[n_columns, width]``.
     """
-    return _SumNeighbours.apply(pattern, pattern.ones(x.dtype) if values is None else values, x)  # type: ignore[no-any-return]
+    values = pattern.ones(x.dtype) if values is None else values
+    return _SumNeighbours.apply(pattern, values, x, False)  # type: ignore[no-any-return]  # noqa: FBT003
 
 
 def score_edges(pattern: Pattern, a: Tensor, b: Tensor) -> Tensor:

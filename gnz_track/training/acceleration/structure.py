@@ -7,6 +7,7 @@ Everything is computed at first use. A batch takes its part of a larger structur
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 import torch
@@ -25,11 +26,22 @@ class Structure:
     Rows are targets and columns are sources, as messages flow from source to target.
     """
 
-    def __init__(self, edge_index: Tensor, n_nodes: int) -> None:
-        # An alias, because the structure hangs on the tensor itself: a ring of references would be kept in memory
-        # until Python looks for rings.
-        self.edge_index, self.n_nodes = edge_index.detach(), n_nodes
-        self.n_writes = count_writes(edge_index)
+    def __init__(self, edge_index: Tensor, n_nodes: int, *, is_trusted: bool = False) -> None:
+        """Take edges that are to be looked at before every use.
+
+        Parameters
+        ----------
+        edge_index
+            The edges.
+        n_nodes
+            Nodes of the graph.
+        is_trusted
+            Whether nobody writes into the edges by other ways than those that Torch counts: then no copy is kept.
+        """
+        # An alias at most, because the structure hangs on the tensor itself: a ring of references would be kept in
+        # memory until Python looks for rings.
+        self.edge_index = edge_index.detach() if is_trusted else edge_index.detach().clone()
+        self.n_nodes, self.is_trusted, self.n_writes = n_nodes, is_trusted, count_writes(edge_index)
         self._whole: tuple[Structure, int, int] | None = None
         self._lender: Structure | None = None
         self._patterns: dict[str, Pattern] = {}
@@ -37,9 +49,13 @@ class Structure:
         self._degrees: Tensor | None = None
         self._weights: dict[torch.dtype, Tensor] = {}
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Structure:
+        # Graphs are copied with what hangs on them; the rest is made again at first use.
+        return Structure(self.edge_index, self.n_nodes)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        # Graphs are copied and sent with what hangs on them; the rest is made again at first use.
-        return Structure, (self.edge_index, self.n_nodes)
+        # Whoever reads a graph from a file needs nothing of ours.
+        return OrderedDict, ()
 
     def part(self, first: int, end: int, edge_index: Tensor) -> Structure:
         """Return the structure of some nodes, which are whole graphs.
@@ -51,14 +67,14 @@ class Structure:
         edge_index
             Edges of these nodes, counted from ``first``.
         """
-        part = Structure(edge_index, end - first)
+        part = Structure(edge_index, end - first, is_trusted=self.is_trusted)
         part._whole = (self, first, end)
         return part
 
     def lend(self, edge_index: Tensor) -> Structure:
         """Return the structure of a copy of the same edges; what is known of them is copied when it is asked for."""
-        lent = Structure(edge_index, self.n_nodes)
-        lent._lender = self
+        lent = Structure(edge_index, self.n_nodes, is_trusted=True)
+        lent._lender, lent.is_trusted = self, False
         return lent
 
     @property
@@ -67,10 +83,10 @@ class Structure:
         return self._lender or self
 
     def holds_for(self, edge_index: Tensor) -> bool:
-        """Tell whether these are its edges still; of a copy it is seen whatever was written, and by whatever name."""
+        """Tell whether these are its edges still, whatever was written, and by whatever name, unless it is trusted."""
         if self.n_writes != count_writes(edge_index):
             return False
-        return self._lender is None or torch.equal(edge_index, self._lender.edge_index)
+        return self.is_trusted or torch.equal(edge_index, self.lender.edge_index)
 
     @property
     def plain(self) -> Pattern:
@@ -144,7 +160,7 @@ class Structure:
         return self._weights[dtype]
 
 
-def attach(edge_index: Tensor, n_nodes: int, *, structure: Structure | None = None) -> Tensor:
+def attach(edge_index: Tensor, n_nodes: int, *, structure: Structure | None = None, is_trusted: bool = False) -> Tensor:
     """Hang a structure on edges that will be used many times, and return them.
 
     Parameters
@@ -155,15 +171,18 @@ def attach(edge_index: Tensor, n_nodes: int, *, structure: Structure | None = No
         Nodes of the graph.
     structure
         Structure of the same edges; None: a new one.
+    is_trusted
+        Whether nobody writes into the edges by other ways than those that Torch counts (as ``edge_index.data``); else
+        they are compared at every use with a copy.
     """
-    setattr(edge_index, ATTRIBUTE, structure or Structure(edge_index, n_nodes))
+    setattr(edge_index, ATTRIBUTE, structure or Structure(edge_index, n_nodes, is_trusted=is_trusted))
     return edge_index
 
 
 def structure_of(edge_index: object, n_nodes: int) -> Structure | None:
     """Return the structure of an ``edge_index``, or None where there is none or it no longer holds."""
     structure = getattr(edge_index, ATTRIBUTE, None)
-    if structure is None or structure.n_nodes != n_nodes:
+    if not isinstance(structure, Structure) or structure.n_nodes != n_nodes:
         return None
     return structure if structure.holds_for(edge_index) else None
 
@@ -177,5 +196,5 @@ def lend_edges(tensor: Tensor) -> Tensor:
 
 
 def count_writes(tensor: Tensor) -> int:
-    """Return how often a tensor has been written in place, by whatever name."""
-    return tensor._version  # noqa: SLF001  (there is no public name)
+    """Return how often a tensor has been written in place, by whatever name; those of inference are not counted."""
+    return -1 if tensor.is_inference() else tensor._version  # noqa: SLF001  (there is no public name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -135,3 +136,28 @@ def test_executors_without_ray_are_all_named(monkeypatch: pytest.MonkeyPatch) ->
 def test_no_password_of_a_cluster_is_shown_where_there_is_none() -> None:
     with pytest.raises(BadValue, match=r"address is 'me:\*\*\*@head:6379'; allowed: only with a cluster"):
         check_crew(Crew(address="me:secret@head:6379"))
+
+
+ASK = """
+import sys
+from gnz_track.runs.executors.choice import AUTO
+from gnz_track.models.catalogue import describe
+describe("GCN")
+print("torch" in sys.modules)
+print(describe("curious_nets:Net").name)
+"""
+
+
+def test_originals_are_noted_before_models_of_others_are_imported_and_not_for_ours(tmp_path: Path) -> None:
+    seen = "'gnz_track.runs.isolation.canary' in sys.modules"
+    net = f"import sys\nprint({seen}, 'torch' in sys.modules)\nimport torch\n\nclass Net(torch.nn.Module):\n"
+    (tmp_path / "curious_nets.py").write_text(f"{net}    task_types = {{'node_cls'}}\n", "utf-8")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}
+    done = subprocess.run([sys.executable, "-c", ASK], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[:3] == ["False", "True True", "Net"]
+
+
+def test_originals_are_noted_as_soon_as_the_package_is_asked_for_its_one_call() -> None:
+    code = "import sys; from gnz_track import run_benchmark; print('gnz_track.runs.isolation.canary' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True"

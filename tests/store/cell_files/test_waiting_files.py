@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -168,12 +169,14 @@ def test_failed_cell_shows_no_predictions() -> None:
 
 KILLED = """
 import os, sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from gnz_track.store.cell_files import kept_files
+threads = ThreadPoolExecutor(4)
 print("ready", flush=True)
 files = {str(n): os.urandom(1 << 22) for n in range(4)}
 while True:
-    kept_files.spool_files(Path(sys.argv[1]), {name: os.urandom(1 << 22) for name in files})
+    kept_files.spool_files(Path(sys.argv[1]), {name: os.urandom(1 << 22) for name in files}, threads)
 """
 
 
@@ -207,15 +210,19 @@ def test_next_process_clears_what_a_killed_one_left(tmp_path: Path) -> None:
 
 def test_disk_that_takes_nothing_leaves_nothing_behind(tmp_path: Path) -> None:
     folder = tmp_path / "one.files"
-    spool_files(folder, {"a": b"first"})
+    with ThreadPoolExecutor() as threads:
+        spool_files(folder, {"a": b"first"}, threads)
     code = (
         "import resource, signal, sys\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
         "from pathlib import Path\n"
         "from gnz_track.store.cell_files.kept_files import spool_files\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "try:\n"
-        "    spool_files(Path(sys.argv[1]), {'b': b'x' * 5000})\n"
+        "    with ThreadPoolExecutor() as threads:\n"
+        "        files = {'a': b'first', 'b': b'x' * 5000, 'c': b'y' * 4000}\n"
+        "        spool_files(Path(sys.argv[1]), files, threads)\n"
         "except OSError as error:\n"
         "    print(error.errno)\n"
     )

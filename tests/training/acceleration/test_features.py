@@ -114,10 +114,9 @@ def _assert_equal(found: Any, expected: Any) -> None:
 @pytest.mark.parametrize("read", READINGS.values(), ids=READINGS)
 def test_every_reading_is_that_of_the_dense_tensor(read: Callable[[Any], Any]) -> None:
     expected = read(DENSE.clone())
-    features = _features()
-    _assert_equal(read(features), expected)
+    _assert_equal(read(_features()), expected)
     # And once more where the dense form has to be made: as after dropout.
-    remade = SparseFeatures(features.pattern, features.values)
+    remade = SparseFeatures(_features().pattern, _features().values)
     _assert_equal(read(remade), expected)
 
 

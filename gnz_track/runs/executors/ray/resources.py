@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from gnz_track.errors import BadValue
 from gnz_track.types import Cell, CellResult
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Footprints", "ResourceRequest", "check_share", "check_share_is_taken"]
 

@@ -1,0 +1,287 @@
+"""A benchmark as it is asked for, planned, searched and trained: what commands, stages and scripts have in common."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from gnz_track.errors import BadValue
+from gnz_track.report.benchmark_report import BenchmarkReport
+from gnz_track.runs.executors.choice import AUTO, RAY, Crew, Executor, check_crew, choose_executor
+from gnz_track.runs.executors.events import Tell, ignore
+from gnz_track.runs.executors.fork_server import ForkServer
+from gnz_track.runs.files_of_cell import PREDICTIONS, check_keep, check_most_bytes
+from gnz_track.runs.plan import Place, Plan, make_plan, perturb_plan
+from gnz_track.runs.remaining import RemainingCells, find_remaining
+from gnz_track.runs.sweep import Sweep, name_sweep, run_sweep
+from gnz_track.runs.sweep_writer import Tracking
+from gnz_track.store.address import Address
+from gnz_track.store.outbox import keep_search
+from gnz_track.store.run_record import check_cells
+from gnz_track.store.searches import SearchRecord
+from gnz_track.training.metrics import METRICS
+from gnz_track.types import Cell, ModelRow, Protocol, Task, Value
+
+__all__ = [
+    "CUSTOM",
+    "Request",
+    "carry_out",
+    "find_remaining_of",
+    "keep_searches",
+    "plan_request_searches",
+    "report_of",
+    "search_all",
+]
+
+
+if TYPE_CHECKING:
+    # Optuna is imported where something is searched for, and nowhere else.
+    from gnz_track.tuning.plan import SearchPlan
+    from gnz_track.tuning.search import Listener
+    from gnz_track.tuning.settings import SearchSettings
+
+
+CUSTOM = "custom"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A benchmark as it is asked for: cells, how and where they are trained, and where they are written.
+
+    ``suite`` is the first part of the names of experiments and of the sweep. With a ``search``, every model is trained
+    twice: as it is, and with the hyperparameters that its search has found. With ``perturbations``, every cell is
+    trained under each of them. With ``system_metrics``, the sweep's run has the load of this machine. ``keep``
+    says which files cells leave beside their runs: one of
+    :data:`gnz_track.runs.files_of_cell.KEEPS`. A file of more than ``keep_at_most`` bytes is not kept.
+    """
+
+    tasks: Sequence[Task]
+    models: Sequence[ModelRow]
+    seeds: Sequence[int]
+    protocol: Protocol
+    address: Address
+    suite: str = CUSTOM
+    epochs: int | None = None
+    hidden_channels: int | None = None
+    device: str = "auto"
+    place: Place = field(default_factory=Place)
+    jobs: int = 1
+    timeout: float | None = None
+    is_fresh: bool = False
+    source: str = "gnz"
+    executor: str | Executor = AUTO
+    cluster: str = ""
+    gpu_share: float = 0.0
+    system_metrics: bool = False
+    search: SearchSettings | None = None
+    perturbations: Sequence[str] = ()
+    keep: str = PREDICTIONS
+    keep_at_most: int = Cell.keep_at_most
+
+    @property
+    def crew(self) -> Crew:
+        """Crew that trains."""
+        return Crew(
+            executor=self.executor,
+            address=self.cluster,
+            jobs=self.jobs,
+            timeout=self.timeout,
+            gpu_share=self.gpu_share,
+        )
+
+
+def find_remaining_of(request: Request, found: Sequence[SearchRecord] = ()) -> RemainingCells:
+    """Plan a request and look up what of it is finished; data are prepared, nothing is trained or written.
+
+    ``found`` is what searches have found, each of which asks for more cells.
+    """
+    check_crew(request.crew)
+    check_keep(request.keep)
+    plan = _plan_cells(request, request.seeds)
+    if found:
+        from gnz_track.tuning.plan import with_tuned_cells
+
+        plan = with_tuned_cells(plan, found)
+    # Trials of searches are no runs, and leave nothing.
+    most = check_most_bytes(request.keep_at_most)
+    plan = replace(plan, cells=tuple(replace(cell, keep=request.keep, keep_at_most=most) for cell in plan.cells))
+    return find_remaining(plan, request.address, is_fresh=request.is_fresh)
+
+
+def plan_request_searches(request: Request) -> SearchPlan:
+    """Plan the searches of a request; data are prepared, nothing is tried."""
+    from gnz_track.tuning.plan import plan_searches
+    from gnz_track.tuning.settings import SearchSettings, seeds_to_tune
+
+    settings = request.search or SearchSettings()
+    shares = seeds_to_tune(settings, request.seeds)
+    seeds = dict.fromkeys(itertools.chain(*shares.values()))
+    return plan_searches(_plan_cells(request, tuple(seeds)), settings, shares)
+
+
+def search_all(
+    request: Request, plan: SearchPlan, *, listener: Listener | None = None, fork_server: ForkServer | None = None
+) -> list[SearchRecord]:
+    """Do what is left of the searches of a request, and return what all of them found; an interrupt keeps it.
+
+    Parameters
+    ----------
+    request
+        Benchmark that was asked for.
+    plan
+        Its searches.
+    listener
+        Hears of searches and trials as they go.
+    fork_server
+        Workers of :func:`open_fork_server_for` that are ready already.
+    """
+    from gnz_track import __version__
+    from gnz_track.tuning.search import SearchContext, Silence, run_searches
+    from gnz_track.tuning.settings import SearchSettings
+
+    context = SearchContext(
+        address=request.address,
+        suite=request.suite,
+        version=__version__,
+        jobs=request.jobs,
+        timeout=request.timeout,
+        fork_server=fork_server,
+        listener=listener or Silence(),
+    )
+    return run_searches(plan, request.search or SearchSettings(), context)
+
+
+def carry_out(
+    request: Request,
+    remaining: RemainingCells,
+    *,
+    found: Sequence[SearchRecord] = (),
+    tell: Tell = ignore,
+    fork_server: ForkServer | None = None,
+) -> Sweep:
+    """Train what is left of a request and write it; an interrupt keeps what was done.
+
+    Parameters
+    ----------
+    request
+        Benchmark that was asked for.
+    remaining
+        Its cells, finished or to be trained.
+    found
+        Searches that the remaining cells were made with: they are written too, and their cells bear their names.
+    tell
+        Hears of every event once it is written.
+    fork_server
+        Workers of :func:`open_fork_server_for` that are ready already.
+    """
+    from gnz_track import __version__
+
+    tracking = Tracking(
+        address=request.address,
+        sweep=name_sweep(remaining.plan.cells, suite=request.suite, is_fresh=request.is_fresh),
+        suite=request.suite,
+        version=__version__,
+        source=request.source,
+        searches=_searches_by_cell(remaining.plan, found),
+        system_metrics=request.system_metrics,
+    )
+    execute = choose_executor(**vars(request.crew), fork_server=fork_server, footprints=remaining.footprints)
+    sweep = run_sweep(remaining, tracking, execute=execute, tell=tell)
+    return replace(sweep, notices=(*sweep.notices, *keep_searches(request, _of_sweep(found, sweep.name))))
+
+
+def keep_searches(request: Request, found: Sequence[SearchRecord]) -> tuple[str, ...]:
+    """Write searches to the store of a request; return a sentence for each that waits on this disk.
+
+    Those that name no sweep are of the first one that is made with them.
+    """
+    kept = [keep_search(request.address, record) for record in found]
+    return tuple(sentence for _, sentence in kept if sentence)
+
+
+def report_of(request: Request, sweep: Sweep, found: Sequence[SearchRecord] = ()) -> BenchmarkReport:
+    """Return the report of a sweep.
+
+    Parameters
+    ----------
+    request
+        Benchmark that was asked for.
+    sweep
+        Its sweep, carried out.
+    found
+        Searches that the sweep was made with.
+    """
+    config = {
+        "suite": request.suite,
+        "sweep": sweep.name,
+        "store": str(request.address),
+        "tasks": [task.name for task in request.tasks],
+        "models": [model.name for model in request.models],
+        "protocol": request.protocol.label,
+        "hidden_channels": request.hidden_channels or request.protocol.hidden_channels,
+        "epochs": request.epochs,
+        "device": request.device,
+        "left_out": [(item.task, item.model, item.reason) for item in sweep.skipped],
+        "notices": list(sweep.notices),
+    }
+    report = BenchmarkReport(
+        sweep.table, seeds=tuple(request.seeds), config=config, series=sweep.series(), address=request.address
+    )
+    report.searches = _of_sweep(found, sweep.name)
+    return report
+
+
+def _plan_cells(request: Request, seeds: Sequence[int]) -> Plan:
+    plan = make_plan(
+        request.tasks,
+        request.models,
+        seeds=seeds,
+        protocol=request.protocol,
+        epochs=request.epochs,
+        device="cpu" if _is_elsewhere(request) else request.device,
+        place=request.place,
+    )
+    plan = perturb_plan(plan, request.perturbations) if request.perturbations else plan
+    plan = _on_device(_with_width(plan, request), request)
+    check_cells(plan.cells, suite=request.suite, sweep="", metrics=METRICS.names())
+    return plan
+
+
+def _of_sweep(found: Sequence[SearchRecord], sweep: str) -> tuple[SearchRecord, ...]:
+    return tuple(replace(record, sweep=sweep) for record in found)
+
+
+def _searches_by_cell(plan: Plan, found: Sequence[SearchRecord]) -> dict[str, str]:
+    if not found:
+        return {}
+    from gnz_track.tuning.plan import searches_by_cell
+
+    return searches_by_cell(plan, found)
+
+
+def _with_width(plan: Plan, request: Request) -> Plan:
+    """Give every cell the width that was asked for, as a hyperparameter where it is not the protocol's own."""
+    width = request.hidden_channels
+    if width is None or width == request.protocol.hidden_channels:
+        return plan
+    if not isinstance(width, int) or width < 1:
+        raise BadValue("hidden_channels", width, "a whole number from 1 upwards")
+    cells = tuple(replace(cell, hyperparameters=_change_values(cell, hidden_channels=width)) for cell in plan.cells)
+    return replace(plan, cells=cells)
+
+
+def _is_elsewhere(request: Request) -> bool:
+    """Tell whether GPUs are asked of a cluster; the machine that plans need not have one."""
+    return request.executor == RAY and request.device.startswith("cuda")
+
+
+def _on_device(plan: Plan, request: Request) -> Plan:
+    if not _is_elsewhere(request):
+        return plan
+    return replace(plan, cells=tuple(replace(cell, device="cuda") for cell in plan.cells))
+
+
+def _change_values(cell: Cell, **values: Value) -> tuple[tuple[str, Value], ...]:
+    return tuple(sorted({**dict(cell.hyperparameters), **values}.items()))

@@ -1,0 +1,231 @@
+"""Conditions under which a fast forward computes what PyG's own would, read anew at every call.
+
+A layer may be told anything after it was built: another setting, a hook, a method of its own, another aggregation. So
+nothing is decided once. What a fast forward takes for granted of its layer is a row of :data:`GUARDS`; what it takes
+for granted of the process is :func:`is_ordinary`. Whatever is not as it was when the fast forward was written goes
+PyG's own way. Reading it all takes a few microseconds.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from operator import attrgetter, itemgetter
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd import forward_ad
+from torch.nn import functional
+from torch.nn.modules import module as modules
+from torch.nn.parameter import Parameter
+from torch_geometric.nn import GATConv, GCNConv, GINConv, Linear, MessagePassing, SAGEConv, TransformerConv
+from torch_geometric.nn.aggr import Aggregation, MeanAggregation, SumAggregation
+from torch_geometric.nn.aggr import base as aggregations
+
+__all__ = ["GUARDS", "Guard", "is_ordinary", "may_drop"]
+
+# What PyG's layers call of themselves between their input and their output.
+METHODS = (
+    *("message", "aggregate", "update", "propagate", "collect", "edge_update", "edge_updater", "edge_collect"),
+    *("_check_input", "_set_size", "_lift", "_index_select", "_index_select_safe"),
+)
+_HOOKS = itemgetter(
+    *(f"_{step}_forward{kind}hooks" for step in ("propagate", "message", "aggregate") for kind in ("_", "_pre_")),
+    *("_edge_update_forward_hooks", "_edge_update_forward_pre_hooks"),
+)
+_HOOKS_OF_MODULE = itemgetter("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+# Attributes of every layer that passes messages along its edges and sums them up in one go.
+_SETTINGS = {"flow": "source_to_target", "_explain": None, "_decomposed_layers": 1}
+
+
+class _Functions:
+    """Functions of Torch and PyG that a fast forward does without, as long as nobody has put others in their place."""
+
+    def __init__(self, *places: tuple[Any, tuple[str, ...]]) -> None:
+        """Take modules or classes, each with names of theirs."""
+        # The first once more, so that there are always several to get.
+        self._places = [(attrgetter(*names, names[0]), owner) for owner, names in places]
+        self._known: Any = None
+
+    def are_theirs(self) -> bool:
+        """Tell whether these are the functions that the libraries define."""
+        found = [read(owner) for read, owner in self._places]
+        if self._known is None and all(_is_of_libraries(function) for functions in found for function in functions):
+            self._known = found
+        return bool(found == self._known)
+
+
+def _is_of_libraries(function: Any) -> bool:
+    """Tell where the code of a function is from; what it says of itself is copied by decorators."""
+    if isinstance(function, BuiltinFunctionType):
+        return True
+    name = function.__globals__.get("__name__", "") if isinstance(function, FunctionType) else ""
+    return name.partition(".")[0] in {"torch", "torch_geometric"}
+
+
+class Guard:
+    """What the fast forward of one class of layers takes for granted."""
+
+    def __init__(
+        self,
+        cls: type,
+        aggregation: type[Aggregation],
+        settings: Mapping[str, Any],
+        *,
+        calls: tuple[str, ...] = (),
+        agrees: Callable[[Any], bool] | None = None,
+    ) -> None:
+        """Take the conditions.
+
+        Parameters
+        ----------
+        cls
+            Class of the layer; no subclass of it.
+        aggregation
+            Class of its aggregation.
+        settings
+            Value of each attribute that the fast forward does not look at.
+        calls
+            Functions that PyG's own forward calls from its module, and the fast one does not.
+        agrees
+            Whether what else the fast forward relies on holds for a layer.
+        """
+        settings = {**_SETTINGS, **settings}
+        self.cls, self._aggregation, self._agrees = cls, aggregation, agrees
+        self._read, self._expected = itemgetter(*settings), tuple(settings.values())
+        methods = ("forward", *(name for name in METHODS if name[0] != "_" and hasattr(MessagePassing, name)))
+        self._functions = _Functions(
+            (cls, methods),
+            (aggregation, ("forward", "reduce")),
+            (aggregations, ("scatter",)),
+            (functional, ("linear", "dropout")),
+            *([(sys.modules[cls.__module__], calls)] if calls else []),
+        )
+        code = cls.forward.__code__  # type: ignore[attr-defined]
+        # Without the layer itself, the features and the edges.
+        self._further = code.co_varnames[3 : code.co_argcount]
+
+    def admits(self, layer: Any) -> bool:
+        """Tell whether the fast forward computes what this layer would."""
+        own = vars(layer)
+        try:
+            if self._read(own) != self._expected or any(_HOOKS(own)) or type(layer) is not self.cls:
+                return False
+            aggregation = own["_modules"]["aggr_module"]
+        except KeyError:
+            return False
+        if not own.keys().isdisjoint(METHODS) or type(aggregation) is not self._aggregation:
+            return False
+        told = vars(aggregation)
+        if any(_HOOKS_OF_MODULE(told)) or "forward" in told or "reduce" in told:
+            return False
+        return self._functions.are_theirs() and (self._agrees is None or self._agrees(layer))
+
+    def leaves_out(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+        """Tell whether what was given beside features and edges is nothing, in the layer's own words."""
+        if not args and not kwargs:
+            return True
+        is_nothing = all(value is None for value in (*args, *kwargs.values()))
+        return is_nothing and len(args) <= len(self._further) and kwargs.keys() <= set(self._further[len(args) :])
+
+
+_DROPOUT = _Functions((functional, ("dropout",)))
+
+
+def _give(layer: Any, names: tuple[str, ...], width: int) -> bool:
+    """Tell whether linear maps of a layer give rows of some width; one that has no weight yet will be asked again."""
+    for name in names:
+        linear = layer._modules.get(name)  # noqa: SLF001  (five times as fast as by its name)
+        if type(linear) is not Linear:
+            return False
+        weight = linear._parameters.get("weight")  # noqa: SLF001
+        if type(weight) is not Parameter or weight.dim() != 2 or weight.size(0) != width:
+            return False
+    return True
+
+
+def _gat_agrees(layer: GATConv) -> bool:
+    heads, width, own = layer.heads, layer.out_channels, layer._parameters  # noqa: SLF001
+    source, target, shape = own.get("att_src"), own.get("att_dst"), (1, heads, width)
+    return (
+        0.0 <= layer.dropout < 1.0
+        and layer.lin_edge is None
+        and _give(layer, ("lin",), heads * width)
+        and type(source) is type(target) is Parameter
+        and source.shape == target.shape == shape
+    )
+
+
+def _transformer_agrees(layer: TransformerConv) -> bool:
+    own = layer._modules  # noqa: SLF001
+    return (
+        0.0 <= layer.dropout < 1.0
+        and own.get("lin_edge") is None
+        and own.get("lin_beta") is None
+        and _give(layer, ("lin_query", "lin_key", "lin_value"), layer.heads * layer.out_channels)
+    )
+
+
+_NORMALISED = {"normalize": True, "add_self_loops": True, "improved": False}
+_UNCACHED = {"cached": False, "_cached_edge_index": None}
+
+GUARDS: dict[type, Guard] = {
+    guard.cls: guard
+    for guard in (
+        Guard(GCNConv, SumAggregation, {"node_dim": -2, **_NORMALISED, **_UNCACHED}, calls=("gcn_norm",)),
+        Guard(SAGEConv, MeanAggregation, {"node_dim": -2, "project": False}),
+        Guard(GINConv, SumAggregation, {"node_dim": -2}),
+        Guard(
+            GATConv,
+            SumAggregation,
+            {"node_dim": 0, "add_self_loops": True},
+            calls=("softmax", "remove_self_loops", "add_self_loops"),
+            agrees=_gat_agrees,
+        ),
+        Guard(TransformerConv, SumAggregation, {"node_dim": 0}, calls=("softmax",), agrees=_transformer_agrees),
+    )
+}
+
+
+def is_ordinary() -> bool:
+    """Tell whether Torch runs operations as they come: unwatched, untraced, in the precision of their input."""
+    return not (
+        torch._C._is_any_autocast_enabled()  # noqa: SLF001  (of these there are no public names)
+        or torch._C._len_torch_function_stack()  # noqa: SLF001
+        or torch._C._len_torch_dispatch_stack()  # noqa: SLF001
+        or torch._C._get_tracing_state() is not None  # noqa: SLF001
+        or torch._C._functorch.peek_interpreter_stack() is not None  # noqa: SLF001
+        # What is kept from one call to the next would be of no use to a gradient.
+        or torch.is_inference_mode_enabled()
+        or forward_ad._current_level >= 0  # noqa: SLF001
+        or torch.compiler.is_compiling()
+        or modules._has_any_global_hook()  # noqa: SLF001
+    )
+
+
+_FLOATS = frozenset({torch.float32, torch.float64, torch.float16, torch.bfloat16})
+
+
+def may_drop(layer: nn.Dropout, x: Any) -> bool:
+    """Tell whether dropout by the fast way is that of the layer.
+
+    Parameters
+    ----------
+    layer
+        The layer.
+    x
+        Its input.
+    """
+    return (
+        not layer.inplace
+        and 0.0 <= layer.p < 1.0
+        and type(x) in {Tensor, Parameter}
+        and x.dtype in _FLOATS
+        and x.is_cpu
+        and x.layout is torch.strided
+        and is_ordinary()
+        and _DROPOUT.are_theirs()
+    )
