@@ -22,7 +22,7 @@ from gnz_track.predictions.stored_models import StoredModel, as_trained
 from gnz_track.problems.catalogue import ask, pose
 from gnz_track.problems.inputs import complete_sizes, sizes_of_edges
 from gnz_track.runs.files_of_cell import predictions_of
-from gnz_track.runs.isolation.originals import is_ours
+from gnz_track.runs.owners import is_ours
 from gnz_track.runs.plan import Place
 from gnz_track.store.cell_files.predictions import PartPredictions
 from gnz_track.training.acceleration import accelerate, release

@@ -20,8 +20,9 @@ from gnz_track.models.building import build, options_of
 from gnz_track.models.catalogue import MODELS, readdress
 from gnz_track.models.options import Sizes
 from gnz_track.records import from_plain
-from gnz_track.runs.isolation.originals import is_ours, originals
+from gnz_track.runs.isolation.originals import originals
 from gnz_track.runs.isolation.process_state import known_state
+from gnz_track.runs.owners import is_ours
 from gnz_track.runs.reproduce import describe_code_now, fetch_book
 from gnz_track.runs.trust import describe_unknown, is_known
 from gnz_track.seeds import seed_everything

@@ -7,27 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import math
-<<<<<<< HEAD
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-=======
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
->>>>>>> main
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-<<<<<<< HEAD
-from gnz_track.errors import BadValue
-from gnz_track.models.building import options_of
-from gnz_track.models.options import Sizes
-from gnz_track.problems.forms import Form
-=======
 from gnz_track.errors import BadValue, UnknownName
->>>>>>> main
 from gnz_track.store.cell_files.configuration import encode_configuration
 from gnz_track.store.cell_files.kept_files import LARGEST_FILE
 from gnz_track.store.cell_files.predictions import PartPredictions, encode_predictions
@@ -50,6 +37,8 @@ if TYPE_CHECKING:
     # Who asks which files there may be has no need of Torch.
     from torch import Tensor
 
+    from gnz_track.models.options import Sizes
+    from gnz_track.problems.forms import Form
     from gnz_track.training.answers import Answers
     from gnz_track.training.loop import Trained
 
@@ -59,12 +48,9 @@ __all__ = [
     "KEEPS_WEIGHTS",
     "NOTHING",
     "PREDICTIONS",
-<<<<<<< HEAD
     "WEIGHTS",
     "Posed",
-=======
     "check_keep",
->>>>>>> main
     "check_most_bytes",
     "make_files",
     "predictions_of",
@@ -81,7 +67,12 @@ KEEPS_WEIGHTS = frozenset({WEIGHTS, BEST})
 MOST_COMPRESSED = 8
 
 
-<<<<<<< HEAD
+def check_keep(keep: str) -> None:
+    """Refuse what is no name of files to keep."""
+    if keep not in KEEPS:
+        raise UnknownName("files to keep", keep, KEEPS, command="gnz run --help")
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Posed:
     """Facts of a cell's data that its files tell: numbers of the examples of each part, sizes of its model, its form.
@@ -93,12 +84,6 @@ class Posed:
     sizes: Sizes | None = None
     form: Form | None = None
     state: Mapping[str, Any] = field(default_factory=dict)
-=======
-def check_keep(keep: str) -> None:
-    """Refuse what is no name of files to keep."""
-    if keep not in KEEPS:
-        raise UnknownName("files to keep", keep, KEEPS, command="gnz run --help")
->>>>>>> main
 
 
 def read_most_bytes(text: str) -> int:
@@ -199,7 +184,9 @@ def _weights_of(cell: Cell, posed: Posed, trained: Trained, configuration: bytes
 
 
 def _encode_state(cell: Cell, state: Mapping[str, Any], configuration: bytes) -> _Made:
-    odd = [name for name, one in state.items() if not isinstance(one, Tensor) or one.layout != torch.strided]
+    import torch
+
+    odd = [name for name, one in state.items() if not isinstance(one, torch.Tensor) or one.layout != torch.strided]
     if odd:
         return f"its part {odd[0]!r} is no tensor of plain numbers, and nothing else is written"
     if (n_bytes := _count_bytes(state.values())) > cell.keep_at_most:

@@ -22,11 +22,7 @@ from gnz_track.records import to_json
 from gnz_track.registry import import_target
 from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.file_comparison import FileDifference, compare_files
-<<<<<<< HEAD
 from gnz_track.runs.files_of_cell import NOTHING, PREDICTIONS, WEIGHTS, check_most_bytes
-=======
-from gnz_track.runs.files_of_cell import KEEPS, NOTHING, PREDICTIONS, check_most_bytes, tell_too_large
->>>>>>> main
 from gnz_track.runs.fingerprint import NUMBERS, changed_parts, code_of, fingerprint, tell_unseen
 from gnz_track.runs.plan import Place, resolve_device
 from gnz_track.runs.trust import check_model, is_known_loader, refuse_loader
@@ -53,12 +49,9 @@ __all__ = [
     "Reproduction",
     "ReproductionVerdict",
     "SeriesDifference",
-<<<<<<< HEAD
     "describe_code_now",
     "fetch_book",
-=======
     "files_to_keep",
->>>>>>> main
     "rebuild",
     "reproduce",
 ]
@@ -476,11 +469,7 @@ def reproduce(
         series=series,
         numbers=numbers,
         changes=changes,
-<<<<<<< HEAD
         notes=(*notes, *(result.left_out.values() if keep != NOTHING else ())),
-=======
-        notes=(*notes, *(tell_too_large(*one, result.cell) for one in result.too_large.items() if keep != NOTHING)),
->>>>>>> main
     )
 
 
@@ -489,10 +478,7 @@ def _most_bytes(run: PastRun, asked: int) -> int:
     kept = files_from_tag(run.tags.get(schema.FILES, ""))
     then = [kept[name].n_bytes for name in (schema.PREDICTIONS_FILE, *schema.OF_MODEL) if name in kept]
     # The same content may be a little longer in the bytes of another version.
-<<<<<<< HEAD
     return min(max(asked, 2 * max(then, default=0)), LARGEST_FILE)
-=======
-    return asked if then is None else min(max(asked, 2 * then.n_bytes), LARGEST_FILE)
 
 
 def _keep(run: PastRun, result: CellResult, address: Address) -> tuple[str, ...]:
@@ -500,7 +486,6 @@ def _keep(run: PastRun, result: CellResult, address: Address) -> tuple[str, ...]
     with open_store(address) as store:
         store.add_files(run.run_id, files)
     return tuple(files)
->>>>>>> main
 
 
 def files_to_keep(run: PastRun, result: CellResult, address: Address) -> dict[str, bytes]:

@@ -68,7 +68,9 @@ def test_run_without_weights_names_the_command_that_makes_them(gnz: Gnz, tmp_pat
     [file] = tmp_path.rglob("predictions.parquet")
     run_id = file.parents[1].name
     refused = gnz("predict", run_id, "planted_partition")
-    assert (refused.code, f"make them: gnz reproduce {run_id[:12]} --keep weights" in refused.err) == (2, True), refused.err
+    assert (refused.code, f"make them: gnz reproduce {run_id[:12]} --keep weights" in refused.err) == (2, True), (
+        refused.err
+    )
     made = gnz("reproduce", run_id, "--keep", "weights")
     assert made.code == 0, made.err
     assert "model/model.safetensors" in made.out
