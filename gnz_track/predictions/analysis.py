@@ -19,6 +19,7 @@ from gnz_track.predictions.facts import (
     ExampleFacts,
     ModelFacts,
     PairFacts,
+    RankFacts,
     ReliabilityFacts,
     RocFacts,
     TaskPredictions,
@@ -32,7 +33,7 @@ from gnz_track.stats.predictions.arrays import (
     score_examples,
 )
 from gnz_track.stats.predictions.calibration import calibrate, fit_temperature, reliability
-from gnz_track.stats.predictions.curves import count_confusions, trace_roc
+from gnz_track.stats.predictions.curves import count_confusions, count_ranks, trace_roc
 from gnz_track.stats.predictions.ensembles import average_seeds, blend, select_greedily
 from gnz_track.stats.predictions.examples import rate_difficulty, suspect_labels
 from gnz_track.stats.predictions.pairs import agree, overlap
@@ -479,7 +480,7 @@ def _points(part: _Part) -> tuple[tuple[float, float], ...]:
 def _judge_links(facts: TaskPredictions, test: Predictions) -> TaskPredictions:
     """Return areas under ROC curves, and the curves of the best models under their first seed."""
     reason = "no intervals, slices, ensembles or calibration: a score of links is no mean over examples"
-    facts = _without(replace(facts, score="area under the ROC curve"), reason)
+    facts = _without(replace(facts, score="area under the ROC curve", ranks=_count_ranks(test)), reason)
     logits, targets = np.array(test.outputs[..., 0], dtype=np.float64), np.asarray(test.targets)
     if test.outputs.shape[3] > 1 or not np.isin(targets, (0, 1)).all():
         return _without(facts, "links are not told from other pairs by one number")
@@ -514,3 +515,28 @@ def _judge_links(facts: TaskPredictions, test: Predictions) -> TaskPredictions:
         )
     best = models[0].model if models else ""
     return replace(facts, best=best, models=tuple(models), curves=tuple(shown))
+
+
+def _count_ranks(test: Predictions) -> tuple[RankFacts, ...]:
+    """Return the ranks of true triples by model, the one with the best mean reciprocal rank first."""
+    if not test.ranks:
+        return ()
+    ranks = np.concatenate(list(test.ranks.values()), axis=2)
+    found = count_ranks(ranks)
+    n_ranks = found.counts.sum(axis=2)
+    shares = found.counts / np.where(n_ranks == 0, np.nan, n_ranks)[..., None]
+    means = [mean_of_known(values, axis=1) for values in (mean_of_known(1.0 / ranks, axis=2), shares, found.hits)]
+    models = [
+        RankFacts(
+            model=model,
+            n_seeds=int((n_ranks[place] > 0).sum()),
+            n_ranks=int(n_ranks[place].max()),
+            reciprocal=float(means[0][place]),
+            uppers=tuple(int(edge) if np.isfinite(edge) else None for edge in found.edges),
+            shares=tuple(means[1][place].tolist()),
+            hits=tuple(means[2][place].tolist()),
+        )
+        for place, model in enumerate(test.models)
+        if n_ranks[place].any()
+    ]
+    return tuple(sorted(models, key=lambda one: (-one.reciprocal, one.model)))

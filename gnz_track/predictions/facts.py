@@ -17,6 +17,7 @@ __all__ = [
     "ExampleFacts",
     "ModelFacts",
     "PairFacts",
+    "RankFacts",
     "ReliabilityFacts",
     "RocFacts",
     "SlicePart",
@@ -186,6 +187,23 @@ class RocFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RankFacts:
+    """Ranks of true triples among their candidates, those of tails and of heads together; means over seeds.
+
+    ``shares`` are those of ranks up to each of ``uppers`` and above the one before, and ``hits`` of all up to it. The
+    last bin has no upper end, None, where some ranks are above all edges. ``reciprocal`` is the mean reciprocal rank.
+    """
+
+    model: str
+    n_seeds: int
+    n_ranks: int
+    reciprocal: float
+    uppers: tuple[int | None, ...]
+    shares: tuple[float, ...]
+    hits: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class TaskPredictions:
     """What the stored predictions of one task say; what is not defined for it is empty, and ``left_out`` says why.
 
@@ -218,6 +236,7 @@ class TaskPredictions:
     confusion: ConfusionFacts | None = None
     points: tuple[tuple[float, float], ...] = ()
     curves: tuple[RocFacts, ...] = ()
+    ranks: tuple[RankFacts, ...] = ()
     missing: tuple[str, ...] = ()
     command: str = ""
     left_out: tuple[str, ...] = ()

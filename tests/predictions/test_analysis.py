@@ -240,6 +240,37 @@ def test_links_are_judged_by_areas_of_single_cells(stored_sweep: StoredSweep) ->
     assert "no mean over examples" in facts.left_out[0]
 
 
+def test_ranks_are_counted_by_model(stored_sweep: StoredSweep) -> None:
+    test = read_predictions(stored_sweep.store, task="les_miserables")
+    assert analyse(test, task_type="link_pred").ranks == ()
+    rng = np.random.default_rng(0)
+    shape = test.mask.shape
+    # False triples have no rank, and one cell has none at all.
+    is_true = test.targets[None, None, :] == 1
+    ranks = {
+        name: np.where(is_true, 1 + np.floor(np.exp(rng.normal(2, 2, shape)) * 2) / 2, np.nan)
+        for name in ("rank_of_tail", "rank_of_head")
+    }
+    for values in ranks.values():
+        values[1, 2] = np.nan
+    facts = analyse(replace(test, ranks=ranks), task_type="link_pred", metric="mrr")
+    assert {one.model for one in facts.ranks} == set(test.models)
+    assert [one.reciprocal for one in facts.ranks] == sorted((one.reciprocal for one in facts.ranks), reverse=True)
+    for one in facts.ranks:
+        row = test.models.index(one.model)
+        cells = [[*ranks["rank_of_tail"][row, s], *ranks["rank_of_head"][row, s]] for s in range(len(SEEDS))]
+        each = [[rank for rank in cell if not math.isnan(rank)] for cell in cells]
+        each = [cell for cell in each if cell]
+        assert (one.n_seeds, one.n_ranks) == (2 if row == 1 else 3, 2 * int(is_true.sum()))
+        assert one.reciprocal == pytest.approx(np.mean([np.mean([1 / rank for rank in cell]) for cell in each]))
+        assert sum(one.shares) == pytest.approx(1.0)
+        for upper, hits in zip(one.uppers, one.hits, strict=True):
+            within = [np.mean([upper is None or rank <= upper for rank in cell]) for cell in each]
+            assert hits == pytest.approx(np.mean(within))
+        assert one.hits == pytest.approx(np.cumsum(one.shares))
+    assert from_json(TaskPredictions, to_json(facts)) == facts
+
+
 def test_missing_runs_are_named_with_the_command_that_makes_them(rooms: Predictions) -> None:
     mask, outputs = rooms.mask.copy(), rooms.outputs.copy()
     mask[1, 2], outputs[1, 2] = False, np.nan

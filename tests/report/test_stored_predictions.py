@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +14,15 @@ from stored_sweep import RINGS, ROOMS, StoredSweep
 
 from gnz_track import read_predictions, run_benchmark
 from gnz_track.predictions import TaskPredictions, analyse
+from gnz_track.predictions.facts import RankFacts
 from gnz_track.records import to_json
 from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.report.bundle import write_bundle
-from gnz_track.report.figures.predictions import draw_prediction_figures, draw_slices
+from gnz_track.report.figures.predictions import draw_prediction_figures, draw_ranks, draw_slices
 from gnz_track.report.page.figures import FigureSet
 from gnz_track.report.page.page import render_page
 from gnz_track.report.page.predictions import view_predictions
+from gnz_track.report.tables.predictions import prediction_frames
 
 NO_FIGURES = FigureSet(figures=())
 
@@ -101,6 +104,36 @@ def test_figures_draw_the_facts(facts: TaskPredictions, report: BenchmarkReport)
     ends = [line.get_xdata() for line in axes.lines if line.get_gid() == "gnz-interval"]
     expected = [(part.low, part.high) for part in explained.slices if part.low is not None]
     np.testing.assert_allclose(sorted(map(tuple, ends)), sorted(expected))
+
+
+RANKS = RankFacts(
+    model="DistMult",
+    n_seeds=2,
+    n_ranks=2048,
+    reciprocal=0.3125,
+    uppers=(1, 10, None),
+    shares=(0.2, 0.5, 0.3),
+    hits=(0.2, 0.7, 1.0),
+)
+
+
+def test_ranks_are_shown_in_words_a_table_a_figure_and_a_file(report: BenchmarkReport) -> None:
+    other = replace(RANKS, model="GCN", reciprocal=0.25, shares=(0.1, 0.6, 0.3), hits=(0.1, 0.7, 1.0))
+    facts = replace(report.predictions["les_miserables"], ranks=(RANKS, other))
+    assert [name for name, *_ in draw_prediction_figures(facts)] == ["roc", "ranks"]
+    (axes,) = draw_ranks(facts).axes
+    drawn = [tuple(line.get_ydata()) for line in axes.lines if line.get_gid() == "gnz-ranks"]
+    assert drawn == [RANKS.shares, other.shares]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "10", "more"]
+    [view] = view_predictions({"links": facts})
+    assert "Of 2,048 ranks a seed, DistMult has 20.0% at 1 (mean reciprocal rank 0.3125, the best)." in view.lines
+    [table] = [one for one in view.tables if one.title.startswith("Ranks of true triples")]
+    assert table.columns[2:4] == ("rank up to 1", "rank up to 10")
+    assert table.rows[1] == ("GCN", "0.25", "0.1", "0.7", "2", "2,048")
+    frame = prediction_frames({"links": facts})["predictions_ranks"]
+    assert frame["share"].tolist() == [*RANKS.shares, *other.shares]
+    assert frame["rank_above"].tolist() == [0, 1, 10] * 2
+    assert frame["rank_up_to"].dropna().tolist() == [1, 10] * 2
 
 
 def test_runs_without_predictions_are_named_and_a_store_without_any_has_no_section(tmp_path: Path) -> None:

@@ -16,16 +16,24 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
+from gnz_track import read_predictions
 from gnz_track.datasets.frozen import FrozenDataset, open_frozen
 from gnz_track.datasets.mapped_tensors import digest_of
 from gnz_track.errors import BadValue
 from gnz_track.records import to_json
+from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.files_of_cell import check_most_bytes, read_most_bytes, tell_too_large
+from gnz_track.runs.plan import Plan
+from gnz_track.runs.remaining import find_remaining
 from gnz_track.runs.run_one import run_one
+from gnz_track.runs.sweep import run_sweep
+from gnz_track.runs.sweep_writer import Tracking
+from gnz_track.store.address import Address
 from gnz_track.store.cell_files.kept_files import describe_files
 from gnz_track.store.cell_files.predictions import PartPredictions, decode_predictions
 from gnz_track.store.cell_files.series import decode_series
 from gnz_track.store.cell_files.splits import decode_split
+from gnz_track.store.past_runs import read_run
 from gnz_track.types import Cell, CellResult
 
 MakeCell = Callable[..., Cell]
@@ -112,6 +120,16 @@ def test_triples_have_the_rank_of_the_true_one(world: World, cell_on: MakeCell) 
     assert np.isnan(validation.ranks["rank_of_tail"]).all(), "ranks that scoring does not count were counted"
     relation = test.numbers["relation"]
     assert (test.numbers["id"] == (relation * 30 + test.numbers["head"]) * 30 + test.numbers["tail"]).all()
+
+
+def test_ranks_that_are_read_back_give_the_score(world: World, cell_on: MakeCell, address: Address) -> None:
+    cell = replace(cell_on(world("triples")), keep="predictions")
+    remaining = find_remaining(Plan(cells=(cell,), skipped=()), address)
+    sweep = run_sweep(remaining, Tracking(address=address, sweep="ranked"), execute=run_inline)
+    ranks = read_predictions(address, task=cell.task.name).ranks
+    each = np.concatenate([ranks["rank_of_tail"].ravel(), ranks["rank_of_head"].ravel()])
+    stored = read_run(address, sweep.table["run_id"][0]).metrics
+    assert np.nanmean(1 / each) == pytest.approx(stored["test/mrr"], abs=1e-12)
 
 
 def test_two_levels_are_two_kinds_of_example(world: World, cell_on: MakeCell) -> None:

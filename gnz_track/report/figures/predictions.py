@@ -1,4 +1,4 @@
-"""Figures of stored predictions: slices that explain a win, reliability, confusions, predicted against true, ROC."""
+"""Figures of stored predictions: slices of a win, reliability, confusions, predicted against true, ROC, ranks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,15 @@ from gnz_track.report.figures.axes import (
 )
 from gnz_track.report.figures.style import HouseFigure, house_style, measure_text, short_names
 
-__all__ = ["draw_confusion", "draw_points", "draw_prediction_figures", "draw_reliability", "draw_roc", "draw_slices"]
+__all__ = [
+    "draw_confusion",
+    "draw_points",
+    "draw_prediction_figures",
+    "draw_ranks",
+    "draw_reliability",
+    "draw_roc",
+    "draw_slices",
+]
 
 WIDTH, ROW, NAME_SIZE = 250.0, 10.0, 7.0
 SQUARE = 170.0
@@ -35,6 +43,7 @@ MOST_SLICES, MOST_OF_ONE = 24, 12
 MOST_NUMBERED, MOST_CELL, NUMBER_SIZE = 12, 26.0, 5.8
 SHADES = LinearSegmentedColormap.from_list("gnz-share", ["#FFFFFF", "#CFE3F3", "#0072B2"])
 BEFORE, AFTER = "#D55E00", "#0072B2"
+MOST_RANKED = 4
 # (name of its files, title, figure).
 Drawn = tuple[str, str, Any]
 
@@ -53,6 +62,8 @@ def draw_prediction_figures(facts: TaskPredictions) -> list[Drawn]:
         drawn.append(("points", "Predicted against true", draw_points(facts)))
     if facts.curves:
         drawn.append(("roc", "ROC curves", draw_roc(facts)))
+    if facts.ranks:
+        drawn.append(("ranks", "Ranks of true triples", draw_ranks(facts)))
     return drawn
 
 
@@ -256,6 +267,40 @@ def draw_roc(facts: TaskPredictions) -> HouseFigure:
         panel.title(facts.task)
         panel.below("share of other pairs", drop=22.0)
         panel.beside("share of links", offset=34.0)
+    return figure
+
+
+def draw_ranks(facts: TaskPredictions) -> HouseFigure:
+    """Draw the share of the ranks in each bin, for the models with the best mean reciprocal rank."""
+    if not facts.ranks:
+        return draw_words(f"No ranks of {facts.task}.", names=[facts.task])
+    shown = facts.ranks[:MOST_RANKED]
+    marks, names = model_marks([one.model for one in facts.ranks]), [one.model for one in shown]
+    uppers = shown[0].uppers
+    figure, panels = open_sheet(
+        [(WIDTH, SQUARE)],
+        margins=Margins(left=44.0, inner=44.0, right=12.0, top=18.0, bottom=28.0),
+        n_columns=1,
+        caption="Ranks of true triples among their candidates, by tail and by head, 1 being the best: the share of "
+        "them in each bin, which its largest rank names, means over seeds. Mean reciprocal ranks: "
+        + ", ".join(f"{one.model} {one.reciprocal:.3f}" for one in shown)
+        + ".",
+        key=line_key(names, marks, has_lines=True),
+        names=[facts.task, *names],
+    )
+    (panel,) = panels
+    limits = widen(0.0, max(max(one.shares) for one in shown), by=0.04)
+    with house_style():
+        panel.axes.set(xlim=(-0.5, len(uppers) - 0.5), ylim=limits)
+        for one in shown:
+            look = {**marks[one.model].point, "linestyle": marks[one.model].line, "linewidth": 1.0, "markersize": 3.5}
+            panel.axes.plot(range(len(uppers)), one.shares, gid="gnz-ranks", **look)
+        words = ["more" if upper is None else f"{upper / 1000:g}k" if upper >= 1000 else str(upper) for upper in uppers]
+        set_ticks(panel.axes, "x", (list(range(len(uppers))), words))
+        set_ticks(panel.axes, "y", spread_ticks(limits, SQUARE, is_upright=True))
+        panel.title(facts.task)
+        panel.below("rank up to", drop=22.0)
+        panel.beside("share of the ranks", offset=34.0)
     return figure
 
 

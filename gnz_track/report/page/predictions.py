@@ -12,7 +12,7 @@ from gnz_track.types import Direction
 
 __all__ = ["PredictionView", "view_predictions"]
 
-MOST_SLICES, MOST_EXAMPLES, MOST_MISSING, MOST_NAMED = 6, 10, 5, 3
+MOST_SLICES, MOST_EXAMPLES, MOST_MISSING, MOST_NAMED, MOST_EDGES = 6, 10, 5, 3, 7
 SEEDS, EXAMPLES = "new seeds", "new seeds and examples"
 # Advantages below this are rounding.
 NOISE = 1e-12
@@ -44,7 +44,7 @@ def view_predictions(predictions: Mapping[str, TaskPredictions]) -> list[Predict
 
 def _view(facts: TaskPredictions) -> PredictionView:
     compared = (_models(facts), _pairs(facts), *map(_slices, facts.explained), _ensembles(facts))
-    tables = (*compared, *_examples(facts), _calibration(facts))
+    tables = (*compared, *_examples(facts), _calibration(facts), _ranks(facts))
     notes = [f"{reason[:1].upper()}{reason[1:]}." for reason in facts.left_out]
     if facts.missing:
         shown = ", ".join(run_id[:12] for run_id in facts.missing[:MOST_MISSING])
@@ -74,6 +74,10 @@ def _say(facts: TaskPredictions) -> Iterator[str]:
         best = facts.models[0]
         value = best.area if best.score is None else best.score.value
         yield f"{best.model} is best: {facts.score} {_number(value)}, mean over {plural(best.n_seeds, 'seed')}."
+    if facts.ranks:
+        ranked = facts.ranks[0]
+        said = f"mean reciprocal rank {_number(ranked.reciprocal)}, the best"
+        yield f"Of {ranked.n_ranks:,} ranks a seed, {ranked.model} has {ranked.hits[0]:.1%} at 1 ({said})."
     for one in facts.explained:
         yield _say_why(facts, one)
     if facts.n_unsolved is not None and facts.n_suspects is not None:
@@ -138,6 +142,25 @@ def _calibration(facts: TaskPredictions) -> ShownTable:
             rows.append((one.model, *(_number(number, 3) for number in numbers)))
     title = "Calibration (debiased error, temperature of validation), and how far two seeds decide alike (\u03ba):"
     return ShownTable(title=title, columns=(*columns, "own seeds agree"), rows=tuple(rows))
+
+
+def _ranks(facts: TaskPredictions) -> ShownTable:
+    """Return the shares of ranks up to the first edges, where the task has ranks."""
+    uppers = facts.ranks[0].uppers if facts.ranks else ()
+    shown = [place for place, upper in enumerate(uppers) if upper is not None][:MOST_EDGES]
+    rows = tuple(
+        (
+            one.model,
+            _number(one.reciprocal),
+            *(_number(one.hits[place], 3) for place in shown),
+            str(one.n_seeds),
+            f"{one.n_ranks:,}",
+        )
+        for one in facts.ranks
+    )
+    columns = ("model", "mean reciprocal rank", *(f"rank up to {uppers[place]}" for place in shown))
+    title = "Ranks of true triples among their candidates, by tail and by head: shares, means over seeds:"
+    return ShownTable(title=title, columns=(*columns, "seeds", "ranks a seed"), rows=rows)
 
 
 def _pairs(facts: TaskPredictions) -> ShownTable:

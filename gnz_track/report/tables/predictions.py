@@ -14,13 +14,14 @@ __all__ = ["prediction_frames"]
 
 
 def prediction_frames(predictions: Mapping[str, TaskPredictions]) -> dict[str, pd.DataFrame]:
-    """Return name -> a table with a row for each model, pair, slice, ensemble or listed example of each task."""
+    """Return name -> a table with a row for each model, pair, slice, ensemble, example or bin of ranks of each task."""
     tables = {
         "predictions_models": _models,
         "predictions_pairs": _pairs,
         "predictions_slices": _slices,
         "predictions_ensembles": _ensembles,
         "predictions_examples": _examples,
+        "predictions_ranks": _ranks,
     }
     found = {
         name: pd.DataFrame([{"task": facts.task, **row} for facts in predictions.values() for row in write(facts)])
@@ -90,3 +91,10 @@ def _examples(facts: TaskPredictions) -> Iterator[dict[str, Any]]:
             row = {"what": kind, "id": one.id, "ends": " ".join(map(str, one.ends)), "label": one.label}
             row |= {"answer": one.answer, "agreement": one.agreement, "n_cells": one.n_cells, "margin": one.margin}
             yield {**row, **dict(one.about)}
+
+
+def _ranks(facts: TaskPredictions) -> Iterator[dict[str, Any]]:
+    for one in facts.ranks:
+        about = {"model": one.model, "n_seeds": one.n_seeds, "n_ranks": one.n_ranks, "reciprocal": one.reciprocal}
+        for above, upper, share, hits in zip((0, *one.uppers), one.uppers, one.shares, one.hits, strict=False):
+            yield {**about, "rank_above": above, "rank_up_to": upper, "share": share, "hits": hits}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,7 @@ from gnz_track.errors import BadValue
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.artifacts import fetch_artifact
 from gnz_track.store.cell_files.kept_files import LARGEST_FILE, KeptFile, digest_of_bytes, files_from_tag
-from gnz_track.store.cell_files.predictions import PartPredictions, decode_predictions
+from gnz_track.store.cell_files.predictions import RANKS, PartPredictions, decode_predictions
 from gnz_track.store.reader import OF_TENSOR, check_known, open_reader, read_table
 from gnz_track.store.results_table import ResultsTensor, tensor_of
 from gnz_track.store.row_filters import NAMES, Where, asked_names, read_where
@@ -41,8 +41,9 @@ class Predictions:
 
     Outputs are logits or values; NaN where ``mask [models, seeds, examples]`` is False: no run, or an example that is
     not in the part under this seed. ``targets`` are classes ``[examples]`` or numbers ``[examples, k]``. ``ids`` are
-    numbers in the dataset, of what ``kind`` says; ``ends`` those of the ends of edges, links and triples. ``run_ids
-    [models, seeds]`` and ``split_digests [seeds]`` say where it comes from.
+    numbers in the dataset, of what ``kind`` says; ``ends`` those of the ends of edges, links and triples. ``ranks`` has
+    ``rank_of_tail`` and ``rank_of_head`` ``[models, seeds, examples]`` of true triples among their candidates, NaN for
+    others. ``run_ids [models, seeds]`` and ``split_digests [seeds]`` say where it comes from.
     """
 
     outputs: NDArray[np.float32]
@@ -57,6 +58,7 @@ class Predictions:
     task: str
     part: str
     kind: str
+    ranks: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
 
 def read_predictions(
@@ -182,7 +184,7 @@ def _read_all(address: Address, tensor: ResultsTensor, part: str, kind: str) -> 
             continue
         at = runs[run_id]
         # Targets and ends are the same for all models of a seed.
-        columns = ("id",) if at[1] in targets else ()
+        columns = ("id", *RANKS) if at[1] in targets else ()
         targets.add(at[1])
         found[at[0], at[1]] = _one_kind(decode_predictions(content, parts=(part,), columns=columns), run_id, part, kind)
     if missing:
@@ -226,6 +228,9 @@ def _joined(tensor: ResultsTensor, found: _Found, splits: Mapping[int, str], par
         raise BadValue(f"examples of {tensor.tasks[0]}", sorted(forms), "of one kind, with targets of one form")
     shape = (len(tensor.models), len(tensor.seeds), len(ids))
     outputs, mask = np.full((*shape, *widths), np.nan, dtype=np.float32), np.zeros(shape, dtype=bool)
+    # Not every metric counts ranks: then they are NaN throughout, and left out.
+    counted = [name for name in RANKS if any(np.isfinite(one.ranks.get(name, np.nan)).any() for one in found.values())]
+    ranks = {name: np.full(shape, np.nan) for name in counted}
     places = {seed: np.searchsorted(ids, one.numbers["id"]) for seed, one in whole.items()}
     for (model, seed), one in found.items():
         if not np.array_equal(one.numbers["id"], whole[seed].numbers["id"]):
@@ -233,6 +238,8 @@ def _joined(tensor: ResultsTensor, found: _Found, splits: Mapping[int, str], par
             raise BadValue(f"examples of run {run_id}", f"split {splits[tensor.seeds[seed]]}", "those of its split")
         outputs[model, seed, places[seed]] = one.outputs
         mask[model, seed, places[seed]] = True
+        for name in counted:
+            ranks[name][model, seed, places[seed]] = one.ranks.get(name, np.nan)
     rows = {"target": np.concatenate([one.targets for one in whole.values()])}
     names = next(iter(whole.values())).numbers.keys() & ENDS
     rows |= {name: np.concatenate([one.numbers[name] for one in whole.values()]) for name in sorted(names)}
@@ -249,6 +256,7 @@ def _joined(tensor: ResultsTensor, found: _Found, splits: Mapping[int, str], par
         task=tensor.tasks[0],
         part=part,
         kind=next(iter(whole.values())).kind,
+        ranks=ranks,
     )
 
 

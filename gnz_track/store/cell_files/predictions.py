@@ -14,7 +14,7 @@ from gnz_track.errors import BadValue
 from gnz_track.store.cell_files.parquet_bytes import read_groups, write_groups
 from gnz_track.store.schema import PREDICTIONS_FILE
 
-__all__ = ["PartPredictions", "decode_predictions", "encode_predictions"]
+__all__ = ["RANKS", "PartPredictions", "decode_predictions", "encode_predictions"]
 
 WORDS = ("part", "kind")
 # What tells an example from others, and what else is known of it; not every kind of example has all of these.
@@ -57,7 +57,8 @@ def decode_predictions(
     parts
         Parts that are wanted; empty: all.
     columns
-        Columns that are wanted beside the outputs; empty: all. Targets that are not wanted are empty.
+        Columns that are wanted beside the outputs, where the file has them; empty: all. Targets that are not wanted
+        are empty.
     """
     import pyarrow as pa
 

@@ -68,6 +68,7 @@ def test_runs_are_joined_by_model_seed_and_example(store: Store, tmp_path: Path)
     assert found.ids.tolist() == [3, 5, 9]
     assert found.targets.tolist() == TARGETS[[3, 5, 9]].tolist()
     assert found.mask.all()
+    assert found.ranks == {}
     assert found.run_ids.tolist() == [runs[2:], runs[:2]]
     for m, model in enumerate(found.models):
         for s, seed in enumerate(found.seeds):
@@ -89,6 +90,28 @@ def test_random_splits_are_joined_by_example_with_a_mask(store: Store, tmp_path:
     assert np.isnan(found.outputs[~found.mask]).all()
     assert np.isfinite(found.outputs[found.mask]).all()
     assert found.targets.tolist() == TARGETS[found.ids].tolist()
+
+
+def test_ranks_are_joined_by_model_and_seed_as_outputs_are(store: Store, tmp_path: Path) -> None:
+    ids = np.array([7, 2, 4])
+    cells = [("GCN", 0), ("MLP", 0), ("GCN", 1)]
+    with Outbox(tmp_path / "spool", context_of()) as outbox:
+        for place, (model, seed) in enumerate(cells):
+            [one] = parts_of({"test": ids}, model, seed)
+            # Of tails alone: a false triple, the last one, has none.
+            ranks = {"rank_of_tail": np.where(ids == 4, np.nan, ids + 10.5 * place)}
+            files = {"predictions.parquet": encode_predictions([replace(one, kind="triple", ranks=ranks)])}
+            outbox.spool(files)
+            about = {"split_digest": "one", "files": files}
+            deliver(outbox, store, finished(replace(result_of(cell_of(model, seed)), **about)), tell=pytest.fail)
+    found = read_predictions(store.address, task="cora")
+    assert list(found.ranks) == ["rank_of_tail"]
+    ranks = found.ranks["rank_of_tail"]
+    assert ranks.shape == (2, 2, 3)
+    for place, (model, seed) in enumerate(cells):
+        row = ranks[found.models.index(model), found.seeds.index(seed)]
+        np.testing.assert_array_equal(row, [2 + 10.5 * place, np.nan, 7 + 10.5 * place])
+    assert np.isnan(ranks[found.models.index("MLP"), 1]).all()
 
 
 def test_other_test_sets_are_never_joined(store: Store, tmp_path: Path) -> None:
