@@ -48,7 +48,7 @@ class _Product:
 
 # What is ours among the attributes of features.
 _FIELDS = frozenset(
-    ("pattern", "values", "is_trusted", "is_out_of_hand", "_dense", "_n_writes", "_averages", "_products", "_lender")
+    ("pattern", "values", "is_trusted", "is_out_of_hand", "n_writes", "_dense", "_averages", "_products", "_lender")
 )
 
 
@@ -62,8 +62,8 @@ class SparseFeatures(Tensor):
     pattern: Pattern
     values: Tensor
     is_trusted: bool
+    n_writes: int
     _dense: Tensor | None
-    _n_writes: int
     _averages: dict[int, tuple[Structure, SparseFeatures]]
     _products: dict[int, _Product]
     _lender: SparseFeatures | None
@@ -80,9 +80,11 @@ class SparseFeatures(Tensor):
         self.pattern, self.values, self._averages, self._products = pattern, values, {}, {}
         self._lender, self.is_out_of_hand, self.is_trusted = None, False, False
         self._keep(dense)
+        # Functions of Torch that ask nobody would read at address zero; now they raise an error.
+        torch._C._set_throw_on_mutable_data_ptr(self)  # noqa: SLF001
 
     def _keep(self, dense: Tensor | None) -> None:
-        self._dense, self._n_writes = dense, 0 if dense is None else count_writes(dense)
+        self._dense, self.n_writes = dense, 0 if dense is None else count_writes(dense)
 
     def dense(self) -> Tensor:
         """Return the ordinary tensor ``[n_nodes, width]``, which is not to be handed on."""
@@ -127,7 +129,7 @@ class SparseFeatures(Tensor):
         """Whether the entries say it all: they know nothing of what was written into the dense form in place."""
         if self.is_out_of_hand:
             return False
-        return self._dense is None or count_writes(self._dense) == self._n_writes
+        return self._dense is None or count_writes(self._dense) == self.n_writes
 
     def average(self, structure: Structure) -> SparseFeatures:
         """Return the mean of the features of each node's sources; the same at every step, so computed once."""
@@ -260,20 +262,35 @@ class _Factor:
     def __init__(self, features: SparseFeatures, product: Tensor | None = None) -> None:
         lender = features.lender
         self._pattern, self._values, self._product = lender.pattern, lender.values, product
+        self._features, self._n_writes = features, features.n_writes
 
     def take_product(self, weight: Tensor) -> Tensor:
         """Return ``x @ weight.T``; where it is known already, that is told once."""
         product, self._product = self._product, None
-        if product is not None:
-            return product
-        matrix = self._pattern.matrix(self._values)
-        return (matrix if _is_finite(weight) else matrix.to_dense()) @ weight.t()
+        return self._choose(weight) @ weight.t() if product is None else product
 
     def collect(self, gradient: Tensor) -> Tensor:
-        """Return ``gradient.T @ x``; what is not finite is not zero times zero either."""
-        if _is_finite(gradient):
-            return (self._pattern.transposed_matrix(self._values) @ gradient.contiguous()).t().contiguous()
-        return gradient.t() @ self._pattern.matrix(self._values).to_dense()
+        """Return ``gradient.T @ x``."""
+        chosen = self._choose(gradient)
+        if chosen.layout is torch.strided:
+            return gradient.t() @ chosen
+        return (self._pattern.transposed_matrix(self._values) @ gradient.contiguous()).t().contiguous()
+
+    def _choose(self, other: Tensor) -> Tensor:
+        """Return x sparse, or dense where that matters to a product with another matrix."""
+        features = self._features
+        if isinstance(features, SparseFeatures) and features.is_sparse_still:
+            matrix = self._pattern.matrix(self._values)
+            # What is not finite is not zero times zero.
+            return matrix if _is_finite(other) else matrix.to_dense()
+        # They have become dense since the product was made: as Torch would, take what is there now, or refuse it.
+        dense = features.dense() if isinstance(features, SparseFeatures) else features
+        if count_writes(dense) != self._n_writes:
+            raise RuntimeError(
+                "one of the variables needed for gradient computation has been modified by an inplace operation: "
+                f"features {list(dense.shape)} are at version {count_writes(dense)}; expected version {self._n_writes}"
+            )
+        return dense.detach()
 
 
 class _Multiply(torch.autograd.Function):
@@ -286,7 +303,8 @@ class _Multiply(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor]:
-        return None, _Collect.apply(ctx.x, gradient)
+        # With a gradient only where one of the gradient is asked for.
+        return None, _Collect.apply(ctx.x, gradient) if torch.is_grad_enabled() else ctx.x.collect(gradient)
 
 
 class _Collect(torch.autograd.Function):
