@@ -24,7 +24,7 @@ from torch_geometric.nn import GATConv, GCNConv, GINConv, Linear, MessagePassing
 from torch_geometric.nn.aggr import Aggregation, MeanAggregation, SumAggregation
 from torch_geometric.nn.aggr import base as aggregations
 
-__all__ = ["GUARDS", "Guard", "is_ordinary", "may_drop"]
+__all__ = ["GUARDS", "Guard", "is_ordinary", "may_activate", "may_drop", "may_multiply"]
 
 # What PyG's layers call of themselves between their input and their output.
 METHODS = (
@@ -133,6 +133,8 @@ class Guard:
 
 
 _DROPOUT = _Functions((functional, ("dropout",)))
+_LINEAR = _Functions((functional, ("linear",)))
+_ACTIVATIONS = _Functions((functional, ("relu", "elu")))
 
 
 def _give(layer: Any, names: tuple[str, ...], width: int) -> bool:
@@ -241,3 +243,32 @@ def may_drop(layer: nn.Dropout, x: Any) -> bool:
         and x.layout is torch.strided
         and _DROPOUT.are_theirs()
     )
+
+
+def may_activate(layer: nn.Module, x: Any) -> bool:
+    """Tell whether the fast activation is that of a layer, ``ReLU`` or ``ELU``.
+
+    Parameters
+    ----------
+    layer
+        The layer.
+    x
+        Its input.
+    """
+    is_usual = not layer.inplace and getattr(layer, "alpha", 1.0) == 1.0
+    return is_usual and type(x) in {Tensor, Parameter} and is_ordinary() and _ACTIVATIONS.are_theirs()
+
+
+def may_multiply(layer: Any, x: Any) -> bool:
+    """Tell whether the fast linear map is that of a layer, of Torch or PyG.
+
+    Parameters
+    ----------
+    layer
+        The layer.
+    x
+        Its input.
+    """
+    own = layer._parameters  # noqa: SLF001  (a weight may be made anew from others at every call)
+    is_known = type(own.get("weight")) is Parameter and "bias" in own
+    return is_known and type(x) in {Tensor, Parameter} and is_ordinary() and _LINEAR.are_theirs()

@@ -16,12 +16,19 @@ from typing import Any
 
 from torch import Tensor, nn
 from torch.nn import functional
-from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv, TransformerConv
+from torch_geometric.nn import GATConv, GCNConv, GINConv, Linear, SAGEConv, TransformerConv
 
-from gnz_track.training.acceleration.compiled import Bits, attend_by_products, attend_by_sums, sum_compiled
+from gnz_track.training.acceleration.compiled import (
+    Bits,
+    attend_by_products,
+    attend_by_sums,
+    bend_compiled,
+    narrow_compiled,
+    sum_compiled,
+)
 from gnz_track.training.acceleration.dropout import draw_mask, drop
 from gnz_track.training.acceleration.features import SparseFeatures, is_served
-from gnz_track.training.acceleration.guards import GUARDS, Guard, is_ordinary, may_drop
+from gnz_track.training.acceleration.guards import GUARDS, Guard, is_ordinary, may_activate, may_drop, may_multiply
 from gnz_track.training.acceleration.patterns import Pattern
 from gnz_track.training.acceleration.products import score_edges, softmax_rows, sum_neighbours
 from gnz_track.training.acceleration.structure import Structure, structure_of
@@ -173,24 +180,44 @@ def _dropout_forward(layer: nn.Dropout, input: Tensor) -> Tensor:  # noqa: A002 
     return type(layer).forward(layer, input)
 
 
+def _activation_forward(layer: nn.Module, name: str, input: Tensor) -> Tensor:  # noqa: A002
+    bent = bend_compiled(input, name, Bits(None, 1.0)) if may_activate(layer, input) else None
+    return type(layer).forward(layer, input) if bent is None else bent
+
+
+def _linear_forward(layer: Any, input: Any) -> Tensor:  # noqa: A002
+    product = narrow_compiled(input, layer.weight, layer.bias) if may_multiply(layer, input) else None
+    return type(layer).forward(layer, input) if product is None else product
+
+
+# Layer class -> its fast forward, and what this is given beside the layer.
+_FAST: dict[type, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    nn.ReLU: (_activation_forward, ("relu",)),
+    nn.ELU: (_activation_forward, ("elu",)),
+    nn.Dropout: (_dropout_forward, ()),
+    nn.Linear: (_linear_forward, ()),
+    Linear: (_linear_forward, ()),
+}
+
+
+def _fast_forward(layer: Any) -> Callable[..., Any] | None:
+    cls = type(layer)
+    given = (_forward, (GUARDS[cls], FORWARDS[cls])) if cls in FORWARDS else _FAST.get(cls)
+    return None if given is None else functools.partial(given[0], layer, *given[1])
+
+
 def _state_of(layer: nn.Module) -> dict[str, Any]:
     """Return what a copy of a layer gets, in memory or in a file: nothing of ours, which would be bound to this one."""
     return {name: value for name, value in vars(layer).items() if name not in _ADDED}
 
 
-# What an accelerated layer has of its own beside its forward: how Python copies it, and how Torch's scripts see it.
+# What an accelerated layer has beside its forward: how Python copies it, and what Torch's scripts are made of.
 _ADDED: dict[str, Callable[..., Any]] = {
     "forward": _forward,
     "__getstate__": _state_of,
     "__prepare_scriptable__": copy.copy,
 }
-
-
-def _fast_forward(layer: Any) -> Callable[..., Any] | None:
-    if type(layer) is nn.Dropout:
-        return functools.partial(_dropout_forward, layer)
-    compute = FORWARDS.get(type(layer))
-    return None if compute is None else functools.partial(_forward, layer, GUARDS[type(layer)], compute)
+_OURS = frozenset({_forward, *(function for function, _ in _FAST.values())})
 
 
 def accelerate(model: nn.Module) -> nn.Module:
@@ -215,7 +242,7 @@ def release(model: nn.Module) -> nn.Module:
     """
     for layer in model.modules():
         forward = vars(layer).get("forward")
-        if isinstance(forward, functools.partial) and forward.func in (_forward, _dropout_forward):
+        if isinstance(forward, functools.partial) and forward.func in _OURS:
             for name in _ADDED:
                 vars(layer).pop(name, None)
     return model
