@@ -62,6 +62,7 @@ _PUBLIC = {
     "gnz_track.tuning.settings": ("SearchSettings", "SearchSpace"),
     "gnz_track.store.reader": ("read_table", "read_tensor"),
     "gnz_track.store.cell_files.joined_predictions": ("read_predictions",),
+    "gnz_track.predictions.stored_models": ("load_model",),
     "gnz_track.selection.study.glemos": ("list_published_settings", "plan_published_settings"),
     "gnz_track.selection.recommendation": ("recommend",),
     "gnz_track.selection.confirmation": ("warm_starts",),

@@ -94,7 +94,8 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     resume
         False trains again what the store has already.
     keep
-        Files that cells leave beside their runs: ``"predictions"`` (with settings and curves), or ``"nothing"``.
+        Files that cells leave beside their runs: ``"predictions"`` (with settings and curves), ``"weights"``
+        too, ``"best"`` (weights of the best cell of each task and model by validation alone), or ``"nothing"``.
     keep_at_most
         Size above which a file of a cell is not kept.
     verbose

@@ -32,6 +32,7 @@ __all__ = [
     "GnzError",
     "MetricsMixed",
     "ModelInvalid",
+    "ModelNotLoaded",
     "NotComparable",
     "NotReproducible",
     "NothingToCompare",
@@ -327,6 +328,15 @@ class NotReproducible(GnzError):
 
     def __init__(self, run: str, reason: str, *, remedy: str) -> None:
         super().__init__(f"run {run[:8]!r} cannot be reproduced: {reason}; {remedy}")
+        self.run, self.reason = run, reason
+
+
+class ModelNotLoaded(GnzError):
+    """A model of a run that cannot be made again from what the run has kept."""
+
+    def __init__(self, run: str, reason: str, *, remedy: str) -> None:
+        of = f"the model of run {run[:12]!r}" if run else "the model"
+        super().__init__(f"{of} cannot be loaded: {reason}; {remedy}")
         self.run, self.reason = run, reason
 
 

@@ -57,13 +57,24 @@ def sync_command(address: object) -> str:
     return _with_store("gnz sync", address)
 
 
-def remake_command(run_id: str, address: object = "") -> str:
+def remake_command(run_id: str, address: object = "", *, keep: str = "predictions") -> str:
     """Return the command that makes the files of a run again, for a shell; an address is masked.
 
+    Parameters
+    ----------
+    run_id
+        The run.
+    address
+        Its store.
+    keep
+        Which files are to be kept.
+
+    Examples
+    --------
     >>> remake_command("0123456789abcdef", "runs.db")
     'gnz reproduce 0123456789ab --keep predictions --store runs.db'
     """
-    command = f"gnz reproduce {run_id[:12]} --keep predictions"
+    command = f"gnz reproduce {run_id[:12]} --keep {keep}"
     return _with_store(command, address) if address else command
 
 

@@ -568,18 +568,18 @@ class CellResult(Measured):
 
     ``series`` maps ``train/loss``, ``val/<metric>`` and ``test/<metric>`` to one value per epoch. ``settings`` are all
     that it was trained with, by name, defaults of the model included; none where it failed before a model was built.
-    ``files`` are those that it asks for; ``too_large`` has the bytes of each that was not made.
+    ``files`` are those that it asks for; ``left_out`` says of each that was not made why, as the end of a sentence.
     """
 
     cell: Cell
     series: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     settings: Mapping[str, Value] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
-    too_large: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        freeze_mappings(self, "series", "settings", "files", "too_large")
+        freeze_mappings(self, "series", "settings", "files", "left_out")
 
     @property
     def is_finished(self) -> bool:

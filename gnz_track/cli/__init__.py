@@ -11,6 +11,7 @@ Heavy rooms are imported inside commands, so that ``gnz --help`` answers at once
 - `compare`: ``gnz compare``, two sweeps against one another.
 - `query`: ``gnz query``, cells by a condition.
 - `reproduce`: ``gnz reproduce``, a past run trained again.
+- `predict`: ``gnz predict``, the model of a past run on data.
 - `rescore`: ``gnz rescore``, metrics of past runs from their stored predictions.
 - `sync`: ``gnz sync``, records that wait for a store.
 - `gc`: ``gnz gc``, remains of dead processes.
@@ -46,6 +47,7 @@ from gnz_track.cli import (
     gc,
     init,
     ls,
+    predict,
     query,
     recommend,
     report,
@@ -113,6 +115,7 @@ _MODULES = (
     compare,
     query,
     reproduce,
+    predict,
     rescore,
     sync,
     gc,

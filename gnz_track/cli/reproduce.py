@@ -40,7 +40,7 @@ WORDS = {
     "within_tolerance": "within tolerance",
     "different": "different",
 }
-KEEP_HELP = "Give the run the files that it lacks, where it came out the same: predictions."
+KEEP_HELP = "Give the run the files that it lacks, where it came out the same: predictions, or weights too."
 TRUST_HELP = "Run code that the store holds or names and nothing here has registered; it is sought in this folder too."
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["add_to"]
 
 FAILED = 1
-KEEP = "Files beside each run: predictions (with settings and curves), or nothing."
+KEEP = "Files beside each run: predictions, weights too, those of the best cells alone (best), or nothing."
 EXAMPLES = """
 [bold]Examples[/bold]
 

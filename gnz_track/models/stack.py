@@ -29,7 +29,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from torch_geometric.data import Data
 
 from gnz_track.models.options import Defaults, Model, choice, count, fixed, probability
@@ -40,7 +39,7 @@ __all__ = ["ACTIVATIONS", "JOINS", "NORMS", "AttentionStack", "Join", "Stack"]
 NORMS: dict[str, Callable[[int], nn.Module]] = {"none": nn.Identity, "batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
 
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu, "tanh": torch.tanh, "elu": functional.elu}
+ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Tanh, "elu": nn.ELU}
 
 
 class Join(NamedTuple):
@@ -101,7 +100,7 @@ class Stack(Model):
         super().__init__(options)
         chosen, width = self.options, self.hidden_width(hidden_channels)
         self.is_jumping = chosen.jumping != "none"
-        self.dropout = nn.Dropout(chosen.dropout)
+        self.dropout, self.activation = nn.Dropout(chosen.dropout), ACTIVATIONS[chosen.act]()
         self.names = [_name_layer(place) for place in range(chosen.n_layers)]
         self.hidden_names = self.names if self.is_jumping else self.names[:-1]
         entering = in_channels
@@ -131,11 +130,11 @@ class Stack(Model):
     def forward(self, data: Data) -> Tensor:
         """Encode the nodes of a graph."""
         h = self._drop(data.x) if self.drops_input else data.x
-        activate, join = ACTIVATIONS[self.options.act], JOINS[self.options.jumping]
+        join = JOINS[self.options.jumping]
         codes: list[Tensor] = []
         for place, name in enumerate(self.hidden_names):
             h = self._apply_layer(name, self._drop(h) if codes else h, data)
-            h = activate(self.norms[place](h) if self.norms else h)
+            h = self.activation(self.norms[place](h) if self.norms else h)
             codes = join.keep(codes, h)
         if self.is_jumping:
             return self.readout(self._drop(join.join(codes)))

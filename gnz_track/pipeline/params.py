@@ -135,7 +135,7 @@ def _read_whole(value: Any) -> int:
 
 
 def _read_keep(value: Any) -> str:
-    if value not in {"predictions", "nothing"}:
+    if value not in {"predictions", "weights", "best", "nothing"}:
         raise ValueError
     return _read_text(value)
 
@@ -218,7 +218,7 @@ _KEYS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "jobs": (_read_whole, "a whole number from 1 upwards"),
     "timeout": (_or_none(_read_positive), "seconds for one cell, or null for no limit"),
     "store": (_read_text, 'a file, sqlite:///FILE, postgresql://... or http://..., or "" for GNZ_STORE'),
-    "keep": (_read_keep, "predictions or nothing: the files that a cell leaves beside its run"),
+    "keep": (_read_keep, "predictions, weights, best or nothing: the files that a cell leaves beside its run"),
     "keep_at_most": (_read_size, "a size such as 16MiB, above which a file of a cell is not kept"),
     "alpha": (_read_number, "a number between 0 and 1, such as 0.05"),
     "margin": (_or_none(_read_margin), "a positive number in units of the metric, one by task or metric, or null"),

@@ -1,9 +1,13 @@
-"""Predictions of past cells: what can be asked of them without training anything.
+"""Predictions and models of past cells: what can be asked of them without training anything.
 
 - `analysis`: all that the predictions of one task say, from its two parts and its data to one record
 - `facts`: that record, plain numbers and texts
 - `explanation`: slices in which the best model wins
 - `descriptors`: numbers by which a test set is cut into slices, from the frozen data alone, and where these are
+- `stored_models`: models made again from the weights that runs have kept
+- `new_predictions`: what a stored model says of data, those of its run or others of the same form
+- `input_arrays`: graphs from plain arrays by name
+- `pyfunc`: a stored model as MLflow loads it
 - `rescoring`: metrics of past cells, from their predictions, written beside their scores
 """
 
@@ -25,7 +29,10 @@ _PUBLIC = {
         "find_data",
     ),
     "facts": ("TaskPredictions",),
+    "input_arrays": ("graphs_of_arrays",),
+    "new_predictions": ("find_dataset", "frozen_graphs", "predict"),
     "rescoring": ("Rescoring", "rescore"),
+    "stored_models": ("load_model", "open_model"),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)  # noqa: PLE0605  (names come from the table)
 

@@ -6,6 +6,7 @@ rows of its metrics name the kind (`training/metrics.py`). `catalogue` looks kin
 - `baselines`: score of a model that has learnt nothing of the features: one answer for all, the best that
   labels allow
 - `catalogue`: from a frozen dataset, a split and a protocol to what the training room works with, by a look-up of kinds
+- `forms`: arrays that a trained model is given and gives, by their names
 - `graph`: classes, labels and numbers of graphs
 - `inputs`: inputs of a model from a frozen dataset: features, edges, fields, encodings, and their sizes
 - `link_pred`: links that a split hides, drawn or published
@@ -26,7 +27,8 @@ from gnz_track.public_names import find_public
 # File -> the names that it gives to other rooms and to users.
 _PUBLIC = {
     "baselines": ("score_constant",),
-    "catalogue": ("pose", "sizes_of"),
+    "catalogue": ("ask", "pose", "sizes_of"),
+    "forms": ("Form", "form_of"),
     "node_and_edge_cls": ("ClassObjective", "ClassScorer"),
     "problem": ("Problem",),
 }

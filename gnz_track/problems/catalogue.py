@@ -9,6 +9,7 @@ is built of them.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from gnz_track.datasets.encodings import parse_encoding
 from gnz_track.datasets.frozen import FrozenDataset
@@ -21,9 +22,10 @@ from gnz_track.problems.multi_task import MULTI_TASK
 from gnz_track.problems.node_and_edge_cls import EDGES, NODES
 from gnz_track.problems.problem import Problem, ProblemKind
 from gnz_track.problems.triples import TRIPLES
+from gnz_track.training.answers import Answers
 from gnz_track.types import CellSettings, TaskType
 
-__all__ = ["Problem", "pose", "sizes_of"]
+__all__ = ["Problem", "ask", "pose", "sizes_of"]
 
 KINDS: dict[str, ProblemKind] = {
     "node_cls": NODES,
@@ -52,6 +54,24 @@ def pose(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     problem = kind.pose(dataset, settings)
     encoding = parse_encoding(settings.encoding)
     return problem if encoding is None else replace(problem, objective=vary(problem.objective, encoding.variation))
+
+
+def ask(model: Any, dataset: FrozenDataset, settings: CellSettings, *, is_relational: bool) -> tuple[Answers, ...]:
+    """Return what a trained model answers to every example of a dataset, labelled or not; nothing is split.
+
+    Parameters
+    ----------
+    model
+        Model in evaluation.
+    dataset
+        Dataset of the form that the model was trained on. Links and labelled edges are those of ``edge_label_index``.
+    settings
+        Settings of the cell that trained it.
+    is_relational
+        Whether it scores triples.
+    """
+    name = "triples" if is_relational else str(settings.task_type)
+    return KINDS[name].ask(model, dataset, settings)
 
 
 def sizes_of(dataset: FrozenDataset, settings: CellSettings) -> Sizes:

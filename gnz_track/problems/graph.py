@@ -30,11 +30,13 @@ from gnz_track.problems.problem import (
     check_outputs,
     classes_of,
     held_out_parts,
+    known_classes,
+    known_numbers,
     numbers_of,
     seen,
 )
 from gnz_track.problems.rows import RowScorer
-from gnz_track.training.answers import Examples
+from gnz_track.training.answers import Answers, Examples
 from gnz_track.training.graphs import GraphCollection
 from gnz_track.training.loop import TRAINING
 from gnz_track.training.losses import choose_loss
@@ -162,5 +164,14 @@ def _sizes_of_numbers(dataset: FrozenDataset, settings: CellSettings) -> dict[st
     return {"out_channels": count_columns(dataset.tensors.get("y"), len(dataset)), **sizes_of_edges(dataset, settings)}
 
 
-CLASSES = ProblemKind(pose=pose_graphs, sizes=sizes_of_classes, needs=("edge_index", "y"))
-NUMBERS = ProblemKind(pose=pose_graphs, sizes=_sizes_of_numbers, needs=("edge_index", "y"))
+def _ask(model: nn.Module, dataset: FrozenDataset, settings: CellSettings) -> tuple[Answers, ...]:
+    graphs, n = collection_of(dataset, settings), len(dataset)
+    batches = graphs.batches(torch.arange(n), EVALUATION)
+    outputs = torch.cat([model(batch.to(settings.device)) for batch, _ in batches])
+    is_classes = settings.task_type is TaskType.graph_cls and not dataset.is_multi_label
+    targets = known_classes(dataset, "y", n) if is_classes else known_numbers(dataset, "y", outputs)
+    return (Answers(Examples("graph", {"id": torch.arange(n)}), targets, outputs),)
+
+
+CLASSES = ProblemKind(pose=pose_graphs, sizes=sizes_of_classes, ask=_ask, needs=("edge_index", "y"))
+NUMBERS = ProblemKind(pose=pose_graphs, sizes=_sizes_of_numbers, ask=_ask, needs=("edge_index", "y"))

@@ -22,7 +22,14 @@ from gnz_track.datasets.splits.links import LinkPart, LinkSplit, split_links
 from gnz_track.errors import BadValue
 from gnz_track.problems.baselines import KnownScorer
 from gnz_track.problems.inputs import complete_sizes, whole_graph_of
-from gnz_track.problems.problem import Problem, ProblemKind, batch_of_scores, check_outputs, scored
+from gnz_track.problems.problem import (
+    Problem,
+    ProblemKind,
+    batch_of_scores,
+    check_outputs,
+    known_classes,
+    scored,
+)
 from gnz_track.problems.scoring import score_answers
 from gnz_track.training.answers import Answers, Examples
 from gnz_track.training.loop import TRAINING, Objective
@@ -270,4 +277,12 @@ def _sizes_of_links(dataset: FrozenDataset, settings: CellSettings) -> dict[str,
     return {"out_channels": code_channels or settings.hidden_channels, "code_channels": code_channels}
 
 
-LINKS = ProblemKind(pose=pose_links, sizes=_sizes_of_links, needs=("edge_index",), has_one_loss=True)
+def _ask(model: Any, dataset: FrozenDataset, settings: CellSettings) -> tuple[Answers, ...]:
+    """Score the pairs that a dataset names, along all of its edges."""
+    pairs = dataset.tensors["edge_label_index"].long().to(settings.device)
+    labels = known_classes(dataset, "edge_label", pairs.size(1))
+    codes = model.encode(whole_graph_of(dataset, dataset.global_edge_index, settings))
+    return PublishedLinkScorer(pairs, labels).answers(model, codes)
+
+
+LINKS = ProblemKind(pose=pose_links, sizes=_sizes_of_links, ask=_ask, needs=("edge_index",), has_one_loss=True)

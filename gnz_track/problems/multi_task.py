@@ -25,7 +25,7 @@ from gnz_track.problems.inputs import (
     sizes_of_edges,
     unfit,
 )
-from gnz_track.problems.problem import Problem, ProblemKind, held_out_parts, numbers_of
+from gnz_track.problems.problem import Problem, ProblemKind, held_out_parts, known_numbers, numbers_of
 from gnz_track.problems.scoring import mean_errors, score_errors
 from gnz_track.training.answers import Answers, Examples
 from gnz_track.training.graphs import GraphCollection, expand
@@ -239,6 +239,18 @@ def _sizes_of_levels(dataset: FrozenDataset, settings: CellSettings) -> dict[str
     }
 
 
+def _ask(model: nn.Module, dataset: FrozenDataset, settings: CellSettings) -> tuple[Answers, ...]:
+    n = len(dataset)
+    batches = collection_of(dataset, settings).batches(torch.arange(n), settings.optimiser.batch_size or n)
+    found = [model(batch.to(settings.device)) for batch, _ in batches]
+    nodes, graphs = (torch.cat(level) for level in zip(*found, strict=True))
+    levels = (("node", dataset.n_nodes, "y", nodes), ("graph", n, "graph_y", graphs))
+    return tuple(
+        Answers(Examples(kind, {"id": torch.arange(count)}), known_numbers(dataset, name, outputs), outputs)
+        for kind, count, name, outputs in levels
+    )
+
+
 MULTI_TASK = ProblemKind(
-    pose=pose_two_levels, sizes=_sizes_of_levels, needs=("edge_index", "y", "graph_y"), has_one_loss=True
+    pose=pose_two_levels, sizes=_sizes_of_levels, ask=_ask, needs=("edge_index", "y", "graph_y"), has_one_loss=True
 )

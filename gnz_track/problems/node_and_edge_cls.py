@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -30,13 +30,14 @@ from gnz_track.problems.problem import (
     check_outputs,
     classes_of,
     held_out_parts,
+    known_classes,
     numbers_of,
     seen,
     visible,
     with_labels,
 )
 from gnz_track.problems.rows import RowScorer
-from gnz_track.training.answers import Examples
+from gnz_track.training.answers import Answers, Examples
 from gnz_track.training.graphs import GraphCollection, Pairs, expand
 from gnz_track.training.loop import TRAINING
 from gnz_track.training.losses import choose_loss
@@ -186,13 +187,9 @@ def pose_nodes(dataset: FrozenDataset, settings: CellSettings) -> Problem:
 def pose_edges(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     """Pose the classes of labelled edges."""
     parts = split_edges(dataset, policy=settings.splits, seed=settings.seed)
-    ends = dataset.tensors["edge_label_index"].long()
+    ends, pointer, features = _labelled_edges_of(dataset)
     labels = seen(classes_of(dataset, settings, "edge_label", ends.size(1)), parts, settings)
-    fields = {"edge_label": visible(labels, parts.train)}
-    features = dataset.tensors.get("edge_label_attr")
-    if features is not None:
-        fields["edge_label_attr"] = features.float().reshape(labels.numel(), -1)
-    pointer = label_pointer(dataset)
+    fields = {"edge_label": visible(labels, parts.train), **features}
     across = ends + dataset.node_ptr[:-1].repeat_interleave(pointer.diff())
     labelled = _Labelled(parts, labels, "edge_label", pointer, _of_labelled_edges, across)
     if _is_in_batches(dataset, settings):
@@ -299,5 +296,54 @@ def _of_labelled_edges(dataset: FrozenDataset, settings: CellSettings) -> dict[s
     }
 
 
-NODES = ProblemKind(pose=pose_nodes, sizes=sizes_of_classes, needs=("edge_index", "y"))
-EDGES = ProblemKind(pose=pose_edges, sizes=_of_labelled_edges, needs=("edge_index", "edge_label_index", "edge_label"))
+def _ask_nodes(model: nn.Module, dataset: FrozenDataset, settings: CellSettings) -> tuple[Answers, ...]:
+    n = dataset.n_nodes
+    graphs = collection_of(dataset, settings) if _is_in_batches(dataset, settings) else None
+    outputs = _ask(model, dataset, settings, graphs=graphs, shown={"y": torch.full((n,), -1)})
+    return (Answers(Examples("node", {"id": torch.arange(n)}), known_classes(dataset, "y", n), outputs),)
+
+
+def _ask_edges(model: nn.Module, dataset: FrozenDataset, settings: CellSettings) -> tuple[Answers, ...]:
+    ends, pointer, features = _labelled_edges_of(dataset)
+    pairs = Pairs(ends, pointer, features)
+    graphs = collection_of(dataset, settings, pairs=pairs) if _is_in_batches(dataset, settings) else None
+    across = ends + dataset.node_ptr[:-1].repeat_interleave(pointer.diff())
+    outputs = _ask(model, dataset, settings, graphs=graphs, shown={"edge_label_index": across, **features})
+    n = ends.size(1)
+    examples = Examples("edge", {"id": torch.arange(n), "head": across[0], "tail": across[1]})
+    return (Answers(examples, known_classes(dataset, "edge_label", n), outputs),)
+
+
+def _ask(
+    model: nn.Module,
+    dataset: FrozenDataset,
+    settings: CellSettings,
+    *,
+    graphs: GraphCollection | None,
+    shown: Mapping[str, Tensor],
+) -> Tensor:
+    """Return the outputs for all nodes or labelled edges: of graphs in batches, or of all at once as trained on."""
+    if graphs is not None:
+        batches = graphs.batches(torch.arange(len(dataset)), settings.optimiser.batch_size)
+        return torch.cat([model(batch.to(settings.device)) for batch, _ in batches])
+    data = whole_graph_of(dataset, dataset.global_edge_index, settings)
+    for name, value in shown.items():
+        data[name] = value.to(settings.device)
+    outputs: Tensor = model(data)
+    return outputs
+
+
+def _labelled_edges_of(dataset: FrozenDataset) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+    """Return the ends of the edges that are classified, where those of each graph begin, and their features."""
+    ends, features = dataset.tensors["edge_label_index"].long(), dataset.tensors.get("edge_label_attr")
+    shown = {} if features is None else {"edge_label_attr": features.float().reshape(ends.size(1), -1)}
+    return ends, label_pointer(dataset), shown
+
+
+NODES = ProblemKind(pose=pose_nodes, sizes=sizes_of_classes, ask=_ask_nodes, needs=("edge_index", "y"))
+EDGES = ProblemKind(
+    pose=pose_edges,
+    sizes=_of_labelled_edges,
+    ask=_ask_edges,
+    needs=("edge_index", "edge_label_index", "edge_label"),
+)

@@ -16,6 +16,7 @@ from gnz_track.errors import BadValue, ModelInvalid
 from gnz_track.models.options import Sizes
 from gnz_track.problems.baselines import KnownScorer
 from gnz_track.problems.inputs import unfit
+from gnz_track.training.answers import Answers
 from gnz_track.training.loop import TRAINING, Objective
 from gnz_track.types import CellSettings
 
@@ -28,6 +29,8 @@ __all__ = [
     "check_outputs",
     "classes_of",
     "held_out_parts",
+    "known_classes",
+    "known_numbers",
     "numbers_of",
     "scored",
     "seen",
@@ -63,10 +66,12 @@ class ProblemKind:
     """A kind of problem: how a dataset is posed as one, and the tensors that this needs.
 
     ``sizes`` returns what a model has to know beside its inputs, ``refuse`` raises where settings mean nothing here.
+    ``ask`` lets a trained model answer every example of a dataset, labelled or not: nothing is split.
     """
 
     pose: Callable[[FrozenDataset, CellSettings], Problem]
     sizes: Callable[[FrozenDataset, CellSettings], dict[str, Any]]
+    ask: Callable[[Any, FrozenDataset, CellSettings], tuple[Answers, ...]]
     needs: tuple[str, ...] = ()
     has_one_loss: bool = False
     refuse: Callable[[FrozenDataset, CellSettings], None] | None = None
@@ -90,6 +95,42 @@ def classes_of(dataset: FrozenDataset, settings: CellSettings, name: str, n: int
             dataset, settings, f"{name} is {y.dtype} {list(y.shape)}, one whole number for each of {n} is needed"
         )
     return y.flatten().long()
+
+
+def known_classes(dataset: FrozenDataset, name: str, n: int) -> Tensor:
+    """Return the class of each example ``[n]`` as far as a dataset knows it; -1 is unknown.
+
+    Parameters
+    ----------
+    dataset
+        Dataset, which may have no labels at all.
+    name
+        Tensor that would hold them.
+    n
+        Number of examples.
+    """
+    y = dataset.tensors.get(name)
+    if y is None or y.is_floating_point() or y.numel() != n:
+        return torch.full((n,), -1)
+    return y.flatten().long()
+
+
+def known_numbers(dataset: FrozenDataset, name: str, outputs: Tensor) -> Tensor:
+    """Return what is true of each example as numbers, in the form of ``outputs [n, k]``; NaN is unknown.
+
+    Parameters
+    ----------
+    dataset
+        Dataset, which may have no targets at all.
+    name
+        Tensor that would hold them.
+    outputs
+        What a model says of the examples.
+    """
+    y = dataset.tensors.get(name)
+    if y is None or y.numel() != outputs.numel():
+        return torch.full_like(outputs, math.nan)
+    return y.float().view(outputs.shape)
 
 
 def visible(labels: Tensor, shown: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.splits.links import TriplePart, TripleSplit, split_triples
 from gnz_track.errors import BadValue
 from gnz_track.problems.inputs import complete_sizes, unfit, whole_graph_of
-from gnz_track.problems.problem import Problem, ProblemKind, check_outputs, scored
+from gnz_track.problems.problem import Problem, ProblemKind, check_outputs, known_classes, scored
 from gnz_track.problems.scoring import score_answers
 from gnz_track.training.answers import Answers, Examples
 from gnz_track.training.loop import TRAINING
@@ -259,4 +259,15 @@ def _refuse_settings(dataset: FrozenDataset, settings: CellSettings) -> None:
         )
 
 
-TRIPLES = ProblemKind(pose=pose_triples, sizes=_sizes_of_triples, has_one_loss=True, refuse=_refuse_settings)
+def _ask(model: Any, dataset: FrozenDataset, settings: CellSettings) -> tuple[Answers, ...]:
+    """Score the triples that a dataset names, along all of its edges."""
+    (head, tail), relation = (dataset.tensors[name].long() for name in ("edge_label_index", "edge_label_type"))
+    data = whole_graph_of(dataset, dataset.global_edge_index, settings)
+    codes = model.encode(data)
+    logits = model.decode(codes, torch.stack([head, tail]).to(settings.device), relation.to(settings.device))
+    number = (relation * dataset.n_nodes + head) * dataset.n_nodes + tail
+    examples = Examples("triple", {"id": number, "head": head, "relation": relation, "tail": tail})
+    return (Answers(examples, known_classes(dataset, "edge_label", head.numel()), logits.unsqueeze(1)),)
+
+
+TRIPLES = ProblemKind(pose=pose_triples, sizes=_sizes_of_triples, ask=_ask, has_one_loss=True, refuse=_refuse_settings)

@@ -14,6 +14,7 @@ from gnz_track.store.cell_files.joined_predictions import read_kept_file
 from gnz_track.store.cell_files.kept_files import KeptFile, digest_of_bytes, files_from_tag
 from gnz_track.store.cell_files.predictions import decode_predictions
 from gnz_track.store.cell_files.series import decode_series
+from gnz_track.store.cell_files.weights import decode_weights
 from gnz_track.store.row_filters import PastRun
 
 __all__ = ["FileDifference", "compare_files"]
@@ -94,8 +95,25 @@ def _are_equal(then: tuple[float, ...], now: tuple[float, ...]) -> bool:
     return np.array_equal(np.array(then), np.array(now), equal_nan=True)
 
 
+def _compare_weights(name: str, before: bytes, content: bytes) -> FileDifference | None:
+    then, now = decode_weights(before, name=name)[0], decode_weights(content, name=name)[0]
+    if {key: one.shape for key, one in then.items()} != {key: one.shape for key, one in now.items()}:
+        return FileDifference(name=name, reason="its weights have other names or shapes")
+    pairs = {key: (then[key], now[key]) for key in then}
+    unequal = {
+        key: pair for key, pair in pairs.items() if not np.array_equal(*pair, equal_nan=pair[0].dtype.kind == "f")
+    }
+    if not unequal:
+        return None
+    gaps = [np.abs(a.astype(float) - b.astype(float)) for a, b in unequal.values()]
+    largest = float(np.nanmax(np.concatenate([one.ravel() for one in gaps])))
+    return FileDifference(name=name, reason=f"{len(unequal)} of {len(pairs)} weights differ", largest=largest)
+
+
 # Settings are compared one by one, as what has changed.
 _COMPARED: dict[str, Callable[[str, bytes, bytes], FileDifference | None]] = {
     schema.PREDICTIONS_FILE: _compare_predictions,
     schema.SERIES_FILE: _compare_series,
+    schema.WEIGHTS_FILE: _compare_weights,
+    schema.LAST_FILE: _compare_weights,
 }

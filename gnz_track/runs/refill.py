@@ -10,7 +10,7 @@ from gnz_track.errors import GnzError, NothingToCompare, NotReproducible
 from gnz_track.records import freeze_mappings
 from gnz_track.runs.executors.choice import choose_executor
 from gnz_track.runs.executors.events import ignore
-from gnz_track.runs.files_of_cell import PREDICTIONS, check_most_bytes, tell_too_large
+from gnz_track.runs.files_of_cell import PREDICTIONS, check_most_bytes
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.reproduce import Conditions, files_to_keep, rebuild
 from gnz_track.store.address import Address
@@ -133,8 +133,7 @@ class _PastRuns:
         if SPLIT_FILE in files:
             self._splits.add(split)
         if PREDICTIONS_FILE not in files:
-            n_bytes = result.too_large.get(PREDICTIONS_FILE)
-            reason = tell_too_large(PREDICTIONS_FILE, n_bytes, result.cell) if n_bytes else "it has none to keep"
+            reason = result.left_out.get(PREDICTIONS_FILE, "it has none to keep")
             raise NotReproducible(run.run_id, reason, remedy="gnz reproduce --help")
 
 

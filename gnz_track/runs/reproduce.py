@@ -1,40 +1,31 @@
-"""A past run trained once more from its record, and set against what the store kept of it, number by number.
-
-A record names its model and its loader by ``package.module:attribute``, and importing a module runs it; a model that
-has no such name lies in the store as a pickle, which runs when it is read. What this process knows under these very
-targets, built in, of a plugin that the user has installed, or registered by the user's own script, is no matter of
-trust. All else runs only where the user says so, who is told before what it would be.
-"""
+"""A past run trained once more from its record, and set against what the store kept of it, number by number."""
 
 from __future__ import annotations
 
 import enum
-import hashlib
 import json
 import math
 import platform
 import re
 import shlex
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from importlib.machinery import PathFinder
-from pathlib import Path
 from typing import Any
 
-from gnz_track.datasets.catalogue import DATASETS, TASKS
+from gnz_track.datasets.catalogue import DATASETS
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.preparation import find_frozen
 from gnz_track.errors import BadValue, DataMissing, NotReproducible, UnknownName
 from gnz_track.models.building import load_parts
-from gnz_track.models.catalogue import MODELS, readdress
+from gnz_track.models.catalogue import readdress
 from gnz_track.records import to_json
 from gnz_track.registry import import_target
 from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.file_comparison import FileDifference, compare_files
-from gnz_track.runs.files_of_cell import KEEPS, NOTHING, PREDICTIONS, check_most_bytes, tell_too_large
+from gnz_track.runs.files_of_cell import NOTHING, PREDICTIONS, WEIGHTS, check_most_bytes
 from gnz_track.runs.fingerprint import NUMBERS, changed_parts, code_of, fingerprint, tell_unseen
 from gnz_track.runs.plan import Place, resolve_device
+from gnz_track.runs.trust import check_model, is_known_loader, refuse_loader
 from gnz_track.store import run_record, schema
 from gnz_track.store.address import Address
 from gnz_track.store.artifacts import find_place, read_artifact
@@ -46,7 +37,7 @@ from gnz_track.store.past_runs import read_curves, read_run, read_sweep_run
 from gnz_track.store.row_filters import PastRun
 from gnz_track.store.run_record import RunRecord, SweepContext, record_of
 from gnz_track.store.writer import open_store
-from gnz_track.types import Cell, CellResult, ModelRow, Status, Task
+from gnz_track.types import Cell, CellResult, ModelRow, Status
 from gnz_track.user_code.digests import ITSELF, Code, describe_own
 
 __all__ = [
@@ -58,72 +49,12 @@ __all__ = [
     "Reproduction",
     "ReproductionVerdict",
     "SeriesDifference",
+    "describe_code_now",
+    "fetch_book",
     "files_to_keep",
     "rebuild",
     "reproduce",
 ]
-
-
-def _check_model(run_id: str, model: ModelRow, address: Address) -> None:
-    """Refuse a model that is not known here; nothing is imported and nothing is read to find that out."""
-    if _is_known(model):
-        return
-    if model.payload:
-        digest = hashlib.sha256(model.payload).hexdigest()
-        what = f"a pickle of {len(model.payload)} bytes, sha256 {digest}"
-        reason = f"its model {model.name!r} lies in the store as code ({what}), which would run here"
-    else:
-        named = " and ".join(_describe_target(target) for target in (model.target, model.factory) if target)
-        reason = f"its model {model.name!r} is code that the store names and nothing here has registered: {named}"
-    raise NotReproducible(run_id, reason, remedy=_remedy_of_code(run_id, address))
-
-
-def _is_known_loader(task: Task) -> bool:
-    """Tell whether a task has no loader of its own, or one that is registered here."""
-    return task.loader is None or any(task.loader == known.loader for known in TASKS.rows())
-
-
-def _refuse_loader(run_id: str, task: Task, digest: str, address: Address) -> NotReproducible:
-    """Return the error for data that are not here, and that only code which the store names could make."""
-    where = _describe_target(str(task.loader))
-    reason = f"its data of digest {digest!r} are not here, and their loader is code that the store names: {where}"
-    return NotReproducible(run_id, reason, remedy=_remedy_of_code(run_id, address))
-
-
-def _is_known(model: ModelRow) -> bool:
-    """Tell whether a row of the registry has the same code; the name, which a sweep may change, says nothing."""
-    code = (model.target, model.factory, model.is_encoder, model.payload)
-    return any(code == (row.target, row.factory, row.is_encoder, row.payload) for row in MODELS.rows())
-
-
-def _remedy_of_code(run_id: str, address: Address) -> str:
-    # With the store: a run that was asked for there is in no other.
-    return f"if you trust whoever wrote it: gnz reproduce {run_id} --store {shlex.quote(str(address))} --trust"
-
-
-def _describe_target(target: str) -> str:
-    """Say which file a target would be imported from, with its digest, as far as that is known without importing."""
-    file = _find_file(target.partition(":")[0])
-    if file is None:
-        return f"{target!r} (nothing of that name was found)"
-    try:
-        digest = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
-    except OSError as error:
-        return f"{target!r} in {file} ({error.strerror})"
-    return f"{target!r} in {file} (sha256 {digest}...)"
-
-
-def _find_file(module: str) -> Path | None:
-    """Return the file of a module; packages on the way are looked at, and not imported."""
-    # With --trust the working folder comes first.
-    places: list[str] | None = [str(Path.cwd()), *sys.path]
-    spec = None
-    for n, _ in enumerate(parts := module.split(".")):
-        spec = PathFinder.find_spec(".".join(parts[: n + 1]), places)
-        if spec is None:
-            return None
-        places = list(spec.submodule_search_locations or ())
-    return Path(spec.origin) if spec is not None and spec.origin else None
 
 
 TRAIN_ANEW = "gnz run trains its cell anew"
@@ -174,14 +105,14 @@ def rebuild(run: PastRun, address: Address, conditions: Conditions) -> Rebuilt:
         Device and data of the repetition, and whether code is trusted that is not registered here.
     """
     _refuse_what_has_no_end(run)
-    cells, numbers = _fetch_book(run, address)
+    cells, numbers = fetch_book(run, address)
     cell = cells.get(run.tags.get(schema.FINGERPRINT, ""))
     if cell is None:
         raise _lost(run, "the cells that its sweep describes do not contain it")
     cell = replace(cell, model=readdress(cell.model))
     if not conditions.trusts_code:
-        _check_model(run.run_id, cell.model, address)
-    code = _describe_code_now(run, cell.model, numbers=numbers)
+        check_model(run.run_id, cell.model, address)
+    code = describe_code_now(run, cell.model, numbers=numbers)
     device = _choose_device(run, conditions)
     dataset = _find_data(run, cell, address, conditions)
     cell = replace(cell, device=device, data=str(dataset.folder))
@@ -202,7 +133,8 @@ def _refuse_what_has_no_end(run: PastRun) -> None:
         raise NotReproducible(run.run_id, f"it did not end by itself ({error})", remedy=TRAIN_ANEW)
 
 
-def _fetch_book(run: PastRun, address: Address) -> tuple[dict[str, Cell], int]:
+def fetch_book(run: PastRun, address: Address) -> tuple[dict[str, Cell], int]:
+    """Return the cells of the sweep of a run by their fingerprints, and the numbers with which these were made."""
     digest, sweep = schema.read_bookkeeping(run.tags).get(schema.BOOK, ""), run.tags.get(schema.SWEEP, "")
     if not re.fullmatch("[0-9a-f]{16}", digest):
         raise _lost(run, "an earlier version wrote it, without the book of its cells")
@@ -224,8 +156,18 @@ def _lost(run: PastRun, reason: str) -> NotReproducible:
     return NotReproducible(run.run_id, reason, remedy=TRAIN_ANEW)
 
 
-def _describe_code_now(run: PastRun, model: ModelRow, *, numbers: int) -> Code:
-    """Return the code of the model as it is now; none where the record has none, as for our own models."""
+def describe_code_now(run: PastRun, model: ModelRow, *, numbers: int) -> Code:
+    """Return the code of the model as it is now; none where the record has none, as for our own models.
+
+    Parameters
+    ----------
+    run
+        Run that was trained with the model.
+    model
+        Its row, known here or trusted.
+    numbers
+        What fingerprints of its sweep were made with.
+    """
     if not model.payload:
         found = [import_target(target) for target in (model.target, model.factory) if target]
         return describe_own(*found) if model.source_digest else Code()
@@ -265,7 +207,7 @@ def _find_data(run: PastRun, cell: Cell, address: Address, conditions: Condition
     digest, task, place = cell.dataset_digest, cell.source_task, conditions.place
     if not re.fullmatch("[0-9a-f]+", digest):
         raise _lost(run, f"the digest of its data is {digest!r}")
-    may_load = conditions.trusts_code or _is_known_loader(task)
+    may_load = conditions.trusts_code or is_known_loader(task)
     try:
         dataset = find_frozen(
             task, digest=digest, seed=cell.seed, home=place.home, mirror=place.mirror, may_load=may_load
@@ -273,7 +215,7 @@ def _find_data(run: PastRun, cell: Cell, address: Address, conditions: Condition
     except DataMissing as error:
         if may_load:
             raise
-        raise _refuse_loader(run.run_id, task, digest, address) from error
+        raise refuse_loader(run.run_id, task, digest, address) from error
     if dataset.digest != digest:
         name, found = cell.task.dataset, f"{dataset.digest} in {dataset.folder}"
         reason = f"it was trained on {name!r} of digest {digest}, and here it is {found}"
@@ -389,6 +331,8 @@ def _read_environment(run: PastRun, address: Address) -> dict[str, Any]:
         return {}
 
 
+# Of one run there is no best.
+_KEEPS = (PREDICTIONS, WEIGHTS, NOTHING)
 # What rounding in another order does to a score of a short training; a model that is another one differs by more.
 TOLERANCE = 1e-4
 # How long a cell took is no part of what is to come out again.
@@ -490,17 +434,18 @@ def reproduce(
     version
         Version of this package.
     keep
-        Files that the run gets where it came out bit-identical: see :data:`gnz_track.runs.files_of_cell.KEEPS`.
+        Files that the run gets where it came out bit-identical: ``predictions``, ``weights``, or ``nothing``.
     keep_at_most
         Bytes of the largest file that it gets.
     """
-    if keep not in KEEPS:
-        raise UnknownName("files to keep", keep, KEEPS, command="gnz reproduce --help")
+    if keep not in _KEEPS:
+        raise UnknownName("files to keep", keep, _KEEPS, command="gnz reproduce --help")
     if not (math.isfinite(tolerance) and tolerance >= 0):
         raise BadValue("tolerance", tolerance, "a number from 0 upwards", command=f"--tolerance {TOLERANCE}")
     run = read_run(address, start)
     rebuilt = rebuild(run, address, conditions)
-    kept = PREDICTIONS if keep == NOTHING else keep
+    has_weights = schema.WEIGHTS_FILE in files_from_tag(run.tags.get(schema.FILES, ""))
+    kept = WEIGHTS if has_weights or keep == WEIGHTS else PREDICTIONS
     most_bytes = _most_bytes(run, check_most_bytes(keep_at_most))
     [result] = run_inline([replace(rebuilt.cell_now, keep=kept, keep_at_most=most_bytes)])
     record = _record_now(result, run, version)
@@ -524,15 +469,16 @@ def reproduce(
         series=series,
         numbers=numbers,
         changes=changes,
-        notes=(*notes, *(tell_too_large(*one, result.cell) for one in result.too_large.items() if keep != NOTHING)),
+        notes=(*notes, *(result.left_out.values() if keep != NOTHING else ())),
     )
 
 
 def _most_bytes(run: PastRun, asked: int) -> int:
     """Return the bytes that a file of the repetition may have, so that those of the run can be compared."""
-    then = files_from_tag(run.tags.get(schema.FILES, "")).get(schema.PREDICTIONS_FILE)
+    kept = files_from_tag(run.tags.get(schema.FILES, ""))
+    then = [kept[name].n_bytes for name in (schema.PREDICTIONS_FILE, *schema.OF_MODEL) if name in kept]
     # The same content may be a little longer in the bytes of another version.
-    return asked if then is None else min(max(asked, 2 * then.n_bytes), LARGEST_FILE)
+    return min(max(asked, 2 * max(then, default=0)), LARGEST_FILE)
 
 
 def _keep(run: PastRun, result: CellResult, address: Address) -> tuple[str, ...]:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import contextlib
 import os
 import traceback
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -20,7 +20,8 @@ from gnz_track.datasets.steady import hold_steady, open_steady
 from gnz_track.models.building import build, count_parameters, load_parts
 from gnz_track.problems.baselines import score_constant
 from gnz_track.problems.catalogue import Problem, pose
-from gnz_track.runs.files_of_cell import NOTHING, make_files
+from gnz_track.problems.forms import form_of
+from gnz_track.runs.files_of_cell import KEEPS_WEIGHTS, NOTHING, Posed, make_files
 from gnz_track.runs.fingerprint import check_code
 from gnz_track.runs.isolation.originals import originals
 from gnz_track.runs.isolation.process_state import known_state
@@ -123,7 +124,7 @@ class _Facts:
     settings: dict[str, Value] = field(default_factory=dict)
     n_parameters: int | None = None
     split_digest: str = ""
-    split: Mapping[str, Mapping[str, torch.Tensor]] = field(default_factory=dict)
+    posed: Posed = field(default_factory=Posed)
     n_train: int | None = None
     n_test: int | None = None
     baseline: float | None = None
@@ -137,6 +138,7 @@ def _run_cell(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
         settings = settings_of(cell, is_multi_label=dataset.is_multi_label)
         facts.resolved, facts.metric = settings, METRICS.get(settings.metric)
         problem = pose(dataset, settings)
+        facts.posed = Posed(sizes=problem.sizes, form=form_of(dataset, settings, problem.sizes))
         # Of the data, training has what the problem holds, and nothing else.
         del dataset
         facts.split_digest = problem.split_digest
@@ -148,7 +150,7 @@ def _run_cell(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
         # is random (splits, batches, negatives) has a derived seed of its own.
         seed_everything(cell.seed)
         model = build(cell.model, cell.task.task_type, problem.sizes, options=settings.options).to(cell.device)
-        asked = _materialise(model if is_ours(cell) else LentInputs(model), problem)
+        asked = _materialise(model if is_ours(cell.model) else LentInputs(model), problem)
         facts.settings, facts.n_parameters = name_settings(settings, cell.model), count_parameters(model)
         seed, trained = derive(cell.seed, _basis_of_batches(cell, problem), "batches"), facts.trained
         try:
@@ -158,7 +160,8 @@ def _run_cell(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
             train(asked, *parts, settings, batch_seed=seed, trained=trained, observe=observe)
             if cell.keep != NOTHING:
                 trained.answers = answer(asked, trained.prediction, problem.scorers)
-                facts.split = problem.split()
+                state = model.state_dict() if cell.keep in KEEPS_WEIGHTS else {}
+                facts.posed = replace(facts.posed, split=problem.split(), state=state)
         finally:
             release(model)
 
@@ -179,7 +182,7 @@ def _materialise(model: torch.nn.Module, problem: Problem) -> torch.nn.Module:
 
 def _import_model(cell: Cell) -> None:
     """Import the model of somebody else before anything is set, so that its first cell is trained as any other."""
-    if not is_ours(cell):
+    if not is_ours(cell.model):
         with contextlib.suppress(Exception, SystemExit):
             # What is wrong with it is said where it is built.
             load_parts(cell.model)
@@ -187,7 +190,7 @@ def _import_model(cell: Cell) -> None:
 
 def _functions_for(cell: Cell) -> contextlib.AbstractContextManager[None]:
     """Train our models with the functions that we know, and others with those that their import has left."""
-    return originals.in_force() if is_ours(cell) else originals.as_found()
+    return originals.in_force() if is_ours(cell.model) else originals.as_found()
 
 
 def lost_result(cell: Cell, kind: str, message: str) -> CellResult:
@@ -210,7 +213,7 @@ def _result_of(cell: Cell, facts: _Facts, gauge: Gauge) -> CellResult:
     metric = facts.metric or presumed_metric(cell.task)
     trained = facts.trained
     scores = trained.scores.get("val" if cell.is_blind else "test", {}) if is_finished else {}
-    files, too_large = make_files(cell, facts.resolved, trained, facts.split, is_finished=is_finished)
+    files, left_out = make_files(cell, facts.resolved, trained, facts.posed, is_finished=is_finished)
     return CellResult(
         cell=cell,
         status=Status.finished if is_finished else Status.failed,
@@ -236,5 +239,5 @@ def _result_of(cell: Cell, facts: _Facts, gauge: Gauge) -> CellResult:
         baseline=facts.baseline,
         failure=facts.failure,
         files=files,
-        too_large=too_large,
+        left_out=left_out,
     )

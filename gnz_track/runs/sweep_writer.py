@@ -14,11 +14,12 @@ import pandas as pd
 from gnz_track.datasets.frozen import open_frozen
 from gnz_track.errors import GnzError, StoreUnreachable
 from gnz_track.runs.executors.events import Done, Event, Points, Started
-from gnz_track.runs.files_of_cell import tell_too_large
+from gnz_track.runs.files_of_cell import BEST, KEEPS_WEIGHTS, PREDICTIONS, WEIGHTS
 from gnz_track.runs.fingerprint import NUMBERS, fingerprint
 from gnz_track.runs.plan import Plan
 from gnz_track.store.address import SQLITE, Address
 from gnz_track.store.cell_book import write_book
+from gnz_track.store.cell_files.best_weights import BestSoFar, drop_beaten
 from gnz_track.store.environment import LoadSampler, collect_environment, read_git, this_owner
 from gnz_track.store.files.sqlite import change_of, identity_of
 from gnz_track.store.outbox import Outbox, deliver, make_outbox_folder, outbox_folder, outbox_unwritable
@@ -106,8 +107,10 @@ class SweepWriter:
         self._begun: dict[str, str] = {}
         # Digests of the splits that lie with the run of a cell.
         self._splits: set[str] = set()
-        # Files and tasks of which it was said that they are too large.
-        self._too_large: set[tuple[str, str]] = set()
+        # Where only the best cells keep weights: which these are so far.
+        self._best = BestSoFar() if any(cell.keep == BEST for cell in plan.cells) else None
+        # Files and tasks of which it was said that they are not kept.
+        self._left_out: set[tuple[str, str]] = set()
         # Hears why files of a cell could not be written; None once they wait.
         self._tell_of_files: Callable[[str], object] | None = self._leave_files
         self._written: list[tuple[str, RunRecord]] = []
@@ -136,6 +139,9 @@ class SweepWriter:
                 self._write_load()
                 self._close_sweep(killed="Killed: the sweep was interrupted" if kind else "")
             self._catch_up()
+            if self._best is not None and not self._outbox.path.exists():
+                # Where files wait, whoever replays them does so.
+                self._guard(lambda store: drop_beaten(store, self._tracking.suite, self._tracking.sweep))
         finally:
             self._close_store()
 
@@ -167,7 +173,8 @@ class SweepWriter:
         self._started.pop(key, None)
         run_id = self._begun.pop(key, "")
         self._see_that_file_is_there()
-        record = self._spool_files(self._record_of(self._without_known_split(result), key), result)
+        record = self._record_of(self._without_known_split(result), key)
+        record = self._spool_files(self._best.admit(record) if self._best else record, result)
         try:
             if self._store is None:
                 self._outbox.append(record)
@@ -198,16 +205,17 @@ class SweepWriter:
 
     def _spool_files(self, record: RunRecord, result: CellResult) -> RunRecord:
         """Put the files of a cell on this disk, and return its record, without files where the disk takes none."""
-        for name, n_bytes in result.too_large.items():
+        for name, sentence in result.left_out.items():
             # Models and seeds of a task differ by little: once is enough.
-            if (name, record.task) not in self._too_large:
-                self._too_large.add((name, record.task))
-                self._note(tell_too_large(name, n_bytes, result.cell))
+            if (name, record.task) not in self._left_out:
+                self._left_out.add((name, record.task))
+                self._note(sentence)
         try:
             self._outbox.spool({name: result.files[name] for name in record.files})
         except OSError as error:
             reason = error.strerror or str(error)
-            again = f"those of a run are made again by: {remake_command('RUN', self._tracking.address)}"
+            keep = WEIGHTS if result.cell.keep in KEEPS_WEIGHTS else PREDICTIONS
+            again = f"those of a run are made again by: {remake_command('RUN', self._tracking.address, keep=keep)}"
             self._note(f"files of cells are not kept, since {self._folder} takes none ({reason}); {again}")
             return replace(record, files={})
         return record
@@ -298,6 +306,8 @@ class SweepWriter:
         if self._store is not None:
             self._sweep_run = self._store.open_sweep(self._context)
             self._store.write_text(self._sweep_run, PLAN_FILE, self._wanted)
+            if self._best is not None:
+                self._best.learn(self._store, self._tracking.suite, self._tracking.sweep)
 
     @property
     def _wanted(self) -> str:

@@ -37,6 +37,7 @@ __all__ = [
     "keep_artifact",
     "read_artifact",
     "refuse_links",
+    "remove_artifact",
 ]
 
 
@@ -325,6 +326,30 @@ def keep_artifact(address: Address, place: str, name: str, source: Path, *, move
         unfinished.replace(file)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def remove_artifact(address: Address, place: str, name: str) -> None:
+    """Remove a file of a run; one that is gone already is no error.
+
+    Parameters
+    ----------
+    address, place, name
+        Those of :func:`fetch_artifact`.
+    """
+    found = find_place(address, place, is_read=False)
+    if isinstance(found, Path):
+        file = file_in(address, found, name)
+        file.unlink(missing_ok=True)
+        if file.parent != found:
+            with contextlib.suppress(OSError):
+                # A folder that holds something else stays.
+                file.parent.rmdir()
+        return
+    check_name(address, name)
+    repository = _repository(address, found)
+    folder = str(Path(name).parent)
+    if any(one.path == name for one in repository.list_artifacts(None if folder == "." else folder)):
+        repository.delete_artifacts(name)
 
 
 def _existing(file: Path) -> Path | None:

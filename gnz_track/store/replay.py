@@ -10,6 +10,7 @@ from pathlib import Path
 from gnz_track.errors import GnzError, OutboxCorrupted, StoreUnreachable, StoreUnusable
 from gnz_track.files import file_lock
 from gnz_track.store import schema
+from gnz_track.store.cell_files.best_weights import drop_beaten
 from gnz_track.store.cell_files.kept_files import sound_files
 from gnz_track.store.outbox import (
     ASIDE,
@@ -120,6 +121,7 @@ def _replay_sweep(path: Path, store: Store) -> Replay:
     if left or ends:
         _replay_cells(left, ends, lines, store, tried)
     _replay_files(path, lines, store, tried)
+    _drop_beaten(lines, store, tried)
     _replay_searches({key: search for key, search in lines.searches.items() if key not in marked}, store, tried)
     _set_aside(path, lines, tried)
     corrupted, aside = _keep_aside(path, lines.bad)
@@ -225,8 +227,21 @@ def _replay_files(path: Path, lines: Lines, store: Store, tried: Tried) -> None:
         lost = {name: reason for name, reason in lost.items() if not store.has_file(run_id, name, record.files[name])}
         if lost:
             said = ", ".join(f"{name} {reason}" for name, reason in lost.items())
-            again = remake_command(run_id, store.address)
+            keep = "weights" if lost.keys() & {*schema.OF_MODEL} else "predictions"
+            again = remake_command(run_id, store.address, keep=keep)
             tried.done["lost_files"].append(f"of {record.task} {record.name}, {said}; make it again: {again}")
+
+
+def _drop_beaten(lines: Lines, store: Store, tried: Tried) -> None:
+    """Remove the weights of cells that are not the best any more, once those that waited are all in the store."""
+    about = next((record for record in lines.records.values() if record.standing), None)
+    if about is None or tried.waits:
+        return
+    try:
+        drop_beaten(store, about.suite, about.sweep)
+    except StoreUnusable as error:
+        said = f"weights that are not the best ones are still with runs of sweep {about.sweep}, since {error.reason}"
+        tried.done["unfiled"].append(said)
 
 
 def _tell_left(n: int, record: RunRecord, store: Store, error: StoreUnusable) -> str:

@@ -71,7 +71,8 @@ class RunRecord(Measured):
     """One attempt at one cell, and the numbers that it gave; times in milliseconds since 1970.
 
     ``params`` are all settings as resolved and shown, defaults of the model included; long ones are in ``long_params``.
-    ``hyperparameters`` is the JSON of what this cell changed, ``search`` names the search that chose that.
+    ``hyperparameters`` is the JSON of what this cell changed, ``search`` names the search that chose that. ``standing``
+    is :data:`~gnz_track.store.schema.STANDING_BEST` where weights are kept until a better cell comes.
     """
 
     sweep: str
@@ -106,6 +107,7 @@ class RunRecord(Measured):
     search: str = ""
     model_digest: str = later("")
     files: Mapping[str, KeptFile] = later({})
+    standing: str = later("")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -225,7 +227,7 @@ def shorten(value: str, limit: int = MOST_SHOWN_CHARACTERS) -> str:
     return f"<{len(value)} characters, sha256 {digest}, see {schema.LONG_PARAMS_FILE}>"
 
 
-_OF_FINISHED = frozenset({schema.PREDICTIONS_FILE})
+_OF_FINISHED = frozenset({schema.PREDICTIONS_FILE, *schema.OF_MODEL})
 _OF_PROTOCOL = frozenset({"lr", "weight_decay", "batch_size", "hidden_channels", "epochs"})
 
 
@@ -400,7 +402,7 @@ def tags_of(record: RunRecord) -> dict[str, str]:
         schema.INSTRUCTIONS: record.instructions,
         schema.ERROR: error_text(record),
         schema.NOT_FINITE: ", ".join(record.not_finite)[: schema.MOST_ERROR_CHARACTERS],
-        schema.FILES: tag_of_files(record.files),
+        **_of_files(record),
         **record.environment_tags,
         **_of_code(record),
         **owner_tags(record.owner, at=record.ended_at),
@@ -480,6 +482,14 @@ def checked(tags: dict[str, str]) -> dict[str, str]:
         if len(value) > schema.MOST_TAG_CHARACTERS:
             raise BadValue(f"tag {key}", value[:40] + "...", f"at most {schema.MOST_TAG_CHARACTERS} characters")
     return tags
+
+
+def _of_files(record: RunRecord) -> dict[str, str]:
+    return {
+        schema.FILES: tag_of_files(record.files),
+        schema.LOGGED_MODELS: schema.tell_models(record.files),
+        schema.STANDING: record.standing,
+    }
 
 
 def _of_code(source: RunRecord | SweepContext) -> dict[str, str]:

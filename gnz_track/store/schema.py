@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from gnz_track.errors import BadValue
 from gnz_track.types import Direction
@@ -27,6 +27,7 @@ __all__ = [
     "standing_views",
     "sweep_experiment",
     "tag_is",
+    "tell_models",
     "view_key",
     "view_of_sweep",
     "write_bookkeeping",
@@ -44,7 +45,9 @@ CELL, SWEEP_RUN, SEARCH_RUN = "cell", "sweep", "search"
 BOOKKEEPING = "gnz.bookkeeping"
 RECORD, ATTEMPT, BOOK = "gnz.record", "gnz.attempt", "gnz.cells"
 OWNER, HEARTBEAT = "gnz.owner", "gnz.heartbeat"
-KEPT_TOGETHER = (RECORD, ATTEMPT, BOOK, OWNER, HEARTBEAT)
+# Whether a run has weights only for as long as no cell of its task and model is better.
+STANDING, STANDING_BEST = "gnz.weights", "best"
+KEPT_TOGETHER = (RECORD, ATTEMPT, BOOK, OWNER, HEARTBEAT, STANDING)
 
 # Tags of every run of a cell; the user interface groups by them.
 SUITE = "gnz.suite"
@@ -88,6 +91,8 @@ GIT_DIRTY = "gnz.git.dirty"
 SOURCE_NAME = "mlflow.source.name"
 SOURCE_TYPE = "mlflow.source.type"
 SOURCE_TYPE_LOCAL = "LOCAL"
+# Where a run has a folder that is a model; MLflow reads nothing else of it.
+LOGGED_MODELS = "mlflow.log-model.history"
 ENV_DEVICE = "env.device"
 INSTRUCTIONS = "env.instructions"
 
@@ -148,6 +153,13 @@ CELL_FILE = "cell.json"
 PREDICTIONS_FILE, CONFIGURATION_FILE, SERIES_FILE = "predictions.parquet", "config.json", "curves.parquet"
 # In the run of the first cell of each split digest that a sweep ends.
 SPLIT_FILE = "split.parquet"
+# A folder that MLflow's interface shows as a model: the weights of the selected epoch, and of the last where that is
+# another one.
+MODEL_FOLDER = "model"
+WEIGHTS_FILE, LAST_FILE, MLMODEL_FILE = (
+    f"{MODEL_FOLDER}/{name}" for name in ("model.safetensors", "last.safetensors", "MLmodel")
+)
+OF_MODEL = (WEIGHTS_FILE, LAST_FILE, MLMODEL_FILE)
 LONG_PARAMS_FILE = "long_params.json"
 TABLE_FILE = "results.parquet"
 PLAN_FILE = "plan.json"
@@ -310,6 +322,16 @@ def read_bookkeeping(tags: Mapping[str, str]) -> dict[str, str]:
     together = {f"{PREFIX}.{name}": value for name, value in kept.items() if isinstance(value, str)}
     apart = {key: tags[key] for key in KEPT_TOGETHER if key in tags}
     return {**apart, **{key: value for key, value in together.items() if key in KEPT_TOGETHER}}
+
+
+def tell_models(files: Collection[str]) -> str:
+    """Return the text by which MLflow's interface knows that among the files of a run there is a model, if there is.
+
+    >>> tell_models(["config.json"]), tell_models([MLMODEL_FILE])
+    ('', '[{"artifact_path": "model", "flavors": {"python_function": {}}}]')
+    """
+    about = [{"artifact_path": MODEL_FOLDER, "flavors": {"python_function": {}}}]
+    return json.dumps(about) if MLMODEL_FILE in files else ""
 
 
 def read_origins(tags: Mapping[str, str]) -> dict[str, dict[str, str]]:

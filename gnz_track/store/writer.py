@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from gnz_track.errors import StoreUnusable
 from gnz_track.records import to_json
 from gnz_track.store import run_record, schema
 from gnz_track.store.address import Address, parse_address
-from gnz_track.store.artifacts import fetch_artifact, keep_artifact
+from gnz_track.store.artifacts import fetch_artifact, keep_artifact, remove_artifact
 from gnz_track.store.cell_files.kept_files import (
     KeptFile,
     describe_files,
@@ -253,16 +253,38 @@ class Store:
         files
             Contents by name.
         """
-        from mlflow.entities import RunTag
-
         with says_in_one_line(self.address), tempfile.TemporaryDirectory() as temporary:
             named = files_from_tag(self.tracking.get_run(run_id).data.tags.get(schema.FILES, ""))
             for name, content in files.items():
-                source = Path(temporary) / name
+                source = Path(temporary) / Path(name).name
                 source.write_bytes(content)
                 keep_artifact(self.address, self._place_of(run_id), name, source)
-            tag = tag_of_files(dict(sorted({**named, **describe_files(files)}.items())))
-            self.tracking.set_tag(run_id, RunTag(schema.FILES, tag))
+            self._name_files(run_id, {**named, **describe_files(files)})
+
+    def remove_files(self, run_id: str, names: Collection[str]) -> None:
+        """Remove files of a cell from a run that has ended; once they are gone, the run does not name them any more.
+
+        Parameters
+        ----------
+        run_id
+            The run.
+        names
+            Names of the files.
+        """
+        with says_in_one_line(self.address):
+            named = files_from_tag(self.tracking.get_run(run_id).data.tags.get(schema.FILES, ""))
+            for name in names:
+                remove_artifact(self.address, self._place_of(run_id), name)
+            self._name_files(run_id, {name: file for name, file in named.items() if name not in names})
+
+    def _name_files(self, run_id: str, files: Mapping[str, KeptFile]) -> None:
+        from mlflow.entities import RunTag
+
+        tags = {
+            schema.FILES: tag_of_files(dict(sorted(files.items()))),
+            schema.LOGGED_MODELS: schema.tell_models(files) or "[]",
+        }
+        self.tracking.log_batch(run_id, [], [], [RunTag(*tag) for tag in tags.items()])
 
     def write_text(self, run_id: str, name: str, text: str) -> None:
         """Write a text into a run.
@@ -376,13 +398,17 @@ class Store:
 
     def runs_of_sweep(self, suite: str, sweep: str) -> dict[str, tuple[str, str]]:
         """Return record key -> (run id, status) of all cells of a sweep; of a key twice, the run that ended."""
-        with says_in_one_line(self.address):
-            found = self.search(self.experiments(suite), {schema.SWEEP: sweep, schema.KIND: schema.CELL})
+        found = self.cells_of_sweep(suite, sweep)
         runs: dict[str, tuple[str, str]] = {}
         for run in sorted(found, key=lambda run: run.info.status in {FINISHED, FAILED}):
             key = schema.read_bookkeeping(run.data.tags).get(schema.RECORD, "")
             runs[key] = (run.info.run_id, run.info.status)
         return runs
+
+    def cells_of_sweep(self, suite: str, sweep: str) -> list[Any]:
+        """Return the runs of all cells of a sweep."""
+        with says_in_one_line(self.address):
+            return self.search(self.experiments(suite), {schema.SWEEP: sweep, schema.KIND: schema.CELL})
 
     def running(self) -> list[Any]:
         """Return all RUNNING runs that were written by this package."""

@@ -194,7 +194,8 @@ Observer = Callable[[int, Mapping[str, float]], None]
 class Trained:
     """Outcome of training: one value per epoch and series, and the scores of the selected epoch by part.
 
-    ``prediction`` is what was scored there; :func:`answer` makes answers of it.
+    ``prediction`` is what was scored there; :func:`answer` makes answers of it. ``last`` is the state of the model
+    after the last epoch, where another one was selected.
     """
 
     series: dict[str, list[float]] = field(default_factory=dict)
@@ -203,6 +204,7 @@ class Trained:
     answers: Mapping[str, tuple[Answers, ...]] = field(default_factory=dict)
     selected_epoch: int = -1
     seconds_per_epoch: float = math.nan
+    last: Mapping[str, Any] = field(default_factory=dict)
 
 
 def train(
@@ -262,6 +264,7 @@ def train(
         if best.update(epoch, row, model) or is_over or clock.is_over():
             break
     trained.seconds_per_epoch = (time.perf_counter() - started) / (epoch + 1)
+    trained.last = best.last(model, epoch)
     trained.selected_epoch = best.restore(model)
     prediction = _predict(model, objective.predict, trained.selected_epoch)
     scores = _score_fully(model, prediction, held_out, settings.metric)
@@ -402,6 +405,10 @@ class _Best:
         if self._epoch < 0 or self._metric.direction.better(score, self._score):
             self._epoch, self._score, self._state = epoch, score, copy.deepcopy(model.state_dict())
         return 0 < self._patience <= epoch - self._epoch
+
+    def last(self, model: nn.Module, epoch: int) -> dict[str, Any]:
+        """Return the state of a model after its last epoch; nothing where that one is selected."""
+        return copy.deepcopy(model.state_dict()) if self._epoch != epoch else {}
 
     def restore(self, model: nn.Module) -> int:
         """Bring a model to the selected epoch, and return its number."""

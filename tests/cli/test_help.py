@@ -24,6 +24,7 @@ COMMANDS = [
     ("recommend",),
     ("query",),
     ("reproduce",),
+    ("predict",),
     ("rescore",),
     ("sync",),
     ("gc",),

@@ -190,8 +190,11 @@ def differences(found: dict[str, Any], expected: dict[str, Any], tolerance: floa
     """Return in what two observations differ, in words."""
     if "error" in found or "error" in expected:
         one, other = found.get("error", "no error"), expected.get("error", "no error")
-        return [] if one.partition(":")[0] == other.partition(":")[0] else [f"{one} instead of {other}"]
-    pairs = ((part, _difference(found[part], expected[part], tolerance)) for part in expected)
+        if one.partition(":")[0] != other.partition(":")[0]:
+            return [f"{one} instead of {other}"]
+    # What was seen before an error is compared too.
+    parts = [part for part in expected if part != "error"]
+    pairs = ((part, _difference(found.get(part, []), expected[part], tolerance)) for part in parts)
     return [f"{part}: {difference}" for part, difference in pairs if difference]
 
 

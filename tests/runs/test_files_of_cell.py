@@ -154,7 +154,7 @@ def test_large_predictions_are_counted_and_left_out(world: World, cell_on: MakeC
     for most in (whole - 1, 16):
         result = run_one(replace(cell, keep_at_most=most))
         assert "predictions.parquet" not in result.files
-        assert result.too_large["predictions.parquet"] > most
+        assert "a cell, and at most" in result.left_out["predictions.parquet"]
     assert "predictions.parquet" in run_one(replace(cell, keep_at_most=whole)).files
 
 
@@ -197,6 +197,46 @@ def test_what_is_too_large_is_said_with_the_option_that_keeps_it(world: World, c
     assert tell_too_large("predictions.parquet", 2**30, cell) == f"{start.replace('9.3MiB', '1GiB')}"
 
 
+def test_weights_that_are_too_large_are_left_out_with_their_folder(world: World, cell_on: MakeCell) -> None:
+    cell = replace(cell_on(world("nodes")), keep="weights")
+    n_bytes = len(run_one(cell).files["model/model.safetensors"])
+    assert "model/MLmodel" in run_one(replace(cell, keep_at_most=n_bytes)).files
+    result = run_one(replace(cell, keep_at_most=n_bytes - 1))
+    assert result.is_finished
+    assert not {name for name in result.files if name.startswith("model/")}
+    assert result.left_out["model/model.safetensors"].startswith("model/model.safetensors of nodes is not kept: ")
+    assert "to keep it: --keep-at-most" in result.left_out["model/model.safetensors"]
+
+
+class WithNotes(own_nets.Plain):
+    """Has more to remember than numbers."""
+
+    def get_extra_state(self) -> object:
+        return {"note": "text"}
+
+    def set_extra_state(self, state: object) -> None:
+        del state
+
+
+class Halved(own_nets.Plain):
+    """Has numbers of a kind that NumPy lacks."""
+
+    def __init__(self, *widths: int) -> None:
+        super().__init__(*widths)
+        self.register_buffer("rough", torch.zeros(2, dtype=torch.bfloat16))
+
+
+@pytest.mark.parametrize(("model", "words"), [(WithNotes, "is no tensor of plain numbers"), (Halved, "of this kind")])
+def test_state_that_is_no_plain_numbers_is_left_out_in_words(
+    model: type, words: str, world: World, cell_on: MakeCell
+) -> None:
+    result = run_one(replace(cell_on(world("nodes"), model), keep="weights"))
+    assert result.is_finished, result.failure
+    assert words in result.left_out["model/model.safetensors"]
+    assert "predictions.parquet" in result.files
+    assert not {name for name in result.files if name.startswith("model/")}
+
+
 AGAIN = """
 import sys
 from gnz_track.records import from_json, to_json
@@ -210,10 +250,10 @@ print(tag_of_files(describe_files(run_one(from_json(Cell, sys.argv[1])).files)))
 def test_equal_cells_leave_equal_bytes_in_another_process_and_folder(
     world: World, cell_on: MakeCell, tmp_path: Path
 ) -> None:
-    cell = replace(cell_on(world("nodes")), keep="predictions")
+    cell = replace(cell_on(world("nodes")), keep="weights")
     elsewhere = shutil.copytree(cell.data, tmp_path / "elsewhere")
     there = to_json(replace(cell, data=str(elsewhere)))
     said = subprocess.run([sys.executable, "-c", AGAIN, there], capture_output=True, text=True, check=True).stdout
     here = describe_files(run_one(cell).files)
-    assert here
+    assert {"predictions.parquet", "config.json", "model/model.safetensors", "model/MLmodel"} <= here.keys()
     assert all(f'"{name}": {to_json(file)}' in said for name, file in here.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from gnz_track.store.artifacts import find_place
 from gnz_track.store.cell_files.kept_files import describe_files, tag_of_files
 from gnz_track.store.cell_files.predictions import decode_predictions, encode_predictions
 from gnz_track.store.cell_files.series import encode_series
+from gnz_track.store.cell_files.weights import decode_weights, encode_weights
 from gnz_track.store.past_runs import read_run
 from gnz_track.training.protocols import PROTOCOLS
 
@@ -102,6 +104,30 @@ def test_changed_file_is_told_and_can_be_mended(address: Address, home: Path, ag
     assert again(run_id).verdict is ReproductionVerdict.bit_identical
     again(run_id, keep="predictions")
     assert file.read_bytes() == content
+
+
+def test_weights_are_compared_and_made_again(address: Address, home: Path, again: Again) -> None:
+    run_id = track(address, home, "predictions")
+    found = again(run_id, keep="weights")
+    assert {"model/model.safetensors", "model/MLmodel"} <= set(found.kept)
+    run = read_run(address, run_id)
+    assert run.tags[schema.LOGGED_MODELS]
+    assert again(run_id).compared_files == ("curves.parquet", "model/model.safetensors", "predictions.parquet")
+    file = Path(find_place(address, run.artifacts)) / "model/model.safetensors"
+    content = file.read_bytes()
+    tensors, about = decode_weights(content, name=file.name)
+    first = min(tensors)
+    tensors[first].flat[0] += 0.5
+    other = encode_weights(tensors, json.dumps(about).encode())
+    file.write_bytes(other)
+    told = tag_of_files(describe_files({"model/model.safetensors": other}))
+    _, [difference] = compare_files(
+        replace(run, tags={**run.tags, schema.FILES: told}), {"model/model.safetensors": content}, address
+    )
+    assert difference.reason == f"1 of {len(tensors)} weights differ"
+    assert difference.largest == pytest.approx(0.5, abs=1e-6)
+    with pytest.raises(UnknownName, match="files to keep 'best'"):
+        again(run_id, keep="best")
 
 
 def test_other_predictions_are_different(address: Address, home: Path) -> None:

@@ -15,6 +15,8 @@ __all__ = ["MatrixFactorisation"]
 class MatrixFactorisation(nn.Module):
     """One embedding per node and a perceptron of those of two nodes; it sees no feature and no edge."""
 
+    is_of_one_graph = True
+
     def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, *, sizes: Sizes) -> None:
         super().__init__()
         del in_channels, out_channels

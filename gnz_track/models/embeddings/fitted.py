@@ -19,6 +19,10 @@ from gnz_track.types import TaskType
 __all__ = ["FittedEmbedding", "OneGraphEmbedding", "undirected_links"]
 
 
+# Names in the state of a model of the codes that it has found, and of the nodes and edges of their graph.
+CODES, SHAPE = "codes", "graph"
+
+
 def undirected_links(data: Data) -> sparse.csr_matrix:
     """Return who is linked with whom ``[n_nodes, n_nodes]``: directions, repetitions and self-loops do not count."""
     n = int(data.num_nodes)
@@ -38,6 +42,8 @@ class FittedEmbedding(Model):
     """
 
     task_types = (TaskType.node_cls, TaskType.link_pred)
+    # Codes belong to the nodes of one graph, and say nothing of another one.
+    is_of_one_graph = True
     defaults = Defaults(is_scaled=Option(default=True))
 
     def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
@@ -72,6 +78,23 @@ class FittedEmbedding(Model):
                 "nodes and edges of the graph", shape, f"{self._fitted[0]}, those of the one embedded before"
             )
         return self._fitted[1].to(data.edge_index.device)
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:  # noqa: FBT001  (Torch's)
+        super()._save_to_state_dict(destination, prefix, keep_vars)  # type: ignore[no-untyped-call]
+        if self._fitted is not None:
+            shape, codes = self._fitted
+            destination[prefix + CODES], destination[prefix + SHAPE] = codes, torch.tensor(shape)
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *more: Any) -> None:
+        found = {name: state_dict.pop(prefix + name) for name in (CODES, SHAPE) if prefix + name in state_dict}
+        super()._load_from_state_dict(state_dict, prefix, *more)  # type: ignore[no-untyped-call]
+        if not found:
+            return
+        codes, shape = found[CODES], found[SHAPE].tolist()
+        if codes.dim() != 2 or [len(codes), codes.size(1)] != [shape[0], self.linear.in_features]:
+            message = f"codes {list(codes.shape)} of a graph of {shape[0]} nodes, {self.linear.in_features} wide"
+            raise ValueError(message)
+        self._fitted = (shape[0], shape[1]), codes
 
     def forward(self, data: Data) -> Tensor:
         """Map the codes of the nodes."""

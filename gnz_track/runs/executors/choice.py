@@ -126,7 +126,7 @@ def _auto(crew: Crew, fork_server: ForkServer | None, footprints: Footprints) ->
         from gnz_track.runs.isolation.originals import originals
 
         # Code of others may do what it likes to a process; and some of it may have been imported here before ours.
-        is_safe = all(map(is_ours, cells)) and not (originals.strangers() or find_leak())
+        is_safe = all(is_ours(cell.model) for cell in cells) and not (originals.strangers() or find_leak())
         return (run_inline if is_safe else in_workers)(cells, tell)
 
     return execute

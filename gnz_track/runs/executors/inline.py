@@ -34,7 +34,7 @@ def run_inline(cells: Iterable[Cell], tell: Tell = ignore) -> Generator[CellResu
             yield lost_result(cell, "ProcessChanged", f"{reason}; {REMEDY}")
             continue
         watch.begin(cell)
-        with contextlib.nullcontext() if is_ours(cell) else _without_exit():
+        with contextlib.nullcontext() if is_ours(cell.model) else _without_exit():
             result = run_one(cell, observe=gather(cell, tell))
         yield result
 

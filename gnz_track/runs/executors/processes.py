@@ -33,7 +33,7 @@ class CellQueue:
         self._queues: dict[str, deque[tuple[int, Cell]]] = {}
         self._first = 0
         for place, cell in enumerate(cells):
-            self._queues.setdefault(owner_of(cell), deque()).append((place, cell))
+            self._queues.setdefault(owner_of(cell.model), deque()).append((place, cell))
 
     def __bool__(self) -> bool:
         return bool(self._queues)
@@ -54,7 +54,7 @@ class CellQueue:
         """Let cells wait before all others."""
         for cell in reversed(list(cells)):
             self._first -= 1
-            self._queues.setdefault(owner_of(cell), deque()).appendleft((self._first, cell))
+            self._queues.setdefault(owner_of(cell.model), deque()).appendleft((self._first, cell))
 
     def next_owner(self, served: Collection[str | None]) -> str:
         """Return the owner of the first cell; one that no worker serves comes before those that are served.

@@ -51,7 +51,7 @@ def serve(pipe: Connection) -> None:
             pipe.send(Leaked(cell=cell, reason=reason))
             return
         pipe.send(Started(cell=cell))
-        if not is_ours(cell):
+        if not is_ours(cell.model):
             make_ready(cell)
             if _may_fork():
                 _in_a_fork(lambda cell=cell: pipe.send(Done(result=run_one(cell, observe=gather(cell, pipe.send)))))

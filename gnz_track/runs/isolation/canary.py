@@ -96,7 +96,7 @@ class Watch:
 
     def begin(self, cell: Cell) -> None:
         """Take note of a cell that is trained here now."""
-        self._suspect = None if is_ours(cell) else cell
+        self._suspect = None if is_ours(cell.model) else cell
 
     def find_leak(self) -> str:
         """Return which cell has changed this process, and how that shows; nothing where none has."""

@@ -15,12 +15,21 @@ from gnz_track.store.artifacts import refuse_links
 from gnz_track.store.connection import connect, disconnect, says_in_one_line
 from gnz_track.store.listings import has_tables
 from gnz_track.store.read_rest import experiments_named, pages
-from gnz_track.store.schema import CELL, CONFIGURATION_FILE, KIND, PREDICTIONS_FILE, PREFIX, SERIES_FILE, SPLIT_FILE
+from gnz_track.store.schema import (
+    CELL,
+    CONFIGURATION_FILE,
+    KIND,
+    OF_MODEL,
+    PREDICTIONS_FILE,
+    PREFIX,
+    SERIES_FILE,
+    SPLIT_FILE,
+)
 
 __all__ = ["StoredFiles", "count_files", "find_unneeded"]
 
 # Files that a cell leaves; all else beside runs is left alone.
-OF_CELLS = frozenset({PREDICTIONS_FILE, CONFIGURATION_FILE, SERIES_FILE, SPLIT_FILE})
+OF_CELLS = frozenset({PREDICTIONS_FILE, CONFIGURATION_FILE, SERIES_FILE, SPLIT_FILE, *OF_MODEL})
 UNFINISHED = ".new"
 # What a process is writing now is not left behind.
 SECONDS_UNTIL_LEFT = 3600.0
@@ -60,7 +69,7 @@ def find_unneeded(address: Address) -> list[Path]:
     return [
         file
         for folder, file in found
-        if (file.name in OF_CELLS and folder.name in unfinished)
+        if (file.relative_to(folder / "artifacts").as_posix() in OF_CELLS and folder.name in unfinished)
         or (file.name.endswith(UNFINISHED) and _changed(file) < before)
     ]
 

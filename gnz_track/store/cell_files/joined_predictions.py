@@ -24,7 +24,7 @@ from gnz_track.store.cell_files.predictions import RANKS, PartPredictions, decod
 from gnz_track.store.reader import OF_TENSOR, check_known, open_reader, read_table
 from gnz_track.store.results_table import ResultsTensor, tensor_of
 from gnz_track.store.row_filters import NAMES, Where, asked_names, read_where
-from gnz_track.store.schema import PREDICTIONS_FILE
+from gnz_track.store.schema import OF_MODEL, PREDICTIONS_FILE
 from gnz_track.text import remake_command, visible
 
 __all__ = ["Predictions", "read_kept_file", "read_predictions"]
@@ -152,7 +152,7 @@ def _read_kept_file(
             f"digest of {name} of run {run_id}",
             digest,
             f"{file.digest}, {file.n_bytes} bytes: digest mismatch, the file was changed or cut off",
-            command=remake_command(run_id, address),
+            command=remake_command(run_id, address, keep="weights" if name in OF_MODEL else "predictions"),
         )
     return content
 

@@ -36,7 +36,7 @@ __all__ = [
 # None is written that is larger, and none is read.
 LARGEST_FILE = 64 * 2**20
 UNFINISHED = ".part"
-_DIGEST, _NAME = re.compile(r"[0-9a-f]{64}"), re.compile(r"\w[\w.\-]{0,79}", re.ASCII)
+_DIGEST, _NAME = re.compile(r"[0-9a-f]{64}"), re.compile(r"(?:\w[\w\-]{0,39}/)?\w[\w.\-]{0,79}", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,12 +13,26 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import Parameter
+from torch.nn import Parameter, functional
 
-from gnz_track.training.acceleration.library import Attention, Gat, GatGradients, Products, kernels
+from gnz_track.training.acceleration.library import Attention, Edges, Gat, GatGradients, Products, kernels
 from gnz_track.training.acceleration.patterns import Pattern
 
-__all__ = ["Bits", "attend_by_products", "attend_by_sums", "serves", "sum_compiled"]
+__all__ = [
+    "Bits",
+    "Entries",
+    "attend_by_products",
+    "attend_by_sums",
+    "bend_compiled",
+    "collect_compiled",
+    "has_same_bits",
+    "multiply_compiled",
+    "narrow_compiled",
+    "serves",
+    "sum_columns",
+    "sum_compiled",
+    "thin_compiled",
+]
 
 # As many numbers as ``kernels.cpp`` has room for.
 MOST_HEADS = 64
@@ -90,14 +104,13 @@ class _Sum(torch.autograd.Function):
         if torch.is_grad_enabled():
             return None, None, None, None, *_differentiate(ctx.twin, ctx.saved_tensors, needs, gradient)
         gradient, to_x, to_bias = gradient.contiguous(), None, None
-        n, width = gradient.shape
+        width = gradient.size(1)
         if needs[0]:
             to_x = torch.zeros(ctx.pattern.n_columns, width)
             places = map(_at, (ctx.values, gradient, ctx.divisors, to_x))
             kernels().spread_to_neighbours(ctx.pattern.edges, width, *places)
         if needs[1]:
-            to_bias = torch.empty(width)
-            kernels().sum_columns(_at(gradient), n, width, _at(to_bias))
+            to_bias = sum_columns(gradient)
         return None, None, None, None, to_x, to_bias
 
 
@@ -135,16 +148,211 @@ def sum_compiled(
     return _Sum.apply(twin, pattern, values, divisors, x, bias)  # type: ignore[no-any-return]
 
 
-# ----------------------------------------------------------------------------------------------------------- attention
+# ------------------------------------------------------------------------------------------ constant sparse matrices
+
+
+def has_same_bits(one: Tensor, other: Tensor) -> bool:
+    """Tell whether two tensors of one shape and type have the same bits."""
+    if not serves(one, other) or not one.is_contiguous() or not other.is_contiguous() or one.shape != other.shape:
+        return torch.equal(one, other)
+    return bool(kernels().has_same_bits(_at(one), _at(other), one.numel()))
+
+
+def sum_columns(matrix: Tensor) -> Tensor:
+    """Return the sum of each column ``[width]`` of ``[n, width]``."""
+    if not serves(matrix) or not matrix.is_contiguous() or torch.is_grad_enabled():
+        return matrix.sum(dim=0)
+    out = torch.empty(matrix.size(1))
+    kernels().sum_columns(_at(matrix), *matrix.shape, _at(out))
+    return out
+
+
+class Entries:
+    """Entries of a sparse matrix that are not zero, in the kernels' form."""
+
+    def __init__(self, edges: Edges, *held: Tensor) -> None:
+        self.edges, self._held = edges, held
+
+    @property
+    def values(self) -> Tensor:
+        """Value of each entry."""
+        return self._held[-1]
+
+
+def thin_compiled(pattern: Pattern, values: Tensor) -> Entries | None:
+    """Return the entries of a matrix without those that are zero; None where kernels do not serve."""
+    if not serves(values) or not values.is_contiguous() or pattern.edges is None:
+        return None
+    return _thin(pattern.edges, None, values, None)
+
+
+def _thin(edges: Edges, places: Tensor | None, values: Tensor, alive: Tensor | None) -> Entries:
+    n, room = edges.n_rows, values.numel()
+    pointers, columns = torch.empty(n + 1, dtype=torch.int32), torch.empty(room + 1, dtype=torch.int32)
+    left = torch.empty(room + 1)
+    kernels().thin(edges, *map(_at, (places, values, alive, pointers, columns, left)))
+    return Entries(Edges(n, edges.n_columns, _at(pointers), _at(columns), None), pointers, columns, left)
+
+
+def multiply_compiled(entries: Entries, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Return ``x @ weight.T + bias`` for the entries of x.
+
+    Parameters
+    ----------
+    entries
+        The entries ``[n, inputs]``.
+    weight
+        ``[outputs, inputs]``.
+    bias
+        ``[outputs]``; None: nothing.
+    """
+    turned, width = weight.t().contiguous(), weight.size(0)
+    out = torch.empty(entries.edges.n_rows, width)
+    kernels().sum_neighbours(entries.edges, width, *map(_at, (entries.values, turned, bias, None, out)))
+    return out
+
+
+def collect_compiled(pattern: Pattern, values: Tensor, gradient: Tensor) -> Tensor | None:
+    """Return ``gradient.T @ x``, from the rows of the gradient that are not zero; None where kernels do not serve.
+
+    Parameters
+    ----------
+    pattern, values
+        Where x has entries, and which.
+    gradient
+        ``[n, outputs]``.
+    """
+    if not serves(values, gradient) or not values.is_contiguous() or pattern.edges is None:
+        return None
+    gradient = gradient.contiguous()
+    (n, width), alive = gradient.shape, torch.empty(gradient.size(0), dtype=torch.uint8)
+    kernels().find_rows(_at(gradient), n, width, _at(alive))
+    edges, places = pattern.transposed_edges
+    entries = _thin(edges, places, values, alive)
+    out = torch.empty(pattern.n_columns, width)
+    kernels().sum_neighbours(entries.edges, width, *map(_at, (entries.values, gradient, None, None, out)))
+    return out.t().contiguous()
+
+
+# ------------------------------------------------------------------------------------------- activation and dropout
 
 
 class Bits:
-    """Mask of dropout over attention weights ``[n_entries, heads]`` in the order of the given edges, and the scale."""
+    """Mask of dropout, or None where nothing is dropped, and the scale of what stays."""
 
     def __init__(self, bits: Tensor | None, keep: float) -> None:
         self.bits, self.keep = bits, keep
         # As dropout computes it, in single precision.
         self.scale = float(torch.ones(1).div_(keep))
+
+    def apply(self, x: Tensor) -> Tensor:
+        """Return x dropped, by Torch."""
+        return x if self.bits is None else x * self.bits.view_as(x).to(x.dtype).div_(self.keep)
+
+
+# As in ``kernels.cpp``.
+_ACTIVATIONS: dict[str, tuple[int, Callable[[Tensor], Tensor]]] = {
+    "none": (0, torch.clone),
+    "relu": (1, functional.relu),
+    "elu": (2, functional.elu),
+}
+
+
+class _Bend(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, name: str, bits: Bits, x: Tensor) -> Tensor:
+        ctx.name, ctx.bits, out = name, bits, torch.empty_like(x)
+        ctx.save_for_backward(None if name == "none" else x)
+        kernels().activate(_at(x), x.numel(), _ACTIVATIONS[name][0], _at(bits.bits), bits.scale, _at(out))
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor | None]:
+        (x,) = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return None, None, _bend_back_in_torch(ctx.name, ctx.bits, x, gradient)
+        gradient = gradient.contiguous()
+        out, code = torch.empty_like(gradient), _ACTIVATIONS[ctx.name][0]
+        places = (_at(gradient if x is None else x), _at(gradient), gradient.numel(), code)
+        kernels().activate_back(*places, _at(ctx.bits.bits), ctx.bits.scale, _at(out))
+        return None, None, out
+
+
+def _bend_back_in_torch(name: str, bits: Bits, x: Tensor | None, gradient: Tensor) -> Tensor | None:
+    """Return a gradient that has gradients."""
+    if x is None:
+        return bits.apply(gradient)
+    (found,) = _differentiate(lambda own: bits.apply(_ACTIVATIONS[name][1](own)), [x], [True], gradient)
+    return found
+
+
+def bend_compiled(x: Tensor, name: str, bits: Bits) -> Tensor | None:
+    """Return x activated and then dropped, or None where kernels do not serve.
+
+    Parameters
+    ----------
+    x
+        Tensor of any shape.
+    name
+        Activation: ``none``, ``relu`` or ``elu``.
+    bits
+        The mask, of as many elements.
+    """
+    return _Bend.apply(name, bits, x) if serves(x) and x.is_contiguous() else None  # type: ignore[no-any-return]
+
+
+# ------------------------------------------------------------------------------------------------- narrow linear maps
+
+
+class _Narrow(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(x, weight, bias)
+        out = torch.empty(x.size(0), weight.size(0))
+        kernels().narrow(*x.shape, weight.size(0), *map(_at, (x, weight, bias, out)))
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        needs = ctx.needs_input_grad
+        if torch.is_grad_enabled():
+            return tuple(_differentiate(functional.linear, ctx.saved_tensors, needs, gradient))
+        x, weight, _ = ctx.saved_tensors
+        found = [
+            torch.zeros_like(one) if needed else None for one, needed in zip(ctx.saved_tensors, needs, strict=True)
+        ]
+        gradient = gradient.contiguous()
+        kernels().narrow_back(*x.shape, weight.size(0), *map(_at, (x, weight, gradient, *found)))
+        return tuple(found)
+
+
+# Below this, calling costs more than it saves.
+SMALLEST_INPUT = 1 << 14
+MOST_OUTPUTS = 16
+
+
+def narrow_compiled(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | None:
+    """Return ``x @ weight.T + bias`` for few outputs, or None where kernels do not serve.
+
+    Parameters
+    ----------
+    x
+        ``[n, inputs]``.
+    weight
+        ``[outputs, inputs]``.
+    bias
+        ``[outputs]``; None: nothing.
+    """
+    is_narrow = x.dim() == weight.dim() == 2 and weight.size(0) <= MOST_OUTPUTS and x.numel() >= SMALLEST_INPUT
+    if not is_narrow or not serves(x, weight, bias) or weight.size(1) != x.size(1) or not weight.numel():
+        return None
+    fits = bias is None or (bias.shape == weight.shape[:1] and bias.is_contiguous())
+    if not fits or not x.is_contiguous() or not weight.is_contiguous():
+        return None
+    return _Narrow.apply(x, weight, bias)  # type: ignore[no-any-return]
+
+
+# ----------------------------------------------------------------------------------------------------------- attention
 
 
 class _Heads:
@@ -196,11 +404,7 @@ class _BySums(torch.autograd.Function):
         found = [torch.zeros_like(one) for one in (x, source, target, *ctx.products)]
         gat = Gat(*map(_at, (x, source, target, *ctx.products)), call.number)
         kernels().gat_back(call.struct(x.size(1)), gat, _at(gradient), GatGradients(*map(_at, found)))
-        to_bias = None
-        if needs[3]:
-            to_bias = torch.empty(x.size(1))
-            kernels().sum_columns(_at(gradient), *x.shape, _at(to_bias))
-        return None, *found[:3], to_bias
+        return None, *found[:3], sum_columns(gradient) if needs[3] else None
 
 
 def attend_by_sums(

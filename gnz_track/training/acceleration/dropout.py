@@ -10,14 +10,14 @@ process, on a private generator, before it is relied upon.
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import torch
 from torch import Tensor
 
+from gnz_track.training.acceleration.compiled import Bits, bend_compiled
 from gnz_track.training.acceleration.library import kernels
 
-__all__ = ["draw_mask", "drop"]
+__all__ = ["draw_mask", "drop", "drop_entries"]
 
 # Drawn in pieces that stay in the cache; the stream of numbers does not depend on it.
 PIECE = 1 << 16
@@ -65,17 +65,27 @@ def draw_mask(size: int, keep: float) -> Tensor:
     return mask
 
 
-class _Drop(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, keep: float) -> Tensor:
-        scale = draw_mask(x.numel(), keep).view_as(x).to(x.dtype).div_(keep)
-        ctx.save_for_backward(scale)
-        return x * scale
+def drop_entries(values: Tensor, positions: Tensor, size: int, keep: float) -> Tensor:
+    """Drop numbers of a matrix, of which some are not zero: return those, scaled or zero.
 
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        (scale,) = ctx.saved_tensors
-        return gradient * scale, None
+    Parameters
+    ----------
+    values
+        Numbers that are not zero ``[n_entries]``.
+    positions
+        Their places in the matrix, ascending.
+    size
+        How many numbers the matrix has.
+    keep
+        Probability of each to stay.
+    """
+    if not _kernels_give_bernoulli() or values.dtype is not torch.float32 or not values.is_contiguous():
+        return values * draw_mask(size, keep).take(positions).to(values.dtype).div_(keep)
+    out, state, scale = torch.empty_like(values), torch.get_rng_state(), float(torch.ones(1).div_(keep))
+    places = (positions.data_ptr(), values.numel(), size, keep, scale, values.data_ptr(), out.data_ptr())
+    kernels().drop_entries(state.data_ptr(), *places)
+    torch.set_rng_state(state)
+    return out
 
 
 def drop(x: Tensor, p: float, *, training: bool) -> Tensor:
@@ -96,4 +106,7 @@ def drop(x: Tensor, p: float, *, training: bool) -> Tensor:
         return x
     if not 0.0 < p < 1.0 or not x.is_contiguous():
         return torch.nn.functional.dropout(x, p, training=True)
-    return _Drop.apply(x, 1.0 - p)  # type: ignore[no-any-return]
+    # As many as are to be drawn, whoever computes with them.
+    bits = Bits(draw_mask(x.numel(), 1.0 - p), 1.0 - p)
+    dropped = bend_compiled(x, "none", bits)
+    return bits.apply(x) if dropped is None else dropped

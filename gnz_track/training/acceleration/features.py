@@ -17,7 +17,16 @@ from torch.nn import functional
 from torch.nn.parameter import Parameter
 from torch.utils import swap_tensors
 
-from gnz_track.training.acceleration.dropout import draw_mask
+from gnz_track.training.acceleration.compiled import (
+    Entries,
+    collect_compiled,
+    has_same_bits,
+    multiply_compiled,
+    serves,
+    sum_columns,
+    thin_compiled,
+)
+from gnz_track.training.acceleration.dropout import drop_entries
 from gnz_track.training.acceleration.guards import is_ordinary
 from gnz_track.training.acceleration.patterns import Pattern
 from gnz_track.training.acceleration.products import DTYPES
@@ -35,20 +44,25 @@ MOST_PRODUCTS = 8
 
 
 class _Product:
-    """A product and the weight that it was made with."""
+    """A product and the weight and bias that it was made with."""
 
-    def __init__(self, weight: Tensor, values: Tensor) -> None:
-        self.weight, self.values = weight, values
+    def __init__(self, weight: Tensor, bias: Tensor | None, values: Tensor) -> None:
+        self.weight, self.bias, self.values = weight.clone(), None if bias is None else bias.clone(), values
         self._n_writes = count_writes(values)
 
-    def holds_for(self, weight: Tensor) -> bool:
-        """Tell whether this is the product with a weight, and nobody has written into it."""
-        return count_writes(self.values) == self._n_writes and torch.equal(self.weight, weight)
+    def holds_for(self, weight: Tensor, bias: Tensor | None) -> bool:
+        """Tell whether this is the product with a weight and a bias, and nobody has written into it."""
+        if count_writes(self.values) != self._n_writes or (bias is None) != (self.bias is None):
+            return False
+        return has_same_bits(self.weight, weight) and (bias is None or has_same_bits(self.bias, bias))
 
 
 # What is ours among the attributes of features.
 _FIELDS = frozenset(
-    ("pattern", "values", "is_trusted", "is_out_of_hand", "_dense", "_n_writes", "_averages", "_products", "_lender")
+    (
+        *("pattern", "values", "is_trusted", "is_out_of_hand", "n_writes", "_dense", "_averages", "_products"),
+        *("_lender", "_entries"),
+    )
 )
 
 
@@ -62,8 +76,8 @@ class SparseFeatures(Tensor):
     pattern: Pattern
     values: Tensor
     is_trusted: bool
+    n_writes: int
     _dense: Tensor | None
-    _n_writes: int
     _averages: dict[int, tuple[Structure, SparseFeatures]]
     _products: dict[int, _Product]
     _lender: SparseFeatures | None
@@ -79,10 +93,13 @@ class SparseFeatures(Tensor):
         super().__init__()
         self.pattern, self.values, self._averages, self._products = pattern, values, {}, {}
         self._lender, self.is_out_of_hand, self.is_trusted = None, False, False
+        self._entries: Entries | None = None
         self._keep(dense)
+        # Functions of Torch that ask nobody would read at address zero; now they raise an error.
+        torch._C._set_throw_on_mutable_data_ptr(self)  # noqa: SLF001
 
     def _keep(self, dense: Tensor | None) -> None:
-        self._dense, self._n_writes = dense, 0 if dense is None else count_writes(dense)
+        self._dense, self.n_writes = dense, 0 if dense is None else count_writes(dense)
 
     def dense(self) -> Tensor:
         """Return the ordinary tensor ``[n_nodes, width]``, which is not to be handed on."""
@@ -127,7 +144,7 @@ class SparseFeatures(Tensor):
         """Whether the entries say it all: they know nothing of what was written into the dense form in place."""
         if self.is_out_of_hand:
             return False
-        return self._dense is None or count_writes(self._dense) == self._n_writes
+        return self._dense is None or count_writes(self._dense) == self.n_writes
 
     def average(self, structure: Structure) -> SparseFeatures:
         """Return the mean of the features of each node's sources; the same at every step, so computed once."""
@@ -148,30 +165,38 @@ class SparseFeatures(Tensor):
             self._averages[key] = (structure, found)
         return self._averages[key][1]
 
-    def multiply(self, weight: Tensor) -> Tensor | None:
-        """Return the values of ``x @ weight.T``, or None for a weight that is not finite: times zero it is not zero.
+    def multiply(self, weight: Tensor, bias: Tensor | None) -> Tensor | None:
+        """Return ``x @ weight.T + bias``, or None for a weight that is not finite: times zero it is not zero.
 
         Scoring at the end of an epoch and the first step of the next multiply by the same weight: the second time the
         product is there. Weights are compared by value, since optimisers change them without leaving a trace.
         """
-        product = self.lender.multiply_once(weight)
+        product = self.lender.multiply_once(weight, bias)
         if product is None:
             return None
         # Whoever is not trusted may write there, by whatever name.
         return product.detach() if self.is_trusted else product.clone()
 
-    def multiply_once(self, weight: Tensor) -> Tensor | None:
+    def multiply_once(self, weight: Tensor, bias: Tensor | None) -> Tensor | None:
         """Return what :meth:`multiply` copies."""
         key = weight.data_ptr()
         known = self._products.get(key)
-        if known is None or not known.holds_for(weight):
+        if known is None or not known.holds_for(weight, bias):
             if not _is_finite(weight):
                 return None
             if len(self._products) >= MOST_PRODUCTS:
                 self._products.clear()
-            known = _Product(weight.clone(), self.pattern.matrix(self.values) @ weight.t())
+            known = _Product(weight, bias, self._multiply(weight, bias))
             self._products[key] = known
         return known.values
+
+    def _multiply(self, weight: Tensor, bias: Tensor | None) -> Tensor:
+        if self._entries is None:
+            self._entries = thin_compiled(self.pattern, self.values)
+        if self._entries is not None and serves(weight, bias):
+            return multiply_compiled(self._entries, weight, bias)
+        product = self.pattern.matrix(self.values) @ weight.t()
+        return product if bias is None else product + bias
 
     def __repr__(self, **_: Any) -> str:
         return f"SparseFeatures({tuple(self.shape)}, {self.pattern.n_entries} non-zero)"
@@ -260,33 +285,59 @@ class _Factor:
     def __init__(self, features: SparseFeatures, product: Tensor | None = None) -> None:
         lender = features.lender
         self._pattern, self._values, self._product = lender.pattern, lender.values, product
+        self._features, self._n_writes = features, features.n_writes
 
-    def take_product(self, weight: Tensor) -> Tensor:
-        """Return ``x @ weight.T``; where it is known already, that is told once."""
+    def take_product(self, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """Return ``x @ weight.T + bias``; where it is known already, that is told once."""
         product, self._product = self._product, None
         if product is not None:
             return product
-        matrix = self._pattern.matrix(self._values)
-        return (matrix if _is_finite(weight) else matrix.to_dense()) @ weight.t()
+        product = self._choose(weight) @ weight.t()
+        return product if bias is None else product + bias
 
     def collect(self, gradient: Tensor) -> Tensor:
-        """Return ``gradient.T @ x``; what is not finite is not zero times zero either."""
-        if _is_finite(gradient):
-            return (self._pattern.transposed_matrix(self._values) @ gradient.contiguous()).t().contiguous()
-        return gradient.t() @ self._pattern.matrix(self._values).to_dense()
+        """Return ``gradient.T @ x``."""
+        chosen = self._choose(gradient)
+        if chosen.layout is torch.strided:
+            return gradient.t() @ chosen
+        found = collect_compiled(self._pattern, self._values, gradient)
+        if found is not None:
+            return found
+        return (self._pattern.transposed_matrix(self._values) @ gradient.contiguous()).t().contiguous()
+
+    def _choose(self, other: Tensor) -> Tensor:
+        """Return x sparse, or dense where that matters to a product with another matrix."""
+        features = self._features
+        if isinstance(features, SparseFeatures) and features.is_sparse_still:
+            matrix = self._pattern.matrix(self._values)
+            # What is not finite is not zero times zero.
+            return matrix if _is_finite(other) else matrix.to_dense()
+        # They have become dense since the product was made: as Torch would, take what is there now, or refuse it.
+        dense = features.dense() if isinstance(features, SparseFeatures) else features
+        if count_writes(dense) != self._n_writes:
+            raise RuntimeError(
+                "one of the variables needed for gradient computation has been modified by an inplace operation: "
+                f"features {list(dense.shape)} are at version {count_writes(dense)}; expected version {self._n_writes}"
+            )
+        return dense.detach()
 
 
 class _Multiply(torch.autograd.Function):
-    """``x @ weight.T`` for constant sparse x."""
+    """``x @ weight.T + bias`` for constant sparse x."""
 
     @staticmethod
-    def forward(ctx: Any, x: _Factor, weight: Tensor) -> Tensor:
+    def forward(ctx: Any, x: _Factor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ctx.x = x
-        return x.take_product(weight)
+        return x.take_product(weight, bias)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor]:
-        return None, _Collect.apply(ctx.x, gradient)
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor | None, Tensor | None]:
+        needs_weight, needs_bias = ctx.needs_input_grad[1:]
+        to_weight = None
+        if needs_weight:
+            # With a gradient only where one of the gradient is asked for.
+            to_weight = _Collect.apply(ctx.x, gradient) if torch.is_grad_enabled() else ctx.x.collect(gradient)
+        return None, to_weight, sum_columns(gradient) if needs_bias else None
 
 
 class _Collect(torch.autograd.Function):
@@ -299,7 +350,7 @@ class _Collect(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, weight: Tensor) -> tuple[None, Tensor]:
-        return None, _Multiply.apply(ctx.x, weight)
+        return None, _Multiply.apply(ctx.x, weight, None)
 
 
 def _is_sparse(x: object) -> bool:
@@ -314,11 +365,12 @@ def _linear(x: Any, weight: Any, bias: Tensor | None = None) -> Any:
         return NotImplemented
     if weight.dim() != 2 or weight.size(1) != x.size(1) or weight.dtype is not x.dtype or not weight.is_cpu:
         return NotImplemented
-    known = x.multiply(weight.detach())
+    if bias is not None and (type(bias) not in _PLAIN or bias.shape != weight.shape[:1] or bias.dtype is not x.dtype):
+        return NotImplemented
+    known = x.multiply(weight.detach(), None if bias is None else bias.detach())
     if known is None:
         return NotImplemented
-    product = _Multiply.apply(_Factor(x, known), weight)
-    return product if bias is None else product + bias
+    return _Multiply.apply(_Factor(x, known), weight, bias)
 
 
 def _matmul(x: Any, y: Any) -> Any:
@@ -330,11 +382,8 @@ def _dropout(x: SparseFeatures, p: float = 0.5, training: bool = True, inplace: 
         return NotImplemented
     if not training or p == 0.0:
         return x
-    keep = 1.0 - p
-    pattern = x.pattern
-    positions = pattern.rows.long() * pattern.n_columns + pattern.columns
-    mask = draw_mask(pattern.n_rows * pattern.n_columns, keep).take(positions)
-    dropped = SparseFeatures(pattern, x.values * mask.to(x.values.dtype).div_(keep))
+    pattern, keep = x.pattern, 1.0 - p
+    dropped = SparseFeatures(pattern, drop_entries(x.values, pattern.positions, x.numel(), keep))
     dropped.is_trusted = x.is_trusted
     return dropped
 

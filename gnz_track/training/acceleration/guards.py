@@ -24,7 +24,7 @@ from torch_geometric.nn import GATConv, GCNConv, GINConv, Linear, MessagePassing
 from torch_geometric.nn.aggr import Aggregation, MeanAggregation, SumAggregation
 from torch_geometric.nn.aggr import base as aggregations
 
-__all__ = ["GUARDS", "Guard", "is_ordinary", "may_drop"]
+__all__ = ["GUARDS", "Guard", "is_ordinary", "may_activate", "may_drop", "may_multiply"]
 
 # What PyG's layers call of themselves between their input and their output.
 METHODS = (
@@ -133,6 +133,8 @@ class Guard:
 
 
 _DROPOUT = _Functions((functional, ("dropout",)))
+_LINEAR = _Functions((functional, ("linear",)))
+_ACTIVATIONS = _Functions((functional, ("relu", "elu")))
 
 
 def _give(layer: Any, names: tuple[str, ...], width: int) -> bool:
@@ -190,19 +192,30 @@ GUARDS: dict[type, Guard] = {
 }
 
 
+# Each tells of something under way in which operations are not run as they come. Looked up once, as half of what asking
+# costs is the way there.
+_is_autocast = torch._C._is_any_autocast_enabled  # noqa: SLF001  (of most of these there are no public names)
+_count_function_modes, _count_dispatch_modes = torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack  # noqa: SLF001
+_tracing, _transform = torch._C._get_tracing_state, torch._C._functorch.peek_interpreter_stack  # noqa: SLF001
+_is_inference, _is_compiling = torch.is_inference_mode_enabled, torch.compiler.is_compiling
+_has_hooks = modules._has_any_global_hook  # noqa: SLF001
+
+
 def is_ordinary() -> bool:
-    """Tell whether Torch runs operations as they come: unwatched, untraced, in the precision of their input."""
+    """Tell whether Torch runs operations as they come: unwatched, untraced, in the precision of their input.
+
+    Nor under inference: what is kept there from one call to the next would be of no use to a gradient.
+    """
     return not (
-        torch._C._is_any_autocast_enabled()  # noqa: SLF001  (of these there are no public names)
-        or torch._C._len_torch_function_stack()  # noqa: SLF001
-        or torch._C._len_torch_dispatch_stack()  # noqa: SLF001
-        or torch._C._get_tracing_state() is not None  # noqa: SLF001
-        or torch._C._functorch.peek_interpreter_stack() is not None  # noqa: SLF001
-        # What is kept from one call to the next would be of no use to a gradient.
-        or torch.is_inference_mode_enabled()
+        _is_autocast()
+        or _count_function_modes()
+        or _count_dispatch_modes()
+        or _tracing() is not None
+        or _transform() is not None
+        or _is_inference()
         or forward_ad._current_level >= 0  # noqa: SLF001
-        or torch.compiler.is_compiling()
-        or modules._has_any_global_hook()  # noqa: SLF001
+        or _is_compiling()
+        or _has_hooks()
     )
 
 
@@ -229,3 +242,32 @@ def may_drop(layer: nn.Dropout, x: Any) -> bool:
         and is_ordinary()
         and _DROPOUT.are_theirs()
     )
+
+
+def may_activate(layer: nn.Module, x: Any) -> bool:
+    """Tell whether the fast activation is that of a layer, ``ReLU`` or ``ELU``.
+
+    Parameters
+    ----------
+    layer
+        The layer.
+    x
+        Its input.
+    """
+    is_usual = not layer.inplace and getattr(layer, "alpha", 1.0) == 1.0
+    return is_usual and type(x) in {Tensor, Parameter} and is_ordinary() and _ACTIVATIONS.are_theirs()
+
+
+def may_multiply(layer: Any, x: Any) -> bool:
+    """Tell whether the fast linear map is that of a layer, of Torch or PyG.
+
+    Parameters
+    ----------
+    layer
+        The layer.
+    x
+        Its input.
+    """
+    own = layer._parameters  # noqa: SLF001  (a weight may be made anew from others at every call)
+    is_known = type(own.get("weight")) is Parameter and "bias" in own
+    return is_known and type(x) in {Tensor, Parameter} and is_ordinary() and _LINEAR.are_theirs()

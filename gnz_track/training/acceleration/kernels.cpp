@@ -75,8 +75,9 @@ INLINE void store_some(float* to, Block a, Count n) {
     for (Count i = 0; i < n; i++) to[i] = all[i];
 }
 
+// What is no number counts as positive here, so that it stays none.
 INLINE Block choose(Block by, Block where_positive, Block elsewhere) {
-    EACH by.part[i] = by.part[i] > 0 ? where_positive.part[i] : elsewhere.part[i];
+    EACH by.part[i] = by.part[i] <= 0 ? elsewhere.part[i] : where_positive.part[i];
     return by;
 }
 
@@ -493,6 +494,10 @@ EXPORT void find_rows(const float* matrix, Count n, Count width, Bit* alive) {
 EXPORT void sum_columns(const float* matrix, Count n, Count width, float* out) {
     memset(out, 0, (size_t)width * sizeof(float));
     for (Count r = 0; r < n; r++) add_to(out, 1.f, matrix + r * width, width);
+}
+
+EXPORT int has_same_bits(const float* a, const float* b, Count n) {
+    return memcmp(a, b, (size_t)n * sizeof(float)) == 0;
 }
 
 // -------------------------------------------------------------------------------------------------------- attention

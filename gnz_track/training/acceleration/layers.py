@@ -16,12 +16,19 @@ from typing import Any
 
 from torch import Tensor, nn
 from torch.nn import functional
-from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv, TransformerConv
+from torch_geometric.nn import GATConv, GCNConv, GINConv, Linear, SAGEConv, TransformerConv
 
-from gnz_track.training.acceleration.compiled import Bits, attend_by_products, attend_by_sums, sum_compiled
+from gnz_track.training.acceleration.compiled import (
+    Bits,
+    attend_by_products,
+    attend_by_sums,
+    bend_compiled,
+    narrow_compiled,
+    sum_compiled,
+)
 from gnz_track.training.acceleration.dropout import draw_mask, drop
 from gnz_track.training.acceleration.features import SparseFeatures, is_served
-from gnz_track.training.acceleration.guards import GUARDS, Guard, is_ordinary, may_drop
+from gnz_track.training.acceleration.guards import GUARDS, Guard, is_ordinary, may_activate, may_drop, may_multiply
 from gnz_track.training.acceleration.patterns import Pattern
 from gnz_track.training.acceleration.products import score_edges, softmax_rows, sum_neighbours
 from gnz_track.training.acceleration.structure import Structure, structure_of
@@ -188,9 +195,26 @@ def _dropout_forward(layer: nn.Dropout, input: Tensor) -> Tensor:  # noqa: A002 
     return type(layer).forward(layer, input)
 
 
+def _activation_forward(layer: nn.Module, name: str, input: Tensor) -> Tensor:  # noqa: A002
+    bent = bend_compiled(input, name, Bits(None, 1.0)) if may_activate(layer, input) else None
+    return type(layer).forward(layer, input) if bent is None else bent
+
+
+def _linear_forward(layer: Any, input: Any) -> Tensor:  # noqa: A002
+    product = narrow_compiled(input, layer.weight, layer.bias) if may_multiply(layer, input) else None
+    return type(layer).forward(layer, input) if product is None else product
+
+
+_ACTIVATIONS: dict[type, str] = {nn.ReLU: "relu", nn.ELU: "elu"}
+
+
 def _fast_forward(layer: Any) -> _Fast | None:
+    if type(layer) in _ACTIVATIONS:
+        return _Fast(_activation_forward, layer, _ACTIVATIONS[type(layer)])
     if type(layer) is nn.Dropout:
         return _Fast(_dropout_forward, layer)
+    if type(layer) in {nn.Linear, Linear}:
+        return _Fast(_linear_forward, layer)
     compute = FORWARDS.get(type(layer))
     return None if compute is None else _Fast(_forward, layer, GUARDS[type(layer)], compute)
 

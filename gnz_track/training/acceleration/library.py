@@ -196,6 +196,7 @@ SIGNATURES = {
     "thin": "Epppppp",
     "find_rows": "piip",
     "sum_columns": "piip",
+    "has_same_bits": "ppi",
     "gat_forward": "AGpp",
     "gat_back": "AGpH",
     "products_forward": "APpp",
@@ -203,7 +204,7 @@ SIGNATURES = {
     "narrow": "iiipppp",
     "narrow_back": "iiipppppp",
 }
-_RESULTS: dict[str, Any] = {"thin": ctypes.c_int64}
+_RESULTS: dict[str, Any] = {"thin": ctypes.c_int64, "has_same_bits": ctypes.c_int}
 
 
 def kernels() -> Any:

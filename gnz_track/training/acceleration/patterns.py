@@ -50,9 +50,11 @@ class Pattern:
         self._offsets: Tensor | None = None
         self._order: Tensor | None = None
         self._rows: Tensor | None = None
+        self._positions: Tensor | None = None
         self._transposed: Transposed | None = None
         self._ones: dict[torch.dtype, Tensor] = {}
         self._edges: tuple[Edges | None, tuple[Tensor, ...]] | None = None
+        self._transposed_edges: tuple[Edges, tuple[Tensor, ...]] | None = None
 
     @classmethod
     def from_entries(cls, rows: Tensor, columns: Tensor, n_rows: int, n_columns: int) -> Pattern:
@@ -109,6 +111,13 @@ class Pattern:
         return self._rows
 
     @property
+    def positions(self) -> Tensor:
+        """Place of each entry in the dense matrix, row after row ``[n_entries]``."""
+        if self._positions is None:
+            self._positions = self.rows.long() * self.n_columns + self.columns
+        return self._positions
+
+    @property
     def transposed(self) -> Transposed:
         """Pointers, columns and the position of each entry, for the transpose."""
         if self._transposed is None:
@@ -145,6 +154,16 @@ class Pattern:
             places = [tensor.data_ptr() for tensor in held]
             self._edges = (Edges(self.n_rows, self.n_columns, *places) if is_within else None, held)
         return self._edges[0]
+
+    @property
+    def transposed_edges(self) -> tuple[Edges, Tensor]:
+        """The transpose as the kernels read it, and the position of each of its entries."""
+        if self._transposed_edges is None:
+            pointers, columns, order = (one.int().contiguous() for one in self.transposed)
+            places = pointers.data_ptr(), columns.data_ptr(), order.data_ptr()
+            self._transposed_edges = Edges(self.n_columns, self.n_rows, *places), (pointers, columns, order)
+        edges, (*_, order) = self._transposed_edges
+        return edges, order
 
     def entries(self, first: int, end: int) -> slice:
         """Return which entries rows ``first`` to ``end`` hold."""

@@ -7,6 +7,7 @@ ever forms an ``edges x width`` matrix, which is what gather-multiply-scatter sp
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -27,7 +28,7 @@ class _SumNeighbours(torch.autograd.Function):
     def forward(ctx: Any, pattern: Pattern, values: Tensor, x: Tensor, is_transposed: bool) -> Tensor:  # noqa: FBT001
         ctx.pattern, ctx.is_transposed = pattern, is_transposed
         ctx.save_for_backward(values, x if values.requires_grad else None)
-        return (pattern.transposed_matrix if is_transposed else pattern.matrix)(values.detach()) @ x
+        return _sum(pattern, values, x, is_transposed)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor | None, Tensor | None, None]:
@@ -36,9 +37,9 @@ class _SumNeighbours(torch.autograd.Function):
         to_values = to_x = None
         if ctx.needs_input_grad[1]:
             rows, columns = (x, gradient) if ctx.is_transposed else (gradient, x)
-            to_values = _ScoreEdges.apply(pattern, rows, columns)
+            to_values = _sampling()(pattern, rows, columns)
         if ctx.needs_input_grad[2]:
-            to_x = _SumNeighbours.apply(pattern, values, gradient, not ctx.is_transposed)
+            to_x = _summing()(pattern, values, gradient, not ctx.is_transposed)
         return None, to_values, to_x, None
 
 
@@ -53,8 +54,8 @@ class _ScoreEdges(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor | None, Tensor | None]:
         a, b = ctx.saved_tensors
         pattern, gradient = ctx.pattern, gradient.contiguous()
-        to_a = _SumNeighbours.apply(pattern, gradient, b, False) if ctx.needs_input_grad[1] else None  # noqa: FBT003
-        to_b = _SumNeighbours.apply(pattern, gradient, a, True) if ctx.needs_input_grad[2] else None  # noqa: FBT003
+        to_a = _summing()(pattern, gradient, b, False) if ctx.needs_input_grad[1] else None  # noqa: FBT003
+        to_b = _summing()(pattern, gradient, a, True) if ctx.needs_input_grad[2] else None  # noqa: FBT003
         return None, to_a, to_b
 
 
@@ -75,6 +76,19 @@ class _SoftmaxRows(torch.autograd.Function):
         (weights,) = ctx.saved_tensors
         product = weights * gradient
         return None, product - weights * _sum_rows(ctx.pattern, product).index_select(0, ctx.pattern.rows)
+
+
+def _summing() -> Callable[..., Any]:
+    """Return what sums in a backward pass: with a gradient only where one of the gradient is asked for."""
+    return _SumNeighbours.apply if torch.is_grad_enabled() else _sum  # type: ignore[no-any-return]
+
+
+def _sampling() -> Callable[..., Any]:
+    return _ScoreEdges.apply if torch.is_grad_enabled() else _sample  # type: ignore[no-any-return]
+
+
+def _sum(pattern: Pattern, values: Tensor, x: Tensor, is_transposed: bool) -> Tensor:  # noqa: FBT001
+    return (pattern.transposed_matrix if is_transposed else pattern.matrix)(values.detach()) @ x
 
 
 def _sum_rows(pattern: Pattern, values: Tensor) -> Tensor:

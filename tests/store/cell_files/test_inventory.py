@@ -16,7 +16,7 @@ from gnz_track.store.cell_files.inventory import count_files, find_unneeded
 from gnz_track.store.run_record import RunRecord
 from gnz_track.store.writer import Store, open_store
 
-FILES = {"predictions.parquet": b"outputs", "curves.parquet": b"curves"}
+FILES = {"predictions.parquet": b"outputs", "curves.parquet": b"curves", "model/MLmodel": b"flavors"}
 
 
 def write(store: Store, one: RunRecord) -> tuple[str, Path]:
@@ -33,8 +33,10 @@ def test_files_of_finished_cells_stay(store: Store) -> None:
     own = kept / "notes.txt"
     own.write_text("mine")
     (failed / "notes.txt").write_text("mine too")
+    (failed / "model" / "notes.txt").write_text("of mine")
+    (failed / "MLmodel").write_text("of another tool")
     assert set(find_unneeded(store.address)) == {folder / name for folder in (failed, deleted) for name in FILES}
-    assert {file.name for file in failed.iterdir()} > set(FILES), "why it failed lies there too"
+    assert (failed / "traceback.txt").is_file(), "why it failed lies there too"
 
 
 def test_files_of_another_store_in_the_same_folder_stay(store: Store, empty_database: Path, tmp_path: Path) -> None:
@@ -43,7 +45,7 @@ def test_files_of_another_store_in_the_same_folder_stay(store: Store, empty_data
     with open_store(str(beside)) as other:
         write(other, finished(result_of(cell_of(seed=1))))
         assert other.address.artifacts == store.address.artifacts, "as any two stores of one folder"
-        assert {file.parent for file in find_unneeded(store.address)} == {mine}
+        assert {mine / name for name in FILES} == set(find_unneeded(store.address))
     beside.unlink()
     assert find_unneeded(other.address) == [], "a store that is away does not say what nobody needs"
 
