@@ -65,7 +65,7 @@ class Predictions:
 
     @property
     def unreadable(self) -> tuple[str, ...]:
-        """What is wrong with the files of runs that have some."""
+        """Reasons of runs that have a file, which cannot be used."""
         return tuple(reason for reason in self.left_out.values() if reason != NOT_KEPT)
 
 
@@ -244,14 +244,9 @@ def _one_kind(parts: Sequence[PartPredictions], run_id: str, part: str, kind: st
 def _joined(tensor: ResultsTensor, found: _Found, splits: Mapping[int, str], part: str) -> Predictions:
     whole = _by_seed(found)
     ids, first = np.unique(np.concatenate([one.numbers["id"] for one in whole.values()]), return_index=True)
-    widths = {one.outputs.shape[1] for one in found.values()}
-    if len(widths) > 1:
-        raise BadValue(f"outputs of {tensor.tasks[0]}", sorted(widths), "of one width")
-    forms = {(one.kind, one.targets.shape[1:], *sorted(one.numbers.keys() & ENDS)) for one in whole.values()}
-    if len(forms) > 1:
-        raise BadValue(f"examples of {tensor.tasks[0]}", sorted(forms), "of one kind, with targets of one form")
+    width = _check_forms(tensor, found, whole)
     shape = (len(tensor.models), len(tensor.seeds), len(ids))
-    outputs, mask = np.empty((*shape, *widths), dtype=np.float32), np.zeros(shape, dtype=bool)
+    outputs, mask = np.empty((*shape, width), dtype=np.float32), np.zeros(shape, dtype=bool)
     # Not every metric counts ranks: then they are NaN throughout, and left out.
     counted = [name for name in RANKS if any(np.isfinite(one.ranks.get(name, np.nan)).any() for one in found.values())]
     ranks = {name: np.full(shape, np.nan) for name in counted}
@@ -285,6 +280,17 @@ def _joined(tensor: ResultsTensor, found: _Found, splits: Mapping[int, str], par
         kind=next(iter(whole.values())).kind,
         ranks=ranks,
     )
+
+
+def _check_forms(tensor: ResultsTensor, found: _Found, whole: Mapping[int, PartPredictions]) -> int:
+    """Return the width of the outputs, which all runs have; examples are of one kind, with targets of one form."""
+    widths = {one.outputs.shape[1] for one in found.values()}
+    if len(widths) > 1:
+        raise BadValue(f"outputs of {tensor.tasks[0]}", sorted(widths), "of one width")
+    forms = {(one.kind, one.targets.shape[1:], *sorted(one.numbers.keys() & ENDS)) for one in whole.values()}
+    if len(forms) > 1:
+        raise BadValue(f"examples of {tensor.tasks[0]}", sorted(forms), "of one kind, with targets of one form")
+    return widths.pop()
 
 
 def _by_seed(found: _Found) -> dict[int, PartPredictions]:
