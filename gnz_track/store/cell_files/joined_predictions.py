@@ -290,7 +290,7 @@ def _check_forms(tensor: ResultsTensor, found: _Found, whole: Mapping[int, PartP
     forms = {(one.kind, one.targets.shape[1:], *sorted(one.numbers.keys() & ENDS)) for one in whole.values()}
     if len(forms) > 1:
         raise BadValue(f"examples of {tensor.tasks[0]}", sorted(forms), "of one kind, with targets of one form")
-    return widths.pop()
+    return int(widths.pop())
 
 
 def _by_seed(found: _Found) -> dict[int, PartPredictions]:
