@@ -6,8 +6,8 @@ out is listed with its reason. A plan on perturbed graphs has each cell once for
 
 from __future__ import annotations
 
+import ast
 import importlib.util
-import runpy
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -206,7 +206,11 @@ def _is_without_gpus() -> bool:
     versions = Path(found.origin).with_name("version.py") if found and found.origin else None
     if versions is None or not versions.is_file():
         return False
-    said = runpy.run_path(str(versions))
+    said: dict[str, object] = {}
+    for line in ast.parse(versions.read_text("utf-8")).body:
+        if isinstance(line, ast.Assign | ast.AnnAssign) and isinstance(line.value, ast.Constant):
+            places = line.targets if isinstance(line, ast.Assign) else [line.target]
+            said |= dict.fromkeys(map(ast.unparse, places), line.value.value)
     return {said.get(name, "unknown") for name in ("cuda", "hip", "xpu")} == {None}
 
 
