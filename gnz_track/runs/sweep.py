@@ -21,9 +21,11 @@ from gnz_track.runs.executors.events import Done, Event, Leaked, Tell, ignore
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.plan import Plan, Skipped
 from gnz_track.runs.remaining import RemainingCells
-from gnz_track.runs.sweep_writer import SweepWriter, Tracking
+from gnz_track.runs.sweep_writer import SweepWriter, Tracking, write_wanted
+from gnz_track.store.outbox import files_of_outbox, outbox_folder
 from gnz_track.store.results_table import empty_table, one_row_per_cell
 from gnz_track.store.run_record import check_cells
+from gnz_track.store.sweep_manifest import is_concluded
 from gnz_track.training.metrics import METRICS
 from gnz_track.types import Cell, CellResult
 
@@ -66,6 +68,10 @@ def run_sweep(remaining: RemainingCells, tracking: Tracking, *, execute: Executo
     """
     # What no store would take is told before anything is trained for it.
     check_cells(remaining.cells, suite=tracking.suite, sweep=tracking.sweep, metrics=METRICS.names())
+    if _is_written(remaining, tracking):
+        finished, unread = _read_finished(remaining)
+        notices = say_once((*remaining.notices, *unread))
+        return Sweep(tracking.sweep, _in_order(finished, remaining.plan), (), remaining.plan.skipped, notices)
     results, leaks = [], []
 
     def hear(event: Event) -> None:
@@ -93,6 +99,17 @@ def run_sweep(remaining: RemainingCells, tracking: Tracking, *, execute: Executo
     table = one_row_per_cell(pd.concat(rows, ignore_index=True)) if rows else finished
     notices = say_once((*remaining.notices, *unread, *writer.notices, *leaks, *changed))
     return Sweep(tracking.sweep, _in_order(table, remaining.plan), tuple(results), remaining.plan.skipped, notices)
+
+
+def _is_written(remaining: RemainingCells, tracking: Tracking) -> bool:
+    """Tell whether there is nothing to train and nothing to write: the same sweep has ended, and nothing waits."""
+    if remaining.cells or tracking.system_metrics or files_of_outbox(outbox_folder(tracking.address)):
+        return False
+    try:
+        return is_concluded(tracking.address, tracking.sweep, plan=write_wanted(remaining.plan, tracking))
+    except StoreUnreachable:
+        # It was there a moment ago; the writer says what becomes of it.
+        return False
 
 
 def _read_data_again(remaining: RemainingCells, results: Iterable[CellResult]) -> list[str]:

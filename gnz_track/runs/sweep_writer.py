@@ -33,7 +33,12 @@ from gnz_track.text import remake_command, sync_command
 from gnz_track.training.metrics import metric_of, presumed_metric
 from gnz_track.types import Cell, CellResult
 
-__all__ = ["SweepWriter", "Tracking"]
+__all__ = ["SweepWriter", "Tracking", "write_wanted"]
+
+
+def write_wanted(plan: Plan, tracking: Tracking) -> str:
+    """Return what a sweep wants, as it is written beside it."""
+    return plan_to_json(_wanted_by(plan, suite=tracking.suite, sweep=tracking.sweep))
 
 
 def _wanted_by(plan: Plan, *, suite: str, sweep: str) -> SweepPlan:
@@ -311,7 +316,7 @@ class SweepWriter:
 
     @property
     def _wanted(self) -> str:
-        return plan_to_json(_wanted_by(self._plan, suite=self._tracking.suite, sweep=self._tracking.sweep))
+        return write_wanted(self._plan, self._tracking)
 
     def _close_sweep(self, *, killed: str) -> None:
         """Publish the table and end the sweep's run; a store that is away is told so later."""

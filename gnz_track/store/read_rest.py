@@ -95,6 +95,20 @@ class RestReader:
         found = {run.info.run_id: (run.info.artifact_uri or "", run.data.tags.get(schema.FILES, "")) for run in runs}
         return [(run_id, *found[run_id]) for run_id in run_ids if run_id in found]
 
+    def experiments_with(self, tag: str, *, most: int) -> list[tuple[str, str]]:
+        """Return id and task of the experiments that bear a tag, by name; of one without a task its name."""
+        from mlflow.entities import ViewType
+
+        with self._reading() as tracking:
+            found = tracking.search_experiments(
+                ViewType.ACTIVE_ONLY, most, f"tags.`{tag}` LIKE '%'", ["name ASC"], None
+            )
+        return [(str(one.experiment_id), one.tags.get(schema.TASK, one.name)) for one in found]
+
+    def has_running(self) -> bool:
+        """Say yes: a server cannot be asked that cheaply."""
+        return True
+
     def state_of_sweep(self, sweep: str) -> str:
         """Return nothing: a server cannot be asked that cheaply."""
         del sweep

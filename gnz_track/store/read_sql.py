@@ -115,6 +115,27 @@ class SqlReader:
         told = {run_id: place if isinstance(place, str) else "" for run_id, place in places.items()}
         return [(run_id, told[run_id], tags.get(run_id, "")) for run_id in run_ids if run_id in told]
 
+    def experiments_with(self, tag: str, *, most: int) -> list[tuple[str, str]]:
+        """Return id and task of the experiments that bear a tag, by name; of one without a task its name."""
+        text = (
+            "SELECT e.experiment_id, coalesce(t.value, e.name) FROM experiments e "
+            "JOIN experiment_tags v ON v.experiment_id = e.experiment_id AND v.key = :tag "
+            "LEFT JOIN experiment_tags t ON t.experiment_id = e.experiment_id AND t.key = :task "
+            "WHERE e.lifecycle_stage = 'active' ORDER BY e.name, e.experiment_id LIMIT :most"
+        )
+        with _reading(self.address) as (connection, sql):
+            rows = connection.execute(sql(text), {"tag": tag, "task": schema.TASK, "most": most}).all()
+        return [(str(number), str(task)) for number, task in rows]
+
+    def has_running(self) -> bool:
+        """Tell whether any run of ours, of whatever kind, is marked as running."""
+        text = (
+            f"SELECT r.run_uuid {RUNS} JOIN tags k ON k.run_uuid = r.run_uuid AND k.key = :kind "
+            f"WHERE r.status = 'RUNNING' AND {ACTIVE} LIMIT 1"
+        )
+        with _reading(self.address) as (connection, sql):
+            return connection.execute(sql(text), {"kind": schema.KIND}).first() is not None
+
     def state_of_sweep(self, sweep: str) -> str:
         """Return a text that changes whenever a cell of the sweep is added, ended, deleted or brought back."""
         joins, values = _joins_of_tags({schema.SWEEP: sweep, schema.KIND: schema.CELL})

@@ -81,6 +81,12 @@ class Reader(Protocol):
     def kept_files(self, run_ids: Sequence[str]) -> list[tuple[str, str, str]]:
         """Return run, place of its artifacts, and the tag that names its files; empty where it has none."""
 
+    def experiments_with(self, tag: str, *, most: int) -> list[tuple[str, str]]:
+        """Return id and task of the experiments that bear a tag, by name; of one without a task its name."""
+
+    def has_running(self) -> bool:
+        """Tell whether any run of ours may be running; a store that cannot be asked that cheaply says yes."""
+
     def state_of_sweep(self, sweep: str) -> str:
         """Return a text that changes with the cells of a sweep; nothing where a store cannot be asked that."""
 

@@ -12,9 +12,9 @@ import pandas as pd
 from gnz_track.store import schema
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.artifacts import read_artifact
-from gnz_track.store.reader import find_sweep_run, open_reader, publish_table, read_table
+from gnz_track.store.reader import find_sweep_run, open_reader, publish_table, read_published, read_table
 from gnz_track.store.results_table import labels_of, make_table, one_row_per_cell, sort_rows
-from gnz_track.store.writer import Store
+from gnz_track.store.writer import FINISHED, Store
 from gnz_track.types import Direction
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "SweepPlan",
     "WantedCells",
     "conclude_sweep",
+    "is_concluded",
     "plan_from_json",
     "plan_to_json",
     "read_plan",
@@ -86,6 +87,30 @@ def read_plan(uri: str | Address, sweep: str) -> SweepPlan | None:
     if found is None:
         return None
     return plan_from_json(read_artifact(address, found.artifacts, schema.PLAN_FILE) or "")
+
+
+def is_concluded(address: Address, sweep: str, *, plan: str) -> bool:
+    """Tell whether a sweep has ended with this plan, its table still says the truth, and no run is left to be ended.
+
+    There is nothing to write then. Of a store that is no database it is not known.
+
+    Parameters
+    ----------
+    address
+        Store of the sweep.
+    sweep
+        Its name.
+    plan
+        What it wants, as :func:`plan_to_json` writes it.
+    """
+    if not address.is_database:
+        return False
+    reader = open_reader(address)
+    found = find_sweep_run(reader, sweep)
+    if found is None or found.status != FINISHED or reader.has_running():
+        return False
+    is_same = read_artifact(address, found.artifacts, schema.PLAN_FILE) == plan
+    return is_same and read_published(reader, sweep) is not None
 
 
 def plan_from_json(text: str) -> SweepPlan | None:

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit, urlunsplit
 from gnz_track.errors import StoreUnusable
 from gnz_track.store import schema
 from gnz_track.store.address import SQLITE, Address, mask
-from gnz_track.store.connection import connect, disconnect, says_in_one_line
+from gnz_track.store.connection import connect, disconnect
 from gnz_track.store.files.sqlite import START, uri_of
 from gnz_track.store.listings import has_tables
 from gnz_track.store.mlflow_import import set_up
@@ -83,17 +83,11 @@ def links_of_sweep(address: Address, sweep: str, *, url: str = "") -> dict[str, 
     url
         Where the interface is; empty: that of a server, or the usual one of ``gnz ui``.
     """
-    from mlflow.entities import ViewType
-
     base = url or (f"http://{HOST}:{DEFAULT_PORT}" if address.is_database else _without_account(address.uri))
     key = schema.view_key(sweep)
-    with says_in_one_line(address):
-        tracking = connect(address, creates=False)
-        condition = f"tags.`{schema.VIEW}{key}` LIKE '%'"
-        found = tracking.search_experiments(ViewType.ACTIVE_ONLY, MOST_LINKS, condition, ["name ASC"], None)
-        disconnect(tracking)
+    found = open_reader(address).experiments_with(f"{schema.VIEW}{key}", most=MOST_LINKS)
     page = f"runs?workflowType=machine_learning&viewStateShareKey={key}"
-    return {one.tags.get(schema.TASK, one.name): f"{base}/#/experiments/{one.experiment_id}/{page}" for one in found}
+    return {task: f"{base}/#/experiments/{number}/{page}" for number, task in found}
 
 
 def _without_account(uri: str) -> str:

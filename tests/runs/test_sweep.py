@@ -43,7 +43,7 @@ from gnz_track.store.outbox import count_waiting, file_stem, outbox_folder
 from gnz_track.store.past_runs import read_curves, read_sweep_run
 from gnz_track.store.reader import finished_fingerprints, open_reader, read_published, read_table
 from gnz_track.store.replay import replay
-from gnz_track.store.sweep_manifest import PLAN_COLUMNS, read_plan
+from gnz_track.store.sweep_manifest import PLAN_COLUMNS, is_concluded, plan_to_json, read_plan
 from gnz_track.store.writer import Store, now, open_store
 from gnz_track.types import Cell, CellResult, Direction, Failure, Status
 
@@ -174,6 +174,47 @@ def test_finished_sweep_trains_nothing_and_gives_the_same_table(address: Address
     pd.testing.assert_frame_equal(again.table, first.table)
     assert statuses(address) == {"FINISHED": 2}
     pd.testing.assert_frame_equal(read_table(address, sweep=first.name), read_table(address))
+
+
+def content_of(address: Address) -> str:
+    with contextlib.closing(sqlite3.connect(address.file)) as connection:
+        return "\n".join(connection.iterdump())
+
+
+def test_finished_sweep_is_asked_for_again_without_a_write(address: Address, cells: Cells) -> None:
+    first = sweep(cells(2), address)
+    before = content_of(address)
+    again = sweep(cells(2), address)
+    assert content_of(address) == before
+    assert (again.name, again.results, again.notices) == (first.name, (), ())
+    pd.testing.assert_frame_equal(again.table, first.table)
+
+
+def _leave_running(address: Address) -> None:
+    with contextlib.closing(sqlite3.connect(address.file)) as connection, connection:
+        connection.execute("UPDATE runs SET status = 'RUNNING', end_time = NULL WHERE name LIKE 'sweep %'")
+
+
+def _lose_file(name: str) -> Callable[[Address], None]:
+    def lose(address: Address) -> None:
+        (found,) = address.file.parent.rglob(name)
+        found.unlink()
+
+    return lose
+
+
+@pytest.mark.parametrize("change", [_leave_running, _lose_file(schema.PLAN_FILE), _lose_file(schema.TABLE_FILE)])
+def test_finished_sweep_is_written_once_more_where_something_is_left_to_do(
+    change: Callable[[Address], None], address: Address, cells: Cells
+) -> None:
+    first = sweep(cells(2), address)
+    change(address)
+    again = sweep(cells(2), address)
+    assert again.results == ()
+    pd.testing.assert_frame_equal(again.table, first.table)
+    plan = read_plan(address, first.name)
+    assert plan is not None
+    assert is_concluded(address, first.name, plan=plan_to_json(plan))
 
 
 def test_part_of_a_sweep_leaves_the_rest(address: Address, cells: Cells) -> None:

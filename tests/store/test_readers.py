@@ -15,6 +15,7 @@ from searches import search_of
 
 from gnz_track.errors import BadValue, GnzError, UnknownName
 from gnz_track.store import read_sql as sql_reader
+from gnz_track.store import schema
 from gnz_track.store.address import Address, parse_address
 from gnz_track.store.read_rest import RestReader
 from gnz_track.store.read_sql import SqlReader, keep_open, revision_of
@@ -57,6 +58,10 @@ def check_three_readers(store: Store) -> None:
     assert published is not None
     same(one_row_per_cell(published), by_sql)
     same(read_table(store.address, sweep="first"), by_sql)
+    found = SqlReader(store.address).experiments_with(schema.TASK, most=9)
+    assert {task for _, task in found} == set(by_sql["task"])
+    assert found == RestReader(store.address).experiments_with(schema.TASK, most=9)
+    assert found[:1] == SqlReader(store.address).experiments_with(schema.TASK, most=1)
 
 
 OPENINGS = """

@@ -11,7 +11,15 @@ from cells import REGRESSION, TASK, context_of, failed_record, record
 from gnz_track.stats import rank_table
 from gnz_track.store.reader import read_table
 from gnz_track.store.run_record import RunRecord
-from gnz_track.store.sweep_manifest import PLAN_COLUMNS, SweepPlan, conclude_sweep, plan_from_json, plan_to_json
+from gnz_track.store.schema import PLAN_FILE
+from gnz_track.store.sweep_manifest import (
+    PLAN_COLUMNS,
+    SweepPlan,
+    conclude_sweep,
+    is_concluded,
+    plan_from_json,
+    plan_to_json,
+)
 from gnz_track.store.writer import Store
 
 
@@ -89,6 +97,26 @@ def test_view_of_a_sweep_shows_what_earlier_sweeps_had_finished(store: Store) ->
     state = json.loads(json.loads(tags["mlflow.sharedViewState.gnz-second"])["state"])
     assert state["searchFilter"] == "tags.`gnz.counts` = 'yes' AND tags.`gnz.protocol` = 'best-val@2'"
     assert store.tracking.get_run(run_id).data.metrics["cells/finished"] == 18
+
+
+def test_sweep_is_concluded_with_its_own_plan_while_its_table_is_true(store: Store) -> None:
+    run_id, records = store.open_sweep(context_of()), records_of()
+    for one in records:
+        store.finish(one)
+    plan, other = plan_of(records), plan_of(records[:-1])
+    assert not is_concluded(store.address, "first", plan=plan), "its run is running"
+    store.write_text(run_id, PLAN_FILE, plan)
+    conclude_sweep(store, "quick", "first", run_id=run_id, plan=plan)
+    store.close_sweep(run_id)
+    assert is_concluded(store.address, "first", plan=plan)
+    assert not is_concluded(store.address, "first", plan=other)
+    assert not is_concluded(store.address, "second", plan=plan)
+    running = store.start(record(9, context=context_of("second")))
+    assert not is_concluded(store.address, "first", plan=plan), "another run may have to be ended"
+    store.kill(running, "Killed: by a test")
+    assert is_concluded(store.address, "first", plan=plan)
+    store.tracking.delete_run(read_table(store.address)["run_id"].iloc[0])
+    assert not is_concluded(store.address, "first", plan=plan), "its table names a run that is gone"
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"columns": ["task"], "cells": [["cora"]], "left_out": []}'])
