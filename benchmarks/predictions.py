@@ -110,15 +110,18 @@ from gnz_track.store.cell_files.predictions import PartPredictions, encode_predi
 from gnz_track.store.outbox import Outbox, deliver
 from gnz_track.store.writer import open_store
 
-draw, n_cells = np.random.default_rng(0), int(sys.argv[2])
-truth = draw.integers(0, 10, 1000)
+draw, n_cells, n_known = np.random.default_rng(0), int(sys.argv[2]), int(sys.argv[4])
+truth = draw.integers(0, 10, n_known)
 with open_store(sys.argv[1]) as store, Outbox(Path(sys.argv[1]).parent / "spool", context_of()) as outbox:
     for n in range(n_cells):
+        model, seed = divmod(n, 100)
+        ids = np.sort(np.random.default_rng(seed).choice(n_known, 1000, replace=False))
         outputs = draw.standard_normal((1000, 10)).astype(np.float32)
-        parts = [PartPredictions("test", "node", {"id": np.arange(1000)}, truth, outputs)]
+        parts = [PartPredictions("test", "node", {"id": ids}, truth[ids], outputs)]
         files = {"predictions.parquet": encode_predictions(parts)}
-        about = {"files": files, "split_digest": "s", "series": {}, "selected_epoch": None}
-        result = result_of(cell_of(f"M{n // 100}", n % 100), **about)
+        split = str(seed) if n_known > 1000 else "s"
+        about = {"files": files, "split_digest": split, "series": {}, "selected_epoch": None}
+        result = result_of(cell_of(f"M{model}", seed), **about)
         outbox.spool(files)
         deliver(outbox, store, finished(result), tell=print)
 """
@@ -195,12 +198,16 @@ def spent_by_children() -> float:
 
 def measure_reading(folder: Path, n_cells: int) -> None:
     """Print how long it takes to read the predictions of many cells, and the memory of the process."""
-    store, tests = str(folder / "read.db"), str(Path(__file__).parents[1] / "tests" / "store")
-    ask(MADE, store, str(n_cells), tests, folder=folder)
-    found = [ask(READ, store, folder=folder).split(maxsplit=3) for _ in range(3)]
-    seconds, cpu, mib, shape = min(found, key=lambda one: float(one[1]))
-    told = f"{float(seconds):.2f} s, CPU {float(cpu):.2f} s, {float(mib):.0f} MiB of memory"
-    print(f"{n_cells} cells read as {shape.strip()}: {told}", flush=True)
+    tests = str(Path(__file__).parents[1] / "tests" / "store")
+    # All seeds have one test set, or each has one of its own among four times as many examples.
+    for n_known in (1000, 4000):
+        store = str(folder / f"read{n_known}" / "read.db")
+        Path(store).parent.mkdir()
+        ask(MADE, store, str(n_cells), tests, str(n_known), folder=folder)
+        found = [ask(READ, store, folder=folder).split(maxsplit=3) for _ in range(3)]
+        seconds, cpu, mib, shape = min(found, key=lambda one: float(one[1]))
+        told = f"{float(seconds):.2f} s, CPU {float(cpu):.2f} s, {float(mib):.0f} MiB of memory"
+        print(f"{n_cells} cells read as {shape.strip()}: {told}", flush=True)
 
 
 def ask(code: str, *words: str, folder: Path) -> str:

@@ -127,6 +127,7 @@ def analyse(
         missing=absent,
         command=remake_command(absent[0]) if absent else "",
     )
+    facts = replace(facts, left_out=test.unreadable)
     if test.outputs.size > MOST_NUMBERS:
         return _without(facts, f"{test.outputs.size:,} outputs are more than are judged at once, {MOST_NUMBERS:,}")
     if test.kind in {"link", "triple"}:

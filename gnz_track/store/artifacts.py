@@ -206,9 +206,9 @@ def refuse_links(address: Address, path: Path) -> None:
     Who packs a store for others may pack links too. How the folder itself is reached that holds the database is the
     user's matter.
     """
-    root = address.artifacts
+    root, folders = address.artifacts, path.parents
     is_own = root is not None and path.is_relative_to(root)
-    steps = [step for step in (path, *path.parents) if root is None or not is_own or step.is_relative_to(root)]
+    steps = (path, *(folders[: len(path.parts) - len(root.parts)] if root is not None and is_own else folders))
     if any(step.is_symlink() for step in steps):
         named = [place.path for place in _named() if place.scheme == FILE]
         if not named or not any(path.resolve().is_relative_to(folder.resolve()) for folder in named):

@@ -170,6 +170,8 @@ def test_a_changed_file_is_said_and_the_rest_of_the_page_stands(tmp_path: Path) 
     )
     changed = min(tmp_path.rglob("predictions.parquet"))
     changed.write_bytes(changed.read_bytes()[:-1] + b"!")
-    page = html.unescape(render_page(BenchmarkReport.from_store(store), figures=NO_FIGURES))
-    assert "Its predictions cannot be joined" in page
+    report = BenchmarkReport.from_store(store)
+    page = html.unescape(render_page(report, figures=NO_FIGURES))
     assert "digest mismatch" in page
+    facts = report.predictions["planted_partition"]
+    assert (len(facts.models), facts.missing) == (1, (changed.parents[1].name,))

@@ -85,7 +85,7 @@ def _say(facts: TaskPredictions) -> Iterator[str]:
         first = f" (first {named})" if named else ""
         yield (
             f"Of {facts.n_examples:,} tested examples no cell solves {facts.n_unsolved:,}{first}; {facts.n_suspects:,} "
-            "have a label that at least 80 % of the cells reject for one other class."
+            "have a label that at least 80 % of the cells reject for one other class, by a margin of 0.1 or more."
         )
     for ensemble in facts.ensembles:
         said = "; ".join(_say_gain(line) for line in ensemble.scores)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +33,7 @@ LOG = logging.getLogger(__name__)
 PARTS = ("val", "test")
 ENDS = frozenset({"head", "relation", "tail"})
 MOST_NAMED = 5
+NOT_KEPT = "no predictions"
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,8 @@ class Predictions:
     not in the part under this seed. ``targets`` are classes ``[examples]`` or numbers ``[examples, k]``. ``ids`` are
     numbers in the dataset, of what ``kind`` says; ``ends`` those of the ends of edges, links and triples. ``ranks`` has
     ``rank_of_tail`` and ``rank_of_head`` ``[models, seeds, examples]`` of true triples among their candidates, NaN for
-    others. ``run_ids [models, seeds]`` and ``split_digests [seeds]`` say where it comes from.
+    others. ``run_ids [models, seeds]`` and ``split_digests [seeds]`` say where it comes from. ``left_out`` has the runs
+    whose predictions are not there, with the reason: none were kept, or the file is not what it was, or too large.
     """
 
     outputs: NDArray[np.float32]
@@ -59,6 +61,12 @@ class Predictions:
     part: str
     kind: str
     ranks: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def unreadable(self) -> tuple[str, ...]:
+        """Reasons of runs that have a file, which cannot be used."""
+        return tuple(reason for reason in self.left_out.values() if reason != NOT_KEPT)
 
 
 def read_predictions(
@@ -73,7 +81,9 @@ def read_predictions(
 ) -> Predictions:
     """Return what models predicted for the examples of a task, from the files of past runs; nothing is trained.
 
-    Runs that have no predictions are named in a warning, with the command that makes them.
+    Runs that have no predictions, and those whose file was changed, cut off or is too large, are left out and named in
+    a warning, with the command that makes them; where no run is left, that is an error. Runs on other data, or with
+    other splits of a seed, are always an error.
 
     Parameters
     ----------
@@ -103,8 +113,8 @@ def read_predictions(
         raise BadValue("tasks of the runs", shown, "one", command=f"task={(tasks or ['NAME'])[0]!r}")
     tensor = tensor_of(rows)
     splits = _splits_of(rows, tensor)
-    found = _read_all(address, tensor, part, kind)
-    return _joined(tensor, found, splits, part)
+    found, left_out = _read_all(address, tensor, part, kind)
+    return replace(_joined(tensor, found, splits, part), left_out=left_out)
 
 
 def read_kept_file(address: Address, run_id: str, place: str, name: str, file: KeptFile) -> bytes | None:
@@ -124,9 +134,11 @@ def read_kept_file(address: Address, run_id: str, place: str, name: str, file: K
 
 
 def _read_kept_file(
-    address: Address, run: tuple[str, str], named: tuple[str, KeptFile], temporary: Path
+    address: Address, run: tuple[str, str], named: tuple[str, KeptFile | None], temporary: Path
 ) -> bytes | None:
     (run_id, place), (name, file) = run, named
+    if file is None:
+        return None
     if file.n_bytes > LARGEST_FILE:
         raise BadValue(f"size of {name} of run {run_id}", f"{file.n_bytes} bytes", f"at most {LARGEST_FILE}")
     path = fetch_artifact(address, place, name, temporary)
@@ -173,38 +185,50 @@ def _splits_of(rows: pd.DataFrame, tensor: ResultsTensor) -> dict[int, str]:
 _Found = dict[tuple[int, int], PartPredictions]
 
 
-def _read_all(address: Address, tensor: ResultsTensor, part: str, kind: str) -> _Found:
+def _read_all(address: Address, tensor: ResultsTensor, part: str, kind: str) -> tuple[_Found, dict[str, str]]:
+    """Return the predictions of each run, and why others have none."""
     runs = {run_id: place for place, run_id in np.ndenumerate(tensor.run_ids[0]) if run_id}
     found: _Found = {}
-    missing: list[str] = []
+    left_out: dict[str, str] = {}
     targets: set[int] = set()
-    for run_id, content in _contents(address, list(runs)):
-        if content is None:
-            missing.append(run_id)
-            continue
-        at = runs[run_id]
-        # Targets and ends are the same for all models of a seed.
-        columns = ("id", *RANKS) if at[1] in targets else ()
-        targets.add(at[1])
-        found[at[0], at[1]] = _one_kind(decode_predictions(content, parts=(part,), columns=columns), run_id, part, kind)
+    with tempfile.TemporaryDirectory() as temporary:
+        for run_id, place, tag in open_reader(address).kept_files(list(runs)):
+            at, file = runs[run_id], files_from_tag(tag).get(PREDICTIONS_FILE)
+            # Targets and ends are the same for all models of a seed.
+            columns = ("id", *RANKS) if at[1] in targets else ()
+            run, named = (run_id, place), (PREDICTIONS_FILE, file)
+            try:
+                content = _read_kept_file(address, run, named, Path(temporary))
+                parts = [] if content is None else decode_predictions(content, parts=(part,), columns=columns)
+            except BadValue as error:
+                left_out[run_id] = f"{'' if run_id in str(error) else f'run {run_id}: '}{error}"
+                continue
+            if content is None:
+                left_out[run_id] = NOT_KEPT
+                continue
+            found[at[0], at[1]] = _one_kind(parts, run_id, part, kind)
+            targets.add(at[1])
+    if left_out:
+        _tell_left_out(left_out, tensor.tasks[0], address, has_others=bool(found))
+    return found, left_out
+
+
+def _tell_left_out(left_out: Mapping[str, str], task: str, address: Address, *, has_others: bool) -> None:
+    """Name the runs whose predictions are not there in a warning, or in an error where no others are."""
+    missing = [run_id for run_id, reason in left_out.items() if reason == NOT_KEPT]
+    said = [reason for reason in left_out.values() if reason != NOT_KEPT]
+    command = remake_command((missing or list(left_out))[0], address)
     if missing:
         named = ", ".join(run_id[:12] for run_id in missing[:MOST_NAMED]) + (", ..." if missing[MOST_NAMED:] else "")
-        command = remake_command(missing[0], address)
-        if not found:
+        if not (has_others or said):
             raise BadValue("predictions of the runs", f"none (runs {named})", "those that were kept", command=command)
-        LOG.warning("%d runs of %s have no predictions: %s. Try: %s", len(missing), tensor.tasks[0], named, command)
-    return found
-
-
-def _contents(address: Address, run_ids: list[str]) -> Iterator[tuple[str, bytes | None]]:
-    """Yield each run with its file of predictions, None where there is none."""
-    with tempfile.TemporaryDirectory() as temporary:
-        for run_id, place, tag in open_reader(address).kept_files(run_ids):
-            file = files_from_tag(tag).get(PREDICTIONS_FILE)
-            if file is None:
-                yield run_id, None
-            else:
-                yield run_id, _read_kept_file(address, (run_id, place), (PREDICTIONS_FILE, file), Path(temporary))
+        LOG.warning("%d runs of %s have no predictions: %s. Try: %s", len(missing), task, named, command)
+    if said and not has_others:
+        raise BadValue("predictions of the runs", f"none that can be read ({said[0]})", "whole files", command=command)
+    for reason in said[:MOST_NAMED]:
+        LOG.warning("a run of %s is left out: %s", task, reason)
+    if said[MOST_NAMED:]:
+        LOG.warning("and %d more runs of %s, whose files are no better", len(said) - MOST_NAMED, task)
 
 
 def _one_kind(parts: Sequence[PartPredictions], run_id: str, part: str, kind: str) -> PartPredictions:
@@ -220,14 +244,9 @@ def _one_kind(parts: Sequence[PartPredictions], run_id: str, part: str, kind: st
 def _joined(tensor: ResultsTensor, found: _Found, splits: Mapping[int, str], part: str) -> Predictions:
     whole = _by_seed(found)
     ids, first = np.unique(np.concatenate([one.numbers["id"] for one in whole.values()]), return_index=True)
-    widths = {one.outputs.shape[1] for one in found.values()}
-    if len(widths) > 1:
-        raise BadValue(f"outputs of {tensor.tasks[0]}", sorted(widths), "of one width")
-    forms = {(one.kind, one.targets.shape[1:], *sorted(one.numbers.keys() & ENDS)) for one in whole.values()}
-    if len(forms) > 1:
-        raise BadValue(f"examples of {tensor.tasks[0]}", sorted(forms), "of one kind, with targets of one form")
+    width = _check_forms(tensor, found, whole)
     shape = (len(tensor.models), len(tensor.seeds), len(ids))
-    outputs, mask = np.full((*shape, *widths), np.nan, dtype=np.float32), np.zeros(shape, dtype=bool)
+    outputs, mask = np.empty((*shape, width), dtype=np.float32), np.zeros(shape, dtype=bool)
     # Not every metric counts ranks: then they are NaN throughout, and left out.
     counted = [name for name in RANKS if any(np.isfinite(one.ranks.get(name, np.nan)).any() for one in found.values())]
     ranks = {name: np.full(shape, np.nan) for name in counted}
@@ -236,10 +255,13 @@ def _joined(tensor: ResultsTensor, found: _Found, splits: Mapping[int, str], par
         if not np.array_equal(one.numbers["id"], whole[seed].numbers["id"]):
             run_id = tensor.run_ids[0][model, seed]
             raise BadValue(f"examples of run {run_id}", f"split {splits[tensor.seeds[seed]]}", "those of its split")
-        outputs[model, seed, places[seed]] = one.outputs
         mask[model, seed, places[seed]] = True
+        if not mask[model, seed].all():
+            outputs[model, seed] = np.nan
+        outputs[model, seed, places[seed]] = one.outputs
         for name in counted:
             ranks[name][model, seed, places[seed]] = one.ranks.get(name, np.nan)
+    outputs[~mask.any(axis=2)] = np.nan
     rows = {"target": np.concatenate([one.targets for one in whole.values()])}
     names = next(iter(whole.values())).numbers.keys() & ENDS
     rows |= {name: np.concatenate([one.numbers[name] for one in whole.values()]) for name in sorted(names)}
@@ -258,6 +280,17 @@ def _joined(tensor: ResultsTensor, found: _Found, splits: Mapping[int, str], par
         kind=next(iter(whole.values())).kind,
         ranks=ranks,
     )
+
+
+def _check_forms(tensor: ResultsTensor, found: _Found, whole: Mapping[int, PartPredictions]) -> int:
+    """Return the width of the outputs, which all runs have; examples are of one kind, with targets of one form."""
+    widths = {one.outputs.shape[1] for one in found.values()}
+    if len(widths) > 1:
+        raise BadValue(f"outputs of {tensor.tasks[0]}", sorted(widths), "of one width")
+    forms = {(one.kind, one.targets.shape[1:], *sorted(one.numbers.keys() & ENDS)) for one in whole.values()}
+    if len(forms) > 1:
+        raise BadValue(f"examples of {tensor.tasks[0]}", sorted(forms), "of one kind, with targets of one form")
+    return int(widths.pop())
 
 
 def _by_seed(found: _Found) -> dict[int, PartPredictions]:

@@ -83,6 +83,21 @@ def test_cells_that_disagree_suspect_nothing() -> None:
     assert suspect_labels(np.empty((1, 1, 0, 2)), []).places.size == 0
 
 
+def test_models_that_hardly_tell_classes_apart_suspect_few() -> None:
+    """All cells agree by a hair's breadth against true labels, and by a wide margin against one that is wrong."""
+    rng = np.random.default_rng(3)
+    z = np.broadcast_to(rng.normal(size=(1, 1, 200, 4)) * 0.02, (3, 4, 200, 4)).copy()
+    labels = rng.integers(4, size=200)
+    z[:, :, 7, (labels[7] + 1) % 4] += 1.0
+    assert suspect_labels(z, labels).places.tolist() == [7]
+    without = suspect_labels(z, labels, least_margin=0.0)
+    assert without.places[0] == 7
+    assert without.places.size > 100
+
+
 def test_wrong_input_is_refused() -> None:
+    for margin in (-0.1, 1.0, float("nan")):
+        with pytest.raises(BadValue, match="least_margin"):
+            suspect_labels(np.zeros((1, 1, 1, 2)), [0], least_margin=margin)
     with pytest.raises(BadValue, match="least_agreement"):
         suspect_labels(np.zeros((1, 1, 1, 2)), [0], least_agreement=0.0)

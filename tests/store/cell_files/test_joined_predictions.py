@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 from cells import REGRESSION, cell_of, context_of, finished, result_of
 from conftest import mlflow_server
+from mlflow.entities import RunTag
 
 from gnz_track import read_predictions
 from gnz_track.errors import BadValue, UnknownName
@@ -21,6 +23,7 @@ from gnz_track.store.address import parse_address
 from gnz_track.store.artifacts import find_place
 from gnz_track.store.cell_files.predictions import PartPredictions, encode_predictions
 from gnz_track.store.outbox import Outbox, deliver
+from gnz_track.store.schema import FILES
 from gnz_track.store.writer import Store, open_store
 
 N_CLASSES = 3
@@ -173,6 +176,33 @@ def test_changed_and_cut_files_are_named(store: Store, tmp_path: Path) -> None:
         file.write_bytes(other)
         with pytest.raises(BadValue, match=rf"predictions\.parquet of run {run}.*digest mismatch"):
             read_predictions(store.address, task="cora")
+
+
+def test_what_cannot_be_read_is_left_out_and_named_as_what_is_missing_is(
+    store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cells = [{"model": model, "seed": seed} for model in ("GCN", "MLP") for seed in (0, 1)]
+    whole, changed, huge, bare = write(store, tmp_path, [*cells[:3], {**cells[3], "ids": {}}])
+    before = read_predictions(store.address, task="cora").outputs
+    file_of(store, changed).write_bytes(b"PAR1")
+    said = json.loads(store.tracking.get_run(huge).data.tags[FILES])
+    said["predictions.parquet"]["n_bytes"] = 2**26 + 1
+    store.tracking.set_tag(huge, RunTag(FILES, json.dumps(said)))
+    caplog.clear()
+    found = read_predictions(store.address, task="cora")
+    assert set(found.left_out) == {changed, huge, bare}
+    assert found.left_out[bare] == "no predictions"
+    assert "digest mismatch" in found.left_out[changed]
+    assert f"size of predictions.parquet of run {huge} is '67108865 bytes'" in found.left_out[huge]
+    for run_id in (changed, huge, bare):
+        assert run_id[:12] in caplog.text
+    at = tuple(np.argwhere(found.run_ids == whole)[0])
+    assert found.mask[at].all()
+    assert found.mask.sum() == found.mask[at].sum()
+    np.testing.assert_array_equal(found.outputs[at], before[at])
+    file_of(store, whole).write_bytes(b"")
+    with pytest.raises(BadValue, match=r"none that can be read .*digest mismatch"):
+        read_predictions(store.address, task="cora")
 
 
 def test_questions_that_mean_nothing_are_errors(store: Store, tmp_path: Path) -> None:
