@@ -140,7 +140,7 @@ def sum_compiled(
     bias
         Added to each row, ``[width]``; None: nothing.
     """
-    serving = serves(x, values, divisors, bias) and pattern.edges is not None and x.dim() == 2
+    serving = serves(x, values, divisors, bias) and pattern.is_sound and x.dim() == 2
     if not serving or (values is not None and values.requires_grad) or x.size(0) != pattern.n_columns:
         return twin(x, bias)
     if bias is not None and bias.shape != (x.size(1),):
@@ -181,7 +181,7 @@ class Entries:
 
 def thin_compiled(pattern: Pattern, values: Tensor) -> Entries | None:
     """Return the entries of a matrix without those that are zero; None where kernels do not serve."""
-    if not serves(values) or not values.is_contiguous() or pattern.edges is None:
+    if not serves(values) or not values.is_contiguous() or not pattern.is_sound:
         return None
     return _thin(pattern.edges, None, values, None)
 
@@ -222,7 +222,7 @@ def collect_compiled(pattern: Pattern, values: Tensor, gradient: Tensor) -> Tens
     gradient
         ``[n, outputs]``.
     """
-    if not serves(values, gradient) or not values.is_contiguous() or pattern.edges is None:
+    if not serves(values, gradient) or not values.is_contiguous() or not pattern.is_sound:
         return None
     gradient = gradient.contiguous()
     (n, width), alive = gradient.shape, torch.empty(gradient.size(0), dtype=torch.uint8)
@@ -366,7 +366,7 @@ class _Heads:
 
     def serve(self, *wide: Tensor | None) -> bool:
         """Tell whether the kernels compute with inputs ``[n_nodes, heads * width]``."""
-        is_square = self.pattern.n_rows == self.pattern.n_columns and self.pattern.edges is not None
+        is_square = self.pattern.n_rows == self.pattern.n_columns and self.pattern.is_sound
         shapes = {tuple(tensor.shape) for tensor in wide if tensor is not None}
         n, *widths = shapes.pop()
         fits = not shapes and n == self.pattern.n_rows and len(widths) == 1 and widths[0] % self.heads == 0
@@ -379,8 +379,11 @@ class _Heads:
 
     def struct(self, width: int) -> Attention:
         """Return the struct of the kernels."""
-        edges, bits = ctypes.pointer(self.pattern.edges), _at(self.bits.bits)
-        return Attention(edges, self.heads, width // self.heads, bits, self.bits.scale, _at(self.weights))
+        bits = _at(self.bits.bits)
+        edges = self.pattern.edges if bits is None else self.pattern.ordered_edges
+        return Attention(
+            ctypes.pointer(edges), self.heads, width // self.heads, bits, self.bits.scale, _at(self.weights)
+        )
 
 
 class _BySums(torch.autograd.Function):

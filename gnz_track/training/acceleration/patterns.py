@@ -53,7 +53,10 @@ class Pattern:
         self._positions: Tensor | None = None
         self._transposed: Transposed | None = None
         self._ones: dict[torch.dtype, Tensor] = {}
-        self._edges: tuple[Edges | None, tuple[Tensor, ...]] | None = None
+        self._is_sound: bool | None = None
+        # With the tensors in whose memory they are.
+        self._edges: tuple[Edges, tuple[Tensor, ...]] | None = None
+        self._ordered_edges: tuple[Edges, tuple[Tensor, ...]] | None = None
         self._transposed_edges: tuple[Edges, tuple[Tensor, ...]] | None = None
 
     @classmethod
@@ -144,16 +147,29 @@ class Pattern:
         )
 
     @property
-    def edges(self) -> Edges | None:
-        """The pattern as the compiled kernels read it; None where a column is none, which they would not notice."""
+    def is_sound(self) -> bool:
+        """Whether every column is one; the compiled kernels would not notice."""
+        if self._is_sound is None:
+            low, high = (int(one) for one in torch.aminmax(self.columns)) if self.n_entries else (0, -1)
+            self._is_sound = low >= 0 and high < self.n_columns
+        return self._is_sound
+
+    @property
+    def edges(self) -> Edges:
+        """The pattern as the kernels read it, without the order."""
         if self._edges is None:
-            held = (self.pointers.contiguous(), self.columns.contiguous(), self.order.int().contiguous())
-            is_within = not self.n_entries or (
-                int(self.columns.min()) >= 0 and int(self.columns.max()) < self.n_columns
-            )
-            places = [tensor.data_ptr() for tensor in held]
-            self._edges = (Edges(self.n_rows, self.n_columns, *places) if is_within else None, held)
+            held = (self.pointers.contiguous(), self.columns.contiguous())
+            self._edges = Edges(self.n_rows, self.n_columns, *(one.data_ptr() for one in held), None), held
         return self._edges[0]
+
+    @property
+    def ordered_edges(self) -> Edges:
+        """The same with the order, which is only needed where masks are drawn by it."""
+        if self._ordered_edges is None:
+            edges, order = self.edges, self.order.int().contiguous()
+            made = Edges(edges.n_rows, edges.n_columns, edges.pointers, edges.columns, order.data_ptr())
+            self._ordered_edges = made, (order,)
+        return self._ordered_edges[0]
 
     @property
     def transposed_edges(self) -> tuple[Edges, Tensor]:
