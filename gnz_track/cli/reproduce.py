@@ -134,7 +134,7 @@ def _refill(
 
 def _print_refill(found: Refill) -> None:
     n_runs = len(found.had) + len(found.got) + len(found.left_out)
-    trained = f"{len(found.got)} got them now, each with the numbers that it had"
+    trained = f"{len(found.got)} got them now{', each with the numbers that it had' if found.got else ''}"
     say(f"{found.sweep}: {plural(n_runs, 'finished run')}; {len(found.had)} had {found.keep}, {trained}")
     reasons: dict[str, list[str]] = {}
     for run_id, reason in found.left_out.items():

@@ -10,7 +10,9 @@ import contextlib
 import copy
 import io
 import pickle
+import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 from torch_geometric import EdgeIndex
 from torch_geometric.data import Data
-from torch_geometric.nn import GATConv, GCNConv, GINConv, JumpingKnowledge, SAGEConv, TransformerConv
+from torch_geometric.explain import AttentionExplainer, Explainer, GNNExplainer
+from torch_geometric.nn import GATConv, GCNConv, GINConv, JumpingKnowledge, SAGEConv, TransformerConv, summary
 from torch_geometric.nn.conv import gat_conv, gcn_conv, transformer_conv
 from torch_geometric.utils import dropout_edge, k_hop_subgraph, subgraph
 from trials import FORMS, LAYERS, N_NODES, Tally, Trial, make, random_features
@@ -212,6 +215,89 @@ def _copied_and_told(model: Any, x: Any, edges: Tensor) -> Any:
     return model(x, edges), other(x, edges), [name for name, _ in other.named_modules()]
 
 
+def _told_in_a_shallow_copy(model: Any, x: Any, edges: Tensor) -> Any:
+    other = copy.copy(model)
+    other.training = not model.training
+    for name, value in {
+        "normalize": False,
+        "root_weight": False,
+        "negative_slope": 0.9,
+        "flow": "target_to_source",
+    }.items():
+        if hasattr(other, name):
+            setattr(other, name, value)
+    return model(x, edges), other(x, edges)
+
+
+def _explained(model: Any, x: Any, edges: Tensor) -> Any:
+    task = {"mode": "regression", "task_level": "node", "return_type": "raw"}
+    masks = {"node_mask_type": "attributes", "edge_mask_type": "object"}
+    explainer = Explainer(model, GNNExplainer(epochs=3), explanation_type="model", model_config=task, **masks)
+    found = explainer(x.detach(), edges)
+    return found.edge_mask, found.node_mask, model(x, edges)
+
+
+def _attention_explained(model: Any, x: Any, edges: Tensor) -> Any:
+    task = {"mode": "regression", "task_level": "node", "return_type": "raw"}
+    options = {"explanation_type": "model", "edge_mask_type": "object", "model_config": task}
+    return Explainer(model, AttentionExplainer(), **options)(x.detach(), edges).edge_mask, model(x, edges)
+
+
+def _scripted(model: Any, x: Any, edges: Tensor) -> Any:
+    return torch.jit.script(model)(x + 0, edges), model(x, edges)
+
+
+class _Keeping(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        return x @ weight
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        x, weight = ctx.saved_tensors
+        return gradient @ weight.t(), x.t() @ gradient
+
+
+def _with_a_function_of_ones_own(model: Any, x: Any, edges: Tensor) -> Any:
+    weight = torch.ones(x.size(1), 3, dtype=x.dtype, requires_grad=True)
+    product, out = _Keeping.apply(x, weight), model(x, edges)
+    x.detach().data.add_(0)
+    return product, out, model(x, edges), torch.autograd.grad(product.sum(), weight, retain_graph=True)
+
+
+def _referred_to(model: Any, x: Any, edges: Tensor) -> Any:
+    reference, before = weakref.ref(x), model(x, edges)
+    _noted(lambda y: y.data.mul_(2))(x)
+    after = model(x, edges)
+    x.my_own = 3
+    assert x.view(-1).numel() == x.numel()
+    assert x.my_own == 3
+    assert reference() is x
+    if x.is_leaf:
+        x.requires_grad_()
+    assert x.requires_grad
+    return before, after, model(x, edges), x.sum(), torch.autograd.grad(model(x, edges).square().sum(), x)
+
+
+def _held_by_a_graph(model: Any, x: Any, edges: Tensor) -> Any:
+    weight = torch.ones(x.size(1), 3, dtype=x.dtype, requires_grad=True)
+    held, before = (x * weight.sum()).sum(), model(x, edges)
+    x.requires_grad_()
+    return before, torch.autograd.grad(model(x, edges).square().sum() + held, [x, weight])
+
+
+def _by_threads(model: Any, x: Any, edges: Tensor) -> Any:
+    with ThreadPoolExecutor(3) as pool:
+        return tuple(pool.map(lambda _: model.eval()(x, edges), range(4)))
+
+
+def _reset(model: Any, x: Any, edges: Tensor) -> Any:
+    before = model(x, edges).detach()
+    model.reset_parameters()
+    return before, model(x, edges)
+
+
 class _Watching(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
@@ -336,6 +422,16 @@ USES: dict[str, Use] = {
     "graph saved": _graph_saved,
     "state loaded": _reloaded,
     "copied": _copied_and_told,
+    "told in a shallow copy": _told_in_a_shallow_copy,
+    "explained": _explained,
+    "attention explained": _attention_explained,
+    "scripted": _scripted,
+    "with a function of one's own": _with_a_function_of_ones_own,
+    "referred to": _referred_to,
+    "held by a graph": _held_by_a_graph,
+    "by threads": _by_threads,
+    "reset": _reset,
+    "summarised": lambda model, x, edges: (summary(model, x, edges) and None, model(x, edges))[1],
     "in parallel": lambda model, x, edges: nn.DataParallel(model)(x, edges),
     **{f"under {name}": _under(context) for name, context in MODES.items()},
 }
@@ -383,6 +479,16 @@ def _hold(rows: list[tuple[str, Use, str, type]], **more: Any) -> None:
 
 # Torch warns of its own modes, and of PyG's ways in them.
 pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_compiled(backend: str) -> None:
+    def use(model: Any, x: Any, edges: Tensor) -> Any:
+        torch.compiler.reset()
+        return torch.compile(model, backend=backend)(x, edges), model(x, edges)
+
+    _hold(_all({"compiled": use}, ("ordinary", "sparse", "sparse and lent")), wants_gradient=False)
 
 
 def test_uses() -> None:
