@@ -29,7 +29,7 @@ class ShownTable:
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionView:
-    """What the predictions of one task say, as texts: sentences, tables, and what is left out."""
+    """View of what the predictions of one task say, as texts: sentences, tables, and what is left out."""
 
     task: str
     lines: tuple[str, ...]

@@ -356,7 +356,7 @@ def narrow_compiled(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | 
 
 
 class _Heads:
-    """What one call has of attention beside its inputs, and the weights after the softmax.
+    """Facts of one call of attention beside its inputs, and the weights after the softmax.
 
     ``number`` is the slope of the activation of scores, or the root of the width, by which they are divided.
     """

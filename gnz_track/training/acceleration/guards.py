@@ -67,7 +67,7 @@ def _is_of_libraries(function: Any) -> bool:
 
 
 class Guard:
-    """What the fast forward of one class of layers takes for granted."""
+    """Conditions that the fast forward of one class of layers takes for granted."""
 
     def __init__(
         self,
