@@ -263,7 +263,8 @@ class _Bend(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, name: str, bits: Bits, x: Tensor) -> Tensor:
         ctx.name, ctx.bits, out = name, bits, torch.empty_like(x)
-        ctx.save_for_backward(None if name == "none" else x)
+        # As Torch does: whoever writes into what was rectified goes back all the same.
+        ctx.save_for_backward({"none": None, "relu": out}.get(name, x))
         kernels().activate(_at(x), x.numel(), _ACTIVATIONS[name][0], _at(bits.bits), bits.scale, _at(out))
         return out
 
