@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 
 __all__ = [
+    "REMAKE_SWEEP",
     "cut_values",
     "first_names",
     "format_seconds",
@@ -105,6 +106,8 @@ def format_seconds(seconds: float) -> str:
     return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
 
 
+# Beside the command of the first, where several runs lack their files.
+REMAKE_SWEEP = "for all runs of a sweep: gnz reproduce --sweep NAME --keep predictions"
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _SIZE = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(KiB|MiB|GiB)", re.ASCII | re.IGNORECASE)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -33,7 +33,7 @@ EXAMPLES = """
   gnz reproduce --sweep NAME --keep predictions --jobs 2      (for all of its runs that have none)
 
 Exit code 0: bit-identical or within tolerance; 1: different; 2: it cannot be reproduced, and why. Of a sweep 0: all
-finished runs have their predictions; 1: some have none, and why. Interrupted, the same call goes on where it was.
+finished runs have what --keep says; 1: some have not, and why. Interrupted, the same call goes on where it was.
 """
 WORDS = {
     "bit_identical": "bit-identical",
@@ -66,7 +66,7 @@ def _reproduce(  # noqa: PLR0913  (one parameter per flag)
 ) -> None:
     """Train a past run again from its record alone, compare every number, and name what has changed.
 
-    With --sweep: train again the runs that lack predictions, and give them those where all numbers came out the same.
+    With --sweep: train again the runs that lack what --keep says, and give it to those that came out the same.
     """
     from gnz_track import __version__
     from gnz_track.records import to_json
@@ -80,7 +80,8 @@ def _reproduce(  # noqa: PLR0913  (one parameter per flag)
         reach_working_folder()
     conditions = Conditions(place=choose_place(home, mirror), device=device, trusts_code=trust)
     if sweep:
-        _refill(sweep, parse_address(store), conditions, keep_at_most, jobs, as_json=as_json)
+        keeping = {"keep": keep, "keep_at_most": read_most_bytes(keep_at_most)}
+        _refill(sweep, parse_address(store), conditions, keeping, jobs, as_json=as_json)
         return
     found = reproduction.reproduce(
         run_id,
@@ -100,29 +101,28 @@ def _reproduce(  # noqa: PLR0913  (one parameter per flag)
 
 
 def _check_call(run_id: str, sweep: str, keep: str) -> None:
-    from gnz_track.runs.files_of_cell import PREDICTIONS
+    from gnz_track.runs.files_of_cell import PREDICTIONS, WEIGHTS
 
     if bool(run_id) == bool(sweep):
         given = f"{run_id!r} and --sweep {sweep!r}" if sweep else "neither"
         raise BadValue("what to reproduce", given, "RUN_ID or --sweep NAME", command="gnz ls")
-    if sweep and keep != PREDICTIONS:
-        raise BadValue("--keep", keep, f"{PREDICTIONS}, where a sweep is named", command=f"--keep {PREDICTIONS}")
+    if sweep and keep not in {PREDICTIONS, WEIGHTS}:
+        allowed = f"{PREDICTIONS} or {WEIGHTS}, where a sweep is named"
+        raise BadValue("--keep", keep, allowed, command=f"--keep {PREDICTIONS}")
 
 
 def _refill(
-    sweep: str, address: Address, conditions: Conditions, keep_at_most: str, jobs: int, *, as_json: bool
+    sweep: str, address: Address, conditions: Conditions, keeping: dict[str, Any], jobs: int, *, as_json: bool
 ) -> None:
     from gnz_track.records import to_json
-    from gnz_track.runs.files_of_cell import read_most_bytes
     from gnz_track.runs.progress import count_aloud
     from gnz_track.runs.refill import refill
 
-    most_bytes = read_most_bytes(keep_at_most)
     try:
         with count_aloud() as tell:
-            found = refill(sweep, address, conditions=conditions, keep_at_most=most_bytes, jobs=jobs, tell=tell)
+            found = refill(sweep, address, conditions=conditions, jobs=jobs, tell=tell, **keeping)
     except KeyboardInterrupt:
-        say("runs that were trained have their predictions; the same call goes on from there", err=True)
+        say(f"runs that were trained have their {keeping['keep']}; the same call goes on from there", err=True)
         raise
     if as_json:
         hand_over(to_json(found))
@@ -134,8 +134,8 @@ def _refill(
 
 def _print_refill(found: Refill) -> None:
     n_runs = len(found.had) + len(found.got) + len(found.left_out)
-    trained = f"{len(found.got)} got them now, each with the numbers that it had"
-    say(f"{found.sweep}: {plural(n_runs, 'finished run')}; {len(found.had)} had predictions, {trained}")
+    trained = f"{len(found.got)} got them now{', each with the numbers that it had' if found.got else ''}"
+    say(f"{found.sweep}: {plural(n_runs, 'finished run')}; {len(found.had)} had {found.keep}, {trained}")
     reasons: dict[str, list[str]] = {}
     for run_id, reason in found.left_out.items():
         # What is said of one run alone names it.

@@ -10,6 +10,7 @@ from gnz_track.cli.ls import RUN_ID_SHOWN, Store
 from gnz_track.cli.terminal.output import print_rows, say, see
 from gnz_track.cli.training import split
 from gnz_track.errors import BadValue
+from gnz_track.text import REMAKE_SWEEP, remake_command
 
 if TYPE_CHECKING:
     from gnz_track.predictions.rescoring import Rescoring
@@ -76,8 +77,9 @@ def _print_found(found: Rescoring, address: Address) -> None:
     for task, sentence in found.refused.items():
         say(f"note: does not serve {task}: {sentence}", err=True)
     if found.missing:
-        command = f"gnz reproduce {found.missing[0][:12]} --keep predictions"
-        say(f"{len(found.missing)} runs have no predictions: {_shorten(found.missing)}. Try: {command}", err=True)
+        command = remake_command(found.missing[0])
+        more = f"; {REMAKE_SWEEP}" if len(found.missing) > 1 else ""
+        say(f"{len(found.missing)} runs have no predictions: {_shorten(found.missing)}. Try: {command}{more}", err=True)
     for run_id, reason in list(found.changed.items())[:MOST_SHOWN]:
         say(f"left out: {run_id[:RUN_ID_SHOWN]}: {reason}", err=True)
     if len(found.changed) > MOST_SHOWN:

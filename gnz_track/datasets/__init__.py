@@ -13,6 +13,7 @@
 - `card`: the card of a frozen dataset, as JSON and as a page
 - `collation`: many graphs into one set of tensors with pointers, and back; the facts that a card tells of them
 - `mapped_tensors`: tensors of a safetensors file, mapped into memory and not read
+- `tensor_types`: types of tensors by the codes of files
 - `streaming`: graphs that do not fit into memory, frozen in portions
 - `steady`: frozen data that stay what they were while they are used
 - `splits/`: parts for training, validation and test, as pure functions of data, policy and seed

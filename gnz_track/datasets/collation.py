@@ -18,7 +18,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gnz_track.datasets.card import Field
-from gnz_track.datasets.mapped_tensors import CODES
+from gnz_track.datasets.tensor_types import CODES
 from gnz_track.errors import BadValue
 
 __all__ = [

@@ -12,26 +12,30 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from safetensors import SafetensorError
-from safetensors.torch import save_file
-from torch import Tensor
-from torch_geometric.data import Data
 
 from gnz_track.datasets.card import CARD, Card, card_from_json, card_to_json, make_card
-from gnz_track.datasets.collation import SPLIT, Collated, collate, describe, value_of
 from gnz_track.datasets.mapped_tensors import MappedTensors, digest_of, digest_of_file
 from gnz_track.errors import DataCorrupted, DataMissing, DataUnusable
 from gnz_track.files import publish, refuse_foreign, temporary_beside
 from gnz_track.types import DatasetRow
 
+if TYPE_CHECKING:
+    # What a card says, and whether the bytes are those that it names, can be known without Torch.
+    from torch import Tensor
+    from torch_geometric.data import Data
+
+    from gnz_track.datasets.collation import Collated
+
 __all__ = [
     "CARD",
     "TENSORS",
     "FrozenDataset",
+    "check_bytes",
+    "check_facts",
     "freeze",
     "freeze_collated",
     "open_frozen",
@@ -44,7 +48,7 @@ TENSORS = "tensors.safetensors"
 _OF_SYSTEM = re.compile(r"\(os error (\d+)\)")
 
 
-class FrozenDataset(Sequence[Data]):
+class FrozenDataset(Sequence["Data"]):
     """Graphs in a frozen folder; ``dataset[i]`` is a ``Data`` of views, no copies. Pickles by folder.
 
     ``tensors`` maps names to collated tensors, read-only by convention: fields under their own names (``x``
@@ -61,6 +65,10 @@ class FrozenDataset(Sequence[Data]):
 
     def __getitem__(self, index: int) -> Data:  # type: ignore[override]
         """Return graph ``index`` as views of the collated tensors."""
+        from torch_geometric.data import Data
+
+        from gnz_track.datasets.collation import value_of
+
         position = operator.index(index)
         position += len(self) if position < 0 else 0
         if not 0 <= position < len(self):
@@ -105,6 +113,8 @@ class FrozenDataset(Sequence[Data]):
     @property
     def split(self) -> Tensor | None:
         """Published part of each graph ``[n_graphs]``, or several columns: 0 train, 1 validation, 2 test; or None."""
+        from gnz_track.datasets.collation import SPLIT
+
         return self.tensors.get(SPLIT)
 
     @cached_property
@@ -205,6 +215,11 @@ def freeze(
     split
         Published part of each graph ``[n_graphs]``: 0 train, 1 validation, 2 test.
     """
+    import torch
+    from torch_geometric.data import Data
+
+    from gnz_track.datasets.collation import collate
+
     listed = [graphs] if isinstance(graphs, Data) else list(graphs)
     parts = None if split is None else torch.as_tensor(split)
     return freeze_collated(collate(listed, split=parts), folder, row=row, seed=seed)
@@ -226,6 +241,8 @@ def freeze_collated(
     accept
         Is shown the card before anything is written, and may raise.
     """
+    from gnz_track.datasets.collation import describe
+
     folder = Path(folder).absolute()
     refuse_foreign(folder, (CARD, TENSORS))
     facts: dict[str, Any] = describe(collated.tensors)
@@ -257,7 +274,8 @@ def open_frozen(folder: str | Path, *, verify: bool = False) -> FrozenDataset:
         raise _unusable(folder.name, folder, str(error)) from None
     _check_fields(folder, card, tensors)
     if verify:
-        _verify(folder, card, tensors)
+        check_bytes(folder, card, tensors)
+        check_facts(folder, card, tensors)
     return FrozenDataset(folder, card, tensors)
 
 
@@ -275,6 +293,8 @@ def write_tensors(tensors: Mapping[str, Tensor], path: Path, *, metadata: Mappin
     metadata
         Texts for the header of the file.
     """
+    from safetensors.torch import save_file
+
     try:
         save_file(dict(tensors), path, metadata=None if metadata is None else dict(metadata))
     except SafetensorError as error:
@@ -285,11 +305,18 @@ def write_tensors(tensors: Mapping[str, Tensor], path: Path, *, metadata: Mappin
         raise OSError(number, os.strerror(number), str(path)) from error
 
 
-def _verify(folder: Path, card: Card, tensors: MappedTensors) -> None:
+def check_bytes(folder: Path, card: Card, tensors: MappedTensors) -> None:
+    """Read all bytes of a frozen folder; raise where their digest is not the card's."""
     found = digest_of_file(tensors.path)
     if found != card.digest:
         command = rebuilding_command(card.name, folder)
         raise DataCorrupted(card.name, tensors.path, expected=card.digest, found=found, command=command)
+
+
+def check_facts(folder: Path, card: Card, tensors: MappedTensors) -> None:
+    """Raise where the card of a frozen folder says of its tensors what they are not; Torch looks."""
+    from gnz_track.datasets.collation import describe
+
     wrong = [name for name, value in describe(tensors).items() if getattr(card, name) != value]
     if wrong:
         raise _unusable(card.name, folder, f"its card is not right about {', '.join(wrong)}")

@@ -13,25 +13,17 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
+if TYPE_CHECKING:
+    # A file can be read and compared without Torch; a tensor of it cannot be had.
+    import torch
+    from torch import Tensor
 
-__all__ = ["CODES", "DTYPES", "Entry", "MappedTensors", "digest_of", "digest_of_file", "read_header", "write_header"]
+__all__ = ["ITEM_BYTES", "Entry", "MappedTensors", "digest_of", "digest_of_file", "read_header", "write_header"]
 
-DTYPES: dict[str, torch.dtype] = {
-    "F64": torch.float64,
-    "F32": torch.float32,
-    "F16": torch.float16,
-    "BF16": torch.bfloat16,
-    "I64": torch.int64,
-    "I32": torch.int32,
-    "I16": torch.int16,
-    "I8": torch.int8,
-    "U8": torch.uint8,
-    "BOOL": torch.bool,
-}
-CODES = {dtype: code for code, dtype in DTYPES.items()}
+# Bytes of a number of each type, by the code that a file has for it.
+ITEM_BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1}
 _LENGTH_BYTES = 8
 _PIECE = 1 << 20
 # In which order the safetensors library writes tensors of these types.
@@ -48,7 +40,7 @@ class Entry:
     end: int
 
 
-class MappedTensors(Mapping[str, Tensor]):
+class MappedTensors(Mapping[str, "Tensor"]):
     """Names to tensors of one file; read-only by convention, a write stays in this process and never hits the disk.
 
     Raises ``ValueError`` with the reason where the file is not a whole safetensors file.
@@ -75,6 +67,10 @@ class MappedTensors(Mapping[str, Tensor]):
         return name in self.entries
 
     def _view(self, entry: Entry) -> Tensor:
+        import torch
+
+        from gnz_track.datasets.tensor_types import DTYPES
+
         empty = torch.empty(entry.shape if entry.begin == entry.end else 0, dtype=DTYPES[entry.dtype])
         if entry.begin == entry.end:
             return empty
@@ -111,7 +107,7 @@ def read_header(path: Path) -> dict[str, Entry]:
 def _parse_entry(name: str, record: object, start: int) -> Entry:
     try:
         dtype, shape, (begin, end) = (record[key] for key in ("dtype", "shape", "data_offsets"))  # type: ignore[index]
-        itemsize = DTYPES[dtype].itemsize
+        itemsize = ITEM_BYTES[dtype]
         are_counts = all(type(number) is int and number >= 0 for number in (*shape, begin, end))
     except (KeyError, TypeError, ValueError):
         message = f"the header's record of {name!r} is unreadable"
@@ -136,6 +132,10 @@ def _check_cover(entries: Mapping[str, Entry], start: int, size: int) -> None:
 
 def digest_of(tensors: Mapping[str, Tensor]) -> str:
     """Return the md5 over sorted (key, dtype, shape, little-endian bytes): 32 hex characters."""
+    import torch
+
+    from gnz_track.datasets.tensor_types import CODES
+
     digest = hashlib.md5(usedforsecurity=False)
     for name in sorted(tensors):
         tensor = tensors[name]
@@ -174,7 +174,7 @@ def write_header(shapes: Mapping[str, tuple[str, tuple[int, ...]]]) -> tuple[byt
     header, position = {}, 0
     for name in names:
         code, shape = shapes[name]
-        n_bytes = math.prod(shape) * DTYPES[code].itemsize
+        n_bytes = math.prod(shape) * ITEM_BYTES[code]
         header[name] = {"dtype": code, "shape": list(shape), "data_offsets": [position, position + n_bytes]}
         position += n_bytes
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()

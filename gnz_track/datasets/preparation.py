@@ -12,21 +12,10 @@ from typing import Any
 
 from gnz_track.datasets.card import Card, digest_loader
 from gnz_track.datasets.catalogue import DATASETS, TASKS
-from gnz_track.datasets.collation import PartedGraphs, collate, collate_loaded
 from gnz_track.datasets.frozen import FrozenDataset, freeze_collated, open_frozen
 from gnz_track.datasets.homes import data_home, folder_name, frozen_folder, require_extra
 from gnz_track.datasets.mapped_tensors import digest_of
-from gnz_track.datasets.own.tasks import (
-    GivenDataset,
-    check_own,
-    is_seed_aware,
-    load_graphs,
-    own_row,
-    takes,
-    without_empty_features,
-)
 from gnz_track.datasets.sources.fetch import find_complete, parse_mirror, raw_folder
-from gnz_track.datasets.streaming import freeze_stream
 from gnz_track.errors import BadValue, DataCorrupted, DataMissing, DataUnusable
 from gnz_track.registry import import_target
 from gnz_track.types import DatasetRow, Task
@@ -124,6 +113,10 @@ def freeze_row(row: DatasetRow, *, seed: int, home: Path, mirror: str | Path | N
     ----------
     row, seed, home, mirror
     """
+    from gnz_track.datasets.collation import PartedGraphs, collate_loaded
+    from gnz_track.datasets.own.tasks import takes
+    from gnz_track.datasets.streaming import freeze_stream
+
     folder = frozen_folder(row, seed=seed, home=home)
     options = {**row.options, **({"seed": seed} if row.is_seed_aware else {})}
     require_extra(row)
@@ -204,6 +197,16 @@ def _read_raw(row: DatasetRow, loader: Callable[..., Any], place: Path, options:
 
 
 def _prepare_own(task: Task, *, seed: int, home: Path) -> FrozenDataset:
+    from gnz_track.datasets.collation import collate
+    from gnz_track.datasets.own.tasks import (
+        GivenDataset,
+        check_own,
+        is_seed_aware,
+        load_graphs,
+        own_row,
+        without_empty_features,
+    )
+
     loader = _resolve_loader(task.loader)
     own_seed = seed if is_seed_aware(loader) else None
     key = (id(loader), task.name, str(home), own_seed)

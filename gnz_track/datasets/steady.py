@@ -14,7 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gnz_track.datasets.card import Card
-from gnz_track.datasets.frozen import CARD, TENSORS, FrozenDataset, open_frozen, rebuilding_command
+from gnz_track.datasets.frozen import (
+    CARD,
+    TENSORS,
+    FrozenDataset,
+    check_bytes,
+    check_facts,
+    open_frozen,
+    rebuilding_command,
+)
 from gnz_track.datasets.mapped_tensors import digest_of_file
 from gnz_track.errors import DataCorrupted
 
@@ -44,14 +52,18 @@ class _Look:
 _Looks = tuple[_Look, _Look]
 # Folder -> what its files looked like when every byte was read and was what the card says, for this process.
 _READ: dict[Path, _Looks] = {}
+# The same where the bytes were read, and nobody has looked yet whether the card is right about what they mean.
+_READ_BYTES: dict[Path, _Looks] = {}
 
 
-def open_steady(folder: str | Path) -> FrozenDataset:
+def open_steady(folder: str | Path, *, has_facts: bool = True) -> FrozenDataset:
     """Open a frozen folder whose bytes are those that its card names.
 
     The first time in a process they are read; later only where the files look otherwise than then.
+
+    ``has_facts=False`` leaves what the card says of the tensors to whoever uses these: no Torch is needed.
     """
-    return _open_looked_at(Path(folder).absolute())[0]
+    return _open_looked_at(Path(folder).absolute(), has_facts=has_facts)[0]
 
 
 @contextmanager
@@ -97,23 +109,33 @@ def read_again(folder: str | Path, *, digest: str, name: str) -> str:
     found = _digest_now(folder)
     if found == digest:
         return ""
-    if _READ.get(folder) == _look_at_both(folder):
+    if _look_at_both(folder) in (_READ.get(folder), _READ_BYTES.get(folder)):
         unseen = f"{found}, though nothing but its bytes changed: what was trained on it in this process is in doubt"
         raise _changed_error(name, folder, digest, unseen)
     return str(_changed_error(name, folder, digest, found))
 
 
-def _open_looked_at(folder: Path) -> tuple[FrozenDataset, _Looks]:
+def _open_looked_at(folder: Path, *, has_facts: bool = True) -> tuple[FrozenDataset, _Looks]:
     looks = _look_at_both(folder)
-    dataset = open_frozen(folder, verify=_READ.get(folder) != looks)
+    dataset = open_frozen(folder)
+    known = _READ if has_facts else _READ_BYTES
+    if looks not in (_READ.get(folder), _READ_BYTES.get(folder)):
+        check_bytes(folder, dataset.card, dataset.tensors)
+    if has_facts and _READ.get(folder) != looks:
+        check_facts(folder, dataset.card, dataset.tensors)
     if _look_at_both(folder) != looks:
         found = f"{_digest_now(folder)}, while its files are being written"
         raise _changed_error(dataset.name, folder, dataset.digest, found)
     if all(look.is_settled for look in looks):
-        _READ[folder] = looks
+        known[folder] = looks
     else:
-        _READ.pop(folder, None)
+        _forget(folder)
     return dataset, looks
+
+
+def _forget(folder: Path) -> None:
+    _READ.pop(folder, None)
+    _READ_BYTES.pop(folder, None)
 
 
 def _require_unchanged(card: Card, folder: Path, before: _Looks, *, is_settled: bool) -> None:
@@ -121,7 +143,7 @@ def _require_unchanged(card: Card, folder: Path, before: _Looks, *, is_settled: 
     now = _look_at_both(folder)
     if now == before and is_settled:
         return
-    _READ.pop(folder, None)
+    _forget(folder)
     found = _digest_now(folder)
     if found != card.digest:
         raise _changed_error(card.name, folder, card.digest, found)

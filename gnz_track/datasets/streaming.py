@@ -20,7 +20,8 @@ from torch_geometric.data import Data
 from gnz_track.datasets.card import Card, Field, card_to_json, make_card
 from gnz_track.datasets.collation import SPLIT, RunningFacts, check_split, choose_cut, collate, pointer_of
 from gnz_track.datasets.frozen import CARD, TENSORS, FrozenDataset, open_frozen, write_tensors
-from gnz_track.datasets.mapped_tensors import CODES, DTYPES, Entry, digest_of_file, read_header, write_header
+from gnz_track.datasets.mapped_tensors import ITEM_BYTES, Entry, digest_of_file, read_header, write_header
+from gnz_track.datasets.tensor_types import CODES
 from gnz_track.errors import BadValue
 from gnz_track.files import publish, refuse_foreign, temporary_beside
 from gnz_track.types import DatasetRow
@@ -177,7 +178,7 @@ class _Pile:
 
     def _copy(self, column: _StreamedField, target: BinaryIO) -> None:
         """Copy one tensor: for each index before the dimension that grows, the stretches of all portions."""
-        dim, itemsize = column.cut.dim, DTYPES[column.entries[0].dtype].itemsize
+        dim, itemsize = column.cut.dim, ITEM_BYTES[column.entries[0].dtype]
         with ExitStack() as stack:
             sources = [stack.enter_context(path.open("rb")) for path in self._paths]
             for index in range(math.prod(column.shape[:dim])):

@@ -6,20 +6,16 @@ out is listed with its reason. A plan on perturbed graphs has each cell once for
 
 from __future__ import annotations
 
+import ast
+import importlib.util
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor
-
-from gnz_track.datasets.encodings import describe_limits, parse_encoding
-from gnz_track.datasets.frozen import FrozenDataset
-from gnz_track.datasets.perturbations import ORIGINAL, PERTURBATIONS
 from gnz_track.datasets.preparation import forget_loaded, prepare
-from gnz_track.datasets.splits.links import split_links, split_triples
 from gnz_track.datasets.steady import open_steady
 from gnz_track.errors import BadValue, DataMissing, NothingToRun, SeveralMissing, SplitImpossible
 from gnz_track.models.catalogue import renew_code
@@ -28,6 +24,12 @@ from gnz_track.runs.protocol_resolution import find_override, hyperparameters_of
 from gnz_track.training.metrics import METRICS
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Cell, ModelRow, Protocol, Task, TaskType
+
+if TYPE_CHECKING:
+    # Torch is imported where a plan needs to look into models or tensors, and takes as long as all else.
+    from torch import Tensor
+
+    from gnz_track.datasets.frozen import FrozenDataset
 
 __all__ = [
     "Place",
@@ -149,9 +151,7 @@ def make_plan(
             # All that are missing are told at once.
             missing[task.name] = error
             continue
-        for folder in {dataset.folder for dataset in datasets.values()}:
-            # Every byte is read before a sweep: data that are not what their card says are told before any training.
-            open_steady(folder)
+        _read_all(datasets.values(), protocol)
         resolved = resolve(protocol, task)
         notices += _limits(task, resolved, datasets[seeds[0]], seeds[0])
         length = epochs or usual_epochs(protocol, task)
@@ -172,8 +172,23 @@ def make_plan(
     )
 
 
+def _read_all(datasets: Iterable[FrozenDataset], protocol: Protocol) -> None:
+    """Read every byte before a sweep: data that are not those that their card names are told before any training.
+
+    What a card says of its tensors is compared here where the plan is made by it, or where Torch is at hand; otherwise
+    by whoever trains on them, in any case.
+    """
+    has_facts = bool(protocol.budget or protocol.encoding) or "torch" in sys.modules
+    for folder in {dataset.folder for dataset in datasets}:
+        open_steady(folder, has_facts=has_facts)
+
+
 def resolve_device(device: str) -> str:
     """Return the device that ``"auto"`` means here (a GPU where there is one), or the given one if it exists."""
+    if device == "cpu" or (device == "auto" and "torch" not in sys.modules and _is_without_gpus()):
+        return "cpu"
+    import torch
+
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -185,6 +200,20 @@ def resolve_device(device: str) -> str:
     return device
 
 
+def _is_without_gpus() -> bool:
+    """Tell, without importing it, whether the Torch that is installed was built for no GPU."""
+    found = importlib.util.find_spec("torch")
+    versions = Path(found.origin).with_name("version.py") if found and found.origin else None
+    if versions is None or not versions.is_file():
+        return False
+    said: dict[str, object] = {}
+    for line in ast.parse(versions.read_text("utf-8")).body:
+        if isinstance(line, ast.Assign | ast.AnnAssign) and isinstance(line.value, ast.Constant):
+            places = line.targets if isinstance(line, ast.Assign) else [line.target]
+            said |= dict.fromkeys(map(ast.unparse, places), line.value.value)
+    return {said.get(name, "unknown") for name in ("cuda", "hip", "xpu")} == {None}
+
+
 def usual_epochs(protocol: Protocol, task: Task) -> int:
     """Return how many epochs a task is trained for under a protocol where nobody says another number."""
     return find_override(protocol, task).epochs or protocol.epochs or task.epochs
@@ -192,6 +221,10 @@ def usual_epochs(protocol: Protocol, task: Task) -> int:
 
 def _limits(task: Task, protocol: Protocol, dataset: FrozenDataset, seed: int) -> list[str]:
     """Return a sentence for each way in which the encoding of a protocol says less of some graphs."""
+    if not protocol.encoding:
+        return []
+    from gnz_track.datasets.encodings import describe_limits, parse_encoding
+
     encoding = parse_encoding(protocol.encoding)
     if encoding is None or "edge_index" not in dataset.tensors:
         return []
@@ -225,6 +258,8 @@ def _borrowed_label(protocol: Protocol) -> list[str]:
 
 def _encoded_edges(task: Task, protocol: Protocol, dataset: FrozenDataset, seed: int) -> tuple[str, Tensor]:
     """Return the edges that positions are made of, and whose they are: where links are hidden, those that are left."""
+    from gnz_track.datasets.splits.links import split_links, split_triples
+
     if task.task_type is not TaskType.link_pred:
         return "", dataset.global_edge_index
     if dataset.is_relational:
@@ -276,6 +311,8 @@ def perturb_plan(plan: Plan, names: Iterable[str]) -> Plan:
 
     Cells of one seed share their split and the first parameters of their model, whatever is done to the graphs.
     """
+    from gnz_track.datasets.perturbations import ORIGINAL, PERTURBATIONS
+
     known = [PERTURBATIONS.get(name).name for name in names]
     perturbations = ["" if name == ORIGINAL else name for name in known]
     code = {name: code_of(name) for name in perturbations}

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.errors import BadValue, SplitImpossible
-from gnz_track.models.budgets import Width, find_width, refuse_beyond
-from gnz_track.models.building import options_of
-from gnz_track.problems.catalogue import sizes_of
 from gnz_track.training.metrics import metric_of
 from gnz_track.types import Cell, CellSettings, ModelRow, Override, Protocol, Task, Value
+from gnz_track.user_code.modules import is_ours
+
+if TYPE_CHECKING:
+    # Models are looked into, with Torch, where a protocol gives them anything.
+    from gnz_track.datasets.frozen import FrozenDataset
+    from gnz_track.models.budgets import Width
 
 __all__ = [
     "OF_TRAINING",
@@ -71,6 +73,8 @@ def name_settings(settings: CellSettings, model: ModelRow) -> dict[str, Value]:
     ``patience`` is that of the schedule where there is one, and of early stopping otherwise. What is no plain value,
     such as a function, has no entry.
     """
+    from gnz_track.models.building import options_of
+
     optimiser, has_schedule = settings.optimiser, settings.optimiser.schedule != "constant"
     plateau = {"factor": optimiser.factor, "min_lr": optimiser.min_lr, "stop_patience": settings.patience}
     found: dict[str, Value] = {
@@ -139,6 +143,11 @@ def given_to(model: ModelRow, protocol: Protocol, task: Task) -> dict[str, Value
     for general, by_model in ((protocol.options, protocol.by_model), (override.options, override.by_model)):
         found |= general
         found |= _of_model(by_model, model)
+    if not found and not model.payload and all(map(is_ours, filter(None, (model.target, model.factory)))):
+        # Classes of others are looked at in any case: one that cannot be had is told before any training.
+        return found
+    from gnz_track.models.building import options_of
+
     allowed = {*OF_TRAINING, *options_of(model).names}
     return {name: value for name, value in found.items() if name in allowed}
 
@@ -166,6 +175,8 @@ def hyperparameters_of(
     """
     given = given_to(model, protocol, task)
     if protocol.budget:
+        from gnz_track.models.budgets import refuse_beyond
+
         found = _width_of(model, task, dataset, resolve(protocol, task), given)
         refuse_beyond(found, model.name, tolerance=protocol.tolerance)
         if not found.is_of_rule:
@@ -195,6 +206,8 @@ def list_widths(
 def _list_width(
     model: ModelRow, task: Task, dataset: FrozenDataset, protocol: Protocol, resolved: Protocol
 ) -> tuple[Width | None, str]:
+    from gnz_track.models.budgets import refuse_beyond
+
     found: Width | None = None
     try:
         found = _width_of(model, task, dataset, resolved, given_to(model, protocol, task))
@@ -211,6 +224,9 @@ def _width_of(
 
     ``protocol`` is resolved already, ``options`` are the hyperparameters of the cell.
     """
+    from gnz_track.models.budgets import find_width
+    from gnz_track.problems.catalogue import sizes_of
+
     # Those that sizes depend on.
     settings = CellSettings(
         task_type=task.task_type,

@@ -1,4 +1,4 @@
-"""Runs of a sweep that lack predictions, trained once more, so that they can be asked as those which have them."""
+"""Runs of a sweep that lack predictions or weights, trained once more, so that they can be asked as those with them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from gnz_track.errors import GnzError, NothingToCompare, NotReproducible
+from gnz_track.errors import GnzError, NothingToCompare, NotReproducible, UnknownName
 from gnz_track.records import freeze_mappings
 from gnz_track.runs.executors.choice import choose_executor
 from gnz_track.runs.executors.events import ignore
-from gnz_track.runs.files_of_cell import PREDICTIONS, check_most_bytes
+from gnz_track.runs.files_of_cell import PREDICTIONS, WEIGHTS, check_most_bytes
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.reproduce import Conditions, files_to_keep, rebuild
 from gnz_track.store.address import Address
@@ -20,19 +20,23 @@ from gnz_track.store.listings import has_tables
 from gnz_track.store.past_runs import read_run
 from gnz_track.store.reader import check_known, open_reader
 from gnz_track.store.row_filters import PastRun, asked_names
-from gnz_track.store.schema import PREDICTIONS_FILE, SPLIT_DIGEST, SPLIT_FILE
+from gnz_track.store.schema import PREDICTIONS_FILE, SPLIT_DIGEST, SPLIT_FILE, WEIGHTS_FILE
 from gnz_track.store.sweep_manifest import read_wanted_cells
 from gnz_track.store.writer import Store, open_store
 from gnz_track.types import Cell, CellResult
 
-__all__ = ["Refill", "refill"]
+__all__ = ["FILE_OF", "Refill", "refill"]
+
+# What runs are to have -> the file by which it is told whether they have it.
+FILE_OF = {PREDICTIONS: PREDICTIONS_FILE, WEIGHTS: WEIGHTS_FILE}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Refill:
-    """Finished runs of a sweep: those that had predictions, those that got them, and run -> why another has none."""
+    """Finished runs of a sweep: those that had what ``keep`` says, that got it, and run -> why another has none."""
 
     sweep: str
+    keep: str
     had: tuple[str, ...]
     got: tuple[str, ...]
     left_out: Mapping[str, str]
@@ -46,11 +50,12 @@ def refill(
     address: Address,
     *,
     conditions: Conditions,
+    keep: str = PREDICTIONS,
     keep_at_most: int = Cell.keep_at_most,
     jobs: int = 1,
     tell: Callable[[int, int, str], None] | None = None,
 ) -> Refill:
-    """Train the finished runs of a sweep that lack predictions, and write these where all numbers came out the same.
+    """Train the finished runs of a sweep that lack files, and write these where all numbers came out the same.
 
     Each run gets its files as soon as they are there: the same call goes on where another was interrupted. A run whose
     file is gone, or is not what it was, counts as one that lacks it.
@@ -61,6 +66,8 @@ def refill(
         The sweep, and its store.
     conditions
         Device and data of the repetitions, and whether foreign code is trusted.
+    keep
+        ``predictions``, or ``weights`` and these.
     keep_at_most
         Bytes of the largest file that a run gets.
     jobs
@@ -69,9 +76,11 @@ def refill(
         Is told of each run: how many have been trained, of how many, and which one.
     """
     most_bytes = check_most_bytes(keep_at_most)
-    past = _PastRuns(address, sweep)
+    if keep not in FILE_OF:
+        raise UnknownName("files to keep of a sweep", keep, FILE_OF, command="gnz reproduce --help")
+    past = _PastRuns(address, sweep, FILE_OF[keep])
     waiting, left_out = past.rebuild(conditions)
-    wanted = [replace(cell, keep=PREDICTIONS, keep_at_most=most_bytes) for _, cell in waiting]
+    wanted = [replace(cell, keep=keep, keep_at_most=most_bytes) for _, cell in waiting]
     runs_of: dict[str, list[PastRun]] = {}
     for run, cell in waiting:
         runs_of.setdefault(fingerprint(cell), []).append(run)
@@ -88,14 +97,14 @@ def refill(
                 left_out[run.run_id] = str(error)
             if tell:
                 tell(n, len(wanted), result.cell.label)
-    return Refill(sweep=sweep, had=tuple(past.had), got=tuple(got), left_out=left_out)
+    return Refill(sweep=sweep, keep=keep, had=tuple(past.had), got=tuple(got), left_out=left_out)
 
 
 class _PastRuns:
-    """Finished runs of a sweep: which of them have predictions, and which splits lie with any of them."""
+    """Finished runs of a sweep: which of them have a file, and which splits lie with any of them."""
 
-    def __init__(self, address: Address, sweep: str) -> None:
-        self._address = address
+    def __init__(self, address: Address, sweep: str, name: str) -> None:
+        self._address, self._name = address, name
         split_of = _finished_runs(address, sweep)
         kept = open_reader(address).kept_files(list(split_of))
         files_of = {run_id: (place, files_from_tag(tag)) for run_id, place, tag in kept}
@@ -104,16 +113,16 @@ class _PastRuns:
         self._splits = {split_of[run_id] for run_id, (_, files) in files_of.items() if SPLIT_FILE in files}
 
     def _has(self, run_id: str, place: str, files: Mapping[str, KeptFile]) -> bool:
-        """Tell whether the predictions of a run are there, and what they were."""
-        if PREDICTIONS_FILE not in files:
+        """Tell whether the file of a run is there, and what it was."""
+        if self._name not in files:
             return False
         with contextlib.suppress(GnzError):
-            found = read_kept_file(self._address, run_id, place, PREDICTIONS_FILE, files[PREDICTIONS_FILE])
+            found = read_kept_file(self._address, run_id, place, self._name, files[self._name])
             return found is not None
         return False
 
     def rebuild(self, conditions: Conditions) -> tuple[list[tuple[PastRun, Cell]], dict[str, str]]:
-        """Return the runs that lack predictions with their cells, and why others cannot be trained again."""
+        """Return the runs that lack the file with their cells, and why others cannot be trained again."""
         found, left_out = [], {}
         for run_id in self._lacking:
             try:
@@ -124,7 +133,7 @@ class _PastRuns:
         return found, left_out
 
     def write(self, store: Store, run: PastRun, result: CellResult) -> None:
-        """Write the files of a repetition into its run; where it gets no predictions, raise an error that says why."""
+        """Write the files of a repetition into its run; where that file is missing, raise an error that says why."""
         files = files_to_keep(run, result, self._address)
         split = run.tags.get(SPLIT_DIGEST, "")
         store.add_files(
@@ -132,8 +141,8 @@ class _PastRuns:
         )
         if SPLIT_FILE in files:
             self._splits.add(split)
-        if PREDICTIONS_FILE not in files:
-            reason = result.left_out.get(PREDICTIONS_FILE, "it has none to keep")
+        if self._name not in files:
+            reason = result.left_out.get(self._name, "it has none to keep")
             raise NotReproducible(run.run_id, reason, remedy="gnz reproduce --help")
 
 

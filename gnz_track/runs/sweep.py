@@ -18,6 +18,7 @@ from gnz_track.datasets.steady import read_again
 from gnz_track.errors import StoreUnreachable
 from gnz_track.runs.executors.choice import Executor
 from gnz_track.runs.executors.events import Done, Event, Leaked, Tell, ignore
+from gnz_track.runs.files_of_cell import BEST
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.plan import Plan, Skipped
 from gnz_track.runs.remaining import RemainingCells
@@ -104,6 +105,9 @@ def run_sweep(remaining: RemainingCells, tracking: Tracking, *, execute: Executo
 def _is_written(remaining: RemainingCells, tracking: Tracking) -> bool:
     """Tell whether there is nothing to train and nothing to write: the same sweep has ended, and nothing waits."""
     if remaining.cells or tracking.system_metrics or files_of_outbox(outbox_folder(tracking.address)):
+        return False
+    if any(cell.keep == BEST for cell in remaining.plan.cells):
+        # Weights that were beaten may still be there.
         return False
     try:
         return is_concluded(tracking.address, tracking.sweep, plan=write_wanted(remaining.plan, tracking))

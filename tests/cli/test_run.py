@@ -203,6 +203,39 @@ def interrupt(words: tuple[str, ...], environment: dict[str, str], *once_there_i
     return process.returncode, out, err
 
 
+HELD = """
+import sys
+from gnz_track.cli import main
+sys.argv = ["gnz", *sys.argv[1:]]
+try:
+    main()
+finally:
+    print("held:", *sorted({'mlflow', 'optuna', 'sklearn', 'sympy', 'torch', 'torch._dynamo'} & set(sys.modules)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "held", "said"),
+    [
+        (("--fresh", "--jobs", "2"), "mlflow", "tracked as sweep"),
+        (("--jobs", "2"), "", "4 of 4 cells are finished already"),
+        ((), "", "4 of 4 cells are finished already"),
+        (("--dry-run",), "", "0 of 4 cells to train"),
+        (("--fresh",), "mlflow torch", "tracked as sweep"),
+    ],
+    ids=["workers", "nothing for workers", "nothing", "dry run", "inline"],
+)
+def test_calls_import_torch_and_mlflow_where_they_train_and_write_alone(
+    more: tuple[str, ...], held: str, said: str, gnz: Gnz, environment: dict[str, str]
+) -> None:
+    words = ("run", "--task", "planted_partition", "--models", "GCN,MLP", "--seeds", "0-1", "--epochs", "2")
+    assert gnz(*words).code == 0
+    call = [sys.executable, "-c", HELD, *words, *more]
+    done = subprocess.run(call, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1].removeprefix("held:").strip() == held
+    assert said in done.stdout + done.stderr
+
+
 INTERRUPTED = (130, "", "interrupted: results of this call are not kept\n")
 
 

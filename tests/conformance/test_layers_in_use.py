@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import io
+import itertools
 import pickle
+import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -25,7 +29,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 from torch_geometric import EdgeIndex
 from torch_geometric.data import Data
-from torch_geometric.nn import GATConv, GCNConv, GINConv, JumpingKnowledge, SAGEConv, TransformerConv
+from torch_geometric.explain import AttentionExplainer, Explainer, GNNExplainer
+from torch_geometric.nn import GATConv, GCNConv, GINConv, JumpingKnowledge, Linear, SAGEConv, TransformerConv, summary
 from torch_geometric.nn.conv import gat_conv, gcn_conv, transformer_conv
 from torch_geometric.utils import dropout_edge, k_hop_subgraph, subgraph
 from trials import FORMS, LAYERS, N_NODES, Tally, Trial, make, random_features
@@ -212,6 +217,89 @@ def _copied_and_told(model: Any, x: Any, edges: Tensor) -> Any:
     return model(x, edges), other(x, edges), [name for name, _ in other.named_modules()]
 
 
+def _told_in_a_shallow_copy(model: Any, x: Any, edges: Tensor) -> Any:
+    other = copy.copy(model)
+    other.training = not model.training
+    for name, value in {
+        "normalize": False,
+        "root_weight": False,
+        "negative_slope": 0.9,
+        "flow": "target_to_source",
+    }.items():
+        if hasattr(other, name):
+            setattr(other, name, value)
+    return model(x, edges), other(x, edges)
+
+
+def _explained(model: Any, x: Any, edges: Tensor) -> Any:
+    task = {"mode": "regression", "task_level": "node", "return_type": "raw"}
+    masks = {"node_mask_type": "attributes", "edge_mask_type": "object"}
+    explainer = Explainer(model, GNNExplainer(epochs=3), explanation_type="model", model_config=task, **masks)
+    found = explainer(x.detach(), edges)
+    return found.edge_mask, found.node_mask, model(x, edges)
+
+
+def _attention_explained(model: Any, x: Any, edges: Tensor) -> Any:
+    task = {"mode": "regression", "task_level": "node", "return_type": "raw"}
+    options = {"explanation_type": "model", "edge_mask_type": "object", "model_config": task}
+    return Explainer(model, AttentionExplainer(), **options)(x.detach(), edges).edge_mask, model(x, edges)
+
+
+def _scripted(model: Any, x: Any, edges: Tensor) -> Any:
+    return torch.jit.script(model)(x + 0, edges), model(x, edges)
+
+
+class _Keeping(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        return x @ weight
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        x, weight = ctx.saved_tensors
+        return gradient @ weight.t(), x.t() @ gradient
+
+
+def _with_a_function_of_ones_own(model: Any, x: Any, edges: Tensor) -> Any:
+    weight = torch.ones(x.size(1), 3, dtype=x.dtype, requires_grad=True)
+    product, out = _Keeping.apply(x, weight), model(x, edges)
+    x.detach().data.add_(0)
+    return product, out, model(x, edges), torch.autograd.grad(product.sum(), weight, retain_graph=True)
+
+
+def _referred_to(model: Any, x: Any, edges: Tensor) -> Any:
+    reference, before = weakref.ref(x), model(x, edges)
+    _noted(lambda y: y.data.mul_(2))(x)
+    after = model(x, edges)
+    x.my_own = 3
+    assert x.view(-1).numel() == x.numel()
+    assert x.my_own == 3
+    assert reference() is x
+    if x.is_leaf:
+        x.requires_grad_()
+    assert x.requires_grad
+    return before, after, model(x, edges), x.sum(), torch.autograd.grad(model(x, edges).square().sum(), x)
+
+
+def _held_by_a_graph(model: Any, x: Any, edges: Tensor) -> Any:
+    weight = torch.ones(x.size(1), 3, dtype=x.dtype, requires_grad=True)
+    held, before = (x * weight.sum()).sum(), model(x, edges)
+    x.requires_grad_()
+    return before, torch.autograd.grad(model(x, edges).square().sum() + held, [x, weight])
+
+
+def _by_threads(model: Any, x: Any, edges: Tensor) -> Any:
+    with ThreadPoolExecutor(3) as pool:
+        return tuple(pool.map(lambda _: model.eval()(x, edges), range(4)))
+
+
+def _reset(model: Any, x: Any, edges: Tensor) -> Any:
+    before = model(x, edges).detach()
+    model.reset_parameters()
+    return before, model(x, edges)
+
+
 class _Watching(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
@@ -336,9 +424,23 @@ USES: dict[str, Use] = {
     "graph saved": _graph_saved,
     "state loaded": _reloaded,
     "copied": _copied_and_told,
+    "told in a shallow copy": _told_in_a_shallow_copy,
+    "explained": _explained,
+    "attention explained": _attention_explained,
+    "scripted": _scripted,
+    "with a function of one's own": _with_a_function_of_ones_own,
+    "referred to": _referred_to,
+    "held by a graph": _held_by_a_graph,
+    "by threads": _by_threads,
+    "reset": _reset,
+    "summarised": lambda model, x, edges: (summary(model, x, edges) and None, model(x, edges))[1],
     "in parallel": lambda model, x, edges: nn.DataParallel(model)(x, edges),
     **{f"under {name}": _under(context) for name, context in MODES.items()},
 }
+
+
+# Kernels serve one of them, and Torch the other.
+DTYPES = (torch.float32, torch.float64)
 
 
 def _tried(cls: type, use: Use, form: str, *, order: int = 1, **more: Any) -> Trial:
@@ -363,26 +465,46 @@ def _hold(cases: dict[str, Trial], title: str) -> Tally:
     return tally
 
 
-def _at_turns(rows: dict[str, Use], forms: tuple[str, ...]) -> list[tuple[str, Use, str, type]]:
-    """Return each use of each layer once, in a form that changes from one to the next."""
+Row = tuple[str, Use, str, type, torch.dtype]
+
+
+def _at_turns(rows: dict[str, Use], forms: tuple[str, ...]) -> list[Row]:
+    """Return each use of each layer once, in a form that changes from one to the next, and in either precision."""
     pairs = [(name, use, cls) for name, use in rows.items() for cls in LAYERS]
-    return [(name, use, forms[place % len(forms)], cls) for place, (name, use, cls) in enumerate(pairs)]
+    kinds = itertools.cycle(itertools.product(forms, DTYPES))
+    return [(name, use, form, cls, dtype) for (name, use, cls), (form, dtype) in zip(pairs, kinds, strict=False)]
 
 
-def _all(rows: dict[str, Use], forms: tuple[str, ...]) -> list[tuple[str, Use, str, type]]:
-    return [(name, use, form, cls) for name, use in rows.items() for form in forms for cls in LAYERS]
+def _all(rows: dict[str, Use], forms: tuple[str, ...]) -> list[Row]:
+    crossed = itertools.product(rows.items(), forms, LAYERS, DTYPES)
+    return [(name, use, form, cls, dtype) for (name, use), form, cls, dtype in crossed]
 
 
-def _hold(rows: list[tuple[str, Use, str, type]], **more: Any) -> None:
+def _hold(rows: list[Row], **more: Any) -> None:
     tally = Tally()
-    for name, use, form, cls in rows:
-        tally.add(f"{cls.__name__}, {form}, {name}", _tried(cls, use, form, **more))
+    for name, use, form, cls, dtype in rows:
+        trial = _tried(cls, use, form, dtype=dtype, **more)
+        if (name, cls, dtype) not in KNOWN:
+            tally.add(f"{cls.__name__}, {form}, {dtype}, {name}", trial)
     print(f"\n{tally}")  # noqa: T201
     assert not tally.different
 
 
+# What the kernels of attention leave out, because it is zero: infinity times that would not be a number.
+KNOWN = {("an infinite gradient", cls, torch.float32) for cls in (GATConv, TransformerConv)}
+
 # Torch warns of its own modes, and of PyG's ways in them.
 pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_compiled(backend: str) -> None:
+    def use(model: Any, x: Any, edges: Tensor) -> Any:
+        torch.compiler.reset()
+        return torch.compile(model, backend=backend)(x, edges), model(x, edges)
+
+    _hold(_all({"compiled": use}, ("ordinary", "sparse", "sparse and lent")), wants_gradient=False)
 
 
 def test_uses() -> None:
@@ -713,9 +835,76 @@ IDIOMS |= {
 
 
 def test_idioms() -> None:
-    _hold(_all(IDIOMS, ("ordinary", "sparse")))
+    _hold(_at_turns(IDIOMS, ("ordinary", "sparse", "sparse and lent")))
 
 
 @pytest.mark.slow
 def test_idioms_in_all_forms() -> None:
     _hold(_all(IDIOMS, FORMS), order=2)
+
+
+class _Within(nn.Module):
+    """A layer of Torch in the place of one that passes messages."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def reset_parameters(self) -> None:
+        for module in self.layer.modules():
+            if hasattr(module, "reset_parameters"):
+                module.reset_parameters()
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        del edge_index
+        return self.layer(x)
+
+
+# So wide that a linear map of few outputs has a kernel.
+WIDE = 1400
+OF_TORCH: dict[str, Callable[[], nn.Module]] = {
+    "ReLU": nn.ReLU,
+    "ReLU in place": lambda: nn.Sequential(nn.Linear(WIDE, 3), nn.ReLU(inplace=True)),
+    "ELU": nn.ELU,
+    "ELU of another slope": lambda: nn.ELU(0.3),
+    "Dropout": lambda: nn.Dropout(0.4),
+    "Linear": lambda: nn.Linear(WIDE, 7),
+    "Linear without bias": lambda: nn.Linear(WIDE, 5, bias=False),
+    "PyG's Linear": lambda: Linear(WIDE, 7),
+    "a wide Linear": lambda: nn.Linear(WIDE, 40),
+    "a perceptron": lambda: nn.Sequential(nn.Linear(WIDE, 6), nn.ELU(), nn.Dropout(0.2), nn.Linear(6, 2), nn.ReLU()),
+}
+
+
+def _seeded(build: Callable[[], nn.Module], dtype: torch.dtype) -> nn.Module:
+    torch.manual_seed(4)
+    return _Within(build()).to(dtype)
+
+
+def _hold_of_torch(uses: dict[str, Use], dtypes: tuple[torch.dtype, ...], forms: tuple[str, ...]) -> None:
+    tally = Tally()
+    kinds = itertools.product(OF_TORCH.items(), uses.items(), dtypes, forms)
+    wide = random_features(N_NODES, WIDE)
+    for (layer, build), (name, use), dtype, form in kinds:
+        x = torch.where(wide > 1.5, wide, 0.0) if form.startswith("sparse") else wide
+        options = {"call": use, "x": x, "order": 1, "dtype": dtype, "form": form}
+        tally.add(f"{layer}, {dtype}, {form}, {name}", Trial(functools.partial(_seeded, build, dtype), **options))
+    print(f"\n{tally}")  # noqa: T201
+    assert not tally.different
+
+
+# What needs a layer that passes messages.
+_OTHERS = {"explained", "attention explained", "scripted", "summarised", "Hessian", "third derivative"}
+
+
+def test_uses_of_layers_of_torch() -> None:
+    few = {name: use for place, (name, use) in enumerate(USES.items()) if place % 3 == 0 and name not in _OTHERS}
+    _hold_of_torch(few, (torch.float32,), ("ordinary",))
+
+
+@pytest.mark.slow
+def test_uses_of_layers_of_torch_in_all_forms() -> None:
+    _hold_of_torch({name: use for name, use in USES.items() if name not in _OTHERS}, DTYPES, ("ordinary", "sparse"))
+    # Through what is not a number the kernels go back otherwise; training ends there.
+    writing = {name: use for name, use in {**WRITING, **SPOILING}.items() if name != "features: nan"}
+    _hold_of_torch(writing, DTYPES, ("ordinary", "sparse and lent"))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from servers import mlflow_server
 
+from gnz_track import load_model
 from gnz_track.errors import StoreUnusable
 from gnz_track.runs.executors.events import Done, Event, Tell, ignore
 from gnz_track.runs.executors.inline import run_inline
@@ -17,7 +20,7 @@ from gnz_track.runs.remaining import find_remaining
 from gnz_track.runs.sweep import Sweep, run_sweep
 from gnz_track.runs.sweep_writer import Tracking
 from gnz_track.store import schema
-from gnz_track.store.address import Address
+from gnz_track.store.address import Address, parse_address
 from gnz_track.store.cell_files.kept_files import files_from_tag
 from gnz_track.store.outbox import outbox_folder
 from gnz_track.store.replay import replay
@@ -154,6 +157,22 @@ def test_weights_that_cannot_be_removed_are_told_and_removed_the_next_time(
     assert any("cannot be removed" in notice for notice in done.notices)
     sweep(cells[:2], address)
     assert kept(address) == {"GCN": {1}}
+
+
+@pytest.mark.slow
+def test_behind_a_server_the_best_alone_is_left(
+    empty_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: list[Cell]
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    database = Path(shutil.copy(empty_database, tmp_path / "gnz.db"))
+    with mlflow_server(database, tmp_path) as uri:
+        address = parse_address(uri)
+        done = sweep(cells[:3], address, execute=scored((0.1, 0.3, 0.2)))
+        assert done.notices == ()
+        [file] = tmp_path.rglob("model.safetensors")
+        model = load_model(store=address, where={"model": "GCN"})
+        assert file.parents[2].name == done.table["run_id"][1]
+    assert not model.training
 
 
 def test_weights_that_were_asked_for_stay(address: Address, cells: list[Cell]) -> None:

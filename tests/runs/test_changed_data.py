@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import mmap
 import os
 import shutil
@@ -15,10 +16,10 @@ import own_nets
 import pytest
 import torch
 
-from gnz_track.datasets import steady
-from gnz_track.datasets.frozen import TENSORS, FrozenDataset, freeze, open_frozen
+from gnz_track.datasets import frozen, steady
+from gnz_track.datasets.frozen import CARD, TENSORS, FrozenDataset, freeze, open_frozen
 from gnz_track.datasets.mapped_tensors import digest_of_file
-from gnz_track.errors import DataCorrupted
+from gnz_track.errors import DataCorrupted, DataUnusable
 from gnz_track.runs.executors.choice import choose_executor
 from gnz_track.runs.executors.events import Done, Event, Started, Tell, ignore
 from gnz_track.runs.executors.inline import run_inline
@@ -173,6 +174,29 @@ def test_a_cell_costs_a_look_and_no_reading(
     os.utime(data.folder / TENSORS)
     assert run_one(cell).is_finished
     assert len(read) == 2, "what looks otherwise is read again"
+
+
+def test_card_that_is_not_right_is_told_by_who_looks_at_its_tensors_and_bytes_are_read_once(
+    data: FrozenDataset, world: Callable[[str], Any], cell_on: Cells, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell = cell_on(world("nodes"), dataset=data)
+    card = json.loads((data.folder / CARD).read_text("utf-8"))
+    card["sizes"]["n_classes"] += 1
+    (data.folder / CARD).write_text(json.dumps(card), "utf-8")
+    time.sleep(0.02)
+    read: list[Path] = []
+    monkeypatch.setattr(frozen, "digest_of_file", lambda path: (read.append(path), digest_of_file(path))[1])
+    assert steady.open_steady(data.folder, has_facts=False).digest == data.digest
+    for _ in range(2):
+        with pytest.raises(DataUnusable, match="its card is not right about sizes"):
+            steady.open_steady(data.folder)
+    result = run_one(cell)
+    assert result.failure is not None
+    assert "its card is not right about sizes" in result.failure.message
+    assert len(read) == 1
+    write_into(data.folder / TENSORS)
+    with pytest.raises(DataCorrupted):
+        steady.open_steady(data.folder, has_facts=False)
 
 
 def test_what_was_written_just_now_is_read_for_every_cell(

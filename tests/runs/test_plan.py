@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -127,6 +130,36 @@ def test_unknown_metric_is_refused_with_near_names(plan_for: Callable[..., Plan]
 def test_automatic_device_is_one_that_is_here() -> None:
     assert resolve_device("auto") == ("cuda" if torch.cuda.is_available() else "cpu")
     assert resolve_device("cpu") == "cpu"
+
+
+AUTO = """
+import sys
+from gnz_track.runs.plan import resolve_device
+assert "torch" not in sys.modules
+found = resolve_device("auto")
+import torch
+print(found, "cuda" if torch.cuda.is_available() else "cpu")
+"""
+BUILDS = """
+import sys, types
+from pathlib import Path
+from importlib.machinery import ModuleSpec
+from gnz_track.runs import plan
+for said, expected in (("cuda = hip = xpu = None", True), ("cuda = '12.8'; hip = xpu = None", False), ("", False)):
+    Path("version.py").write_text(said)
+    plan.importlib.util.find_spec = lambda name: ModuleSpec(name, None, origin=str(Path("__init__.py").absolute()))
+    assert plan._is_without_gpus() is expected, said
+plan.importlib.util.find_spec = lambda name: None
+assert not plan._is_without_gpus()
+"""
+
+
+@pytest.mark.parametrize("code", [AUTO, BUILDS], ids=["here", "builds"])
+def test_device_is_known_without_torch_where_that_was_built_for_no_gpu(code: str, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    call = [sys.executable, "-c", code]
+    done = subprocess.run(call, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert len(set(done.stdout.split())) <= 1, done.stdout
 
 
 def test_corrupted_data_are_named_before_any_training(plan_for: Callable[..., Plan], tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gnz_track import read_predictions
+from gnz_track import load_model, read_predictions
 from gnz_track.datasets.catalogue import TASKS
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.models.catalogue import describe
@@ -19,7 +19,7 @@ from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.plan import Place, Plan, make_plan
 from gnz_track.runs.refill import Refill, refill
 from gnz_track.runs.remaining import find_remaining
-from gnz_track.runs.reproduce import Conditions
+from gnz_track.runs.reproduce import Conditions, reproduce
 from gnz_track.runs.sweep import run_sweep
 from gnz_track.runs.sweep_writer import Tracking
 from gnz_track.store.address import Address
@@ -49,6 +49,16 @@ def run_ids(address: Address, home: Path) -> list[str]:
 @pytest.fixture
 def again(address: Address, home: Path) -> Again:
     return lambda **more: refill("past", address, conditions=Conditions(place=Place(home=home)), **more)
+
+
+def test_runs_that_lack_weights_get_them(address: Address, home: Path, run_ids: list[str], again: Again) -> None:
+    reproduce(run_ids[1], address, conditions=Conditions(place=Place(home=home)), keep="weights")
+    found = again(keep="weights")
+    assert (found.keep, found.had, len(found.got), dict(found.left_out)) == ("weights", (run_ids[1],), 3, {})
+    assert all("model" in files_of(address, run_id) for run_id in run_ids)
+    assert not load_model(run_ids[0], store=address).training
+    with pytest.raises(UnknownName, match="files to keep of a sweep 'best'"):
+        again(keep="best")
 
 
 def files_of(address: Address, run_id: str) -> set[str]:

@@ -105,6 +105,11 @@ def test_embedded_codes_are_kept_and_not_found_anew(world: World, cell_on: MakeC
     check_equal(trained(cell_on(world("nodes, whole features"), "DGILinear")))
 
 
+@pytest.mark.parametrize("perturbation", ["empty-graph", "random-features"])
+def test_graphs_are_perturbed_as_they_were(perturbation: str, world: World, cell_on: MakeCell) -> None:
+    check_equal(trained(cell_on(world("nodes"), perturbation=perturbation)))
+
+
 def test_hyperparameters_are_those_of_the_cell(world: World, cell_on: MakeCell) -> None:
     result = trained(cell_on(world("nodes"), "GAT", hyperparameters=(("dropout", 0.0), ("heads", 2), ("n_layers", 3))))
     check_equal(result)

@@ -25,7 +25,7 @@ from gnz_track.store.reader import OF_TENSOR, check_known, open_reader, read_tab
 from gnz_track.store.results_table import ResultsTensor, tensor_of
 from gnz_track.store.row_filters import NAMES, Where, asked_names, read_where
 from gnz_track.store.schema import OF_MODEL, PREDICTIONS_FILE
-from gnz_track.text import remake_command, visible
+from gnz_track.text import REMAKE_SWEEP, remake_command, visible
 
 __all__ = ["Predictions", "read_kept_file", "read_predictions"]
 
@@ -222,7 +222,8 @@ def _tell_left_out(left_out: Mapping[str, str], task: str, address: Address, *, 
         named = ", ".join(run_id[:12] for run_id in missing[:MOST_NAMED]) + (", ..." if missing[MOST_NAMED:] else "")
         if not (has_others or said):
             raise BadValue("predictions of the runs", f"none (runs {named})", "those that were kept", command=command)
-        LOG.warning("%d runs of %s have no predictions: %s. Try: %s", len(missing), task, named, command)
+        more = f"; {REMAKE_SWEEP}" if len(missing) > 1 else ""
+        LOG.warning("%d runs of %s have no predictions: %s. Try: %s%s", len(missing), task, named, command, more)
     if said and not has_others:
         raise BadValue("predictions of the runs", f"none that can be read ({said[0]})", "whole files", command=command)
     for reason in said[:MOST_NAMED]:

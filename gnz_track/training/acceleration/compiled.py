@@ -39,8 +39,9 @@ MOST_HEADS = 64
 
 
 def serves(*tensors: Tensor | None) -> bool:
-    """Tell whether there are kernels, and tensors (None: there is none) are what they take."""
-    return kernels() is not None and all(tensor is None or _is_usual(tensor) for tensor in tensors)
+    """Tell whether there are kernels, and tensors (None: there is none) are what they take, and what Torch makes."""
+    is_usual = kernels() is not None and torch.get_default_dtype() is torch.float32
+    return is_usual and all(tensor is None or _is_usual(tensor) for tensor in tensors)
 
 
 def _is_usual(tensor: Tensor) -> bool:
@@ -262,7 +263,8 @@ class _Bend(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, name: str, bits: Bits, x: Tensor) -> Tensor:
         ctx.name, ctx.bits, out = name, bits, torch.empty_like(x)
-        ctx.save_for_backward(None if name == "none" else x)
+        # As Torch does: whoever writes into what was rectified goes back all the same.
+        ctx.save_for_backward({"none": None, "relu": out}.get(name, x))
         kernels().activate(_at(x), x.numel(), _ACTIVATIONS[name][0], _at(bits.bits), bits.scale, _at(out))
         return out
 
@@ -324,12 +326,12 @@ class _Narrow(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        needs = ctx.needs_input_grad
+        # Asked for once, as a checkpoint gives them once.
+        needs, saved = ctx.needs_input_grad, ctx.saved_tensors
         if torch.is_grad_enabled():
-            return tuple(_differentiate(_map_in_torch, ctx.saved_tensors, needs, gradients))
-        pairs = zip(ctx.saved_tensors, needs, strict=True)
-        found = [torch.zeros_like(one) if is_needed else None for one, is_needed in pairs]
-        (x, *parameters), (to_x, *to_parameters) = ctx.saved_tensors, found
+            return tuple(_differentiate(_map_in_torch, saved, needs, gradients))
+        found = [torch.zeros_like(one) if is_needed else None for one, is_needed in zip(saved, needs, strict=True)]
+        (x, *parameters), (to_x, *to_parameters) = saved, found
         for place, gradient in enumerate(gradients):
             weight, own = parameters[2 * place], to_parameters[2 * place : 2 * place + 2]
             # All add to one gradient of the input.

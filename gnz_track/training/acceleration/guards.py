@@ -207,14 +207,15 @@ def is_ordinary() -> bool:
     Nor under inference: what is kept there from one call to the next would be of no use to a gradient.
     """
     return not (
-        _is_autocast()
+        # Asked first: a compiler that traces this asks nothing else.
+        _is_compiling()
+        or _is_autocast()
         or _count_function_modes()
         or _count_dispatch_modes()
         or _tracing() is not None
         or _transform() is not None
         or _is_inference()
         or forward_ad._current_level >= 0  # noqa: SLF001
-        or _is_compiling()
         or _has_hooks()
     )
 
@@ -233,13 +234,13 @@ def may_drop(layer: nn.Dropout, x: Any) -> bool:
         Its input.
     """
     return (
-        not layer.inplace
+        is_ordinary()
+        and not layer.inplace
         and 0.0 <= layer.p < 1.0
         and type(x) in {Tensor, Parameter}
         and x.dtype in _FLOATS
         and x.is_cpu
         and x.layout is torch.strided
-        and is_ordinary()
         and _DROPOUT.are_theirs()
     )
 

@@ -182,25 +182,10 @@ FORWARDS: dict[type, Callable[..., Tensor]] = {
 }
 
 
-class _Fast(functools.partial):  # type: ignore[type-arg]
-    """A fast forward bound to its layer, in the place of the layer's own.
-
-    Copies of a model get one of their own. What is written to a file is the layer's own forward: whoever reads it
-    needs nothing of ours.
-    """
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return getattr, (self.args[0], "forward")
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> _Fast:
-        layer, *others = self.args
-        return _Fast(self.func, copy.deepcopy(layer, memo), *others)
-
-
 def _forward(
     layer: Any, guard: Guard, compute: Callable[..., Tensor], x: Any, edge_index: Any, *args: Any, **kwargs: Any
 ) -> Any:
-    if is_served(x) and is_ordinary() and guard.leaves_out(args, kwargs) and guard.admits(layer):
+    if is_ordinary() and is_served(x) and guard.leaves_out(args, kwargs) and guard.admits(layer):
         structure = structure_of(edge_index, x.size(0))
         if structure is not None:
             return compute(layer, x, structure)
@@ -223,29 +208,47 @@ def _linear_forward(layer: Any, input: Any) -> Tensor:  # noqa: A002
     return type(layer).forward(layer, input) if found is None else found[0]
 
 
-_ACTIVATIONS: dict[type, str] = {nn.ReLU: "relu", nn.ELU: "elu"}
+# Layer class -> its fast forward, and what this is given beside the layer.
+_FAST: dict[type, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    nn.ReLU: (_activation_forward, ("relu",)),
+    nn.ELU: (_activation_forward, ("elu",)),
+    nn.Dropout: (_dropout_forward, ()),
+    nn.Linear: (_linear_forward, ()),
+    Linear: (_linear_forward, ()),
+}
 
 
-def _fast_forward(layer: Any) -> _Fast | None:
-    if type(layer) in _ACTIVATIONS:
-        return _Fast(_activation_forward, layer, _ACTIVATIONS[type(layer)])
-    if type(layer) is nn.Dropout:
-        return _Fast(_dropout_forward, layer)
-    if type(layer) in {nn.Linear, Linear}:
-        return _Fast(_linear_forward, layer)
-    compute = FORWARDS.get(type(layer))
-    return None if compute is None else _Fast(_forward, layer, GUARDS[type(layer)], compute)
+def _fast_forward(layer: Any) -> Callable[..., Any] | None:
+    cls = type(layer)
+    given = (_forward, (GUARDS[cls], FORWARDS[cls])) if cls in FORWARDS else _FAST.get(cls)
+    return None if given is None else functools.partial(given[0], layer, *given[1])
+
+
+def _state_of(layer: nn.Module) -> dict[str, Any]:
+    """Return what a copy of a layer gets, in memory or in a file: nothing of ours, which would be bound to this one."""
+    return {name: value for name, value in vars(layer).items() if name not in _ADDED}
+
+
+# What an accelerated layer has beside its forward: how Python copies it, and what Torch's scripts are made of.
+_ADDED: dict[str, Callable[..., Any]] = {
+    "forward": _forward,
+    "__getstate__": _state_of,
+    "__prepare_scriptable__": copy.copy,
+}
+_OURS = frozenset({_forward, *(function for function, _ in _FAST.values())})
 
 
 def accelerate(model: nn.Module) -> nn.Module:
     """Give every layer of a model that :data:`FORWARDS` knows its fast forward, in place, and return the model.
 
-    A layer with a ``forward`` of its own, set on the instance, keeps it. :func:`release` undoes it all.
+    A layer with a ``forward`` of its own, set on the instance, keeps it. Copies of the model, in memory or in a file,
+    have PyG's. :func:`release` undoes it all.
     """
     for layer in model.modules():
         fast = None if "forward" in vars(layer) else _fast_forward(layer)
         if fast is not None:
-            layer.forward = fast  # type: ignore[method-assign,assignment]
+            bound = {name: functools.partial(function, layer) for name, function in _ADDED.items()}
+            vars(layer).update(bound, forward=fast)
     return model
 
 
@@ -256,6 +259,8 @@ def release(model: nn.Module) -> nn.Module:
     rings, and be counted against the next cell.
     """
     for layer in model.modules():
-        if isinstance(vars(layer).get("forward"), _Fast):
-            del layer.forward
+        forward = vars(layer).get("forward")
+        if isinstance(forward, functools.partial) and forward.func in _OURS:
+            for name in _ADDED:
+                vars(layer).pop(name, None)
     return model

@@ -156,8 +156,17 @@ def test_runs_without_predictions_are_named(store: Store, tmp_path: Path, caplog
     found = read_predictions(store.address, task="cora")
     assert found.mask[:, 0, 0].tolist() == [False, True]
     assert f"gnz reproduce {runs[1][:12]} --keep predictions --store {store.address}" in caplog.text
+    assert "--sweep" not in caplog.text, "one run is made again by itself"
     with pytest.raises(BadValue, match=f"gnz reproduce {runs[1][:12]} --keep predictions"):
         read_predictions(store.address, task="cora", model="GAT")
+
+
+def test_several_runs_without_predictions_can_be_made_again_at_once(
+    store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(store, tmp_path, [{"seed": 0}, {"seed": 1, "ids": {}}, {"seed": 2, "ids": {}}])
+    read_predictions(store.address, task="cora")
+    assert "for all runs of a sweep: gnz reproduce --sweep NAME --keep predictions" in caplog.text
 
 
 def test_gone_file_is_a_run_without_predictions(store: Store, tmp_path: Path) -> None:
