@@ -129,8 +129,12 @@ def _transformer(layer: TransformerConv, x: Tensor, structure: Structure) -> Ten
 
 def _map_all(x: Tensor, maps: list[Any]) -> Sequence[Tensor]:
     """Return what each of several linear maps makes of one input."""
-    are_ours = all(type(vars(one).get("forward")) is _Fast and is_unwatched(one) for one in maps)
-    if are_ours and all(may_multiply(one, x) for one in maps):
+    forwards = [getattr(vars(one).get("forward"), "func", None) for one in maps]
+    if (
+        all(one is _linear_forward for one in forwards)
+        and all(map(is_unwatched, maps))
+        and all(may_multiply(one, x) for one in maps)
+    ):
         found = narrow_compiled(x, *((one.weight, one.bias) for one in maps))
         if found is not None:
             return found
