@@ -39,8 +39,9 @@ MOST_HEADS = 64
 
 
 def serves(*tensors: Tensor | None) -> bool:
-    """Tell whether there are kernels, and tensors (None: there is none) are what they take."""
-    return kernels() is not None and all(tensor is None or _is_usual(tensor) for tensor in tensors)
+    """Tell whether there are kernels, and tensors (None: there is none) are what they take, and what Torch makes."""
+    is_usual = kernels() is not None and torch.get_default_dtype() is torch.float32
+    return is_usual and all(tensor is None or _is_usual(tensor) for tensor in tensors)
 
 
 def _is_usual(tensor: Tensor) -> bool:
@@ -262,7 +263,8 @@ class _Bend(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, name: str, bits: Bits, x: Tensor) -> Tensor:
         ctx.name, ctx.bits, out = name, bits, torch.empty_like(x)
-        ctx.save_for_backward(None if name == "none" else x)
+        # As Torch does: whoever writes into what was rectified goes back all the same.
+        ctx.save_for_backward({"none": None, "relu": out}.get(name, x))
         kernels().activate(_at(x), x.numel(), _ACTIVATIONS[name][0], _at(bits.bits), bits.scale, _at(out))
         return out
 
@@ -314,13 +316,12 @@ class _Narrow(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        needs = ctx.needs_input_grad
+        # Asked for once, as a checkpoint gives them once.
+        needs, saved = ctx.needs_input_grad, ctx.saved_tensors
         if torch.is_grad_enabled():
-            return tuple(_differentiate(functional.linear, ctx.saved_tensors, needs, gradient))
-        x, weight, _ = ctx.saved_tensors
-        found = [
-            torch.zeros_like(one) if needed else None for one, needed in zip(ctx.saved_tensors, needs, strict=True)
-        ]
+            return tuple(_differentiate(functional.linear, saved, needs, gradient))
+        x, weight, _ = saved
+        found = [torch.zeros_like(one) if needed else None for one, needed in zip(saved, needs, strict=True)]
         gradient = gradient.contiguous()
         kernels().narrow_back(*x.shape, weight.size(0), *map(_at, (x, weight, gradient, *found)))
         return tuple(found)
