@@ -15,7 +15,7 @@ calls `run_one` for each cell, here or elsewhere; the `sweep_writer` brings what
 - `files_of_cell`: files that a trained cell leaves, as bytes, and how large they may be
 - `reproduce`: a past run trained once more, and compared number by number
 - `file_comparison`: files of a past run against those of its repetition
-- `refill`: runs of a sweep that lack predictions, trained once more so that they have them
+- `refill`: runs of a sweep that lack predictions or weights, trained once more so that they have them
 - `trust`: whether code that a store names or holds may run here
 - `executors/`: who trains: this process, workers, a Ray cluster
 - `isolation/`: what keeps the code of one cell from changing the numbers of another
