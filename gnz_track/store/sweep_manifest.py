@@ -193,9 +193,10 @@ def _metrics_of(table: pd.DataFrame) -> dict[str, float]:
     for (metric, label), score in by_task.groupby(level=["metric", "label"]).mean().items():
         found[schema.legal_key(f"{schema.MEAN_PREFIX}{metric}/{label}")] = float(score)
     whole = by_task.unstack("label").dropna()  # noqa: PD010  (a series has no pivot_table)
-    signs = whole.index.get_level_values("direction").map({"up": -1.0, "down": 1.0})
+    # Where no task has all models, an index of nothing has texts for signs.
+    signs = [-1.0 if direction == Direction.up else 1.0 for direction in whole.index.get_level_values("direction")]
     # Sums of floats in another order are the same score.
-    ranks = whole.mul(pd.Series(signs, index=whole.index), axis=0).round(12).rank(axis=1)
+    ranks = whole.mul(pd.Series(signs, index=whole.index, dtype=float), axis=0).round(12).rank(axis=1)
     return found | {
         schema.legal_key(f"{schema.RANK_PREFIX}{label}"): float(rank) for label, rank in ranks.mean().dropna().items()
     }

@@ -28,8 +28,8 @@ if __name__ == "__main__":
     )
     remaining = find_remaining_of(request)
     sweep = carry_out(request, replace(remaining, cells=remaining.cells[::-1]))
-    first = sweep.results[0].cell
-    assert (first.task.name, first.model.name, first.seed >= 9) == ("planted_partition", "MLP", True), "not reversed"
+    # Either of two workers may end a cell first, and each is given two at once.
+    assert sweep.results[0].cell in remaining.cells[-4:], "not reversed"
 """
 
 

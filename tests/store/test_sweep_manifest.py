@@ -122,3 +122,14 @@ def test_sweep_is_concluded_with_its_own_plan_while_its_table_is_true(store: Sto
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"columns": ["task"], "cells": [["cora"]], "left_out": []}'])
 def test_plan_that_was_cut_is_none(text: str) -> None:
     assert plan_from_json(text) is None
+
+
+def test_sweep_whose_tasks_have_no_model_in_common_has_no_ranks(store: Store) -> None:
+    run_id, context = store.open_sweep(context_of()), context_of()
+    records = [record(0, model="GCN", context=context), record(0, model="GAT", task=REGRESSION, context=context)]
+    for one in records:
+        store.finish(one)
+    conclude_sweep(store, "quick", "first", run_id=run_id, plan=plan_of(records))
+    names = store.tracking.get_run(run_id).data.metrics
+    assert {"mean/accuracy/GCN", "mean/mae/GAT"} <= set(names)
+    assert not [name for name in names if name.startswith("rank/")]
