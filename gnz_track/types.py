@@ -568,7 +568,7 @@ class CellResult(Measured):
 
     ``series`` maps ``train/loss``, ``val/<metric>`` and ``test/<metric>`` to one value per epoch. ``settings`` are all
     that it was trained with, by name, defaults of the model included; none where it failed before a model was built.
-    ``files`` are those that it asks for; ``left_out`` says of each that was not made why, as the end of a sentence.
+    ``files`` are those that it asks for; ``left_out`` has a sentence for each that was not made.
     """
 
     cell: Cell

@@ -41,7 +41,7 @@ def _gc(
     artifacts: Annotated[bool, typer.Option("--artifacts", help=ARTIFACTS)] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help=DRY_RUN)] = False,
 ) -> None:
-    """Mark runs of dead processes as killed, and remove emptied files of the spool."""
+    """Mark runs of dead processes as killed, and remove emptied files of the spool; with --artifacts, of cells too."""
     from gnz_track.errors import BadValue
     from gnz_track.store.address import parse_address
     from gnz_track.store.listings import has_tables

@@ -306,7 +306,17 @@ def write_tensors(tensors: Mapping[str, Tensor], path: Path, *, metadata: Mappin
 
 
 def check_bytes(folder: Path, card: Card, tensors: MappedTensors) -> None:
-    """Read all bytes of a frozen folder; raise where their digest is not the card's."""
+    """Read all bytes of a frozen folder; raise where their digest is not the card's.
+
+    Parameters
+    ----------
+    folder
+        The folder, for errors.
+    card
+        Its card.
+    tensors
+        Its tensors, mapped.
+    """
     found = digest_of_file(tensors.path)
     if found != card.digest:
         command = rebuilding_command(card.name, folder)
@@ -314,7 +324,17 @@ def check_bytes(folder: Path, card: Card, tensors: MappedTensors) -> None:
 
 
 def check_facts(folder: Path, card: Card, tensors: MappedTensors) -> None:
-    """Raise where the card of a frozen folder says of its tensors what they are not; Torch looks."""
+    """Raise where the card of a frozen folder says of its tensors what they are not; Torch looks.
+
+    Parameters
+    ----------
+    folder
+        The folder, for errors.
+    card
+        Its card.
+    tensors
+        Its tensors, mapped.
+    """
     from gnz_track.datasets.collation import describe
 
     wrong = [name for name, value in describe(tensors).items() if getattr(card, name) != value]

@@ -28,11 +28,19 @@ _PUBLIC = {
         "describe_nodes",
         "find_data",
     ),
-    "facts": ("TaskPredictions",),
+    "facts": (
+        "BestExplained",
+        "EnsembleScore",
+        "ExampleFacts",
+        "PairFacts",
+        "ReliabilityFacts",
+        "SlicePart",
+        "TaskPredictions",
+    ),
     "input_arrays": ("graphs_of_arrays",),
-    "new_predictions": ("find_dataset", "frozen_graphs", "predict"),
+    "new_predictions": ("NewPredictions", "find_dataset", "frozen_graphs", "predict"),
     "rescoring": ("Rescoring", "rescore"),
-    "stored_models": ("load_model", "open_model"),
+    "stored_models": ("StoredModel", "load_model", "open_model"),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)  # noqa: PLE0605  (names come from the table)
 

@@ -1,4 +1,4 @@
-"""What stored predictions say of one task, as plain numbers and texts: nothing of it is computed anew to be shown."""
+"""Record of what stored predictions say of one task, as plain numbers and texts, ready to be shown."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ class RankFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskPredictions:
-    """What the stored predictions of one task say; what is not defined for it is empty, and ``left_out`` says why.
+    """Record of what predictions say of one task; what is not defined for it is empty, and ``left_out`` says why.
 
     ``score`` names the mean over examples that is judged, and ``direction`` which of its values are better; ``metric``
     is that of the table. ``points`` are (true, predicted) of the best model, mean over seeds. ``missing`` names runs

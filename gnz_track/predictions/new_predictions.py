@@ -1,4 +1,4 @@
-"""What a stored model says of data: those that it was trained on, bit by bit as then, or others of the same form."""
+"""Predictions of a stored model for data that it was trained on, bit by bit as then, or for others of the same form."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from gnz_track.store.cell_files.weights import ArrayForm, decode_weights, read_f
 from gnz_track.store.past_runs import read_run
 from gnz_track.store.reader import open_reader, read_table
 from gnz_track.store.row_filters import PastRun, Where, read_where
-from gnz_track.text import plural, remake_command
+from gnz_track.text import first_names, plural, remake_command
 from gnz_track.types import CellSettings, ModelRow
 
 __all__ = ["STATES", "StoredModel", "as_trained", "load_model", "make_model", "open_model"]
@@ -46,6 +46,8 @@ STATES = {SELECTED: schema.WEIGHTS_FILE, LAST: schema.LAST_FILE}
 _BROKEN = (TypeError, ValueError, KeyError, AttributeError, ArithmeticError, RuntimeError, MemoryError, LookupError)
 # Of layers, hops and the like; each is an object or a step, which takes time and memory without any number in the file.
 MOST_COUNTED = 4096
+# Runs that an error names.
+MOST_NAMED = 5
 FindRow = Callable[[Mapping[str, Any]], ModelRow]
 
 
@@ -176,14 +178,17 @@ def find_known(about: Mapping[str, Any]) -> ModelRow | None:
 def _find_run(address: Address, where: Where) -> str:
     """Return the one finished run with weights that conditions describe."""
     rows = read_table(address, where=read_where(where))
-    finished = [str(run_id) for run_id in rows["run_id"][rows["status"] == "finished"]]
-    kept = open_reader(address).kept_files(finished)
+    finished = {str(row.run_id): row for row in rows[rows["status"] == "finished"].itertuples()}
+    kept = open_reader(address).kept_files(list(finished))
     found = [run_id for run_id, _, tag in kept if schema.WEIGHTS_FILE in files_from_tag(tag)]
     if len(found) != 1:
-        shown = f"{plural(len(found), 'run')} with weights of {plural(len(finished), 'run')}"
-        is_none = bool(finished) and not found
-        command = remake_command(finished[0], address, keep="weights") if is_none else "gnz ls --sweep NAME"
-        raise BadValue("runs that where describes", shown, "one", command=command)
+        shown = f"{plural(len(found), 'run')} with weights of {plural(len(finished), 'finished run')}"
+        command = remake_command(next(iter(finished)), address, keep="weights") if finished else "gnz ls"
+        if found:
+            named = [(run_id[:12], finished[run_id]) for run_id in found]
+            listed = [f"{start} ({row.task} {row.model} s{row.seed} of {row.sweep})" for start, row in named]
+            command = f"load_model({named[0][0]!r}); they are {first_names(listed, MOST_NAMED)}"
+        raise BadValue("the choice by where", shown, "one run with weights", command=command)
     return found[0]
 
 

@@ -32,14 +32,19 @@ _PUBLIC = {
     "executors.choice": ("AUTO", "Crew", "Executor", "RAY", "check_crew", "choose_executor"),
     "executors.events": ("Done", "Event", "Tell", "ignore"),
     "executors.fork_server": ("ForkServer", "open_fork_server_for"),
-    "plan": ("Place", "Plan", "Skipped", "list_skipped", "make_plan", "perturb_plan", "usual_epochs"),
+    "files_of_cell": ("PREDICTIONS", "WEIGHTS", "check_keep", "check_most_bytes", "predictions_of", "read_most_bytes"),
+    "isolation.originals": ("originals",),
+    "isolation.process_state": ("known_state",),
+    "owners": ("is_ours",),
+    "plan": ("Place", "Plan", "Skipped", "list_skipped", "make_plan", "perturb_plan", "resolve_device", "usual_epochs"),
     "progress": ("Progress", "count_aloud", "open_line", "tell_failures"),
     "protocol_resolution": ("list_widths", "settings_of"),
     "refill": ("Refill",),
     "remaining": ("RemainingCells", "find_remaining"),
-    "reproduce": ("Conditions", "Reproduction"),
+    "reproduce": ("Conditions", "Reproduction", "describe_code_now", "fetch_book"),
     "sweep": ("Sweep", "name_sweep", "run_sweep"),
     "sweep_writer": ("Tracking",),
+    "trust": ("describe_unknown", "is_known"),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)  # noqa: PLE0605  (names come from the table)
 

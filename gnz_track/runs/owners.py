@@ -1,4 +1,4 @@
-"""Whose code a model is: of this package, or of somebody else."""
+"""Owners of the code of models: this package, or somebody else."""
 
 from __future__ import annotations
 

@@ -88,8 +88,8 @@ _PUBLIC = {
     "estimates.flags": ("PairFlags", "flag_pair", "flag_rows"),
     "estimates.intervals": ("INTERVALS", "MeanCurve", "MeanInterval", "intervals_of", "iqm", "mean_curve"),
     "estimates.variance": ("Decomposition", "decompose_variance"),
-    "inputs": ("read_direction",),
-    "predictions.arrays": ("EXAMPLE_SCORES", "probabilities", "score_examples"),
+    "inputs": ("Floats", "number", "read_direction"),
+    "predictions.arrays": ("EXAMPLE_SCORES", "Integers", "decide", "mean_of_known", "probabilities", "score_examples"),
     "predictions.calibration": (
         "BINNINGS",
         "Calibration",

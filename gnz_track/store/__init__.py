@@ -1,4 +1,4 @@
-"""What has been measured: one writer, one reader with two ways in, and the results table.
+"""Store of what has been measured: one writer, one reader with two ways in, and the results table.
 
 A record goes from `run_record` through `outbox` (the disk) and `writer` into MLflow; `reader` gets it out again, by SQL
 or by MLflow's own calls, as rows of `results_table`. To rename anything in a store, change `schema` and nothing else.
@@ -55,14 +55,22 @@ _PUBLIC = {
     "cell_files.best_weights": ("BestSoFar", "drop_beaten"),
     "cell_files.configuration": ("decode_configuration", "encode_configuration"),
     "cell_files.inventory": ("count_files", "find_unneeded"),
-    "cell_files.joined_predictions": ("Predictions", "read_predictions"),
-    "cell_files.kept_files": ("KeptFile", "describe_files"),
+    "cell_files.joined_predictions": ("Predictions", "read_kept_file", "read_predictions"),
+    "cell_files.kept_files": ("KeptFile", "LARGEST_FILE", "describe_files", "digest_of_bytes", "files_from_tag"),
     "cell_files.predictions": ("PartPredictions", "decode_predictions", "encode_predictions"),
     "cell_files.series": ("decode_series", "encode_series"),
     "cell_files.splits": ("decode_split", "encode_split"),
     "cell_files.weights": ("ArrayForm", "decode_weights", "encode_mlmodel", "encode_weights", "read_form"),
     "curves": ("Curve", "load_curves", "straighten", "thin_all", "write_curves"),
-    "environment": ("Environment", "NONE", "collect_environment", "parse_owner", "read_git", "this_owner"),
+    "environment": (
+        "Environment",
+        "LoadSampler",
+        "NONE",
+        "collect_environment",
+        "parse_owner",
+        "read_git",
+        "this_owner",
+    ),
     "files.sqlite": ("change_of", "identity_of"),
     "listings": ("FailureRow", "SweepRow", "has_tables", "holds_sweeps", "list_cells", "list_failures", "list_sweeps"),
     "outbox": (
@@ -70,6 +78,7 @@ _PUBLIC = {
         "clear_outbox",
         "deliver",
         "describe_outboxes",
+        "files_of_outbox",
         "keep_search",
         "make_outbox_folder",
         "outbox_folder",
@@ -77,10 +86,10 @@ _PUBLIC = {
         "outbox_unwritable",
         "waiting_records",
     ),
-    "past_runs": ("read_curves", "read_run", "read_scores", "read_sweep_run"),
+    "past_runs": ("read_curves", "read_run", "read_scores", "read_sweep_run", "score_by"),
     "query": ("parse_condition", "select_rows"),
     "read_sql": ("keep_open",),
-    "reader": ("check_known", "finished_fingerprints", "publish_table", "read_table"),
+    "reader": ("check_known", "finished_fingerprints", "open_reader", "publish_table", "read_table"),
     "replay": ("Replay", "replay_each"),
     "results_table": (
         "COLUMNS",
@@ -94,7 +103,7 @@ _PUBLIC = {
     "row_filters": ("PastRun", "Where", "asked_names", "read_where"),
     "run_record": ("RunRecord", "SweepContext", "check_cells", "check_hyperparameters", "record_of", "record_of_start"),
     "searches": ("COMPLETE", "SEARCH_RECORD_FAILED", "SearchRecord", "TrialRecord", "read_searches", "rising_best"),
-    "sweep_manifest": ("SweepPlan", "conclude_sweep", "plan_to_json", "read_wanted_cells"),
+    "sweep_manifest": ("SweepPlan", "conclude_sweep", "is_concluded", "plan_to_json", "read_wanted_cells"),
     "ui": ("choose_port", "links_of_sweep", "newest_sweep", "serve"),
     "writer": ("DeadRun", "Store", "find_dead_runs", "kill_dead_runs", "now", "open_store"),
 }

@@ -24,6 +24,7 @@ from gnz_track.public_names import find_public
 _PUBLIC = {
     "acceleration.features": ("sparsify",),
     "acceleration.layers": ("accelerate", "release"),
+    "acceleration.library": ("describe_kernels", "kernels"),
     "acceleration.structure": ("attach",),
     "allocator": ("keep_freed_memory",),
     "answers": ("Answers", "Examples"),

@@ -1,4 +1,4 @@
-"""What the allocator of the C library does with blocks that are freed: kept for the next step, or given back."""
+"""Blocks that are freed: whether the allocator of the C library keeps them for the next step, or gives them back."""
 
 from __future__ import annotations
 

@@ -31,6 +31,7 @@ _PUBLIC = {
         "SearchPlan",
         "cells_of_trial",
         "changed",
+        "note_on_lengths",
         "plan_searches",
         "searches_by_cell",
         "terms_of",

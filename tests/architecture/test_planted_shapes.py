@@ -214,10 +214,6 @@ def test_every_law_is_planted() -> None:
     assert {law for law, *_ in PLANTED.values()} == set(shape.LAWS)
 
 
-def test_every_number_of_broken_places_is_of_a_law() -> None:
-    assert set(shape.BROKEN_YET) <= {"check_offers", *(law.__name__ for law in shape.LAWS)}
-
-
 @pytest.mark.parametrize(
     ("law", "files"),
     [

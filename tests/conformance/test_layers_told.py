@@ -19,6 +19,7 @@ from torch_geometric.nn.aggr import MaxAggregation, MeanAggregation, SoftmaxAggr
 from trials import BOTH, LAYERS, OUT, WIDTH, Tally, Trial, make
 
 Teller = Callable[[Any], Any]
+DTYPES = (torch.float32, torch.float64)
 
 
 def _doubled(value: Any) -> Any:
@@ -238,10 +239,11 @@ def _twice(model: Any, x: Tensor, edges: Tensor) -> tuple[Tensor, ...]:
 @pytest.mark.parametrize("cls", LAYERS)
 def test_a_layer_heeds_what_it_is_told(cls: type) -> None:
     tally = Tally()
-    for (name, tell), is_training in itertools.product(TOLD.items(), BOTH):
+    # Kernels serve one of the precisions, and Torch the other.
+    for (name, tell), (is_training, dtype) in itertools.product(TOLD.items(), zip(BOTH, DTYPES, strict=True)):
         verdict = tally.add(
             f"{cls.__name__} told {name}",
-            Trial(lambda: _made(cls), tell=_quietly(tell), call=_twice, is_training=is_training),
+            Trial(lambda: _made(cls), tell=_quietly(tell), call=_twice, is_training=is_training, dtype=dtype),
         )
         assert verdict.is_fast or name not in STILL_FAST, f"{name} makes {cls.__name__} slow for nothing"
     print(f"\n{cls.__name__}: {tally}")  # noqa: T201
@@ -280,7 +282,7 @@ def test_a_layer_heeds_what_it_is_told_within_a_forward(cls: type) -> None:
     # Where parameters are exchanged between a forward and its backward, the gradient of PyG's mixes old and new ones.
     for name in TOLD.keys() - {"other values"}:
         tell = TOLD[name]
-        trial = Trial(lambda tell=tell: _Talker(_made(cls), _quietly(tell)), call=_once)
+        trial = Trial(lambda tell=tell: _Talker(_made(cls), _quietly(tell)), call=_once, dtype=torch.float32)
         assert tally.add(f"{cls.__name__} told {name} within a forward", trial).is_fast, "the first call is fast"
     print(f"\n{cls.__name__}: {tally}")  # noqa: T201
     assert not tally.different

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -406,10 +407,17 @@ def test_model_of_a_run_by_its_id_or_by_what_it_is(
     last = gnz_track.load_model(run_id, store=address, state="last")
     assert torch.equal(by_id(data), by_name(data))
     assert torch.equal(by_id(data), last(data)), "the last epoch is the selected one"
-    with pytest.raises(BadValue, match="0 runs with weights of 1 run"):
+    with pytest.raises(BadValue, match="0 runs with weights of 1 finished run"):
         gnz_track.load_model(store=address, where={"seed": 1})
     with pytest.raises(UnknownName, match="did you mean 'last'"):
         gnz_track.load_model(run_id, store=address, state="lst")
+
+
+def test_several_models_that_fit_are_named(run_id: str, address: Address, world: World, cell_on: MakeCell) -> None:
+    [other] = track(address, [cell_on(world("nodes"), seed=1)], keep="weights", sweep="other")
+    with pytest.raises(BadValue, match="2 runs with weights") as refused:
+        gnz_track.load_model(store=address, where={"model": "GCN"})
+    assert re.search(rf"{run_id[:12]} \(nodes GCN s0 of .*{other[:12]} \(nodes GCN s1 of other\)", str(refused.value))
 
 
 def test_runs_without_weights_name_the_next_command(address: Address, world: World, cell_on: MakeCell) -> None:

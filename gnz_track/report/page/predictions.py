@@ -29,7 +29,7 @@ class ShownTable:
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionView:
-    """What the predictions of one task say, as texts: sentences, tables, and what is left out."""
+    """View of what the predictions of one task say, as texts: sentences, tables, and what is left out."""
 
     task: str
     lines: tuple[str, ...]
@@ -100,9 +100,8 @@ def _say_why(facts: TaskPredictions, one: BestExplained) -> str:
         for part in one.slices[:MOST_NAMED]
         if part.excess > 0.0
     )
-    return (
-        f"Why {one.first} beats {one.second}, by {_signed(one.advantage)} {facts.score}: {parts or 'alike everywhere'}."
-    )
+    lead = f"Where {one.first} is ahead of {one.second}, by {_signed(one.advantage)} {facts.score}"
+    return f"{lead}: {parts or 'alike everywhere'}."
 
 
 def _say_gain(line: EnsembleScore) -> str:

@@ -1,4 +1,4 @@
-"""What stored predictions say as data frames, for programs: models, pairs, slices, ensembles and single examples."""
+"""Data frames of what stored predictions say, for programs: models, pairs, slices, ensembles and single examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who trains: a function that takes cells and a listener, and yields results.
+"""Executors, which train: functions that take cells and a listener, and yield results.
 
 - `choice`: executors by name, with the number of workers and the time limit
 - `events`: what an executor tells: started, points, done

@@ -1,4 +1,4 @@
-"""What keeps the code of one cell from changing the numbers of another.
+"""Isolation of cells: the code of one cannot change the numbers of another.
 
 - `process_state`: settings of a process, set to what training knows and put back
 - `originals`: functions and classes that somebody's import may replace, restored

@@ -39,8 +39,9 @@ MOST_HEADS = 64
 
 
 def serves(*tensors: Tensor | None) -> bool:
-    """Tell whether there are kernels, and tensors (None: there is none) are what they take."""
-    return kernels() is not None and all(tensor is None or _is_usual(tensor) for tensor in tensors)
+    """Tell whether there are kernels, and tensors (None: there is none) are what they take, and what Torch makes."""
+    is_usual = kernels() is not None and torch.get_default_dtype() is torch.float32
+    return is_usual and all(tensor is None or _is_usual(tensor) for tensor in tensors)
 
 
 def _is_usual(tensor: Tensor) -> bool:
@@ -53,7 +54,7 @@ def _at(tensor: Tensor | None) -> int | None:
 
 
 def _differentiate(
-    twin: Callable[..., Tensor], inputs: Sequence[Tensor | None], needs: Sequence[bool], gradient: Tensor
+    twin: Callable[..., Any], inputs: Sequence[Tensor | None], needs: Sequence[bool], gradient: Any
 ) -> list[Tensor | None]:
     """Return gradients of a twin that have gradients themselves.
 
@@ -66,7 +67,7 @@ def _differentiate(
     needs
         Whether the gradient of each is needed.
     gradient
-        That of its output.
+        That of its output, or of each of several.
     """
     with torch.enable_grad():
         # Under names of their own: one input may have been computed from another.
@@ -262,7 +263,8 @@ class _Bend(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, name: str, bits: Bits, x: Tensor) -> Tensor:
         ctx.name, ctx.bits, out = name, bits, torch.empty_like(x)
-        ctx.save_for_backward(None if name == "none" else x)
+        # As Torch does: whoever writes into what was rectified goes back all the same.
+        ctx.save_for_backward({"none": None, "relu": out}.get(name, x))
         kernels().activate(_at(x), x.numel(), _ACTIVATIONS[name][0], _at(bits.bits), bits.scale, _at(out))
         return out
 
@@ -304,25 +306,37 @@ def bend_compiled(x: Tensor, name: str, bits: Bits) -> Tensor | None:
 # ------------------------------------------------------------------------------------------------- narrow linear maps
 
 
+def _map_in_torch(x: Tensor, *parameters: Tensor | None) -> tuple[Tensor, ...]:
+    pairs = zip(parameters[::2], parameters[1::2], strict=True)
+    return tuple(functional.linear(x, weight, bias) for weight, bias in pairs)  # type: ignore[arg-type]
+
+
 class _Narrow(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        ctx.save_for_backward(x, weight, bias)
-        out = torch.empty(x.size(0), weight.size(0))
-        kernels().narrow(*x.shape, weight.size(0), *map(_at, (x, weight, bias, out)))
-        return out
+    """Several maps of one input: a weight and a bias of each."""
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        needs = ctx.needs_input_grad
+    def forward(ctx: Any, x: Tensor, *parameters: Tensor | None) -> tuple[Tensor, ...]:
+        ctx.save_for_backward(x, *parameters)
+        outs = []
+        for weight, bias in zip(parameters[::2], parameters[1::2], strict=True):
+            width = weight.size(0)  # type: ignore[union-attr]
+            outs.append(torch.empty(x.size(0), width))
+            kernels().narrow(*x.shape, width, *map(_at, (x, weight, bias, outs[-1])))
+        return tuple(outs)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        # Asked for once, as a checkpoint gives them once.
+        needs, saved = ctx.needs_input_grad, ctx.saved_tensors
         if torch.is_grad_enabled():
-            return tuple(_differentiate(functional.linear, ctx.saved_tensors, needs, gradient))
-        x, weight, _ = ctx.saved_tensors
-        found = [
-            torch.zeros_like(one) if needed else None for one, needed in zip(ctx.saved_tensors, needs, strict=True)
-        ]
-        gradient = gradient.contiguous()
-        kernels().narrow_back(*x.shape, weight.size(0), *map(_at, (x, weight, gradient, *found)))
+            return tuple(_differentiate(_map_in_torch, saved, needs, gradients))
+        found = [torch.zeros_like(one) if is_needed else None for one, is_needed in zip(saved, needs, strict=True)]
+        (x, *parameters), (to_x, *to_parameters) = saved, found
+        for place, gradient in enumerate(gradients):
+            weight, own = parameters[2 * place], to_parameters[2 * place : 2 * place + 2]
+            # All add to one gradient of the input.
+            places = map(_at, (x, weight, gradient := gradient.contiguous(), to_x, *own))
+            kernels().narrow_back(*x.shape, weight.size(0), *places)
         return tuple(found)
 
 
@@ -331,32 +345,35 @@ SMALLEST_INPUT = 1 << 14
 MOST_OUTPUTS = 16
 
 
-def narrow_compiled(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | None:
-    """Return ``x @ weight.T + bias`` for few outputs, or None where kernels do not serve.
+def narrow_compiled(x: Tensor, *maps: tuple[Tensor, Tensor | None]) -> tuple[Tensor, ...] | None:
+    """Return ``x @ weight.T + bias`` of each of several maps to few outputs, or None where kernels do not serve.
 
     Parameters
     ----------
     x
         ``[n, inputs]``.
-    weight
-        ``[outputs, inputs]``.
-    bias
-        ``[outputs]``; None: nothing.
+    maps
+        Of each the weight ``[outputs, inputs]`` and the bias ``[outputs]``, or None.
     """
-    is_narrow = x.dim() == weight.dim() == 2 and weight.size(0) <= MOST_OUTPUTS and x.numel() >= SMALLEST_INPUT
-    if not is_narrow or not serves(x, weight, bias) or weight.size(1) != x.size(1) or not weight.numel():
+    if x.dim() != 2 or x.numel() < SMALLEST_INPUT or not x.is_contiguous() or not serves(x):
         return None
-    fits = bias is None or (bias.shape == weight.shape[:1] and bias.is_contiguous())
-    if not fits or not x.is_contiguous() or not weight.is_contiguous():
+    if not all(_is_narrow(x, weight, bias) for weight, bias in maps):
         return None
-    return _Narrow.apply(x, weight, bias)  # type: ignore[no-any-return]
+    return _Narrow.apply(x, *(one for pair in maps for one in pair))  # type: ignore[no-any-return]
+
+
+def _is_narrow(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
+    fits = weight.dim() == 2 and 1 <= weight.size(0) <= MOST_OUTPUTS and weight.size(1) == x.size(1)
+    if not fits or not weight.is_contiguous() or not serves(weight, bias):
+        return False
+    return bias is None or (bias.shape == weight.shape[:1] and bias.is_contiguous())
 
 
 # ----------------------------------------------------------------------------------------------------------- attention
 
 
 class _Heads:
-    """What one call has of attention beside its inputs, and the weights after the softmax.
+    """Facts of one call of attention beside its inputs, and the weights after the softmax.
 
     ``number`` is the slope of the activation of scores, or the root of the width, by which they are divided.
     """

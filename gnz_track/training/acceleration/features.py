@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any, Self
 
 import torch
@@ -226,6 +227,7 @@ class SparseFeatures(Tensor):
 def _call_densely(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a function with ordinary tensors; features that it changes, or gives away a view of, become one."""
     features = [item for item in _flatten((*args, *kwargs.values())) if isinstance(item, SparseFeatures)]
+    func = _inner(func)
     if func in _GIVES_HOLD:
         for item in features:
             item.become_dense()
@@ -242,6 +244,21 @@ def _call_densely(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
             if not item.is_sparse_still:
                 item.become_dense()
     return result
+
+
+# Functions of Torch by their names, as they were.
+_FUNCTIONS = {name: value for name, value in vars(functional).items() if isinstance(value, FunctionType)}
+
+
+def _inner(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function that asked for this one by its name.
+
+    Torch's functions hand themselves on by name. Under that name may stand somebody's wrapper, which is being run
+    already, and is not to be run within itself.
+    """
+    if isinstance(func, FunctionType) and not func.__globals__.get("__name__", "").startswith("torch"):
+        return next((own for name, own in _FUNCTIONS.items() if getattr(functional, name, None) is func), func)
+    return func
 
 
 def _is_hidden(value: Any) -> bool:

@@ -24,7 +24,7 @@ from torch_geometric.nn import GATConv, GCNConv, GINConv, Linear, MessagePassing
 from torch_geometric.nn.aggr import Aggregation, MeanAggregation, SumAggregation
 from torch_geometric.nn.aggr import base as aggregations
 
-__all__ = ["GUARDS", "Guard", "is_ordinary", "may_activate", "may_drop", "may_multiply"]
+__all__ = ["GUARDS", "Guard", "is_ordinary", "is_unwatched", "may_activate", "may_drop", "may_multiply"]
 
 # What PyG's layers call of themselves between their input and their output.
 METHODS = (
@@ -67,7 +67,7 @@ def _is_of_libraries(function: Any) -> bool:
 
 
 class Guard:
-    """What the fast forward of one class of layers takes for granted."""
+    """Conditions that the fast forward of one class of layers takes for granted."""
 
     def __init__(
         self,
@@ -272,3 +272,8 @@ def may_multiply(layer: Any, x: Any) -> bool:
     own = layer._parameters  # noqa: SLF001  (a weight may be made anew from others at every call)
     is_known = type(own.get("weight")) is Parameter and "bias" in own
     return is_known and type(x) in {Tensor, Parameter} and is_ordinary() and _LINEAR.are_theirs()
+
+
+def is_unwatched(module: nn.Module) -> bool:
+    """Tell whether a module can be computed without being called: nobody has hung a hook on it."""
+    return not any(_HOOKS_OF_MODULE(vars(module)))

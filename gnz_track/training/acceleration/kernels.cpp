@@ -81,14 +81,6 @@ INLINE Block choose(Block by, Block where_positive, Block elsewhere) {
     return by;
 }
 
-INLINE bool has_any(Block a) {
-    Whole found = {};
-    EACH found |= a.part[i] != 0;
-    int32_t any = 0;
-    for (int k = 0; k < WIDE; k++) any |= found[k];
-    return any;
-}
-
 // scale where a bit is set, zero elsewhere
 INLINE Block kept(const Bit* bits, float scale) {
     Block a;
@@ -153,11 +145,22 @@ INLINE Block exponential(Block x) {
 
 // ------------------------------------------------------------------------------------------------------------- rows
 
+// Whether any number is not zero. To look at single lanes of a vector is slow: that is done once for many vectors.
 INLINE bool has_any(const float* row, Count width) {
+    constexpr Count RUN = 128;
     Count c = 0;
+    while (c + 16 <= width) {
+        const Count left = (width - c) / 16 * 16, end = c + (left < RUN ? left : RUN);
+        Whole found = {};
+        for (; c < end; c += 16) {
+            const Block a = load(row + c);
+            EACH found |= a.part[i] != 0;
+        }
+        int32_t any = 0;
+        for (int k = 0; k < WIDE; k++) any |= found[k];
+        if (any) return true;
+    }
     bool any = false;
-    for (; c + 16 <= width; c += 16)
-        if (has_any(load(row + c))) return true;
     for (; c < width; c++) any |= row[c] != 0;
     return any;
 }
@@ -352,10 +355,19 @@ EXPORT void activate(const float* x, Count n, int activation, const Bit* bits, f
 
 EXPORT void activate_back(const float* x, const float* gradient, Count n, int activation, const Bit* bits, float scale,
                           float* out) {
+    // Of many nodes nothing is asked, so that long runs of the gradient are zero, and stay it.
+    constexpr Count RUN = 128;
     Count i = 0;
-    for (; i + 16 <= n; i += 16) {
-        const Block g = load(gradient + i);
-        store(out + i, sloped(bits ? g * kept(bits + i, scale) : g, load(x + i), activation));
+    while (i + 16 <= n) {
+        const Count left = (n - i) / 16 * 16, end = i + (left < RUN ? left : RUN);
+        if (!has_any(gradient + i, end - i)) {
+            memset(out + i, 0, (size_t)(end - i) * sizeof(float));
+            i = end;
+        }
+        for (; i < end; i += 16) {
+            const Block g = load(gradient + i);
+            store(out + i, sloped(bits ? g * kept(bits + i, scale) : g, load(x + i), activation));
+        }
     }
     if (i == n) return;
     Bit rest[16] = {};

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from torch import Tensor, nn
@@ -28,7 +28,15 @@ from gnz_track.training.acceleration.compiled import (
 )
 from gnz_track.training.acceleration.dropout import draw_mask, drop
 from gnz_track.training.acceleration.features import SparseFeatures, is_served
-from gnz_track.training.acceleration.guards import GUARDS, Guard, is_ordinary, may_activate, may_drop, may_multiply
+from gnz_track.training.acceleration.guards import (
+    GUARDS,
+    Guard,
+    is_ordinary,
+    is_unwatched,
+    may_activate,
+    may_drop,
+    may_multiply,
+)
 from gnz_track.training.acceleration.patterns import Pattern
 from gnz_track.training.acceleration.products import score_edges, softmax_rows, sum_neighbours
 from gnz_track.training.acceleration.structure import Structure, structure_of
@@ -101,9 +109,9 @@ def _gat(layer: GATConv, x: Tensor, structure: Structure) -> Tensor:
 
 def _transformer(layer: TransformerConv, x: Tensor, structure: Structure) -> Tensor:
     heads, pattern = layer.heads, structure.plain
-    query, key, value = (linear(x) for linear in (layer.lin_query, layer.lin_key, layer.lin_value))
-    bits = _draw_bits(pattern, heads, layer.dropout if layer.training else 0.0)
-    skip = layer.lin_skip(x) if layer.root_weight else None
+    maps = [layer.lin_query, layer.lin_key, layer.lin_value, *([layer.lin_skip] if layer.root_weight else [])]
+    query, key, value, *others = _map_all(x, maps)
+    bits, skip = _draw_bits(pattern, heads, layer.dropout if layer.training else 0.0), others[0] if others else None
 
     def twin(query: Tensor, key: Tensor, value: Tensor, added: Tensor | None) -> Tensor:
         blocks = structure.blocks("plain", heads)
@@ -117,6 +125,20 @@ def _transformer(layer: TransformerConv, x: Tensor, structure: Structure) -> Ten
         return attend_by_products(twin, pattern, bits, heads, (query, key, value, skip))
     out = _mean_over_heads(attend_by_products(twin, pattern, bits, heads, (query, key, value, None)), heads)
     return out if skip is None else out + skip
+
+
+def _map_all(x: Tensor, maps: list[Any]) -> Sequence[Tensor]:
+    """Return what each of several linear maps makes of one input."""
+    forwards = [getattr(vars(one).get("forward"), "func", None) for one in maps]
+    if (
+        all(one is _linear_forward for one in forwards)
+        and all(map(is_unwatched, maps))
+        and all(may_multiply(one, x) for one in maps)
+    ):
+        found = narrow_compiled(x, *((one.weight, one.bias) for one in maps))
+        if found is not None:
+            return found
+    return [one(x) for one in maps]
 
 
 def _by_head(h: Tensor, heads: int) -> Tensor:
@@ -186,8 +208,8 @@ def _activation_forward(layer: nn.Module, name: str, input: Tensor) -> Tensor:  
 
 
 def _linear_forward(layer: Any, input: Any) -> Tensor:  # noqa: A002
-    product = narrow_compiled(input, layer.weight, layer.bias) if may_multiply(layer, input) else None
-    return type(layer).forward(layer, input) if product is None else product
+    found = narrow_compiled(input, (layer.weight, layer.bias)) if may_multiply(layer, input) else None
+    return type(layer).forward(layer, input) if found is None else found[0]
 
 
 # Layer class -> its fast forward, and what this is given beside the layer.
