@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -138,8 +139,8 @@ def _print_refill(found: Refill) -> None:
     say(f"{found.sweep}: {plural(n_runs, 'finished run')}; {len(found.had)} had {found.keep}, {trained}")
     reasons: dict[str, list[str]] = {}
     for run_id, reason in found.left_out.items():
-        # What is said of one run alone names it.
-        reasons.setdefault(reason.replace(run_id, "RUN").replace(run_id[:12], "RUN"), []).append(run_id[:RUN_ID_SHOWN])
+        # What is said of one run alone names it, by more or fewer of its digits.
+        reasons.setdefault(re.sub(rf"'?{run_id[:8]}\w*'?", "RUN", reason), []).append(run_id[:RUN_ID_SHOWN])
     for reason, run_ids in reasons.items():
         say(f"left out: {first_names(run_ids, MOST_SHOWN)}: {reason}", err=True)
 

@@ -14,6 +14,7 @@ import yaml
 from gnz_track.errors import BadSeeds, BadValue, UnknownName
 from gnz_track.records import FrozenMapping, freeze_mappings
 from gnz_track.seeds import parse_seeds
+from gnz_track.store.cell_files.kept_files import LARGEST_FILE
 from gnz_track.text import parse_size
 from gnz_track.types import Cell
 
@@ -135,14 +136,16 @@ def _read_whole(value: Any) -> int:
 
 
 def _read_keep(value: Any) -> str:
-    if value not in {"predictions", "weights", "best", "nothing"}:
+    from gnz_track.runs.files_of_cell import KEEPS
+
+    if value not in KEEPS:
         raise ValueError
     return _read_text(value)
 
 
 def _read_size(value: Any) -> int:
     n_bytes = parse_size(_read_text(value))
-    if n_bytes < 1:
+    if not 0 < n_bytes <= LARGEST_FILE:
         raise ValueError
     return n_bytes
 
@@ -219,7 +222,7 @@ _KEYS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "timeout": (_or_none(_read_positive), "seconds for one cell, or null for no limit"),
     "store": (_read_text, 'a file, sqlite:///FILE, postgresql://... or http://..., or "" for GNZ_STORE'),
     "keep": (_read_keep, "predictions, weights, best or nothing: the files that a cell leaves beside its run"),
-    "keep_at_most": (_read_size, "a size such as 16MiB, above which a file of a cell is not kept"),
+    "keep_at_most": (_read_size, "a size such as 16MiB, above which a file of a cell is not kept; at most 64MiB"),
     "alpha": (_read_number, "a number between 0 and 1, such as 0.05"),
     "margin": (_or_none(_read_margin), "a positive number in units of the metric, one by task or metric, or null"),
     "posthoc": (_read_text, "wilcoxon-holm or nemenyi"),

@@ -32,8 +32,8 @@ from gnz_track.store.cell_files.joined_predictions import read_kept_file
 from gnz_track.store.cell_files.kept_files import files_from_tag
 from gnz_track.store.cell_files.weights import ArrayForm, decode_weights, read_form
 from gnz_track.store.past_runs import read_run
-from gnz_track.store.reader import open_reader, read_table
-from gnz_track.store.row_filters import PastRun, Where, read_where
+from gnz_track.store.reader import check_known, open_reader, read_table
+from gnz_track.store.row_filters import PastRun, Where, asked_names, read_where
 from gnz_track.text import first_names, plural, remake_command
 from gnz_track.types import CellSettings, ModelRow
 
@@ -177,7 +177,9 @@ def find_known(about: Mapping[str, Any]) -> ModelRow | None:
 
 def _find_run(address: Address, where: Where) -> str:
     """Return the one finished run with weights that conditions describe."""
-    rows = read_table(address, where=read_where(where))
+    values = read_where(where)
+    rows = read_table(address, where=values)
+    check_known(address, asked_names(values), rows)
     finished = {str(row.run_id): row for row in rows[rows["status"] == "finished"].itertuples()}
     kept = open_reader(address).kept_files(list(finished))
     found = [run_id for run_id, _, tag in kept if schema.WEIGHTS_FILE in files_from_tag(tag)]

@@ -15,7 +15,7 @@ calls `run_one` for each cell, here or elsewhere; the `sweep_writer` brings what
 - `files_of_cell`: files that a trained cell leaves, as bytes, and how large they may be
 - `reproduce`: a past run trained once more, and compared number by number
 - `file_comparison`: files of a past run against those of its repetition
-- `refill`: runs of a sweep that lack predictions, trained once more so that they have them
+- `refill`: runs of a sweep that lack predictions or weights, trained once more so that they have them
 - `trust`: whether code that a store names or holds may run here
 - `executors/`: who trains: this process, workers, a Ray cluster
 - `isolation/`: what keeps the code of one cell from changing the numbers of another
@@ -32,7 +32,15 @@ _PUBLIC = {
     "executors.choice": ("AUTO", "Crew", "Executor", "RAY", "check_crew", "choose_executor"),
     "executors.events": ("Done", "Event", "Tell", "ignore"),
     "executors.fork_server": ("ForkServer", "open_fork_server_for"),
-    "files_of_cell": ("PREDICTIONS", "WEIGHTS", "check_keep", "check_most_bytes", "predictions_of", "read_most_bytes"),
+    "files_of_cell": (
+        "KEEPS",
+        "PREDICTIONS",
+        "WEIGHTS",
+        "check_keep",
+        "check_most_bytes",
+        "predictions_of",
+        "read_most_bytes",
+    ),
     "isolation.originals": ("originals",),
     "isolation.process_state": ("known_state",),
     "owners": ("is_ours",),

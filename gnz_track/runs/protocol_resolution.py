@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gnz_track.errors import BadValue, SplitImpossible
+from gnz_track.runs.owners import is_ours
 from gnz_track.training.metrics import metric_of
 from gnz_track.types import Cell, CellSettings, ModelRow, Override, Protocol, Task, Value
-from gnz_track.user_code.modules import is_ours
 
 if TYPE_CHECKING:
     # Models are looked into, with Torch, where a protocol gives them anything.
@@ -143,7 +143,7 @@ def given_to(model: ModelRow, protocol: Protocol, task: Task) -> dict[str, Value
     for general, by_model in ((protocol.options, protocol.by_model), (override.options, override.by_model)):
         found |= general
         found |= _of_model(by_model, model)
-    if not found and not model.payload and all(map(is_ours, filter(None, (model.target, model.factory)))):
+    if not found and is_ours(model):
         # Classes of others are looked at in any case: one that cannot be had is told before any training.
         return found
     from gnz_track.models.building import options_of

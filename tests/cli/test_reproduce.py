@@ -121,6 +121,21 @@ def test_sweep_gets_what_its_runs_lack(gnz: Gnz, past: Path, tmp_path: Path) -> 
     assert (len(found["had"]), found["got"], list(found["left_out"])) == (3, [], lacking[1:])
 
 
+def test_runs_that_came_out_otherwise_are_told_of_in_one_line(gnz: Gnz, past: Path, tmp_path: Path) -> None:
+    others = {run_of(past, task) for task in TASKS[:2]}
+    with contextlib.closing(sqlite3.connect(past)) as connection, connection:
+        for run_id in others:
+            connection.execute("DELETE FROM tags WHERE run_uuid = ? AND key = 'gnz.files'", (run_id,))
+            connection.execute(
+                "UPDATE latest_metrics SET value = 0.5 WHERE run_uuid = ? AND key LIKE 'val/%'", (run_id,)
+            )
+        [(sweep,)] = connection.execute("SELECT DISTINCT value FROM tags WHERE key = 'gnz.sweep'").fetchall()
+    words = ("--sweep", sweep, "--keep", "predictions", "--store", str(past), "--home", str(tmp_path / "home"))
+    answer = gnz("reproduce", *words)
+    [said] = [line for line in answer.err.splitlines() if "otherwise" in line]
+    assert {run_id[:8] for run_id in others} == set(said.removeprefix("left out: ").partition(": ")[0].split(", "))
+
+
 def test_a_call_names_a_run_or_a_sweep(gnz: Gnz) -> None:
     for words in ((), ("abcdef", "--sweep", "quick")):
         answer = gnz("reproduce", *words)

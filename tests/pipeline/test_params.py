@@ -68,6 +68,7 @@ def test_seeds_are_written_as_yaml_has_them(project: Project, seeds: Any, read: 
         ({"store": 3}, "params.yaml: store is 3"),
         ({"keep_at_most": 16}, "params.yaml: keep_at_most is 16"),
         ({"keep_at_most": "16 cats"}, "a size such as 16MiB"),
+        ({"keep_at_most": "65MiB"}, "at most 64MiB"),
         ({"timeout": 0}, "params.yaml: timeout is 0"),
         ({"hidden_channels": "64"}, "params.yaml: hidden_channels is '64'"),
     ],

@@ -409,6 +409,8 @@ def test_model_of_a_run_by_its_id_or_by_what_it_is(
     assert torch.equal(by_id(data), last(data)), "the last epoch is the selected one"
     with pytest.raises(BadValue, match="0 runs with weights of 1 finished run"):
         gnz_track.load_model(store=address, where={"seed": 1})
+    with pytest.raises(UnknownName, match="unknown model 'GNC'; did you mean 'GCN'"):
+        gnz_track.load_model(store=address, where={"model": "GNC"})
     with pytest.raises(UnknownName, match="did you mean 'last'"):
         gnz_track.load_model(run_id, store=address, state="lst")
 
