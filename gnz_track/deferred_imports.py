@@ -62,7 +62,10 @@ class _OnFirstUse(SourceFileLoader):
     """Loads a package when a name of it is first asked for; files in it can be imported before."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Have the module ask for its content when a name is missing."""
+        """Have the module ask for its content when a name is missing; one that has run and is reloaded runs at once."""
+        if "__builtins__" in vars(module):
+            SourceFileLoader.exec_module(self, module)
+            return
         lock, is_begun = RLock(), False
 
         def load() -> None:
@@ -71,11 +74,16 @@ class _OnFirstUse(SourceFileLoader):
                 if is_begun:
                     return
                 is_begun = True
+                # Somebody may have put own content in before any was asked for; files of the package are its own.
+                given = {name: it for name, it in vars(module).items() if not _is_of_python(name, it)}
                 try:
                     SourceFileLoader.exec_module(self, module)
                 except BaseException:
                     is_begun = False
                     raise
+                vars(module).update(given)
+                for name in ("__getattr__", "__dir__"):
+                    vars(module).pop(name, None)
 
         def find(name: str) -> object:
             # Whoever goes through all modules asks for names that Python gives, and needs none of the others.
@@ -91,6 +99,10 @@ class _OnFirstUse(SourceFileLoader):
             return sorted(vars(module))
 
         vars(module).update(__getattr__=find, __dir__=list_names)
+
+
+def _is_of_python(name: str, content: object) -> bool:
+    return name.startswith("__") or isinstance(content, ModuleType)
 
 
 _LOADERS: dict[str, type[SourceFileLoader]] = {

@@ -158,6 +158,18 @@ def test_names_can_be_listed_before_any_is_asked_for(make: Make) -> None:
     assert {"one", "two"} <= set(dir(make("put_off_names", "one = two = 1", _OnFirstUse)))
 
 
+def test_module_that_was_loaded_is_as_any_other(make: Make) -> None:
+    module = make("put_off_for_once", "one = 1\ntwo = 2", _OnFirstUse)
+    module.two = "of somebody else"  # type: ignore[attr-defined]
+    assert module.one == 1
+    assert module.two == "of somebody else"
+    assert {"__getattr__", "__dir__"}.isdisjoint(vars(module))
+    assert "__getattr__" not in dir(importlib.reload(module))
+    assert module.two == 2
+    with pytest.raises(AttributeError, match="has no attribute 'three'"):
+        _ = module.three
+
+
 def test_import_that_fails_fails_whenever_it_is_asked_for(make: Make) -> None:
     module = make("put_off_failure", "import no_such_library", _OnFirstUse)
     for _ in range(2):

@@ -96,7 +96,9 @@ def _tensor_of(stored: StoredModel, name: str, given: Any, form: ArrayForm | Non
     if array.dtype.kind not in kinds or not array.ndim or not is_of_shape:
         wanted = "numbers" if form is None else str(form)
         raise BadValue(f"{name} for the model of {stored.name}", f"{array.dtype} {list(array.shape)}", wanted)
-    return torch.from_numpy(array.copy() if form is None else array.astype(form.dtype))
+    with np.errstate(over="ignore"):
+        # What is too large becomes infinite, and is refused as such with its place.
+        return torch.from_numpy(array.copy() if form is None else array.astype(form.dtype))
 
 
 def _count_graphs(stored: StoredModel, batch: Tensor, n_nodes: int) -> Tensor:

@@ -44,6 +44,8 @@ SELECTED, LAST = "selected", "last"
 STATES = {SELECTED: schema.WEIGHTS_FILE, LAST: schema.LAST_FILE}
 # What a text of somebody else may make of the settings of a cell, and of a constructor that takes them.
 _BROKEN = (TypeError, ValueError, KeyError, AttributeError, ArithmeticError, RuntimeError, MemoryError, LookupError)
+# Of layers, hops and the like; each is an object or a step, which takes time and memory without any number in the file.
+MOST_COUNTED = 4096
 # Runs that an error names.
 MOST_NAMED = 5
 FindRow = Callable[[Mapping[str, Any]], ModelRow]
@@ -242,6 +244,7 @@ def _build(
     try:
         with as_trained(row):
             if is_ours(row):
+                _check_counts(options)
                 # Takes no memory, however large somebody says that the model is.
                 with torch.device("meta"):
                     seed_everything(settings.seed)
@@ -253,6 +256,14 @@ def _build(
     except (*_BROKEN, BadValue) as error:
         raise _unusable(name, error) from error
     return module.eval()
+
+
+def _check_counts(options: Mapping[str, Any]) -> None:
+    """Raise where options ask for more of something than anybody trains."""
+    for name, value in options.items():
+        if type(value) is int and value > MOST_COUNTED:
+            message = f"{name} is {str(value)[:20]}, and a stored model has at most {MOST_COUNTED}"
+            raise ValueError(message)
 
 
 def _check_state(wanted: Mapping[str, Any], found: Mapping[str, Tensor]) -> None:

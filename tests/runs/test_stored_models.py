@@ -313,6 +313,13 @@ def test_arrays_of_another_form_are_refused(
     assert words in str(refused.value)
 
 
+def test_number_beyond_single_precision_is_refused_in_one_way(world: World, cell_on: MakeCell) -> None:
+    stored = again(trained(cell_on(world("graphs"))))
+    given = {"x": np.full((2, 3), 1e300), "edge_index": np.array([[0], [1]]), "batch": np.array([0, 0])}
+    with pytest.raises(BadValue, match=r"at \[0, 0\] is inf; allowed: finite numbers"):
+        GraphModel(stored).predict(given)
+
+
 def test_mlflow_is_told_what_goes_in(world: World, cell_on: MakeCell) -> None:
     model = GraphModel(again(trained(cell_on(world("two levels")))))
     with pytest.raises(BadValue, match=r"arrays by name: batch \(int64"):
@@ -340,6 +347,8 @@ EDITS: dict[str, Callable[[dict[str, Any], dict[str, Any]], object]] = {
     "list": lambda about, _: about.update(settings=[]),
     "task type": lambda about, _: about["settings"].update(task_type="os.system"),
     "option": lambda about, _: about["model"]["options"].update(n_layers=-1),
+    "many layers": lambda about, _: about["model"]["options"].update(n_layers=HUGE),
+    "beyond numbers": lambda about, _: about["model"]["options"].update(n_layers=10**400),
     "other option": lambda about, _: about["model"]["options"].update(command="rm"),
     "inputs": lambda about, _: about.update(inputs={"x": "object [1]"}),
     "missing": lambda _, tensors: tensors.pop(next(iter(tensors))),
