@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from gnz_track.streams import guard_streams
 
@@ -22,7 +23,14 @@ def main() -> None:
             os.write(2, b"interrupted\n")
         finally:
             os._exit(INTERRUPTED)
-    run()
+    try:
+        run()
+    except SystemExit as ended:
+        if ended.code == INTERRUPTED:
+            # All is said and closed; Python would end by the signal where the interrupt met code out of a text.
+            sys.stdout.flush()
+            os._exit(INTERRUPTED)
+        raise
 
 
 if __name__ == "__main__":

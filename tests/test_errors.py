@@ -183,6 +183,10 @@ TEXTS: dict[str, tuple[GnzError, str]] = {
         errors.ProgramFailed("dvc push", 1, "remote 'x' does not exist"),
         "'dvc push' ended with code 1: remote 'x' does not exist. See more with: dvc push --verbose",
     ),
+    "ModelNotLoaded": (
+        errors.ModelNotLoaded("0123456789abcdef", "it has kept no weights", remedy="gnz reproduce RUN --keep weights"),
+        "the model of run '0123456789ab' cannot be loaded: it has kept no weights; gnz reproduce RUN --keep weights",
+    ),
     "DownloadFailed": (
         errors.DownloadFailed("https://h/a", "404 Not Found"),
         (

@@ -149,8 +149,7 @@ def main() -> None:
         raise
     # With this code, and without a word, calls end where somebody pressed Ctrl-C.
     if code == INTERRUPTED:
-        # At once: Python would end by the signal, and not with the code, where it met code out of a text.
-        leave()
+        typer.echo("interrupted", err=True)
     sys.exit(code)
 
 

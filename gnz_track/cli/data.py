@@ -16,6 +16,7 @@ import typer
 from gnz_track.cli.terminal.commands import Commands
 from gnz_track.cli.terminal.interrupts import INTERRUPTED
 from gnz_track.cli.terminal.output import choose_home, hand_over, say
+from gnz_track.cli.terminal.working_folder import FolderGone
 from gnz_track.errors import BadValue, DataCorrupted, GnzError
 from gnz_track.types import Category, DatasetRow, TaskType
 
@@ -370,6 +371,9 @@ class _Errand:
         else:
             try:
                 self._note(freeze_row(row, seed=self.seed, home=self.home, mirror=self.mirror))
+            except FolderGone:
+                # No other dataset fares better.
+                raise
             except GnzError as failure:
                 self.failed[row.name] = failure
 

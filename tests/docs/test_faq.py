@@ -94,6 +94,11 @@ def reproduce_own(call: Callable[..., str]) -> str:
     return call("reproduce", str(gnz.read_table()["run_id"].iloc[-1]))
 
 
+def load_without_weights() -> None:
+    train("MLP")
+    gnz.load_model(str(gnz.read_table()["run_id"].iloc[-1]))
+
+
 # Heading -> class of the error, and what provokes it: words for gnz, or a function.
 PROVOKED: dict[str, tuple[str, tuple[str, ...] | Callable[[], Any]]] = {
     "unknown model, task, protocol, sweep": ("UnknownName", ("run", "--models", "graphsage")),
@@ -121,6 +126,7 @@ PROVOKED: dict[str, tuple[str, tuple[str, ...] | Callable[[], Any]]] = {
     "have several values of metric": ("MetricsMixed", lambda: compare({"model": "GAT", "metric": "auc"})),
     "cannot be compared": ("NotComparable", lambda: compare({"model": "GAT", "protocol": "a@2"}, protocol="a@1")),
     "no run": ("UnknownRun", ("reproduce", "123456")),
+    "it has kept no weights": ("ModelNotLoaded", load_without_weights),
 }
 # What needs a broken network, disk or clock is built as the code builds it; other tests provoke it.
 BUILT: dict[str, GnzError] = {
