@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from score_tables import table_of
 
@@ -96,6 +96,7 @@ def test_effects_and_equivalence_go_with_the_unit(sample: list[float], power: in
 
 @settings(max_examples=40, deadline=None)
 @given(sample=samples, power=powers_of_ten, method=st.sampled_from(sorted(INTERVALS)))
+@example(sample=[0.018, 0.017, 0.0, 0.033], power=1, method="bootstrap_t")
 def test_means_and_intervals_go_with_the_unit(sample: list[float], power: int, method: str) -> None:
     factor = 10.0**power
     one, two = (intervals_of([[unit * x for x in sample]], method=method, n_resamples=99)[0] for unit in (1.0, factor))

@@ -216,7 +216,9 @@ def _bootstrap_t_bounds(z: Floats, alpha: float, n_resamples: int, seed: int) ->
         variances = np.maximum(part**2 @ weights.T - means**2, 0.0) * n / (n - 1)
         is_spread = variances > 1e-12
         scale = np.sqrt(np.where(is_spread, variances, 1.0) / n)
-        t = np.where(is_spread, means / scale, np.where(means == 0, 0.0, np.copysign(np.inf, means)))
+        # Of scores that are the mean itself, rounding alone would say on which side of it they lie.
+        is_off = np.abs(means) > 1e-9
+        t = np.where(is_spread, means / scale, np.where(is_off, np.copysign(np.inf, means), 0.0))
         low, high = _at(t, alpha / 2, 1 - alpha / 2)
         return -high / math.sqrt(n), -low / math.sqrt(n)
 
