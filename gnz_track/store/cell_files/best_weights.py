@@ -52,17 +52,18 @@ class BestSoFar:
             Names of the sweep's suite and of itself.
         """
         for standing in _find_standing(store, suite, sweep):
-            self._takes(standing.contender)
+            self.takes(standing.contender)
 
     def admit(self, record: RunRecord) -> RunRecord:
         """Return the record of a cell that has ended, without its weights where another cell is better."""
         if schema.WEIGHTS_FILE not in record.files:
             return record
-        if self._takes(_contender_of(record)):
+        if self.takes(_contender_of(record)):
             return replace(record, standing=schema.STANDING_BEST)
         return replace(record, files={name: file for name, file in record.files.items() if name not in schema.OF_MODEL})
 
-    def _takes(self, contender: Contender) -> bool:
+    def takes(self, contender: Contender) -> bool:
+        """Tell whether no cell of the same task and model is better so far, and remember it."""
         group, place = contender
         is_best = group not in self._places or place <= self._places[group]
         if is_best:
@@ -81,10 +82,10 @@ def drop_beaten(store: Store, suite: str, sweep: str) -> list[str]:
         Names of the sweep's suite and of itself.
     """
     found = list(_find_standing(store, suite, sweep))
-    best: dict[tuple[str, str], Place] = {}
-    for group, place in (one.contender for one in found):
-        best[group] = min(place, best.get(group, place))
-    beaten = [one.run_id for one in found if one.contender[1] != best[one.contender[0]]]
+    best = BestSoFar()
+    for one in found:
+        best.takes(one.contender)
+    beaten = [one.run_id for one in found if not best.takes(one.contender)]
     for run_id in beaten:
         store.remove_files(run_id, schema.OF_MODEL)
     return beaten
