@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnz_track.types import label_variants
+from gnz_track.variant_labels import label_variants
 
 NARROW, WIDE = '{"hidden_channels": 144}', '{"hidden_channels": 145}'
 ROWS = st.lists(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gnz_track.errors import BadValue, SplitImpossible
 from gnz_track.runs.owners import is_ours
+from gnz_track.runs.settings import SETTINGS, apply_settings, own_names
 from gnz_track.training.metrics import metric_of
 from gnz_track.types import Cell, CellSettings, ModelRow, Override, Protocol, Task, Value
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from gnz_track.models.budgets import Width
 
 __all__ = [
-    "OF_TRAINING",
     "find_override",
     "given_to",
     "hyperparameters_of",
@@ -25,26 +25,21 @@ __all__ = [
     "name_settings",
     "resolve",
     "settings_of",
+    "width_of",
 ]
-
-
-_OF_OPTIMISER = ("lr", "weight_decay", "batch_size", "patience", "min_lr")
-# Hyperparameters that training reads; all others are keywords of a model's constructor.
-OF_TRAINING = frozenset({*_OF_OPTIMISER, "hidden_channels", "encoding"})
 
 
 def settings_of(cell: Cell, *, is_multi_label: bool) -> CellSettings:
     """Return the settings of a cell; its data say whether there are several labels, which have another metric."""
-    task_type, protocol, given = cell.task.task_type, cell.protocol, dict[str, Any](cell.hyperparameters)
+    task_type, protocol, given = cell.task.task_type, cell.protocol, dict(cell.hyperparameters)
     if task_type not in protocol.optimisers:
         allowed = ", ".join(protocol.optimisers)
         raise BadValue(f"task type under protocol {protocol.name!r}", str(task_type), allowed)
-    changed = {name: given.pop(name) for name in _OF_OPTIMISER if name in given}
-    return CellSettings(
+    settings = CellSettings(
         task_type=task_type,
         seed=cell.seed,
         metric=metric_of(cell.task, is_multi_label=is_multi_label).name,
-        optimiser=replace(protocol.optimisers[task_type], **changed),
+        optimiser=protocol.optimisers[task_type],
         epochs=cell.epochs,
         hours=protocol.hours,
         selection=protocol.selection,
@@ -53,14 +48,15 @@ def settings_of(cell: Cell, *, is_multi_label: bool) -> CellSettings:
         also=protocol.also,
         splits=protocol.splits,
         features=protocol.features,
-        encoding=str(given.pop("encoding", protocol.encoding)),
+        encoding=protocol.encoding,
         perturbation=cell.perturbation,
-        hidden_channels=int(given.pop("hidden_channels", protocol.hidden_channels)),
+        hidden_channels=protocol.hidden_channels,
         code_channels=protocol.code_channels,
-        options={**cell.model.options, **given},
+        options=cell.model.options,
         device=cell.device,
         is_blind=cell.is_blind,
     )
+    return apply_settings(settings, given, own_names(given, cell.model))
 
 
 # More would not fit into one request to a store, beside the names of the cell.
@@ -92,6 +88,9 @@ def name_settings(settings: CellSettings, model: ModelRow) -> dict[str, Value]:
         "features": settings.features,
         "encoding": settings.encoding or "none",
         "hidden_channels": settings.hidden_channels,
+        # Words only where they are chosen: runs of before have none.
+        **({"clip": optimiser.clip} if optimiser.clip else {}),
+        **({"train_size": settings.train_size} if settings.train_size else {}),
     }
     plain = {
         name: value
@@ -148,7 +147,7 @@ def given_to(model: ModelRow, protocol: Protocol, task: Task) -> dict[str, Value
         return found
     from gnz_track.models.building import options_of
 
-    allowed = {*OF_TRAINING, *options_of(model).names}
+    allowed = {*SETTINGS, *options_of(model).names}
     return {name: value for name, value in found.items() if name in allowed}
 
 
@@ -177,7 +176,7 @@ def hyperparameters_of(
     if protocol.budget:
         from gnz_track.models.budgets import refuse_beyond
 
-        found = _width_of(model, task, dataset, resolve(protocol, task), given)
+        found = width_of(model, task, dataset, resolve(protocol, task), given)
         refuse_beyond(found, model.name, tolerance=protocol.tolerance)
         if not found.is_of_rule:
             given["hidden_channels"] = found.hidden_channels
@@ -210,19 +209,28 @@ def _list_width(
 
     found: Width | None = None
     try:
-        found = _width_of(model, task, dataset, resolved, given_to(model, protocol, task))
+        found = width_of(model, task, dataset, resolved, given_to(model, protocol, task))
         refuse_beyond(found, model.name, tolerance=protocol.tolerance)
     except (BadValue, SplitImpossible) as error:
         return found, str(error)
     return found, ""
 
 
-def _width_of(
+def width_of(
     model: ModelRow, task: Task, dataset: FrozenDataset, protocol: Protocol, options: Mapping[str, Value]
 ) -> Width:
     """Return the width at which a model has as many parameters as it is allowed on a task.
 
-    ``protocol`` is resolved already, ``options`` are the hyperparameters of the cell.
+    Parameters
+    ----------
+    model, task
+        The pair.
+    dataset
+        Data of the task.
+    protocol
+        Protocol, resolved already.
+    options
+        Hyperparameters of the cell.
     """
     from gnz_track.models.budgets import find_width
     from gnz_track.problems.catalogue import sizes_of
@@ -233,9 +241,10 @@ def _width_of(
         seed=0,
         splits=protocol.splits,
         features=protocol.features,
-        encoding=str(options.get("encoding", protocol.encoding)),
+        encoding=protocol.encoding,
         hidden_channels=protocol.hidden_channels,
         code_channels=protocol.code_channels,
     )
-    of_model = {name: value for name, value in options.items() if name not in OF_TRAINING}
-    return find_width(model, task.task_type, sizes_of(dataset, settings), budget=protocol.budget, options=of_model)
+    settings = apply_settings(settings, options, own_names(options, model))
+    sizes = sizes_of(dataset, settings)
+    return find_width(model, task.task_type, sizes, budget=protocol.budget, options=settings.options)

@@ -22,6 +22,7 @@ from gnz_track.waking_time import WakingTime
 
 __all__ = [
     "ALSO",
+    "SCHEDULES",
     "TRAINING",
     "Clock",
     "Objective",
@@ -144,7 +145,7 @@ class _ScorePlateau(_Plateau):
         return f"val/{metric.name}", "max" if metric.direction is Direction.up else "min"
 
 
-_SCHEDULES: dict[str, Callable[[torch.optim.Optimizer, Optimiser, Metric | None], Schedule]] = {
+SCHEDULES: dict[str, Callable[[torch.optim.Optimizer, Optimiser, Metric | None], Schedule]] = {
     "constant": _Constant,
     "plateau": _Plateau,
     "score_plateau": _ScorePlateau,
@@ -165,9 +166,9 @@ def make_schedule(optimiser: torch.optim.Optimizer, settings: Optimiser, *, metr
     metric
         Metric of the task.
     """
-    if settings.schedule not in _SCHEDULES:
-        raise BadValue("schedule", settings.schedule, ", ".join(_SCHEDULES))
-    return _SCHEDULES[settings.schedule](optimiser, settings, metric)
+    if settings.schedule not in SCHEDULES:
+        raise BadValue("schedule", settings.schedule, ", ".join(SCHEDULES))
+    return SCHEDULES[settings.schedule](optimiser, settings, metric)
 
 
 def watches_loss(settings: Optimiser) -> bool:
@@ -253,7 +254,7 @@ def train(
     held_out = {part: scorer for part, scorer in scorers.items() if part != TRAINING}
     started = time.perf_counter()
     for epoch in range(settings.epochs):
-        row = {"train/loss": _step_through(model, objective, optimiser, generator, epoch)}
+        row = {"train/loss": _step_through(model, objective, optimiser, generator, epoch, settings.optimiser.clip)}
         prediction = _predict(model, objective.predict, epoch)
         row |= _score(model, prediction, held_out, settings)
         for name, value in row.items():
@@ -292,7 +293,12 @@ def answer(model: nn.Module, prediction: Tensor, scorers: Mapping[str, Scorer]) 
 
 
 def _step_through(
-    model: nn.Module, objective: Objective, optimiser: torch.optim.Optimizer, generator: torch.Generator, epoch: int
+    model: nn.Module,
+    objective: Objective,
+    optimiser: torch.optim.Optimizer,
+    generator: torch.Generator,
+    epoch: int,
+    clip: float,
 ) -> float:
     """Take one step a batch and return the mean training loss of the epoch."""
     model.train()
@@ -301,6 +307,8 @@ def _step_through(
         optimiser.zero_grad()
         loss, size = objective.loss(model, batch)
         loss.backward()  # type: ignore[no-untyped-call]
+        if clip:
+            nn.utils.clip_grad_norm_(model.parameters(), clip)
         optimiser.step()
         value = loss.item()
         if not math.isfinite(value):
