@@ -272,13 +272,15 @@ def _refuse_large_grid(request: Request, seeds: Sequence[int]) -> None:
     n_cells = n_variants * len(seeds) * max(1, len(request.perturbations))
     if n_cells <= min(request.most_cells, LARGEST_GRID):
         return
-    most = f"at most {request.most_cells:,} cells" if n_cells <= LARGEST_GRID else f"at most {LARGEST_GRID:,} cells"
-    remedy = "gnz run --yes ..., or most_cells= in Python" if n_cells <= LARGEST_GRID else "fewer values of --set"
+    is_askable = n_cells <= LARGEST_GRID
+    asked = f"at most {request.most_cells:,} without --yes (most_cells= in Python)"
+    allowed, command = (asked, "gnz run --yes") if is_askable else (f"at most {LARGEST_GRID:,}", "fewer values")
     remaining = find_remaining(_plan_unvaried(request, seeds), request.address)
     seconds = remaining.paces.total(remaining.plan.cells)
     of_all = None if seconds is None else seconds * n_cells / len(remaining.plan.cells) / max(1, request.jobs)
     time = "an unknown time" if of_all is None else f"about {format_seconds(of_all)}"
-    raise BadValue("the grid of --set", f"{n_cells:,} cells, {time} with --jobs {request.jobs}", most, command=remedy)
+    shown = f"{n_cells:,} cells, {time} with --jobs {request.jobs}"
+    raise BadValue("the grid of --set", shown, allowed, command=command)
 
 
 def _plan_unvaried(request: Request, seeds: Sequence[int]) -> Plan:

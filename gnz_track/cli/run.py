@@ -26,7 +26,6 @@ from gnz_track.errors import UnknownOption
 if TYPE_CHECKING:
     from gnz_track.benchmark import Request
     from gnz_track.runs.executors.fork_server import ForkServer
-    from gnz_track.runs.remaining import RemainingCells
     from gnz_track.runs.settings import SettingChoice
     from gnz_track.runs.sweep import Sweep
     from gnz_track.store.searches import SearchRecord
@@ -226,8 +225,8 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
     crew: dict[str, Any] = {"executor": executor, "jobs": jobs, "timeout": timeout, "gpu_share": gpu_share}
     most_bytes = _check_words(keep, keep_at_most, address=address, **crew)
     how, numbers, place = look_up(models, protocol, seeds, store)
-    flags = {"train_size": train_size, "budget": budget, "encoding": encoding}
-    settings, keys = _choose_settings(config, chosen, epochs=epochs, **flags)
+    short = {"train_size": train_size, "budget": budget, "encoding": encoding}
+    settings, keys = _choose_settings(config, chosen, epochs=epochs, **short)
     tasks = choose_tasks(suite, task or [], split(category), split(task_type))
     # Workers import it at the same time.
     needed = None if dry_run or show_config else open_fork_server_for(jobs=jobs, timeout=timeout, executor=executor)
@@ -258,18 +257,13 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
             keep_at_most=most_bytes,
             search=_settings(tune or keys.get("tune"), is_fresh=not resume),
         )
-        if show_config:
-            _print_settings(request)
-        else:
-            _carry_out(request, fork_server, is_dry=dry_run)
+        shown = _print_settings if show_config else _print_remaining_cells if dry_run else None
+        shown(request) if shown else _carry_out(request, fork_server)
 
 
-def _carry_out(request: Request, fork_server: ForkServer | None, *, is_dry: bool) -> None:
+def _carry_out(request: Request, fork_server: ForkServer | None) -> None:
     from gnz_track.benchmark import find_remaining_of
 
-    if is_dry:
-        _print_remaining_cells(request, find_remaining_of(request))
-        return
     found = _search(request, fork_server) if request.search else []
     _print_results(request, train(request, find_remaining_of(request, found), fork_server, found), found)
 
@@ -326,10 +320,12 @@ def _search(request: Request, fork_server: ForkServer | None) -> list[SearchReco
     return search_and_print(request, plan_request_searches(request), fork_server)
 
 
-def _print_remaining_cells(request: Request, remaining: RemainingCells) -> None:
+def _print_remaining_cells(request: Request) -> None:
+    from gnz_track.benchmark import find_remaining_of
     from gnz_track.cli.terminal.output import print_remaining, print_skipped
     from gnz_track.text import format_seconds
 
+    remaining = find_remaining_of(request)
     print_remaining(remaining)
     print_skipped(remaining.plan.skipped)
     left = remaining.paces.time(remaining.cells, jobs=request.jobs)

@@ -44,6 +44,7 @@ _TUNING = {
         - modules
         - protocol
         - seeds
+        - settings
         - tune
       outs:
         - searches/${key}.jsonl

@@ -69,7 +69,7 @@ class Setting:
             return self.blank
         found = self.reads(value)
         if found is None:
-            raise BadValue(f"{of}{self.name}", value, self.allowed(), command=f"gnz run {SET} {self.name}=VALUE")
+            raise BadValue(f"{of}{self.name}", value, self.allowed(), command=SHOW)
         return found
 
 
@@ -486,9 +486,11 @@ def _check_absent(choice: SettingChoice, models: Sequence[ModelRow]) -> None:
     from gnz_track.models.catalogue import MODELS
 
     named = [model.name for model in models]
-    if not choice.is_of_file or choice.model not in MODELS:
-        known = named if choice.model in MODELS else {*named, *MODELS.names()}
-        raise UnknownName(f"model before the dot of {choice.key!r}", choice.model, known, command="gnz models")
+    if choice.model not in MODELS:
+        raise UnknownName(f"model of {choice.source}", choice.model, {*named, *MODELS.names()}, command="gnz models")
+    if not choice.is_of_file:
+        allowed = f"a setting of a model of this call: {', '.join(named)}"
+        raise BadValue(choice.where + choice.name, _shown(choice), allowed, command=f"gnz run --models {choice.model}")
 
 
 def _refuse_name(choice: SettingChoice, models: Sequence[ModelRow]) -> None:
@@ -496,7 +498,8 @@ def _refuse_name(choice: SettingChoice, models: Sequence[ModelRow]) -> None:
     from gnz_track.models.catalogue import MODELS
 
     if choice.name in ELSEWHERE:
-        raise BadValue(choice.where + choice.name, _shown(choice), "chosen otherwise", command=ELSEWHERE[choice.name])
+        allowed = f"no setting of --set: {ELSEWHERE[choice.name].partition(' ')[0]} chooses it"
+        raise BadValue(choice.where + choice.name, _shown(choice), allowed, command=f"gnz run {ELSEWHERE[choice.name]}")
     rows = {row.name: row for row in (*MODELS.rows(), *models)}
     having: dict[str, list[str]] = {}
     for row in rows.values():
@@ -505,8 +508,8 @@ def _refuse_name(choice: SettingChoice, models: Sequence[ModelRow]) -> None:
     name = ALIASES.get(choice.name, choice.name)
     if name == choice.name and name in having:
         called = ", ".join(model.name for model in models)
-        allowed = f"an option of {', '.join(having[name])}, and of no other model; here it would be of {called}"
-        raise BadValue(choice.where + name, _shown(choice), allowed, command=f"--models {having[name][0]}")
+        allowed = f"an option of {called}; that one is of {', '.join(having[name])}"
+        raise BadValue(choice.where + name, _shown(choice), allowed, command=f"gnz run --models {having[name][0]}")
     meant = name if name != choice.name else ""
     raise UnknownName("setting", choice.name, {*SETTINGS, *having}, meant=meant, of=having, command=SHOW)
 

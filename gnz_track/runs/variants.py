@@ -98,6 +98,9 @@ class _Varied:
         first = cells[0]
         dataset, named = open_frozen(first.data), choices_for(choices, first.model, first.task.name)
         rows = rows_of(first.model, named)
+        if {BUDGET, WIDTH} <= rows.keys():
+            allowed = "nothing beside a budget, by which widths are found"
+            raise BadValue(named[WIDTH].where + WIDTH, ", ".join(map(str, named[WIDTH].values)), allowed)
         values = {name: read_values(named[name], row) for name, row in rows.items()}
         found: dict[str, Variant] = {}
         for variant in products(values):
@@ -153,10 +156,8 @@ def _changes_of(cell: Cell, variant: Variant, dataset: FrozenDataset) -> tuple[t
         count_training(dataset, _settings(cell, variant, dataset))
     budget = int(variant.get(BUDGET, cell.protocol.budget))
     is_changed = bool(set(variant) - {EPOCHS})
-    if not budget or not is_changed or (WIDTH in variant and BUDGET not in variant):
+    if not budget or not is_changed or WIDTH in variant:
         return _merge(cell, variant)
-    if WIDTH in variant:
-        raise BadValue("hidden_channels", variant[WIDTH], "nothing beside a budget, by which a width is found")
     from gnz_track.models.budgets import refuse_beyond
 
     given = {name: value for name, value in _merge(cell, variant) if name not in (WIDTH, BUDGET)}
