@@ -299,9 +299,11 @@ def _print_settings(request: Request) -> None:
     plan = plan_cells(request, request.seeds)
     tasks = tuple(dict.fromkeys(cell.task.name for cell in plan.cells))
     models = tuple(dict.fromkeys(label_cells(plan.cells)))
+    said = {"epochs": (request.epochs, "--epochs"), "hidden_channels": (request.hidden_channels, "the file")}
+    elsewhere = {name: source for name, (value, source) in said.items() if value is not None}
     rows = [
         (row.name, row.value, row.source, _name_part(row.tasks, tasks), _name_part(row.models, models))
-        for row in trace_settings(plan, request.settings, epochs=request.epochs)
+        for row in trace_settings(plan, request.settings, elsewhere=elsewhere)
     ]
     title = f"settings of {len(plan.cells)} cells; others are chosen with --set NAME=VALUE"
     print_rows(title, ("setting", "value", "from", "tasks", "models"), rows)

@@ -262,7 +262,9 @@ class Origin:
     models: tuple[str, ...]
 
 
-def trace_settings(plan: Plan, choices: Sequence[SettingChoice], *, epochs: int | None = None) -> list[Origin]:
+def trace_settings(
+    plan: Plan, choices: Sequence[SettingChoice], *, elsewhere: Mapping[str, str] | None = None
+) -> list[Origin]:
     """Return every setting of the cells of a plan that can be chosen, each value once, with where it comes from.
 
     Parameters
@@ -271,8 +273,8 @@ def trace_settings(plan: Plan, choices: Sequence[SettingChoice], *, epochs: int 
         Cells, varied by the choices.
     choices
         All that was chosen.
-    epochs
-        Length of training that was asked for otherwise.
+    elsewhere
+        Settings that were asked for otherwise, and where.
     """
     pairs: dict[tuple[str, Value, str], list[tuple[str, str]]] = {}
     labels = label_cells(plan.cells)
@@ -280,7 +282,7 @@ def trace_settings(plan: Plan, choices: Sequence[SettingChoice], *, epochs: int 
     for cell, label in zip(plan.cells, labels, strict=True):
         if (cell.task.name, label) not in seen:
             seen.add((cell.task.name, label))
-            for name, value, source in _trace_cell(cell, choices, epochs):
+            for name, value, source in _trace_cell(cell, choices, elsewhere or {}):
                 pairs.setdefault((name, value, source), []).append((cell.task.name, label))
     order = [*SETTINGS, *(name for name, _, _ in pairs)]
     return [
@@ -295,7 +297,9 @@ def trace_settings(plan: Plan, choices: Sequence[SettingChoice], *, epochs: int 
     ]
 
 
-def _trace_cell(cell: Cell, choices: Sequence[SettingChoice], epochs: int | None) -> Iterator[tuple[str, Value, str]]:
+def _trace_cell(
+    cell: Cell, choices: Sequence[SettingChoice], elsewhere: Mapping[str, str]
+) -> Iterator[tuple[str, Value, str]]:
     """Yield (name, value, source) of each setting of a cell."""
     from gnz_track.models.building import options_of
 
@@ -315,6 +319,8 @@ def _trace_cell(cell: Cell, choices: Sequence[SettingChoice], epochs: int | None
             return chosen[name].source
         if name == WIDTH and (given.get(BUDGET) or cell.protocol.budget) and WIDTH in given:
             return f"budget of {given.get(BUDGET) or cell.protocol.budget:,} parameters"
+        if name in elsewhere:
+            return elsewhere[name]
         if name in given:
             return f"protocol {cell.protocol.name}, for this model or dataset"
         return f"protocol {cell.protocol.name}, for this dataset" if name in of_dataset else usual
@@ -323,8 +329,7 @@ def _trace_cell(cell: Cell, choices: Sequence[SettingChoice], epochs: int | None
     for name, row in SETTINGS.items():
         if row.place:
             yield name, value_at(settings, row), source_of(name, usual)
-    of_epochs = "--epochs" if epochs else usual if protocol.epochs else "the task"
-    yield EPOCHS, cell.epochs, source_of(EPOCHS, of_epochs)
+    yield EPOCHS, cell.epochs, source_of(EPOCHS, usual if protocol.epochs else "the task")
     if budget := given.get(BUDGET, cell.protocol.budget):
         yield BUDGET, budget, source_of(BUDGET, usual)
     options = {**options_of(cell.model).defaults, **settings.options}
