@@ -28,7 +28,7 @@ from gnz_track.runs.settings import (
 )
 from gnz_track.text import first_names
 from gnz_track.training.protocols import PROTOCOLS
-from gnz_track.types import Cell, CellSettings, ModelRow, Selection, Task, TaskType, Value
+from gnz_track.types import Cell, CellSettings, ModelRow, Protocol, Selection, Task, TaskType, Value
 from gnz_track.variant_labels import label_variants
 
 if TYPE_CHECKING:
@@ -303,37 +303,31 @@ def _trace_cell(
     """Yield (name, value, source) of each setting of a cell."""
     from gnz_track.models.building import options_of
 
-    dataset = open_frozen(cell.data)
-    settings = settings_of(cell, is_multi_label=dataset.is_multi_label)
-    given = dict(cell.hyperparameters)
-    chosen = choices_for(choices, cell.model, cell.source_task.name)
+    settings = settings_of(cell, is_multi_label=open_frozen(cell.data).is_multi_label)
     protocol = next((one for one in PROTOCOLS.rows() if one.label == cell.protocol.label), cell.protocol)
-    override = find_override(protocol, cell.task)
-    of_dataset = {
-        *override.optimiser,
-        *(name for name in ("encoding", "splits", "epochs", "hours") if vars(override)[name]),
-    }
-
-    def source_of(name: str, usual: str) -> str:
-        if name in chosen and (name in given or name == EPOCHS):
-            return chosen[name].source
-        if name == WIDTH and (given.get(BUDGET) or cell.protocol.budget) and WIDTH in given:
-            return f"budget of {given.get(BUDGET) or cell.protocol.budget:,} parameters"
-        if name in elsewhere:
-            return elsewhere[name]
-        if name in given:
-            return f"protocol {cell.protocol.name}, for this model or dataset"
-        return f"protocol {cell.protocol.name}, for this dataset" if name in of_dataset else usual
-
-    usual = f"protocol {cell.protocol.name}"
+    usual, sources = f"protocol {protocol.name}", _sources_of(cell, protocol, choices, elsewhere)
     for name, row in SETTINGS.items():
         if row.place:
-            yield name, value_at(settings, row), source_of(name, usual)
-    yield EPOCHS, cell.epochs, source_of(EPOCHS, usual if protocol.epochs else "the task")
-    if budget := given.get(BUDGET, cell.protocol.budget):
-        yield BUDGET, budget, source_of(BUDGET, usual)
-    options = {**options_of(cell.model).defaults, **settings.options}
-    for name, value in options.items():
+            yield name, value_at(settings, row), sources.get(name, usual)
+    yield EPOCHS, cell.epochs, sources.get(EPOCHS, usual if protocol.epochs else "the task")
+    if budget := dict(cell.hyperparameters).get(BUDGET, cell.protocol.budget):
+        yield BUDGET, budget, sources.get(BUDGET, usual)
+    for name, value in {**options_of(cell.model).defaults, **settings.options}.items():
         if isinstance(value, int | float | str):
             of_name = f"the model's own ({cell.model.name})" if name in cell.model.options else "the model's own"
-            yield name, value, source_of(name, of_name)
+            yield name, value, sources.get(name, of_name)
+
+
+def _sources_of(
+    cell: Cell, protocol: Protocol, choices: Sequence[SettingChoice], elsewhere: Mapping[str, str]
+) -> dict[str, str]:
+    """Return where the settings of a cell come from by name, as far as the protocol does not give them to all."""
+    given, override = dict(cell.hyperparameters), find_override(protocol, cell.task)
+    of_dataset = [name for name in ("encoding", "splits", "epochs", "hours") if vars(override)[name]]
+    found = dict.fromkeys((*override.optimiser, *of_dataset), f"protocol {protocol.name}, for this dataset")
+    found |= dict.fromkeys(given, f"protocol {protocol.name}, for this model or dataset")
+    found |= elsewhere
+    budget = given.get(BUDGET) or cell.protocol.budget
+    found |= {WIDTH: f"budget of {budget:,} parameters"} if budget and WIDTH in given else {}
+    chosen = choices_for(choices, cell.model, cell.source_task.name)
+    return found | {name: one.source for name, one in chosen.items() if name in given or name == EPOCHS}
