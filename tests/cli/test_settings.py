@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from gnz_track import BenchmarkReport
+from gnz_track.report.page.provenance import write_commands
+from gnz_track.stats.comparison.choices import Choices
 
 Gnz = Callable[..., Any]
 
@@ -53,6 +58,28 @@ def test_short_forms_are_rows_of_the_same_table(gnz: Gnz) -> None:
     assert "0 of 4 cells to train" in again.out
     refused = gnz(*ONE, "--budget", "many")
     assert refused.err.startswith("error: --budget: budget is 'many'; allowed: a whole number from 1 to")
+
+
+def test_commands_of_a_report_ask_for_the_very_cells(gnz: Gnz, tmp_path: Path) -> None:
+    words = (
+        "run",
+        "--task",
+        "planted_partition,les_miserables",
+        "--models",
+        "GCN,GAT,MLP",
+        "--seeds",
+        "0",
+        "--epochs",
+        "1",
+    )
+    gnz(*words, "--set", "heads=2,4", "--set", "dropout=0.3", "--set", "MLP.norm=batch", "--budget", "4000")
+    gnz(*words, "--set", "encoding=none", "--set", "GCN.act=tanh")
+    report = BenchmarkReport.from_store(str(tmp_path / "runs" / "gnz.db"))
+    commands = [shlex.split(line) for line in write_commands(report.table, {}, Choices())]
+    runs = [command[1:] for command in commands if command[1] == "run"]
+    counts = [re.search(r"(\d+) of (\d+) cells to train", gnz(*command, "--dry-run").out) for command in runs]
+    assert {found[1] for found in counts if found} == {"0"}
+    assert sum(int(found[2]) for found in counts if found) == len(report.table) == 14
 
 
 def test_perturbed_graphs_are_tasks_of_their_own(gnz: Gnz) -> None:
