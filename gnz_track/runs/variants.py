@@ -85,7 +85,7 @@ def vary_plan(plan: Plan, choices: Sequence[SettingChoice]) -> Plan:
 
 @dataclass
 class _Varied:
-    """What a plan becomes: cells, pairs without any, choices that some cell took, and why others took none."""
+    """A plan as it becomes: cells, pairs without any, choices that some cell took, and why others took none."""
 
     skipped: list[Skipped]
     cells: list[Cell] = field(default_factory=list)
