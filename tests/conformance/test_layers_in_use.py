@@ -33,7 +33,7 @@ from torch_geometric.explain import AttentionExplainer, Explainer, GNNExplainer
 from torch_geometric.nn import GATConv, GCNConv, GINConv, JumpingKnowledge, Linear, SAGEConv, TransformerConv, summary
 from torch_geometric.nn.conv import gat_conv, gcn_conv, transformer_conv
 from torch_geometric.utils import dropout_edge, k_hop_subgraph, subgraph
-from trials import FORMS, LAYERS, N_NODES, Tally, Trial, make, random_features
+from trials import ATTENTION, FORMS, LAYERS, N_NODES, Tally, Trial, make, random_features
 
 from gnz_track.training.acceleration import SparseFeatures
 
@@ -444,7 +444,7 @@ DTYPES = (torch.float32, torch.float64)
 
 
 def _tried(cls: type, use: Use, form: str, *, order: int = 1, **more: Any) -> Trial:
-    options = {"heads": 2, "dropout": 0.4} if cls in {GATConv, TransformerConv} else {}
+    options = {"heads": 2, "dropout": 0.4} if cls in ATTENTION else {}
     is_sparse = form.startswith("sparse")
     return Trial(
         lambda: make(cls, SPARSE_WIDTH if is_sparse else 5, **options),

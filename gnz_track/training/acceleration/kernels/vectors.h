@@ -181,6 +181,21 @@ INLINE void add_to(float* y, float factor, const float* x, Count width) {
     for (; c < width; c++) y[c] += factor * x[c];
 }
 
+// y = the larger of both; what is no number is larger than any
+INLINE void raise_to(float* y, const float* x, Count width) {
+    for (Count c = 0; c < width; c++) y[c] = (x[c] > y[c]) | (x[c] != x[c]) ? x[c] : y[c];
+}
+
+// counts += 1 where both are equal
+INLINE void count_equal(float* counts, const float* x, const float* y, Count width) {
+    for (Count c = 0; c < width; c++) counts[c] += (float)(x[c] == y[c]);
+}
+
+// to += shares where both are equal; elsewhere what is no number stays none, times zero
+INLINE void add_where_equal(float* to, const float* shares, const float* x, const float* y, Count width) {
+    for (Count c = 0; c < width; c++) to[c] += (float)(x[c] == y[c]) * shares[c];
+}
+
 // Memory for one call; sizes of zero are allowed.
 struct Scratch {
     float* numbers;
