@@ -104,8 +104,8 @@ class _MultiplyPairs(torch.autograd.Function):
             found = differentiate(lambda own: multiply_in_torch(own, pairs), [codes], [True], gradient)
             return *found, None, None  # type: ignore[return-value]
         gradient, to_codes = gradient.contiguous(), torch.zeros_like(codes)
-        ends, places = (end.data_ptr() for end in pairs), map(address_of, (codes, gradient, to_codes))
-        kernels().multiply_pairs_back(*ends, pairs.size(1), codes.size(1), *places)
+        places = map(address_of, (codes, gradient, to_codes))
+        kernels().multiply_pairs_back(*_ends(pairs), pairs.size(1), codes.size(1), *places)
         return to_codes, None, None
 
 
@@ -119,14 +119,19 @@ def multiply_pairs(codes: Tensor, pairs: Tensor) -> Tensor | None:
     pairs
         Places of two nodes ``[2, n]``.
     """
-    fits = type(pairs) is Tensor and pairs.dim() == 2 and pairs.size(0) == 2 and codes.dim() == 2
-    if not (fits and codes.is_contiguous() and serves(codes) and all(map(_is_index, pairs))):
+    fits = type(pairs) is Tensor and pairs.dtype is torch.int64 and pairs.is_cpu and pairs.dim() == 2
+    if not fits or pairs.size(0) != 2 or pairs.stride(1) != 1 or not serves(codes) or not codes.is_contiguous():
         return None
-    out = torch.empty(pairs.size(1))
-    ends = (end.data_ptr() for end in pairs)
-    if not kernels().multiply_pairs(*ends, pairs.size(1), *codes.shape, *map(address_of, (codes, out))):
+    n, out = pairs.size(1), torch.empty(pairs.size(1))
+    if codes.dim() != 2 or not kernels().multiply_pairs(*_ends(pairs), n, *codes.shape, *map(address_of, (codes, out))):
         return None
     return _MultiplyPairs.apply(codes, pairs, out)  # type: ignore[no-any-return]
+
+
+def _ends(pairs: Tensor) -> tuple[int, int]:
+    """Return where both rows of pairs ``[2, n]`` lie, each of them in one piece."""
+    first = pairs.data_ptr()
+    return first, first + pairs.stride(0) * pairs.element_size()
 
 
 # ---------------------------------------------------------------------------------------------- rows along the edges
