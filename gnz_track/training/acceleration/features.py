@@ -63,7 +63,7 @@ class _Product:
 _FIELDS = frozenset(
     (
         *("pattern", "values", "is_trusted", "is_out_of_hand", "n_writes", "_dense", "_gathered", "_products"),
-        *("_lender", "_entries"),
+        *("_lender", "_entries", "_apart"),
     )
 )
 
@@ -96,6 +96,7 @@ class SparseFeatures(Tensor):
         self.pattern, self.values, self._gathered, self._products = pattern, values, {}, {}
         self._lender, self.is_out_of_hand, self.is_trusted = None, False, False
         self._entries: Entries | None = None
+        self._apart: SparseFeatures | None = None
         self._keep(dense)
         # Functions of Torch that ask nobody would read at address zero; now they raise an error.
         torch._C._set_throw_on_mutable_data_ptr(self)  # noqa: SLF001
@@ -147,6 +148,17 @@ class SparseFeatures(Tensor):
         if self.is_out_of_hand:
             return False
         return self._dense is None or count_writes(self._dense) == self.n_writes
+
+    def apart(self) -> SparseFeatures:
+        """Return the same features, which stay as they are whatever is written into these."""
+        return self.lender.apart_once()
+
+    def apart_once(self) -> SparseFeatures:
+        """Return what :meth:`apart` does."""
+        if self._apart is None:
+            self._apart = SparseFeatures(self.pattern, self.values)
+            self._apart.is_trusted = True
+        return self._apart
 
     def gather(self, structure: Structure, how: str = "mean") -> SparseFeatures:
         """Return the mean, or largest (``max``), of the features of each node's sources.

@@ -146,8 +146,9 @@ def _is_finite(codes: Tensor) -> bool:
 def _sgc(layer: SGConv, x: Tensor, structure: Structure) -> Tensor:
     pattern, values, linear = structure.looped, structure.normalised_weights(x.dtype), layer.lin
     is_sparse = isinstance(x, SparseFeatures)
-    # Codes are fewer numbers than features that are sparse; both orders give the same.
-    codes = functional.linear(x, linear.weight) if is_sparse and _is_plain_map(linear) else None
+    # Codes are fewer numbers than features that are sparse; both orders give the same. In PyG's order the map has seen
+    # what the hops made of features, so that it goes back the same way whatever is written into these.
+    codes = functional.linear(x.apart(), linear.weight) if is_sparse and _is_plain_map(linear) else None  # type: ignore[attr-defined]
     is_first = codes is not None and _is_finite(codes)
     h = codes if is_first else x.dense() if is_sparse else x  # type: ignore[attr-defined]
     for _ in range(layer.K):
@@ -174,7 +175,9 @@ def _cheb(layer: ChebConv, x: Tensor, structure: Structure) -> Tensor:
 
     values = structure.keep(("Chebyshev", kind, x.dtype), normalise)
     if isinstance(x, SparseFeatures):
-        codes = [one(x) for one in maps] if all(map(_is_plain_map, maps)) else []
+        # The first map has seen the features themselves, and all others what the hops made of them.
+        seen = [x, *[x.apart()] * (len(maps) - 1)] if all(map(_is_plain_map, maps)) else []
+        codes = [one(features) for one, features in zip(maps, seen, strict=False)]
         if codes and all(map(_is_finite, codes)):
             out = _sum_up_chebyshev(codes, pattern, values)
             return out if layer.bias is None else out + layer.bias
