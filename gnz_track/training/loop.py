@@ -14,9 +14,9 @@ from torch import Generator, Tensor, nn
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from gnz_track.errors import BadValue, Diverged, ScoreUndefined
+from gnz_track.optimisers import Adam
 from gnz_track.training.answers import Answers
 from gnz_track.training.metrics import METRICS
-from gnz_track.training.optimisers import Adam
 from gnz_track.types import CellSettings, Direction, Metric, Optimiser, Selection
 from gnz_track.waking_time import WakingTime
 

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from gnz_track.training.optimisers import Adam
+from gnz_track.optimisers import Adam
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 SETTINGS: list[dict[str, Any]] = [
     {"lr": 0.01, "fused": True},
     {"lr": 0.01, "weight_decay": 5e-4, "fused": True},
@@ -90,7 +90,7 @@ def test_gradients_are_recorded_after_a_step_as_before() -> None:
 
 def test_steps_do_without_the_compiler() -> None:
     code = (
-        "import sys, torch; from gnz_track.training.optimisers import Adam; p = torch.ones(2, requires_grad=True); "
+        "import sys, torch; from gnz_track.optimisers import Adam; p = torch.ones(2, requires_grad=True); "
         "o = Adam([p], lr=0.1, fused=True); p.sum().backward(); o.step(); o.zero_grad(); "
         "ours = 'torch._dynamo' in sys.modules; torch.optim.Adam([p]); print(ours, 'torch._dynamo' in sys.modules)"
     )
