@@ -213,6 +213,7 @@ SIGNATURES = {
     "thin": "Epppppp",
     "find_rows": "piip",
     "sum_columns": "piip",
+    "transpose": "iipp",
     "has_same_bits": "ppi",
     "gat_forward": "AGpp",
     "gat_back": "AGpH",
