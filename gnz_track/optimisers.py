@@ -19,7 +19,7 @@ _step = torch.optim.Optimizer.profile_hook_step(torch.no_grad()(inspect.unwrap(t
 _USUAL = dict.fromkeys(("amsgrad", "maximize", "capturable", "differentiable", "decoupled_weight_decay"), False)
 
 
-class Adam(torch.optim.Adam):
+class Adam(torch.optim.Adam):  # type: ignore[misc]
     """Torch's Adam, number for number.
 
     Torch wraps methods of optimisers so that its compiler leaves them alone, and imports the compiler for that, which
@@ -41,13 +41,12 @@ class Adam(torch.optim.Adam):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Take one step along the gradients."""
-        groups = (
-            [self._read(group) for group in self.param_groups] if closure is None and not self._is_watched() else []
-        )
-        if not groups or None in groups:
+        is_usual = closure is None and not self._is_watched()
+        found = [lists for group in self.param_groups if is_usual and (lists := self._read(group))]
+        if len(found) < len(self.param_groups):
             return _step(self, closure)
         with torch.no_grad():
-            for lists, group in zip(groups, self.param_groups, strict=True):
+            for lists, group in zip(found, self.param_groups, strict=True):
                 *_, steps = lists
                 torch._foreach_add_(steps, 1)
                 beta1, beta2 = group["betas"]
