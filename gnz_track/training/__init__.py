@@ -7,6 +7,8 @@
 - `optimisers`: Torch's Adam without Torch's compiler
 - `protocols`: the table of protocols
 - `graphs`: many small graphs as one union, and batches cut from it
+- `forwards`: forwards of a model as a cell asks for them: by fast layers, compiled by Torch, in half precision
+- `compiler`: ways in which a cell may ask Torch to compute it, and what they need of a machine
 - `lent`: copies of inputs for models of somebody's own
 - `pretraining`: training without labels
 - `usage`: seconds and memory that a cell cost
@@ -28,6 +30,8 @@ _PUBLIC = {
     "acceleration.structure": ("attach",),
     "allocator": ("keep_freed_memory",),
     "answers": ("Answers", "Examples"),
+    "compiler": ("check_forwards",),
+    "forwards": ("compute_as_asked",),
     "graphs": ("GraphCollection", "Pairs", "expand"),
     "lent": ("LentInputs",),
     "loop": ("Objective", "Observer", "Scorer", "TRAINING", "Trained", "answer", "train"),
