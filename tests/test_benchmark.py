@@ -137,6 +137,8 @@ def test_models_tuned_and_untuned_compute_as_asked(call: Any) -> None:
 class Amplified(GCN):
     """Has an option of a name that Torch is asked by."""
 
+    task_types = ("node_cls",)
+
     def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, *, amp: float = 1.0) -> None:
         super().__init__(in_channels, hidden_channels, out_channels)
         self.amp = amp
