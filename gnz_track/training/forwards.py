@@ -90,7 +90,8 @@ def _wrap(
     """Put other functions in place of methods of a model, until a block ends."""
     for name in names:
         method = getattr(model, name, None)
-        if method is not None:
+        # A layer of that name is no way into the model.
+        if callable(method) and not isinstance(method, nn.Module):
             found = vars(model).get(name)
             vars(model)[name] = wrap(method)
             # A model that holds its own methods is a ring, whose memory would stay.

@@ -118,6 +118,19 @@ class _Silent:
         return {"accuracy": 0.0}
 
 
+def test_layers_that_are_called_as_methods_are_stay_layers(toys: Toys) -> None:
+    class Named(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.encode, self.decode = nn.Linear(6, 4), nn.Linear(4, 2)
+
+        def forward(self, data: Data) -> Tensor:
+            return self.decode(self.encode(data.x)) + self.encode.weight.sum()
+
+    trained = _train(toys["nodes"](), Named, amp="bfloat16", epochs=2)
+    assert len(trained.series["train/loss"]) == 2
+
+
 # Gradients are scaled by 2 ** 16 at first, and by half of it after every overflow, which begins at 65520.
 @pytest.mark.parametrize(("slope", "n_skipped"), [(1e-9, 0), (0.5, 0), (1.0, 1), (8.0, 4)])
 @pytest.mark.parametrize("amp", ["", *AMP])
