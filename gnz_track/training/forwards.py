@@ -37,7 +37,7 @@ _TYPES = {name: getattr(torch, name) for name in AMP}
 # Ways into a model; those that see a graph are compiled.
 _COMPILED = ("forward", "encode")
 _ENTRIES = (*_COMPILED, "decode", "score_tails", "score_heads")
-MOST_TOLD = 300
+MOST_TOLD = 150
 # Where Torch keeps what it has compiled.
 PLACE = "TORCHINDUCTOR_CACHE_DIR"
 
@@ -145,7 +145,10 @@ def _not_compiled(name: str, error: Exception) -> ModelInvalid:
     if isinstance(cause, InvalidCxxCompiler):
         reason = f"torch.compile finds no C++ compiler ({compiler_of_torch()!r} does not answer; CXX names another)"
     else:
-        reason = f"torch.compile cannot compile it ({type(cause).__name__}: {' '.join(str(cause).split())[:MOST_TOLD]})"
+        said = " ".join(str(cause).split())
+        # What went wrong is said at the beginning, or at the end of what a compiler prints.
+        told = said if len(said) <= 2 * MOST_TOLD else f"{said[:MOST_TOLD]} ... {said[-MOST_TOLD:]}"
+        reason = f"torch.compile cannot compile it ({type(cause).__name__}: {told})"
     return ModelInvalid(name, reason, remedy="train it without --compile, or leave it out")
 
 
