@@ -196,5 +196,5 @@ def test_where_nothing_compiles_torch_alone_computes(
     for model, runs in found["losses"].items():
         for mine, other in zip(runs, trained_here["losses"][model], strict=True):
             assert [float.fromhex(one) for one in mine] == pytest.approx(
-                [float.fromhex(one) for one in other], rel=1e-3
+                [float.fromhex(one) for one in other], rel=5e-3
             )
