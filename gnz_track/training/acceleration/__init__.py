@@ -8,7 +8,7 @@ PyG's own path for what it does not know, so a model that none of them serves is
 - `features`: sparse node features that pass for an ordinary tensor, and become one where that matters
 - `guards`: conditions under which a fast forward computes what PyG's own would, read anew at every call
 - `layers`: PyG's layers, computed as sparse products where the layer and its input allow it
-- `library`: library of compiled kernels: how ``kernels.cpp`` is compiled, found, loaded and called
+- `library`: library of compiled kernels: how the sources in ``kernels/`` are compiled, found, loaded and called
 - `patterns`: positions of a sparse matrix, and how those of its parts and repetitions follow without sorting
   again
 - `products`: products of a sparse pattern with dense matrices, with gradients

@@ -34,7 +34,7 @@ __all__ = [
     "thin_compiled",
 ]
 
-# As many numbers as ``kernels.cpp`` has room for.
+# As many numbers as ``kernels/attention.h`` has room for.
 MOST_HEADS = 64
 
 
@@ -251,7 +251,7 @@ class Bits:
         return x if self.bits is None else x * self.bits.view_as(x).to(x.dtype).div_(self.keep)
 
 
-# As in ``kernels.cpp``.
+# As in ``kernels/elementwise.cpp``.
 _ACTIVATIONS: dict[str, tuple[int, Callable[[Tensor], Tensor]]] = {
     "none": (0, torch.clone),
     "relu": (1, functional.relu),

@@ -1,4 +1,4 @@
-"""Library of compiled kernels: how ``kernels.cpp`` is compiled, found, loaded and called.
+"""Library of compiled kernels: how the sources in ``kernels/`` are compiled, found, loaded and called.
 
 It is compiled when the package is installed, once for each vector level of the processor family, and the highest one
 that the processor has is loaded. All levels compute the same bits. Where there is no library, or it was compiled from
@@ -29,7 +29,7 @@ __all__ = ["VARIABLE", "compile_kernels", "describe_kernels", "find_compilers", 
 
 VARIABLE = "GNZ_KERNELS"
 OFF = "off"
-SOURCE = Path(__file__).with_name("kernels.cpp")
+SOURCES = Path(__file__).with_name("kernels")
 BUILT = Path(__file__).with_name("built")
 AGAIN = f"to compile: {Path(sys.executable).name} {Path(__file__)}"
 _X86, _ARM = ("x86-64-v2", "x86-64-v3", "x86-64-v4"), ("armv8-a",)
@@ -60,10 +60,15 @@ def find_compilers() -> list[list[str]]:
     return [own] if own else [*found, *zig]
 
 
+def _sources() -> list[Path]:
+    """Return what is compiled, and what that includes; none where the package came without."""
+    return sorted(path for path in SOURCES.glob("*") if path.suffix in {".cpp", ".h"})
+
+
 def compile_kernels() -> str:
     """Compile the library for each level, in place; return nothing, or why there is none."""
-    if not SOURCE.exists() or not levels():
-        return f"no kernels for {platform.machine()}" if SOURCE.exists() else f"{SOURCE.name} is missing"
+    if not _sources() or not levels():
+        return f"no kernels for {platform.machine()}" if _sources() else f"no sources in {SOURCES.name}"
     why = "no C++ compiler was found, and no package ziglang"
     for compiler in find_compilers():
         why = _compile_with(compiler)
@@ -74,7 +79,7 @@ def compile_kernels() -> str:
 
 def _compile_with(compiler: list[str]) -> str:
     """Compile for all levels; files are put in place whole, so that whoever has loaded those before keeps them."""
-    with tempfile.TemporaryDirectory(dir=SOURCE.parent, prefix=".compiling-") as name, ThreadPoolExecutor() as pool:
+    with tempfile.TemporaryDirectory(dir=SOURCES.parent, prefix=".compiling-") as name, ThreadPoolExecutor() as pool:
         folder = Path(name)
         whys = pool.map(lambda level: _compile(compiler, level, folder / _file_of(level).name), levels())
         why = next(filter(None, whys), "")
@@ -87,7 +92,8 @@ def _compile_with(compiler: list[str]) -> str:
 
 def _compile(compiler: list[str], level: str, file: Path) -> str:
     """Compile for one level; return nothing, or what the compiler said."""
-    command = [*compiler, *FLAGS, *_target(compiler, level), f'-DSOURCES="{digest()}"', str(SOURCE), "-o", str(file)]
+    units = [str(path) for path in _sources() if path.suffix == ".cpp"]
+    command = [*compiler, *FLAGS, *_target(compiler, level), f'-DSOURCES="{digest()}"', *units, "-o", str(file)]
     try:
         ended = subprocess.run(  # noqa: S603  (a compiler on the path of whoever installs, and files of this folder)
             command, capture_output=True, text=True, errors="replace", check=False, timeout=SECONDS_TO_COMPILE
@@ -108,12 +114,13 @@ def _target(compiler: list[str], level: str) -> list[str]:
 @functools.cache
 def digest() -> str:
     """Return the digest of the sources, of what they are compiled with, and of nothing else."""
-    return hashlib.sha256(SOURCE.read_bytes() + " ".join(FLAGS).encode()).hexdigest()[:16]
+    texts = [part for path in _sources() for part in (path.name.encode(), path.read_bytes())]
+    return hashlib.sha256(b"\0".join([*texts, " ".join(FLAGS).encode()])).hexdigest()[:16]
 
 
 def is_current() -> bool:
     """Whether there is a library for each level, compiled from these sources."""
-    known = digest().encode() if SOURCE.exists() else b""
+    known = digest().encode() if _sources() else b""
     files = [_file_of(level) for level in levels()]
     return bool(known and files) and all(file.exists() and known in file.read_bytes() for file in files)
 
@@ -185,7 +192,7 @@ _KINDS: dict[str, Any] = {
     "H": ctypes.POINTER(GatGradients),
     "P": ctypes.POINTER(Products),
 }
-# Name of each kernel -> its parameters, as ``kernels.cpp`` has them.
+# Name of each kernel -> its parameters, as the sources have them.
 SIGNATURES = {
     "draw_mask": "pidp",
     "drop_entries": "ppiidfpp",
@@ -238,7 +245,7 @@ def _open() -> tuple[Any, str, str]:
 def _candidates(asked: str) -> Iterator[tuple[Any, str]]:
     """Yield the library for the highest level that this processor has, or for the one that was asked for."""
     known = levels()
-    if not known or not SOURCE.exists() or not _file_of(known[0]).exists():
+    if not known or not _sources() or not _file_of(known[0]).exists():
         return
     lowest = ctypes.CDLL(str(_file_of(known[0])))
     usable = known[: max(1, lowest.vector_level() - 1)] if known == _X86 else known

@@ -6,6 +6,7 @@ import ctypes
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -139,10 +140,10 @@ def test_nothing_differs_without_a_fault() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_noticed(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sound = library.SOURCE.read_text("utf-8")
     right, wrong = FAULTS[fault]
-    assert right in sound
-    (tmp_path / library.SOURCE.name).write_text(sound.replace(right, wrong))
+    folder = shutil.copytree(library.SOURCES, tmp_path / library.SOURCES.name)
+    (place,) = (file for file in folder.iterdir() if right in file.read_text("utf-8"))
+    place.write_text(place.read_text("utf-8").replace(right, wrong))
     planted = _load(tmp_path)
     assert planted is not None
     for module in (compiled, dropout):

@@ -57,13 +57,17 @@ def test_what_cannot_be_is_refused(asked: Callable[[str], Any]) -> None:
         asked("fast")
 
 
-@pytest.mark.parametrize("fault", ["no library", "other sources", "no kernels in it"])
+def _copy_sources(folder: Path) -> None:
+    shutil.copy(FOLDER / "library.py", folder)
+    shutil.copytree(FOLDER / "kernels", folder / "kernels")
+
+
+@pytest.mark.parametrize("fault", ["no library", "sums.cpp", "vectors.h", "a new one.h", "no kernels in it"])
 def test_without_a_library_of_these_sources_there_are_no_kernels(fault: str, tmp_path: Path) -> None:
-    for name in ("library.py", "kernels.cpp"):
-        shutil.copy(FOLDER / name, tmp_path)
-    if fault == "other sources" and library.is_current():
+    _copy_sources(tmp_path)
+    if fault.endswith((".cpp", ".h")) and library.is_current():
         shutil.copytree(FOLDER / "built", tmp_path / "built")
-        (tmp_path / "kernels.cpp").write_text("// changed\n")
+        (tmp_path / "kernels" / fault).write_text("// changed\n")
     elif fault == "no kernels in it":
         (tmp_path / "built").mkdir()
         for level in library.levels():
@@ -76,18 +80,17 @@ def test_without_a_library_of_these_sources_there_are_no_kernels(fault: str, tmp
 
 
 def test_a_compiler_that_fails_leaves_everything_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("library.py", "kernels.cpp"):
-        shutil.copy(FOLDER / name, tmp_path)
+    _copy_sources(tmp_path)
     monkeypatch.setenv("CXX", f"{sys.executable} -c 'import sys; sys.exit(\"no such target\")'")
     assert "no such target" in runpy.run_path(str(tmp_path / "library.py"))["compile_kernels"]()
-    assert sorted(path.name for path in tmp_path.iterdir() if path.suffix != ".pyc") == ["kernels.cpp", "library.py"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kernels", "library.py"]
 
 
 def test_the_file_compiles_without_anything_installed(tmp_path: Path) -> None:
     shutil.copy(FOLDER / "library.py", tmp_path)
     command = [sys.executable, "-I", "-S", str(tmp_path / "library.py")]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stderr.strip()) == (1, "kernels.cpp is missing")
+    assert (ended.returncode, ended.stderr.strip()) == (1, "no sources in kernels")
 
 
 # ----------------------------------------------------------------------------------------------------------- numbers
