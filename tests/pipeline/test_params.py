@@ -39,8 +39,8 @@ def test_seeds_are_written_as_yaml_has_them(project: Project, seeds: Any, read: 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"alhpa": 0.01}, "unknown key of params.yaml 'alhpa'; did you mean 'alpha'?"),
-        ({"zzz": 1}, "unknown key of params.yaml 'zzz'; known: alpha, device,"),
+        ({"alhpa": 0.01}, "unknown key of params.yaml 'alhpa'; did you mean 'alpha' or 'amp'?"),
+        ({"zzz": 1}, "unknown key of params.yaml 'zzz'; known: alpha, amp, compile, device,"),
         ({"tasks": {"a": {"epoch": 3}}}, "unknown key of the task a 'epoch'; did you mean 'epochs'?"),
         ({"tasks": {"a": 3}}, "params.yaml: tasks is {'a': 3}; allowed: a mapping from names of tasks to"),
         ({"tasks": {"a": {"epochs": 0}}}, "params.yaml: tasks is"),
