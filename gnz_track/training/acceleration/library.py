@@ -170,6 +170,15 @@ class GatGradients(ctypes.Structure):
     _fields_: ClassVar = [(name, ctypes.c_void_p) for name in ("x", "to_source", "to_target", "of_source", "of_target")]
 
 
+class Bent(ctypes.Structure):
+    """Inputs of the attention of GATv2."""
+
+    _fields_: ClassVar = [
+        *((name, ctypes.c_void_p) for name in ("source", "target", "vector")),
+        ("slope", ctypes.c_float),
+    ]
+
+
 class Products(ctypes.Structure):
     """Inputs of attention by products of queries and keys."""
 
@@ -190,6 +199,7 @@ _KINDS: dict[str, Any] = {
     "A": ctypes.POINTER(Attention),
     "G": ctypes.POINTER(Gat),
     "H": ctypes.POINTER(GatGradients),
+    "B": ctypes.POINTER(Bent),
     "P": ctypes.POINTER(Products),
 }
 # Name of each kernel -> its parameters, as the sources have them.
@@ -203,15 +213,29 @@ SIGNATURES = {
     "thin": "Epppppp",
     "find_rows": "piip",
     "sum_columns": "piip",
+    "transpose": "iipp",
     "has_same_bits": "ppi",
     "gat_forward": "AGpp",
     "gat_back": "AGpH",
+    "bent_forward": "ABpp",
+    "bent_back": "ABpppp",
     "products_forward": "APpp",
     "products_back": "APpppp",
     "narrow": "iiipppp",
     "narrow_back": "iiipppppp",
+    "pool": "piiiwppp",
+    "pool_back": "piiiwppppp",
+    "multiply_pairs": "ppiiipp",
+    "multiply_pairs_back": "ppiippp",
+    "find_largest": "Eipp",
+    "find_largest_back": "Eipppp",
+    "sum_rectified": "Eippp",
+    "sum_rectified_back": "Eippppp",
 }
-_RESULTS: dict[str, Any] = {"thin": ctypes.c_int64, "has_same_bits": ctypes.c_int}
+_RESULTS: dict[str, Any] = {
+    "thin": ctypes.c_int64,
+    **dict.fromkeys(("has_same_bits", "pool", "multiply_pairs"), ctypes.c_int),
+}
 
 
 def kernels() -> Any:
