@@ -490,8 +490,8 @@ class CellSettings:
 
     A dataset is posed, a model built and trained by these alone. ``metric`` is the one that the data ask for.
     ``options`` are keywords of the model's constructor, beside which it has its own defaults. Of the training part
-    ``train_size`` examples are taken, all of them where it is 0. What the other fields mean is said of
-    :class:`Protocol` and :class:`Cell`.
+    ``train_size`` examples are taken, all of them where it is 0. ``compile`` and ``amp`` ask Torch for other forwards.
+    What the others mean is said of :class:`Protocol` and :class:`Cell`.
     """
 
     task_type: TaskType
@@ -514,6 +514,8 @@ class CellSettings:
     options: Mapping[str, Value] = field(default_factory=dict)
     device: str = "cpu"
     is_blind: bool = False
+    compile: bool = False
+    amp: str = ""
 
     def __post_init__(self) -> None:
         freeze_mappings(self, "options")

@@ -13,6 +13,9 @@ import typer
 from gnz_track.cli.terminal.commands import Command
 from gnz_track.cli.terminal.output import choose_place, say, see
 from gnz_track.cli.training import (
+    AMP_HELP,
+    COMPILE_HELP,
+    choose_forwards,
     choose_suite,
     choose_tasks,
     look_up,
@@ -142,7 +145,7 @@ def _check_words(keep: str, keep_at_most: str, **crew: Any) -> int:
     return read_most_bytes(keep_at_most)
 
 
-def _choose_settings(
+def _choose(
     config: Path | None, chosen: Sequence[str] | None, *, epochs: int | None, **flags: str
 ) -> tuple[list[SettingChoice], dict[str, Any]]:
     """Return what a file and then the options of the call choose, a flag as a short form; and the file by its keys.
@@ -181,6 +184,8 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
     epochs: Annotated[int | None, typer.Option(help="Instead of each task's own number.")] = None,
     protocol: Annotated[str, typer.Option(help="How cells are trained and scored; see gnz protocols.")] = "graphnetz",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")] = "auto",
+    compiles: Annotated[bool, typer.Option("--compile", help=COMPILE_HELP)] = False,
+    amp: Annotated[str, typer.Option(help=AMP_HELP)] = "",
     home: Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")] = None,
     mirror: Annotated[Path | None, typer.Option(help="Folder of raw files; default GNZ_MIRROR.")] = None,
     jobs: Annotated[int, typer.Option(help="Worker processes; 1 trains in this one.")] = 1,
@@ -224,9 +229,9 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
     # Words are checked before anything heavy is imported.
     crew: dict[str, Any] = {"executor": executor, "jobs": jobs, "timeout": timeout, "gpu_share": gpu_share}
     most_bytes = _check_words(keep, keep_at_most, address=address, **crew)
+    forwards = choose_forwards(device, compiles=compiles, amp=amp)
     how, numbers, place = look_up(models, protocol, seeds, store)
-    short = {"train_size": train_size, "budget": budget, "encoding": encoding}
-    settings, keys = _choose_settings(config, chosen, epochs=epochs, **short)
+    settings, keys = _choose(config, chosen, epochs=epochs, train_size=train_size, budget=budget, encoding=encoding)
     tasks = choose_tasks(suite, task or [], split(category), split(task_type))
     # Workers import it at the same time.
     needed = None if dry_run or show_config else open_fork_server_for(jobs=jobs, timeout=timeout, executor=executor)
@@ -246,7 +251,7 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
             settings=settings,
             most_cells=LARGEST_GRID if yes else MOST_CELLS,
             perturbations=split(perturb),
-            device=device,
+            **forwards,
             place=choose_place(home, mirror),
             is_fresh=not resume,
             source="gnz run",

@@ -145,6 +145,8 @@ def _make_request(params: Params, name: str, *, source: str) -> Request:
         settings=[choice for choice in params.settings if choice.task in ("", name)],
         most_cells=LARGEST_GRID,
         device=params.device,
+        compile=params.compile,
+        amp=params.amp,
         place=Place(home=home.absolute()),
         jobs=params.jobs,
         timeout=params.timeout,

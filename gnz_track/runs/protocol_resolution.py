@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gnz_track.errors import BadValue, SplitImpossible
 from gnz_track.runs.owners import is_ours
 from gnz_track.runs.settings import SETTINGS, apply_settings, own_names
+from gnz_track.training.compiler import OF_TORCH
 from gnz_track.training.metrics import metric_of
 from gnz_track.types import Cell, CellSettings, ModelRow, Override, Protocol, Task, Value
 
@@ -23,6 +24,7 @@ __all__ = [
     "hyperparameters_of",
     "list_widths",
     "name_settings",
+    "own_options",
     "resolve",
     "settings_of",
     "width_of",
@@ -31,10 +33,11 @@ __all__ = [
 
 def settings_of(cell: Cell, *, is_multi_label: bool) -> CellSettings:
     """Return the settings of a cell; its data say whether there are several labels, which have another metric."""
-    task_type, protocol, given = cell.task.task_type, cell.protocol, dict(cell.hyperparameters)
+    task_type, protocol, given = cell.task.task_type, cell.protocol, dict[str, Any](cell.hyperparameters)
     if task_type not in protocol.optimisers:
         allowed = ", ".join(protocol.optimisers)
         raise BadValue(f"task type under protocol {protocol.name!r}", str(task_type), allowed)
+    of_torch = {name: given.pop(name) for name in OF_TORCH if name in given and name not in own_options(cell.model)}
     settings = CellSettings(
         task_type=task_type,
         seed=cell.seed,
@@ -55,8 +58,16 @@ def settings_of(cell: Cell, *, is_multi_label: bool) -> CellSettings:
         options=cell.model.options,
         device=cell.device,
         is_blind=cell.is_blind,
+        **of_torch,
     )
     return apply_settings(settings, given, own_names(given, cell.model))
+
+
+def own_options(model: ModelRow) -> frozenset[str]:
+    """Return the hyperparameters that the constructor of a model takes by name, whatever training makes of such."""
+    from gnz_track.models.building import options_of
+
+    return frozenset(options_of(model).names)
 
 
 # More would not fit into one request to a store, beside the names of the cell.
@@ -91,6 +102,7 @@ def name_settings(settings: CellSettings, model: ModelRow) -> dict[str, Value]:
         # Words only where they are chosen: runs of before have none.
         **({"clip": optimiser.clip} if optimiser.clip else {}),
         **({"train_size": settings.train_size} if settings.train_size else {}),
+        **{name: value for name in OF_TORCH if (value := getattr(settings, name))},
     }
     plain = {
         name: value

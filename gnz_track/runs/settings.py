@@ -222,6 +222,8 @@ ELSEWHERE = {
     "task_type": "--task-type node_cls",
     "perturbation": "--perturb empty-graph",
     "keep": "--keep weights",
+    "compile": "--compile",
+    "amp": "--amp bfloat16",
 }
 # The schedule beside which a patience ends training.
 _CONSTANT = "constant"

@@ -16,6 +16,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 from gnz_track.errors import BadValue, Diverged, ScoreUndefined
 from gnz_track.optimisers import Adam
 from gnz_track.training.answers import Answers
+from gnz_track.training.forwards import scaler_of
 from gnz_track.training.metrics import METRICS
 from gnz_track.types import CellSettings, Direction, Metric, Optimiser, Selection
 from gnz_track.waking_time import WakingTime
@@ -249,12 +250,15 @@ def train(
         model.parameters(), lr=settings.optimiser.lr, weight_decay=settings.optimiser.weight_decay, fused=True
     )
     schedule = make_schedule(optimiser, settings.optimiser, metric=METRICS.get(settings.metric))
+    scaler = scaler_of(settings)
     clock = Clock(settings.hours)
     generator = torch.Generator().manual_seed(batch_seed)
     held_out = {part: scorer for part, scorer in scorers.items() if part != TRAINING}
     started = time.perf_counter()
     for epoch in range(settings.epochs):
-        row = {"train/loss": _step_through(model, objective, optimiser, generator, epoch, settings.optimiser.clip)}
+        row = {
+            "train/loss": _step_through(model, objective, optimiser, scaler, generator, epoch, settings.optimiser.clip)
+        }
         prediction = _predict(model, objective.predict, epoch)
         row |= _score(model, prediction, held_out, settings)
         for name, value in row.items():
@@ -296,6 +300,7 @@ def _step_through(
     model: nn.Module,
     objective: Objective,
     optimiser: torch.optim.Optimizer,
+    scaler: torch.amp.GradScaler,
     generator: torch.Generator,
     epoch: int,
     clip: float,
@@ -306,10 +311,12 @@ def _step_through(
     for batch in objective.batches(generator):
         optimiser.zero_grad()
         loss, size = objective.loss(model, batch)
-        loss.backward()  # type: ignore[no-untyped-call]
+        scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
         if clip:
+            scaler.unscale_(optimiser)
             nn.utils.clip_grad_norm_(model.parameters(), clip)
-        optimiser.step()
+        scaler.step(optimiser)
+        scaler.update()
         value = loss.item()
         if not math.isfinite(value):
             raise Diverged("the training loss", value, epoch)

@@ -189,7 +189,13 @@ def _write_settings(hyperparameters: str, protocol: str) -> str:
     is_sayable = known is not None and not (known.by_model or known.options or known.by_dataset)
     if chosen and (not is_sayable or any("," in str(value) for value in chosen.values())):
         return ""
-    return json.dumps([word for name, value in chosen.items() for word in ("--set", f"{name}={value}")])
+    return json.dumps([word for name, value in chosen.items() for word in _write_choice(name, value)])
+
+
+def _write_choice(name: str, value: object) -> tuple[str, ...]:
+    """Return the words that choose a hyperparameter; what is asked of Torch has options of its own."""
+    own = {"compile": ("--compile",), "amp": ("--amp", str(value))}
+    return own.get(name, ("--set", f"{name}={value}"))
 
 
 def distinct(table: pd.DataFrame, column: str) -> list[str]:
