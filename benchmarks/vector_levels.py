@@ -33,6 +33,7 @@ from gnz_track.datasets.catalogue import TASKS
 from gnz_track.models.catalogue import MODELS, describe
 from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.plan import Place, make_plan
+from gnz_track.training.acceleration.library import describe_kernels
 from gnz_track.training.protocols import PROTOCOLS
 home, tasks, models, epochs, width = sys.argv[1:]
 plan = make_plan(
@@ -49,7 +50,8 @@ curves = {
     for one in results for name, values in one.series.items()
 }
 failed = sorted(f"{one.cell.label}: {one.failure.kind}: {one.failure.message[:200]}" for one in results if one.failure)
-print(json.dumps({"level": results[0].instructions, "curves": curves, "failed": failed}))
+about = {"level": results[0].instructions, "kernels": describe_kernels()}
+print(json.dumps({**about, "curves": curves, "failed": failed}))
 """
 Found = dict[str, Any]
 
@@ -99,6 +101,9 @@ def train(cells: tuple[str, ...], **settings: str) -> Found:
     command = [sys.executable, "-c", TRAIN, *cells]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     found: Found = json.loads(done.stdout.splitlines()[-1])
+    level, why = found["kernels"]
+    if settings.get(VARIABLE, "off") not in {"off", level}:
+        sys.exit(f"kernels were asked for, {settings[VARIABLE]}, and there were {level}: {why}")
     return found
 
 
