@@ -16,7 +16,7 @@ from typing import Any
 
 from torch import Tensor, nn
 from torch.nn import functional
-from torch_geometric.nn import GATConv, GCNConv, GINConv, Linear, SAGEConv, TransformerConv
+from torch_geometric.nn import GATConv, GCNConv, GINConv, GPSConv, Linear, SAGEConv, TransformerConv
 
 from gnz_track.training.acceleration.compiled import (
     Bits,
@@ -26,6 +26,8 @@ from gnz_track.training.acceleration.compiled import (
     narrow_compiled,
     sum_compiled,
 )
+from gnz_track.training.acceleration.deep import DEEP, forward_batch_norm, forward_gps, forward_own
+from gnz_track.training.acceleration.dense import map_compiled
 from gnz_track.training.acceleration.dropout import draw_mask, drop
 from gnz_track.training.acceleration.features import SparseFeatures, is_served
 from gnz_track.training.acceleration.guards import (
@@ -81,14 +83,15 @@ def _gin(layer: GINConv, x: Tensor, structure: Structure) -> Tensor:
 
 
 def _gat(layer: GATConv, x: Tensor, structure: Structure) -> Tensor:
-    heads, pattern, slope = layer.heads, structure.looped, layer.negative_slope
+    heads, slope, kind = layer.heads, layer.negative_slope, "looped" if layer.add_self_loops else "plain"
+    pattern: Pattern = getattr(structure, kind)
     # First of all, as in PyG: a map without weights yet draws them at its first call.
     residual = None if layer.res is None else layer.res(x)
     h, vectors = layer.lin(x), (layer.att_src, layer.att_dst)
     bits = _draw_bits(pattern, heads, layer.dropout if layer.training else 0.0)
 
     def twin(h: Tensor, source: Tensor, target: Tensor, bias: Tensor | None) -> Tensor:
-        blocks, h = structure.blocks("looped", heads), _by_head(h, heads)
+        blocks, h = structure.blocks(kind, heads), _by_head(h, heads)
         by_head = h.view(heads, -1, h.size(1))
         # Multiplied and summed: a product with a matrix of one column takes three times as long.
         products = [(by_head * one.view(heads, 1, -1)).sum(dim=-1).flatten() for one in (source, target)]
@@ -208,8 +211,14 @@ def _activation_forward(layer: nn.Module, name: str, input: Tensor) -> Tensor:  
 
 
 def _linear_forward(layer: Any, input: Any) -> Tensor:  # noqa: A002
-    found = narrow_compiled(input, (layer.weight, layer.bias)) if may_multiply(layer, input) else None
-    return type(layer).forward(layer, input) if found is None else found[0]
+    if may_multiply(layer, input):
+        found = map_compiled(input, layer.weight, layer.bias)
+        if found is not None:
+            return found
+        narrow = narrow_compiled(input, (layer.weight, layer.bias))
+        if narrow is not None:
+            return narrow[0]
+    return type(layer).forward(layer, input)  # type: ignore[no-any-return]
 
 
 # Layer class -> its fast forward, and what this is given beside the layer.
@@ -219,12 +228,16 @@ _FAST: dict[type, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     nn.Dropout: (_dropout_forward, ()),
     nn.Linear: (_linear_forward, ()),
     Linear: (_linear_forward, ()),
+    nn.BatchNorm1d: (forward_batch_norm, ()),
+    GPSConv: (forward_gps, ()),
 }
 
 
 def _fast_forward(layer: Any) -> Callable[..., Any] | None:
     cls = type(layer)
     given = (_forward, (GUARDS[cls], FORWARDS[cls])) if cls in FORWARDS else _FAST.get(cls)
+    name = f"{cls.__module__}.{cls.__qualname__}"
+    given = (forward_own, (name,)) if name in DEEP else given
     return None if given is None else functools.partial(given[0], layer, *given[1])
 
 
@@ -239,7 +252,7 @@ _ADDED: dict[str, Callable[..., Any]] = {
     "__getstate__": _state_of,
     "__prepare_scriptable__": copy.copy,
 }
-_OURS = frozenset({_forward, *(function for function, _ in _FAST.values())})
+_OURS = frozenset({_forward, forward_own, *(function for function, _ in _FAST.values())})
 
 
 def accelerate(model: nn.Module) -> nn.Module:

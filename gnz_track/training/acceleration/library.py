@@ -179,6 +179,40 @@ class Products(ctypes.Structure):
     ]
 
 
+class Norm(ctypes.Structure):
+    """Rows that are normalised, and by what."""
+
+    _fields_: ClassVar = [
+        ("n", ctypes.c_int64),
+        ("width", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("weight", "bias", "mean", "scale")),
+        ("activation", ctypes.c_int),
+    ]
+
+
+class Gates(ctypes.Structure):
+    """Codes of nodes and edges, gates of edges, and the sums that these weigh."""
+
+    _fields_: ClassVar = [
+        ("edges", ctypes.POINTER(Edges)),
+        ("width", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("nodes", "codes", "scores", "means", "below")),
+        ("epsilon", ctypes.c_float),
+    ]
+
+
+class AmongAll(ctypes.Structure):
+    """Graphs whose nodes attend to all others, with queries, keys and values."""
+
+    _fields_: ClassVar = [
+        ("starts", ctypes.c_void_p),
+        *((name, ctypes.c_int64) for name in ("n_graphs", "heads", "width")),
+        ("codes", ctypes.c_void_p),
+        ("factor", ctypes.c_float),
+        *((name, ctypes.c_void_p) for name in ("most", "sums")),
+    ]
+
+
 # p: pointer to numbers; i: count; w: small choice; d, f: number in double and single precision.
 _KINDS: dict[str, Any] = {
     "p": ctypes.c_void_p,
@@ -191,6 +225,9 @@ _KINDS: dict[str, Any] = {
     "G": ctypes.POINTER(Gat),
     "H": ctypes.POINTER(GatGradients),
     "P": ctypes.POINTER(Products),
+    "N": ctypes.POINTER(Norm),
+    "O": ctypes.POINTER(Gates),
+    "L": ctypes.POINTER(AmongAll),
 }
 # Name of each kernel -> its parameters, as the sources have them.
 SIGNATURES = {
@@ -210,8 +247,19 @@ SIGNATURES = {
     "products_back": "APpppp",
     "narrow": "iiipppp",
     "narrow_back": "iiipppppp",
+    "multiplies_well": "",
+    "multiply_rows": "iiippwpp",
+    "multiply_turned": "iiippp",
+    "find_moments": "Npfp",
+    "add_rows": "ppip",
+    "normalise": "Nppp",
+    "normalise_back": "Npppp",
+    "gate": "Op",
+    "gate_back": "Opppp",
+    "attend_among_all": "Lp",
+    "attend_among_all_back": "Lppp",
 }
-_RESULTS: dict[str, Any] = {"thin": ctypes.c_int64, "has_same_bits": ctypes.c_int}
+_RESULTS: dict[str, Any] = {"thin": ctypes.c_int64, "has_same_bits": ctypes.c_int, "multiplies_well": ctypes.c_int}
 
 
 def kernels() -> Any:

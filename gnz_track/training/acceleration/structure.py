@@ -48,6 +48,7 @@ class Structure:
         self._blocks: dict[tuple[str, int], Pattern] = {}
         self._degrees: Tensor | None = None
         self._weights: dict[torch.dtype, Tensor] = {}
+        self._balanced: dict[torch.dtype, Tensor] = {}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Structure:
         # Graphs are copied with what hangs on them; the rest is made again at first use.
@@ -158,6 +159,15 @@ class Structure:
             inverse_root = pattern.offsets.diff().to(dtype).pow_(-0.5)
             self._weights[dtype] = inverse_root[pattern.columns] * inverse_root[pattern.rows]
         return self._weights[dtype]
+
+    def balanced_weights(self, dtype: torch.dtype) -> Tensor:
+        """Values ``[n_entries]`` of :attr:`plain`: 1 over the root of out-degree of source times in-degree of target."""
+        if dtype not in self._balanced:
+            pattern = self.plain
+            leaving = torch.bincount(pattern.columns, minlength=self.n_nodes).to(dtype)
+            entering = pattern.offsets.diff().to(dtype)
+            self._balanced[dtype] = (leaving[pattern.columns] * entering[pattern.rows]).rsqrt_()
+        return self._balanced[dtype]
 
 
 def attach(edge_index: Tensor, n_nodes: int, *, structure: Structure | None = None, is_trusted: bool = False) -> Tensor:
