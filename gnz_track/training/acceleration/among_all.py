@@ -27,13 +27,13 @@ class _Call:
 
     def begin(self, n: int) -> None:
         """Make room for the largest score and the sum of each node and head."""
-        self.most, self.sums = torch.empty(n * self.heads), torch.empty(n * self.heads)
+        self.most, self.shares = torch.empty(n * self.heads), torch.empty(n * self.heads)
 
     def struct(self, codes: Tensor) -> Any:
         """Return the struct of the kernels."""
         width = codes.size(1) // (3 * self.heads)
         sizes = (self.starts.numel() - 1, self.heads, width, codes.data_ptr(), 1 / math.sqrt(width))
-        return ctypes.byref(AmongAll(self.starts.data_ptr(), *sizes, self.most.data_ptr(), self.sums.data_ptr()))
+        return ctypes.byref(AmongAll(self.starts.data_ptr(), *sizes, self.most.data_ptr(), self.shares.data_ptr()))
 
     def twin(self, codes: Tensor) -> Tensor:
         """Return the same, by Torch, graph after graph."""

@@ -18,7 +18,7 @@ from gnz_track.training.acceleration.among_all import attend_among_all
 from gnz_track.training.acceleration.compiled import serves, sum_compiled
 from gnz_track.training.acceleration.dense import map_compiled
 from gnz_track.training.acceleration.dropout import drop
-from gnz_track.training.acceleration.gates import sum_gated
+from gnz_track.training.acceleration.gates import mix, sum_gated
 from gnz_track.training.acceleration.guards import is_ordinary, is_unwatched, may_attend, may_multiply
 from gnz_track.training.acceleration.normalisation import normalise
 from gnz_track.training.acceleration.products import sum_neighbours
@@ -99,6 +99,12 @@ def _gated(layer: Any, h: Tensor, e: Tensor | None, data: Any, structure: Struct
     return sum_gated(structure, nodes, codes, sys.modules[type(layer).__module__].EPSILON)
 
 
+def _gaussian(layer: Any, h: Tensor, e: Tensor | None, data: Any, structure: Structure) -> Any:
+    weights, codes = layer.weigh(data.edge_index, h.size(0)), layer.maps(h)
+    found = mix(structure, codes, weights)
+    return None if found is None else (found, e)
+
+
 def _sum_of_neighbours(structure: Structure, x: Tensor, values: Tensor | None, bias: Tensor | None) -> Tensor:
     pattern = structure.plain
 
@@ -137,6 +143,7 @@ CONVOLUTIONS: dict[str, Callable[..., Any]] = {
     f"{_DEEP}anisotropic._GatedByEnds": _gated,
     f"{_DEEP}anisotropic._Ungated": _ungated,
     f"{_DEEP}anisotropic._NeighbourSum": _neighbour_sum,
+    f"{_DEEP}anisotropic._GaussianKernels": _gaussian,
     f"{_DEEP}isotropic._NormalisedSum": _normalised_sum,
     f"{_DEEP}isotropic._MeanConvolution": _mean,
 }

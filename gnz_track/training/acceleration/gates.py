@@ -1,8 +1,9 @@
-"""Sums over neighbours that gates of the edges weigh, number by number, as GatedGCN has them."""
+"""Sums over neighbours that edges weigh: number by number by gates, as GatedGCN, or by several kernels, as MoNet."""
 
 from __future__ import annotations
 
 import ctypes
+import functools
 from typing import Any
 
 import torch
@@ -10,11 +11,12 @@ from torch import Tensor
 
 from gnz_track.training.acceleration.compiled import _differentiate as differentiate
 from gnz_track.training.acceleration.compiled import serves
-from gnz_track.training.acceleration.library import Gates, kernels
+from gnz_track.training.acceleration.library import Gates, Mixture, kernels
 from gnz_track.training.acceleration.normalisation import NARROWEST
+from gnz_track.training.acceleration.patterns import Pattern
 from gnz_track.training.acceleration.structure import Structure
 
-__all__ = ["sum_gated"]
+__all__ = ["mix", "sum_gated"]
 
 
 class _Call:
@@ -96,3 +98,55 @@ def sum_gated(
     if codes is not None and (codes.shape != (structure.plain.n_entries, width) or not codes.is_contiguous()):
         return None
     return _Gate.apply(_Call(structure, epsilon), nodes, codes)  # type: ignore[no-any-return]
+
+
+class _Mix(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, structure: Structure, codes: Tensor, weights: Tensor) -> Tensor:
+        ctx.pattern, ctx.edge_index = structure.plain, structure.edge_index
+        ctx.save_for_backward(codes, weights)
+        out = torch.empty(codes.size(0), codes.size(1) // weights.size(1))
+        kernels().mix(_mixture(ctx.pattern, codes, weights), out.data_ptr())
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        codes, weights = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            twin = functools.partial(_mix_in_torch, ctx.edge_index)
+            return None, *differentiate(twin, (codes, weights), ctx.needs_input_grad[1:], gradient)
+        gradient, found = gradient.contiguous(), (torch.zeros_like(codes), torch.empty_like(weights))
+        kernels().mix_back(_mixture(ctx.pattern, codes, weights), gradient.data_ptr(), *(one.data_ptr() for one in found))
+        return None, *found
+
+
+def _mixture(pattern: Pattern, codes: Tensor, weights: Tensor) -> Any:
+    edges, n = ctypes.pointer(pattern.ordered_edges), weights.size(1)
+    return ctypes.byref(Mixture(edges, n, codes.size(1) // n, codes.data_ptr(), weights.data_ptr()))
+
+
+def _mix_in_torch(edge_index: Tensor, codes: Tensor, weights: Tensor) -> Tensor:
+    source, target = edge_index
+    sent = codes.view(codes.size(0), weights.size(1), -1).index_select(0, source)
+    mixed = (weights.unsqueeze(2) * sent).sum(dim=1)
+    return mixed.new_zeros(codes.size(0), mixed.size(1)).index_add(0, target, mixed)
+
+
+def mix(structure: Structure, codes: Tensor, weights: Tensor) -> Tensor | None:
+    """Return the sums of what sources send, weighted by every kernel ``[n, width]``; None where kernels do not serve.
+
+    Parameters
+    ----------
+    structure
+        The edges.
+    codes
+        What nodes send under each kernel, side by side ``[n, kernels * width]``.
+    weights
+        Weight of every edge under each kernel ``[n_edges, kernels]``.
+    """
+    fits = weights.dim() == 2 and weights.size(0) == structure.plain.n_entries and codes.size(1) % weights.size(1) == 0
+    if not fits or not serves(codes, weights) or not structure.plain.is_sound:
+        return None
+    if not codes.is_contiguous() or not weights.is_contiguous() or codes.size(1) // weights.size(1) < NARROWEST:
+        return None
+    return _Mix.apply(structure, codes, weights)  # type: ignore[no-any-return]

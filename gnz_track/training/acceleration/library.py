@@ -201,6 +201,17 @@ class Gates(ctypes.Structure):
     ]
 
 
+class Mixture(ctypes.Structure):
+    """Codes of nodes, of which edges weigh several."""
+
+    _fields_: ClassVar = [
+        ("edges", ctypes.POINTER(Edges)),
+        ("kernels", ctypes.c_int64),
+        ("width", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("codes", "weights")),
+    ]
+
+
 class AmongAll(ctypes.Structure):
     """Graphs whose nodes attend to all others, with queries, keys and values."""
 
@@ -209,7 +220,7 @@ class AmongAll(ctypes.Structure):
         *((name, ctypes.c_int64) for name in ("n_graphs", "heads", "width")),
         ("codes", ctypes.c_void_p),
         ("factor", ctypes.c_float),
-        *((name, ctypes.c_void_p) for name in ("most", "sums")),
+        *((name, ctypes.c_void_p) for name in ("most", "shares")),
     ]
 
 
@@ -227,6 +238,7 @@ _KINDS: dict[str, Any] = {
     "P": ctypes.POINTER(Products),
     "N": ctypes.POINTER(Norm),
     "O": ctypes.POINTER(Gates),
+    "M": ctypes.POINTER(Mixture),
     "L": ctypes.POINTER(AmongAll),
 }
 # Name of each kernel -> its parameters, as the sources have them.
@@ -250,12 +262,14 @@ SIGNATURES = {
     "multiplies_well": "",
     "multiply_rows": "iiippwpp",
     "multiply_turned": "iiippp",
-    "find_moments": "Npfp",
+    "find_moments": "Npffpp",
     "add_rows": "ppip",
     "normalise": "Nppp",
     "normalise_back": "Npppp",
     "gate": "Op",
     "gate_back": "Opppp",
+    "mix": "Mp",
+    "mix_back": "Mppp",
     "attend_among_all": "Lp",
     "attend_among_all_back": "Lppp",
 }

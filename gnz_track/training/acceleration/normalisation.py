@@ -17,15 +17,19 @@ from gnz_track.training.acceleration.library import Norm, kernels
 
 __all__ = ["NARROWEST", "normalise"]
 
-# Kernels take 16 columns at once.
-NARROWEST = 16
+# Kernels take 16 columns at once; below so many numbers, calling them costs more than it saves.
+NARROWEST, SMALLEST = 16, 1 << 14
+
+
+def _pays(x: Tensor) -> bool:
+    return x.size(1) >= NARROWEST and x.numel() >= SMALLEST
 
 
 class _Call:
     """What a call knows beside its tensors, and what its way back needs."""
 
-    def __init__(self, epsilon: float, activation: str) -> None:
-        self.epsilon, self.activation = epsilon, activation
+    def __init__(self, layer: Any, activation: str) -> None:
+        self.layer, self.epsilon, self.activation = layer, layer.eps, activation
 
     def twin(self, x: Tensor, before: Any, after: Any, weight: Tensor, bias: Tensor) -> Tensor:
         """Return the same, by Torch."""
@@ -35,9 +39,11 @@ class _Call:
         return y if after is None else after + y
 
     def norm(self, x: Tensor, weight: Tensor, bias: Tensor, moments: Tensor) -> Any:
-        """Return the struct of the kernels; moments are mean, scale and variance ``[3, width]``."""
-        places = (one.data_ptr() for one in (weight, bias, moments[0], moments[1]))
-        return ctypes.byref(Norm(*x.shape, *places, ACTIVATIONS[self.activation][0]))
+        """Return the struct of the kernels; moments are mean and scale ``[2, width]``."""
+        n, width = x.shape
+        mean = moments.data_ptr()
+        places = weight.data_ptr(), bias.data_ptr(), mean, mean + 4 * width
+        return ctypes.byref(Norm(n, width, *places, ACTIVATIONS[self.activation][0]))
 
 
 class _Normalise(torch.autograd.Function):
@@ -49,7 +55,9 @@ class _Normalise(torch.autograd.Function):
         joined, out = _joined(x, before), torch.empty_like(x)
         ctx.joined = None if before is None else joined
         norm = call.norm(joined, weight, bias, moments)  # type: ignore[arg-type]
-        kernels().find_moments(norm, joined.data_ptr(), call.epsilon, moments[2].data_ptr())
+        layer = call.layer
+        kept = layer.momentum, layer.running_mean.data_ptr(), layer.running_var.data_ptr()
+        kernels().find_moments(norm, joined.data_ptr(), call.epsilon, *kept)
         kernels().normalise(norm, joined.data_ptr(), None if after is None else after.data_ptr(), out.data_ptr())
         return out
 
@@ -99,24 +107,16 @@ def normalise(
     rows = [one for one in (x, before, after) if one is not None]
     if not may_normalise(layer, x) or not serves(*rows, layer.weight, layer.bias):
         return None
-    if any(one.shape != x.shape or not one.is_contiguous() for one in rows) or x.size(1) < NARROWEST:
+    if any(one.shape != x.shape or not one.is_contiguous() for one in rows) or not _pays(x):
         return None
-    call, moments = _Call(layer.eps, activation), torch.empty(3, x.size(1))
+    call, moments = _Call(layer, activation), torch.empty(2, x.size(1))
     if not layer.training:
         return _normalise_as_known(layer, call, moments, x, before, after)
     if x.size(0) < 2:
         return None
-    out: Tensor = _Normalise.apply(call, moments, x, before, after, layer.weight, layer.bias)
-    _keep(layer, moments, x.size(0))
-    return out
-
-
-def _keep(layer: Any, moments: Tensor, n: int) -> None:
-    """Let a layer keep the moments of a batch, as it does itself."""
-    with torch.no_grad():
-        layer.num_batches_tracked.add_(1)
-        for kept, found in ((layer.running_mean, moments[0]), (layer.running_var, moments[2] * (n / (n - 1)))):
-            kept.mul_(1 - layer.momentum).add_(found, alpha=layer.momentum)
+    # As the layer itself does first of all; the kernel keeps what else is to be kept.
+    layer.num_batches_tracked.add_(1)  # type: ignore[union-attr]
+    return _Normalise.apply(call, moments, x, before, after, layer.weight, layer.bias)  # type: ignore[no-any-return]
 
 
 def _normalise_as_known(

@@ -2,14 +2,14 @@
 #include "vectors.h"
 
 // `starts` [n_graphs + 1] says where the nodes of each graph begin; `codes` [n, 3, heads, width] are queries, keys and
-// values, `factor` is what products are scaled by. `most` and `sums` [n, heads] are the largest score of a node, and the
-// sum over the exponentials of all of them less that.
+// values, `factor` is what products are scaled by. `most` and `shares` [n, heads] are the largest score of a node, and 1
+// over the sum of the exponentials of all of them less that.
 struct AmongAll {
     const int64_t* starts;
     Count n_graphs, heads, width;
     const float* codes;
     float factor;
-    float *most, *sums;
+    float *most, *shares;
 };
 
 // Rows that are worked on at once.
@@ -78,9 +78,9 @@ INLINE void add_turned(const float* x, Count stride, const float* weights, Count
     }
 }
 
-// Scores [up(n)] become weights, given the largest and the sum; zero after the last.
-INLINE void weigh(float* scores, Count n, float factor, float most, float sum) {
-    for (Count b = 0; b < up(n); b += 16) store(scores + b, exponential(factor * load(scores + b) - most) / sum);
+// Scores [up(n)] become weights, given the largest and what all are multiplied by; zero after the last.
+INLINE void weigh(float* scores, Count n, float factor, float most, float share) {
+    for (Count b = 0; b < up(n); b += 16) store(scores + b, share * exponential(factor * load(scores + b) - most));
     for (Count j = n; j < up(n); j++) scores[j] = 0;
 }
 
@@ -102,13 +102,13 @@ INLINE float largest(float* scores, Count n) {
 struct Head {
     Count n, width, stride;
     const float *query, *key, *value;
-    float *most, *sums;
+    float *most, *shares;
     Count step;
 
     Head(const AmongAll* a, Count first, Count end, Count h)
         : n(end - first), width(a->width), stride(3 * a->heads * a->width),
           query(a->codes + first * stride + h * a->width), key(query + a->heads * a->width),
-          value(key + a->heads * a->width), most(a->most + first * a->heads + h), sums(a->sums + first * a->heads + h),
+          value(key + a->heads * a->width), most(a->most + first * a->heads + h), shares(a->shares + first * a->heads + h),
           step(a->heads) {}
 };
 
@@ -123,10 +123,10 @@ INLINE void attend_rows(const AmongAll* a, const Head& head, Count i, const Turn
         weigh(own, n, a->factor, most, 1.f);
         Block sums = {};
         for (Count b = 0; b < up(n); b += 16) sums = sums + load(own + b);
-        const float sum = total(sums);
-        for (Count b = 0; b < up(n); b += 16) store(own + b, load(own + b) / sum);
+        const float share = 1.f / total(sums);
+        for (Count b = 0; b < up(n); b += 16) store(own + b, share * load(own + b));
         head.most[(i + r) * head.step] = most;
-        head.sums[(i + r) * head.step] = sum;
+        head.shares[(i + r) * head.step] = share;
     }
     multiply_by_rows<ROWS>(scores, values.rows, n, head.width, out + i * across, across);
 }
@@ -175,7 +175,7 @@ INLINE void attend_rows_back(const AmongAll* a, const Head& head, Count i, const
     multiply_by_turned<ROWS>(g, across, values.turned, n, width, back.shares);
     for (int r = 0; r < ROWS; r++) {
         float *weights = back.weights + r * up(n), *shares = back.shares + r * up(n);
-        weigh(weights, n, a->factor, head.most[(i + r) * head.step], head.sums[(i + r) * head.step]);
+        weigh(weights, n, a->factor, head.most[(i + r) * head.step], head.shares[(i + r) * head.step]);
         const float even = dot(g + r * across, out + r * across, width);
         for (Count b = 0; b < up(n); b += 16)
             store(shares + b, a->factor * (load(weights + b) * (load(shares + b) - even)));

@@ -10,3 +10,15 @@ INLINE void over_columns(Count width, Take take) {
     for (; c + 16 <= width; c += 16) take(c, (Count)0);
     if (c < width) take(width - 16, c - (width - 16));
 }
+
+static const float PLACES[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+// to[16] += a, but for the first `n_done`
+INLINE void add_columns(float* to, Block a, Count n_done) {
+    if (n_done) {
+        const Block places = load(PLACES);
+        const float first = (float)n_done;
+        EACH a.part[i] = places.part[i] >= first ? a.part[i] : Vector{};
+    }
+    store(to, load(to) + a);
+}

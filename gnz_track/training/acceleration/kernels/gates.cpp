@@ -1,4 +1,4 @@
-// Sums over neighbours, number by number weighted by gates of the edges (Bresson and Laurent, 2017).
+// Sums over neighbours that edges weigh: number by number by gates (Bresson and Laurent, 2017), or by several kernels.
 #include "columns.h"
 #include "edges.h"
 
@@ -48,14 +48,6 @@ EXPORT void gate(const Gates* g, float* out) {
     }
 }
 
-// Adds to 16 columns, of which `n_done` are left as they are.
-INLINE void add_columns(float* to, Block a, Count n_done) {
-    if (n_done == 0) return store(to, load(to) + a);
-    float all[16];
-    store(all, a);
-    for (Count i = n_done; i < 16; i++) to[i] += all[i];
-}
-
 // From the gradients of the output [n, width] and of the scores (or null): those of codes of nodes, zero before, and of
 // the scores, with all that goes through the gates, which is that of the codes of edges too.
 EXPORT void gate_back(const Gates* g, const float* gradient, const float* of_scores, float* to_nodes, float* to_scores) {
@@ -82,5 +74,48 @@ EXPORT void gate_back(const Gates* g, const float* gradient, const float* of_sco
             store(own + c, from);
             store(own + 3 * width + c, as_target);
         });
+    }
+}
+
+// Sums over neighbours of several codes of each [n, kernels, width], of at least 16 columns, weighted by `weights`
+// [n_entries, kernels] in the order of the edges as given (Monti et al., 2017).
+struct Mixture {
+    const Edges* edges;
+    Count kernels, width;
+    const float *codes, *weights;
+};
+
+EXPORT void mix(const Mixture* m, float* out) {
+    const Count width = m->width, stride = m->kernels * width;
+    for (Count r = 0; r < m->edges->n_rows; r++) {
+        const Row row(m->edges, r);
+        const int32_t* order = m->edges->order + row.first;
+        over_columns(width, [&](Count c, Count) {
+            Block sum = {};
+            for (Count k = 0; k < row.n; k++) {
+                const float *source = m->codes + row.columns[k] * stride + c, *weights = m->weights + order[k] * m->kernels;
+                Block sent = weights[0] * load(source);
+                for (Count i = 1; i < m->kernels; i++) sent = sent + weights[i] * load(source + i * width);
+                sum = sum + sent;
+            }
+            store(out + r * width + c, sum);
+        });
+    }
+}
+
+// Gradients of codes, zero before, and of weights.
+EXPORT void mix_back(const Mixture* m, const float* gradient, float* to_codes, float* to_weights) {
+    const Count width = m->width;
+    for (Count r = 0; r < m->edges->n_rows; r++) {
+        const Row row(m->edges, r);
+        const float* g = gradient + r * width;
+        for (Count k = 0; k < row.n; k++) {
+            const Count edge = m->edges->order[row.first + k] * m->kernels;
+            for (Count i = 0; i < m->kernels; i++) {
+                const Count source = (row.columns[k] * m->kernels + i) * width;
+                to_weights[edge + i] = dot(g, m->codes + source, width);
+                add_to(to_codes + source, m->weights[edge + i], g, width);
+            }
+        }
     }
 }

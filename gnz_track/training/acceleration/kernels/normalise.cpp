@@ -30,9 +30,17 @@ struct Norm {
     int activation;
 };
 
-// Mean and scale of x, and its variance [width].
-EXPORT void find_moments(const Norm* norm, const float* x, float epsilon, float* variance) {
+// `kept` [width] becomes a mean of itself and what was found, weighted by `momentum`.
+INLINE void keep(float* kept, const float* found, Count width, float momentum, float factor) {
+    for (Count c = 0; c < width; c++) kept[c] = (1.f - momentum) * kept[c] + momentum * (factor * found[c]);
+}
+
+// Mean and scale of x; its mean and variance are kept in running ones, [width] each.
+EXPORT void find_moments(const Norm* norm, const float* x, float epsilon, float momentum, float* running_mean,
+                         float* running_variance) {
     const Count n = norm->n, width = norm->width;
+    const Scratch variances(width);
+    float* variance = variances.numbers;
     sum_down<1>(n, width, norm->mean, [&](Count r, Count c, Block* sum) { *sum = *sum + load(x + r * width + c); });
     for (Count c = 0; c < width; c++) norm->mean[c] /= (float)n;
     sum_down<1>(n, width, variance, [&](Count r, Count c, Block* sum) {
@@ -43,6 +51,8 @@ EXPORT void find_moments(const Norm* norm, const float* x, float epsilon, float*
         variance[c] /= (float)n;
         norm->scale[c] = 1.f / sqrtf(variance[c] + epsilon);
     }
+    keep(running_mean, norm->mean, width, momentum, 1.f);
+    keep(running_variance, variance, width, momentum, (float)n / (float)(n - 1));
 }
 
 // sum [n] = a + b
