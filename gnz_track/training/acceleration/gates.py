@@ -67,7 +67,7 @@ class _Gate(torch.autograd.Function):
             of_scores = torch.zeros_like(scores) if of_scores is None else of_scores
             return None, *differentiate(ctx.call.twin, (nodes, codes), needs, (of_out, of_scores))
         of_scores = None if of_scores is None else of_scores.contiguous()
-        to_nodes, to_scores = torch.zeros_like(nodes), torch.empty_like(scores)
+        to_nodes, to_scores = torch.empty_like(nodes), torch.empty_like(scores)
         places = (None if one is None else one.data_ptr() for one in (of_out, of_scores, to_nodes, to_scores))
         kernels().gate_back(ctx.call.struct(nodes, codes, scores), *places)
         return None, to_nodes, to_scores if needs[1] else None

@@ -48,10 +48,13 @@ EXPORT void gate(const Gates* g, float* out) {
     }
 }
 
-// From the gradients of the output [n, width] and of the scores (or null): those of codes of nodes, zero before, and of
-// the scores, with all that goes through the gates, which is that of the codes of edges too.
+// From the gradients of the output [n, width] and of the scores (or null): those of codes of nodes, and of the scores
+// with all that goes through the gates, which is that of the codes of edges too.
 EXPORT void gate_back(const Gates* g, const float* gradient, const float* of_scores, float* to_nodes, float* to_scores) {
     const Count width = g->width, stride = 4 * width;
+    // What a node sends, and its part as a source, are added up as its edges come; the rest is known at once.
+    for (Count r = 0; r < g->edges->n_rows; r++)
+        memset(to_nodes + r * stride + width, 0, (size_t)(2 * width) * sizeof(float));
     for (Count r = 0; r < g->edges->n_rows; r++) {
         const Row row(g->edges, r);
         float* own = to_nodes + r * stride;
