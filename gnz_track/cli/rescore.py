@@ -77,7 +77,7 @@ def _print_found(found: Rescoring, address: Address) -> None:
     for task, sentence in found.refused.items():
         say(f"note: does not serve {task}: {sentence}", err=True)
     if found.missing:
-        command = remake_command(found.missing[0])
+        command = remake_command(found.missing[0], address)
         more = f"; {REMAKE_SWEEP}" if len(found.missing) > 1 else ""
         say(f"{len(found.missing)} runs have no predictions: {_shorten(found.missing)}. Try: {command}{more}", err=True)
     for run_id, reason in list(found.changed.items())[:MOST_SHOWN]:

@@ -31,7 +31,12 @@ _ALONG = {
 }
 _ENDS = {EDGE: "edge_index", PAIR: "edge_label_index"}
 # What data may bring beside what a model takes: what is true of their examples.
-_LABELS = frozenset({"y", "graph_y", "edge_label"})
+_LABELS = {
+    **dict.fromkeys((TaskType.node_cls, TaskType.graph_cls, TaskType.graph_reg), ("y",)),
+    **dict.fromkeys((TaskType.edge_cls, TaskType.link_pred), ("edge_label",)),
+    TaskType.multi_task: ("y", "graph_y"),
+}
+_OF_NUMBERS = frozenset({TaskType.graph_reg, TaskType.multi_task})
 _OF_GRAPHS = frozenset({TaskType.graph_cls, TaskType.graph_reg})
 
 
@@ -49,9 +54,10 @@ def graphs_of_arrays(stored: StoredModel, arrays: Mapping[str, Any], *, is_whole
     """
     arrays = _complete(stored, arrays) if not is_whole else arrays
     _check_names(stored, arrays, needs_pairs=is_whole)
-    forms: dict[str, ArrayForm | None] = {name: form for name, form in stored.inputs.items() if name in arrays}
-    forms |= {name: None for name in _LABELS if name in arrays}
+    forms = {name: form for name, form in stored.inputs.items() if name in arrays}
     tensors = {name: _tensor_of(stored, name, arrays[name], form) for name, form in forms.items()}
+    labels = [name for name in _LABELS[stored.settings.task_type] if name in arrays]
+    tensors |= {name: _labels_of(stored, name, np.asarray(arrays[name])) for name in labels}
     given = tensors.pop("num_nodes", None)
     counts = {NODE: len(tensors["x"]) if given is None else int(given[0])}
     counts |= {along: tensors[name].size(1) for along, name in _ENDS.items() if name in tensors}
@@ -80,25 +86,57 @@ def _complete(stored: StoredModel, arrays: Mapping[str, Any]) -> dict[str, Any]:
 def _check_names(stored: StoredModel, arrays: Mapping[str, Any], *, needs_pairs: bool) -> None:
     optional = set() if needs_pairs else {name for name, along in _ALONG.items() if along == PAIR}
     missing = sorted(stored.inputs.keys() - arrays.keys() - optional)
-    unknown = sorted(map(str, arrays.keys() - stored.inputs.keys() - _LABELS))
+    unknown = sorted(map(str, arrays.keys() - stored.inputs.keys() - {*_LABELS[stored.settings.task_type]}))
     if missing or unknown:
         wanted = ", ".join(f"{name} ({form})" for name, form in stored.inputs.items())
         found = f"no {missing[0]}" if missing else f"{unknown[0]}, which it does not take"
         raise BadValue(f"arrays for the model of {stored.name}", found, wanted)
 
 
-def _tensor_of(stored: StoredModel, name: str, given: Any, form: ArrayForm | None) -> Tensor:
-    """Return an array of the form that is asked for; labels may have any."""
+def _tensor_of(stored: StoredModel, name: str, given: Any, form: ArrayForm) -> Tensor:
+    """Return an array of the form that is asked for."""
     array: NDArray[Any] = np.asarray(given)
-    kinds = "iub" if form is not None and form.dtype == "int64" else "iubf"
-    shape = tuple(-1 for _ in array.shape) if form is None else form.shape
-    is_of_shape = array.ndim == len(shape) and all(a in (-1, n) for a, n in zip(shape, array.shape, strict=True))
+    kinds = "iub" if form.dtype == "int64" else "iubf"
+    is_of_shape = array.ndim == len(form.shape) and all(
+        a in (-1, n) for a, n in zip(form.shape, array.shape, strict=True)
+    )
     if array.dtype.kind not in kinds or not array.ndim or not is_of_shape:
-        wanted = "numbers" if form is None else str(form)
-        raise BadValue(f"{name} for the model of {stored.name}", f"{array.dtype} {list(array.shape)}", wanted)
+        raise BadValue(f"{name} for the model of {stored.name}", f"{array.dtype} {list(array.shape)}", str(form))
     with np.errstate(over="ignore"):
         # What is too large becomes infinite, and is refused as such with its place.
-        return torch.from_numpy(array.copy() if form is None else array.astype(form.dtype))
+        return torch.from_numpy(array.astype(form.dtype))
+
+
+def _labels_of(stored: StoredModel, name: str, array: NDArray[Any]) -> Tensor:
+    """Return what is true of examples in the form in which the task of a model has it; unknown is -1 or NaN.
+
+    A label that means nothing to the model is an error: it would be taken for an unknown one.
+    """
+    what, sizes, task_type = f"{name} for the model of {stored.name}", stored.sizes, stored.settings.task_type
+    width = sizes.n_graph_targets if name == "graph_y" else sizes.out_channels
+    n_columns = array.size // len(array) if array.ndim and len(array) else 1
+    has_columns = task_type is TaskType.graph_cls and array.ndim > 1 and n_columns == width > 1
+    wanted = width if task_type in _OF_NUMBERS or has_columns else 1
+    if array.dtype.kind not in "iubf" or not array.ndim or n_columns != wanted:
+        allowed = f"numbers [n, {wanted}]" if wanted > 1 else "one number for each"
+        raise BadValue(what, f"{array.dtype} {list(array.shape)}", allowed)
+    values = array.astype(np.float64)
+    if task_type in _OF_NUMBERS:
+        _refuse_odd(what, values, np.abs(values) <= np.finfo(np.float32).max, "finite numbers, or NaN where unknown")
+        return torch.from_numpy(values.astype(np.float32))
+    if has_columns:
+        _refuse_odd(what, values, np.isin(values, (0, 1)), "0 or 1, or NaN where unknown")
+        return torch.from_numpy(values.astype(np.float32))
+    last = 1 if task_type is TaskType.link_pred else width - 1
+    is_class = (values == np.round(values)) & (values >= -1) & (values <= last)
+    _refuse_odd(what, values, is_class, f"whole numbers from 0 to {last}, or -1 where unknown")
+    return torch.from_numpy(np.nan_to_num(values, nan=-1).astype(np.int64))
+
+
+def _refuse_odd(what: str, values: NDArray[np.float64], is_allowed: NDArray[np.bool_], allowed: str) -> None:
+    odd = values[~(is_allowed | np.isnan(values))]
+    if odd.size:
+        raise BadValue(what, f"{odd[0]:g}", allowed)
 
 
 def _count_graphs(stored: StoredModel, batch: Tensor, n_nodes: int) -> Tensor:

@@ -204,6 +204,8 @@ def _check_tensors(stored: StoredModel, dataset: FrozenDataset) -> None:
         return
     if labels.numel() and int(labels.max()) >= then.out_channels:
         raise _other(stored, "classes", int(labels.max()) + 1, f"at most {then.out_channels}")
+    if labels.numel() and int(labels.min()) < -1:
+        raise _other(stored, "classes", int(labels.min()), "numbers from 0 upwards, or -1 where unknown")
 
 
 def _other(stored: StoredModel, what: str, found: object, wanted: str) -> BadValue:

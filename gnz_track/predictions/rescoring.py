@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gnz_track import __version__
-from gnz_track.errors import BadValue, GnzError, NothingToCompare
+from gnz_track.errors import BadValue, GnzError, NothingToCompare, StoreUnusable
 from gnz_track.problems.scoring import kind_of_rows, mean_errors, score_answers, score_errors
 from gnz_track.store import schema
 from gnz_track.store.address import Address, parse_address
@@ -110,6 +110,9 @@ def rescore(
         for n, run_id in enumerate(past.left, 1):
             try:
                 new = past.score(run_id)
+            except StoreUnusable:
+                # No fault of this run alone.
+                raise
             except GnzError as error:
                 changed[run_id], new = str(error), []
             if new is None:

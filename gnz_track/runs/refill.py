@@ -6,12 +6,20 @@ import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from gnz_track.errors import GnzError, NothingToCompare, NotReproducible, UnknownName
+from gnz_track.errors import (
+    GnzError,
+    NothingToCompare,
+    NotReproducible,
+    StoreUnreachable,
+    StoreUnusable,
+    UnknownName,
+)
 from gnz_track.records import freeze_mappings
 from gnz_track.runs.executors.choice import choose_executor
 from gnz_track.runs.executors.events import ignore
 from gnz_track.runs.files_of_cell import PREDICTIONS, WEIGHTS, check_most_bytes
 from gnz_track.runs.fingerprint import fingerprint
+from gnz_track.runs.plan import resolve_device
 from gnz_track.runs.reproduce import Conditions, files_to_keep, rebuild
 from gnz_track.store.address import Address
 from gnz_track.store.cell_files.joined_predictions import read_kept_file
@@ -20,15 +28,17 @@ from gnz_track.store.listings import has_tables
 from gnz_track.store.past_runs import read_run
 from gnz_track.store.reader import check_known, open_reader
 from gnz_track.store.row_filters import PastRun, asked_names
-from gnz_track.store.schema import PREDICTIONS_FILE, SPLIT_DIGEST, SPLIT_FILE, WEIGHTS_FILE
+from gnz_track.store.schema import OF_MODEL, PREDICTIONS_FILE, SPLIT_DIGEST, SPLIT_FILE, WEIGHTS_FILE
 from gnz_track.store.sweep_manifest import read_wanted_cells
 from gnz_track.store.writer import Store, open_store
+from gnz_track.text import plural
 from gnz_track.types import Cell, CellResult
 
-__all__ = ["FILE_OF", "Refill", "refill"]
+__all__ = ["Refill", "refill"]
 
-# What runs are to have -> the file by which it is told whether they have it.
-FILE_OF = {PREDICTIONS: PREDICTIONS_FILE, WEIGHTS: WEIGHTS_FILE}
+# What runs are to have -> the file by which it is told whether they have it, and all files that are looked at.
+_FILE_OF = {PREDICTIONS: PREDICTIONS_FILE, WEIGHTS: WEIGHTS_FILE}
+_LOOKED_AT = {PREDICTIONS: (PREDICTIONS_FILE,), WEIGHTS: (PREDICTIONS_FILE, *OF_MODEL)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +68,7 @@ def refill(
     """Train the finished runs of a sweep that lack files, and write these where all numbers came out the same.
 
     Each run gets its files as soon as they are there: the same call goes on where another was interrupted. A run whose
-    file is gone, or is not what it was, counts as one that lacks it.
+    file is gone, or is not what it was, counts as one that lacks it. A store that takes no more files ends the call.
 
     Parameters
     ----------
@@ -76,9 +86,12 @@ def refill(
         Is told of each run: how many have been trained, of how many, and which one.
     """
     most_bytes = check_most_bytes(keep_at_most)
-    if keep not in FILE_OF:
-        raise UnknownName("files to keep of a sweep", keep, FILE_OF, command="gnz reproduce --help")
-    past = _PastRuns(address, sweep, FILE_OF[keep])
+    if keep not in _FILE_OF:
+        raise UnknownName("files to keep of a sweep", keep, _FILE_OF, command="gnz reproduce --help")
+    if conditions.device:
+        # A slip in it is no fault of any run.
+        resolve_device(conditions.device)
+    past = _PastRuns(address, sweep, keep)
     waiting, left_out = past.rebuild(conditions)
     wanted = [replace(cell, keep=keep, keep_at_most=most_bytes) for _, cell in waiting]
     runs_of: dict[str, list[PastRun]] = {}
@@ -93,6 +106,10 @@ def refill(
             try:
                 past.write(store, run, result)
                 got.append(run.run_id)
+            except StoreUnreachable as error:
+                # Further runs would be trained for nothing.
+                remedy = f"{len(got)} of {plural(len(wanted), 'run')} got {keep}; the same command goes on from there"
+                raise StoreUnusable(address, error.reason, remedy=remedy) from error
             except GnzError as error:
                 left_out[run.run_id] = str(error)
             if tell:
@@ -101,10 +118,10 @@ def refill(
 
 
 class _PastRuns:
-    """Finished runs of a sweep: which of them have a file, and which splits lie with any of them."""
+    """Finished runs of a sweep: which of them have what is to be kept, and which splits lie with any of them."""
 
-    def __init__(self, address: Address, sweep: str, name: str) -> None:
-        self._address, self._name = address, name
+    def __init__(self, address: Address, sweep: str, keep: str) -> None:
+        self._address, self._name, self._looked_at = address, _FILE_OF[keep], _LOOKED_AT[keep]
         split_of = _finished_runs(address, sweep)
         kept = open_reader(address).kept_files(list(split_of))
         files_of = {run_id: (place, files_from_tag(tag)) for run_id, place, tag in kept}
@@ -113,12 +130,11 @@ class _PastRuns:
         self._splits = {split_of[run_id] for run_id, (_, files) in files_of.items() if SPLIT_FILE in files}
 
     def _has(self, run_id: str, place: str, files: Mapping[str, KeptFile]) -> bool:
-        """Tell whether the file of a run is there, and what it was."""
-        if self._name not in files:
-            return False
+        """Tell whether a run names the file, and whether what it names of that kind is there, and what it was."""
+        named = {name: files[name] for name in self._looked_at if name in files}
         with contextlib.suppress(GnzError):
-            found = read_kept_file(self._address, run_id, place, self._name, files[self._name])
-            return found is not None
+            found = (read_kept_file(self._address, run_id, place, *item) for item in named.items())
+            return self._name in named and all(content is not None for content in found)
         return False
 
     def rebuild(self, conditions: Conditions) -> tuple[list[tuple[PastRun, Cell]], dict[str, str]]:

@@ -36,6 +36,7 @@ __all__ = [
     "find_place",
     "keep_artifact",
     "read_artifact",
+    "refuse_behind_server",
     "refuse_links",
     "remove_artifact",
 ]
@@ -126,6 +127,12 @@ def check_name(address: Address, name: str) -> None:
 def _is_behind_server(address: Address, said: str) -> bool:
     """Tell whether a database says that files lie behind its server, which is not asked by who reads the database."""
     return address.kind != SERVER and said.partition(":")[0].lower() == BEHIND_SERVER
+
+
+def refuse_behind_server(address: Address, place: str) -> None:
+    """Raise where files of a run lie behind a server, so that who reads its database does not take them for gone."""
+    if _is_behind_server(address, place):
+        raise _refused(address, place)
 
 
 def _own_folder(address: Address, place: _Said) -> Path | None:

@@ -264,6 +264,8 @@ class Store:
     def remove_files(self, run_id: str, names: Collection[str]) -> None:
         """Remove files of a cell from a run that has ended; once they are gone, the run does not name them any more.
 
+        What it gets of them later is its own, and stays whatever cell is the best.
+
         Parameters
         ----------
         run_id
@@ -272,17 +274,21 @@ class Store:
             Names of the files.
         """
         with says_in_one_line(self.address):
-            named = files_from_tag(self.tracking.get_run(run_id).data.tags.get(schema.FILES, ""))
+            tags = self.tracking.get_run(run_id).data.tags
+            named, about = files_from_tag(tags.get(schema.FILES, "")), schema.read_bookkeeping(tags)
             for name in names:
                 remove_artifact(self.address, self._place_of(run_id), name)
-            self._name_files(run_id, {name: file for name, file in named.items() if name not in names})
+            rest = {name: file for name, file in named.items() if name not in names}
+            about.pop(schema.STANDING, None)
+            self._name_files(run_id, rest, schema.write_bookkeeping(about))
 
-    def _name_files(self, run_id: str, files: Mapping[str, KeptFile]) -> None:
+    def _name_files(self, run_id: str, files: Mapping[str, KeptFile], more: Mapping[str, str] | None = None) -> None:
         from mlflow.entities import RunTag
 
         tags = {
             schema.FILES: tag_of_files(dict(sorted(files.items()))),
             schema.LOGGED_MODELS: schema.tell_models(files) or "[]",
+            **(more or {}),
         }
         self.tracking.log_batch(run_id, [], [], [RunTag(*tag) for tag in tags.items()])
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import html
 import json
+import shutil
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +16,8 @@ import pytest
 from stored_sweep import RINGS, ROOMS, StoredSweep
 
 from gnz_track import read_predictions, run_benchmark
-from gnz_track.predictions import TaskPredictions, analyse
+from gnz_track.errors import StoreUnusable
+from gnz_track.predictions import TaskPredictions, analyse, rescore
 from gnz_track.predictions.facts import RankFacts
 from gnz_track.records import to_json
 from gnz_track.report.benchmark_report import BenchmarkReport
@@ -50,6 +54,16 @@ def test_facts_are_those_of_the_runs(report: BenchmarkReport, stored_sweep: Stor
     assert (found.models, found.pairs, found.ensembles) == (expected.models, expected.pairs, expected.ensembles)
     assert found.explained
     assert not expected.explained
+
+
+def test_files_behind_a_server_are_named_on_the_page_of_its_database(stored_sweep: StoredSweep, tmp_path: Path) -> None:
+    database = Path(shutil.copy(stored_sweep.store.removeprefix("sqlite:///"), tmp_path / "gnz.db"))
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("UPDATE runs SET artifact_uri = 'mlflow-artifacts:/1/' || run_uuid || '/artifacts'")
+    section = html.unescape(render_page(BenchmarkReport.from_store(f"sqlite:///{database}")))
+    assert section.count("files of its runs lie behind a server; name that one with --store") == 4
+    with pytest.raises(StoreUnusable, match="lie behind a server"):
+        rescore("nll", f"sqlite:///{database}", task=ROOMS)
 
 
 def test_page_says_who_wins_and_why_and_what_nobody_solves(report: BenchmarkReport, facts: TaskPredictions) -> None:

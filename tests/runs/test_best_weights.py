@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from servers import mlflow_server
 
-from gnz_track import load_model
+from gnz_track import load_model, read_table
 from gnz_track.errors import StoreUnusable
 from gnz_track.runs.executors.events import Done, Event, Tell, ignore
 from gnz_track.runs.executors.inline import run_inline
@@ -179,6 +179,39 @@ def test_weights_that_were_asked_for_stay(address: Address, cells: list[Cell]) -
     sweep([replace(cell, keep="weights") for cell in cells[:2]], address)
     sweep(cells[:4], address, execute=scored((0.1, 0.2, 0.3, 0.4)))
     assert kept(address) == {"GCN": {0, 1, 3}}
+
+
+def test_weights_that_a_beaten_cell_got_later_stay(address: Address, cells: list[Cell]) -> None:
+    execute = scored((0.1, 0.2, 0.3, 0.15))
+    done = sweep(cells[:3], address, execute=execute)
+    assert kept(address) == {"GCN": {2}}
+    [result] = scored((0.1,) * 4)([replace(cells[0], keep="weights")], ignore)
+    with open_store(address) as store:
+        store.add_files(done.table["run_id"][0], {name: result.files[name] for name in MODEL})
+    sweep(cells[:4], address, execute=execute)
+    assert kept(address) == {"GCN": {0, 2}}
+
+
+def test_cell_that_two_machines_trained_at_once_keeps_one_copy_with_the_run_that_readers_take(
+    address: Address, cells: list[Cell], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has a spool of its own: neither knows what the other writes."""
+
+    def train_elsewhere(event: Event) -> None:
+        if isinstance(event, Done) and event.result.cell.seed == 1:
+            with monkeypatch.context() as patched:
+                patched.setenv("XDG_DATA_HOME", str(tmp_path / "elsewhere"))
+                run_sweep(beforehand, Tracking(address=address, sweep="best", suite="quick"), execute=execute)
+
+    execute = scored((0.1, 0.3, 0.2, 0.3))
+    beforehand = find_remaining(Plan(cells=tuple(cells[:3]), skipped=()), address)
+    sweep(cells[:3], address, execute=execute, tell=train_elsewhere)
+    with open_store(address) as store:
+        runs = store.cells_of_sweep("quick", "best")
+        assert len(runs) == 6
+        [named] = [run for run in runs if schema.WEIGHTS_FILE in run.data.tags[schema.FILES]]
+    assert kept(address) == {"GCN": {1}}
+    assert named.info.run_id in set(read_table(address)["run_id"])
 
 
 def test_score_that_is_no_number_is_the_worst(address: Address, cells: list[Cell]) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from gnz_track import load_model, read_predictions
 from gnz_track.datasets.catalogue import TASKS
-from gnz_track.errors import BadValue, UnknownName
+from gnz_track.errors import BadValue, StoreUnusable, UnknownName
 from gnz_track.models.catalogue import describe
 from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.plan import Place, Plan, make_plan
@@ -94,6 +94,38 @@ def test_lost_and_changed_files_are_made_again(address: Address, run_ids: list[s
     assert np.array_equal(read_predictions(address, task=TASK).outputs, before, equal_nan=True)
 
 
+def test_run_with_weights_whose_other_files_are_gone_is_made_whole(
+    address: Address, run_ids: list[str], again: Again
+) -> None:
+    again(keep="weights")
+    before = files_of(address, run_ids[0])
+    for run_id, name in zip(run_ids, ("predictions.parquet", "model/MLmodel"), strict=False):
+        (Path(find_place(address, read_run(address, run_id).artifacts)) / name).unlink()
+    assert set(again().got) == {run_ids[0]}, "who asks for predictions does not ask for models"
+    assert set(again(keep="weights").got) == {run_ids[1]}
+    assert files_of(address, run_ids[0]) == before
+
+
+def test_store_that_takes_no_more_files_ends_the_call(address: Address, run_ids: list[str], again: Again) -> None:
+    assert address.artifacts is not None
+    root, aside = address.artifacts, address.artifacts.with_name("aside")
+    trained: list[str] = []
+
+    def block(n_done: int, total: int, label: str) -> None:
+        trained.append(f"{label}, {n_done} of {total}")
+        root.rename(aside)
+        root.write_text("no folder")
+
+    with pytest.raises(StoreUnusable, match="1 of 3 runs got predictions; the same command goes on from there"):
+        again(tell=block)
+    assert len(trained) == 1
+    root.unlink()
+    aside.rename(root)
+    found = again()
+    assert (len(found.had), len(found.got)) == (2, 2)
+    assert set(found.had) | set(found.got) == set(run_ids)
+
+
 def test_other_numbers_keep_no_files(address: Address, run_ids: list[str], again: Again) -> None:
     with closing(sqlite3.connect(address.file)) as connection, connection:
         for table in ("metrics", "latest_metrics"):
@@ -140,3 +172,5 @@ def test_sweep_that_is_none_and_sizes_that_are_none_are_refused(address: Address
         refill("pats", address, conditions=Conditions())
     with pytest.raises(BadValue, match="--keep-at-most is 0"):
         again(keep_at_most=0)
+    with pytest.raises(BadValue, match="device is 'nosuch'"):
+        refill("past", address, conditions=Conditions(device="nosuch"))

@@ -300,6 +300,14 @@ def test_arrays_are_the_graphs_that_they_were_made_of(world: World, cell_on: Mak
         ({"batch": np.array([0, 2, 2, 2])}, "none left out"),
         ({"batch": np.array([1, 1, 0, 0])}, "rising"),
         ({"y": np.zeros(3)}, "rows of y"),
+        ({"y": np.array([0, 1.5])}, "is '1.5'; allowed: whole numbers from 0 to 1, or -1 where unknown"),
+        ({"y": np.array([0, -2])}, "is '-2'; allowed: whole numbers from 0 to 1"),
+        ({"y": np.array([0, 2])}, "is '2'; allowed: whole numbers from 0 to 1"),
+        ({"y": np.array([0, np.inf])}, "is 'inf'; allowed: whole numbers from 0 to 1"),
+        ({"y": np.array(["a", "b"])}, "<U1 [2]'; allowed: one number for each"),
+        ({"y": np.zeros((2, 3))}, "float64 [2, 3]'; allowed: one number for each"),
+        ({"y": np.array([[0.0, 0.5], [1.0, 0.0]])}, "is '0.5'; allowed: 0 or 1, or NaN where unknown"),
+        ({"graph_y": np.zeros(2)}, "graph_y, which it does not take"),
     ],
 )
 def test_arrays_of_another_form_are_refused(
@@ -311,6 +319,27 @@ def test_arrays_of_another_form_are_refused(
     with pytest.raises(BadValue) as refused:
         graphs_of_arrays(stored, {name: one for name, one in {**given, **change}.items() if one is not None})
     assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "given", "wanted"),
+    [
+        ("graphs", "y", [1.0, np.nan], [1, -1]),
+        ("graphs", "y", [[1], [0]], [[1], [0]]),
+        ("graphs, labels", "y", [[1, 0, 1], [np.nan, 1, 0]], [[1, 0, 1], [np.nan, 1, 0]]),
+        ("nodes", "y", [2, -1, 0, 1], [2, -1, 0, 1]),
+        ("numbers", "y", [[0.5], [-7.0]], [[0.5], [-7.0]]),
+        ("two levels", "graph_y", [[0.5], [np.nan]], [[0.5], [np.nan]]),
+    ],
+)
+def test_labels_come_in_the_form_of_the_task(
+    name: str, label: str, given: list[Any], wanted: list[Any], world: World, cell_on: MakeCell
+) -> None:
+    stored = again(trained(cell_on(world(name))))
+    arrays = {"x": np.zeros((4, stored.sizes.in_channels)), "edge_index": np.array([[0, 2], [1, 3]])}
+    arrays |= {"batch": np.array([0, 0, 1, 1])} if "batch" in stored.inputs else {}
+    found = torch.cat([graph[label] for graph in graphs_of_arrays(stored, {**arrays, label: np.array(given)})])
+    np.testing.assert_array_equal(found, np.array(wanted))
 
 
 def test_number_beyond_single_precision_is_refused_in_one_way(world: World, cell_on: MakeCell) -> None:

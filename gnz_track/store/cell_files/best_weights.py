@@ -32,6 +32,7 @@ class _Standing:
     """A run of a sweep that has weights until a better one comes."""
 
     run_id: str
+    started: int
     contender: Contender
 
 
@@ -81,11 +82,11 @@ def drop_beaten(store: Store, suite: str, sweep: str) -> list[str]:
     suite, sweep
         Names of the sweep's suite and of itself.
     """
-    found = list(_find_standing(store, suite, sweep))
+    # Of a cell that two machines trained at once, readers take the run that began last.
+    found = sorted(_find_standing(store, suite, sweep), key=lambda one: (one.started, one.run_id))
     best = BestSoFar()
-    for one in found:
-        best.takes(one.contender)
-    beaten = [one.run_id for one in found if not best.takes(one.contender)]
+    stays = {one.contender[0]: one.run_id for one in found if best.takes(one.contender)}
+    beaten = [one.run_id for one in found if one.run_id not in stays.values()]
     for run_id in beaten:
         store.remove_files(run_id, schema.OF_MODEL)
     return beaten
@@ -96,7 +97,8 @@ def _find_standing(store: Store, suite: str, sweep: str) -> Iterator[_Standing]:
         tags = run.data.tags
         is_provisional = schema.read_bookkeeping(tags).get(schema.STANDING) == schema.STANDING_BEST
         if is_provisional and schema.WEIGHTS_FILE in files_from_tag(tags.get(schema.FILES, "")):
-            yield _Standing(run_id=run.info.run_id, contender=_contender_of_run(run))
+            about, contender = run.info, _contender_of_run(run)
+            yield _Standing(run_id=about.run_id, started=about.start_time or 0, contender=contender)
 
 
 def _contender_of(record: RunRecord) -> Contender:

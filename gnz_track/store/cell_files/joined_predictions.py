@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gnz_track.errors import BadValue
 from gnz_track.store.address import Address, parse_address
-from gnz_track.store.artifacts import fetch_artifact
+from gnz_track.store.artifacts import fetch_artifact, refuse_behind_server
 from gnz_track.store.cell_files.kept_files import LARGEST_FILE, KeptFile, digest_of_bytes, files_from_tag
 from gnz_track.store.cell_files.predictions import RANKS, PartPredictions, decode_predictions
 from gnz_track.store.reader import OF_TENSOR, check_known, open_reader, read_table
@@ -118,7 +118,7 @@ def read_predictions(
 
 
 def read_kept_file(address: Address, run_id: str, place: str, name: str, file: KeptFile) -> bytes | None:
-    """Return a file of a run as bytes if it is what the run says; None where it is gone.
+    """Return a file of a run as bytes if it is what the run says; None where it is gone, and not behind a server.
 
     Parameters
     ----------
@@ -143,6 +143,7 @@ def _read_kept_file(
         raise BadValue(f"size of {name} of run {run_id}", f"{file.n_bytes} bytes", f"at most {LARGEST_FILE}")
     path = fetch_artifact(address, place, name, temporary)
     if path is None:
+        refuse_behind_server(address, place)
         return None
     n_bytes = path.stat().st_size
     content = path.read_bytes() if n_bytes == file.n_bytes else b""

@@ -18,7 +18,7 @@ from conftest import mlflow_server
 from mlflow.entities import RunTag
 
 from gnz_track import read_predictions
-from gnz_track.errors import BadValue, UnknownName
+from gnz_track.errors import BadValue, StoreUnusable, UnknownName
 from gnz_track.store.address import parse_address
 from gnz_track.store.artifacts import find_place
 from gnz_track.store.cell_files.predictions import PartPredictions, encode_predictions
@@ -243,6 +243,15 @@ def test_place_of_somebody_else_is_not_asked(store: Store, tmp_path: Path) -> No
     with sqlite3.connect(store.address.file) as database:
         database.execute("UPDATE runs SET artifact_uri = ?", (foreign.as_uri(),))
     with pytest.raises(BadValue, match="none"):
+        read_predictions(store.address, task="cora")
+
+
+def test_files_behind_a_server_are_not_gone(store: Store, tmp_path: Path) -> None:
+    """Who reads the database of a server is told where the files are, and not to make them again."""
+    [run] = write(store, tmp_path, [{}])
+    with sqlite3.connect(store.address.file) as database:
+        database.execute("UPDATE runs SET artifact_uri = ?", (f"mlflow-artifacts:/1/{run}/artifacts",))
+    with pytest.raises(StoreUnusable, match="lie behind a server; name that one with --store"):
         read_predictions(store.address, task="cora")
 
 
