@@ -23,13 +23,11 @@ from torch_geometric.data import Batch, Data
 from gnz_track.models.building import build
 from gnz_track.models.catalogue import MODELS
 from gnz_track.models.options import Sizes
-from gnz_track.training.acceleration import accelerate, attach, deep, dense, library, normalisation
+from gnz_track.training.acceleration import accelerate, attach, compiled_deep, deep, dense, library
 from gnz_track.types import TaskType
 
 needs_kernels = pytest.mark.skipif(library.kernels() is None, reason=f"no kernels: {library.describe_kernels()[1]}")
-SIZES = Sizes(
-    in_channels=1, hidden_channels=0, out_channels=3, vocabulary=(5,), edge_channels=1, edge_vocabulary=(4,)
-)
+SIZES = Sizes(in_channels=1, hidden_channels=0, out_channels=3, vocabulary=(5,), edge_channels=1, edge_vocabulary=(4,))
 # Model -> its settings.
 NETWORKS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("GatedGCN", {}),
@@ -52,7 +50,7 @@ NETWORKS: tuple[tuple[str, dict[str, Any]], ...] = (
 @pytest.fixture(autouse=True)
 def of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the kernels compute however little there is to compute."""
-    for module in (dense, normalisation):
+    for module in (dense, compiled_deep):
         monkeypatch.setattr(module, "SMALLEST", 0)
 
 

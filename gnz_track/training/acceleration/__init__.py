@@ -3,20 +3,16 @@
 ``sparsify`` the features, ``attach`` a structure to the edges, ``accelerate`` the layers. Each part falls back to
 PyG's own path for what it does not know, so a model that none of them serves is merely not sped up.
 
-- `among_all`: attention between all nodes of each graph of a batch, without filling the graphs up to the size of the
-  largest
 - `compiled`: functions of tensors by the compiled kernels, with gradients of any order
+- `compiled_deep`: functions of tensors that deep layers are made of, by the compiled kernels
 - `deep`: layers of deep networks, those of this package and PyG's GPS, by what the compiled kernels have for them
-- `dense`: dense products with the bits of Torch's own, in less than half of its time where processors of AMD have
-  512-bit vectors
+- `dense`: dense products with the bits of Torch's own, in less than half of its time on processors of AMD with 512-bit
+  vectors
 - `dropout`: dropout with the masks of Torch's own, at a fraction of the price
 - `features`: sparse node features that pass for an ordinary tensor, and become one where that matters
-- `gates`: sums over neighbours that edges weigh: number by number by gates, as GatedGCN, or by several kernels, as MoNet
 - `guards`: conditions under which a fast forward computes what PyG's own would, read anew at every call
 - `layers`: PyG's layers, computed as sparse products where the layer and its input allow it
 - `library`: library of compiled kernels: how the sources in ``kernels/`` are compiled, found, loaded and called
-- `normalisation`: batch normalisation with what comes before and after it: a sum with other rows, an activation,
-  another sum
 - `patterns`: positions of a sparse matrix, and how those of its parts and repetitions follow without sorting
   again
 - `products`: products of a sparse pattern with dense matrices, with gradients

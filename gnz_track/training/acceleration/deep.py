@@ -14,28 +14,20 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.nn import BatchNorm, GPSConv
 
-from gnz_track.training.acceleration.among_all import attend_among_all
 from gnz_track.training.acceleration.compiled import serves, sum_compiled
+from gnz_track.training.acceleration.compiled_deep import attend_among_all, mix, normalise, sum_gated
 from gnz_track.training.acceleration.dense import map_compiled
 from gnz_track.training.acceleration.dropout import drop
-from gnz_track.training.acceleration.gates import mix, sum_gated
 from gnz_track.training.acceleration.guards import is_ordinary, is_unwatched, may_attend, may_multiply
-from gnz_track.training.acceleration.normalisation import normalise
 from gnz_track.training.acceleration.products import sum_neighbours
 from gnz_track.training.acceleration.structure import Structure, structure_of
 
-__all__ = ["DEEP", "forward_batch_norm", "forward_gps", "forward_own"]
+__all__ = ["DEEP", "forward_gps", "forward_own"]
 
 _BENDS = {torch.relu: "relu", functional.relu: "relu", functional.elu: "elu"}
 
 
 # ----------------------------------------------------------------------------------------------------- normalisation
-
-
-def forward_batch_norm(layer: nn.BatchNorm1d, input: Tensor) -> Tensor:  # noqa: A002  (so Torch's own calls it)
-    """Return what a batch normalisation makes of rows."""
-    found = normalise(layer, input)
-    return type(layer).forward(layer, input) if found is None else found
 
 
 def _normalise_around(norm: Any, x: Tensor, **around: Any) -> Tensor | None:
@@ -88,7 +80,7 @@ def _map_together(maps: list[Any], x: Tensor) -> Tensor | None:
     return functional.linear(x, weight, bias) if found is None else found
 
 
-def _gated(layer: Any, h: Tensor, e: Tensor | None, data: Any, structure: Structure) -> Any:
+def _gated(layer: Any, h: Tensor, e: Tensor | None, _: Any, structure: Structure) -> Any:
     if "_score" in vars(layer):
         return None
     maps = [layer.of_itself, layer.of_neighbours, layer.gate_of_source, layer.gate_of_target]
@@ -115,22 +107,22 @@ def _sum_of_neighbours(structure: Structure, x: Tensor, values: Tensor | None, b
     return sum_compiled(twin, pattern, x, values=values, bias=bias)
 
 
-def _normalised_sum(layer: Any, h: Tensor, e: Tensor | None, data: Any, structure: Structure) -> Any:
+def _normalised_sum(layer: Any, h: Tensor, e: Tensor | None, _: Any, structure: Structure) -> Any:
     return _sum_of_neighbours(structure, layer.linear(h), structure.balanced_weights(h.dtype), layer.bias), e
 
 
-def _neighbour_sum(layer: Any, h: Tensor, e: Tensor | None, data: Any, structure: Structure) -> Any:
+def _neighbour_sum(layer: Any, h: Tensor, e: Tensor | None, _: Any, structure: Structure) -> Any:
     return _sum_of_neighbours(structure, layer.linear(h), None, None), e
 
 
-def _ungated(layer: Any, h: Tensor, e: Tensor | None, data: Any, structure: Structure) -> Any:
+def _ungated(layer: Any, h: Tensor, e: Tensor | None, _: Any, structure: Structure) -> Any:
     return layer.of_itself(h) + _sum_of_neighbours(structure, layer.of_neighbours(h), None, None), e
 
 
-def _mean(layer: Any, h: Tensor, e: Tensor | None, data: Any, structure: Structure) -> Any:
+def _mean(layer: Any, h: Tensor, e: Tensor | None, _: Any, structure: Structure) -> Any:
     degrees = structure.degrees.to(h.dtype)
 
-    def twin(x: Tensor, _: None) -> Tensor:
+    def twin(x: Tensor, __: None) -> Tensor:
         return sum_neighbours(structure.plain, None, x) / degrees
 
     return layer.linear(sum_compiled(twin, structure.plain, h, divisors=degrees.flatten())), e

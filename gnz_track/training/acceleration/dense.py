@@ -1,4 +1,4 @@
-"""Dense products with the bits of Torch's own, in less than half of its time where processors of AMD have 512-bit vectors.
+"""Dense products with the bits of Torch's own, in less than half of its time on processors of AMD with 512-bit vectors.
 
 MKL leaves half of these vectors unused there. The compiled kernels add up in its order, with its rounding: products are
 equal bit by bit, so that it is not to be told from any number which of them computed. That holds for some versions of
@@ -37,7 +37,9 @@ def _has_torchs_bits() -> bool:
         return False
     generator = torch.Generator().manual_seed(20243)
     for n, inputs, outputs in _TRIED:
-        x, weight, y = (torch.randn(size, generator=generator) for size in ((n, inputs), (outputs, inputs), (n, outputs)))
+        x, weight, y = (
+            torch.randn(size, generator=generator) for size in ((n, inputs), (outputs, inputs), (n, outputs))
+        )
         bias, found = torch.randn(outputs, generator=generator), [torch.empty(n, outputs) for _ in range(2)]
         back, turned = torch.empty(n, inputs), torch.empty(outputs, inputs)
         _multiply_rows(x, weight, bias, found[0], is_turned=True)

@@ -19,14 +19,24 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn import functional
 from torch.nn.modules import module as modules
-from torch.nn.parameter import Parameter
 from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
+from torch.nn.parameter import Parameter
 from torch_geometric.nn import GATConv, GCNConv, GINConv, GPSConv, Linear, MessagePassing, SAGEConv, TransformerConv
 from torch_geometric.nn.aggr import Aggregation, MeanAggregation, SumAggregation
 from torch_geometric.nn.aggr import base as aggregations
 from torch_geometric.nn.conv import gps_conv
 
-__all__ = ["GUARDS", "Guard", "is_ordinary", "is_unwatched", "may_activate", "may_attend", "may_drop", "may_multiply", "may_normalise"]
+__all__ = [
+    "GUARDS",
+    "Guard",
+    "is_ordinary",
+    "is_unwatched",
+    "may_activate",
+    "may_attend",
+    "may_drop",
+    "may_multiply",
+    "may_normalise",
+]
 
 # What PyG's layers call of themselves between their input and their output.
 METHODS = (

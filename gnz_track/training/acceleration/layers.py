@@ -26,7 +26,7 @@ from gnz_track.training.acceleration.compiled import (
     narrow_compiled,
     sum_compiled,
 )
-from gnz_track.training.acceleration.deep import DEEP, forward_batch_norm, forward_gps, forward_own
+from gnz_track.training.acceleration.deep import DEEP, forward_gps, forward_own
 from gnz_track.training.acceleration.dense import map_compiled
 from gnz_track.training.acceleration.dropout import draw_mask, drop
 from gnz_track.training.acceleration.features import SparseFeatures, is_served
@@ -228,7 +228,6 @@ _FAST: dict[type, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     nn.Dropout: (_dropout_forward, ()),
     nn.Linear: (_linear_forward, ()),
     Linear: (_linear_forward, ()),
-    nn.BatchNorm1d: (forward_batch_norm, ()),
     GPSConv: (forward_gps, ()),
 }
 

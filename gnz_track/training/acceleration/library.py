@@ -179,7 +179,7 @@ class Products(ctypes.Structure):
     ]
 
 
-class Norm(ctypes.Structure):
+class Normalisation(ctypes.Structure):
     """Rows that are normalised, and by what."""
 
     _fields_: ClassVar = [
@@ -236,7 +236,7 @@ _KINDS: dict[str, Any] = {
     "G": ctypes.POINTER(Gat),
     "H": ctypes.POINTER(GatGradients),
     "P": ctypes.POINTER(Products),
-    "N": ctypes.POINTER(Norm),
+    "N": ctypes.POINTER(Normalisation),
     "O": ctypes.POINTER(Gates),
     "M": ctypes.POINTER(Mixture),
     "L": ctypes.POINTER(AmongAll),

@@ -161,7 +161,7 @@ class Structure:
         return self._weights[dtype]
 
     def balanced_weights(self, dtype: torch.dtype) -> Tensor:
-        """Values ``[n_entries]`` of :attr:`plain`: 1 over the root of out-degree of source times in-degree of target."""
+        """Values ``[n_entries]`` of :attr:`plain`: 1 / root of out-degree of source by in-degree of target."""
         if dtype not in self._balanced:
             pattern = self.plain
             leaving = torch.bincount(pattern.columns, minlength=self.n_nodes).to(dtype)
