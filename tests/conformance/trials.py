@@ -53,7 +53,14 @@ BUILT: dict[type, dict[str, tuple[Any, ...]]] = {
     GCNConv: {"bias": BOTH},
     SAGEConv: {"root_weight": BOTH, "normalize": BOTH, "bias": BOTH},
     GINConv: {"eps": (0.0, 0.3), "train_eps": BOTH},
-    GATConv: {"heads": (1, 3), "concat": BOTH, "dropout": (0.0, 0.6), "residual": BOTH, "bias": BOTH},
+    GATConv: {
+        "heads": (1, 3),
+        "concat": BOTH,
+        "dropout": (0.0, 0.6),
+        "residual": BOTH,
+        "bias": BOTH,
+        "add_self_loops": BOTH,
+    },
     TransformerConv: {"heads": (1, 3), "concat": BOTH, "dropout": (0.0, 0.6), "root_weight": BOTH, "bias": BOTH},
 }
 
