@@ -8,7 +8,8 @@ what its files are for:
 - `problems`: what may be seen of a dataset; `datasets`: graphs and their splits; `models`: networks
 - `training`: one model trained, metrics, protocols; `tuning`: searches of hyperparameters
 - `store`: where results lie; `stats`: whether differences are real; `report`: what is shown
-- `selection`: which model first; `quality`: whether a dataset is worth it
+- `predictions`: what past runs predicted, asked anew; `selection`: which model first; `quality`: whether a dataset is
+  worth it
 - `user_code`: whether a user's code has changed; `pipeline`: stages for DVC; `compat`: names of published packages
 """
 

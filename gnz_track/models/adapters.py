@@ -14,7 +14,8 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
-from torch_geometric.nn import global_mean_pool
+from torch_geometric.nn import InnerProductDecoder
+from torch_geometric.nn.aggr import MeanAggregation
 
 from gnz_track.types import TaskType
 
@@ -49,23 +50,19 @@ class LinkScorer(Protocol):
 CHUNK = 1 << 14
 
 
-def _dot(codes: Tensor, pairs: Tensor) -> Tensor:
-    return (codes.index_select(0, pairs[0]) * codes.index_select(0, pairs[1])).sum(dim=-1)
-
-
 class GraphHead(nn.Module):
     """Mean over the nodes of each graph, then a linear map; ``forward -> [n_graphs, out_channels]``."""
 
     def __init__(self, encoder: nn.Module, hidden_channels: int, out_channels: int) -> None:
         super().__init__()
-        self.encoder = encoder
+        self.encoder, self.pool = encoder, MeanAggregation()
         self.head = nn.Linear(hidden_channels, out_channels)
 
     def forward(self, data: Data) -> Tensor:
         """Score the graphs of a batch."""
         # A copy: what an encoder writes into its input is its own affair, and not what is pooled.
         graphs, size = data.batch.clone(), data.num_graphs
-        return self.head(global_mean_pool(self.encoder(data), graphs, size=size))
+        return self.head(self.pool(self.encoder(data), graphs, dim_size=size))
 
 
 class TwoLevelHead(nn.Module):
@@ -76,14 +73,14 @@ class TwoLevelHead(nn.Module):
 
     def __init__(self, encoder: nn.Module, hidden_channels: int, out_channels: int, n_graph_targets: int) -> None:
         super().__init__()
-        self.encoder = encoder
+        self.encoder, self.pool = encoder, MeanAggregation()
         self.nodes, self.graphs = nn.Linear(hidden_channels, out_channels), nn.Linear(hidden_channels, n_graph_targets)
 
     def forward(self, data: Data) -> tuple[Tensor, Tensor]:
         """Score the nodes and the graphs of a batch."""
         graphs, size = data.batch.clone(), data.num_graphs
         codes = self.encoder(data)
-        return self.nodes(codes), self.graphs(global_mean_pool(codes, graphs, size=size))
+        return self.nodes(codes), self.graphs(self.pool(codes, graphs, dim_size=size))
 
 
 class LinkHead(nn.Module):
@@ -91,7 +88,7 @@ class LinkHead(nn.Module):
 
     def __init__(self, encoder: nn.Module) -> None:
         super().__init__()
-        self.encoder = encoder
+        self.encoder, self.product = encoder, InnerProductDecoder()
 
     def encode(self, data: Data) -> Tensor:
         """Return node codes ``[n_nodes, width]``."""
@@ -99,7 +96,8 @@ class LinkHead(nn.Module):
 
     def decode(self, codes: Tensor, pairs: Tensor) -> Tensor:
         """Return one logit per pair ``[n_pairs]`` of pairs ``[2, n_pairs]``."""
-        return torch.cat([_dot(codes, chunk) for chunk in pairs.split(CHUNK, dim=1)])
+        logits = [self.product(codes, chunk, sigmoid=False) for chunk in pairs.split(CHUNK, dim=1)]
+        return torch.cat(logits) if len(logits) > 1 else logits[0]
 
     def forward(self, data: Data) -> Tensor:
         """Return the logits of ``data.edge_label_index``."""

@@ -6,7 +6,8 @@ from typing import Any
 
 from torch import Tensor, nn
 from torch_geometric.data import Data
-from torch_geometric.nn import GINConv, global_add_pool
+from torch_geometric.nn import GINConv
+from torch_geometric.nn.aggr import SumAggregation
 
 from gnz_track.models.options import Defaults, Model, choice, count, probability
 from gnz_track.models.stack import JOINS, NORMS
@@ -29,7 +30,7 @@ class GIN(Model):
     def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:
         super().__init__(options)
         chosen = self.options
-        self.dropout = nn.Dropout(chosen.dropout)
+        self.dropout, self.pool = nn.Dropout(chosen.dropout), SumAggregation()
         widths = [in_channels] + [hidden_channels] * (chosen.n_layers - 1)
         self.layers = nn.ModuleList(
             GINConv(_perceptron(width, hidden_channels, chosen.norm), train_eps=True) for width in widths
@@ -43,7 +44,7 @@ class GIN(Model):
         for layer in self.layers:
             h = layer(self.dropout(h) if codes else h, data.edge_index)
             codes = join.keep(codes, h)
-        return self.head(self.dropout(global_add_pool(join.join(codes), data.batch)))
+        return self.head(self.dropout(self.pool(join.join(codes), data.batch)))
 
 
 def _perceptron(in_channels: int, out_channels: int, norm: str) -> nn.Sequential:

@@ -101,6 +101,9 @@ class Stack(Model):
         chosen, width = self.options, self.hidden_width(hidden_channels)
         self.is_jumping = chosen.jumping != "none"
         self.dropout, self.activation = nn.Dropout(chosen.dropout), ACTIVATIONS[chosen.act]()
+        # One after the other, which training on a CPU does in one go; codes that are joined are not dropped.
+        drops = chosen.dropout and not self.is_jumping
+        self.bend = nn.Sequential(self.activation, self.dropout) if drops else self.activation
         self.names = [_name_layer(place) for place in range(chosen.n_layers)]
         self.hidden_names = self.names if self.is_jumping else self.names[:-1]
         entering = in_channels
@@ -134,11 +137,11 @@ class Stack(Model):
         codes: list[Tensor] = []
         for place, name in enumerate(self.hidden_names):
             h = self._apply_layer(name, self._drop(h) if codes else h, data)
-            h = self.activation(self.norms[place](h) if self.norms else h)
-            codes = join.keep(codes, h)
+            h = self.bend(self.norms[place](h) if self.norms else h)
+            codes = join.keep(codes, h) if self.is_jumping else codes
         if self.is_jumping:
             return self.readout(self._drop(join.join(codes)))
-        return self._apply_layer(self.names[-1], self._drop(h) if codes else h, data)
+        return self._apply_layer(self.names[-1], h, data)
 
     def _drop(self, h: Tensor) -> Tensor:
         return self.dropout(h) if self.options.dropout else h

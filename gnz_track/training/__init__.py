@@ -4,7 +4,6 @@
 - `answers`: outputs of a model for the examples of a part, and what these are called
 - `losses`: losses by kind of label and by name
 - `metrics`: functions of arrays, each a row with its direction, bounds and the kinds of problem it serves
-- `optimisers`: Torch's Adam without Torch's compiler
 - `protocols`: the table of protocols
 - `graphs`: many small graphs as one union, and batches cut from it
 - `lent`: copies of inputs for models of somebody's own

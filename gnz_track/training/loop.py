@@ -14,9 +14,9 @@ from torch import Generator, Tensor, nn
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from gnz_track.errors import BadValue, Diverged, ScoreUndefined
+from gnz_track.optimisers import Adam
 from gnz_track.training.answers import Answers
 from gnz_track.training.metrics import METRICS
-from gnz_track.training.optimisers import Adam
 from gnz_track.types import CellSettings, Direction, Metric, Optimiser, Selection
 from gnz_track.waking_time import WakingTime
 
@@ -295,7 +295,7 @@ def _step_through(
     model: nn.Module, objective: Objective, optimiser: torch.optim.Optimizer, generator: torch.Generator, epoch: int
 ) -> float:
     """Take one step a batch and return the mean training loss of the epoch."""
-    model.train()
+    _turn(model, is_training=True)
     total, n = 0.0, 0
     for batch in objective.batches(generator):
         optimiser.zero_grad()
@@ -309,9 +309,32 @@ def _step_through(
     return total / n
 
 
+def _turn(model: nn.Module, *, is_training: bool) -> None:
+    """Set the mode of a model, as ``model.train()`` and ``model.eval()`` do, twice an epoch and sooner than they."""
+    if type(model).eval is nn.Module.eval and "eval" not in vars(model):
+        _turn_part(model, is_training=is_training)
+    elif is_training:
+        model.train()
+    else:
+        model.eval()
+
+
+def _turn_part(module: nn.Module, *, is_training: bool) -> None:
+    cls, own = type(module), vars(module)
+    # Whoever has something to do when the mode changes is told.
+    is_plain = cls.train is nn.Module.train and cls.__setattr__ is nn.Module.__setattr__ and "train" not in own
+    if not is_plain or hasattr(cls, "training"):
+        module.train(is_training)
+        return
+    own["training"] = is_training
+    for part in own["_modules"].values():
+        if part is not None:
+            _turn_part(part, is_training=is_training)
+
+
 @torch.no_grad()
 def _predict(model: nn.Module, predict: Callable[[nn.Module], Tensor], epoch: int) -> Tensor:
-    model.eval()
+    _turn(model, is_training=False)
     prediction = predict(model)
     # One sum finds any NaN or infinity; a sum that overflows is as far gone.
     total = prediction.sum().item()

@@ -119,11 +119,11 @@ def metrics_of(kind: Kind, *, is_full: bool = False) -> list[MetricRow]:
 
 def find_metric(kind: Kind, name: str) -> MetricRow:
     """Return a metric of a kind of problem by name; one that does not serve it is refused with those that do."""
-    fitting = metrics_of(kind, is_full=True)
-    for row in fitting:
-        if row.name == name:
-            return row
-    raise BadValue("metric of the task", name, ", ".join(row.name for row in fitting))
+    # Asked for at every epoch, and in every part.
+    row = METRICS.get(name) if name in METRICS else None
+    if row is not None and (kind in row.usual or kind in row.asked):
+        return row
+    raise BadValue("metric of the task", name, ", ".join(row.name for row in metrics_of(kind, is_full=True)))
 
 
 def metric_of(task: Task, *, is_multi_label: bool) -> MetricRow:
@@ -373,7 +373,9 @@ def _over_labels(score: Score, truth: Array, prediction: Array) -> float:
     # An unobserved label is neither above zero nor at most zero. Sorted numbers are found faster, and NaN is last.
     by_class = [(np.sort(found[wanted > 0]), np.sort(found[wanted <= 0])) for wanted, found in columns]
     values = [score(positive, negative) for positive, negative in by_class]
-    defined = [value for value in values if not np.isnan(value)]
+    defined = [value for value in values if not math.isnan(value)]
+    if len(defined) == 1:
+        return defined[0]
     return float(np.mean(defined)) if defined else float("nan")
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue, Diverged
+from gnz_track.optimisers import Adam
 from gnz_track.training.lent import lend
-from gnz_track.training.optimisers import Adam
 
 __all__ = ["train_dgi"]
 

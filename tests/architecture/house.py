@@ -42,7 +42,7 @@ LINES: tuple[frozenset[str], ...] = (
     frozenset({"records"}),
     frozenset({"files"}),
     frozenset({"errors"}),
-    frozenset({"deferred_imports", "public_names", "streams", "text", "waking_time"}),
+    frozenset({"deferred_imports", "optimisers", "public_names", "streams", "text", "waking_time"}),
 )
 LINE_OF = {room: n for n, line in enumerate(LINES) for room in line}
 

@@ -15,8 +15,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
-from torch_geometric.nn import GATConv, GCNConv, TransformerConv
-from trials import BOTH, EDGES, FORMS, GRAPHS, LAYERS, N_NODES, Tally, Trial, built, make, random_features
+from torch_geometric.nn import GCNConv
+from trials import ATTENTION, BOTH, EDGES, FORMS, GRAPHS, LAYERS, N_NODES, Tally, Trial, built, make, random_features
 
 from gnz_track.training.acceleration.layers import FORWARDS
 
@@ -75,7 +75,7 @@ def _any_trial(draw: st.DrawFn) -> Trial:
     """Draw a graph, a layer as it can be built, and how it is given its input."""
     cls = draw(st.sampled_from(LAYERS))
     options = draw(st.sampled_from(built(cls)))
-    if cls in {GATConv, TransformerConv}:
+    if cls in ATTENTION:
         options["heads"] = draw(st.integers(1, 16))
     n_nodes = draw(st.integers(1, 9))
     node = st.integers(0, n_nodes - 1)
@@ -116,16 +116,17 @@ def test_any_layer_on_any_graph_for_long(trial: Trial) -> None:
 
 
 def _shifted(compute: Any) -> Any:
-    return lambda layer, x, structure: compute(layer, x, structure) + 1e-6
+    return lambda *given: compute(*given) + 1e-6
 
 
 def _with_a_draw(compute: Any) -> Any:
-    return lambda layer, x, structure: compute(layer, x + 0 * torch.rand(1, dtype=x.dtype), structure)
+    return lambda layer, x, *more: compute(layer, x + 0 * torch.rand(1, dtype=x.dtype), *more)
 
 
 def _on_fewer_edges(compute: Any) -> Any:
-    def forward(layer: Any, x: Tensor, structure: Any) -> Tensor:
-        return compute(layer, x, type(structure)(structure.edge_index[:, 1:], structure.n_nodes))
+    def forward(layer: Any, x: Tensor, structure: Any, *more: Tensor) -> Tensor:
+        fewer = type(structure)(structure.edge_index[:, 1:], structure.n_nodes)
+        return compute(layer, x, fewer, *(features[1:] for features in more))
 
     return forward
 

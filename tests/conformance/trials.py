@@ -16,7 +16,18 @@ from typing import Any
 import torch
 from fast_paths import watch_fast_forwards
 from torch import Tensor, nn
-from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv, TransformerConv
+from torch_geometric.nn import (
+    APPNP,
+    ChebConv,
+    GATConv,
+    GATv2Conv,
+    GCNConv,
+    GINConv,
+    GINEConv,
+    SAGEConv,
+    SGConv,
+    TransformerConv,
+)
 
 from gnz_track.training.acceleration import accelerate, attach, sparsify
 from gnz_track.training.lent import lend
@@ -46,13 +57,13 @@ GRAPHS: dict[str, tuple[int, Tensor]] = {
     "a star": (7, torch.stack([torch.arange(1, 7), torch.zeros(6, dtype=torch.int64)])),
     "complete": (5, torch.cartesian_prod(torch.arange(5), torch.arange(5)).t()),
 }
-LAYERS: tuple[type, ...] = (GCNConv, SAGEConv, GINConv, GATConv, TransformerConv)
 BOTH = (True, False)
 # What a layer can be built with, and still be fast.
 BUILT: dict[type, dict[str, tuple[Any, ...]]] = {
     GCNConv: {"bias": BOTH},
-    SAGEConv: {"root_weight": BOTH, "normalize": BOTH, "bias": BOTH},
+    SAGEConv: {"aggr": ("mean", "max"), "root_weight": BOTH, "normalize": BOTH, "bias": BOTH},
     GINConv: {"eps": (0.0, 0.3), "train_eps": BOTH},
+    GINEConv: {"eps": (0.0, 0.3), "train_eps": BOTH, "edge_dim": (None, 3)},
     GATConv: {
         "heads": (1, 3),
         "concat": BOTH,
@@ -61,22 +72,47 @@ BUILT: dict[type, dict[str, tuple[Any, ...]]] = {
         "bias": BOTH,
         "add_self_loops": BOTH,
     },
+    GATv2Conv: {"heads": (1, 3), "concat": BOTH, "dropout": (0.0, 0.6), "residual": BOTH, "share_weights": BOTH},
     TransformerConv: {"heads": (1, 3), "concat": BOTH, "dropout": (0.0, 0.6), "root_weight": BOTH, "bias": BOTH},
+    SGConv: {"K": (1, 3), "bias": BOTH},
+    APPNP: {"K": (1, 3), "alpha": (0.0, 0.2)},
+    ChebConv: {"K": (1, 2, 4), "normalization": ("sym", "rw", None), "bias": BOTH},
 }
+LAYERS = tuple(BUILT)
+# Those with heads and dropout of their own.
+ATTENTION = (GATConv, GATv2Conv, TransformerConv)
+# What a layer has to be told, and the trials of all layers leave open.
+_NEEDED: dict[type, dict[str, Any]] = {APPNP: {"K": 2, "alpha": 0.1}, ChebConv: {"K": 3}, SGConv: {"K": 2}}
+
+
+class Fed(nn.Module):
+    """A layer that is given features of edges, made of the edges, wherever it is given edges."""
+
+    def __init__(self, layer: Any) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def reset_parameters(self) -> None:
+        self.layer.reset_parameters()
+
+    def forward(self, x: Any, edge_index: Any, *more: Any, **by_name: Any) -> Any:
+        width = x.size(-1) if self.layer.lin is None else 3
+        places = torch.arange(width, dtype=x.dtype) + edge_index[0].to(x.dtype)[:, None] * 0.7
+        return self.layer(x, edge_index, (places - edge_index[1].to(x.dtype)[:, None]).cos(), *more, **by_name)
 
 
 def make(cls: type, width: int = WIDTH, out: int = OUT, *, seed: int = 0, **options: Any) -> Any:
     """Build a layer whose constants are not zero, which would hide mistakes."""
     torch.manual_seed(seed)
-    if cls is GINConv:
-        inner = nn.Sequential(nn.Linear(width, 6), nn.Tanh(), nn.Dropout(0.3), nn.Linear(6, out))
-        layer = cls(inner, **options)
+    options = {**_NEEDED.get(cls, {}), **options}
+    if cls in {GINConv, GINEConv}:
+        layer = cls(nn.Sequential(nn.Linear(width, 6), nn.Tanh(), nn.Dropout(0.3), nn.Linear(6, out)), **options)
     else:
-        layer = cls(width, out, **options)
+        layer = cls(**options) if cls is APPNP else cls(width, out, **options)
     for parameter in layer.parameters():
         if parameter.dim() < 2:
             nn.init.normal_(parameter)
-    return layer.double()
+    return (Fed(layer) if cls is GINEConv else layer).double()
 
 
 def built(cls: type) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import typer
 from doc_pages import DOCS, NOT_RUN, PAGES, REASONS, ROOT, RUNNERS, Block, calls_of, compare, prose_of, read_blocks
+from house import LINES
 
 import gnz_track
 from gnz_track.cli import app
@@ -69,6 +70,21 @@ def test_every_picture_is_shown_and_small() -> None:
     for file in (DOCS / "images").iterdir():
         assert file in shown, f"{file.name} is on no page"
         assert file.stat().st_size < 100_000
+
+
+def test_house_has_each_room_where_it_stands() -> None:
+    """The picture, the table beside it and the manual of the package name all rooms; the picture in their order."""
+    picture = (DOCS / "images/house.svg").read_text(encoding="utf-8")
+    heights = {name: float(y) for y, name in re.findall(r'y="([\d.]+)"[^>]*font-weight="600"[^>]*>(\w+)<', picture)}
+    rooms = [room for line in LINES for room in line if (ROOT / "gnz_track" / room / "__init__.py").is_file()]
+    table = (DOCS / "architecture.md").read_text(encoding="utf-8").partition("## The way of one cell")[0]
+    assert len(rooms) > 10
+    for room in rooms:
+        assert f"| `{room}` |" in table, room
+        assert f"`{room}`:" in (gnz_track.__doc__ or ""), room
+    drawn = sorted({heights[room] for room in rooms})
+    lines = [line & set(rooms) for line in LINES if line & set(rooms)]
+    assert [{room for room in rooms if heights[room] == height} for height in drawn] == lines
 
 
 def flags_of(words: list[str]) -> tuple[Any, list[str]]:

@@ -19,6 +19,7 @@ from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 from gnz_track.models.embeddings.fitted import FittedEmbedding
 from gnz_track.models.options import choice
+from gnz_track.optimisers import Adam
 
 __all__ = ["DGI", "ENCODERS", "SUMMARIES", "DGILinear", "DGIWrapper", "Infomax", "fit_infomax"]
 EPOCHS, LR = 300, 1e-3
@@ -142,7 +143,7 @@ def fit_infomax(how: Infomax, x: Tensor, edge_index: Tensor, generator: Generato
     """
     features = [x.detach().clone().requires_grad_()] if x.requires_grad else []
     net = _InfomaxNet(how, x.size(1), _adjacency(edge_index, x.size(0)), generator).to(edge_index.device)
-    optimiser = torch.optim.Adam([*net.parameters(), *features], lr=LR)
+    optimiser = Adam([*net.parameters(), *features], lr=LR)
     given = features[0] if features else x
     with torch.enable_grad():
         for _ in range(EPOCHS):

@@ -18,6 +18,7 @@ from torch_geometric.data import Data
 
 from gnz_track.models.embeddings.fitted import OneGraphEmbedding, undirected_links
 from gnz_track.models.options import Option, count
+from gnz_track.optimisers import Adam
 
 __all__ = ["Node2Vec", "Walker", "fit_skip_gram", "pairs_of"]
 
@@ -50,7 +51,7 @@ def fit_skip_gram(
     centres = (torch.rand(n_nodes, width, generator=generator) - 0.5) / width
     contexts = torch.zeros(n_nodes, width)
     tables = [centres.requires_grad_(), contexts.requires_grad_()]
-    optimiser = torch.optim.Adam(tables, lr=LR)
+    optimiser = Adam(tables, lr=LR)
     reach = counts.double().pow(POWER).cumsum(0)
     with torch.enable_grad():
         for round_of_walks in walks:

@@ -104,12 +104,15 @@ def work(file: int) -> None:
 
 def fork_workers(file: int) -> None:
     """Import everything, then fork a worker for every pipe that comes, and tell how workers ended."""
+    # A sixth of the time that imports take goes into looking for rings among what they make, all of which stays.
+    gc.disable()
     import pyarrow.parquet  # noqa: F401  (so that no worker has to)
 
     import gnz_track.runs.run_one  # noqa: F401  (as above)
 
     # What is here stays as it is, and is shared by all workers.
     gc.freeze()
+    gc.enable()
     with socket.socket(fileno=file) as parent:
         while True:
             message, files, _, _ = socket.recv_fds(parent, MESSAGE.size, 1)

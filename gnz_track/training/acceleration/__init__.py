@@ -10,6 +10,7 @@ PyG's own path for what it does not know, so a model that none of them serves is
   vectors
 - `dropout`: dropout with the masks of Torch's own, at a fraction of the price
 - `features`: sparse node features that pass for an ordinary tensor, and become one where that matters
+- `gathered`: rows gathered along edges, by graph or by pair, and put together by the compiled kernels
 - `guards`: conditions under which a fast forward computes what PyG's own would, read anew at every call
 - `layers`: PyG's layers, computed as sparse products where the layer and its input allow it
 - `library`: library of compiled kernels: how the sources in ``kernels/`` are compiled, found, loaded and called

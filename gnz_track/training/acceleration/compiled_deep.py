@@ -16,9 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gnz_track.training.acceleration.compiled import _ACTIVATIONS as ACTIVATIONS
-from gnz_track.training.acceleration.compiled import _differentiate as differentiate
-from gnz_track.training.acceleration.compiled import serves
+from gnz_track.training.acceleration.compiled import ACTIVATIONS, differentiate, serves
 from gnz_track.training.acceleration.guards import may_normalise
 from gnz_track.training.acceleration.library import AmongAll, Gates, Mixture, Normalisation, kernels
 from gnz_track.training.acceleration.patterns import Pattern

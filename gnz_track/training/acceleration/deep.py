@@ -18,7 +18,7 @@ from gnz_track.training.acceleration.compiled import serves, sum_compiled
 from gnz_track.training.acceleration.compiled_deep import attend_among_all, mix, normalise, sum_gated
 from gnz_track.training.acceleration.dense import map_compiled
 from gnz_track.training.acceleration.dropout import drop
-from gnz_track.training.acceleration.guards import is_ordinary, is_unwatched, may_attend, may_multiply
+from gnz_track.training.acceleration.guards import FastForward, is_ordinary, is_unwatched, may_attend, may_multiply
 from gnz_track.training.acceleration.products import sum_neighbours
 from gnz_track.training.acceleration.structure import Structure, structure_of
 
@@ -41,9 +41,7 @@ def _normalise_around(norm: Any, x: Tensor, **around: Any) -> Tensor | None:
 
 def is_plain(layer: nn.Module) -> bool:
     """Tell whether a layer has no forward of its own but a fast one of this room."""
-    forward = vars(layer).get("forward")
-    own = getattr(getattr(forward, "func", None), "__module__", "")
-    return forward is None or own.startswith(__name__.rpartition(".")[0])
+    return type(vars(layer).get("forward")) in {type(None), FastForward}
 
 
 # ---------------------------------------------------------------------------------------------- layers of this package

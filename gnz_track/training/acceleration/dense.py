@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from gnz_track.training.acceleration.compiled import _differentiate as differentiate
-from gnz_track.training.acceleration.compiled import serves
+from gnz_track.training.acceleration.compiled import differentiate, serves
 from gnz_track.training.acceleration.library import kernels
 
 __all__ = ["map_compiled", "multiply", "multiply_turned"]

@@ -28,6 +28,7 @@ from gnz_track.training.acceleration.compiled import (
     thin_compiled,
 )
 from gnz_track.training.acceleration.dropout import drop_entries
+from gnz_track.training.acceleration.gathered import find_largest
 from gnz_track.training.acceleration.guards import is_ordinary
 from gnz_track.training.acceleration.patterns import Pattern
 from gnz_track.training.acceleration.products import DTYPES
@@ -61,8 +62,8 @@ class _Product:
 # What is ours among the attributes of features.
 _FIELDS = frozenset(
     (
-        *("pattern", "values", "is_trusted", "is_out_of_hand", "n_writes", "_dense", "_averages", "_products"),
-        *("_lender", "_entries"),
+        *("pattern", "values", "is_trusted", "is_out_of_hand", "n_writes", "_dense", "_gathered", "_products"),
+        *("_lender", "_entries", "_apart"),
     )
 )
 
@@ -79,7 +80,7 @@ class SparseFeatures(Tensor):
     is_trusted: bool
     n_writes: int
     _dense: Tensor | None
-    _averages: dict[int, tuple[Structure, SparseFeatures]]
+    _gathered: dict[tuple[int, str], tuple[Structure, SparseFeatures]]
     _products: dict[int, _Product]
     _lender: SparseFeatures | None
     is_out_of_hand: bool
@@ -92,9 +93,10 @@ class SparseFeatures(Tensor):
 
     def __init__(self, pattern: Pattern, values: Tensor, dense: Tensor | None = None) -> None:
         super().__init__()
-        self.pattern, self.values, self._averages, self._products = pattern, values, {}, {}
+        self.pattern, self.values, self._gathered, self._products = pattern, values, {}, {}
         self._lender, self.is_out_of_hand, self.is_trusted = None, False, False
         self._entries: Entries | None = None
+        self._apart: SparseFeatures | None = None
         self._keep(dense)
         # Functions of Torch that ask nobody would read at address zero; now they raise an error.
         torch._C._set_throw_on_mutable_data_ptr(self)  # noqa: SLF001
@@ -147,24 +149,46 @@ class SparseFeatures(Tensor):
             return False
         return self._dense is None or count_writes(self._dense) == self.n_writes
 
-    def average(self, structure: Structure) -> SparseFeatures:
-        """Return the mean of the features of each node's sources; the same at every step, so computed once."""
-        found = self.lender.average_once(structure if self._lender is None else structure.lender)
+    def apart(self) -> SparseFeatures:
+        """Return the same features, which stay as they are whatever is written into these."""
+        return self.lender.apart_once()
+
+    def apart_once(self) -> SparseFeatures:
+        """Return what :meth:`apart` does."""
+        if self._apart is None:
+            self._apart = SparseFeatures(self.pattern, self.values)
+            self._apart.is_trusted = True
+        return self._apart
+
+    def gather(self, structure: Structure, how: str = "mean") -> SparseFeatures:
+        """Return the mean, or largest (``max``), of the features of each node's sources.
+
+        They are the same at every step, so computed once.
+        """
+        found = self.lender.gather_once(structure if self._lender is None else structure.lender, how)
         return found if self.is_trusted else found.lend()  # type: ignore[return-value]
 
-    def average_once(self, structure: Structure) -> SparseFeatures:
-        """Return what :meth:`average` copies."""
-        key = id(structure)
-        if key not in self._averages:
-            edges = structure.plain
-            total = edges.matrix(edges.ones(self.values.dtype)) @ self.pattern.matrix(self.values)
-            rows = torch.repeat_interleave(torch.arange(edges.n_rows), total.crow_indices().diff())
-            pattern = Pattern.from_sorted(rows, total.col_indices(), edges.n_rows, self.pattern.n_columns)
-            values = total.values() / structure.degrees.flatten()[rows]
-            found = SparseFeatures(pattern, values)
+    def gather_once(self, structure: Structure, how: str) -> SparseFeatures:
+        """Return what :meth:`gather` copies."""
+        key = id(structure), how
+        if key not in self._gathered:
+            found = (self._find_largest if how == "max" else self._average)(structure)
             found.is_trusted = self.is_trusted
-            self._averages[key] = (structure, found)
-        return self._averages[key][1]
+            self._gathered[key] = (structure, found)
+        return self._gathered[key][1]
+
+    def _average(self, structure: Structure) -> SparseFeatures:
+        edges = structure.plain
+        total = edges.matrix(edges.ones(self.values.dtype)) @ self.pattern.matrix(self.values)
+        rows = torch.repeat_interleave(torch.arange(edges.n_rows), total.crow_indices().diff())
+        pattern = Pattern.from_sorted(rows, total.col_indices(), edges.n_rows, self.pattern.n_columns)
+        return SparseFeatures(pattern, total.values() / structure.degrees.flatten()[rows])
+
+    def _find_largest(self, structure: Structure) -> SparseFeatures:
+        with torch.no_grad():
+            largest = find_largest(structure.plain, self.dense())
+        rows, columns = largest.nonzero(as_tuple=True)
+        return SparseFeatures(Pattern.from_sorted(rows, columns, *largest.shape), largest[rows, columns])
 
     def multiply(self, weight: Tensor, bias: Tensor | None) -> Tensor | None:
         """Return ``x @ weight.T + bias``, or None for a weight that is not finite: times zero it is not zero.

@@ -8,6 +8,7 @@ PyG's own way. Reading it all takes a few microseconds.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Mapping
 from operator import attrgetter, itemgetter
@@ -21,14 +22,30 @@ from torch.nn import functional
 from torch.nn.modules import module as modules
 from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 from torch.nn.parameter import Parameter
-from torch_geometric.nn import GATConv, GCNConv, GINConv, GPSConv, Linear, MessagePassing, SAGEConv, TransformerConv
-from torch_geometric.nn.aggr import Aggregation, MeanAggregation, SumAggregation
-from torch_geometric.nn.aggr import base as aggregations
+from torch_geometric.nn import (
+    APPNP,
+    ChebConv,
+    GATConv,
+    GATv2Conv,
+    GCNConv,
+    GINConv,
+    GINEConv,
+    GPSConv,
+    InnerProductDecoder,
+    Linear,
+    SAGEConv,
+    SGConv,
+    TransformerConv,
+)
+from torch_geometric.nn.aggr import Aggregation, MaxAggregation, MeanAggregation, SumAggregation
+from torch_geometric.nn.aggr import base as aggregation_base
 from torch_geometric.nn.conv import gps_conv
 
 __all__ = [
     "GUARDS",
+    "FastForward",
     "Guard",
+    "gives",
     "is_ordinary",
     "is_unwatched",
     "may_activate",
@@ -36,12 +53,14 @@ __all__ = [
     "may_drop",
     "may_multiply",
     "may_normalise",
+    "may_pair",
+    "may_pool",
 ]
 
 # What PyG's layers call of themselves between their input and their output.
 METHODS = (
     *("message", "aggregate", "update", "propagate", "collect", "edge_update", "edge_updater", "edge_collect"),
-    *("_check_input", "_set_size", "_lift", "_index_select", "_index_select_safe"),
+    *("_check_input", "_set_size", "_lift", "_index_select", "_index_select_safe", "__norm__"),
 )
 _HOOKS = itemgetter(
     *(f"_{step}_forward{kind}hooks" for step in ("propagate", "message", "aggregate") for kind in ("_", "_pre_")),
@@ -51,6 +70,10 @@ _HOOKS_OF_MODULE = itemgetter("_forward_hooks", "_forward_pre_hooks", "_backward
 
 # Attributes of every layer that passes messages along its edges and sums them up in one go.
 _SETTINGS = {"flow": "source_to_target", "_explain": None, "_decomposed_layers": 1}
+
+
+class FastForward(functools.partial):  # type: ignore[type-arg]
+    """A fast forward, bound to a layer."""
 
 
 class _Functions:
@@ -84,11 +107,12 @@ class Guard:
     def __init__(
         self,
         cls: type,
-        aggregation: type[Aggregation],
+        aggregations: tuple[type[Aggregation], ...],
         settings: Mapping[str, Any],
         *,
         calls: tuple[str, ...] = (),
         agrees: Callable[[Any], bool] | None = None,
+        takes: tuple[str, ...] = (),
     ) -> None:
         """Take the conditions.
 
@@ -96,29 +120,32 @@ class Guard:
         ----------
         cls
             Class of the layer; no subclass of it.
-        aggregation
-            Class of its aggregation.
+        aggregations
+            Classes of its aggregation.
         settings
             Value of each attribute that the fast forward does not look at.
         calls
             Functions that PyG's own forward calls from its module, and the fast one does not.
         agrees
             Whether what else the fast forward relies on holds for a layer.
+        takes
+            What the fast forward is given beside features and edges, by the layer's own words.
         """
         settings = {**_SETTINGS, **settings}
-        self.cls, self._aggregation, self._agrees = cls, aggregation, agrees
+        self.cls, self._aggregations, self._agrees, self._takes = cls, aggregations, agrees, takes
         self._read, self._expected = itemgetter(*settings), tuple(settings.values())
-        methods = ("forward", *(name for name in METHODS if name[0] != "_" and hasattr(MessagePassing, name)))
+        methods = (name for name in METHODS if (name[0] != "_" or name[-1] == "_") and hasattr(cls, name))
         self._functions = _Functions(
-            (cls, methods),
-            (aggregation, ("forward", "reduce")),
-            (aggregations, ("scatter",)),
+            (cls, ("forward", *methods)),
+            *((aggregation, ("forward", "reduce")) for aggregation in aggregations),
+            (aggregation_base, ("scatter",)),
             (functional, ("linear", "dropout")),
             *([(sys.modules[cls.__module__], calls)] if calls else []),
         )
         code = cls.forward.__code__  # type: ignore[attr-defined]
         # Without the layer itself, the features and the edges.
         self._further = code.co_varnames[3 : code.co_argcount]
+        self._nothing = (None,) * len(takes)
 
     def admits(self, layer: Any) -> bool:
         """Tell whether the fast forward computes what this layer would."""
@@ -129,19 +156,24 @@ class Guard:
             aggregation = own["_modules"]["aggr_module"]
         except KeyError:
             return False
-        if not own.keys().isdisjoint(METHODS) or type(aggregation) is not self._aggregation:
+        if not own.keys().isdisjoint(METHODS) or type(aggregation) not in self._aggregations:
             return False
         told = vars(aggregation)
-        if any(_HOOKS_OF_MODULE(told)) or "forward" in told or "reduce" in told:
+        if any(_HOOKS_OF_MODULE(told)) or "reduce" in told:
+            return False
+        if "forward" in told and type(told["forward"]) is not FastForward:
             return False
         return self._functions.are_theirs() and (self._agrees is None or self._agrees(layer))
 
-    def leaves_out(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-        """Tell whether what was given beside features and edges is nothing, in the layer's own words."""
+    def read_further(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        """Return what the fast forward takes of what was given beside features and edges; None where there is more."""
         if not args and not kwargs:
-            return True
-        is_nothing = all(value is None for value in (*args, *kwargs.values()))
-        return is_nothing and len(args) <= len(self._further) and kwargs.keys() <= set(self._further[len(args) :])
+            return self._nothing
+        if len(args) > len(self._further) or not kwargs.keys() <= set(self._further[len(args) :]):
+            return None
+        given = {**dict(zip(self._further, args, strict=False)), **kwargs}
+        taken = tuple(given.pop(name, None) for name in self._takes)
+        return taken if all(value is None for value in given.values()) else None
 
 
 _DROPOUT = _Functions((functional, ("dropout",)))
@@ -149,10 +181,25 @@ _LINEAR = _Functions((functional, ("linear",)))
 _GPS = _Functions((functional, ("dropout", "multi_head_attention_forward")), (gps_conv, ("to_dense_batch",)))
 _NORMS = _Functions((functional, ("batch_norm",)))
 _ACTIVATIONS = _Functions((functional, ("relu", "elu")))
+_POOLS = _Functions(
+    *((aggregation, ("forward", "reduce")) for aggregation in (SumAggregation, MeanAggregation, MaxAggregation)),
+    (aggregation_base, ("scatter",)),
+)
+_PAIRS = _Functions((InnerProductDecoder, ("forward",)))
 
 
-def _give(layer: Any, names: tuple[str, ...], width: int) -> bool:
-    """Tell whether linear maps of a layer give rows of some width; one that has no weight yet will be asked again."""
+def gives(layer: Any, names: tuple[str, ...], width: int) -> bool:
+    """Tell whether linear maps of a layer give rows of some width; one that has no weight yet will be asked again.
+
+    Parameters
+    ----------
+    layer
+        The layer.
+    names
+        The maps, by its own words.
+    width
+        How wide their rows are to be.
+    """
     for name in names:
         linear = layer._modules.get(name)  # noqa: SLF001  (five times as fast as by its name)
         if type(linear) is not Linear:
@@ -170,10 +217,25 @@ def _gat_agrees(layer: GATConv) -> bool:
         0.0 <= layer.dropout < 1.0
         and type(layer.add_self_loops) is bool
         and layer.lin_edge is None
-        and _give(layer, ("lin",), heads * width)
+        and gives(layer, ("lin",), heads * width)
         and type(source) is type(target) is Parameter
         and source.shape == target.shape == shape
     )
+
+
+def _gatv2_agrees(layer: GATv2Conv) -> bool:
+    heads, width = layer.heads, layer.out_channels
+    vector = layer._parameters.get("att")  # noqa: SLF001
+    return (
+        0.0 <= layer.dropout < 1.0
+        and gives(layer, ("lin_l", "lin_r"), heads * width)
+        and type(vector) is Parameter
+        and vector.shape == (1, heads, width)
+    )
+
+
+def _appnp_agrees(layer: APPNP) -> bool:
+    return not layer.dropout > 0 or not layer.training
 
 
 def _transformer_agrees(layer: TransformerConv) -> bool:
@@ -182,27 +244,51 @@ def _transformer_agrees(layer: TransformerConv) -> bool:
         0.0 <= layer.dropout < 1.0
         and own.get("lin_edge") is None
         and own.get("lin_beta") is None
-        and _give(layer, ("lin_query", "lin_key", "lin_value"), layer.heads * layer.out_channels)
+        and gives(layer, ("lin_query", "lin_key", "lin_value"), layer.heads * layer.out_channels)
     )
 
 
 _NORMALISED = {"normalize": True, "add_self_loops": True, "improved": False}
 _UNCACHED = {"cached": False, "_cached_edge_index": None}
 
+_SUM = (SumAggregation,)
+
 GUARDS: dict[type, Guard] = {
     guard.cls: guard
     for guard in (
-        Guard(GCNConv, SumAggregation, {"node_dim": -2, **_NORMALISED, **_UNCACHED}, calls=("gcn_norm",)),
-        Guard(SAGEConv, MeanAggregation, {"node_dim": -2, "project": False}),
-        Guard(GINConv, SumAggregation, {"node_dim": -2}),
+        Guard(GCNConv, _SUM, {"node_dim": -2, **_NORMALISED, **_UNCACHED}, calls=("gcn_norm",)),
+        Guard(SAGEConv, (MeanAggregation, MaxAggregation), {"node_dim": -2, "project": False}),
+        Guard(GINConv, _SUM, {"node_dim": -2}),
+        Guard(GINEConv, _SUM, {"node_dim": -2}, takes=("edge_attr",)),
         Guard(
             GATConv,
-            SumAggregation,
+            _SUM,
             {"node_dim": 0},
             calls=("softmax", "remove_self_loops", "add_self_loops"),
             agrees=_gat_agrees,
         ),
-        Guard(TransformerConv, SumAggregation, {"node_dim": 0}, calls=("softmax",), agrees=_transformer_agrees),
+        Guard(
+            GATv2Conv,
+            _SUM,
+            {"node_dim": 0},
+            calls=("softmax", "remove_self_loops", "add_self_loops"),
+            agrees=_gatv2_agrees,
+        ),
+        Guard(TransformerConv, _SUM, {"node_dim": 0}, calls=("softmax",), agrees=_transformer_agrees),
+        Guard(
+            SGConv,
+            _SUM,
+            {"node_dim": -2, "add_self_loops": True, "cached": False, "_cached_x": None},
+            calls=("gcn_norm",),
+        ),
+        Guard(
+            APPNP,
+            _SUM,
+            {"node_dim": -2, "normalize": True, "add_self_loops": True, **_UNCACHED},
+            calls=("gcn_norm",),
+            agrees=_appnp_agrees,
+        ),
+        Guard(ChebConv, _SUM, {"node_dim": -2}, calls=("get_laplacian",)),
     )
 }
 
@@ -287,6 +373,29 @@ def may_multiply(layer: Any, x: Any) -> bool:
     own = layer._parameters  # noqa: SLF001  (a weight may be made anew from others at every call)
     is_known = type(own.get("weight")) is Parameter and "bias" in own
     return is_known and type(x) in {Tensor, Parameter} and is_ordinary() and _LINEAR.are_theirs()
+
+
+def _is_tensor(x: Any) -> bool:
+    is_plain = type(x) in {Tensor, Parameter}
+    return is_plain and x.dtype in _FLOATS and x.is_cpu and x.layout is torch.strided and x.dim() == 2
+
+
+def may_pool(layer: Aggregation, x: Any) -> bool:
+    """Tell whether the fast way of pooling is that of a layer.
+
+    Parameters
+    ----------
+    layer
+        The layer.
+    x
+        What it pools.
+    """
+    return _is_tensor(x) and "reduce" not in vars(layer) and is_ordinary() and _POOLS.are_theirs()
+
+
+def may_pair(x: Any) -> bool:
+    """Tell whether the fast way of multiplying the codes ``[n_nodes, width]`` of pairs is that of PyG's decoder."""
+    return _is_tensor(x) and is_ordinary() and _PAIRS.are_theirs()
 
 
 def may_normalise(layer: nn.BatchNorm1d, x: Any) -> bool:

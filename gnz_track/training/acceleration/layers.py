@@ -16,29 +16,58 @@ from typing import Any
 
 from torch import Tensor, nn
 from torch.nn import functional
-from torch_geometric.nn import GATConv, GCNConv, GINConv, GPSConv, Linear, SAGEConv, TransformerConv
+from torch_geometric.nn import (
+    APPNP,
+    ChebConv,
+    GATConv,
+    GATv2Conv,
+    GCNConv,
+    GINConv,
+    GINEConv,
+    GPSConv,
+    InnerProductDecoder,
+    Linear,
+    SAGEConv,
+    SGConv,
+    TransformerConv,
+)
+from torch_geometric.nn.aggr import Aggregation, MaxAggregation, MeanAggregation, SumAggregation
 
 from gnz_track.training.acceleration.compiled import (
     Bits,
+    attend_by_bent_sums,
     attend_by_products,
     attend_by_sums,
     bend_compiled,
     narrow_compiled,
+    serves,
     sum_compiled,
 )
 from gnz_track.training.acceleration.deep import DEEP, forward_gps, forward_own
 from gnz_track.training.acceleration.dense import map_compiled
 from gnz_track.training.acceleration.dropout import draw_mask, drop
 from gnz_track.training.acceleration.features import SparseFeatures, is_served
+from gnz_track.training.acceleration.gathered import (
+    find_largest,
+    multiply_in_torch,
+    multiply_pairs,
+    pool,
+    sum_rectified,
+)
 from gnz_track.training.acceleration.guards import (
     GUARDS,
+    FastForward,
     Guard,
+    gives,
     is_ordinary,
     is_unwatched,
     may_activate,
     may_drop,
     may_multiply,
+    may_pair,
+    may_pool,
 )
+from gnz_track.training.acceleration.library import kernels
 from gnz_track.training.acceleration.patterns import Pattern
 from gnz_track.training.acceleration.products import score_edges, softmax_rows, sum_neighbours
 from gnz_track.training.acceleration.structure import Structure, structure_of
@@ -67,11 +96,14 @@ def _sum(x: Tensor, structure: Structure, divisors: Tensor | None = None) -> Ten
 
 
 def _sage(layer: SAGEConv, x: Tensor, structure: Structure) -> Tensor:
+    takes_largest = type(layer.aggr_module) is MaxAggregation
     if isinstance(x, SparseFeatures):
-        mean: Tensor = x.average(structure)
+        gathered: Tensor = x.gather(structure, "max" if takes_largest else "mean")
+    elif takes_largest:
+        gathered = find_largest(structure.plain, x)
     else:
-        mean = _sum(x, structure, structure.degrees.to(x.dtype))
-    out = layer.lin_l(mean)
+        gathered = _sum(x, structure, structure.degrees.to(x.dtype))
+    out = layer.lin_l(gathered)
     if layer.root_weight:
         out = out + layer.lin_r(x)
     return functional.normalize(out, p=2.0, dim=-1) if layer.normalize else out
@@ -80,6 +112,98 @@ def _sage(layer: SAGEConv, x: Tensor, structure: Structure) -> Tensor:
 def _gin(layer: GINConv, x: Tensor, structure: Structure) -> Tensor:
     x = x.dense() if isinstance(x, SparseFeatures) else x
     return layer.nn(_sum(x, structure) + (1 + layer.eps) * x)  # type: ignore[no-any-return]
+
+
+def _gine(layer: GINEConv, x: Tensor, structure: Structure, edge: Any) -> Any:
+    x = x.dense() if isinstance(x, SparseFeatures) else x
+    is_plain = type(edge) in {Tensor, nn.Parameter} and edge.dim() == 2 and edge.dtype is x.dtype
+    if not is_plain or not edge.is_cpu or edge.size(0) != structure.plain.n_entries:
+        return NotImplemented
+    fits = edge.size(1) == x.size(1) if layer.lin is None else gives(layer, ("lin",), x.size(1))
+    if not fits:
+        return NotImplemented
+    edge = edge if layer.lin is None else layer.lin(edge)
+    return layer.nn(sum_rectified(structure.plain, x, edge) + (1 + layer.eps) * x)
+
+
+def _go_hop(x: Tensor, pattern: Pattern, values: Tensor) -> Tensor:
+    """Return the weighted sum of the sources of each node."""
+
+    def twin(x: Tensor, _: None) -> Tensor:
+        return sum_neighbours(pattern, values, x)
+
+    return sum_compiled(twin, pattern, x, values=values)
+
+
+def _is_plain_map(linear: Any) -> bool:
+    """Tell whether a linear map is nothing but that, so that it can change places with a sum over neighbours."""
+    is_ours = type(linear) is Linear and type(vars(linear).get("forward")) is FastForward
+    return is_ours and is_unwatched(linear) and may_multiply(linear, linear.weight)
+
+
+def _is_finite(codes: Tensor) -> bool:
+    """Tell whether all numbers are; what is not would not be the same times zero, before and after a sum."""
+    return math.isfinite(float(codes.detach().sum()))
+
+
+def _sgc(layer: SGConv, x: Tensor, structure: Structure) -> Tensor:
+    pattern, values, linear = structure.looped, structure.normalised_weights(x.dtype), layer.lin
+    is_sparse = isinstance(x, SparseFeatures)
+    # Codes are fewer numbers than features that are sparse; both orders give the same. In PyG's order the map has seen
+    # what the hops made of features, so that it goes back the same way whatever is written into these.
+    codes = functional.linear(x.apart(), linear.weight) if is_sparse and _is_plain_map(linear) else None  # type: ignore[attr-defined]
+    is_first = codes is not None and _is_finite(codes)
+    h = codes if is_first else x.dense() if is_sparse else x  # type: ignore[attr-defined]
+    for _ in range(layer.K):
+        h = _go_hop(h, pattern, values)
+    if not is_first:
+        return linear(h)  # type: ignore[no-any-return]
+    return h if linear.bias is None else h + linear.bias
+
+
+def _appnp(layer: APPNP, x: Tensor, structure: Structure) -> Tensor:
+    pattern, values = structure.looped, structure.normalised_weights(x.dtype)
+    x = first = x.dense() if isinstance(x, SparseFeatures) else x
+    for _ in range(layer.K):
+        x = _go_hop(x, pattern, values) * (1 - layer.alpha) + layer.alpha * first
+    return x
+
+
+def _cheb(layer: ChebConv, x: Tensor, structure: Structure) -> Tensor:
+    pattern, maps, kind = structure.looped, layer.lins, layer.normalization
+
+    def normalise() -> Tensor:
+        edges, n = structure.edge_index, structure.n_nodes
+        return layer.__norm__(edges, n, None, kind, None, dtype=x.dtype)[1][pattern.order]  # type: ignore[no-any-return]
+
+    values = structure.keep(("Chebyshev", kind, x.dtype), normalise)
+    if isinstance(x, SparseFeatures):
+        # The first map has seen the features themselves, and all others what the hops made of them.
+        seen = [x, *[x.apart()] * (len(maps) - 1)] if all(map(_is_plain_map, maps)) else []
+        codes = [one(features) for one, features in zip(maps, seen, strict=False)]
+        if codes and all(map(_is_finite, codes)):
+            out = _sum_up_chebyshev(codes, pattern, values)
+            return out if layer.bias is None else out + layer.bias
+        x = x.dense()
+    out, before, now = maps[0](x), x, x
+    if len(maps) > 1:
+        now = _go_hop(x, pattern, values)
+        out = out + maps[1](now)
+    for one in maps[2:]:
+        before, now = now, 2.0 * _go_hop(now, pattern, values) - before
+        # As PyG does: past the hooks of the map.
+        out = out + one.forward(now)
+    return out if layer.bias is None else out + layer.bias
+
+
+def _sum_up_chebyshev(codes: list[Tensor], pattern: Pattern, values: Tensor) -> Tensor:
+    """Return the sum of Chebyshev polynomials of a matrix, each times codes of its own (Clenshaw, 1955)."""
+    now, before = codes[-1], None
+    for place in range(len(codes) - 2, -1, -1):
+        # The first polynomial but one is the matrix itself, and not twice it.
+        hop = _go_hop(now, pattern, values) * (2.0 if place else 1.0)
+        now, before = codes[place] + (hop if before is None else hop - before), now
+    return now
 
 
 def _gat(layer: GATConv, x: Tensor, structure: Structure) -> Tensor:
@@ -102,6 +226,35 @@ def _gat(layer: GATConv, x: Tensor, structure: Structure) -> Tensor:
 
     is_last = layer.concat and residual is None
     out = attend_by_sums(twin, pattern, bits, slope, h, vectors, layer.bias if is_last else None)
+    if is_last:
+        return out
+    out = out if layer.concat else _mean_over_heads(out, heads)
+    if residual is not None:
+        out = out + residual
+    return out if layer.bias is None else out + layer.bias
+
+
+def _gatv2(layer: GATv2Conv, x: Tensor, structure: Structure) -> Tensor:
+    heads, slope, kind = layer.heads, layer.negative_slope, "looped" if layer.add_self_loops else "plain"
+    pattern: Pattern = getattr(structure, kind)
+    residual = None if layer.res is None else layer.res(x)
+    maps = [layer.lin_l] if layer.share_weights else [layer.lin_l, layer.lin_r]
+    codes = _map_all(x, maps)
+    bits = _draw_bits(pattern, heads, layer.dropout if layer.training else 0.0)
+
+    def twin(source: Tensor, target: Tensor, vector: Tensor, bias: Tensor | None) -> Tensor:
+        blocks = structure.blocks(kind, heads)
+        source, target = _by_head(source, heads), _by_head(target, heads)
+        sums = source.index_select(0, blocks.columns) + target.index_select(0, blocks.rows)
+        vectors = vector.view(heads, -1).repeat_interleave(pattern.n_entries, dim=0)
+        scores = (functional.leaky_relu(sums, slope) * vectors).sum(dim=-1)
+        weights = _drop_weights(softmax_rows(blocks, scores), bits, pattern, heads)
+        out = _join_heads(sum_neighbours(blocks, weights, source), heads)
+        return out if bias is None else out + bias
+
+    is_last = layer.concat and residual is None
+    inputs = (codes[0], codes[-1], layer.att, layer.bias if is_last else None)
+    out = attend_by_bent_sums(twin, pattern, bits, slope, inputs)
     if is_last:
         return out
     out = out if layer.concat else _mean_over_heads(out, heads)
@@ -184,18 +337,25 @@ FORWARDS: dict[type, Callable[..., Tensor]] = {
     GCNConv: _gcn,
     SAGEConv: _sage,
     GINConv: _gin,
+    GINEConv: _gine,
     GATConv: _gat,
+    GATv2Conv: _gatv2,
     TransformerConv: _transformer,
+    SGConv: _sgc,
+    APPNP: _appnp,
+    ChebConv: _cheb,
 }
 
 
 def _forward(
     layer: Any, guard: Guard, compute: Callable[..., Tensor], x: Any, edge_index: Any, *args: Any, **kwargs: Any
 ) -> Any:
-    if is_ordinary() and is_served(x) and guard.leaves_out(args, kwargs) and guard.admits(layer):
-        structure = structure_of(edge_index, x.size(0))
-        if structure is not None:
-            return compute(layer, x, structure)
+    if is_ordinary() and is_served(x) and guard.admits(layer):
+        further, structure = guard.read_further(args, kwargs), structure_of(edge_index, x.size(0))
+        if further is not None and structure is not None:
+            found = compute(layer, x, structure, *further)
+            if found is not NotImplemented:
+                return found
     return type(layer).forward(layer, x, edge_index, *args, **kwargs)
 
 
@@ -221,23 +381,85 @@ def _linear_forward(layer: Any, input: Any) -> Tensor:  # noqa: A002
     return type(layer).forward(layer, input)  # type: ignore[no-any-return]
 
 
+def _sequential_forward(layer: nn.Sequential, input: Any) -> Any:  # noqa: A002
+    modules = list(layer)
+    while modules:
+        bent = _bend_and_drop(modules[0], modules[1], input) if len(modules) > 1 else None
+        input = modules[0](input) if bent is None else bent  # noqa: A001
+        del modules[: 1 if bent is None else 2]
+    return input
+
+
+def _bend_and_drop(activation: Any, dropout: Any, x: Any) -> Tensor | None:
+    """Return what dropout makes of what an activation makes of x, in one go; None where that is not possible."""
+    name = _name_pair(activation, dropout)
+    if not name or not dropout.training or dropout.p == 0.0:
+        return None
+    may_both = may_activate(activation, x) and may_drop(dropout, x) and is_unwatched(activation)
+    if not may_both or not is_unwatched(dropout) or not serves(x) or not x.is_contiguous() or x.numel() == 0:
+        return None
+    keep = 1.0 - dropout.p
+    return bend_compiled(x, name, Bits(draw_mask(x.numel(), keep), keep))
+
+
+def _name_pair(activation: Any, dropout: Any) -> str:
+    """Return the activation of two modules that are computed as one; nothing where these are others."""
+    forwards = [vars(one).get("forward") for one in (activation, dropout)]
+    if any(type(one) is not FastForward for one in forwards):
+        return ""
+    first, second = forwards
+    return first.args[1] if first.func is _activation_forward and second.func is _dropout_forward else ""
+
+
+def _pool_forward(
+    layer: Aggregation,
+    pooling: str,
+    x: Any,
+    index: Any = None,
+    ptr: Any = None,
+    dim_size: Any = None,
+    dim: int = -2,
+) -> Any:
+    if ptr is None and dim in (0, -2) and type(dim_size) is int and may_pool(layer, x):
+        found = pool(x, index, dim_size, pooling)
+        if found is not None:
+            return found
+    return type(layer).forward(layer, x, index, ptr, dim_size, dim)
+
+
+def _pairs_forward(layer: Any, z: Any, edge_index: Any, sigmoid: bool = True) -> Any:  # noqa: FBT001, FBT002
+    found = None
+    if may_pair(z) and type(edge_index) is Tensor:
+        found = multiply_pairs(z, edge_index)
+        if found is None and kernels() is None and edge_index.numel() and int(edge_index.min()) >= 0:
+            found = multiply_in_torch(z, edge_index)
+    if found is None:
+        return type(layer).forward(layer, z, edge_index, sigmoid)
+    return found.sigmoid() if sigmoid else found
+
+
 # Layer class -> its fast forward, and what this is given beside the layer.
 _FAST: dict[type, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     nn.ReLU: (_activation_forward, ("relu",)),
     nn.ELU: (_activation_forward, ("elu",)),
     nn.Dropout: (_dropout_forward, ()),
     nn.Linear: (_linear_forward, ()),
+    nn.Sequential: (_sequential_forward, ()),
     Linear: (_linear_forward, ()),
     GPSConv: (forward_gps, ()),
+    SumAggregation: (_pool_forward, ("sum",)),
+    MeanAggregation: (_pool_forward, ("mean",)),
+    MaxAggregation: (_pool_forward, ("max",)),
+    InnerProductDecoder: (_pairs_forward, ()),
 }
 
 
-def _fast_forward(layer: Any) -> Callable[..., Any] | None:
+def _fast_forward(layer: Any) -> FastForward | None:
     cls = type(layer)
     given = (_forward, (GUARDS[cls], FORWARDS[cls])) if cls in FORWARDS else _FAST.get(cls)
     name = f"{cls.__module__}.{cls.__qualname__}"
     given = (forward_own, (name,)) if name in DEEP else given
-    return None if given is None else functools.partial(given[0], layer, *given[1])
+    return None if given is None else FastForward(given[0], layer, *given[1])
 
 
 def _state_of(layer: nn.Module) -> dict[str, Any]:
@@ -251,7 +473,6 @@ _ADDED: dict[str, Callable[..., Any]] = {
     "__getstate__": _state_of,
     "__prepare_scriptable__": copy.copy,
 }
-_OURS = frozenset({_forward, forward_own, *(function for function, _ in _FAST.values())})
 
 
 def accelerate(model: nn.Module) -> nn.Module:
@@ -275,8 +496,7 @@ def release(model: nn.Module) -> nn.Module:
     rings, and be counted against the next cell.
     """
     for layer in model.modules():
-        forward = vars(layer).get("forward")
-        if isinstance(forward, functools.partial) and forward.func in _OURS:
+        if type(vars(layer).get("forward")) is FastForward:
             for name in _ADDED:
                 vars(layer).pop(name, None)
     return model

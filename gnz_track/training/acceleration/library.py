@@ -170,6 +170,15 @@ class GatGradients(ctypes.Structure):
     _fields_: ClassVar = [(name, ctypes.c_void_p) for name in ("x", "to_source", "to_target", "of_source", "of_target")]
 
 
+class Bent(ctypes.Structure):
+    """Inputs of the attention of GATv2."""
+
+    _fields_: ClassVar = [
+        *((name, ctypes.c_void_p) for name in ("source", "target", "vector")),
+        ("slope", ctypes.c_float),
+    ]
+
+
 class Products(ctypes.Structure):
     """Inputs of attention by products of queries and keys."""
 
@@ -235,6 +244,7 @@ _KINDS: dict[str, Any] = {
     "A": ctypes.POINTER(Attention),
     "G": ctypes.POINTER(Gat),
     "H": ctypes.POINTER(GatGradients),
+    "B": ctypes.POINTER(Bent),
     "P": ctypes.POINTER(Products),
     "N": ctypes.POINTER(Normalisation),
     "O": ctypes.POINTER(Gates),
@@ -252,9 +262,12 @@ SIGNATURES = {
     "thin": "Epppppp",
     "find_rows": "piip",
     "sum_columns": "piip",
+    "transpose": "iipp",
     "has_same_bits": "ppi",
     "gat_forward": "AGpp",
     "gat_back": "AGpH",
+    "bent_forward": "ABpp",
+    "bent_back": "ABpppp",
     "products_forward": "APpp",
     "products_back": "APpppp",
     "narrow": "iiipppp",
@@ -272,8 +285,19 @@ SIGNATURES = {
     "mix_back": "Mppp",
     "attend_among_all": "Lp",
     "attend_among_all_back": "Lppp",
+    "pool": "piiiwppp",
+    "pool_back": "piiiwppppp",
+    "multiply_pairs": "ppiiipp",
+    "multiply_pairs_back": "ppiippp",
+    "find_largest": "Eipp",
+    "find_largest_back": "Eipppp",
+    "sum_rectified": "Eippp",
+    "sum_rectified_back": "Eippppp",
 }
-_RESULTS: dict[str, Any] = {"thin": ctypes.c_int64, "has_same_bits": ctypes.c_int, "multiplies_well": ctypes.c_int}
+_RESULTS: dict[str, Any] = {
+    "thin": ctypes.c_int64,
+    **dict.fromkeys(("has_same_bits", "pool", "multiply_pairs", "multiplies_well"), ctypes.c_int),
+}
 
 
 def kernels() -> Any:

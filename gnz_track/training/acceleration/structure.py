@@ -8,6 +8,7 @@ Everything is computed at first use. A batch takes its part of a larger structur
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import torch
@@ -48,7 +49,7 @@ class Structure:
         self._blocks: dict[tuple[str, int], Pattern] = {}
         self._degrees: Tensor | None = None
         self._weights: dict[torch.dtype, Tensor] = {}
-        self._balanced: dict[torch.dtype, Tensor] = {}
+        self._kept: dict[Hashable, Tensor] = {}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Structure:
         # Graphs are copied with what hangs on them; the rest is made again at first use.
@@ -160,14 +161,21 @@ class Structure:
             self._weights[dtype] = inverse_root[pattern.columns] * inverse_root[pattern.rows]
         return self._weights[dtype]
 
+    def keep(self, name: Hashable, make: Callable[[], Tensor]) -> Tensor:
+        """Return what is the same at every call with these edges, by name; it is made at the first."""
+        if name not in self._kept:
+            self._kept[name] = make() if self._lender is None else self._lender.keep(name, make).clone()
+        return self._kept[name]
+
     def balanced_weights(self, dtype: torch.dtype) -> Tensor:
         """Values ``[n_entries]`` of :attr:`plain`: 1 / root of out-degree of source by in-degree of target."""
-        if dtype not in self._balanced:
+
+        def make() -> Tensor:
             pattern = self.plain
             leaving = torch.bincount(pattern.columns, minlength=self.n_nodes).to(dtype)
-            entering = pattern.offsets.diff().to(dtype)
-            self._balanced[dtype] = (leaving[pattern.columns] * entering[pattern.rows]).rsqrt_()
-        return self._balanced[dtype]
+            return (leaving[pattern.columns] * pattern.offsets.diff().to(dtype)[pattern.rows]).rsqrt_()
+
+        return self.keep(("balanced", dtype), make)
 
 
 def attach(edge_index: Tensor, n_nodes: int, *, structure: Structure | None = None, is_trusted: bool = False) -> Tensor:

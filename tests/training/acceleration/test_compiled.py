@@ -16,9 +16,20 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
-from torch_geometric.nn import GATConv, GCNConv, GINConv, SAGEConv, TransformerConv
+from torch_geometric.nn import (
+    ChebConv,
+    GATConv,
+    GATv2Conv,
+    GCNConv,
+    GINConv,
+    GINEConv,
+    InnerProductDecoder,
+    SAGEConv,
+    TransformerConv,
+)
+from torch_geometric.nn.aggr import MaxAggregation, MeanAggregation, SumAggregation
 
-from gnz_track.training.acceleration import accelerate, attach, compiled, dropout, library, sparsify
+from gnz_track.training.acceleration import accelerate, attach, compiled, dropout, gathered, library, sparsify
 
 SCRIPT = Path(__file__).with_name("twenty_epochs.py")
 needs_kernels = pytest.mark.skipif(library.kernels() is None, reason=f"no kernels: {library.describe_kernels()[1]}")
@@ -80,9 +91,49 @@ FAULTS = {
     ),
     "another word of the generator": ("(y << 15) & 0xefc60000u", "(y << 15) & 0xefc40000u"),
     "entries are lost": ("n += (value != 0.f) & ", "n += (value > 0.1f) & "),
+    "no slope backwards in GATv2": ("sloped = choose(sum, share, b->slope * share)", "sloped = share"),
+    "a vector of GATv2 sees no slope": ("to_score * choose(sum, sum, b->slope * sum)", "to_score * sum"),
+    "equal ones get all": ("count_equal(shares.numbers, x", "if (false) count_equal(shares.numbers, x"),
+    "the largest does not start from zero": ("shares.numbers[c] = own[c] == 0", "shares.numbers[c] = 0"),
+    "no rectification backwards": (
+        "load(e + edge + c), load(g + c), Block{})",
+        "load(e + edge + c), load(g + c), load(g + c))",
+    ),
+    "groups are not divided": ("out[s * width + c] /= counts[s]", "out[s * width + c] /= 1"),
+    "groups are not divided backwards": ("gradient[s * width + c] / counts[s]", "gradient[s * width + c]"),
+    "equal ones of a group get all": ("gradient[k] / shares.numbers[k]", "gradient[k]"),
+    "one end of a pair is lost backwards": (
+        "add_to(to_codes + second[i] * width",
+        "if (false) add_to(to_codes + second[i] * width",
+    ),
     "a bias is lost backwards": ("if (to_bias) to_bias[o] += g[o]", "if (to_bias) to_bias[o] = g[o]"),
 }
 N_NODES, WIDTH, OUT = 600, 37, 9
+
+
+class _Sent(nn.Module):
+    """Sums of messages with features of edges."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = GINEConv(nn.Linear(WIDTH, OUT), edge_dim=2)
+
+    def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
+        return self.layer(x, edges, edges.t().float().cos())
+
+
+class _Gathered(nn.Module):
+    """All poolings, and products of pairs; many numbers are equal, and zero."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.product = nn.Linear(WIDTH, 19), InnerProductDecoder()
+        self.pools = nn.ModuleList([SumAggregation(), MeanAggregation(), MaxAggregation()])
+
+    def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
+        h, groups = self.first(x).round().relu() + 0 * self.first(x), torch.arange(x.size(0)) * 7 % 90
+        pooled = [pool(h + 0.1 * self.first(x).relu(), groups, dim_size=91)[groups] for pool in self.pools]
+        return torch.cat([*pooled, self.product(h, edges, sigmoid=False)[: x.size(0), None]], dim=1)
 
 
 def _layers() -> Iterator[nn.Module]:
@@ -92,6 +143,11 @@ def _layers() -> Iterator[nn.Module]:
     yield GINConv(nn.Linear(WIDTH, OUT))
     yield GATConv(WIDTH, OUT, heads=3, dropout=0.5)
     yield TransformerConv(WIDTH, OUT, heads=3, dropout=0.5)
+    yield GATv2Conv(WIDTH, 23, heads=3, dropout=0.5)
+    yield SAGEConv(WIDTH, OUT, aggr="max")
+    yield ChebConv(WIDTH, OUT, 3)
+    yield _Sent()
+    yield _Gathered()
     yield nn.Sequential(nn.Linear(WIDTH, OUT), nn.ELU(), nn.Dropout(0.3), nn.ReLU())
 
 
@@ -146,7 +202,7 @@ def test_a_planted_fault_is_noticed(fault: str, tmp_path: Path, monkeypatch: pyt
     place.write_text(place.read_text("utf-8").replace(right, wrong))
     planted = _load(tmp_path)
     assert planted is not None
-    for module in (compiled, dropout):
+    for module in (compiled, dropout, gathered):
         monkeypatch.setattr(module, "kernels", lambda: planted)
     # Whether the generator is known is tried once; here it is to be relied upon.
     monkeypatch.setattr(dropout, "_kernels_give_bernoulli", lambda: True)

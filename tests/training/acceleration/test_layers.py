@@ -15,7 +15,7 @@ import torch
 from fast_paths import watch_fast_forwards
 from torch import Tensor, nn
 from torch.nn import functional
-from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, GINConv, SAGEConv, TransformerConv
+from torch_geometric.nn import APPNP, ChebConv, GATConv, GATv2Conv, GCNConv, GINConv, LEConv, SAGEConv, TransformerConv
 from torch_geometric.nn import Sequential as GraphSequential
 
 from gnz_track.training.acceleration import accelerate, attach, release
@@ -137,7 +137,6 @@ UNKNOWN: dict[str, tuple[Maker, tuple[Any, ...]]] = {
     "GCN with maximum": (lambda: GCNConv(WIDTH, OUT, aggr="max"), ()),
     "GCN against the flow": (lambda: GCNConv(WIDTH, OUT, flow="target_to_source"), ()),
     "subclass": (lambda: _Doubling(WIDTH, OUT), ()),
-    "SAGE with maximum": (lambda: SAGEConv(WIDTH, OUT, aggr="max"), ()),
     "SAGE with several": (lambda: SAGEConv(WIDTH, OUT, aggr=["mean", "max"]), ()),
     "SAGE with projection": (lambda: SAGEConv(WIDTH, OUT, project=True), ()),
     "SAGE against the flow": (lambda: SAGEConv(WIDTH, OUT, flow="target_to_source"), ()),
@@ -153,7 +152,11 @@ UNKNOWN: dict[str, tuple[Maker, tuple[Any, ...]]] = {
     "transformer with edge features": (lambda: TransformerConv(WIDTH, OUT, edge_dim=2), (torch.rand(N_EDGES, 2),)),
     "transformer with a gate": (lambda: TransformerConv(WIDTH, OUT, beta=True), ()),
     "transformer with maximum": (lambda: TransformerConv(WIDTH, OUT, aggr="max"), ()),
-    "another layer": (lambda: GATv2Conv(WIDTH, OUT, heads=2), ()),
+    "GATv2 with edge features": (lambda: GATv2Conv(WIDTH, OUT, edge_dim=2), (torch.rand(N_EDGES, 2),)),
+    "SAGE of the smallest": (lambda: SAGEConv(WIDTH, OUT, aggr="min"), ()),
+    "Chebyshev with edge weights": (lambda: ChebConv(WIDTH, OUT, 2), (torch.rand(N_EDGES),)),
+    "propagation with dropout": (lambda: APPNP(2, 0.1, dropout=0.3, cached=True), ()),
+    "another layer": (lambda: LEConv(WIDTH, OUT), ()),
 }
 
 

@@ -19,8 +19,8 @@ from torch_geometric.data import Data  # noqa: E402
 
 from gnz_track.models.building import Sizes, build  # noqa: E402
 from gnz_track.models.catalogue import MODELS  # noqa: E402
+from gnz_track.optimisers import Adam  # noqa: E402
 from gnz_track.training.acceleration import accelerate, attach, sparsify  # noqa: E402
-from gnz_track.training.optimisers import Adam  # noqa: E402
 from gnz_track.types import TaskType  # noqa: E402
 
 EPOCHS = 20

@@ -80,6 +80,45 @@ EXPORT void sum_columns(const float* matrix, Count n, Count width, float* out) {
     for (Count r = 0; r < n; r++) add_to(out, 1.f, matrix + r * width, width);
 }
 
+// 4 rows of 4 numbers become 4 columns.
+INLINE void transpose_tile(const float* x, Count width, float* out, Count n) {
+#if defined(__clang__) || __GNUC__ >= 12
+    typedef float Four __attribute__((vector_size(16)));
+    typedef float LooseFour __attribute__((vector_size(16), aligned(4), may_alias));
+    Four row[4], half[4];
+    for (int i = 0; i < 4; i++) row[i] = *(const LooseFour*)(x + i * width);
+    for (int i = 0; i < 4; i += 2) {
+        half[i] = __builtin_shufflevector(row[i], row[i + 1], 0, 4, 1, 5);
+        half[i + 1] = __builtin_shufflevector(row[i], row[i + 1], 2, 6, 3, 7);
+    }
+    for (int i = 0; i < 2; i++) {
+        *(LooseFour*)(out + 2 * i * n) = __builtin_shufflevector(half[i], half[i + 2], 0, 1, 4, 5);
+        *(LooseFour*)(out + (2 * i + 1) * n) = __builtin_shufflevector(half[i], half[i + 2], 2, 3, 6, 7);
+    }
+#else
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 4; k++) out[k * n + i] = x[i * width + k];
+#endif
+}
+
+// out [width, n]: the transpose of x [n, width], a part after another that stays in the cache.
+EXPORT void transpose(Count n, Count width, const float* x, float* out) {
+    constexpr Count ROWS = 32, COLUMNS = 64;
+    for (Count top = 0; top < n; top += ROWS)
+        for (Count left = 0; left < width; left += COLUMNS) {
+            const Count bottom = top + ROWS < n ? top + ROWS : n, right = left + COLUMNS < width ? left + COLUMNS : width;
+            Count c = left;
+            for (; c + 4 <= right; c += 4) {
+                Count r = top;
+                for (; r + 4 <= bottom; r += 4) transpose_tile(x + r * width + c, width, out + c * n + r, n);
+                for (; r < bottom; r++)
+                    for (Count k = c; k < c + 4; k++) out[k * n + r] = x[r * width + k];
+            }
+            for (; c < right; c++)
+                for (Count r = top; r < bottom; r++) out[c * n + r] = x[r * width + c];
+        }
+}
+
 EXPORT int has_same_bits(const float* a, const float* b, Count n) {
     return memcmp(a, b, (size_t)n * sizeof(float)) == 0;
 }

@@ -181,6 +181,39 @@ INLINE void add_to(float* y, float factor, const float* x, Count width) {
     for (; c < width; c++) y[c] += factor * x[c];
 }
 
+// y = the larger of both; what is no number is larger than any
+INLINE void raise_to(float* y, const float* x, Count width) {
+    Count c = 0;
+    for (; c + 16 <= width; c += 16) {
+        Block to = load(y + c);
+        const Block from = load(x + c);
+        EACH to.part[i] = (from.part[i] > to.part[i]) | (from.part[i] != from.part[i]) ? from.part[i] : to.part[i];
+        store(y + c, to);
+    }
+    for (; c < width; c++) y[c] = (x[c] > y[c]) | (x[c] != x[c]) ? x[c] : y[c];
+}
+
+// one where both are equal, zero elsewhere
+INLINE Block equal(Block a, Block b) {
+    EACH a.part[i] = a.part[i] == b.part[i] ? 1.f - Vector{} : Vector{};
+    return a;
+}
+
+// counts += 1 where both are equal
+INLINE void count_equal(float* counts, const float* x, const float* y, Count width) {
+    Count c = 0;
+    for (; c + 16 <= width; c += 16) store(counts + c, load(counts + c) + equal(load(x + c), load(y + c)));
+    for (; c < width; c++) counts[c] += (float)(x[c] == y[c]);
+}
+
+// to += shares where both are equal; what is no number stays none, times zero
+INLINE void add_where_equal(float* to, const float* shares, const float* x, const float* y, Count width) {
+    Count c = 0;
+    for (; c + 16 <= width; c += 16)
+        store(to + c, load(to + c) + equal(load(x + c), load(y + c)) * load(shares + c));
+    for (; c < width; c++) to[c] += (float)(x[c] == y[c]) * shares[c];
+}
+
 // Memory for one call; sizes of zero are allowed.
 struct Scratch {
     float* numbers;

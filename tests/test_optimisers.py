@@ -11,13 +11,16 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from gnz_track.training.optimisers import Adam
+from gnz_track.optimisers import Adam
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 SETTINGS: list[dict[str, Any]] = [
     {"lr": 0.01, "fused": True},
     {"lr": 0.01, "weight_decay": 5e-4, "fused": True},
+    {"lr": 0.1, "betas": (0.5, 0.9), "eps": 1e-3, "fused": True},
+    {"lr": 0.1, "maximize": True, "fused": True},
     {"lr": 0.1},
     {"lr": 0.1, "amsgrad": True, "foreach": False},
 ]
@@ -45,6 +48,36 @@ def test_steps_are_those_of_torch(settings: dict[str, Any]) -> None:
     assert all(torch.equal(one, other) for one, other in zip(ours, theirs, strict=True))
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_groups_and_parameters_of_several_kinds(dtype: torch.dtype) -> None:
+    def train(make: Callable[..., torch.optim.Optimizer]) -> list[Tensor]:
+        generator = torch.Generator().manual_seed(5)
+        held = [torch.randn(9, generator=generator).to(kind).requires_grad_() for kind in (dtype, torch.float32)]
+        groups = [{"params": held[:1]}, {"params": held[1:], "lr": 0.3, "weight_decay": 0.1}]
+        optimiser = make(groups, lr=0.01, fused=True)
+        for step in range(6):
+            # One has no gradient at first, and none at the end.
+            for one in held[: 1 + (1 < step < 5)]:
+                one.grad = torch.randn(9, generator=generator).to(one.dtype)
+            optimiser.step()
+            optimiser.zero_grad(set_to_none=step % 2 == 0)
+        return [one.detach() for one in held]
+
+    assert all(map(torch.equal, train(Adam), train(torch.optim.Adam)))
+
+
+def test_who_waits_for_a_step_is_told() -> None:
+    parameter, told = torch.ones(2, requires_grad=True), []
+    parameter.grad, optimiser = torch.ones(2), Adam([parameter], lr=0.1, fused=True)
+    optimiser.step()
+    for wait in (optimiser.register_step_post_hook, register_optimizer_step_pre_hook):
+        handle = wait(lambda *_: told.append("told"))
+        optimiser.step()
+        handle.remove()
+    optimiser.step()
+    assert told == ["told", "told"]
+
+
 def test_gradients_are_recorded_after_a_step_as_before() -> None:
     parameter = torch.ones(2, requires_grad=True)
     optimiser = Adam([parameter], lr=0.1)
@@ -57,7 +90,7 @@ def test_gradients_are_recorded_after_a_step_as_before() -> None:
 
 def test_steps_do_without_the_compiler() -> None:
     code = (
-        "import sys, torch; from gnz_track.training.optimisers import Adam; p = torch.ones(2, requires_grad=True); "
+        "import sys, torch; from gnz_track.optimisers import Adam; p = torch.ones(2, requires_grad=True); "
         "o = Adam([p], lr=0.1, fused=True); p.sum().backward(); o.step(); o.zero_grad(); "
         "ours = 'torch._dynamo' in sys.modules; torch.optim.Adam([p]); print(ours, 'torch._dynamo' in sys.modules)"
     )
