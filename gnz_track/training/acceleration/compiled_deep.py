@@ -33,7 +33,7 @@ def _pays(x: Tensor) -> bool:
 
 
 class _NormCall:
-    """What a call knows beside its tensors, and what its way back needs."""
+    """Facts of a call beside its tensors, and what its way back needs."""
 
     def __init__(self, layer: Any, activation: str) -> None:
         self.layer, self.epsilon, self.activation = layer, layer.eps, activation
@@ -144,7 +144,7 @@ def _normalise_as_known(
 
 
 class _GateCall:
-    """What a call knows beside its tensors, and what its way back needs."""
+    """Facts of a call beside its tensors, and what its way back needs."""
 
     def __init__(self, structure: Structure, epsilon: float) -> None:
         self.pattern, self.edge_index, self.epsilon = structure.plain, structure.edge_index, epsilon
@@ -284,7 +284,7 @@ LARGEST = 256
 
 
 class _AllCall:
-    """What a call knows beside its tensors, and what its way back needs."""
+    """Facts of a call beside its tensors, and what its way back needs."""
 
     def __init__(self, starts: Tensor, heads: int) -> None:
         self.starts, self.heads = starts, heads
