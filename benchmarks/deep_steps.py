@@ -86,8 +86,8 @@ class Step:
         from gnz_track.models.building import build
         from gnz_track.models.catalogue import MODELS
         from gnz_track.models.options import Sizes
+        from gnz_track.optimisers import Adam
         from gnz_track.training.acceleration import accelerate
-        from gnz_track.training.optimisers import Adam
         from gnz_track.types import TaskType
 
         name, options = ROWS[row]
