@@ -73,6 +73,15 @@ def test_settings_and_functions_are_put_back_inline(
     assert find_leak() == ""
 
 
+def test_compiler_that_is_imported_in_between_changes_nothing() -> None:
+    code = (
+        "import torch; from gnz_track.runs.isolation.originals import originals; ours = torch.manual_seed; "
+        "import torch._dynamo; print(torch.manual_seed is ours, originals.changes())"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said == "False []\n"
+
+
 @pytest.mark.parametrize("what", ["default dtype", "matmul precision", "defaults of dropout", "relu"])
 def test_the_next_cell_of_the_same_model_is_trained_as_its_first(what: str, cell_on: Cells, world: Worlds) -> None:
     cells = [cell_on(world("nodes"), meddler(NAMES[what]), seed=seed) for seed in (0, 1)]

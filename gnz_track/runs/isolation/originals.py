@@ -203,9 +203,12 @@ def _wraps(value: Any, original: Any) -> bool:
 
     The compiler wraps a function so when it is imported, which may be in the middle of a cell.
     """
-    is_wrapped = isinstance(value, FunctionType) and getattr(value, "__wrapped__", None) is original
-    is_of_optimisers = is_wrapped and value.__globals__.get("__name__") == "torch.optim.optimizer"
-    return is_of_optimisers or (is_wrapped and getattr(value, "_torchdynamo_disable", False) is True)
+    if not isinstance(value, FunctionType) or getattr(value, "__wrapped__", None) is not original:
+        return False
+    return (
+        value.__globals__.get("__name__") in {"torch.optim.optimizer", "torch._compile"}
+        or getattr(value, "_torchdynamo_disable", False) is True
+    )
 
 
 def _put(owner: Any, name: str, value: Any) -> None:

@@ -108,7 +108,8 @@ class SparseFeatures(Tensor):
         """Return the ordinary tensor ``[n_nodes, width]``, which is not to be handed on."""
         if self._dense is None:
             lender = self._lender
-            with torch.inference_mode(mode=False), torch.no_grad():
+            # By its place: Torch's compiler does not know the argument by its name.
+            with torch.inference_mode(False), torch.no_grad():  # noqa: FBT003
                 made = self.pattern.matrix(self.values).to_dense() if lender is None else lender.dense().clone()
             self._keep(made)
         return self._dense  # type: ignore[return-value]
