@@ -56,7 +56,7 @@ CONSTANT = "constant"
 # Schedule -> what it waits for.
 AWAITED = {"plateau": "a smaller validation loss", "score_plateau": "a better score on validation"}
 # What the hyperparameters of a cell may have otherwise.
-OF_CELL = ("lr", "patience", "min_lr", "factor")
+OF_CELL = ("lr", "patience", "min_lr")
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,6 @@ def _terms(protocol: Protocol, row: tuple[object, ...]) -> Iterator[LearningRate
         return
     if usual is not None and isinstance(changed, dict):
         given = {name: changed[name] for name in OF_CELL if isinstance(changed.get(name), int | float)}
-        given |= {
-            name: value for name, value in changed.items() if name == "schedule" and value in (CONSTANT, *AWAITED)
-        }
         hours = protocol.override_for(str(said["dataset"])).hours or protocol.hours
         epochs = 0 if pd.isna(said["epochs"]) else int(float(str(said["epochs"])))
         yield LearningRateTerms(str(said["task"]), replace(usual, **given), epochs, hours)
