@@ -119,7 +119,7 @@ class _Sent(nn.Module):
         self.layer, self.largest = GINEConv(nn.Linear(WIDTH, OUT), edge_dim=2), SAGEConv(WIDTH, OUT, aggr="max")
 
     def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
-        return self.layer(x, edges, edges.t().float().cos()) + self.largest(x.relu(), edges)
+        return self.layer(x, edges, edges.t().float().cos()) + self.largest(x - x.detach().clamp(max=0), edges)
 
 
 class _Gathered(nn.Module):
