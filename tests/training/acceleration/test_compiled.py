@@ -112,14 +112,16 @@ N_NODES, WIDTH, OUT = 600, 37, 9
 
 
 class _Sent(nn.Module):
-    """Sums of messages with features of edges, and the largest of features that are often zero."""
+    """Sums of messages with features of edges, the largest of features that are often zero, and means of few."""
 
     def __init__(self) -> None:
         super().__init__()
         self.layer, self.largest = GINEConv(nn.Linear(WIDTH, OUT), edge_dim=2), SAGEConv(WIDTH, OUT, aggr="max")
+        self.mean = SAGEConv(OUT, OUT)
 
     def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
-        return self.layer(x, edges, edges.t().float().cos()) + self.largest(x - x.detach().clamp(max=0), edges)
+        out = self.layer(x, edges, edges.t().float().cos()) + self.largest(x - x.detach().clamp(max=0), edges)
+        return out + self.mean(out, edges)
 
 
 class _Gathered(nn.Module):
@@ -131,8 +133,10 @@ class _Gathered(nn.Module):
         self.pools = nn.ModuleList([SumAggregation(), MeanAggregation(), MaxAggregation()])
 
     def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
-        h, groups = self.first(x).round().relu() + 0 * self.first(x), torch.arange(x.size(0)) * 7 % 90
-        pooled = [pool(h + 0.1 * self.first(x).relu(), groups, dim_size=91)[groups] for pool in self.pools]
+        groups = torch.arange(x.size(0)) * 7 % 90
+        # Rounding has no gradient.
+        h = self.first(x).round().relu() + 0.1 * self.first(x).relu()
+        pooled = [pool(h, groups, dim_size=91)[groups] for pool in self.pools]
         return torch.cat([*pooled, self.product(h, edges, sigmoid=False)[: x.size(0), None]], dim=1)
 
 
