@@ -85,18 +85,20 @@ class GnzError(Exception):
         super().__init__(_DOUBLED.sub("", message))
 
 
+def _say_known(near: Sequence[str], known: Sequence[str]) -> str:
+    if near:
+        return "did you mean " + " or ".join(repr(match) for match in near) + "?"
+    return "known: " + (", ".join(known[:12]) or "none") + (", ..." if len(known) > 12 else "")
+
+
 class UnknownName(GnzError):
     """A name that no registry row bears."""
 
     def __init__(self, kind: str, name: object, known: Iterable[str], *, command: str = "") -> None:
         known = sorted(known)
         near = near_matches(str(name), known)
-        if near:
-            hint = "did you mean " + " or ".join(repr(match) for match in near) + "?"
-        else:
-            hint = "known: " + (", ".join(known[:12]) or "none") + (", ..." if len(known) > 12 else "")
         listing = f"{'' if near else '.'} List all with: {command}" if command else ""
-        super().__init__(f"unknown {kind} {str(name)!r}; {hint}{listing}")
+        super().__init__(f"unknown {kind} {str(name)!r}; {_say_known(near, known)}{listing}")
         self.kind, self.name, self.near = kind, name, near
 
 
@@ -108,13 +110,14 @@ class DuplicateName(GnzError):
 
 
 class TargetMissing(GnzError):
-    """A ``package.module:attr`` that does not lead anywhere."""
+    """A ``package.module:attr`` that does not lead anywhere: to no module, or to a name that its module has not."""
 
-    def __init__(self, target: str, reason: str) -> None:
-        super().__init__(
-            f"cannot import {target!r}: {reason}; expected 'package.module:attribute' importable from here "
-            f"(is its folder on PYTHONPATH?)"
-        )
+    def __init__(self, target: str, reason: str, *, name: str = "", known: Iterable[str] = ()) -> None:
+        hint = "expected 'package.module:attribute' importable from here (is its folder on PYTHONPATH?)"
+        if name:
+            known = sorted(known)
+            hint = _say_known(near_matches(name, known), known)
+        super().__init__(f"cannot import {target!r}: {reason}; {hint}")
 
 
 class BadSeeds(GnzError):
