@@ -1,10 +1,12 @@
 """Build hook: the kernels are compiled before a wheel is made, by the system's compiler or by clang of ``ziglang``.
 
-Where neither can, the wheel is made without them, and Torch alone computes.
+Where neither can, the wheel is made without them, and Torch alone computes. ``GNZ_KERNELS=off`` asks for that, where
+there is no compiler and the package index has no ``ziglang``.
 """
 
 from __future__ import annotations
 
+import os
 import runpy
 from pathlib import Path
 from typing import Any
@@ -19,9 +21,13 @@ class KernelsHook(BuildHookInterface):  # type: ignore[type-arg]
     """Hook of hatchling that compiles the kernels."""
 
     def _library(self) -> dict[str, Any]:
-        """Return the functions of the library's own file; it is not there while an image's first layer is built."""
+        """Return the functions of the library's own file; none where kernels are unwanted, or it is not there yet.
+
+        It is not there while an image's first layer is built.
+        """
         path = Path(self.root) / LIBRARY
-        return runpy.run_path(str(path)) if path.exists() else {}
+        is_wanted = os.environ.get("GNZ_KERNELS") != "off"
+        return runpy.run_path(str(path)) if path.exists() and is_wanted else {}
 
     def dependencies(self) -> list[str]:
         """Return what has to be installed to compile: nothing where the system has a compiler."""
@@ -40,7 +46,7 @@ class KernelsHook(BuildHookInterface):  # type: ignore[type-arg]
         """
         del version
         library = self._library()
-        why = library["compile_kernels"]() if library else "sources are missing"
+        why = library["compile_kernels"]() if library else f"{LIBRARY} is missing, or GNZ_KERNELS is off"
         if why:
             self.app.display_warning(f"without compiled kernels: {why}")
             return

@@ -2,6 +2,9 @@
 
     pip install graphnetz==0.2.0
     python benchmarks/cell.py --mirror FOLDER [--repeats 3] [--seeds 0-2] [--only cora,mutag]
+    python benchmarks/cell.py --deep [--repeats 5] [--only GatedGCN,GPS]
+
+``--deep`` measures steps of deep networks with and without kernels instead: see ``deep_steps.py``, and the bound there.
 
 Two worker processes, one for each side, take turns on the same job, one thread each; only one works at a time. Both
 get the same split, the same initial parameters and the same order of batches, and record the same series. The peer is
@@ -22,6 +25,8 @@ import time
 import warnings
 from pathlib import Path
 from typing import Any
+
+import deep_steps
 
 PEER = "graphnetz"
 TARGETS = {
@@ -353,12 +358,16 @@ def main() -> None:
     parser.add_argument("--mirror", default=os.environ.get("GNZ_MIRROR", ""), help="folder of raw files (Cora, MUTAG)")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--seeds", type=int, default=3, help="how many seeds to compare scores on; 0 for none")
-    parser.add_argument("--only", default=",".join(JOBS), help="tasks, separated by commas")
+    parser.add_argument("--only", default="", help="tasks, or networks with --deep, separated by commas")
+    parser.add_argument("--deep", action="store_true", help="steps of deep networks, without the peer")
     parser.add_argument("--home", default="")
     parser.add_argument("--work", default="", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.work:
         work(arguments.work, arguments.home, arguments.mirror)
+        return
+    if arguments.deep:
+        deep_steps.measure(arguments.only.split(",") if arguments.only else list(deep_steps.ROWS), arguments.repeats)
         return
     try:
         importlib.metadata.version(PEER)
@@ -366,7 +375,7 @@ def main() -> None:
         sys.exit("the peer is not installed: pip install graphnetz==0.2.0")
     with tempfile.TemporaryDirectory() as folder:
         home = arguments.home or folder
-        tasks = arguments.only.split(",")
+        tasks = arguments.only.split(",") if arguments.only else list(JOBS)
         workers = {side: Worker(side, home, arguments.mirror) for side in SIDES}
         measure_speed(workers, tasks, arguments.repeats)
         if arguments.seeds:

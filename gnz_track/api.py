@@ -52,6 +52,8 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     hidden_channels: int = 64,
     root: str | Path | None = None,
     device: str = "auto",
+    compile: bool = False,  # noqa: A002  (as the flag of the command)
+    amp: str = "",
     search: Any = None,
     protocol: str | Protocol = "graphnetz",
     store: str = "",
@@ -80,6 +82,8 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
         A list of seeds (0 to 9), or one seed.
     epochs, hidden_channels, device
         Length of training (None: the protocol's), width of the models, and where they are trained.
+    compile, amp
+        Whether Torch compiles the models, and the half precision that they compute in: ``"bfloat16"``, ``"float16"``.
     root
         Folder of frozen data.
     search
@@ -112,6 +116,8 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
         epochs=epochs,
         hidden_channels=hidden_channels,
         device=device,
+        compile=compile,
+        amp=amp,
         place=Place(home=Path(root).expanduser().absolute() if root else None),
         jobs=jobs,
         timeout=timeout,
@@ -123,14 +129,10 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
         search=None if search is None else _read_search(search),
     )
     with open_fork_server_for(jobs=jobs, timeout=timeout, executor=executor) as fork_server:
-        if not verbose:
-            found = (
-                search_all(request, plan_request_searches(request), fork_server=fork_server) if request.search else []
-            )
-            remaining = find_remaining_of(request, found)
-            return report_of(request, carry_out(request, remaining, found=found, fork_server=fork_server), found)
-        found = _search_aloud(request, fork_server) if request.search else []
+        found = _search(request, fork_server, is_aloud=verbose) if request.search else []
         remaining = find_remaining_of(request, found)
+        if not verbose:
+            return report_of(request, carry_out(request, remaining, found=found, fork_server=fork_server), found)
         progress = Progress(remaining, jobs=jobs)
         try:
             with progress:
@@ -143,11 +145,13 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     return report_of(request, sweep, found)
 
 
-def _search_aloud(request: Request, fork_server: ForkServer | None) -> list[SearchRecord]:
+def _search(request: Request, fork_server: ForkServer | None, *, is_aloud: bool) -> list[SearchRecord]:
     from gnz_track.tuning.plan import note_on_lengths
     from gnz_track.tuning.progress import SearchProgress
 
     plan = plan_request_searches(request)
+    if not is_aloud:
+        return search_all(request, plan, fork_server=fork_server)
     progress = SearchProgress(plan)
     try:
         with progress:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from gnz_track.errors import BadValue
+from gnz_track.errors import BadValue, ModelInvalid
 from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.runs.executors.choice import AUTO, RAY, Crew, Executor, check_crew, choose_executor
 from gnz_track.runs.executors.events import Tell, ignore
 from gnz_track.runs.executors.fork_server import ForkServer
 from gnz_track.runs.files_of_cell import PREDICTIONS, check_keep, check_most_bytes
 from gnz_track.runs.plan import Place, Plan, make_plan, perturb_plan
+from gnz_track.runs.protocol_resolution import own_options
 from gnz_track.runs.remaining import RemainingCells, find_remaining
 from gnz_track.runs.sweep import Sweep, name_sweep, run_sweep
 from gnz_track.runs.sweep_writer import Tracking
@@ -21,6 +22,7 @@ from gnz_track.store.address import Address
 from gnz_track.store.outbox import keep_search
 from gnz_track.store.run_record import check_cells
 from gnz_track.store.searches import SearchRecord
+from gnz_track.training.compiler import OF_TORCH, check_forwards
 from gnz_track.training.metrics import METRICS
 from gnz_track.types import Cell, ModelRow, Protocol, Task, Value
 
@@ -54,7 +56,8 @@ class Request:
     twice: as it is, and with the hyperparameters that its search has found. With ``perturbations``, every cell is
     trained under each of them. With ``system_metrics``, the sweep's run has the load of this machine. ``keep``
     says which files cells leave beside their runs: one of
-    :data:`gnz_track.runs.files_of_cell.KEEPS`. A file of more than ``keep_at_most`` bytes is not kept.
+    :data:`gnz_track.runs.files_of_cell.KEEPS`. A file of more than ``keep_at_most`` bytes is not kept. ``compile`` and
+    ``amp`` ask Torch for other forwards (:mod:`gnz_track.training.forwards`), and are hyperparameters of the cells.
     """
 
     tasks: Sequence[Task]
@@ -66,6 +69,8 @@ class Request:
     epochs: int | None = None
     hidden_channels: int | None = None
     device: str = "auto"
+    compile: bool = False
+    amp: str = ""
     place: Place = field(default_factory=Place)
     jobs: int = 1
     timeout: float | None = None
@@ -244,7 +249,7 @@ def _plan_cells(request: Request, seeds: Sequence[int]) -> Plan:
         place=request.place,
     )
     plan = perturb_plan(plan, request.perturbations) if request.perturbations else plan
-    plan = _on_device(_with_width(plan, request), request)
+    plan = _with_forwards(_on_device(_with_width(plan, request), request), request)
     check_cells(plan.cells, suite=request.suite, sweep="", metrics=METRICS.names())
     return plan
 
@@ -269,6 +274,22 @@ def _with_width(plan: Plan, request: Request) -> Plan:
     if not isinstance(width, int) or width < 1:
         raise BadValue("hidden_channels", width, "a whole number from 1 upwards")
     cells = tuple(replace(cell, hyperparameters=_change_values(cell, hidden_channels=width)) for cell in plan.cells)
+    return replace(plan, cells=cells)
+
+
+def _with_forwards(plan: Plan, request: Request) -> Plan:
+    """Give every cell what is asked of Torch; a model whose constructor means something else by it is refused."""
+    asked = {name: value for name in OF_TORCH if (value := getattr(request, name))}
+    if not asked:
+        return plan
+    # The machines of a cluster have compilers of their own.
+    for device in {"" if request.executor == RAY else cell.device for cell in plan.cells}:
+        check_forwards(compiles=request.compile, amp=request.amp, device=device)
+    for model in {cell.model.name: cell.model for cell in plan.cells}.values():
+        if own := own_options(model) & set(asked):
+            reason = f"its constructor takes {', '.join(sorted(own))} for itself"
+            raise ModelInvalid(model.name, reason, remedy="rename that, or leave the model out")
+    cells = tuple(replace(cell, hyperparameters=_change_values(cell, **asked)) for cell in plan.cells)
     return replace(plan, cells=cells)
 
 

@@ -490,8 +490,8 @@ class CellSettings:
     """Settings of one cell as resolved: its protocol, and what its hyperparameters have otherwise.
 
     A dataset is posed, a model built and trained by these alone. ``metric`` is the one that the data ask for.
-    ``options`` are keywords of the model's constructor, beside which it has its own defaults. What the fields mean is
-    said of :class:`Protocol` and :class:`Cell`.
+    ``options`` are keywords of the model's constructor, beside which it has its own defaults. ``compile`` and ``amp``
+    ask Torch for other forwards. What the others mean is said of :class:`Protocol` and :class:`Cell`.
     """
 
     task_type: TaskType
@@ -513,6 +513,8 @@ class CellSettings:
     options: Mapping[str, Value] = field(default_factory=dict)
     device: str = "cpu"
     is_blind: bool = False
+    compile: bool = False
+    amp: str = ""
 
     def __post_init__(self) -> None:
         freeze_mappings(self, "options")

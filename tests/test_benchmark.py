@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,8 +15,10 @@ import torch
 from torch_geometric.data import Data
 
 from gnz_track import GCN, TASKS, Task, run_benchmark, task_from_dataset
-from gnz_track.errors import BadValue, GnzError, NothingToRun, UnknownName
+from gnz_track.errors import BadValue, GnzError, ModelInvalid, NothingToRun, UnknownName
 from gnz_track.runs.executors.events import Started, Tell
+from gnz_track.runs.plan import Place
+from gnz_track.runs.reproduce import Conditions, reproduce
 from gnz_track.runs.run_one import run_one
 from gnz_track.store.address import parse_address
 from gnz_track.store.reader import read_table
@@ -103,6 +107,59 @@ def test_single_class_single_seed_and_width(call: Any) -> None:
     row = narrow.summary().iloc[0]
     assert row["n_seeds"] == 1
     assert row[["std", "sem", "ci_low", "ci_high"]].isna().all(), "one seed has no interval"
+
+
+def test_what_torch_is_asked_for_makes_cells_of_their_own(call: Any, tmp_path: Path) -> None:
+    plain, half = call(tasks=[ring()], models="GCN"), call(tasks=[ring()], models="GCN", amp="bfloat16")
+    assert set(plain.table["hyperparameters"]) == {"{}"}
+    assert set(half.table["hyperparameters"]) == {'{"amp": "bfloat16"}'}
+    assert not set(plain.table["fingerprint"]) & set(half.table["fingerprint"])
+    assert not set(plain.table["run_id"]) & set(half.table["run_id"])
+    [said] = set(half.table["instructions"])
+    assert "amp bfloat16" in said.split("; ")
+    again = call(tasks=[ring()], models="GCN", amp="bfloat16")
+    assert sorted(again.table["run_id"]) == sorted(half.table["run_id"]), "they are finished"
+    run_id = str(half.table["run_id"].iloc[0])
+    found = reproduce(run_id, parse_address(), conditions=Conditions(place=Place(home=tmp_path / "data")))
+    assert found.verdict == "bit_identical"
+    with contextlib.closing(sqlite3.connect(tmp_path / "gnz.db")) as connection:
+        text = "SELECT run_uuid, value FROM params WHERE key IN ('amp', 'compile')"
+        named = connection.execute(text).fetchall()
+    assert sorted(named) == sorted((run_id, "bfloat16") for run_id in half.table["run_id"])
+
+
+def test_models_tuned_and_untuned_compute_as_asked(call: Any) -> None:
+    report = call(tasks=[ring()], models="GCN", amp="bfloat16", seeds=[0], search=2)
+    assert set(report.table["model"]) == {"GCN", "GCN (tuned)"}
+    assert all("bfloat16" in changed for changed in report.table["hyperparameters"])
+
+
+class Amplified(GCN):
+    """Has an option of a name that Torch is asked by."""
+
+    task_types = ("node_cls",)
+
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, *, amp: float = 1.0) -> None:
+        super().__init__(in_channels, hidden_channels, out_channels)
+        self.amp = amp
+
+
+def test_a_model_that_means_something_else_by_it_is_refused(call: Any) -> None:
+    with pytest.raises(ModelInvalid, match="model 'Amplified' cannot be used: its constructor takes amp for itself"):
+        call(tasks=[ring()], models=Amplified, amp="bfloat16")
+    report = call(tasks=[ring()], models=Amplified, search={"amp": [0.5, 2.0]}, seeds=[0])
+    assert set(report.table["status"]) == {"finished"}
+
+
+@pytest.mark.slow
+def test_compiled_cells_are_reproduced(call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "compiled"))
+    half = call(tasks=[ring()], models="GCN", amp="bfloat16", compile=True, seeds=[0], jobs=2)
+    [row] = half.table.to_dict("records")
+    assert row["hyperparameters"] == '{"amp": "bfloat16", "compile": true}'
+    assert "compiled by" in row["instructions"]
+    found = reproduce(row["run_id"], parse_address(), conditions=Conditions(place=Place(home=tmp_path / "data")))
+    assert found.verdict == "bit_identical"
 
 
 def test_only_and_task_type_narrow(call: Any) -> None:

@@ -67,6 +67,8 @@ CALLS = {
     "run --seeds x": "cannot read seeds 'x'",
     "run --executor x": "unknown executor 'x'",
     "run --jobs 0": "jobs is 0",
+    "run --amp x": "amp is 'x'; allowed: bfloat16, float16",
+    "tune --amp x": "amp is 'x'; allowed: bfloat16, float16",
     "run --keep x": "unknown files to keep 'x'",
     "run --keep-at-most x": "--keep-at-most is 'x'",
     "run --store xyz://a": "the store 'xyz://a' cannot be used",

@@ -10,6 +10,9 @@ import typer
 
 from gnz_track.cli.terminal.output import choose_place, say, see
 from gnz_track.cli.training import (
+    AMP_HELP,
+    COMPILE_HELP,
+    choose_forwards,
     choose_suite,
     choose_tasks,
     look_up,
@@ -68,6 +71,8 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
     epochs: Annotated[int | None, typer.Option(help="Instead of each task's own number.")] = None,
     protocol: Annotated[str, typer.Option(help="How cells are trained and scored; see gnz protocols.")] = "graphnetz",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")] = "auto",
+    compiles: Annotated[bool, typer.Option("--compile", help=COMPILE_HELP)] = False,
+    amp: Annotated[str, typer.Option(help=AMP_HELP)] = "",
     home: Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")] = None,
     mirror: Annotated[Path | None, typer.Option(help="Folder of raw files; default GNZ_MIRROR.")] = None,
     jobs: Annotated[int, typer.Option(help="Worker processes; 1 trains in this one.")] = 1,
@@ -94,6 +99,7 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
 
     # Words are checked before anything heavy is imported.
     check_crew(Crew(executor=executor, address=address, jobs=jobs, timeout=timeout, gpu_share=gpu_share))
+    forwards = choose_forwards(device, compiles=compiles, amp=amp)
     check_keep(keep)
     most_bytes = read_most_bytes(keep_at_most)
     how, numbers, place = look_up(models, protocol, seeds, store)
@@ -112,7 +118,7 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
             address=place,
             suite=choose_suite(suite, category, is_chosen=bool(task or task_type)),
             epochs=epochs,
-            device=device,
+            **forwards,
             place=choose_place(home, mirror),
             jobs=jobs,
             timeout=timeout,

@@ -10,6 +10,7 @@ import typer
 from gnz_track.cli.terminal.commands import Commands
 from gnz_track.cli.terminal.interrupts import INTERRUPTED
 from gnz_track.cli.terminal.output import say
+from gnz_track.cli.training import AMP_HELP, COMPILE_HELP
 
 if TYPE_CHECKING:
     from gnz_track.pipeline.params import Params
@@ -105,6 +106,8 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
     protocol: Annotated[str | None, typer.Option(help="How cells are trained and scored; see gnz protocols.")] = None,
     hidden_channels: Annotated[int | None, typer.Option(help="The width of all models.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda, cuda:1, ...")] = None,
+    compiles: Annotated[bool | None, typer.Option("--compile/--no-compile", help=COMPILE_HELP)] = None,
+    amp: Annotated[str | None, typer.Option(help=AMP_HELP)] = None,
     modules: Modules = None,
     jobs: Annotated[int | None, typer.Option(help="Worker processes; 1 trains in this one.")] = None,
     timeout: Annotated[float | None, typer.Option(help="Most seconds for one cell.")] = None,
@@ -124,6 +127,8 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
         protocol=protocol,
         hidden_channels=hidden_channels,
         device=device,
+        compile=compiles,
+        amp=amp,
         modules=modules,
         jobs=jobs,
         timeout=timeout,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from gnz_track.types import Protocol, Task
 
 __all__ = [
+    "AMP_HELP",
+    "COMPILE_HELP",
+    "choose_forwards",
     "choose_suite",
     "choose_tasks",
     "find_task",
@@ -39,6 +42,8 @@ __all__ = [
 
 
 QUICK, CUSTOM = "quick", "custom"
+COMPILE_HELP = "Let torch.compile compile the models; meant for GPUs."
+AMP_HELP = "Half precision of the models: bfloat16 or float16; meant for GPUs."
 
 
 def choose_tasks(suite: str, names: Sequence[str], categories: Sequence[str], types: Sequence[str]) -> list[Task]:
@@ -117,6 +122,20 @@ def find_task(name: str) -> Task:
         allowed = "a name of 'gnz tasks'; data of your own become one by gnz_track.task_from_dataset, from Python"
         raise BadValue("task", name, allowed, command=f"gnz recommend --help, for models for the graph of {name!r}")
     return TASKS.get(name)
+
+
+def choose_forwards(device: str, *, compiles: bool, amp: str) -> dict[str, Any]:
+    """Return what a request is told of where and how Torch computes; what there is not is refused.
+
+    Parameters
+    ----------
+    device, compiles, amp
+        Values of the options.
+    """
+    from gnz_track.training.compiler import check_forwards
+
+    check_forwards(compiles=compiles, amp=amp, device=device)
+    return {"device": device, "compile": compiles, "amp": amp}
 
 
 def choose_suite(suite: str, category: str, *, is_chosen: bool) -> str:

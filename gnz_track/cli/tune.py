@@ -11,6 +11,9 @@ import typer
 
 from gnz_track.cli.terminal.output import choose_home, choose_place, say, see
 from gnz_track.cli.training import (
+    AMP_HELP,
+    COMPILE_HELP,
+    choose_forwards,
     choose_suite,
     choose_tasks,
     look_up,
@@ -79,6 +82,8 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
     epochs: Annotated[int | None, typer.Option(help="Of a cell, instead of each task's own number.")] = None,
     protocol: Annotated[str, typer.Option(help="How cells are trained and scored; see gnz protocols.")] = "graphnetz",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")] = "auto",
+    compiles: Annotated[bool, typer.Option("--compile", help=COMPILE_HELP)] = False,
+    amp: Annotated[str, typer.Option(help=AMP_HELP)] = "",
     home: Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")] = None,
     mirror: Annotated[Path | None, typer.Option(help="Folder of raw files; default GNZ_MIRROR.")] = None,
     jobs: Annotated[int, typer.Option(help="Worker processes; they change no trial.")] = 1,
@@ -92,8 +97,8 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
     """Search hyperparameters of models by validation alone, then compare default and winner on the seeds reported."""
     from gnz_track.runs.executors.fork_server import open_fork_server_for
 
-    # Words are checked before anything heavy is imported.
-    how, numbers, address = look_up(models, protocol, seeds, store)
+    forwards = choose_forwards(device, compiles=compiles, amp=amp)
+    how, numbers, address = look_up(models, protocol, seeds, store)  # before anything heavy is imported
     tasks = choose_tasks(suite, task or [], [], [])
     with contextlib.nullcontext() if dry_run else open_fork_server_for(jobs=jobs, timeout=timeout) as fork_server:
         from gnz_track.benchmark import Request
@@ -107,7 +112,7 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
             address=address,
             suite=choose_suite(suite, "", is_chosen=bool(task)),
             epochs=epochs,
-            device=device,
+            **forwards,
             place=choose_place(home, mirror),
             jobs=jobs,
             timeout=timeout,

@@ -25,7 +25,7 @@ PARAMS_FILE = "params.yaml"
 
 @dataclass(frozen=True, kw_only=True)
 class Params:
-    """A benchmark: its cells from ``tasks`` to ``device``, how they are trained, and how they are compared.
+    """A benchmark: its cells from ``tasks`` to ``amp``, how they are trained, and how they are compared.
 
     ``tasks`` are names and epochs, None for the own number of a task. ``modules`` are imported first, and may
     register tasks and models. ``tune`` says how hyperparameters are searched
@@ -41,6 +41,8 @@ class Params:
     protocol: str = "graphnetz"
     hidden_channels: int | None = None
     device: str = "auto"
+    compile: bool = False
+    amp: str = ""
     modules: tuple[str, ...] = ()
     jobs: int = 1
     timeout: float | None = None
@@ -217,6 +219,8 @@ _KEYS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "protocol": (_read_text, "the name of a protocol; see gnz protocols"),
     "hidden_channels": (_or_none(_read_whole), "a whole number from 1 upwards, or null for the protocol's own"),
     "device": (_read_text, "auto, cpu, cuda, cuda:1, ..."),
+    "compile": (_read_flag, "true where Torch is to compile the models, or false"),
+    "amp": (_read_text, 'the half precision of the models, bfloat16 or float16, or "" for single precision'),
     "modules": (_read_modules, "a list of modules that register tasks and models, importable from here, as [bench]"),
     "jobs": (_read_whole, "a whole number from 1 upwards"),
     "timeout": (_or_none(_read_positive), "seconds for one cell, or null for no limit"),

@@ -155,6 +155,8 @@ def _make_request(params: Params, name: str, *, source: str) -> Request:
         epochs=params.tasks[name],
         hidden_channels=params.hidden_channels,
         device=params.device,
+        compile=params.compile,
+        amp=params.amp,
         place=Place(home=home.absolute()),
         jobs=params.jobs,
         timeout=params.timeout,

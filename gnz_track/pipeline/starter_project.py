@@ -38,6 +38,8 @@ _TUNING = {
         - data/${key}
       params:
         - tasks.${key}
+        - amp
+        - compile
         - device
         - hidden_channels
         - models

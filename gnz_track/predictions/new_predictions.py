@@ -25,8 +25,8 @@ from gnz_track.runs.files_of_cell import predictions_of
 from gnz_track.runs.owners import is_ours
 from gnz_track.runs.plan import Place
 from gnz_track.store.cell_files.predictions import PartPredictions
-from gnz_track.training.acceleration import accelerate, release
 from gnz_track.training.answers import Answers
+from gnz_track.training.forwards import compute_as_asked
 from gnz_track.training.lent import LentInputs
 from gnz_track.training.loop import answer
 from gnz_track.types import Task, TaskType, perturbed_name
@@ -97,14 +97,10 @@ def _answer_all(stored: StoredModel, dataset: FrozenDataset, device: str) -> _An
 
 @contextmanager
 def _ready(stored: StoredModel, device: str) -> Iterator[nn.Module]:
-    """Yield a model as it is asked in training: with fast layers, one of somebody else's behind copies of its input."""
-    model = stored.module.to(device)
-    try:
-        if device == "cpu":
-            accelerate(model)
+    """Yield a model as it is asked in training: with the same forwards, one of others behind copies of its input."""
+    model, settings = stored.module.to(device), replace(stored.settings, device=device)
+    with compute_as_asked(model, settings, name=stored.name):
         yield (model if is_ours(stored.row) else LentInputs(model)).eval()
-    finally:
-        release(model)
 
 
 def find_dataset(stored: StoredModel, name: str, place: Place) -> FrozenDataset:

@@ -31,6 +31,7 @@ from gnz_track.errors import BadValue, SplitImpossible
 from gnz_track.models.options import Sizes
 from gnz_track.seeds import derive
 from gnz_track.training.acceleration import attach, sparsify
+from gnz_track.training.forwards import has_fast_layers
 from gnz_track.training.graphs import GraphCollection, Pairs
 from gnz_track.training.loop import Objective
 from gnz_track.types import CellSettings
@@ -84,7 +85,7 @@ def whole_graph_of(
         data.encoding = encode_nodes(dataset, encoding, message_edges=message_edges, split_digest=split_digest)
     data.edge_index = message_edges
     data = data.to(settings.device)
-    if settings.device == "cpu":
+    if has_fast_layers(settings):
         # What is set beside the features of nodes could not be if these were sparse.
         data.x = sparsify(data.x, is_trusted=True) if encoding is None else data.x
         # A tensor of our own: what hangs on it must not outlive this problem. Our models write into nothing, and those

@@ -46,7 +46,7 @@ _PUBLIC = {
     "owners": ("is_ours",),
     "plan": ("Place", "Plan", "Skipped", "list_skipped", "make_plan", "perturb_plan", "resolve_device", "usual_epochs"),
     "progress": ("Progress", "count_aloud", "open_line", "tell_failures"),
-    "protocol_resolution": ("list_widths", "settings_of"),
+    "protocol_resolution": ("list_widths", "own_options", "settings_of"),
     "refill": ("Refill",),
     "remaining": ("RemainingCells", "find_remaining"),
     "reproduce": ("Conditions", "Reproduction", "describe_code_now", "fetch_book"),

@@ -31,6 +31,7 @@ from gnz_track.store.schema import (
     WEIGHTS_FILE,
 )
 from gnz_track.text import format_size, parse_size
+from gnz_track.training.compiler import OF_TORCH
 from gnz_track.types import Cell, CellSettings
 
 if TYPE_CHECKING:
@@ -225,7 +226,11 @@ def _configuration_of(cell: Cell, settings: CellSettings, posed: Posed) -> dict[
         "dataset_digest": cell.dataset_digest,
         "protocol": cell.protocol.label,
         "model": model,
-        "settings": {name: value for name, value in vars(settings).items() if name != "options"},
+        "settings": {
+            name: value
+            for name, value in vars(settings).items()
+            if name != "options" and (value or name not in OF_TORCH)
+        },
         **({} if posed.sizes is None else {"sizes": posed.sizes}),
         **({} if posed.form is None else posed.form.as_text()),
     }

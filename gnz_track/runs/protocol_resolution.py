@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gnz_track.errors import BadValue, SplitImpossible
 from gnz_track.runs.owners import is_ours
+from gnz_track.training.compiler import OF_TORCH
 from gnz_track.training.metrics import metric_of
 from gnz_track.types import Cell, CellSettings, ModelRow, Override, Protocol, Task, Value
 
@@ -23,6 +24,7 @@ __all__ = [
     "hyperparameters_of",
     "list_widths",
     "name_settings",
+    "own_options",
     "resolve",
     "settings_of",
 ]
@@ -40,6 +42,7 @@ def settings_of(cell: Cell, *, is_multi_label: bool) -> CellSettings:
         allowed = ", ".join(protocol.optimisers)
         raise BadValue(f"task type under protocol {protocol.name!r}", str(task_type), allowed)
     changed = {name: given.pop(name) for name in _OF_OPTIMISER if name in given}
+    of_torch = {name: given.pop(name) for name in OF_TORCH if name in given and name not in own_options(cell.model)}
     return CellSettings(
         task_type=task_type,
         seed=cell.seed,
@@ -60,7 +63,15 @@ def settings_of(cell: Cell, *, is_multi_label: bool) -> CellSettings:
         options={**cell.model.options, **given},
         device=cell.device,
         is_blind=cell.is_blind,
+        **of_torch,
     )
+
+
+def own_options(model: ModelRow) -> frozenset[str]:
+    """Return the hyperparameters that the constructor of a model takes by name, whatever training makes of such."""
+    from gnz_track.models.building import options_of
+
+    return frozenset(options_of(model).names)
 
 
 # More would not fit into one request to a store, beside the names of the cell.
@@ -92,6 +103,7 @@ def name_settings(settings: CellSettings, model: ModelRow) -> dict[str, Value]:
         "features": settings.features,
         "encoding": settings.encoding or "none",
         "hidden_channels": settings.hidden_channels,
+        **{name: value for name in OF_TORCH if (value := getattr(settings, name))},
     }
     plain = {
         name: value

@@ -25,6 +25,7 @@ from gnz_track.runs.file_comparison import FileDifference, compare_files
 from gnz_track.runs.files_of_cell import NOTHING, PREDICTIONS, WEIGHTS, check_most_bytes
 from gnz_track.runs.fingerprint import NUMBERS, changed_parts, code_of, fingerprint, tell_unseen
 from gnz_track.runs.plan import Place, resolve_device
+from gnz_track.runs.run_one import KERNELS, SETTINGS
 from gnz_track.runs.trust import check_model, is_known_loader, refuse_loader
 from gnz_track.store import run_record, schema
 from gnz_track.store.address import Address
@@ -37,6 +38,7 @@ from gnz_track.store.past_runs import read_curves, read_run, read_sweep_run
 from gnz_track.store.row_filters import PastRun
 from gnz_track.store.run_record import RunRecord, SweepContext, record_of
 from gnz_track.store.writer import open_store
+from gnz_track.training.acceleration.library import VARIABLE
 from gnz_track.types import Cell, CellResult, ModelRow, Status
 from gnz_track.user_code.digests import ITSELF, Code, describe_own
 
@@ -285,6 +287,29 @@ def _find_changes(
     return tuple(changes), tuple(notes)
 
 
+# Vector level of Torch, the lowest first -> what ``ATEN_CPU_CAPABILITY`` calls it.
+_LEVELS = {"DEFAULT": "default", "AVX2": "avx2", "AVX512": "avx512"}
+
+
+def _tell_path(run: PastRun, now: str) -> list[str]:
+    """Return a sentence on how a run was computed, where it was otherwise than here, and what to type for the same."""
+    then = run.tags.get(schema.INSTRUCTIONS, "")
+    (level, *before), (own_level, *here) = then.split("; "), now.split("; ")
+    if not then or then == now:
+        return []
+    # Of what a store says, only what is known here is something to type.
+    known = [item for item in before if item not in here and item.partition("=")[0] in SETTINGS]
+    words = [f"{VARIABLE}=off"] if KERNELS in here and KERNELS not in before else []
+    levels = list(_LEVELS)
+    if level in levels[: levels.index(own_level) if own_level in levels else 0]:
+        words.append(f"ATEN_CPU_CAPABILITY={_LEVELS[level]}")
+    words += [f"{name}={shlex.quote(value)}" for name, _, value in (item.partition("=") for item in known)]
+    ways = [f"the same bits may come of: {' '.join(words)} gnz reproduce {run.run_id[:12]}"] if words else []
+    if KERNELS in before and KERNELS not in here:
+        ways.append(f"gnz doctor says why no compiled kernels compute here (is {VARIABLE} set?)")
+    return ["; ".join([f"its numbers were computed with {then!r}, and those of now with {now!r}", *ways])]
+
+
 def _by_code(rebuilt: Rebuilt) -> tuple[list[tuple[str, str, str]], list[str]]:
     """Return then and now of all code of the user's, and sentences about what is not known of it."""
     model, now = rebuilt.cell.model, rebuilt.code
@@ -456,6 +481,8 @@ def reproduce(
     changes, notes = _find_changes(run, record, address, rebuilt=rebuilt)
     compared_files, files = compare_files(run, result.files, address)
     verdict = _judge(run, record, is_equal=not series and not numbers and not files, tolerance=tolerance)
+    if verdict is not ReproductionVerdict.bit_identical:
+        notes = (*notes, *_tell_path(run, record.instructions))
     return Reproduction(
         **_facts_of(run, record, rebuilt),
         verdict=verdict,

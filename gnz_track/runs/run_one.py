@@ -29,7 +29,9 @@ from gnz_track.runs.owners import is_ours
 from gnz_track.runs.protocol_resolution import name_settings, settings_of
 from gnz_track.seeds import derive, seed_everything
 from gnz_track.store.address import mask
-from gnz_track.training.acceleration import accelerate, kernels, release
+from gnz_track.training.acceleration import kernels
+from gnz_track.training.compiler import describe_forwards
+from gnz_track.training.forwards import compute_as_asked
 from gnz_track.training.lent import LentInputs
 from gnz_track.training.loop import Observer, Trained, answer, train
 from gnz_track.training.metrics import METRICS, presumed_metric
@@ -56,16 +58,20 @@ SETTINGS = (
     "NVIDIA_TF32_OVERRIDE",
 )
 MOST_CHARACTERS = 80
+# What instructions say where our kernels compute.
+KERNELS = "kernels"
 
 
-def name_instructions() -> str:
+def name_instructions(settings: CellSettings | None = None) -> str:
     """Return the vector level of Torch in this process, whether our kernels compute, and ``SETTINGS`` that are set.
 
-    Of the kernels all levels compute the same bits, so that theirs is not told.
+    Of the kernels all levels compute the same bits, so that theirs is not told. Of a cell that asks Torch for other
+    forwards, by which compiler and in which precision.
     """
-    own = [] if kernels() is None else ["kernels"]
+    own = [] if kernels() is None else [KERNELS]
     chosen = [f"{name}={os.environ[name][:MOST_CHARACTERS]}" for name in SETTINGS if os.environ.get(name)]
-    return "; ".join([torch.backends.cpu.get_cpu_capability(), *own, *chosen])
+    asked = [] if settings is None else describe_forwards(settings)
+    return "; ".join([torch.backends.cpu.get_cpu_capability(), *own, *asked, *chosen])
 
 
 def run_one(cell: Cell, *, observe: Observer | None = None) -> CellResult:
@@ -137,6 +143,7 @@ def _run_cell(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
     with hold_steady(cell.data, digest=cell.dataset_digest, name=cell.task.dataset) as dataset:
         settings = settings_of(cell, is_multi_label=dataset.is_multi_label)
         facts.resolved, facts.metric = settings, METRICS.get(settings.metric)
+        facts.instructions = name_instructions(settings)
         problem = pose(dataset, settings)
         facts.posed = Posed(sizes=problem.sizes, form=form_of(dataset, settings, problem.sizes))
         # Of the data, training has what the problem holds, and nothing else.
@@ -153,17 +160,13 @@ def _run_cell(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
         asked = _materialise(model if is_ours(cell.model) else LentInputs(model), problem)
         facts.settings, facts.n_parameters = name_settings(settings, cell.model), count_parameters(model)
         seed, trained = derive(cell.seed, _basis_of_batches(cell, problem), "batches"), facts.trained
-        try:
-            if cell.device == "cpu":
-                accelerate(model)
+        with compute_as_asked(model, settings, name=cell.model.name):
             parts = problem.objective, problem.scorers
             train(asked, *parts, settings, batch_seed=seed, trained=trained, observe=observe)
             if cell.keep != NOTHING:
                 trained.answers = answer(asked, trained.prediction, problem.scorers)
                 state = model.state_dict() if cell.keep in KEEPS_WEIGHTS else {}
                 facts.posed = replace(facts.posed, split=problem.split(), state=state)
-        finally:
-            release(model)
 
 
 def _basis_of_batches(cell: Cell, problem: Problem) -> str:

@@ -6,6 +6,8 @@
 - `metrics`: functions of arrays, each a row with its direction, bounds and the kinds of problem it serves
 - `protocols`: the table of protocols
 - `graphs`: many small graphs as one union, and batches cut from it
+- `forwards`: forwards of a model as a cell asks for them: by fast layers, compiled by Torch, in half precision
+- `compiler`: ways in which a cell may ask Torch to compute it, and what they need of a machine
 - `lent`: copies of inputs for models of somebody's own
 - `pretraining`: training without labels
 - `usage`: seconds and memory that a cell cost
@@ -23,10 +25,12 @@ from gnz_track.public_names import find_public
 _PUBLIC = {
     "acceleration.features": ("sparsify",),
     "acceleration.layers": ("accelerate", "release"),
-    "acceleration.library": ("describe_kernels", "kernels"),
+    "acceleration.library": ("VARIABLE", "describe_kernels", "kernels"),
     "acceleration.structure": ("attach",),
     "allocator": ("keep_freed_memory",),
     "answers": ("Answers", "Examples"),
+    "compiler": ("OF_TORCH", "check_forwards", "describe_forwards"),
+    "forwards": ("compute_as_asked", "has_fast_layers"),
     "graphs": ("GraphCollection", "Pairs", "expand"),
     "lent": ("LentInputs",),
     "loop": ("Objective", "Observer", "Scorer", "TRAINING", "Trained", "answer", "train"),

@@ -16,6 +16,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 from gnz_track.errors import BadValue, Diverged, ScoreUndefined
 from gnz_track.optimisers import Adam
 from gnz_track.training.answers import Answers
+from gnz_track.training.forwards import scaler_of
 from gnz_track.training.metrics import METRICS
 from gnz_track.types import CellSettings, Direction, Metric, Optimiser, Selection
 from gnz_track.waking_time import WakingTime
@@ -248,12 +249,13 @@ def train(
         model.parameters(), lr=settings.optimiser.lr, weight_decay=settings.optimiser.weight_decay, fused=True
     )
     schedule = make_schedule(optimiser, settings.optimiser, metric=METRICS.get(settings.metric))
+    scaler = scaler_of(settings)
     clock = Clock(settings.hours)
     generator = torch.Generator().manual_seed(batch_seed)
     held_out = {part: scorer for part, scorer in scorers.items() if part != TRAINING}
     started = time.perf_counter()
     for epoch in range(settings.epochs):
-        row = {"train/loss": _step_through(model, objective, optimiser, generator, epoch)}
+        row = {"train/loss": _step_through(model, objective, optimiser, scaler, generator, epoch)}
         prediction = _predict(model, objective.predict, epoch)
         row |= _score(model, prediction, held_out, settings)
         for name, value in row.items():
@@ -292,7 +294,12 @@ def answer(model: nn.Module, prediction: Tensor, scorers: Mapping[str, Scorer]) 
 
 
 def _step_through(
-    model: nn.Module, objective: Objective, optimiser: torch.optim.Optimizer, generator: torch.Generator, epoch: int
+    model: nn.Module,
+    objective: Objective,
+    optimiser: torch.optim.Optimizer,
+    scaler: torch.amp.GradScaler,
+    generator: torch.Generator,
+    epoch: int,
 ) -> float:
     """Take one step a batch and return the mean training loss of the epoch."""
     _turn(model, is_training=True)
@@ -300,8 +307,9 @@ def _step_through(
     for batch in objective.batches(generator):
         optimiser.zero_grad()
         loss, size = objective.loss(model, batch)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
+        scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+        scaler.step(optimiser)
+        scaler.update()
         value = loss.item()
         if not math.isfinite(value):
             raise Diverged("the training loss", value, epoch)

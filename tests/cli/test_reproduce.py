@@ -207,3 +207,27 @@ def test_unknown_run_is_one_line_and_code_2(run_id: str, reproduce: Gnz) -> None
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
     assert answer.err.startswith(f"error: no run {run_id.lower()!r} in ")
     assert answer.err.endswith("List runs with: gnz ls --sweep NAME\n")
+
+
+@pytest.mark.slow
+def test_a_run_without_kernels_names_the_call_that_gives_its_bits(environment: dict[str, str], tmp_path: Path) -> None:
+    from gnz_track.training.acceleration import kernels
+
+    if kernels() is None:
+        pytest.skip("no compiled kernels here: both calls would compute alike")
+
+    def call(*words: str, **settings: str) -> str:
+        command = [sys.executable, "-m", "gnz_track", *words]
+        own = {**environment, "COLUMNS": "200", "GNZ_KERNELS": "", **settings}
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, env=own, cwd=tmp_path, timeout=120)
+        assert ended.returncode in {0, 1}, ended.stderr
+        return ended.stdout + ended.stderr
+
+    call("run", "--task", "planted_partition", "--models", "GAT", "--seeds", "0", "--epochs", "3", GNZ_KERNELS="off")
+    run_id = run_of(Path(environment["GNZ_STORE"]), "planted_partition", "GAT")
+    told = call("reproduce", run_id)
+    assert "bit-identical" not in told.partition("\n")[0]
+    _, _, typed = told.partition("the same bits may come of: ")
+    setting, *words = typed.split()[:4]
+    assert [setting, *words] == ["GNZ_KERNELS=off", "gnz", "reproduce", run_id[:12]]
+    assert "bit-identical" in call(*words[1:], GNZ_KERNELS="off").partition("\n")[0]

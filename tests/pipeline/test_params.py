@@ -23,6 +23,7 @@ def test_everything_has_its_type(project: Project) -> None:
     assert (params.margin, params.split_sizes, params.timeout) == ({"accuracy": 0.01}, (150, 19), 60.0)
     assert params.keep_at_most == 2**24
     assert (params.alpha, params.jobs, params.store) == (0.05, 1, "")
+    assert (params.compile, params.amp) == (False, "")
     with pytest.raises(dataclasses.FrozenInstanceError):
         params.alpha = 0.1  # type: ignore[misc]
     with pytest.raises(TypeError):
@@ -38,8 +39,8 @@ def test_seeds_are_written_as_yaml_has_them(project: Project, seeds: Any, read: 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"alhpa": 0.01}, "unknown key of params.yaml 'alhpa'; did you mean 'alpha'?"),
-        ({"zzz": 1}, "unknown key of params.yaml 'zzz'; known: alpha, device,"),
+        ({"alhpa": 0.01}, "unknown key of params.yaml 'alhpa'; did you mean 'alpha' or 'amp'?"),
+        ({"zzz": 1}, "unknown key of params.yaml 'zzz'; known: alpha, amp, compile, device,"),
         ({"tasks": {"a": {"epoch": 3}}}, "unknown key of the task a 'epoch'; did you mean 'epochs'?"),
         ({"tasks": {"a": 3}}, "params.yaml: tasks is {'a': 3}; allowed: a mapping from names of tasks to"),
         ({"tasks": {"a": {"epochs": 0}}}, "params.yaml: tasks is"),
@@ -53,6 +54,8 @@ def test_seeds_are_written_as_yaml_has_them(project: Project, seeds: Any, read: 
         ({"seeds": True}, "params.yaml: seeds is True"),
         ({"seeds": []}, "params.yaml: seeds is []"),
         ({"seeds": None}, "params.yaml: seeds is None"),
+        ({"compile": 1}, "params.yaml: compile is 1; allowed: true where Torch is to compile the models, or false"),
+        ({"amp": 16}, "params.yaml: amp is 16; allowed: the half precision of the models"),
         ({"jobs": 0}, "params.yaml: jobs is 0; allowed: a whole number from 1 upwards"),
         ({"jobs": True}, "params.yaml: jobs is True"),
         ({"jobs": 1.5}, "params.yaml: jobs is 1.5"),

@@ -38,6 +38,8 @@ MATTERS: dict[str, dict[str, Any]] = {
     "epochs": {"epochs": 99},
     "data": {"dataset_digest": "b" * 32},
     "hyperparameters": {"hyperparameters": (("lr", 0.02), ("heads", 8))},
+    "compile": {"hyperparameters": (("lr", 0.01), ("heads", 8), ("compile", True))},
+    "amp": {"hyperparameters": (("lr", 0.01), ("heads", 8), ("amp", "float16"))},
     "type of a hyperparameter": {"hyperparameters": (("lr", "0.01"), ("heads", 8))},
     "no hyperparameters": {"hyperparameters": ()},
     "model": {"model": MODELS.get("GAT")},

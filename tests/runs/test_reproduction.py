@@ -290,6 +290,42 @@ def test_other_instructions_are_named_and_unknown_ones_are_no_change(past: Past)
     assert found.notes == ("with which instructions of the processor it was computed is not recorded",)
 
 
+ON_ANOTHER_PATH = [
+    ("AVX512; kernels", "AVX512; kernels", ""),
+    ("AVX512", "AVX512; kernels", "GNZ_KERNELS=off gnz reproduce"),
+    ("AVX2; kernels", "AVX512; kernels", "ATEN_CPU_CAPABILITY=avx2 gnz reproduce"),
+    ("AVX2; MKL_CBWR=AVX2,STRICT a", "AVX512; kernels", "ATEN_CPU_CAPABILITY=avx2 MKL_CBWR='AVX2,STRICT a' gnz"),
+    ("AVX512; kernels", "AVX2", "gnz doctor says why no compiled kernels compute here (is GNZ_KERNELS set?)"),
+    ("AVX1024; kernels; X=$(rm *); $(rm *)", "AVX512; kernels", "with 'AVX512; kernels'"),
+]
+
+
+@pytest.mark.parametrize(("then", "now", "said"), ON_ANOTHER_PATH)
+def test_other_bits_of_another_path_are_explained(
+    then: str, now: str, said: str, past: Past, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = past.runs["planted_partition", "GCN"]
+    change_number(past, run_id, "test/accuracy", 1e-12)
+    set_tags(past, run_id, **{schema.INSTRUCTIONS: then})
+    monkeypatch.setattr("gnz_track.runs.run_one.name_instructions", lambda _=None: now)
+    notes = past.again(run_id).notes
+    if not said:
+        assert notes == ()
+        return
+    [note] = notes
+    assert note.startswith(f"its numbers were computed with {then!r}, and those of now with {now!r}")
+    assert said in note
+    typed = note.partition("may come of: ")[2]
+    assert "$(" not in typed
+    assert not typed or run_id[:12] in typed
+
+
+def test_equal_bits_of_another_path_need_no_explanation(past: Past) -> None:
+    run_id = past.runs["planted_partition", "GCN"]
+    set_tags(past, run_id, **{schema.INSTRUCTIONS: "AVX1024"})
+    assert past.again(run_id).notes == ()
+
+
 def test_environment_whose_file_is_gone_is_noted(past: Past) -> None:
     run_id = past.runs["planted_partition", "GCN"]
     set_tags(past, run_id, gnz__env="0" * 16)

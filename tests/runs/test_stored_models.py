@@ -101,6 +101,21 @@ def test_every_built_in_model_is_made_again(model: str, name: str, world: World,
     check_equal(trained(cell_on(world(name), MODELS.get(model).name, hyperparameters=(("hidden_channels", 8),))))
 
 
+@pytest.mark.parametrize(("model", "name"), model_worlds())
+def test_every_built_in_model_answers_in_half_precision(model: str, name: str, world: World, cell_on: MakeCell) -> None:
+    changed = (("amp", "bfloat16"), ("hidden_channels", 8))
+    check_equal(trained(cell_on(world(name), MODELS.get(model).name, hyperparameters=changed)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("model", "name"), [("GCN", "nodes"), ("GAT", "links"), (own_nets.Plain, "graphs")])
+def test_compiled_models_answer_as_their_cells_did(model: object, name: str, world: World, cell_on: MakeCell) -> None:
+    result = trained(cell_on(world(name), model, hyperparameters=(("compile", True),)))
+    assert "compiled by" in result.instructions
+    if isinstance(model, str):
+        check_equal(result)
+
+
 def test_embedded_codes_are_kept_and_not_found_anew(world: World, cell_on: MakeCell) -> None:
     # The table of categories shrinks by weight decay once codes were found by it.
     check_equal(trained(cell_on(world("nodes, whole features"), "DGILinear")))

@@ -79,7 +79,7 @@ class EdgeInput(nn.Module):
 
     def __init__(self, sizes: Sizes, width: int, *, has_features: bool) -> None:
         super().__init__()
-        self.has_features = has_features
+        self.has_features, self.n_columns = has_features, sizes.edge_channels
         if has_features and not sizes.edge_channels:
             raise BadValue(
                 "edge_features", value=True, allowed="False: the message edges of this task have no features"
@@ -96,7 +96,7 @@ class EdgeInput(nn.Module):
     def forward(self, data: Data) -> Tensor:
         """Embed the message edges of a graph."""
         if self.has_features:
-            return self.features(data.edge_attr.reshape(data.edge_index.size(1), -1))  # type: ignore[no-any-return]
+            return self.features(data.edge_attr.reshape(data.edge_index.size(1), self.n_columns))  # type: ignore[no-any-return]
         weight: Tensor = self.features.weight  # type: ignore[assignment]
         return self.features(weight.new_ones(data.edge_index.size(1), 1))  # type: ignore[no-any-return]
 
@@ -109,7 +109,7 @@ class _CategoryTables(nn.Module):
         self.tables = nn.ModuleList(nn.Embedding(size, width) for size in vocabulary)
 
     def forward(self, codes: Tensor) -> Tensor:
-        codes = codes.reshape(codes.size(0), -1)
+        codes = codes.reshape(codes.size(0), len(self.tables))
         embedded = [table(codes[:, place]) for place, table in enumerate(self.tables)]
         return embedded[0] if len(embedded) == 1 else torch.stack(embedded).sum(dim=0)
 

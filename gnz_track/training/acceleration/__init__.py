@@ -4,6 +4,10 @@
 PyG's own path for what it does not know, so a model that none of them serves is merely not sped up.
 
 - `compiled`: functions of tensors by the compiled kernels, with gradients of any order
+- `compiled_deep`: functions of tensors that deep layers are made of, by the compiled kernels
+- `deep`: layers of deep networks, those of this package and PyG's GPS, by what the compiled kernels have for them
+- `dense`: dense products with the bits of Torch's own, in less than half of its time on processors of AMD with 512-bit
+  vectors
 - `dropout`: dropout with the masks of Torch's own, at a fraction of the price
 - `features`: sparse node features that pass for an ordinary tensor, and become one where that matters
 - `gathered`: rows gathered along edges, by graph or by pair, and put together by the compiled kernels

@@ -19,6 +19,7 @@ from gnz_track.training.acceleration.library import Attention, Bent, Edges, Gat,
 from gnz_track.training.acceleration.patterns import Pattern
 
 __all__ = [
+    "ACTIVATIONS",
     "Bits",
     "Entries",
     "address_of",
@@ -265,7 +266,7 @@ class Bits:
 
 
 # As in ``kernels/elementwise.cpp``.
-_ACTIVATIONS: dict[str, tuple[int, Callable[[Tensor], Tensor]]] = {
+ACTIVATIONS: dict[str, tuple[int, Callable[[Tensor], Tensor]]] = {
     "none": (0, torch.clone),
     "relu": (1, functional.relu),
     "elu": (2, functional.elu),
@@ -279,7 +280,7 @@ class _Bend(torch.autograd.Function):
         # As Torch does: whoever writes into what was rectified goes back all the same.
         ctx.save_for_backward({"none": None, "relu": out}.get(name, x))
         kernels().activate(
-            address_of(x), x.numel(), _ACTIVATIONS[name][0], address_of(bits.bits), bits.scale, address_of(out)
+            address_of(x), x.numel(), ACTIVATIONS[name][0], address_of(bits.bits), bits.scale, address_of(out)
         )
         return out
 
@@ -289,7 +290,7 @@ class _Bend(torch.autograd.Function):
         if torch.is_grad_enabled():
             return None, None, _bend_back_in_torch(ctx.name, ctx.bits, x, gradient)
         gradient = gradient.contiguous()
-        out, code = torch.empty_like(gradient), _ACTIVATIONS[ctx.name][0]
+        out, code = torch.empty_like(gradient), ACTIVATIONS[ctx.name][0]
         places = (address_of(gradient if x is None else x), address_of(gradient), gradient.numel(), code)
         kernels().activate_back(*places, address_of(ctx.bits.bits), ctx.bits.scale, address_of(out))
         return None, None, out
@@ -299,7 +300,7 @@ def _bend_back_in_torch(name: str, bits: Bits, x: Tensor | None, gradient: Tenso
     """Return a gradient that has gradients."""
     if x is None:
         return bits.apply(gradient)
-    (found,) = differentiate(lambda own: bits.apply(_ACTIVATIONS[name][1](own)), [x], [True], gradient)
+    (found,) = differentiate(lambda own: bits.apply(ACTIVATIONS[name][1](own)), [x], [True], gradient)
     return found
 
 

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn import functional
 from torch.nn.modules import module as modules
+from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 from torch.nn.parameter import Parameter
 from torch_geometric.nn import (
     APPNP,
@@ -29,6 +30,7 @@ from torch_geometric.nn import (
     GCNConv,
     GINConv,
     GINEConv,
+    GPSConv,
     InnerProductDecoder,
     Linear,
     SAGEConv,
@@ -37,6 +39,7 @@ from torch_geometric.nn import (
 )
 from torch_geometric.nn.aggr import Aggregation, MaxAggregation, MeanAggregation, SumAggregation
 from torch_geometric.nn.aggr import base as aggregation_base
+from torch_geometric.nn.conv import gps_conv
 
 __all__ = [
     "GUARDS",
@@ -46,8 +49,10 @@ __all__ = [
     "is_ordinary",
     "is_unwatched",
     "may_activate",
+    "may_attend",
     "may_drop",
     "may_multiply",
+    "may_normalise",
     "may_pair",
     "may_pool",
 ]
@@ -173,6 +178,8 @@ class Guard:
 
 _DROPOUT = _Functions((functional, ("dropout",)))
 _LINEAR = _Functions((functional, ("linear",)))
+_GPS = _Functions((functional, ("dropout", "multi_head_attention_forward")), (gps_conv, ("to_dense_batch",)))
+_NORMS = _Functions((functional, ("batch_norm",)))
 _ACTIVATIONS = _Functions((functional, ("relu", "elu")))
 _POOLS = _Functions(
     *((aggregation, ("forward", "reduce")) for aggregation in (SumAggregation, MeanAggregation, MaxAggregation)),
@@ -208,6 +215,7 @@ def _gat_agrees(layer: GATConv) -> bool:
     source, target, shape = own.get("att_src"), own.get("att_dst"), (1, heads, width)
     return (
         0.0 <= layer.dropout < 1.0
+        and type(layer.add_self_loops) is bool
         and layer.lin_edge is None
         and gives(layer, ("lin",), heads * width)
         and type(source) is type(target) is Parameter
@@ -255,7 +263,7 @@ GUARDS: dict[type, Guard] = {
         Guard(
             GATConv,
             _SUM,
-            {"node_dim": 0, "add_self_loops": True},
+            {"node_dim": 0},
             calls=("softmax", "remove_self_loops", "add_self_loops"),
             agrees=_gat_agrees,
         ),
@@ -388,6 +396,80 @@ def may_pool(layer: Aggregation, x: Any) -> bool:
 def may_pair(x: Any) -> bool:
     """Tell whether the fast way of multiplying the codes ``[n_nodes, width]`` of pairs is that of PyG's decoder."""
     return _is_tensor(x) and is_ordinary() and _PAIRS.are_theirs()
+
+
+def may_normalise(layer: nn.BatchNorm1d, x: Any) -> bool:
+    """Tell whether the fast batch normalisation is that of a layer.
+
+    Parameters
+    ----------
+    layer
+        The layer.
+    x
+        Its input.
+    """
+    own, kept = layer._parameters, layer._buffers  # noqa: SLF001
+    return (
+        type(layer) is nn.BatchNorm1d
+        and type(own.get("weight")) is type(own.get("bias")) is Parameter
+        and type(kept.get("running_mean")) is type(kept.get("running_var")) is Tensor
+        and type(kept.get("num_batches_tracked")) is Tensor
+        and type(layer.momentum) is float
+        and layer.track_running_stats
+        and type(x) in {Tensor, Parameter}
+        and x.dim() == 2
+        and own["weight"].numel() == own["bias"].numel() == kept["running_mean"].numel() == x.size(1)  # type: ignore[union-attr]
+        and is_ordinary()
+        and _NORMS.are_theirs()
+    )
+
+
+def may_attend(layer: GPSConv, x: Any) -> bool:
+    """Tell whether the fast attention between all nodes is that of a layer.
+
+    Parameters
+    ----------
+    layer
+        The layer.
+    x
+        Its input.
+    """
+    attention = layer._modules.get("attn")  # noqa: SLF001
+    return (
+        type(x) in {Tensor, Parameter}
+        and x.dim() == 2
+        and type(attention) is nn.MultiheadAttention
+        and is_unwatched(attention)
+        and "forward" not in vars(attention)
+        and _is_usual_attention(attention, x.size(1))
+        and layer.conv is not None
+        and not layer.norm_with_batch
+        and 0.0 <= layer.dropout < 1.0
+        and is_ordinary()
+        and _GPS.are_theirs()
+    )
+
+
+def _is_usual_attention(attention: Any, width: int) -> bool:
+    """Tell whether queries, keys and values are of one width, with biases, and nothing is dropped or added."""
+    own, last = attention._parameters, attention._modules.get("out_proj")  # noqa: SLF001
+    parameters = [own.get("in_proj_weight"), own.get("in_proj_bias"), *(last._parameters.get(one) for one in _OF_A_MAP)]  # noqa: SLF001
+    return (
+        attention.embed_dim == width
+        and attention.batch_first
+        and (attention.dropout == 0.0 or not attention.training)
+        and not attention.add_zero_attn
+        and own.get("bias_k") is None
+        and own.get("bias_v") is None
+        and type(last) is NonDynamicallyQuantizableLinear
+        and "forward" not in vars(last)
+        and is_unwatched(last)
+        and all(type(one) is Parameter for one in parameters)
+        and [tuple(one.shape) for one in parameters] == [(3 * width, width), (3 * width,), (width, width), (width,)]
+    )
+
+
+_OF_A_MAP = ("weight", "bias")
 
 
 def is_unwatched(module: nn.Module) -> bool:

@@ -24,6 +24,7 @@ from torch_geometric.nn import (
     GCNConv,
     GINConv,
     GINEConv,
+    GPSConv,
     InnerProductDecoder,
     Linear,
     SAGEConv,
@@ -42,6 +43,8 @@ from gnz_track.training.acceleration.compiled import (
     serves,
     sum_compiled,
 )
+from gnz_track.training.acceleration.deep import DEEP, forward_gps, forward_own
+from gnz_track.training.acceleration.dense import map_compiled
 from gnz_track.training.acceleration.dropout import draw_mask, drop
 from gnz_track.training.acceleration.features import SparseFeatures, is_served
 from gnz_track.training.acceleration.gathered import (
@@ -204,14 +207,15 @@ def _sum_up_chebyshev(codes: list[Tensor], pattern: Pattern, values: Tensor) -> 
 
 
 def _gat(layer: GATConv, x: Tensor, structure: Structure) -> Tensor:
-    heads, pattern, slope = layer.heads, structure.looped, layer.negative_slope
+    heads, slope, kind = layer.heads, layer.negative_slope, "looped" if layer.add_self_loops else "plain"
+    pattern: Pattern = getattr(structure, kind)
     # First of all, as in PyG: a map without weights yet draws them at its first call.
     residual = None if layer.res is None else layer.res(x)
     h, vectors = layer.lin(x), (layer.att_src, layer.att_dst)
     bits = _draw_bits(pattern, heads, layer.dropout if layer.training else 0.0)
 
     def twin(h: Tensor, source: Tensor, target: Tensor, bias: Tensor | None) -> Tensor:
-        blocks, h = structure.blocks("looped", heads), _by_head(h, heads)
+        blocks, h = structure.blocks(kind, heads), _by_head(h, heads)
         by_head = h.view(heads, -1, h.size(1))
         # Multiplied and summed: a product with a matrix of one column takes three times as long.
         products = [(by_head * one.view(heads, 1, -1)).sum(dim=-1).flatten() for one in (source, target)]
@@ -367,8 +371,14 @@ def _activation_forward(layer: nn.Module, name: str, input: Tensor) -> Tensor:  
 
 
 def _linear_forward(layer: Any, input: Any) -> Tensor:  # noqa: A002
-    found = narrow_compiled(input, (layer.weight, layer.bias)) if may_multiply(layer, input) else None
-    return type(layer).forward(layer, input) if found is None else found[0]
+    if may_multiply(layer, input):
+        found = map_compiled(input, layer.weight, layer.bias)
+        if found is not None:
+            return found
+        narrow = narrow_compiled(input, (layer.weight, layer.bias))
+        if narrow is not None:
+            return narrow[0]
+    return type(layer).forward(layer, input)  # type: ignore[no-any-return]
 
 
 def _sequential_forward(layer: nn.Sequential, input: Any) -> Any:  # noqa: A002
@@ -436,6 +446,7 @@ _FAST: dict[type, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     nn.Linear: (_linear_forward, ()),
     nn.Sequential: (_sequential_forward, ()),
     Linear: (_linear_forward, ()),
+    GPSConv: (forward_gps, ()),
     SumAggregation: (_pool_forward, ("sum",)),
     MeanAggregation: (_pool_forward, ("mean",)),
     MaxAggregation: (_pool_forward, ("max",)),
@@ -446,6 +457,8 @@ _FAST: dict[type, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 def _fast_forward(layer: Any) -> FastForward | None:
     cls = type(layer)
     given = (_forward, (GUARDS[cls], FORWARDS[cls])) if cls in FORWARDS else _FAST.get(cls)
+    name = f"{cls.__module__}.{cls.__qualname__}"
+    given = (forward_own, (name,)) if name in DEEP else given
     return None if given is None else FastForward(given[0], layer, *given[1])
 
 

@@ -188,6 +188,51 @@ class Products(ctypes.Structure):
     ]
 
 
+class Normalisation(ctypes.Structure):
+    """Rows that are normalised, and by what."""
+
+    _fields_: ClassVar = [
+        ("n", ctypes.c_int64),
+        ("width", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("weight", "bias", "mean", "scale")),
+        ("activation", ctypes.c_int),
+    ]
+
+
+class Gates(ctypes.Structure):
+    """Codes of nodes and edges, gates of edges, and the sums that these weigh."""
+
+    _fields_: ClassVar = [
+        ("edges", ctypes.POINTER(Edges)),
+        ("width", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("nodes", "codes", "scores", "means", "below")),
+        ("epsilon", ctypes.c_float),
+    ]
+
+
+class Mixture(ctypes.Structure):
+    """Codes of nodes, of which edges weigh several."""
+
+    _fields_: ClassVar = [
+        ("edges", ctypes.POINTER(Edges)),
+        ("kernels", ctypes.c_int64),
+        ("width", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("codes", "weights")),
+    ]
+
+
+class AmongAll(ctypes.Structure):
+    """Graphs whose nodes attend to all others, with queries, keys and values."""
+
+    _fields_: ClassVar = [
+        ("starts", ctypes.c_void_p),
+        *((name, ctypes.c_int64) for name in ("n_graphs", "heads", "width")),
+        ("codes", ctypes.c_void_p),
+        ("factor", ctypes.c_float),
+        *((name, ctypes.c_void_p) for name in ("most", "shares")),
+    ]
+
+
 # p: pointer to numbers; i: count; w: small choice; d, f: number in double and single precision.
 _KINDS: dict[str, Any] = {
     "p": ctypes.c_void_p,
@@ -201,6 +246,10 @@ _KINDS: dict[str, Any] = {
     "H": ctypes.POINTER(GatGradients),
     "B": ctypes.POINTER(Bent),
     "P": ctypes.POINTER(Products),
+    "N": ctypes.POINTER(Normalisation),
+    "O": ctypes.POINTER(Gates),
+    "M": ctypes.POINTER(Mixture),
+    "L": ctypes.POINTER(AmongAll),
 }
 # Name of each kernel -> its parameters, as the sources have them.
 SIGNATURES = {
@@ -223,6 +272,19 @@ SIGNATURES = {
     "products_back": "APpppp",
     "narrow": "iiipppp",
     "narrow_back": "iiipppppp",
+    "multiplies_well": "",
+    "multiply_rows": "iiippwpp",
+    "multiply_turned": "iiippp",
+    "find_moments": "Npffpp",
+    "add_rows": "ppip",
+    "normalise": "Nppp",
+    "normalise_back": "Npppp",
+    "gate": "Op",
+    "gate_back": "Opppp",
+    "mix": "Mp",
+    "mix_back": "Mppp",
+    "attend_among_all": "Lp",
+    "attend_among_all_back": "Lppp",
     "pool": "piiiwppp",
     "pool_back": "piiiwppppp",
     "multiply_pairs": "ppiiipp",
@@ -234,7 +296,7 @@ SIGNATURES = {
 }
 _RESULTS: dict[str, Any] = {
     "thin": ctypes.c_int64,
-    **dict.fromkeys(("has_same_bits", "pool", "multiply_pairs"), ctypes.c_int),
+    **dict.fromkeys(("has_same_bits", "pool", "multiply_pairs", "multiplies_well"), ctypes.c_int),
 }
 
 

@@ -167,6 +167,16 @@ class Structure:
             self._kept[name] = make() if self._lender is None else self._lender.keep(name, make).clone()
         return self._kept[name]
 
+    def balanced_weights(self, dtype: torch.dtype) -> Tensor:
+        """Values ``[n_entries]`` of :attr:`plain`: 1 / root of out-degree of source by in-degree of target."""
+
+        def make() -> Tensor:
+            pattern = self.plain
+            leaving = torch.bincount(pattern.columns, minlength=self.n_nodes).to(dtype)
+            return (leaving[pattern.columns] * pattern.offsets.diff().to(dtype)[pattern.rows]).rsqrt_()
+
+        return self.keep(("balanced", dtype), make)
+
 
 def attach(edge_index: Tensor, n_nodes: int, *, structure: Structure | None = None, is_trusted: bool = False) -> Tensor:
     """Hang a structure on edges that will be used many times, and return them.

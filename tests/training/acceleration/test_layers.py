@@ -147,7 +147,6 @@ UNKNOWN: dict[str, tuple[Maker, tuple[Any, ...]]] = {
     "GAT with edge features": (lambda: GATConv(WIDTH, OUT, edge_dim=2), (torch.rand(N_EDGES, 2),)),
     "GAT that may have edge features": (lambda: GATConv(WIDTH, OUT, edge_dim=2), ()),
     "GAT of pairs": (lambda: GATConv((WIDTH, WIDTH), OUT), ()),
-    "GAT without loops": (lambda: GATConv(WIDTH, OUT, add_self_loops=False), ()),
     "GAT that drops all": (lambda: GATConv(WIDTH, OUT, dropout=1.0), ()),
     "GAT against the flow": (lambda: GATConv(WIDTH, OUT, flow="target_to_source"), ()),
     "transformer with edge features": (lambda: TransformerConv(WIDTH, OUT, edge_dim=2), (torch.rand(N_EDGES, 2),)),

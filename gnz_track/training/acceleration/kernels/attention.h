@@ -66,7 +66,10 @@ INLINE void attend(const Attention* a, Row row, const float* x, const float* add
         auto own = [&] { return added ? added + c : nullptr; };
         for (; c + 64 <= last; c += 64) sum_row<4>(row, x + c, stride, weights + h, heads, nullptr, own(), out + c);
         for (; c + 16 <= last; c += 16) sum_row<1>(row, x + c, stride, weights + h, heads, nullptr, own(), out + c);
-        if (c < last)
+        if (c < last && width >= 16)
+            // Those before are summed once more, to the same.
+            c = last - 16, sum_row<1>(row, x + c, stride, weights + h, heads, nullptr, own(), out + c);
+        else if (c < last)
             sum_row_rest(row, x + c, stride, end, last - c, weights + h, heads, nullptr, own(), out + c);
     }
 }

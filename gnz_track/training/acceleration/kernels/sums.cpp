@@ -21,6 +21,11 @@ EXPORT void sum_neighbours(const Edges* edges, Count width, const float* values,
     for (; c + 64 <= width; c += 64) sum_rows<4>(edges, x + c, width, values, divisors, own_bias(), out + c);
     for (; c + 16 <= width; c += 16) sum_rows<1>(edges, x + c, width, values, divisors, own_bias(), out + c);
     if (c == width) return;
+    if (width >= 16) {
+        // Those before are summed once more, to the same.
+        c = width - 16;
+        return sum_rows<1>(edges, x + c, width, values, divisors, own_bias(), out + c);
+    }
     const float* end = x + edges->n_columns * width;
     for (Count r = 0; r < edges->n_rows; r++) {
         const Row row(edges, r);
