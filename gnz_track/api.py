@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import gnz_track.runs.isolation.canary  # noqa: F401
 from gnz_track.benchmark import (
     CUSTOM,
+    MOST_CELLS,
     Request,
     carry_out,
     find_remaining_of,
@@ -26,6 +27,7 @@ from gnz_track.runs.executors.fork_server import ForkServer, open_fork_server_fo
 from gnz_track.runs.files_of_cell import PREDICTIONS, read_most_bytes
 from gnz_track.runs.plan import Place
 from gnz_track.runs.progress import Progress, tell_failures
+from gnz_track.runs.settings import read_choices
 from gnz_track.store.address import parse_address
 from gnz_track.store.searches import SearchRecord
 from gnz_track.text import format_size
@@ -56,6 +58,8 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     amp: str = "",
     search: Any = None,
     protocol: str | Protocol = "graphnetz",
+    settings: Mapping[str, Any] | None = None,
+    most_cells: int = MOST_CELLS,
     store: str = "",
     jobs: int = 1,
     timeout: float | None = None,
@@ -89,6 +93,11 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     search
         Tunes every model on every task first: a number of trials, a mapping as ``{"lr": [0.001, 0.01]}``, a
         :class:`SearchSpace` or :class:`SearchSettings`. The report then has each model as it is and tuned.
+    settings
+        What is chosen otherwise than the protocol and the models have it, as ``{"lr": [0.01, 0.001], "GAT": {"heads":
+        4}}``; lists make a grid, of at most ``most_cells`` cells. See ``gnz run --show-config``.
+    most_cells
+        See ``settings``.
     protocol, store
         Name of a protocol or a protocol; file or address of a store. See ``gnz run --help``.
     jobs, timeout
@@ -127,6 +136,8 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
         keep_at_most=read_most_bytes(keep_at_most),
         source="run_benchmark",
         search=None if search is None else _read_search(search),
+        settings=read_choices(settings),
+        most_cells=most_cells,
     )
     with open_fork_server_for(jobs=jobs, timeout=timeout, executor=executor) as fork_server:
         found = _search(request, fork_server, is_aloud=verbose) if request.search else []

@@ -16,22 +16,28 @@ from gnz_track.runs.files_of_cell import PREDICTIONS, check_keep, check_most_byt
 from gnz_track.runs.plan import Place, Plan, make_plan, perturb_plan
 from gnz_track.runs.protocol_resolution import own_options
 from gnz_track.runs.remaining import RemainingCells, find_remaining
+from gnz_track.runs.settings import SettingChoice, check_choices
 from gnz_track.runs.sweep import Sweep, name_sweep, run_sweep
 from gnz_track.runs.sweep_writer import Tracking
+from gnz_track.runs.variants import count_variants, vary_plan
 from gnz_track.store.address import Address
 from gnz_track.store.outbox import keep_search
 from gnz_track.store.run_record import check_cells
 from gnz_track.store.searches import SearchRecord
+from gnz_track.text import format_seconds
 from gnz_track.training.compiler import OF_TORCH, check_forwards
 from gnz_track.training.metrics import METRICS
 from gnz_track.types import Cell, ModelRow, Protocol, Task, Value
 
 __all__ = [
     "CUSTOM",
+    "LARGEST_GRID",
+    "MOST_CELLS",
     "Request",
     "carry_out",
     "find_remaining_of",
     "keep_searches",
+    "plan_cells",
     "plan_request_searches",
     "report_of",
     "search_all",
@@ -46,6 +52,8 @@ if TYPE_CHECKING:
 
 
 CUSTOM = "custom"
+# A grid with more cells is asked about, and one with more than the latter is none that anybody trains.
+MOST_CELLS, LARGEST_GRID = 10_000, 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +62,8 @@ class Request:
 
     ``suite`` is the first part of the names of experiments and of the sweep. With a ``search``, every model is trained
     twice: as it is, and with the hyperparameters that its search has found. With ``perturbations``, every cell is
-    trained under each of them. With ``system_metrics``, the sweep's run has the load of this machine. ``keep``
+    trained under each of them; with ``settings``, in every combination of their values, of which there may be
+    ``most_cells`` cells. With ``system_metrics``, the sweep's run has the load of this machine. ``keep``
     says which files cells leave beside their runs: one of
     :data:`gnz_track.runs.files_of_cell.KEEPS`. A file of more than ``keep_at_most`` bytes is not kept. ``compile`` and
     ``amp`` ask Torch for other forwards (:mod:`gnz_track.training.forwards`), and are hyperparameters of the cells.
@@ -82,6 +91,8 @@ class Request:
     system_metrics: bool = False
     search: SearchSettings | None = None
     perturbations: Sequence[str] = ()
+    settings: Sequence[SettingChoice] = ()
+    most_cells: int = MOST_CELLS
     keep: str = PREDICTIONS
     keep_at_most: int = Cell.keep_at_most
 
@@ -104,7 +115,7 @@ def find_remaining_of(request: Request, found: Sequence[SearchRecord] = ()) -> R
     """
     check_crew(request.crew)
     check_keep(request.keep)
-    plan = _plan_cells(request, request.seeds)
+    plan = plan_cells(request, request.seeds)
     if found:
         from gnz_track.tuning.plan import with_tuned_cells
 
@@ -120,10 +131,14 @@ def plan_request_searches(request: Request) -> SearchPlan:
     from gnz_track.tuning.plan import plan_searches
     from gnz_track.tuning.settings import SearchSettings, seeds_to_tune
 
+    grid = next((choice for choice in request.settings if len(choice.values) > 1), None)
+    if grid is not None:
+        allowed = "one value: a search starts from it, and has a space in place of a grid (gnz tune --space FILE)"
+        raise BadValue(grid.where + grid.name, ", ".join(map(str, grid.values)), allowed)
     settings = request.search or SearchSettings()
     shares = seeds_to_tune(settings, request.seeds)
     seeds = dict.fromkeys(itertools.chain(*shares.values()))
-    return plan_searches(_plan_cells(request, tuple(seeds)), settings, shares)
+    return plan_searches(plan_cells(request, tuple(seeds)), settings, shares)
 
 
 def search_all(
@@ -238,8 +253,43 @@ def report_of(request: Request, sweep: Sweep, found: Sequence[SearchRecord] = ()
     return report
 
 
-def _plan_cells(request: Request, seeds: Sequence[int]) -> Plan:
-    plan = make_plan(
+def plan_cells(request: Request, seeds: Sequence[int]) -> Plan:
+    """Return the cells of a request for some seeds; data are prepared, nothing is looked up or trained."""
+    check_choices(request.settings, request.models)
+    _refuse_large_grid(request, seeds)
+    plan = _plan_unvaried(request, seeds)
+    plan = vary_plan(_with_width(plan, request), request.settings)
+    plan = perturb_plan(plan, request.perturbations) if request.perturbations else plan
+    plan = _with_forwards(_on_device(plan, request), request)
+    check_cells(plan.cells, suite=request.suite, sweep="", metrics=METRICS.names())
+    return plan
+
+
+def _refuse_large_grid(request: Request, seeds: Sequence[int]) -> None:
+    """Refuse a grid of more cells than were agreed to, with their number and how long they may take."""
+    if not request.settings:
+        return
+    n_variants = sum(
+        count_variants(request.settings, model, task)
+        for task, model in itertools.product(request.tasks, request.models)
+        if task.task_type in model.task_types
+    )
+    n_cells = n_variants * len(seeds) * max(1, len(request.perturbations))
+    if n_cells <= min(request.most_cells, LARGEST_GRID):
+        return
+    is_askable = n_cells <= LARGEST_GRID
+    asked = f"at most {request.most_cells:,} without --yes (most_cells= in Python)"
+    allowed, command = (asked, "gnz run --yes") if is_askable else (f"at most {LARGEST_GRID:,}", "fewer values")
+    remaining = find_remaining(_plan_unvaried(request, seeds), request.address)
+    seconds = remaining.paces.total(remaining.plan.cells)
+    of_all = None if seconds is None else seconds * n_cells / len(remaining.plan.cells) / max(1, request.jobs)
+    time = "an unknown time" if of_all is None else f"about {format_seconds(of_all)}"
+    shown = f"{n_cells:,} cells, {time} with --jobs {request.jobs}"
+    raise BadValue("the grid of --set", shown, allowed, command=command)
+
+
+def _plan_unvaried(request: Request, seeds: Sequence[int]) -> Plan:
+    return make_plan(
         request.tasks,
         request.models,
         seeds=seeds,
@@ -248,10 +298,6 @@ def _plan_cells(request: Request, seeds: Sequence[int]) -> Plan:
         device="cpu" if _is_elsewhere(request) else request.device,
         place=request.place,
     )
-    plan = perturb_plan(plan, request.perturbations) if request.perturbations else plan
-    plan = _with_forwards(_on_device(_with_width(plan, request), request), request)
-    check_cells(plan.cells, suite=request.suite, sweep="", metrics=METRICS.names())
-    return plan
 
 
 def _of_sweep(found: Sequence[SearchRecord], sweep: str) -> tuple[SearchRecord, ...]:

@@ -47,6 +47,7 @@ __all__ = [
     "StoreUnusable",
     "TargetMissing",
     "UnknownName",
+    "UnknownOption",
     "UnknownRun",
     "near_matches",
 ]
@@ -73,7 +74,7 @@ def near_matches(name: str, known: Iterable[str]) -> list[str]:
 
 
 # A raw folder may want hundreds of files, and a sentence holds a few.
-_MOST_NAMES = 8
+_MOST_NAMES, _MOST_OWNERS = 8, 4
 # An item may end in a full stop, or in three, where the sentence puts its own behind; dots of a path stay.
 _DOUBLED = re.compile(r"(?<=[^\s./\\])\.(?=[.;](?:\s|$))|(?<!\.)\.(?=\.{3}(?:\s|$))")
 
@@ -87,19 +88,44 @@ class GnzError(Exception):
 
 def _say_known(near: Sequence[str], known: Sequence[str]) -> str:
     if near:
-        return "did you mean " + " or ".join(repr(match) for match in near) + "?"
+        return "did you mean " + " or ".join(near) + "?"
     return "known: " + (", ".join(known[:12]) or "none") + (", ..." if len(known) > 12 else "")
 
 
 class UnknownName(GnzError):
     """A name that no registry row bears."""
 
-    def __init__(self, kind: str, name: object, known: Iterable[str], *, command: str = "") -> None:
+    def __init__(
+        self,
+        kind: str,
+        name: object,
+        known: Iterable[str],
+        *,
+        command: str = "",
+        meant: str = "",
+        of: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
         known = sorted(known)
-        near = near_matches(str(name), known)
+        near = [meant] if meant else near_matches(str(name), known)
+        owners = {match: f" (of {_name_owners((of or {})[match])})" for match in near if match in (of or {})}
+        hint = _say_known([repr(match) + owners.get(match, "") for match in near], known)
         listing = f"{'' if near else '.'} List all with: {command}" if command else ""
-        super().__init__(f"unknown {kind} {str(name)!r}; {_say_known(near, known)}{listing}")
+        super().__init__(f"unknown {kind} {str(name)!r}; {hint}{listing}")
         self.kind, self.name, self.near = kind, name, near
+
+
+def _name_owners(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MOST_OWNERS]) + (", ..." if len(names) > _MOST_OWNERS else "")
+
+
+class UnknownOption(GnzError):
+    """An option that a command does not have, and that is a setting of cells."""
+
+    def __init__(self, option: str, setting: str, value: str = "VALUE", *, command: str = "gnz run") -> None:
+        super().__init__(
+            f"no such option {option!r}; settings are chosen by --set. Try: {command} --set {setting}={value}"
+        )
+        self.option, self.setting = option, setting
 
 
 class DuplicateName(GnzError):
@@ -116,7 +142,7 @@ class TargetMissing(GnzError):
         hint = "expected 'package.module:attribute' importable from here (is its folder on PYTHONPATH?)"
         if name:
             known = sorted(known)
-            hint = _say_known(near_matches(name, known), known)
+            hint = _say_known([repr(match) for match in near_matches(name, known)], known)
         super().__init__(f"cannot import {target!r}: {reason}; {hint}")
 
 

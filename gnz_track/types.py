@@ -17,16 +17,14 @@ The closed lists among the words: each a small enumeration whose values are the 
 
 Origins of raw files, as rows: a file of a package release, or a file at an address. The raw folder of a dataset is
 filled from its origins by ``gnz data get``; a mirror that has the folder comes first. Settings of training and scoring,
-as records: optimisers, protocols, and overrides of these. Variants of one model: what a table calls cells that bear the
-name of one model and are not the same.
+as records: optimisers, protocols, and overrides of these.
 """
 
 from __future__ import annotations
 
 import enum
-import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -58,7 +56,6 @@ __all__ = [
     "Value",
     "is_rule",
     "is_tuned",
-    "label_variants",
     "tuned_name",
     "untuned_name",
 ]
@@ -218,7 +215,8 @@ class Optimiser:
 
     ``loss`` names another loss than the usual one of the task type. Under ``schedule="plateau"`` the learning rate is
     multiplied by ``factor`` after more than ``patience`` epochs without a smaller validation loss, and training stops
-    once it is below ``min_lr``; under "score_plateau" without a better score on validation.
+    once it is below ``min_lr``; under "score_plateau" without a better score on validation. ``clip`` is the largest
+    norm that the gradient of all parameters together may have; 0 is none.
     """
 
     lr: float
@@ -229,6 +227,7 @@ class Optimiser:
     factor: float = later(0.5)
     patience: int = later(0)
     min_lr: float = later(0.0)
+    clip: float = later(0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -490,8 +489,9 @@ class CellSettings:
     """Settings of one cell as resolved: its protocol, and what its hyperparameters have otherwise.
 
     A dataset is posed, a model built and trained by these alone. ``metric`` is the one that the data ask for.
-    ``options`` are keywords of the model's constructor, beside which it has its own defaults. ``compile`` and ``amp``
-    ask Torch for other forwards. What the others mean is said of :class:`Protocol` and :class:`Cell`.
+    ``options`` are keywords of the model's constructor, beside which it has its own defaults. Of the training part
+    ``train_size`` examples are taken, all of them where it is 0. ``compile`` and ``amp`` ask Torch for other forwards.
+    What the others mean is said of :class:`Protocol` and :class:`Cell`.
     """
 
     task_type: TaskType
@@ -505,6 +505,7 @@ class CellSettings:
     scoring: str = "whole"
     also: tuple[str, ...] = ()
     splits: str = "published"
+    train_size: int = 0
     features: str = "structural"
     encoding: str = ""
     perturbation: str = ""
@@ -587,64 +588,3 @@ class CellResult(Measured):
     def is_finished(self) -> bool:
         """Whether the cell counts."""
         return self.status is Status.finished
-
-
-def label_variants(
-    models: Sequence[str],
-    *,
-    tasks: Sequence[str] = (),
-    protocols: Sequence[str] = (),
-    hyperparameters: Sequence[str] = (),
-) -> list[str]:
-    """Return the label of each row: its model, and what tells that from its variants in the same table.
-
-    Hyperparameters make variants where a task was run with several under one protocol: what differs from task to task
-    alone, as widths do under a budget of parameters, and what a search has found, makes none. Protocols make variants
-    wherever a model was run under several. What is empty is not known, and tells nothing apart.
-
-    >>> label_variants(["GCN", "GCN", "MLP"], tasks=["cora"] * 3, hyperparameters=['{"lr": 0.1}', "{}", "{}"])
-    ['GCN lr=0.1', 'GCN', 'MLP']
-
-    Parameters
-    ----------
-    models
-        Model of each row.
-    tasks, protocols
-        Task and protocol of each row.
-    hyperparameters
-        Hyperparameters of each row, as JSON.
-    """
-    labels = list(models)
-    within = [column for column in (tasks, protocols) if column]
-    by_changes = {model for model in _models_with_several(models, within, hyperparameters) if not is_tuned(model)}
-    columns: tuple[tuple[set[str], Sequence[str], Callable[[str], str]], ...] = (
-        (by_changes, hyperparameters, _write_changes),
-        (_models_with_several(models, [], protocols), protocols, str),
-    )
-    for apart, values, write in columns:
-        if apart:
-            # Cells by the hundred thousand have a few settings.
-            shown = {value: f" {write(value)}".rstrip() for value in set(values)}
-            labels = [
-                label + shown[value] if model in apart else label
-                for label, model, value in zip(labels, models, values, strict=True)
-            ]
-    return labels
-
-
-def _models_with_several(models: Sequence[str], within: Iterable[Sequence[str]], values: Sequence[str]) -> set[str]:
-    """Return the models that have several values somewhere: in a group of rows that agree in ``within``."""
-    if not values:
-        return set()
-    first: dict[tuple[str, ...], str] = {}
-    # Of all rows the different ones are few.
-    pairs = set(zip(zip(models, *within, strict=True), values, strict=True))
-    return {group[0] for group, value in pairs if first.setdefault(group, value) != value}
-
-
-def _write_changes(text: str) -> str:
-    try:
-        changed = json.loads(text or "{}")
-    except json.JSONDecodeError:
-        return text
-    return " ".join(f"{name}={value}" for name, value in changed.items()) if isinstance(changed, dict) else text

@@ -24,14 +24,21 @@ from fuzz_graph_forms import graph_forms
 from torch_geometric.data import Data
 
 from gnz_track.cli import app
+from gnz_track.datasets.catalogue import TASKS
 from gnz_track.datasets.frozen import CARD, TENSORS, freeze, open_frozen
 from gnz_track.datasets.own.graphs import read_tables
 from gnz_track.errors import GnzError
+from gnz_track.models.catalogue import MODELS
 from gnz_track.pipeline.params import read_params
 from gnz_track.report.sources import read_parquet
+from gnz_track.runs.fingerprint import fingerprint
+from gnz_track.runs.plan import Place, Plan, make_plan
+from gnz_track.runs.settings import check_choices, read_choice
+from gnz_track.runs.variants import count_variants, trace_settings, vary_plan
 from gnz_track.store.query import parse_condition
 from gnz_track.store.results_table import COLUMNS, empty_table, make_table, write_table
-from gnz_track.types import Category, DatasetRow, TaskType
+from gnz_track.training.protocols import PROTOCOLS
+from gnz_track.types import Category, DatasetRow, ModelRow, TaskType
 
 # Commands that neither train, fetch nor serve.
 HARMLESS = (
@@ -48,6 +55,9 @@ HARMLESS = (
     "data list",
     "data card",
 )
+
+# Of one model on one task: more are only counted.
+MOST_VARIANTS = 20
 
 # What Typer itself turns into a usage and exit code 2: the base of its errors, and two that are none.
 SAID_BY_TYPER = (typer.BadParameter.__mro__[2], typer.Exit, typer.Abort)
@@ -153,6 +163,32 @@ def _query(content: bytes, folder: Path) -> object:
     return parse_condition(content.decode("utf-8", "surrogateescape"))(empty_table())
 
 
+@functools.cache
+def _plan() -> tuple[Plan, list[ModelRow]]:
+    """Return cells of two kinds of problem; their data lie where nothing else does."""
+    import atexit
+    import tempfile
+
+    home = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    models = [MODELS.get("GAT"), MODELS.get("GCN")]
+    tasks = [TASKS.get("planted_partition"), TASKS.get("les_miserables")]
+    protocol = PROTOCOLS.get("graphnetz")
+    return make_plan(tasks, models, seeds=[0], protocol=protocol, place=Place(home=home)), models
+
+
+def _settings(content: bytes, folder: Path) -> object:
+    """Read each line as what stands behind --set, and vary cells by all of them."""
+    del folder
+    plan, models = _plan()
+    choices = [read_choice(line) for line in content.decode("utf-8", "replace").splitlines()]
+    check_choices(choices, models)
+    if max(count_variants(choices, model, TASKS.get("planted_partition")) for model in models) > MOST_VARIANTS:
+        return None
+    varied = vary_plan(plan, choices)
+    return [fingerprint(cell) for cell in varied.cells], trace_settings(varied, choices)
+
+
 def _cli(content: bytes, folder: Path) -> object:
     """Parse any call; carry it out where it neither trains, fetches nor serves."""
     text = content.decode("utf-8", "replace").replace("\0", " ")
@@ -212,10 +248,11 @@ def targets() -> dict[str, Target]:
                 (root / "params.yaml").read_bytes(),
                 b"tasks: {cora: {epochs: 5}, mutag: }\nmodels: [GCN]\nseeds: 0-3\nmargin: {accuracy: 0.01}\n",
                 b"tasks: cora\nmodels: GCN,MLP\nseeds: [0, 1]\nsplit_sizes: [3, 4]\ntimeout: 1e3\n",
+                b"tasks: {cora: {settings: {lr: 1}}}\nmodels: GCN\nseeds: 0\nsettings: {lr: [1, 2], GAT: {heads: 4}}\n",
             ),
             _words(
                 "!!python/object/apply:os.system !!binary &a *a << {} [] ~ null .nan .inf 0x1 1e999 0o7 2001-01-01 - ?"
-                " : tasks models seeds epochs margin split_sizes hidden_channels |- >- %YAML --- ..."
+                " : tasks models seeds epochs margin settings split_sizes hidden_channels |- >- %YAML --- ..."
             ),
             _params,
         ),
@@ -264,9 +301,25 @@ def targets() -> dict[str, Target]:
             0.19,
         ),
         Target(
+            "--set",
+            (
+                b"lr=0.01,1e-3\nGAT.heads=2,4",
+                b"dropout=0.5\nschedule=plateau\npatience=3\nencoding=lap4,none",
+                b"budget=9000\nn_layers=2,3\nselection=best_validation\nstop_patience=5",
+                b"train_size=20\nsplits=random\nclip=1\nloss=balanced\nhidden_channels=8",
+            ),
+            _words(
+                "lr= GAT. GCN. .. = , ,, - 1e999 nan -0 0x1 1_0 true null 99999999999999999999 heads dropout norm"
+                " jumping=max act=elu epochs=3 features=identity min_lr scoring hours seed=1 rw4096 lap0 order-random"
+            ),
+            _settings,
+            0.06,
+        ),
+        Target(
             "command line",
             (
                 b"run --suite quick --models GCN,MLP --seeds 0-9 --jobs 2 --dry-run",
+                b"run --task cora --set lr=0.1,0.2 --set GAT.heads=4 --config x.yaml --show-config",
                 b"ls --failed --sweep quick-1",
                 b"query \"task='cora'\"",
                 b"report --out x",

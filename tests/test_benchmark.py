@@ -58,6 +58,22 @@ def test_category_gives_its_tasks_and_every_cell_is_tracked(call: Any) -> None:
     assert report.metric_name() == "auc"
 
 
+def test_settings_make_variants_that_are_cells_of_their_own(call: Any) -> None:
+    options = {"tasks": [ring()], "models": ["GCN", "GAT"]}
+    report = call(**options, settings={"lr": [0.5, 0.01], "GAT": {"heads": 2}, "GCN.dropout": "0.1"})
+    assert sorted(report.final_metrics()["ring"]) == [
+        f"{model} lr={lr}" for model in ("GAT", "GCN") for lr in (0.01, 0.5)
+    ]
+    assert all(len(scores) == 2 for scores in report.final_metrics()["ring"].values())
+    assert len(report.table["fingerprint"].unique()) == 8
+    plain = call(**options)
+    assert not {*plain.table["fingerprint"]} & {*report.table["fingerprint"]}
+    with pytest.raises(BadValue, match=r"'8 cells, .*; allowed: at most 7 without --yes"):
+        call(**options, settings={"lr": [0.5, 0.01]}, most_cells=7)
+    with pytest.raises(UnknownName, match=r"unknown setting 'lrr'; did you mean 'lr'"):
+        call(**options, settings={"lrr": 3})
+
+
 def test_executor_of_ones_own_trains_what_is_left(call: Any) -> None:
     heard: list[list[int]] = []
 

@@ -35,6 +35,18 @@ TEXTS: dict[str, tuple[GnzError, str]] = {
         errors.UnknownName("model", "xyz", [f"m{n:02}" for n in range(13)]),
         "unknown model 'xyz'; known: m00, m01, m02, m03, m04, m05, m06, m07, m08, m09, m10, m11, ...",
     ),
+    "UnknownName, of somebody": (
+        errors.UnknownName("setting", "hed", ["heads", "lr"], of={"heads": ["A", "B", "C", "D", "E"]}, command="gnz x"),
+        "unknown setting 'hed'; did you mean 'heads' (of A, B, C, D, ...)? List all with: gnz x",
+    ),
+    "UnknownName, meant": (
+        errors.UnknownName("setting", "learning_rate", ["heads", "lr"], meant="lr"),
+        "unknown setting 'learning_rate'; did you mean 'lr'?",
+    ),
+    "UnknownOption": (
+        errors.UnknownOption("--lr", "lr", "0.01"),
+        "no such option '--lr'; settings are chosen by --set. Try: gnz run --set lr=0.01",
+    ),
     "SeveralMissing": (
         errors.SeveralMissing([errors.DataMissing(name, [], command="") for name in ("cora", "qm9")], ["mutag"]),
         (
@@ -267,6 +279,7 @@ OF_KIND: dict[str, Callable[[str], Any]] = {
     "Iterable[DataMissing]": lambda item: [errors.DataMissing(item, [], command="")],
     "Iterable[tuple[object, str]]": lambda item: [(item, item)],
     "Sequence[str]": lambda item: [item],
+    "Mapping[str, Sequence[str]] | None": lambda item: {item: [item]},
     "Mapping[str, str]": lambda item: {item: item},
     "int": lambda _: 3,
     "float": lambda _: 0.5,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gnz_track.cli.terminal.commands import Command
 from gnz_track.cli.terminal.output import choose_place, say, see
 from gnz_track.cli.training import (
     AMP_HELP,
@@ -21,11 +24,12 @@ from gnz_track.cli.training import (
     split,
     train,
 )
+from gnz_track.errors import UnknownOption
 
 if TYPE_CHECKING:
     from gnz_track.benchmark import Request
     from gnz_track.runs.executors.fork_server import ForkServer
-    from gnz_track.runs.remaining import RemainingCells
+    from gnz_track.runs.settings import SettingChoice
     from gnz_track.runs.sweep import Sweep
     from gnz_track.store.searches import SearchRecord
     from gnz_track.tuning.settings import SearchSettings
@@ -47,6 +51,12 @@ EXAMPLES = """
 
   gnz run --task mutag --models mypackage.nets:MyNet,GIN --fresh
 
+  gnz run --task mutag --models GAT,GCN --set lr=0.01,0.001 --set GAT.heads=4,8 --show-config
+
+  gnz run --task mutag --budget 27000 --encoding lap8 --train-size 50,100
+
+  gnz run --config params.yaml --seeds 0-9
+
   gnz run --suite quick --executor ray --address local
 
 Interrupted, it goes on where it was with the same command. Past runs: gnz ls, gnz ui.
@@ -55,7 +65,110 @@ Interrupted, it goes on where it was with the same command. Past runs: gnz ls, g
 
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
-    app.command("run", epilog=EXAMPLES)(_run)
+    app.command("run", epilog=EXAMPLES, cls=_RunCommand)(_run)
+
+
+class _RunCommand(Command):
+    """The command, which answers a setting that is typed as an option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words of a call."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.TyperException as error:
+            option = getattr(error, "option_name", "")
+            if setting := _setting_called(option.lstrip("-").replace("-", "_")):
+                raise UnknownOption(option, setting, _value_of(option, args)) from None
+            raise
+
+
+def _setting_called(name: str) -> str:
+    """Return the setting of a name, or what it is an alias of; nothing where there is none."""
+    from gnz_track.runs.settings import ALIASES, SETTINGS
+
+    name = ALIASES.get(name, name)
+    if name in SETTINGS or not name:
+        return name
+    from gnz_track.models.building import options_of
+    from gnz_track.models.catalogue import MODELS
+
+    return name if any(name in options_of(row).names for row in MODELS.rows()) else ""
+
+
+def _value_of(option: str, args: list[str]) -> str:
+    """Return the value that was typed behind an option, in the same word or in the next one."""
+    for word, following in zip(args, [*args[1:], ""], strict=True):
+        name, equals, value = word.partition("=")
+        if name == option:
+            return value if equals else "VALUE" if not following or following.startswith("--") else following
+    return "VALUE"
+
+
+def _write_names(names: Iterable[str]) -> str:
+    return ",".join(names)
+
+
+# Key of a file of parameters -> the parameter of this command that it stands for, and how its value is written there.
+_OF_FILE: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "suite": ("suite", str),
+    "tasks": ("task", list),
+    "models": ("models", _write_names),
+    "seeds": ("seeds", lambda seeds: _write_names(map(str, seeds))),
+    "protocol": ("protocol", str),
+    "device": ("device", str),
+    "jobs": ("jobs", int),
+    "timeout": ("timeout", lambda seconds: seconds),
+    "store": ("store", str),
+    "keep": ("keep", str),
+    "keep_at_most": ("keep_at_most", lambda n_bytes: f"{n_bytes / 1024}KiB"),
+}
+
+
+def _take_file(ctx: typer.Context, file: Path | None) -> Path | None:
+    """Have what a file says stand where no option of the call does."""
+    if file is not None:
+        from gnz_track.pipeline.params import import_modules, read_keys
+
+        found = read_keys(file)
+        import_modules(found.get("modules", ()))
+        ctx.default_map = {name: write(found[key]) for key, (name, write) in _OF_FILE.items() if key in found}
+    return file
+
+
+def _check_words(keep: str, keep_at_most: str, **crew: Any) -> int:
+    """Refuse words of a call that mean nothing; return the bytes that a file of a cell may have."""
+    from gnz_track.runs.executors.choice import Crew, check_crew
+    from gnz_track.runs.files_of_cell import check_keep, read_most_bytes
+
+    check_crew(Crew(**crew))
+    check_keep(keep)
+    return read_most_bytes(keep_at_most)
+
+
+def _choose(
+    config: Path | None, chosen: Sequence[str] | None, *, epochs: int | None, **flags: str
+) -> tuple[list[SettingChoice], dict[str, Any]]:
+    """Return what a file and then the options of the call choose, a flag as a short form; and the file by its keys.
+
+    Epochs that a file gives to single tasks are such choices, unless the call names a number of them.
+    """
+    from gnz_track.runs.settings import SettingChoice, read_choice
+
+    found: dict[str, Any] = {}
+    if config is not None:
+        from gnz_track.pipeline.params import read_keys
+
+        found = read_keys(config)
+    settings = [
+        SettingChoice(name="epochs", values=(n,), task=task, source=f"{config}: tasks", is_of_file=True)
+        for task, n in found.get("tasks", {}).items()
+        if n is not None and epochs is None
+    ]
+    settings += found.get("settings", ())
+    settings += [
+        read_choice(f"{name}={text}", source=f"--{name.replace('_', '-')}") for name, text in flags.items() if text
+    ]
+    return [*settings, *map(read_choice, chosen or ())], found
 
 
 def _run(  # noqa: PLR0913  (one parameter per flag)
@@ -89,25 +202,41 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
     ] = False,
     keep: Annotated[str, typer.Option(help=KEEP)] = "predictions",
     keep_at_most: Annotated[str, typer.Option(help="Size above which a file of a cell is not kept.")] = "4MiB",
+    chosen: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE[,...]", help="A setting; of one model: GAT.heads=4,8."),
+    ] = None,
+    train_size: Annotated[str, typer.Option(help="Short for --set train_size=...", metavar="N[,...]")] = "",
+    budget: Annotated[str, typer.Option(help="Short for --set budget=...: parameters.", metavar="N[,...]")] = "",
+    encoding: Annotated[str, typer.Option(help="Short for --set encoding=..., as lap20.", metavar="NAME[,...]")] = "",
+    perturb: Annotated[str, typer.Option(help="Graphs perturbed: original,empty-graph; see gnz audit.")] = "",
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            help="YAML file with keys of params.yaml; options come first.", callback=_take_file, is_eager=True
+        ),
+    ] = None,
+    show_config: Annotated[
+        bool, typer.Option("--show-config", help="Print every setting with where it comes from, and train nothing.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Train a grid of more than 10,000 cells.")] = False,
     tune: Annotated[int, typer.Option(help="Tune every model first, by so many trials; see gnz tune.")] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be trained, and train nothing.")] = False,
 ) -> None:
     """Train every compatible (task, model, seed) that is not finished yet, and print the means."""
-    from gnz_track.runs.executors.choice import Crew, check_crew
     from gnz_track.runs.executors.fork_server import open_fork_server_for
-    from gnz_track.runs.files_of_cell import check_keep, read_most_bytes
 
     # Words are checked before anything heavy is imported.
-    check_crew(Crew(executor=executor, address=address, jobs=jobs, timeout=timeout, gpu_share=gpu_share))
+    crew: dict[str, Any] = {"executor": executor, "jobs": jobs, "timeout": timeout, "gpu_share": gpu_share}
+    most_bytes = _check_words(keep, keep_at_most, address=address, **crew)
     forwards = choose_forwards(device, compiles=compiles, amp=amp)
-    check_keep(keep)
-    most_bytes = read_most_bytes(keep_at_most)
     how, numbers, place = look_up(models, protocol, seeds, store)
+    settings, keys = _choose(config, chosen, epochs=epochs, train_size=train_size, budget=budget, encoding=encoding)
     tasks = choose_tasks(suite, task or [], split(category), split(task_type))
     # Workers import it at the same time.
-    needed = None if dry_run else open_fork_server_for(jobs=jobs, timeout=timeout, executor=executor)
+    needed = None if dry_run or show_config else open_fork_server_for(jobs=jobs, timeout=timeout, executor=executor)
     with needed or contextlib.nullcontext() as fork_server:
-        from gnz_track.benchmark import Request
+        from gnz_track.benchmark import LARGEST_GRID, MOST_CELLS, Request
         from gnz_track.models.catalogue import describe, usual_models
 
         request = Request(
@@ -118,29 +247,28 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
             address=place,
             suite=choose_suite(suite, category, is_chosen=bool(task or task_type)),
             epochs=epochs,
+            hidden_channels=keys.get("hidden_channels"),
+            settings=settings,
+            most_cells=LARGEST_GRID if yes else MOST_CELLS,
+            perturbations=split(perturb),
             **forwards,
             place=choose_place(home, mirror),
-            jobs=jobs,
-            timeout=timeout,
             is_fresh=not resume,
             source="gnz run",
-            executor=executor,
             cluster=address,
-            gpu_share=gpu_share,
+            **crew,
             system_metrics=system_metrics,
             keep=keep,
             keep_at_most=most_bytes,
-            search=_settings(tune, is_fresh=not resume) if tune else None,
+            search=_settings(tune or keys.get("tune"), is_fresh=not resume),
         )
-        _carry_out(request, fork_server, is_dry=dry_run)
+        shown = _print_settings if show_config else _print_remaining_cells if dry_run else None
+        shown(request) if shown else _carry_out(request, fork_server)
 
 
-def _carry_out(request: Request, fork_server: ForkServer | None, *, is_dry: bool) -> None:
+def _carry_out(request: Request, fork_server: ForkServer | None) -> None:
     from gnz_track.benchmark import find_remaining_of
 
-    if is_dry:
-        _print_remaining_cells(request, find_remaining_of(request))
-        return
     found = _search(request, fork_server) if request.search else []
     _print_results(request, train(request, find_remaining_of(request, found), fork_server, found), found)
 
@@ -154,10 +282,43 @@ def _print_results(request: Request, sweep: Sweep, found: list[SearchRecord]) ->
         raise typer.Exit(FAILED)
 
 
-def _settings(n_trials: int, *, is_fresh: bool) -> SearchSettings:
+def _settings(asked: int | Mapping[str, Any] | None, *, is_fresh: bool) -> SearchSettings | None:
+    """Return the settings of searches: so many trials, or what a file says."""
+    if not asked:
+        return None
+    if isinstance(asked, Mapping):
+        from gnz_track.pipeline.stages import read_settings
+
+        return replace(read_settings(asked), is_fresh=is_fresh)
     from gnz_track.tuning.settings import SearchSettings
 
-    return SearchSettings(trials=n_trials, is_fresh=is_fresh)
+    return SearchSettings(trials=asked, is_fresh=is_fresh)
+
+
+def _print_settings(request: Request) -> None:
+    """Print every setting of the cells of a request, with where its value comes from."""
+    from gnz_track.benchmark import plan_cells
+    from gnz_track.cli.terminal.output import print_rows, print_skipped
+    from gnz_track.runs.variants import label_cells, trace_settings
+
+    plan = plan_cells(request, request.seeds)
+    tasks = tuple(dict.fromkeys(cell.task.name for cell in plan.cells))
+    models = tuple(dict.fromkeys(label_cells(plan.cells)))
+    said = {"epochs": (request.epochs, "--epochs"), "hidden_channels": (request.hidden_channels, "the file")}
+    elsewhere = {name: source for name, (value, source) in said.items() if value is not None}
+    rows = [
+        (row.name, row.value, row.source, _name_part(row.tasks, tasks), _name_part(row.models, models))
+        for row in trace_settings(plan, request.settings, elsewhere=elsewhere)
+    ]
+    title = f"settings of {len(plan.cells)} cells; others are chosen with --set NAME=VALUE"
+    print_rows(title, ("setting", "value", "from", "tasks", "models"), rows)
+    print_skipped(plan.skipped)
+    for notice in plan.notices:
+        say(f"note: {notice}", err=True)
+
+
+def _name_part(names: Sequence[str], everything: Sequence[str]) -> str:
+    return "all" if len(names) == len(everything) else ", ".join(names)
 
 
 def _search(request: Request, fork_server: ForkServer | None) -> list[SearchRecord]:
@@ -166,10 +327,12 @@ def _search(request: Request, fork_server: ForkServer | None) -> list[SearchReco
     return search_and_print(request, plan_request_searches(request), fork_server)
 
 
-def _print_remaining_cells(request: Request, remaining: RemainingCells) -> None:
+def _print_remaining_cells(request: Request) -> None:
+    from gnz_track.benchmark import find_remaining_of
     from gnz_track.cli.terminal.output import print_remaining, print_skipped
     from gnz_track.text import format_seconds
 
+    remaining = find_remaining_of(request)
     print_remaining(remaining)
     print_skipped(remaining.plan.skipped)
     left = remaining.paces.time(remaining.cells, jobs=request.jobs)

@@ -76,7 +76,15 @@ _PUBLIC = {
     "sources.fetch": ("Fetched", "fetch", "fetch_each", "find_complete", "n_bytes_left", "n_bytes_of", "parse_mirror"),
     "sources.origins": ("Received",),
     "splits.links": ("LinkPart", "LinkSplit", "TriplePart", "TripleSplit", "split_links", "split_triples"),
-    "splits.nodes_and_graphs": ("Parts", "label_pointer", "split_edges", "split_graphs", "split_nodes"),
+    "splits.nodes_and_graphs": (
+        "POLICIES",
+        "Parts",
+        "label_pointer",
+        "split_edges",
+        "split_graphs",
+        "split_nodes",
+        "take_training",
+    ),
     "steady": ("hold_steady", "open_steady", "read_again"),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)  # noqa: PLE0605  (names come from the table)

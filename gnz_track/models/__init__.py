@@ -55,7 +55,7 @@ _PUBLIC = {
     "budgets": ("Width", "find_width", "refuse_beyond"),
     "building": ("Options", "build", "count_parameters", "load_parts", "options_of"),
     "catalogue": ("MODELS", "describe", "describe_all", "readdress", "register_model", "renew_code", "usual_models"),
-    "options": ("Sizes",),
+    "options": ("Defaults", "MOST_COUNTED", "Sizes"),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)  # noqa: PLE0605  (names come from the table)
 

@@ -21,7 +21,21 @@ from torch import nn
 
 from gnz_track.errors import BadValue
 
-__all__ = ["ChosenOptions", "Defaults", "Model", "Option", "Sizes", "choice", "count", "fixed", "probability"]
+__all__ = [
+    "MOST_COUNTED",
+    "ChosenOptions",
+    "Defaults",
+    "Model",
+    "Option",
+    "Sizes",
+    "choice",
+    "count",
+    "fixed",
+    "probability",
+]
+
+# Of layers, hops and the like; each is an object or a step, which takes time and memory.
+MOST_COUNTED = 4096
 
 
 @dataclass(frozen=True)

@@ -252,8 +252,8 @@ class SEAL(Model):
         num_hops=count(1),
         k=Option(0.6, lambda value: value > 0, "a share of graphs below 1, or a number of nodes"),
         gnn_conv=choice("GCN", CONVOLUTIONS),
-        gnn_hidden_channels=Option(32),
-        mlp_hidden_channels=Option(128),
+        gnn_hidden_channels=count(32),
+        mlp_hidden_channels=count(128),
     )
 
     def __init__(self, in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> None:

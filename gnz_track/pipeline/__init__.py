@@ -13,13 +13,14 @@ from gnz_track.public_names import find_public
 
 # File -> the names that it gives to other rooms and to users.
 _PUBLIC = {
-    "params": ("Params", "read_params"),
+    "params": ("Params", "import_modules", "read_keys", "read_params"),
     "stages": (
         "audit_task",
         "freeze_task",
         "load_searches",
         "make_training",
         "make_tuning",
+        "read_settings",
         "report_all",
         "train",
         "tune_task",

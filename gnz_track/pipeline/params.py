@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from gnz_track.errors import BadSeeds, BadValue, UnknownName
+from gnz_track.errors import BadSeeds, BadValue, TargetMissing, UnknownName
 from gnz_track.records import FrozenMapping, freeze_mappings
+from gnz_track.runs.settings import SettingChoice, read_choices
 from gnz_track.seeds import parse_seeds
 from gnz_track.store.cell_files.kept_files import LARGEST_FILE
 from gnz_track.text import parse_size
 from gnz_track.types import Cell
 
-__all__ = ["PARAMS_FILE", "Params", "override", "read_params"]
+__all__ = ["PARAMS_FILE", "Params", "import_modules", "override", "read_keys", "read_params"]
 
 PARAMS_FILE = "params.yaml"
 
@@ -30,7 +32,8 @@ class Params:
     ``tasks`` are names and epochs, None for the own number of a task. ``modules`` are imported first, and may
     register tasks and models. ``tune`` says how hyperparameters are searched
     (:func:`gnz_track.pipeline.stages.read_settings`), and None that they are not. With ``quality`` the report shows
-    the audits of the data. ``jobs``, ``timeout``, ``store``, ``keep`` and ``keep_at_most`` (bytes) change no
+    the audits of the data. ``settings`` are chosen for all tasks and models, or for one (``settings`` of a task, and
+    a model's name among them). ``jobs``, ``timeout``, ``store``, ``keep`` and ``keep_at_most`` (bytes) change no
     result: no stage depends on them.
     """
 
@@ -56,6 +59,7 @@ class Params:
     split_sizes: tuple[int, int] | None = None
     tune: Mapping[str, Any] | None = None
     quality: bool = False
+    settings: tuple[SettingChoice, ...] = ()
 
     def __post_init__(self) -> None:
         given = {"margin": self.margin, "tune": self.tune}
@@ -64,6 +68,15 @@ class Params:
 
 def read_params(file: str | Path = PARAMS_FILE, **given: Any) -> Params:
     """Read a file of parameters; ``given`` are keys put in place of those of the file, where they are not None."""
+    values = read_keys(file)
+    for field in dataclasses.fields(Params):
+        if field.default is dataclasses.MISSING and field.name not in values:
+            raise BadValue(f"{Path(file).name}: {field.name}", None, _ALLOWED[field.name])
+    return override(Params(**values), **given)
+
+
+def read_keys(file: str | Path) -> dict[str, Any]:
+    """Return the keys of a file of parameters by name, those alone that are in it; what is wrong is told."""
     path = Path(file)
     if not path.is_file():
         raise BadValue("the file of parameters", str(path), "a YAML file that exists", command="gnz init NAME")
@@ -76,10 +89,32 @@ def read_params(file: str | Path = PARAMS_FILE, **given: Any) -> Params:
     if not isinstance(found, dict):
         raise BadValue(str(path), type(found).__name__, f"a mapping with the keys {', '.join(_READERS)}")
     values = {key: _read_value(str(key), value, path.name) for key, value in found.items()}
-    for field in dataclasses.fields(Params):
-        if field.default is dataclasses.MISSING and field.name not in values:
-            raise BadValue(f"{path.name}: {field.name}", None, _ALLOWED[field.name])
-    return override(Params(**values), **given)
+    if settings := _read_settings(found, values.get("tasks", {}), path.name):
+        values["settings"] = settings
+    return values
+
+
+def _read_settings(found: Mapping[str, Any], tasks: Iterable[str], place: str) -> tuple[SettingChoice, ...]:
+    """Return what is chosen for all tasks, and then for single ones."""
+    choices = list(read_choices(found.get("settings"), source=f"{place}: settings", is_of_file=True))
+    given = found.get("tasks")
+    for name in tasks:
+        facts = (given.get(name) if isinstance(given, Mapping) else None) or {}
+        source = f"{place}: settings"
+        choices += read_choices(facts.get("settings"), source=source, task=name, is_of_file=True)
+    return tuple(choices)
+
+
+def import_modules(names: Iterable[str]) -> None:
+    """Import modules of the user, which may register tasks and models; one that is not there is told."""
+    for name in names:
+        try:
+            import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name is not None and not (name + ".").startswith(error.name + "."):
+                # One of its own imports is missing: the traceback is the user's to see.
+                raise
+            raise TargetMissing(name, f"there is no module {error.name!r}") from None
 
 
 def override(params: Params, **given: Any) -> Params:
@@ -183,6 +218,13 @@ def _read_mapping(value: Any) -> FrozenMapping:
     return FrozenMapping({_read_text(name): item for name, item in value.items()})
 
 
+def _read_nothing(value: Any) -> tuple[SettingChoice, ...]:
+    """Return nothing: settings are read with those of tasks."""
+    if not isinstance(value or {}, Mapping):
+        raise TypeError
+    return ()
+
+
 def _read_pair(value: Any) -> tuple[int, int]:
     first, second = value
     return _read_whole(first), _read_whole(second)
@@ -196,12 +238,15 @@ def _read_tasks(value: Any) -> FrozenMapping:
     return FrozenMapping({_read_text(name): _read_epochs(name, facts or {}) for name, facts in value.items()})
 
 
+_OF_TASK = ("epochs", "settings")
+
+
 def _read_epochs(name: str, facts: Any) -> int | None:
     if not isinstance(facts, Mapping):
         raise TypeError
     for key in facts:
-        if key != "epochs":
-            raise UnknownName(f"key of the task {name}", key, ["epochs"])
+        if key not in _OF_TASK:
+            raise UnknownName(f"key of the task {name}", key, _OF_TASK)
     epochs: int | None = _or_none(_read_whole)(facts.get("epochs"))
     return epochs
 
@@ -213,7 +258,10 @@ def _or_none(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
 # Key -> how its value is read, and what is allowed, as a part of a sentence.
 _KEYS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "suite": (_read_text, "a word: the first part of the names of experiments"),
-    "tasks": (_read_tasks, "a mapping from names of tasks to {epochs: 50}, or to {} for a task's own number of epochs"),
+    "tasks": (
+        _read_tasks,
+        "a mapping from names of tasks to {epochs: 50, settings: {lr: 0.1}}, or to {} for a task as it is",
+    ),
     "models": (_read_some_texts, "a list of names, as [GCN, MLP, mynets:Net]"),
     "seeds": (_read_seeds, "seeds from 0 upwards, each once, as 0-4 or [0, 1, 5]"),
     "protocol": (_read_text, "the name of a protocol; see gnz protocols"),
@@ -236,6 +284,7 @@ _KEYS: dict[str, tuple[Callable[[Any], Any], str]] = {
         "a mapping such as {trials: 30, kind: per-task}, or null to leave models as they are",
     ),
     "quality": (_read_flag, "true where data are to be audited, or false"),
+    "settings": (_read_nothing, "a mapping, as {lr: [0.01, 0.001], GAT: {heads: [4, 8]}}, or null"),
     "split_sizes": (_or_none(_read_pair), "[examples in training, examples in test], or null"),
 }
 _READERS = {key: read for key, (read, _) in _KEYS.items()}

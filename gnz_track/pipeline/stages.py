@@ -12,22 +12,21 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from gnz_track.benchmark import Request, carry_out, find_remaining_of, plan_request_searches, search_all
+from gnz_track.benchmark import LARGEST_GRID, Request, carry_out, find_remaining_of, plan_request_searches, search_all
 from gnz_track.datasets.card import CARD
 from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.datasets.frozen import FrozenDataset, open_frozen
 from gnz_track.datasets.homes import data_home
 from gnz_track.datasets.preparation import find_prepared, freeze_row, prepare
 from gnz_track.datasets.sources.fetch import fetch
-from gnz_track.errors import BadValue, DataCorrupted, NothingToCompare, TargetMissing, UnknownName
+from gnz_track.errors import BadValue, DataCorrupted, NothingToCompare, UnknownName
 from gnz_track.models.catalogue import describe
-from gnz_track.pipeline.params import PARAMS_FILE, Params
+from gnz_track.pipeline.params import PARAMS_FILE, Params, import_modules
 from gnz_track.quality.audit import Depth, audit_dataset
 from gnz_track.records import from_json, to_json
 from gnz_track.report.benchmark_report import BenchmarkReport
@@ -105,23 +104,12 @@ def choose(params: Params) -> Chosen:
 
     Modules of the user are imported first, since they may register what is named.
     """
-    _import_modules(params.modules)
+    import_modules(params.modules)
     return Chosen(
         tasks={name: TASKS.get(name) for name in params.tasks},
         models=tuple(describe(model) for model in params.models),
         protocol=PROTOCOLS.get(params.protocol),
     )
-
-
-def _import_modules(names: tuple[str, ...]) -> None:
-    for name in names:
-        try:
-            import_module(name)
-        except ModuleNotFoundError as error:
-            if error.name is not None and not (name + ".").startswith(error.name + "."):
-                # One of its own imports is missing: the traceback is the user's to see.
-                raise
-            raise TargetMissing(name, f"there is no module {error.name!r}") from None
 
 
 def require(place: Path, stage: str) -> Path:
@@ -154,6 +142,8 @@ def _make_request(params: Params, name: str, *, source: str) -> Request:
         suite=params.suite,
         epochs=params.tasks[name],
         hidden_channels=params.hidden_channels,
+        settings=[choice for choice in params.settings if choice.task in ("", name)],
+        most_cells=LARGEST_GRID,
         device=params.device,
         compile=params.compile,
         amp=params.amp,

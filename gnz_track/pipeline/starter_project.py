@@ -46,6 +46,7 @@ _TUNING = {
         - modules
         - protocol
         - seeds
+        - settings
         - tune
       outs:
         - searches/${key}.jsonl

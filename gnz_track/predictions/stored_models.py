@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from gnz_track.errors import BadValue, GnzError, ModelNotLoaded, UnknownName
 from gnz_track.models.building import build, options_of
 from gnz_track.models.catalogue import MODELS, readdress
-from gnz_track.models.options import Sizes
+from gnz_track.models.options import MOST_COUNTED, Sizes
 from gnz_track.records import from_plain
 from gnz_track.runs.isolation.originals import originals
 from gnz_track.runs.isolation.process_state import known_state
@@ -44,8 +44,6 @@ SELECTED, LAST = "selected", "last"
 STATES = {SELECTED: schema.WEIGHTS_FILE, LAST: schema.LAST_FILE}
 # What a text of somebody else may make of the settings of a cell, and of a constructor that takes them.
 _BROKEN = (TypeError, ValueError, KeyError, AttributeError, ArithmeticError, RuntimeError, MemoryError, LookupError)
-# Of layers, hops and the like; each is an object or a step, which takes time and memory without any number in the file.
-MOST_COUNTED = 4096
 # Runs that an error names.
 MOST_NAMED = 5
 FindRow = Callable[[Mapping[str, Any]], ModelRow]

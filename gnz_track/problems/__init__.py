@@ -27,11 +27,11 @@ from gnz_track.public_names import find_public
 # File -> the names that it gives to other rooms and to users.
 _PUBLIC = {
     "baselines": ("score_constant",),
-    "catalogue": ("ask", "pose", "sizes_of"),
+    "catalogue": ("ask", "count_training", "losses_of", "pose", "sizes_of"),
     "forms": ("Form", "form_of"),
-    "inputs": ("complete_sizes", "sizes_of_edges"),
+    "inputs": ("FEATURES", "complete_sizes", "sizes_of_edges"),
     "node_and_edge_cls": ("ClassObjective", "ClassScorer"),
-    "problem": ("Problem",),
+    "problem": ("Problem", "SCORINGS"),
     "scoring": ("kind_of_rows", "mean_errors", "score_answers", "score_errors"),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)  # noqa: PLE0605  (names come from the table)

@@ -20,12 +20,13 @@ from gnz_track.problems.inputs import complete_sizes, unfit, vary
 from gnz_track.problems.link_pred import LINKS
 from gnz_track.problems.multi_task import MULTI_TASK
 from gnz_track.problems.node_and_edge_cls import EDGES, NODES
-from gnz_track.problems.problem import Problem, ProblemKind
+from gnz_track.problems.problem import Problem, ProblemKind, parts_of
 from gnz_track.problems.triples import TRIPLES
 from gnz_track.training.answers import Answers
+from gnz_track.training.losses import LOSSES
 from gnz_track.types import CellSettings, TaskType
 
-__all__ = ["Problem", "ask", "pose", "sizes_of"]
+__all__ = ["Problem", "ask", "count_training", "losses_of", "pose", "sizes_of"]
 
 KINDS: dict[str, ProblemKind] = {
     "node_cls": NODES,
@@ -77,6 +78,21 @@ def ask(model: Any, dataset: FrozenDataset, settings: CellSettings, *, is_relati
 def sizes_of(dataset: FrozenDataset, settings: CellSettings) -> Sizes:
     """Return what a model has to know of its data, before anything is posed; nothing to predict is an error."""
     return complete_sizes(dataset, settings, _kind_of(dataset, settings)[1].sizes(dataset, settings))
+
+
+def count_training(dataset: FrozenDataset, settings: CellSettings) -> int:
+    """Return how many examples training has under settings; 0 where it has no number, as links have none."""
+    divide = _kind_of(dataset, settings)[1].divide
+    return 0 if divide is None else parts_of(divide, dataset, settings).train.numel()
+
+
+def losses_of(dataset: FrozenDataset, settings: CellSettings) -> tuple[str, ...]:
+    """Return the names of the losses that a problem may have, without the usual one."""
+    if _kind_of(dataset, settings)[1].has_one_loss:
+        return ()
+    is_of_labels = settings.task_type is TaskType.graph_cls and dataset.is_multi_label
+    labels = "numbers" if settings.task_type is TaskType.graph_reg else "labels" if is_of_labels else "classes"
+    return tuple(filter(None, LOSSES[labels]))
 
 
 def _kind_of(dataset: FrozenDataset, settings: CellSettings) -> tuple[str, ProblemKind]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -33,6 +33,7 @@ from gnz_track.problems.problem import (
     known_classes,
     known_numbers,
     numbers_of,
+    parts_of,
     seen,
 )
 from gnz_track.problems.rows import RowScorer
@@ -110,7 +111,7 @@ class GraphScorer(RowScorer):
 
 def pose_graphs(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     """Pose classes, labels or numbers of graphs."""
-    parts = split_graphs(dataset, policy=settings.splits, seed=settings.seed)
+    parts = parts_of(split_graphs, dataset, settings)
     kind, labels = _labels_of(dataset, settings)
     about = _sizes_of_numbers if kind == "numbers" else sizes_of_classes
     labels, sizes = seen(labels, parts, settings), complete_sizes(dataset, settings, about(dataset, settings))
@@ -173,5 +174,7 @@ def _ask(model: nn.Module, dataset: FrozenDataset, settings: CellSettings) -> tu
     return (Answers(Examples("graph", {"id": torch.arange(n)}), targets, outputs),)
 
 
-CLASSES = ProblemKind(pose=pose_graphs, sizes=sizes_of_classes, ask=_ask, needs=("edge_index", "y"))
-NUMBERS = ProblemKind(pose=pose_graphs, sizes=_sizes_of_numbers, ask=_ask, needs=("edge_index", "y"))
+CLASSES = ProblemKind(
+    pose=pose_graphs, sizes=sizes_of_classes, ask=_ask, needs=("edge_index", "y"), divide=split_graphs
+)
+NUMBERS = replace(CLASSES, sizes=_sizes_of_numbers)

@@ -37,6 +37,7 @@ from gnz_track.training.loop import Objective
 from gnz_track.types import CellSettings
 
 __all__ = [
+    "FEATURES",
     "VARIATIONS",
     "EncodedObjective",
     "collection_of",
@@ -164,7 +165,7 @@ def _fields(dataset: FrozenDataset, along: str) -> list[tuple[str, Tensor]]:
     return [(name, dataset.tensors[name]) for name, item in fields if item.along == along and name not in _SET_APART]
 
 
-_FEATURES: dict[str, Callable[[Tensor, int], Tensor]] = {
+FEATURES: dict[str, Callable[[Tensor, int], Tensor]] = {
     "structural": structural_features,
     "identity": lambda _, n_nodes: identity_features(n_nodes),
     "learned": lambda _, n_nodes: node_numbers(n_nodes),
@@ -173,11 +174,11 @@ _FEATURES: dict[str, Callable[[Tensor, int], Tensor]] = {
 
 def _features(dataset: FrozenDataset, message_edges: Tensor, policy: str) -> Tensor:
     """Return the features of the dataset; where it has none, those of the protocol's policy."""
-    if policy not in _FEATURES:
-        raise BadValue("the features of a protocol", policy, ", ".join(_FEATURES))
+    if policy not in FEATURES:
+        raise BadValue("the features of a protocol", policy, ", ".join(FEATURES))
     x = dataset.tensors.get("x")
     if x is None:
-        return _FEATURES[policy](message_edges, dataset.n_nodes)
+        return FEATURES[policy](message_edges, dataset.n_nodes)
     x = x.unsqueeze(1) if x.dim() == 1 else x
     return x.float() if x.is_floating_point() else x.long()
 

@@ -25,7 +25,7 @@ from gnz_track.problems.inputs import (
     sizes_of_edges,
     unfit,
 )
-from gnz_track.problems.problem import Problem, ProblemKind, held_out_parts, known_numbers, numbers_of
+from gnz_track.problems.problem import Problem, ProblemKind, held_out_parts, known_numbers, numbers_of, parts_of
 from gnz_track.problems.scoring import mean_errors, score_errors
 from gnz_track.training.answers import Answers, Examples
 from gnz_track.training.graphs import GraphCollection, expand
@@ -182,7 +182,7 @@ class TwoLevelScorer:
 
 def pose_two_levels(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     """Pose numbers of nodes and of graphs together."""
-    parts = split_graphs(dataset, policy=settings.splits, seed=settings.seed)
+    parts = parts_of(split_graphs, dataset, settings)
     nodes, graphs = _targets_of(dataset, settings)
     held_out = torch.cat([parts.val, parts.test])
     shown = torch.isin(torch.arange(len(dataset)), parts.train)
@@ -252,5 +252,10 @@ def _ask(model: nn.Module, dataset: FrozenDataset, settings: CellSettings) -> tu
 
 
 MULTI_TASK = ProblemKind(
-    pose=pose_two_levels, sizes=_sizes_of_levels, ask=_ask, needs=("edge_index", "y", "graph_y"), has_one_loss=True
+    pose=pose_two_levels,
+    sizes=_sizes_of_levels,
+    ask=_ask,
+    needs=("edge_index", "y", "graph_y"),
+    has_one_loss=True,
+    divide=split_graphs,
 )

@@ -32,6 +32,7 @@ from gnz_track.problems.problem import (
     held_out_parts,
     known_classes,
     numbers_of,
+    parts_of,
     seen,
     visible,
     with_labels,
@@ -172,7 +173,7 @@ class ClassScorer(RowScorer):
 
 def pose_nodes(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     """Pose the classes of nodes."""
-    parts = split_nodes(dataset, policy=settings.splits, seed=settings.seed)
+    parts = parts_of(split_nodes, dataset, settings)
     labels = seen(classes_of(dataset, settings, "y", dataset.n_nodes), parts, settings)
     shown = visible(labels, parts.train)
     labelled = _Labelled(parts, labels, "y", dataset.node_ptr, sizes_of_classes)
@@ -186,7 +187,7 @@ def pose_nodes(dataset: FrozenDataset, settings: CellSettings) -> Problem:
 
 def pose_edges(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     """Pose the classes of labelled edges."""
-    parts = split_edges(dataset, policy=settings.splits, seed=settings.seed)
+    parts = parts_of(split_edges, dataset, settings)
     ends, pointer, features = _labelled_edges_of(dataset)
     labels = seen(classes_of(dataset, settings, "edge_label", ends.size(1)), parts, settings)
     fields = {"edge_label": visible(labels, parts.train), **features}
@@ -340,10 +341,13 @@ def _labelled_edges_of(dataset: FrozenDataset) -> tuple[Tensor, Tensor, dict[str
     return ends, label_pointer(dataset), shown
 
 
-NODES = ProblemKind(pose=pose_nodes, sizes=sizes_of_classes, ask=_ask_nodes, needs=("edge_index", "y"))
+NODES = ProblemKind(
+    pose=pose_nodes, sizes=sizes_of_classes, ask=_ask_nodes, needs=("edge_index", "y"), divide=split_nodes
+)
 EDGES = ProblemKind(
     pose=pose_edges,
     sizes=_of_labelled_edges,
     ask=_ask_edges,
+    divide=split_edges,
     needs=("edge_index", "edge_label_index", "edge_label"),
 )

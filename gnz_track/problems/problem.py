@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from gnz_track.datasets.frozen import FrozenDataset
-from gnz_track.datasets.splits.nodes_and_graphs import Parts
+from gnz_track.datasets.splits.nodes_and_graphs import Parts, take_training
 from gnz_track.errors import BadValue, ModelInvalid
 from gnz_track.models.options import Sizes
 from gnz_track.problems.baselines import KnownScorer
@@ -32,6 +32,7 @@ __all__ = [
     "known_classes",
     "known_numbers",
     "numbers_of",
+    "parts_of",
     "scored",
     "seen",
     "visible",
@@ -66,6 +67,7 @@ class ProblemKind:
     """A kind of problem: how a dataset is posed as one, and the tensors that this needs.
 
     ``sizes`` returns what a model has to know beside its inputs, ``refuse`` raises where settings mean nothing here.
+    ``divide`` splits a dataset into numbered examples; there is none for links, of which the graph itself is made.
     ``ask`` lets a trained model answer every example of a dataset, labelled or not: nothing is split.
     """
 
@@ -75,6 +77,21 @@ class ProblemKind:
     needs: tuple[str, ...] = ()
     has_one_loss: bool = False
     refuse: Callable[[FrozenDataset, CellSettings], None] | None = None
+    divide: Callable[..., Parts] | None = None
+
+
+def parts_of(divide: Callable[..., Parts], dataset: FrozenDataset, settings: CellSettings) -> Parts:
+    """Return the parts of a dataset, training of the size that is asked for.
+
+    Parameters
+    ----------
+    divide
+        Function of a dataset, a policy and a seed that splits it.
+    dataset, settings
+        Dataset, and the settings of a cell.
+    """
+    parts = divide(dataset, policy=settings.splits, seed=settings.seed)
+    return take_training(parts, settings.train_size, dataset, seed=settings.seed) if settings.train_size else parts
 
 
 def classes_of(dataset: FrozenDataset, settings: CellSettings, name: str, n: int) -> Tensor:

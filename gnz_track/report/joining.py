@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from gnz_track.types import is_tuned
+from gnz_track.variant_labels import read_changes
 
 __all__ = ["NotMerged", "join_tables", "order_for_joining"]
 
@@ -22,6 +23,7 @@ BY_TASK = ("protocol", "epochs")
 OF_SCORES = ("metric", "direction")
 BY_MODEL = ("hyperparameters",)
 FINISHED = "finished"
+TRAIN_SIZE = "train_size"
 # All columns in which rows are compared, beside task, model, seed and score.
 TEXTS = ("run_id", "fingerprint", "status", *BY_SEED, *BY_TASK, *OF_SCORES, *BY_MODEL)
 
@@ -133,7 +135,9 @@ class _Rows:
         for names, where in ((BY_TASK + scored, ()), (BY_SEED, (row["seed"],))):
             for name in names:
                 if name not in self._free and (value := _text(row, name)):
-                    yield (name, row["task"], *where), value
+                    # A training part of another size is another split, with the same validation and test.
+                    size = _train_size(row) if name == "split_digest" else ""
+                    yield (name, row["task"], *where, size), value
 
     def _slot(self, row: Row) -> tuple[Any, ...]:
         return (row["task"], row["model"], row["seed"], *(_text(row, name) for name in self._free_of(row)))
@@ -177,6 +181,11 @@ def _plain_rows(table: pd.DataFrame) -> list[Row]:
             ]
     names = tuple(found)
     return [dict(zip(names, values, strict=True)) for values in zip(*found.values(), strict=True)]
+
+
+def _train_size(row: Row) -> str:
+    text = _text(row, "hyperparameters")
+    return str((read_changes(text) or {}).get(TRAIN_SIZE, "")) if TRAIN_SIZE in text else ""
 
 
 def _is_finished(row: Row) -> bool:

@@ -5,6 +5,8 @@ calls `run_one` for each cell, here or elsewhere; the `sweep_writer` brings what
 
 - `plan`: every (task, model, seed) as a cell, and the pairs that cannot be trained
 - `protocol_resolution`: a protocol applied to one task and one model: settings of a cell, the width of a budget
+- `settings`: what of a cell can be chosen by name, as a table, and what users say of it
+- `variants`: cells in every combination of what was chosen, and where each setting of a cell comes from
 - `fingerprint`: what makes two cells the same
 - `remaining`: cells that are left once past runs are counted, and how long they may take
 - `sweep`: the cells of a plan, trained and written; the same call goes on where the last one stopped
@@ -50,9 +52,11 @@ _PUBLIC = {
     "refill": ("Refill",),
     "remaining": ("RemainingCells", "find_remaining"),
     "reproduce": ("Conditions", "Reproduction", "describe_code_now", "fetch_book"),
+    "settings": ("ALIASES", "SETTINGS", "SettingChoice", "check_choices", "read_choice", "read_choices"),
     "sweep": ("Sweep", "name_sweep", "run_sweep"),
     "sweep_writer": ("Tracking",),
     "trust": ("describe_unknown", "is_known"),
+    "variants": ("count_variants", "label_cells", "trace_settings", "vary_plan"),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)  # noqa: PLE0605  (names come from the table)
 

@@ -35,6 +35,7 @@ __all__ = [
     "Place",
     "Plan",
     "Skipped",
+    "find_limits",
     "list_skipped",
     "make_plan",
     "perturb_plan",
@@ -153,7 +154,7 @@ def make_plan(
             continue
         _read_all(datasets.values(), protocol)
         resolved = resolve(protocol, task)
-        notices += _limits(task, resolved, datasets[seeds[0]], seeds[0])
+        notices += find_limits(task, resolved, datasets[seeds[0]], seeds[0])
         length = epochs or usual_epochs(protocol, task)
         make = partial(_make_cell, task, resolved, epochs=length, device=device, code=code)
         for model in compatible:
@@ -219,8 +220,18 @@ def usual_epochs(protocol: Protocol, task: Task) -> int:
     return find_override(protocol, task).epochs or protocol.epochs or task.epochs
 
 
-def _limits(task: Task, protocol: Protocol, dataset: FrozenDataset, seed: int) -> list[str]:
-    """Return a sentence for each way in which the encoding of a protocol says less of some graphs."""
+def find_limits(task: Task, protocol: Protocol, dataset: FrozenDataset, seed: int) -> list[str]:
+    """Return a sentence for each way in which the encoding of a protocol says less of some graphs.
+
+    Parameters
+    ----------
+    task
+        Task that is encoded.
+    protocol
+        Protocol, resolved already.
+    dataset, seed
+        Data of the task, and the seed that hides links.
+    """
     if not protocol.encoding:
         return []
     from gnz_track.datasets.encodings import describe_limits, parse_encoding

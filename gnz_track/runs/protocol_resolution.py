@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gnz_track.errors import BadValue, SplitImpossible
 from gnz_track.runs.owners import is_ours
+from gnz_track.runs.settings import SETTINGS, apply_settings, own_names
 from gnz_track.training.compiler import OF_TORCH
 from gnz_track.training.metrics import metric_of
 from gnz_track.types import Cell, CellSettings, ModelRow, Override, Protocol, Task, Value
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from gnz_track.models.budgets import Width
 
 __all__ = [
-    "OF_TRAINING",
     "find_override",
     "given_to",
     "hyperparameters_of",
@@ -27,12 +27,8 @@ __all__ = [
     "own_options",
     "resolve",
     "settings_of",
+    "width_of",
 ]
-
-
-_OF_OPTIMISER = ("lr", "weight_decay", "batch_size", "patience", "min_lr")
-# Hyperparameters that training reads; all others are keywords of a model's constructor.
-OF_TRAINING = frozenset({*_OF_OPTIMISER, "hidden_channels", "encoding"})
 
 
 def settings_of(cell: Cell, *, is_multi_label: bool) -> CellSettings:
@@ -41,13 +37,12 @@ def settings_of(cell: Cell, *, is_multi_label: bool) -> CellSettings:
     if task_type not in protocol.optimisers:
         allowed = ", ".join(protocol.optimisers)
         raise BadValue(f"task type under protocol {protocol.name!r}", str(task_type), allowed)
-    changed = {name: given.pop(name) for name in _OF_OPTIMISER if name in given}
     of_torch = {name: given.pop(name) for name in OF_TORCH if name in given and name not in own_options(cell.model)}
-    return CellSettings(
+    settings = CellSettings(
         task_type=task_type,
         seed=cell.seed,
         metric=metric_of(cell.task, is_multi_label=is_multi_label).name,
-        optimiser=replace(protocol.optimisers[task_type], **changed),
+        optimiser=protocol.optimisers[task_type],
         epochs=cell.epochs,
         hours=protocol.hours,
         selection=protocol.selection,
@@ -56,15 +51,16 @@ def settings_of(cell: Cell, *, is_multi_label: bool) -> CellSettings:
         also=protocol.also,
         splits=protocol.splits,
         features=protocol.features,
-        encoding=str(given.pop("encoding", protocol.encoding)),
+        encoding=protocol.encoding,
         perturbation=cell.perturbation,
-        hidden_channels=int(given.pop("hidden_channels", protocol.hidden_channels)),
+        hidden_channels=protocol.hidden_channels,
         code_channels=protocol.code_channels,
-        options={**cell.model.options, **given},
+        options=cell.model.options,
         device=cell.device,
         is_blind=cell.is_blind,
         **of_torch,
     )
+    return apply_settings(settings, given, own_names(given, cell.model))
 
 
 def own_options(model: ModelRow) -> frozenset[str]:
@@ -103,6 +99,9 @@ def name_settings(settings: CellSettings, model: ModelRow) -> dict[str, Value]:
         "features": settings.features,
         "encoding": settings.encoding or "none",
         "hidden_channels": settings.hidden_channels,
+        # Words only where they are chosen: runs of before have none.
+        **({"clip": optimiser.clip} if optimiser.clip else {}),
+        **({"train_size": settings.train_size} if settings.train_size else {}),
         **{name: value for name in OF_TORCH if (value := getattr(settings, name))},
     }
     plain = {
@@ -160,7 +159,7 @@ def given_to(model: ModelRow, protocol: Protocol, task: Task) -> dict[str, Value
         return found
     from gnz_track.models.building import options_of
 
-    allowed = {*OF_TRAINING, *options_of(model).names}
+    allowed = {*SETTINGS, *options_of(model).names}
     return {name: value for name, value in found.items() if name in allowed}
 
 
@@ -189,7 +188,7 @@ def hyperparameters_of(
     if protocol.budget:
         from gnz_track.models.budgets import refuse_beyond
 
-        found = _width_of(model, task, dataset, resolve(protocol, task), given)
+        found = width_of(model, task, dataset, resolve(protocol, task), given)
         refuse_beyond(found, model.name, tolerance=protocol.tolerance)
         if not found.is_of_rule:
             given["hidden_channels"] = found.hidden_channels
@@ -222,19 +221,28 @@ def _list_width(
 
     found: Width | None = None
     try:
-        found = _width_of(model, task, dataset, resolved, given_to(model, protocol, task))
+        found = width_of(model, task, dataset, resolved, given_to(model, protocol, task))
         refuse_beyond(found, model.name, tolerance=protocol.tolerance)
     except (BadValue, SplitImpossible) as error:
         return found, str(error)
     return found, ""
 
 
-def _width_of(
+def width_of(
     model: ModelRow, task: Task, dataset: FrozenDataset, protocol: Protocol, options: Mapping[str, Value]
 ) -> Width:
     """Return the width at which a model has as many parameters as it is allowed on a task.
 
-    ``protocol`` is resolved already, ``options`` are the hyperparameters of the cell.
+    Parameters
+    ----------
+    model, task
+        The pair.
+    dataset
+        Data of the task.
+    protocol
+        Protocol, resolved already.
+    options
+        Hyperparameters of the cell.
     """
     from gnz_track.models.budgets import find_width
     from gnz_track.problems.catalogue import sizes_of
@@ -245,9 +253,10 @@ def _width_of(
         seed=0,
         splits=protocol.splits,
         features=protocol.features,
-        encoding=str(options.get("encoding", protocol.encoding)),
+        encoding=protocol.encoding,
         hidden_channels=protocol.hidden_channels,
         code_channels=protocol.code_channels,
     )
-    of_model = {name: value for name, value in options.items() if name not in OF_TRAINING}
-    return find_width(model, task.task_type, sizes_of(dataset, settings), budget=protocol.budget, options=of_model)
+    settings = apply_settings(settings, options, own_names(options, model))
+    sizes = sizes_of(dataset, settings)
+    return find_width(model, task.task_type, sizes, budget=protocol.budget, options=settings.options)

@@ -43,7 +43,7 @@ from gnz_track.errors import BadValue
 from gnz_track.store import run_record, schema
 from gnz_track.store.files.parquet import read_parquet_table, write_parquet_table
 from gnz_track.store.run_record import RunRecord
-from gnz_track.types import label_variants
+from gnz_track.variant_labels import label_variants
 
 __all__ = [
     "COLUMNS",

@@ -33,7 +33,7 @@ _PUBLIC = {
     "forwards": ("compute_as_asked", "has_fast_layers"),
     "graphs": ("GraphCollection", "Pairs", "expand"),
     "lent": ("LentInputs",),
-    "loop": ("Objective", "Observer", "Scorer", "TRAINING", "Trained", "answer", "train"),
+    "loop": ("Objective", "Observer", "SCHEDULES", "Scorer", "TRAINING", "Trained", "answer", "train"),
     "losses": ("LOSSES", "choose_loss", "mean_over_batches"),
     "metrics": (
         "DEFAULT_METRICS",

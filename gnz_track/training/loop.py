@@ -23,6 +23,7 @@ from gnz_track.waking_time import WakingTime
 
 __all__ = [
     "ALSO",
+    "SCHEDULES",
     "TRAINING",
     "Clock",
     "Objective",
@@ -145,7 +146,7 @@ class _ScorePlateau(_Plateau):
         return f"val/{metric.name}", "max" if metric.direction is Direction.up else "min"
 
 
-_SCHEDULES: dict[str, Callable[[torch.optim.Optimizer, Optimiser, Metric | None], Schedule]] = {
+SCHEDULES: dict[str, Callable[[torch.optim.Optimizer, Optimiser, Metric | None], Schedule]] = {
     "constant": _Constant,
     "plateau": _Plateau,
     "score_plateau": _ScorePlateau,
@@ -166,9 +167,9 @@ def make_schedule(optimiser: torch.optim.Optimizer, settings: Optimiser, *, metr
     metric
         Metric of the task.
     """
-    if settings.schedule not in _SCHEDULES:
-        raise BadValue("schedule", settings.schedule, ", ".join(_SCHEDULES))
-    return _SCHEDULES[settings.schedule](optimiser, settings, metric)
+    if settings.schedule not in SCHEDULES:
+        raise BadValue("schedule", settings.schedule, ", ".join(SCHEDULES))
+    return SCHEDULES[settings.schedule](optimiser, settings, metric)
 
 
 def watches_loss(settings: Optimiser) -> bool:
@@ -255,7 +256,9 @@ def train(
     held_out = {part: scorer for part, scorer in scorers.items() if part != TRAINING}
     started = time.perf_counter()
     for epoch in range(settings.epochs):
-        row = {"train/loss": _step_through(model, objective, optimiser, scaler, generator, epoch)}
+        row = {
+            "train/loss": _step_through(model, objective, optimiser, scaler, generator, epoch, settings.optimiser.clip)
+        }
         prediction = _predict(model, objective.predict, epoch)
         row |= _score(model, prediction, held_out, settings)
         for name, value in row.items():
@@ -300,6 +303,7 @@ def _step_through(
     scaler: torch.amp.GradScaler,
     generator: torch.Generator,
     epoch: int,
+    clip: float,
 ) -> float:
     """Take one step a batch and return the mean training loss of the epoch."""
     _turn(model, is_training=True)
@@ -308,6 +312,9 @@ def _step_through(
         optimiser.zero_grad()
         loss, size = objective.loss(model, batch)
         scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+        if clip:
+            scaler.unscale_(optimiser)
+            nn.utils.clip_grad_norm_(model.parameters(), clip)
         scaler.step(optimiser)
         scaler.update()
         value = loss.item()

@@ -37,7 +37,7 @@ LINES: tuple[frozenset[str], ...] = (
     frozenset({"datasets", "models", "training", "store", "stats"}),
     # What the rooms above ask of a user's class or function.
     frozenset({"user_code"}),
-    frozenset({"registry"}),
+    frozenset({"registry", "variant_labels"}),
     frozenset({"types", "seeds"}),
     frozenset({"records"}),
     frozenset({"files"}),

@@ -59,6 +59,26 @@ def test_stages_hand_on_files_and_nothing_else(project: Project, monkeypatch: py
 
 
 @pytest.mark.usefixtures("svg_alone")
+def test_settings_of_all_tasks_and_of_one_reach_its_cells(project: Project) -> None:
+    tasks = {"planted_partition": {"epochs": 2, "settings": {"lr": [0.1, 0.2]}}, "les_miserables": {"epochs": 2}}
+    project(tasks=tasks, seeds=0, models=["GCN", "MLP"], settings={"dropout": 0.1, "MLP": {"norm": "batch"}})
+    params = read_params()
+    run(params, *params.tasks)
+    found = {name: load_table(Path(f"results/{name}.parquet")) for name in tasks}
+    usual, own = {"dropout": 0.1}, {"dropout": 0.1, "norm": "batch"}
+    expected = {
+        "les_miserables": [("GCN", usual), ("MLP", own)],
+        "planted_partition": [
+            (model, {**given, "lr": lr}) for model, given in (("GCN", usual), ("MLP", own)) for lr in (0.1, 0.2)
+        ],
+    }
+    for name, rows in expected.items():
+        cells = zip(found[name]["model"], map(json.loads, found[name]["hyperparameters"]), strict=True)
+        assert sorted(cells, key=str) == sorted(rows, key=str)
+    report, _ = report_all(params)
+    assert set(report.final_metrics()["planted_partition"]) == {"GCN lr=0.1", "GCN lr=0.2", "MLP lr=0.1", "MLP lr=0.2"}
+
+
 def test_metrics_and_plots_are_the_numbers_of_the_report(project: Project) -> None:
     project()
     params = read_params()

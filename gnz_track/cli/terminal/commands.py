@@ -18,7 +18,7 @@ from gnz_track.errors import BadValue, GnzError
 from gnz_track.registry import PluginWarning
 from gnz_track.text import cut_values, visible
 
-__all__ = ["DEBUG_VARIABLE", "USER_ERROR", "Commands", "end_with", "repeat", "show_warnings"]
+__all__ = ["DEBUG_VARIABLE", "USER_ERROR", "Command", "Commands", "end_with", "repeat", "show_warnings"]
 
 
 # Between the names of a list, and so nothing by itself.
@@ -30,7 +30,7 @@ class Commands(typer.Typer):
 
     def command(self, *given: Any, **options: Any) -> Callable[[Any], Any]:
         """Add a command, as Typer does."""
-        return super().command(*given, **{"cls": _Command, **options})
+        return super().command(*given, **{"cls": Command, **options})
 
 
 def repeat(call: typer.Context, **changes: object) -> tuple[str, ...]:
@@ -56,8 +56,11 @@ def repeat(call: typer.Context, **changes: object) -> tuple[str, ...]:
     return tuple(words)
 
 
-class _Command(TyperCommand):
+class Command(TyperCommand):
+    """A command whose options have values."""
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words of a call; an option with a value of nothing is refused."""
         # As they were typed: a path of nothing would become the working folder.
         given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
         for param in self.params:

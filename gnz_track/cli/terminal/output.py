@@ -206,15 +206,18 @@ def print_summary(rows: Iterable[SummaryRow]) -> None:
 def print_remaining(remaining: RemainingCells) -> None:
     """Print what of a plan is finished and what is to be trained."""
     from gnz_track.runs.fingerprint import fingerprint
+    from gnz_track.runs.variants import label_cells
     from gnz_track.text import format_seconds
 
-    wanted = {fingerprint(cell): (cell.task.name, cell.model.name) for cell in remaining.plan.cells}
+    cells = remaining.plan.cells
+    pairs = [(cell.task.name, label) for cell, label in zip(cells, label_cells(cells), strict=True)]
+    wanted = dict(zip(map(fingerprint, cells), pairs, strict=True))
     finished = Counter(pair for key, pair in wanted.items() if key in remaining.done)
     left: dict[tuple[str, str], list[Cell]] = {}
     for cell in remaining.cells:
-        left.setdefault((cell.task.name, cell.model.name), []).append(cell)
+        left.setdefault(wanted[fingerprint(cell)], []).append(cell)
     rows = []
-    for pair in dict.fromkeys((cell.task.name, cell.model.name) for cell in remaining.plan.cells):
+    for pair in dict.fromkeys(pairs):
         seconds = remaining.paces.total(left.get(pair, []))
         time = "unknown" if seconds is None else format_seconds(seconds)
         rows.append((*pair, finished[pair], len(left.get(pair, [])), time))

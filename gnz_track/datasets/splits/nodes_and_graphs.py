@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -42,6 +42,7 @@ __all__ = [
     "split_edges",
     "split_graphs",
     "split_nodes",
+    "take_training",
     "takes_published",
 ]
 
@@ -87,6 +88,29 @@ class Parts:
     def sizes(self) -> tuple[int, int]:
         """Numbers in training and in test, as the test for overlapping splits asks."""
         return self.train.numel(), self.test.numel()
+
+
+def take_training(parts: Parts, size: int, dataset: FrozenDataset, *, seed: int) -> Parts:
+    """Return parts of which training has so many examples, drawn by seed; the smaller of two sizes is a part of both.
+
+    Validation and test stay as they are. More than there are is refused.
+
+    Parameters
+    ----------
+    parts
+        Parts of a dataset.
+    size
+        Number of examples of training.
+    dataset
+        The dataset, whose digest the draw depends on.
+    seed
+        Seed of the split.
+    """
+    n = parts.train.numel()
+    if not 1 <= size <= n:
+        raise BadValue(f"train_size on {dataset.name}", size, f"a whole number from 1 to {n}, seed {seed}")
+    generator = Generator().manual_seed(derive(seed, dataset.digest, "train_size"))
+    return replace(parts, train=parts.train[torch.randperm(n, generator=generator)[:size]].sort().values)
 
 
 def split_nodes(dataset: FrozenDataset, *, policy: str, seed: int) -> Parts:

@@ -17,6 +17,7 @@ from gnz_track.seeds import format_seeds
 from gnz_track.stats.comparison.choices import Choices
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.user_code.modules import is_ours
+from gnz_track.variant_labels import read_changes
 
 __all__ = ["collect_facts", "datasets_of", "write_commands"]
 
@@ -43,7 +44,7 @@ FLAGS: dict[str, tuple[str, Callable[[Any], str]]] = {
 }
 USUAL = Choices()
 MOST_VALUES, MOST_OWN = 12, 20
-WIDTH = "hidden_channels"
+WIDTH, BUDGET = "hidden_channels", "budget"
 
 
 def collect_facts(table: pd.DataFrame, config: Mapping[str, Any]) -> list[tuple[str, tuple[str, ...]]]:
@@ -78,11 +79,11 @@ def datasets_of(table: pd.DataFrame) -> list[tuple[str, str, tuple[str, ...]]]:
 
 
 def write_commands(table: pd.DataFrame, config: Mapping[str, Any], choices: Choices) -> list[str]:
-    """Return the commands that make the cells, one for each suite and protocol, and the report of them as it was asked.
+    """Return the commands that make the cells, one for each suite, protocol and variant, and the report as asked for.
 
     Models of somebody's own are named by the path that imports them. What has neither a name nor a path that a command
-    knows (made in Python, or with hyperparameters that no flag gives) is trained again from the record of one of its
-    runs.
+    knows (made in Python, or with hyperparameters that a protocol gives to some) is trained again from the record of
+    one of its runs.
 
     Parameters
     ----------
@@ -97,12 +98,15 @@ def write_commands(table: pd.DataFrame, config: Mapping[str, Any], choices: Choi
         return []
     store = str(config.get("store", ""))
     at = ["--store", store] if store else []
+    table = table.assign(words=_words_of_settings(table))
     table = table.assign(called=_names_of_models(table))
     is_named = table["task"].isin(_named_tasks()) & (table["called"] != "")
+    groups = table[is_named].groupby(["suite", "protocol", "words"], sort=False)
+    # Cells without a setting come first.
     commands = [
-        shlex.join(["gnz", "run", *_name_cells(rows), *at])
-        for _, rows in table[is_named].groupby(["suite", "protocol"], sort=True)
-    ]
+        shlex.join(["gnz", "run", *_name_cells(rows), *json.loads(str(words)), *at])
+        for (_, _, words), rows in sorted(groups, key=lambda group: (*group[0][:2], group[0][2] != "[]", group[0][2]))
+    ][:MOST_OWN]
     own = table[~is_named & (table["run_id"] != "")].drop_duplicates(["task", "model", "hyperparameters"])
     commands += [shlex.join(["gnz", "reproduce", row.run_id, *at]) for row in own.itertuples()][:MOST_OWN]
     sweep = _sweep(table, config)
@@ -153,12 +157,17 @@ def _names_of_models(table: pd.DataFrame) -> list[str]:
     """Return how ``--models`` calls the model of each row; nothing where no flag makes that very cell."""
     named = {model.name for model in MODELS.rows() if is_ours(model.target)}
     blank = [""] * len(table)
-    sources, values = (table[name] if name in table.columns else blank for name in ("model_source", "hyperparameters"))
-    rows = zip(table["model"], sources, values, table["protocol"], strict=True)
-    return [
-        "" if _is_changed(changed, protocol) else model if model in named else _path_of(model, source)
-        for model, source, changed, protocol in rows
-    ]
+    sources = table["model_source"] if "model_source" in table.columns else blank
+    rows = zip(table["model"], sources, table["words"], strict=True)
+    return ["" if not words else model if model in named else _path_of(model, source) for model, source, words in rows]
+
+
+def _words_of_settings(table: pd.DataFrame) -> list[str]:
+    """Return, as JSON, the words by which a call gives each row its hyperparameters; nothing where none do."""
+    changes = table["hyperparameters"] if "hyperparameters" in table.columns else ["{}"] * len(table)
+    pairs = list(zip(changes, table["protocol"], strict=True))
+    written = {pair: _write_settings(*pair) for pair in set(pairs)}
+    return [written[pair] for pair in pairs]
 
 
 def _path_of(model: str, source: str) -> str:
@@ -167,16 +176,26 @@ def _path_of(model: str, source: str) -> str:
     return source if is_of_class else ""
 
 
-def _is_changed(hyperparameters: str, protocol: str) -> bool:
-    """Tell whether a cell has hyperparameters that its protocol does not give it by itself, as it does widths."""
-    if hyperparameters in ("", "{}"):
-        return False
+def _write_settings(hyperparameters: str, protocol: str) -> str:
+    """Return the words of --set that give hyperparameters, as JSON; nothing where these are not all that was given."""
+    changed = read_changes(hyperparameters)
     known = {row.label: row for row in PROTOCOLS.rows()}.get(protocol)
-    given = {WIDTH} if known is not None and known.budget > 0 else set()
-    try:
-        return not set(json.loads(hyperparameters)) <= given
-    except (ValueError, TypeError):
-        return True
+    if changed is None:
+        return ""
+    if known is not None and known.budget > 0:
+        # A protocol gives widths by itself, and other hyperparameters to some models and datasets.
+        return "[]" if set(changed) <= {WIDTH} else ""
+    chosen = {name: value for name, value in changed.items() if name != WIDTH or BUDGET not in changed}
+    is_sayable = known is not None and not (known.by_model or known.options or known.by_dataset)
+    if chosen and (not is_sayable or any("," in str(value) for value in chosen.values())):
+        return ""
+    return json.dumps([word for name, value in chosen.items() for word in _write_choice(name, value)])
+
+
+def _write_choice(name: str, value: object) -> tuple[str, ...]:
+    """Return the words that choose a hyperparameter; what is asked of Torch has options of its own."""
+    own = {"compile": ("--compile",), "amp": ("--amp", str(value))}
+    return own.get(name, ("--set", f"{name}={value}"))
 
 
 def distinct(table: pd.DataFrame, column: str) -> list[str]:

@@ -18,6 +18,7 @@ from gnz_track.report.tables.table import Marked, ReportTable
 from gnz_track.stats.comparison.choices import TESTS
 from gnz_track.stats.comparison.comparison import CellSummary, Comparison, TaskComparison
 from gnz_track.stats.ranking.ranks import check_printed_ranks
+from gnz_track.store.results_table import labels_of
 from gnz_track.text import first_names
 from gnz_track.types import Direction
 
@@ -340,8 +341,8 @@ class SummaryRow:
 
 
 def summarise(table: pd.DataFrame) -> list[SummaryRow]:
-    """Return one row per (task, model), in order of appearance; failed cells are counted and never averaged."""
-    groups = table.groupby(["task", "model"], sort=False)
+    """Return one row per task and variant of a model, as they come; failed cells are counted and never averaged."""
+    groups = table.assign(model=labels_of(table)).groupby(["task", "model"], sort=False)
     return [_summary_of(str(task), str(model), group) for (task, model), group in groups]
 
 

@@ -15,10 +15,10 @@ from gnz_track.errors import NotComparable
 from gnz_track.stats.comparison.cells import ModelCells, ScoredCell, TaskCells
 from gnz_track.text import first_names
 from gnz_track.types import is_rule, is_tuned
+from gnz_track.variant_labels import read_changes
 
 __all__ = ["Finding", "check_admission"]
 
-REFUSED_BY_SEED = ("dataset_digest", "split_digest")
 REFUSED_BY_TASK = ("epochs",)
 # Column -> what is said where compared cells differ in it.
 WARNED = {
@@ -72,9 +72,12 @@ def _refuse_task(task: TaskCells) -> None:
     by_seed: dict[int, list[ScoredCell]] = {}
     for cell in scored:
         by_seed.setdefault(cell.seed, []).append(cell)
-    for column in REFUSED_BY_SEED:
-        for seed, cells in sorted(by_seed.items()):
-            _refuse_where_several(column, cells, f"{task.task!r}, seed {seed},", task.task)
+    for seed, cells in sorted(by_seed.items()):
+        where = f"{task.task!r}, seed {seed},"
+        _refuse_where_several("dataset_digest", cells, where, task.task)
+        for size in dict.fromkeys(map(_train_size, cells)):
+            # A smaller training part is another split, which the label names; validation and test are the same.
+            _refuse_where_several("split_digest", [one for one in cells if _train_size(one) == size], where, task.task)
     for column in REFUSED_BY_TASK:
         _refuse_where_several(column, scored, repr(task.task), task.task)
 
@@ -184,6 +187,12 @@ def _changed_hyperparameters(cell: ScoredCell, *, but: str) -> str:
     if not but or not isinstance(changed, dict):
         return text
     return json.dumps({name: value for name, value in changed.items() if name != but}, sort_keys=True)
+
+
+def _train_size(cell: ScoredCell) -> object:
+    """Return the size of the training part that a cell asked for, None where it takes all of it."""
+    changed = read_changes(cell.facts.get("hyperparameters", ""))
+    return None if changed is None else changed.get("train_size")
 
 
 def _model_size(model: ModelCells) -> float:

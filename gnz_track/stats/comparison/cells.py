@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from gnz_track.errors import BadValue, DuplicateCells, MetricsMixed, NothingToCompare
-from gnz_track.types import Direction, label_variants
+from gnz_track.types import Direction
+from gnz_track.variant_labels import label_variants
 
 __all__ = [
     "COMPARED",

@@ -334,12 +334,15 @@ def test_own_models_are_called_by_their_import_path_and_what_no_flag_makes_by_it
     table["model"] = table["model"].map(names)
     paths = {"GCN": "gnz_track.models.gcn:GCN", "MyNet": "mine.nets:MyNet", "Renamed": "mine.nets:MyNet"}
     table["model_source"] = table["model"].map(paths).fillna("gnz_track.models.gat:GAT")
-    table.loc[table["model"] == "GAT", "hyperparameters"] = '{"heads": 2}'
+    table.loc[table["model"] == "GAT", "hyperparameters"] = '{"heads": 2, "hidden_channels": 8, "budget": 900}'
     table["run_id"] = [f"{number:032x}" for number in range(len(table))]
     commands = html.unescape(render_page(report_of(table), figures=NO_FIGURES).partition('<pre id="commands">')[2])
     first, *others = commands.partition("</pre>")[0].splitlines()
     assert first == "gnz run --task cora --models GCN,mine.nets:MyNet --seeds 0-1 --protocol graphnetz --epochs 80"
-    assert sum(line.startswith("gnz reproduce") for line in others) == 2
+    assert others[0] == (
+        "gnz run --task cora --models GAT --seeds 0-1 --protocol graphnetz --epochs 80 --set heads=2 --set budget=900"
+    )
+    assert sum(line.startswith("gnz reproduce") for line in others) == 1
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_schedules_that_wait_for_other_things_are_told_by_task() -> None:
 
 
 def test_every_schedule_has_its_words() -> None:
-    assert {*AWAITED, CONSTANT} == set(schedules._SCHEDULES)  # noqa: SLF001  (the table of all there are)
+    assert {*AWAITED, CONSTANT} == set(schedules.SCHEDULES)
 
 
 def test_several_protocols_have_a_sentence_each_and_others_none() -> None:

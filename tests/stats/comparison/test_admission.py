@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -32,6 +34,19 @@ def test_data_generated_by_seed_may_be_compared() -> None:
     table = with_values(TABLE, "dataset_digest", {(seed,): f"d{seed}" for seed in range(6)}, "seed")
     table = with_values(table, "split_digest", {(seed,): f"s{seed}" for seed in range(6)}, "seed")
     assert columns_warned(compare(table)) == []
+
+
+def test_training_parts_of_chosen_sizes_are_other_splits_that_may_be_compared() -> None:
+    sizes = {(f"m{n:02}",): json.dumps({"train_size": n} if n else {}) for n in range(3)}
+    table = with_values(TABLE.assign(hyperparameters="{}"), "hyperparameters", sizes, "model")
+    table = with_values(table.assign(split_digest="whole"), "split_digest", {("m01",): "one", ("m02",): "two"}, "model")
+    assert "hyperparameters" in columns_warned(compare(table))
+    slip = with_values(table, "split_digest", {("t01", "m02", 3): "other"}, "task", "model", "seed")
+    compare(slip)
+    # Two models with one size have one split.
+    level = slip.assign(hyperparameters='{"train_size": 5}')
+    with pytest.raises(NotComparable, match="split_digest is"):
+        compare(level)
 
 
 def test_splits_that_seeds_draw_from_the_same_data_are_warned_of() -> None:
