@@ -86,6 +86,12 @@ class GnzError(Exception):
         super().__init__(_DOUBLED.sub("", message))
 
 
+def _say_known(near: Sequence[str], known: Sequence[str]) -> str:
+    if near:
+        return "did you mean " + " or ".join(near) + "?"
+    return "known: " + (", ".join(known[:12]) or "none") + (", ..." if len(known) > 12 else "")
+
+
 class UnknownName(GnzError):
     """A name that no registry row bears."""
 
@@ -101,11 +107,8 @@ class UnknownName(GnzError):
     ) -> None:
         known = sorted(known)
         near = [meant] if meant else near_matches(str(name), known)
-        if near:
-            owners = {match: f" (of {_name_owners((of or {})[match])})" for match in near if match in (of or {})}
-            hint = "did you mean " + " or ".join(repr(match) + owners.get(match, "") for match in near) + "?"
-        else:
-            hint = "known: " + (", ".join(known[:12]) or "none") + (", ..." if len(known) > 12 else "")
+        owners = {match: f" (of {_name_owners((of or {})[match])})" for match in near if match in (of or {})}
+        hint = _say_known([repr(match) + owners.get(match, "") for match in near], known)
         listing = f"{'' if near else '.'} List all with: {command}" if command else ""
         super().__init__(f"unknown {kind} {str(name)!r}; {hint}{listing}")
         self.kind, self.name, self.near = kind, name, near
@@ -133,13 +136,14 @@ class DuplicateName(GnzError):
 
 
 class TargetMissing(GnzError):
-    """A ``package.module:attr`` that does not lead anywhere."""
+    """A ``package.module:attr`` that does not lead anywhere: to no module, or to a name that its module has not."""
 
-    def __init__(self, target: str, reason: str) -> None:
-        super().__init__(
-            f"cannot import {target!r}: {reason}; expected 'package.module:attribute' importable from here "
-            f"(is its folder on PYTHONPATH?)"
-        )
+    def __init__(self, target: str, reason: str, *, name: str = "", known: Iterable[str] = ()) -> None:
+        hint = "expected 'package.module:attribute' importable from here (is its folder on PYTHONPATH?)"
+        if name:
+            known = sorted(known)
+            hint = _say_known([repr(match) for match in near_matches(name, known)], known)
+        super().__init__(f"cannot import {target!r}: {reason}; {hint}")
 
 
 class BadSeeds(GnzError):

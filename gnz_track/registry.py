@@ -192,6 +192,8 @@ def import_target(target: str) -> object:
         raise TargetMissing(target, f"there is no module {error.name!r}") from None
     for part in attribute.split("."):
         if not hasattr(found, part):
-            raise TargetMissing(target, f"module {module!r} has no attribute {attribute!r}")
+            reason = f"module {module!r} has no attribute {attribute!r}"
+            public = [name for name in dir(found) if not name.startswith("_")]
+            raise TargetMissing(target, reason, name=part, known=public)
         found = getattr(found, part)
     return found

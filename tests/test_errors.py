@@ -69,6 +69,10 @@ TEXTS: dict[str, tuple[GnzError, str]] = {
             "(is its folder on PYTHONPATH?)"
         ),
     ),
+    "TargetMissing, module there": (
+        errors.TargetMissing("a:onehop", "module 'a' has no attribute 'onehop'", name="onehop", known=["OneHop", "x"]),
+        "cannot import 'a:onehop': module 'a' has no attribute 'onehop'; did you mean 'OneHop'?",
+    ),
     "BadExpression": (
         errors.BadExpression("tusk = 3", 0, "there is no column 'tusk'", columns=["task", "seed"]),
         (

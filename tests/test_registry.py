@@ -200,6 +200,13 @@ def test_missing_attribute_is_named(package: str, attribute: str) -> None:
         import_target(f"{package}.nets:{attribute}")
 
 
+def test_missing_attribute_gets_near_names_of_what_was_found(package: str) -> None:
+    with pytest.raises(TargetMissing, match=r"no attribute 'net'; did you mean 'Net'\?$"):
+        import_target(f"{package}.nets:net")
+    with pytest.raises(TargetMissing, match=r"no attribute 'Net.deph'; did you mean 'depth'\?$"):
+        import_target(f"{package}.nets:Net.deph")
+
+
 def test_module_whose_own_import_is_missing_raises_that_error(package: str) -> None:
     with pytest.raises(ModuleNotFoundError) as caught:
         import_target(f"{package}.needy:Net")

@@ -33,7 +33,9 @@ EXAMPLES = """
 
   gnz ls --trials --task cora --model GCN --csv > trials.csv
 """
-STORE_HELP = "A file, sqlite:///FILE, postgresql://... or http://...; default GNZ_STORE, or gnz.db in your data folder."
+STORE_HELP = (
+    "A file, sqlite:///FILE, postgresql://... or http://...; default GNZ_STORE, or ~/.local/share/gnz_track/gnz.db."
+)
 Store = Annotated[str, typer.Option(help=STORE_HELP)]
 RUN_ID_SHOWN, NAMES_SHOWN = 8, 3
 

@@ -322,7 +322,7 @@ def _freeze(row: DatasetRow, *, seed: int, home: Path, say: Say) -> FrozenDatase
 def _fetch_raw(row: DatasetRow) -> Path | None:
     """Return the root below which the raw files of a row lie, fetched where they are not here; None without any.
 
-    They are kept in the user's data folder: other projects need the same, and DVC versions what was made of them.
+    They are kept in the folder of frozen data: other projects need the same, and DVC versions what was made of them.
     """
     if not row.raw:
         return None

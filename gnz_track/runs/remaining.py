@@ -89,19 +89,34 @@ def _join_tables(stored: pd.DataFrame, waiting: pd.DataFrame) -> pd.DataFrame:
 
 
 class Paces:
-    """Seconds per epoch of (task, model), learnt from past runs and from each cell that ends."""
+    """Seconds per epoch of (task, model): the median of the cells that ended, else what was expected before.
 
-    def __init__(self, known: Mapping[tuple[str, str], float] | None = None) -> None:
-        self._known = {pair: [pace] for pair, pace in (known or {}).items()}
+    A machine may be slower than that of the catalogue, or busier than in past runs: what was expected is multiplied by
+    how much longer than expected those cells took that ended.
+    """
+
+    def __init__(self, expected: Mapping[tuple[str, str], float] | None = None) -> None:
+        self._expected = dict(expected or {})
+        self._seen: dict[tuple[str, str], list[float]] = {}
+        self._observed_sum = self._expected_sum = 0.0
 
     def learn(self, cell: Cell, seconds: float) -> None:
         """Take the time of a cell into account."""
-        self._known.setdefault(_pair_of(cell), []).append(seconds / cell.epochs)
+        pair = _pair_of(cell)
+        self._seen.setdefault(pair, []).append(seconds / cell.epochs)
+        if pair in self._expected:
+            self._observed_sum += seconds
+            self._expected_sum += self._expected[pair] * cell.epochs
 
     def seconds(self, cell: Cell) -> float | None:
         """Return how long a cell may take; None where no such cell was seen."""
-        seen = self._known.get(_pair_of(cell))
-        return statistics.median(seen) * cell.epochs if seen else None
+        pair = _pair_of(cell)
+        if pair in self._seen:
+            return statistics.median(self._seen[pair]) * cell.epochs
+        if pair not in self._expected:
+            return None
+        slowdown = self._observed_sum / self._expected_sum if self._expected_sum else 1.0
+        return self._expected[pair] * slowdown * cell.epochs
 
     def total(self, cells: Iterable[Cell]) -> float | None:
         """Return how long cells may take one after another; what was never seen counts as the average of the rest.

@@ -570,7 +570,7 @@ ROWS: tuple[MetricRow, ...] = (
         direction=Direction.up,
         low=0.0,
         high=1.0,
-        description="share of filtered ranks up to 10; of links, as below",
+        description="share of filtered ranks up to 10; of links with fewer than 10 non-links at or above their score",
         function=functools.partial(hits_at, k=10),
         takes="ranks",
         usual=("triples", "published links"),

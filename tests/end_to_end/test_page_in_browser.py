@@ -102,6 +102,18 @@ def test_typing_filters_a_table(page: Tab) -> None:
     assert page.ask("document.getElementById('score-table-count').textContent") == "1 of 4 rows"
 
 
+def test_order_of_the_matrix_is_said(page: Tab, published: tuple[str, str], tmp_path: Path) -> None:
+    count = "document.getElementById('matrix-count').textContent"
+    assert page.ask(count) == "4 models: 4 by mean rank, best first"
+    text = Path(published[0].removeprefix("file://")).read_text()
+    unranked = tmp_path / "unranked.html"
+    assert '"n_ranked":4' in text
+    unranked.write_text(text.replace('"n_ranked":4', '"n_ranked":3'))
+    page.open(unranked.as_uri())
+    said = "4 models: 3 by mean rank, best first, then 1 not ranked, as not on every task of the ranks"
+    assert page.ask(count) == said
+
+
 def test_matrix_shows_the_task_that_is_chosen(page: Tab) -> None:
     page.ask(
         "(() => { const chosen = document.getElementById('matrix-task'); chosen.value = '0';"

@@ -199,10 +199,20 @@ def test_pace_is_the_median_of_what_was_seen(cell: Make) -> None:
     one = cell()
     paces = Paces({("nodes", "GCN"): 1.0})
     assert paces.seconds(one) == 10.0
-    paces.learn(one, 20.0)
-    paces.learn(one, 1000.0)
-    assert paces.seconds(one) == 20.0
+    for seconds in (20.0, 30.0, 1000.0):
+        paces.learn(one, seconds)
+    assert paces.seconds(one) == 30.0, "what was expected is no match for what was seen"
     assert paces.seconds(cell("MLP")) is None
+
+
+def test_what_was_expected_of_others_is_corrected_by_what_was_seen(cell: Make) -> None:
+    paces = Paces({("nodes", "GCN"): 1.0, ("nodes", "GAT"): 3.0, ("nodes", "MLP"): 0.5})
+    paces.learn(cell(), 130.0)
+    assert paces.seconds(cell("GAT")) == 13 * 30
+    paces.learn(cell("GAT"), 30.0)
+    assert paces.seconds(cell("MLP", epochs=20)) == (130 + 30) / (10 + 30) * 10
+    paces.learn(cell("SGC"), 1e9)
+    assert paces.seconds(cell("MLP", epochs=20)) == 40.0, "nothing was expected of it"
 
 
 def test_pair_never_seen_counts_as_the_average_of_the_rest(cell: Make) -> None:

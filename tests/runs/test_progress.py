@@ -60,6 +60,16 @@ def test_time_left_is_no_shorter_than_the_longest_cell(cell: Make) -> None:
     assert progress_of(cells, {"GCN": 0.1, "GAT": 6.0}, jobs=4).seconds_left() == 60.0
 
 
+def test_time_left_follows_a_machine_that_is_slower_than_expected(cell: Make) -> None:
+    models = ("GCN", "GAT", "MLP", "GraphSAGE")
+    cells = [cell(model, seed) for model in models for seed in range(5)]
+    shown = progress_of(cells, dict.fromkeys(models, 0.4), jobs=2)
+    assert shown.seconds_left() == 40.0
+    for n, one in enumerate(cells, start=1):
+        shown.hear(done(one, seconds=52.0))
+        assert shown.seconds_left() == pytest.approx(52 * (20 - n) / min(2, 20 - n) if n < 20 else 0.0)
+
+
 def test_time_left_is_unknown_until_a_cell_has_ended(cell: Make) -> None:
     cells = [cell(seed=seed) for seed in range(3)]
     shown = progress_of(cells)

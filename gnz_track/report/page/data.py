@@ -176,6 +176,8 @@ def embed_json(data: object) -> Markup:
 def make_page_data(comparison: Comparison, table: pd.DataFrame, *, ui: str) -> dict[str, Any]:
     """Return models, and by task their runs and pairs, models by number; numbers of pairs have five digits.
 
+    Of the models the first ``n_ranked`` have a mean rank.
+
     Parameters
     ----------
     comparison
@@ -191,16 +193,21 @@ def make_page_data(comparison: Comparison, table: pd.DataFrame, *, ui: str) -> d
     return {
         "ui": ui,
         "models": list(order),
+        "n_ranked": len(_ranked(comparison)),
         "tasks": [_task(task, places, failed.get(task.task, [])) for task in comparison.tasks],
         "across": _across(comparison, places),
     }
 
 
 def order_of(comparison: Comparison) -> tuple[str, ...]:
-    """Return the models, best first as far as they are ranked."""
-    ranks = comparison.across.ranks
-    ranked = ranks.order if ranks is not None else ()
+    """Return the models that are ranked, best first, and then those that are not."""
+    ranked = _ranked(comparison)
     return (*ranked, *(model for model in comparison.models if model not in ranked))
+
+
+def _ranked(comparison: Comparison) -> tuple[str, ...]:
+    ranks = comparison.across.ranks
+    return tuple(ranks.order) if ranks is not None else ()
 
 
 def letter_of(verdict: Verdict, advantage: float | None) -> str:

@@ -184,7 +184,10 @@
     body.append(...rows);
     table.replaceChildren(make("caption", "", { class: "soft" }), top, body);
     const cut = matching.length > models.length ? `; ${models.length} of ${matching.length} fit, type part of a name to see others` : "";
-    byId("matrix-count").textContent = `${models.length} models, best first${cut}`;
+    const nRanked = models.filter((place) => place < data.n_ranked).length, nOthers = models.length - nRanked;
+    const others = nOthers ? `, then ${nOthers} not ranked, as not on every task of the ranks` : "";
+    const order = nRanked ? `${nRanked} by mean rank, best first${others}` : "not ranked";
+    byId("matrix-count").textContent = `${models.length} model${models.length === 1 ? "" : "s"}: ${order}${cut}`;
   };
 
   // --- runs behind a cell --------------------------------------------------------------------------------------------

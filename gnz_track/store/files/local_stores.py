@@ -19,8 +19,8 @@ from gnz_track.errors import StoreUnreachable, StoreUnusable
 from gnz_track.files import file_lock
 from gnz_track.store.address import Address, check_place
 from gnz_track.store.files.sqlite import (
-    BESIDE,
     change_of,
+    files_beside,
     identity_of,
     is_missing,
     misfit_of,
@@ -112,7 +112,7 @@ def _refuse_misfit(file: Path, address: Address) -> None:
     if said := misfit_of(file):
         log = file.with_name(file.name + "-wal")
         reason = f"it is damaged, or {log.name} beside it belongs to another file: {said}"
-        command = set_aside(tuple(path for ending in BESIDE if (path := file.with_name(file.name + ending)).exists()))
+        command = set_aside(tuple(path for path in files_beside(file) if path.exists()))
         raise StoreUnusable(address, reason, remedy=f"copy both; where the file was put back: {command}")
 
 
@@ -138,9 +138,9 @@ def _write_ahead(file: Path, address: Address, *, mode: str) -> None:
 def _create_whole(address: Address) -> None:
     """Create the tables in a file of another name: whoever is killed meanwhile leaves no half of a store."""
     unfinished = address.file.with_name(address.file.name + ".new")
-    for ending in ("", *BESIDE):
-        # Of these names alone: what else begins like them is not ours.
-        unfinished.with_name(unfinished.name + ending).unlink(missing_ok=True)
+    # Of these names alone: what else begins like them is not ours.
+    for path in (unfinished, *files_beside(unfinished)):
+        path.unlink(missing_ok=True)
     if _TABLES:
         unfinished.write_bytes(_TABLES[0])
     _write_ahead(unfinished, address, mode="rwc")
@@ -150,6 +150,9 @@ def _create_whole(address: Address) -> None:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if not _TABLES:
             _TABLES.append(_empty_tables(connection))
+    for path in files_beside(address.file):
+        # Nothing is in them, as was checked; a process that has the removed file open still must not share its log.
+        path.unlink(missing_ok=True)
     unfinished.replace(address.file)
 
 

@@ -15,6 +15,7 @@ __all__ = [
     "BESIDE",
     "change_of",
     "file_of",
+    "files_beside",
     "identity_of",
     "open_file",
     "remains_of",
@@ -25,7 +26,8 @@ __all__ = [
 
 START = "sqlite:///"
 # What sqlite keeps beside a file, and reads as a part of whatever file of that name it finds.
-BESIDE = ("-wal", "-shm", "-journal")
+INDEX = "-shm"
+BESIDE = ("-wal", INDEX, "-journal")
 # SQLAlchemy decodes % and ends the path at ?; the others would be lost on the way, or drive a terminal that shows them.
 # All else stays as it is written, so that an address never changes.
 _CODED = re.compile("[%?\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -94,10 +96,21 @@ def is_missing(file: Path) -> bool:
 
 
 def remains_of(file: Path) -> tuple[Path, ...]:
-    """Return what sqlite left beside a file that is gone; a new file of that name would be damaged by it."""
+    """Return what sqlite left beside a file that is gone; a new file of that name would be damaged by it.
+
+    Whoever only read leaves a log without a byte, and its index -shm: those alone hold no result.
+    """
     if not is_missing(file):
         return ()
-    return tuple(path for path in _files_beside(file) if os.path.lexists(path))
+    left = tuple(path for path in files_beside(file) if os.path.lexists(path))
+    return left if any(_has_content(path) for path in left if not path.name.endswith(INDEX)) else ()
+
+
+def _has_content(path: Path) -> bool:
+    try:
+        return path.lstat().st_size > 0
+    except FileNotFoundError:
+        return False
 
 
 def set_aside(paths: tuple[Path, ...]) -> str:
@@ -145,5 +158,6 @@ def change_of(file: Path, before: tuple[int, int] | None) -> str:
     return "its file was removed" if found is None else "its file was replaced by another one"
 
 
-def _files_beside(file: Path) -> tuple[Path, ...]:
+def files_beside(file: Path) -> tuple[Path, ...]:
+    """Return the paths of all that sqlite may keep beside a file."""
     return tuple(file.with_name(file.name + ending) for ending in BESIDE)

@@ -133,6 +133,14 @@ def test_every_score_and_every_pair_of_the_comparison_is_on_the_page() -> None:
                 assert (letter == "A") == (pair.effects.mean.mean > 0)
 
 
+def test_models_without_a_rank_stand_behind_those_that_have_one() -> None:
+    table = table_of(scores(n_models=3))
+    is_on_one_task = (table["model"] != "m02") | (table["task"] == table["task"].iloc[0])
+    for cells, n_ranked, last in ((table, 3, "m00"), (table[is_on_one_task], 2, "m02")):
+        data = read(cells).data
+        assert (data["n_ranked"], len(data["models"]), data["models"][-1]) == (n_ranked, 3, last)
+
+
 def test_page_asks_no_network_for_anything() -> None:
     page = Reader(render_page(report_of(with_runs(table_of(scores())))))
     loading = {"link", "img", "iframe", "object", "embed", "image", "base"}

@@ -141,7 +141,7 @@ def test_what_mlflow_cannot_keep_is_refused_before_anything_is_made(path: str, r
         parse_address(path)
 
 
-@pytest.mark.parametrize("left", [("-wal",), ("-shm",), ("-journal",), ("-wal", "-shm")])
+@pytest.mark.parametrize("left", [("-wal",), ("-journal",), ("-wal", "-shm")])
 @pytest.mark.parametrize("is_empty", [True, False])
 def test_no_store_begins_beside_remains(
     left: tuple[str, ...], empty_database: Path, tmp_path: Path, *, is_empty: bool
@@ -164,6 +164,25 @@ def test_no_store_begins_beside_remains(
     with open_store(address):
         pass
     assert {path.name for path in (folder / "gnz.db.remains").iterdir()} == {f"gnz.db{ending}" for ending in left}
+
+
+def test_store_begins_anew_beside_what_a_reader_left(database: Path) -> None:
+    with open_store(str(database)) as store:
+        store.finish(record(0))
+    read_table(str(database))
+    left = [database.with_name(f"gnz.db{ending}") for ending in ("-wal", "-shm")]
+    if not all(path.exists() for path in left):
+        pytest.skip("this sqlite leaves nothing beside a file that was read")
+    with contextlib.closing(sqlite3.connect(database)) as in_use:
+        in_use.execute("SELECT count(*) FROM runs").fetchone()
+        inodes = {path.stat().st_ino for path in left}
+        database.unlink()
+        assert not has_tables(parse_address(str(database)))
+        with open_store(str(database)) as store:
+            store.finish(record(1))
+            assert not inodes & {path.stat().st_ino for path in left}, "two databases write into one log"
+    assert read_table(str(database))["seed"].tolist() == [1]
+    assert integrity(database) == "ok"
 
 
 # Writes cells until it is killed, so that its log is left beside the file.

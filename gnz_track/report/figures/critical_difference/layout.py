@@ -4,7 +4,7 @@ J. Demsar, Statistical comparisons of classifiers over multiple data sets, J. Ma
 models names stand in two columns, each led by an elbow to its rank on the axis above. With many, each model has a row
 with a dot at its rank, and the groups are bars at the right. Which models a bar joins is found by
 :mod:`gnz_track.stats.ranking.groups`; `pack_groups` gives it its ends and its lane, `_lay_out_elbows` and
-`_draw_bar` the place of that lane, `_make_bar` its looks.
+`_place_bar` the place of that lane, `_make_bar` its looks.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def _lay_out_elbows(facts: CdFacts, look: CdLook) -> tuple[Shape, ...]:
     spans = pack_groups(
         facts.cliques, dict(zip([n.model for n in names], apart, strict=True)), overhang=OVERHANG, gap=GAP
     )
-    shapes: list[Shape] = _draw_axis(facts, scale, look)
+    shapes: list[Shape] = _place_axis(facts, scale, look)
     for span in spans:
         y = -FAN - LANE * (span.lane + 0.6)
         ends = ((span.start, y), (span.stop, y))
@@ -197,7 +197,7 @@ def _lay_out_list(facts: CdFacts, look: CdLook) -> tuple[Shape, ...]:
     is_matrix = n_lanes > MOST_LIST_LANES
     aside = ASIDE + LANE * (len(names) if is_matrix else n_lanes)
     scale = _make_scale(facts, look, _choose_list_length(names, aside, look))
-    shapes: list[Shape] = _draw_axis(facts, scale, look)
+    shapes: list[Shape] = _place_axis(facts, scale, look)
     for name in names:
         y = rows[name.model]
         guide = ((-PAD / 2, y), (scale.length + (aside if spans else 0.0), y))
@@ -206,8 +206,8 @@ def _lay_out_list(facts: CdFacts, look: CdLook) -> tuple[Shape, ...]:
         shapes += _place_name(name, -PAD, y, align="right", look=look)
     start = scale.length + ASIDE
     if is_matrix:
-        return (*shapes, *_draw_matrix(facts, rows, start))
-    return (*shapes, *(_draw_bar(span, start, facts) for span in spans))
+        return (*shapes, *_place_matrix(facts, rows, start))
+    return (*shapes, *(_place_bar(span, start, facts) for span in spans))
 
 
 def _place_rows(names: tuple[Name, ...]) -> dict[str, float]:
@@ -228,12 +228,12 @@ def _choose_list_length(names: tuple[Name, ...], aside: float, look: CdLook) -> 
     return 72.0 * look.width - beside
 
 
-def _draw_bar(span: _Span, start: float, facts: CdFacts) -> Shape:
+def _place_bar(span: _Span, start: float, facts: CdFacts) -> Shape:
     x = start + LANE * (span.lane + 0.5)
     return _make_bar(span, ((x, -span.start), (x, -span.stop)), tuple((x, -place) for place in span.places), facts)
 
 
-def _draw_matrix(facts: CdFacts, rows: dict[str, float], start: float) -> list[Shape]:
+def _place_matrix(facts: CdFacts, rows: dict[str, float], start: float) -> list[Shape]:
     """Return a dot for each pair that is not told apart; the faint diagonal says which column is whose."""
     columns = {name: start + LANE * (place + 0.5) for place, name in enumerate(rows)}
     pairs = {(a, b) for group in facts.cliques for a in group.members for b in group.members if a != b}
@@ -309,7 +309,7 @@ def _place_name(name: Name, x: float, y: float, *, align: str, look: CdLook) -> 
     return labels
 
 
-def _draw_axis(facts: CdFacts, scale: _RankScale, look: CdLook) -> list[Shape]:
+def _place_axis(facts: CdFacts, scale: _RankScale, look: CdLook) -> list[Shape]:
     """Return the axis at y = 0 with its numbers above, what it means at its left, and the ruler where there is one."""
     size = SMALL * look.font_size
     shapes: list[Shape] = [Stroke(points=((0.0, 0.0), (scale.length, 0.0)), width=0.8, role="axis")]
@@ -327,7 +327,7 @@ def _draw_axis(facts: CdFacts, scale: _RankScale, look: CdLook) -> list[Shape]:
     extent = measure_text(title, size)
     x = -PAD - measure_text(str(scale.high), size).width / 2
     shapes.append(Label(text=title, x=x, y=5.5, size=size, extent=extent, role="title", align="right", tone="soft"))
-    return [*shapes, *_draw_ruler(facts, scale, size)]
+    return [*shapes, *_place_ruler(facts, scale, size)]
 
 
 def _thin_out(whole: Sequence[int], scale: _RankScale, room: float) -> frozenset[int]:
@@ -339,7 +339,7 @@ def _thin_out(whole: Sequence[int], scale: _RankScale, room: float) -> frozenset
     return frozenset([*ends, *inner])
 
 
-def _draw_ruler(facts: CdFacts, scale: _RankScale, size: float) -> list[Shape]:
+def _place_ruler(facts: CdFacts, scale: _RankScale, size: float) -> list[Shape]:
     difference = facts.critical_difference
     if difference is None:
         return []
