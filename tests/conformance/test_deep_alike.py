@@ -218,3 +218,17 @@ def test_names_of_layers_are_those_of_classes() -> None:
     for name in deep.DEEP:
         module, _, cls = name.rpartition(".")
         assert issubclass(getattr(__import__(module, fromlist=[cls]), cls), nn.Module)
+
+
+@pytest.mark.parametrize("name", ["weight", "bias", "running_mean", "running_var"])
+def test_a_norm_whose_numbers_lie_apart_is_normalised_as_torch_does(name: str) -> None:
+    torch.manual_seed(0)
+    norm, x = nn.BatchNorm1d(32), torch.randn(64, 32)
+    apart = torch.rand(64)[::2]
+    setattr(norm, name, nn.Parameter(apart) if name in {"weight", "bias"} else apart)
+    own = copy.deepcopy(norm)
+    expected = own(x)
+    found = compiled_deep.normalise(norm, x)
+    torch.testing.assert_close(norm(x) if found is None else found, expected)
+    torch.testing.assert_close(norm.running_var, own.running_var)
+    torch.testing.assert_close(norm.running_mean, own.running_mean)

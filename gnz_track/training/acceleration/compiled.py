@@ -53,6 +53,11 @@ def _is_usual(tensor: Tensor) -> bool:
     return is_plain and tensor.dtype is torch.float32 and tensor.is_cpu and tensor.layout is torch.strided
 
 
+def _is_row(bias: Tensor | None, width: int) -> bool:
+    """Tell whether a bias is none, or one number after another for every column; Torch would spread others."""
+    return bias is None or (bias.shape == (width,) and bias.is_contiguous())
+
+
 def address_of(tensor: Tensor | None) -> int | None:
     """Return where the numbers of a tensor lie; nowhere of none."""
     return None if tensor is None else tensor.data_ptr()
@@ -149,7 +154,7 @@ def sum_compiled(
     serving = serves(x, values, divisors, bias) and pattern.is_sound and x.dim() == 2
     if not serving or (values is not None and values.requires_grad) or x.size(0) != pattern.n_columns:
         return twin(x, bias)
-    if bias is not None and bias.shape != (x.size(1),):
+    if not _is_row(bias, x.size(1)):
         return twin(x, bias)
     return _Sum.apply(twin, pattern, values, divisors, x, bias)  # type: ignore[no-any-return]
 
@@ -474,7 +479,7 @@ def attend_by_sums(
     source, target = vectors
     call = _Heads(twin, pattern, source.size(1), bits, slope)
     fits = source.is_contiguous() and target.is_contiguous() and source.numel() == target.numel() == x.size(1)
-    if not (serves(x, source, target, bias) and call.serve(x) and fits):
+    if not (serves(x, source, target, bias) and call.serve(x) and fits and _is_row(bias, x.size(1))):
         return twin(x, source, target, bias)
     return _BySums.apply(call, x, source, target, bias)  # type: ignore[no-any-return]
 
@@ -525,9 +530,10 @@ def attend_by_bent_sums(
         Features as source and as target ``[n_nodes, heads * width]``, the vector ``[1, heads, width]``, and a bias
         added to each row, or None.
     """
-    source, target, vector, _ = inputs
+    source, target, vector, bias = inputs
     call = _Heads(twin, pattern, vector.size(1), bits, slope)
-    if not (serves(*inputs) and call.serve(source, target) and vector.numel() == source.size(1)):
+    fits = vector.numel() == source.size(1) and _is_row(bias, source.size(1))
+    if not (serves(*inputs) and call.serve(source, target) and fits):
         return twin(*inputs)
     return _ByBentSums.apply(call, *inputs)  # type: ignore[no-any-return]
 

@@ -112,7 +112,10 @@ def normalise(
         Added to the rows, and to what becomes of them, ``[n, width]``; None: nothing.
     """
     rows = [one for one in (x, before, after) if one is not None]
-    if not may_normalise(layer, x) or not serves(*rows, layer.weight, layer.bias):
+    if not may_normalise(layer, x):
+        return None
+    told = (layer.weight, layer.bias, layer.running_mean, layer.running_var)
+    if not serves(*rows, *told) or any(one.shape != x.shape[1:] or not one.is_contiguous() for one in told):  # type: ignore[union-attr]
         return None
     if any(one.shape != x.shape or not one.is_contiguous() for one in rows) or not _pays(x):
         return None

@@ -308,3 +308,22 @@ def test_release_gives_a_model_back_as_it_was_and_frees_its_memory() -> None:
         assert gone() is None
     finally:
         gc.enable()
+
+
+BIASES: dict[str, Callable[[Tensor], Tensor]] = {
+    "one number": lambda numbers: numbers[:1],
+    "one number for all columns": lambda numbers: numbers[:1].expand(16),
+    "every other number": lambda numbers: numbers[::2],
+}
+
+
+@pytest.mark.parametrize("kind", BIASES)
+@pytest.mark.parametrize("cls", [GCNConv, GATConv, GATv2Conv])
+def test_a_bias_that_is_no_plain_row_is_added_as_torch_adds_it(cls: Any, kind: str) -> None:
+    torch.manual_seed(0)
+    layer, x = cls(16, 16), torch.randn(40, 16)
+    layer.bias = nn.Parameter(BIASES[kind](torch.randn(32)))
+    edges = _random_edges(40, 150, seed=3)
+    expected = layer(x, edges)
+    accelerate(layer)
+    torch.testing.assert_close(layer(x, attach(edges, 40)), expected, **TOLERANCES[torch.float32])
