@@ -106,6 +106,7 @@ PROVOKED: dict[str, tuple[str, tuple[str, ...] | Callable[[], Any]]] = {
     "cannot read seeds": ("BadSeeds", ("run", "--seeds", "9-0")),
     "is ...; allowed": ("BadValue", ("run", "--epochs", "0")),
     "a flag without a value": ("BadValue", ("run", "--task", "")),
+    "no such option": ("UnknownOption", ("run", "--lr", "0.01")),
     "search is": ("BadValue", lambda: train("GCN", search="a lot")),
     "is registered already": ("DuplicateName", register_twice),
     "cannot read the expression": ("BadExpression", ("query", "task = cora")),
