@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from servers import postgresql, postgresql_database
 from stored_sweep import stored_sweep
@@ -19,6 +20,10 @@ __all__ = ["postgresql", "postgresql_database", "stored_sweep"]
 # Before anything imports NumPy or Torch: two workers with two threads each fight over two cores.
 for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
+
+# A machine that is busy makes no test wrong.
+hypothesis.settings.register_profile("gnz", deadline=None)
+hypothesis.settings.load_profile("gnz")
 
 # Runs of tests, and of what they start, are never among the user's own.
 os.environ.pop("GNZ_STORE", None)

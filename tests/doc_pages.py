@@ -101,7 +101,9 @@ def _calls(line: str) -> Iterator[list[str]]:
     for start in starts:
         rest = words[start + 1 :]
         end = next((n for n, word in enumerate(rest) if word in {"|", "||", "&&", ">", "2>", ";", "&"}), len(rest))
-        yield rest[:end]
+        # What is shown to be refused is said by the block after it.
+        if rest[end : end + 2] != ["||", "true"]:
+            yield rest[:end]
 
 
 @dataclass

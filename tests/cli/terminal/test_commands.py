@@ -14,7 +14,7 @@ from gnz_track.cli.terminal.commands import repeat
 GNZ: Any = typer.main.get_command(app)
 COMMANDS: dict[str, Any] = GNZ.commands
 PLAIN = sorted(name for name, command in COMMANDS.items() if not hasattr(command, "commands"))
-VALUES = ("some 'value' of $HOME", "7")
+VALUES = ("some 'value' of $HOME", "7", __file__)
 
 
 def context_of(name: str, words: list[str]) -> Any:
