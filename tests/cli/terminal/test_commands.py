@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from gnz_track.cli.terminal.commands import repeat
 GNZ: Any = typer.main.get_command(app)
 COMMANDS: dict[str, Any] = GNZ.commands
 PLAIN = sorted(name for name, command in COMMANDS.items() if not hasattr(command, "commands"))
-VALUES = ("some 'value' of $HOME", "7", __file__)
+VALUES = ("some 'value' of $HOME", "7", str(Path(__file__).parents[3] / "params.yaml"))
 
 
 def context_of(name: str, words: list[str]) -> Any:
