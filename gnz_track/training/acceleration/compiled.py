@@ -8,6 +8,7 @@ gradients of gradients: the kernels' own gradients have none.
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from torch.nn import Parameter, functional
 
 from gnz_track.training.acceleration.library import Attention, Bent, Edges, Gat, GatGradients, Products, kernels
 from gnz_track.training.acceleration.patterns import Pattern
+from gnz_track.training.acceleration.products import sum_neighbours
 
 __all__ = [
     "ACTIVATIONS",
@@ -96,14 +98,13 @@ class _Sum(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        twin: Callable[..., Tensor],
         pattern: Pattern,
         values: Tensor | None,
         divisors: Tensor | None,
         x: Tensor,
         bias: Tensor | None,
     ) -> Tensor:
-        ctx.twin, ctx.pattern, ctx.values, ctx.divisors = twin, pattern, values, divisors
+        ctx.pattern, ctx.values, ctx.divisors = pattern, values, divisors
         ctx.save_for_backward(x, bias)
         x, out = x.contiguous(), torch.empty(pattern.n_rows, x.size(1))
         kernels().sum_neighbours(pattern.edges, x.size(1), *map(address_of, (values, x, bias, divisors, out)))
@@ -111,9 +112,10 @@ class _Sum(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        needs = ctx.needs_input_grad[4:]
+        needs = ctx.needs_input_grad[3:]
         if torch.is_grad_enabled():
-            return None, None, None, None, *differentiate(ctx.twin, ctx.saved_tensors, needs, gradient)
+            twin = functools.partial(_sum_in_torch, ctx.pattern, ctx.values, ctx.divisors)
+            return None, None, None, *differentiate(twin, ctx.saved_tensors, needs, gradient)
         gradient, to_x, to_bias = gradient.contiguous(), None, None
         width = gradient.size(1)
         if needs[0]:
@@ -122,11 +124,18 @@ class _Sum(torch.autograd.Function):
             kernels().spread_to_neighbours(ctx.pattern.edges, width, *places)
         if needs[1]:
             to_bias = sum_columns(gradient)
-        return None, None, None, None, to_x, to_bias
+        return None, None, None, to_x, to_bias
+
+
+def _sum_in_torch(
+    pattern: Pattern, values: Tensor | None, divisors: Tensor | None, x: Tensor, bias: Tensor | None
+) -> Tensor:
+    out = sum_neighbours(pattern, values, x)
+    out = out if divisors is None else out / divisors.unsqueeze(1)
+    return out if bias is None else out + bias
 
 
 def sum_compiled(
-    twin: Callable[..., Tensor],
     pattern: Pattern,
     x: Tensor,
     *,
@@ -138,8 +147,6 @@ def sum_compiled(
 
     Parameters
     ----------
-    twin
-        Function of x and bias that computes the same in Torch.
     pattern
         Where A has entries.
     x
@@ -152,11 +159,10 @@ def sum_compiled(
         Added to each row, ``[width]``; None: nothing.
     """
     serving = serves(x, values, divisors, bias) and pattern.is_sound and x.dim() == 2
-    if not serving or (values is not None and values.requires_grad) or x.size(0) != pattern.n_columns:
-        return twin(x, bias)
-    if not _is_row(bias, x.size(1)):
-        return twin(x, bias)
-    return _Sum.apply(twin, pattern, values, divisors, x, bias)  # type: ignore[no-any-return]
+    is_constant = values is None or not values.requires_grad
+    if serving and is_constant and x.size(0) == pattern.n_columns and _is_row(bias, x.size(1)):
+        return _Sum.apply(pattern, values, divisors, x, bias)  # type: ignore[no-any-return]
+    return _sum_in_torch(pattern, values, divisors, x, bias)
 
 
 # ------------------------------------------------------------------------------------------ constant sparse matrices
@@ -387,7 +393,7 @@ def _is_narrow(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
     fits = weight.dim() == 2 and 1 <= weight.size(0) <= MOST_OUTPUTS and weight.size(1) == x.size(1)
     if not fits or not weight.is_contiguous() or not serves(weight, bias):
         return False
-    return bias is None or (bias.shape == weight.shape[:1] and bias.is_contiguous())
+    return _is_row(bias, weight.size(0))
 
 
 # ----------------------------------------------------------------------------------------------------------- attention
@@ -484,27 +490,36 @@ def attend_by_sums(
     return _BySums.apply(call, x, source, target, bias)  # type: ignore[no-any-return]
 
 
-class _ByBentSums(torch.autograd.Function):
+# As in ``attention.cpp``: kernels -> the struct of the three inputs that give scores.
+_SCORES: dict[str, type[ctypes.Structure]] = {"bent": Bent, "products": Products}
+
+
+class _ByScores(torch.autograd.Function):
+    """Attention by scores of three inputs; the fourth, or None, is added: rows, or one of them to all."""
+
     @staticmethod
-    def forward(ctx: Any, call: _Heads, *inputs: Tensor | None) -> Tensor:
-        ctx.call = call
+    def forward(ctx: Any, call: _Heads, name: str, *inputs: Tensor | None) -> Tensor:
+        ctx.call, ctx.name = call, name
         ctx.save_for_backward(*inputs)
-        source, target, vector, bias = (None if one is None else one.contiguous() for one in inputs)
-        out = torch.empty_like(source)
-        bent = Bent(*map(address_of, (source, target, vector)), call.number)
-        kernels().bent_forward(call.begin(out.size(1)), bent, address_of(bias), address_of(out))
+        *three, added = (None if one is None else one.contiguous() for one in inputs)
+        out = torch.empty_like(three[0])
+        scores = _SCORES[name](*map(address_of, three), call.number)
+        getattr(kernels(), f"{name}_forward")(call.begin(out.size(1)), scores, address_of(added), address_of(out))
         return out
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        call, needs, saved = ctx.call, ctx.needs_input_grad[1:], ctx.saved_tensors
+        call, name, needs, saved = ctx.call, ctx.name, ctx.needs_input_grad[2:], ctx.saved_tensors
         if torch.is_grad_enabled():
-            return None, *differentiate(call.twin, saved, needs, gradient)
+            return None, None, *differentiate(call.twin, saved, needs, gradient)
         inputs, gradient = [one.contiguous() for one in saved[:3]], gradient.contiguous()
         found = [torch.zeros_like(one) for one in inputs]
-        bent = Bent(*map(address_of, inputs), call.number)
-        kernels().bent_back(call.struct(gradient.size(1)), bent, address_of(gradient), *map(address_of, found))
-        return None, *found, sum_columns(gradient) if needs[3] else None
+        scores, places = _SCORES[name](*map(address_of, inputs), call.number), map(address_of, (gradient, *found))
+        getattr(kernels(), f"{name}_back")(call.struct(gradient.size(1)), scores, *places)
+        to_added = None
+        if needs[3]:
+            to_added = sum_columns(gradient) if saved[3].dim() == 1 else gradient
+        return None, None, *found, to_added
 
 
 def attend_by_bent_sums(
@@ -535,30 +550,7 @@ def attend_by_bent_sums(
     fits = vector.numel() == source.size(1) and _is_row(bias, source.size(1))
     if not (serves(*inputs) and call.serve(source, target) and fits):
         return twin(*inputs)
-    return _ByBentSums.apply(call, *inputs)  # type: ignore[no-any-return]
-
-
-class _ByProducts(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, call: _Heads, *inputs: Tensor | None) -> Tensor:
-        ctx.call = call
-        ctx.save_for_backward(*inputs)
-        query, key, value, added = (None if one is None else one.contiguous() for one in inputs)
-        out = torch.empty_like(value)
-        products = Products(address_of(query), address_of(key), address_of(value), call.number)
-        kernels().products_forward(call.begin(out.size(1)), products, address_of(added), address_of(out))
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        call, needs = ctx.call, ctx.needs_input_grad[1:]
-        if torch.is_grad_enabled():
-            return None, *differentiate(call.twin, ctx.saved_tensors, needs, gradient)
-        inputs, gradient = [one.contiguous() for one in ctx.saved_tensors[:3]], gradient.contiguous()
-        found = [torch.zeros_like(one) for one in inputs]
-        products = Products(*map(address_of, inputs), call.number)
-        kernels().products_back(call.struct(gradient.size(1)), products, address_of(gradient), *map(address_of, found))
-        return None, *found, gradient if needs[3] else None
+    return _ByScores.apply(call, "bent", *inputs)  # type: ignore[no-any-return]
 
 
 def attend_by_products(
@@ -582,4 +574,4 @@ def attend_by_products(
     call = _Heads(twin, pattern, heads, bits, (inputs[0].size(1) // heads) ** 0.5)
     if not (serves(*inputs) and call.serve(*inputs)):
         return twin(*inputs)
-    return _ByProducts.apply(call, *inputs)  # type: ignore[no-any-return]
+    return _ByScores.apply(call, "products", *inputs)  # type: ignore[no-any-return]

@@ -19,7 +19,6 @@ from gnz_track.training.acceleration.compiled_deep import attend_among_all, mix,
 from gnz_track.training.acceleration.dense import map_compiled
 from gnz_track.training.acceleration.dropout import drop
 from gnz_track.training.acceleration.guards import FastForward, is_ordinary, is_unwatched, may_attend, may_multiply
-from gnz_track.training.acceleration.products import sum_neighbours
 from gnz_track.training.acceleration.structure import Structure, structure_of
 
 __all__ = ["DEEP", "forward_gps", "forward_own"]
@@ -74,6 +73,10 @@ def _map_together(maps: list[Any], x: Tensor) -> Tensor | None:
     if not all(type(one) is nn.Linear and is_plain(one) and is_unwatched(one) and may_multiply(one, x) for one in maps):
         return None
     weight, bias = torch.cat([one.weight for one in maps]), torch.cat([one.bias for one in maps])
+    return _map(x, weight, bias)
+
+
+def _map(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     found = map_compiled(x, weight, bias)
     return functional.linear(x, weight, bias) if found is None else found
 
@@ -95,35 +98,21 @@ def _gaussian(layer: Any, h: Tensor, e: Tensor | None, data: Any, structure: Str
     return None if found is None else (found, e)
 
 
-def _sum_of_neighbours(structure: Structure, x: Tensor, values: Tensor | None, bias: Tensor | None) -> Tensor:
-    pattern = structure.plain
-
-    def twin(x: Tensor, bias: Tensor | None) -> Tensor:
-        out = sum_neighbours(pattern, values, x)
-        return out if bias is None else out + bias
-
-    return sum_compiled(twin, pattern, x, values=values, bias=bias)
-
-
 def _normalised_sum(layer: Any, h: Tensor, e: Tensor | None, _: Any, structure: Structure) -> Any:
-    return _sum_of_neighbours(structure, layer.linear(h), structure.balanced_weights(h.dtype), layer.bias), e
+    values = structure.balanced_weights(h.dtype)
+    return sum_compiled(structure.plain, layer.linear(h), values=values, bias=layer.bias), e
 
 
 def _neighbour_sum(layer: Any, h: Tensor, e: Tensor | None, _: Any, structure: Structure) -> Any:
-    return _sum_of_neighbours(structure, layer.linear(h), None, None), e
+    return sum_compiled(structure.plain, layer.linear(h)), e
 
 
 def _ungated(layer: Any, h: Tensor, e: Tensor | None, _: Any, structure: Structure) -> Any:
-    return layer.of_itself(h) + _sum_of_neighbours(structure, layer.of_neighbours(h), None, None), e
+    return layer.of_itself(h) + sum_compiled(structure.plain, layer.of_neighbours(h)), e
 
 
 def _mean(layer: Any, h: Tensor, e: Tensor | None, _: Any, structure: Structure) -> Any:
-    degrees = structure.degrees.to(h.dtype)
-
-    def twin(x: Tensor, __: None) -> Tensor:
-        return sum_neighbours(structure.plain, None, x) / degrees
-
-    return layer.linear(sum_compiled(twin, structure.plain, h, divisors=degrees.flatten())), e
+    return layer.linear(sum_compiled(structure.plain, h, divisors=structure.degrees.to(h.dtype).flatten())), e
 
 
 _DEEP = "gnz_track.models.deep."
@@ -215,12 +204,6 @@ def _starts_of(batch: Tensor | None, x: Tensor) -> Tensor | None:
 
 
 def _attend(attention: nn.MultiheadAttention, x: Tensor, starts: Tensor) -> Tensor | None:
-    weight, bias = attention.in_proj_weight, attention.in_proj_bias
-    codes = map_compiled(x, weight, bias)
-    codes = functional.linear(x, weight, bias) if codes is None else codes
+    codes = _map(x, attention.in_proj_weight, attention.in_proj_bias)
     heard = attend_among_all(codes, starts, attention.num_heads)
-    if heard is None:
-        return None
-    last = attention.out_proj
-    found = map_compiled(heard, last.weight, last.bias)
-    return functional.linear(heard, last.weight, last.bias) if found is None else found
+    return None if heard is None else _map(heard, attention.out_proj.weight, attention.out_proj.bias)

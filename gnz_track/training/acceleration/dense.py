@@ -1,4 +1,4 @@
-"""Dense products with the bits of Torch's own, in less than half of its time on processors of AMD with 512-bit vectors.
+"""Dense products with the bits of Torch's own, sooner on processors of AMD with 512-bit vectors.
 
 MKL leaves half of these vectors unused there. The compiled kernels add up in its order, with its rounding: products are
 equal bit by bit, so that it is not to be told from any number which of them computed. That holds for some versions of

@@ -76,23 +76,8 @@ __all__ = ["FORWARDS", "accelerate", "release"]
 
 
 def _gcn(layer: GCNConv, x: Tensor, structure: Structure) -> Tensor:
-    pattern, weights = structure.looped, structure.normalised_weights(x.dtype)
-
-    def twin(h: Tensor, bias: Tensor | None) -> Tensor:
-        out = sum_neighbours(pattern, weights, h)
-        return out if bias is None else out + bias
-
-    return sum_compiled(twin, pattern, layer.lin(x), values=weights, bias=layer.bias)
-
-
-def _sum(x: Tensor, structure: Structure, divisors: Tensor | None = None) -> Tensor:
-    """Return the sum of the sources of each node, divided by ``[n_nodes, 1]``."""
-
-    def twin(x: Tensor, _: None) -> Tensor:
-        out = sum_neighbours(structure.plain, None, x)
-        return out if divisors is None else out / divisors
-
-    return sum_compiled(twin, structure.plain, x, divisors=None if divisors is None else divisors.flatten())
+    weights = structure.normalised_weights(x.dtype)
+    return sum_compiled(structure.looped, layer.lin(x), values=weights, bias=layer.bias)
 
 
 def _sage(layer: SAGEConv, x: Tensor, structure: Structure) -> Tensor:
@@ -102,7 +87,7 @@ def _sage(layer: SAGEConv, x: Tensor, structure: Structure) -> Tensor:
     elif takes_largest:
         gathered = find_largest(structure.plain, x)
     else:
-        gathered = _sum(x, structure, structure.degrees.to(x.dtype))
+        gathered = sum_compiled(structure.plain, x, divisors=structure.degrees.to(x.dtype).flatten())
     out = layer.lin_l(gathered)
     if layer.root_weight:
         out = out + layer.lin_r(x)
@@ -111,7 +96,7 @@ def _sage(layer: SAGEConv, x: Tensor, structure: Structure) -> Tensor:
 
 def _gin(layer: GINConv, x: Tensor, structure: Structure) -> Tensor:
     x = x.dense() if isinstance(x, SparseFeatures) else x
-    return layer.nn(_sum(x, structure) + (1 + layer.eps) * x)  # type: ignore[no-any-return]
+    return layer.nn(sum_compiled(structure.plain, x) + (1 + layer.eps) * x)  # type: ignore[no-any-return]
 
 
 def _gine(layer: GINEConv, x: Tensor, structure: Structure, edge: Any) -> Any:
@@ -124,15 +109,6 @@ def _gine(layer: GINEConv, x: Tensor, structure: Structure, edge: Any) -> Any:
         return NotImplemented
     edge = edge if layer.lin is None else layer.lin(edge)
     return layer.nn(sum_rectified(structure.plain, x, edge) + (1 + layer.eps) * x)
-
-
-def _go_hop(x: Tensor, pattern: Pattern, values: Tensor) -> Tensor:
-    """Return the weighted sum of the sources of each node."""
-
-    def twin(x: Tensor, _: None) -> Tensor:
-        return sum_neighbours(pattern, values, x)
-
-    return sum_compiled(twin, pattern, x, values=values)
 
 
 def _is_plain_map(linear: Any) -> bool:
@@ -155,7 +131,7 @@ def _sgc(layer: SGConv, x: Tensor, structure: Structure) -> Tensor:
     is_first = codes is not None and _is_finite(codes)
     h = codes if is_first else x.dense() if is_sparse else x  # type: ignore[attr-defined]
     for _ in range(layer.K):
-        h = _go_hop(h, pattern, values)
+        h = sum_compiled(pattern, h, values=values)
     if not is_first:
         return linear(h)  # type: ignore[no-any-return]
     return h if linear.bias is None else h + linear.bias
@@ -165,7 +141,7 @@ def _appnp(layer: APPNP, x: Tensor, structure: Structure) -> Tensor:
     pattern, values = structure.looped, structure.normalised_weights(x.dtype)
     x = first = x.dense() if isinstance(x, SparseFeatures) else x
     for _ in range(layer.K):
-        x = _go_hop(x, pattern, values) * (1 - layer.alpha) + layer.alpha * first
+        x = sum_compiled(pattern, x, values=values) * (1 - layer.alpha) + layer.alpha * first
     return x
 
 
@@ -187,10 +163,10 @@ def _cheb(layer: ChebConv, x: Tensor, structure: Structure) -> Tensor:
         x = x.dense()
     out, before, now = maps[0](x), x, x
     if len(maps) > 1:
-        now = _go_hop(x, pattern, values)
+        now = sum_compiled(pattern, x, values=values)
         out = out + maps[1](now)
     for one in maps[2:]:
-        before, now = now, 2.0 * _go_hop(now, pattern, values) - before
+        before, now = now, 2.0 * sum_compiled(pattern, now, values=values) - before
         # As PyG does: past the hooks of the map.
         out = out + one.forward(now)
     return out if layer.bias is None else out + layer.bias
@@ -201,7 +177,7 @@ def _sum_up_chebyshev(codes: list[Tensor], pattern: Pattern, values: Tensor) -> 
     now, before = codes[-1], None
     for place in range(len(codes) - 2, -1, -1):
         # The first polynomial but one is the matrix itself, and not twice it.
-        hop = _go_hop(now, pattern, values) * (2.0 if place else 1.0)
+        hop = sum_compiled(pattern, now, values=values) * (2.0 if place else 1.0)
         now, before = codes[place] + (hop if before is None else hop - before), now
     return now
 
@@ -226,9 +202,12 @@ def _gat(layer: GATConv, x: Tensor, structure: Structure) -> Tensor:
 
     is_last = layer.concat and residual is None
     out = attend_by_sums(twin, pattern, bits, slope, h, vectors, layer.bias if is_last else None)
-    if is_last:
-        return out
-    out = out if layer.concat else _mean_over_heads(out, heads)
+    return out if is_last else _end(layer, out, residual)
+
+
+def _end(layer: GATConv | GATv2Conv, out: Tensor, residual: Tensor | None) -> Tensor:
+    """Return what a layer makes of what all heads have heard ``[n_nodes, heads * width]``."""
+    out = out if layer.concat else _mean_over_heads(out, layer.heads)
     if residual is not None:
         out = out + residual
     return out if layer.bias is None else out + layer.bias
@@ -255,12 +234,7 @@ def _gatv2(layer: GATv2Conv, x: Tensor, structure: Structure) -> Tensor:
     is_last = layer.concat and residual is None
     inputs = (codes[0], codes[-1], layer.att, layer.bias if is_last else None)
     out = attend_by_bent_sums(twin, pattern, bits, slope, inputs)
-    if is_last:
-        return out
-    out = out if layer.concat else _mean_over_heads(out, heads)
-    if residual is not None:
-        out = out + residual
-    return out if layer.bias is None else out + layer.bias
+    return out if is_last else _end(layer, out, residual)
 
 
 def _transformer(layer: TransformerConv, x: Tensor, structure: Structure) -> Tensor:
