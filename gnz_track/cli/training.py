@@ -10,6 +10,7 @@ import typer
 from gnz_track.cli.terminal.interrupts import INTERRUPTED
 from gnz_track.cli.terminal.output import say, see
 from gnz_track.seeds import parse_seeds
+from gnz_track.text import split_names
 from gnz_track.types import Category, TaskType
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AMP_HELP",
     "COMPILE_HELP",
+    "MODELS_HELP",
     "choose_forwards",
     "choose_suite",
     "choose_tasks",
@@ -43,6 +45,7 @@ __all__ = [
 
 QUICK, CUSTOM = "quick", "custom"
 COMPILE_HELP = "Let torch.compile compile the models; meant for GPUs."
+MODELS_HELP = "Names, package.module:Class or FILE.py:Class; with options: wide=GCN(n_layers=4)."
 AMP_HELP = "Half precision of the models: bfloat16 or float16; meant for GPUs."
 
 
@@ -102,14 +105,14 @@ def look_up(models: str, protocol: str, seeds: str, store: str) -> tuple[Protoco
         Words of the options of these names.
     """
     from gnz_track.models.catalogue import MODELS
-    from gnz_track.registry import is_target
+    from gnz_track.models.words import parse_word
     from gnz_track.store.address import parse_address
     from gnz_track.training.protocols import PROTOCOLS
 
     found = PROTOCOLS.get(protocol), parse_seeds(seeds), parse_address(store)
     for name in split(models):
-        if not is_target(name):
-            MODELS.get(name)
+        if name not in MODELS and ":" not in (reference := parse_word(name).reference):
+            MODELS.get(reference)
     return found
 
 
@@ -155,7 +158,7 @@ def choose_suite(suite: str, category: str, *, is_chosen: bool) -> str:
 
 def split(text: str) -> list[str]:
     """Return the names in a text, by commas."""
-    return [part.strip() for part in text.split(",") if part.strip()]
+    return split_names(text)
 
 
 def train(

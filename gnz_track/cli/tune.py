@@ -13,6 +13,7 @@ from gnz_track.cli.terminal.output import choose_home, choose_place, say, see
 from gnz_track.cli.training import (
     AMP_HELP,
     COMPILE_HELP,
+    MODELS_HELP,
     choose_forwards,
     choose_suite,
     choose_tasks,
@@ -67,7 +68,7 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
         list[str] | None, typer.Option(help="A task by name, of the suite where one is named; repeat, or use commas.")
     ] = None,
     suite: Annotated[str, typer.Option(help="A named selection of tasks; see gnz tasks.")] = "",
-    models: Annotated[str, typer.Option("--models", "--model", help="Names or package.module:Class.")] = "",
+    models: Annotated[str, typer.Option("--models", "--model", help=MODELS_HELP)] = "",
     trials: Annotated[int, typer.Option("--trials", "--tune", help="Trials for each model on each task.")] = 30,
     sampler: Annotated[str, typer.Option(help="tpe, random, qmc or grid.")] = "tpe",
     pruner: Annotated[str, typer.Option(help="none, or median or hyperband: gives trials up between seeds.")] = "none",
@@ -102,11 +103,11 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
     tasks = choose_tasks(suite, task or [], [], [])
     with contextlib.nullcontext() if dry_run else open_fork_server_for(jobs=jobs, timeout=timeout) as fork_server:
         from gnz_track.benchmark import Request
-        from gnz_track.models.catalogue import MODELS, describe
+        from gnz_track.models.catalogue import MODELS, describe_all
 
         request = Request(
             tasks=tasks,
-            models=[describe(name) for name in split(models)] or MODELS.rows(),
+            models=describe_all(split(models)) or MODELS.rows(),
             seeds=numbers,
             protocol=how,
             address=address,

@@ -17,7 +17,7 @@ from gnz_track.records import FrozenMapping, freeze_mappings
 from gnz_track.runs.settings import SettingChoice, read_choices
 from gnz_track.seeds import parse_seeds
 from gnz_track.store.cell_files.kept_files import LARGEST_FILE
-from gnz_track.text import parse_size
+from gnz_track.text import parse_size, split_names
 from gnz_track.types import Cell
 
 __all__ = ["PARAMS_FILE", "Params", "import_modules", "override", "read_keys", "read_params"]
@@ -140,7 +140,7 @@ def _read_text(value: Any) -> str:
 
 
 def _read_texts(value: Any) -> tuple[str, ...]:
-    parts = value.split(",") if isinstance(value, str) else [_read_text(part) for part in value or ()]
+    parts = split_names(value) if isinstance(value, str) else [_read_text(part) for part in value or ()]
     return tuple(part.strip() for part in parts if part.strip())
 
 

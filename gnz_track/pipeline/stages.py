@@ -25,7 +25,7 @@ from gnz_track.datasets.homes import data_home
 from gnz_track.datasets.preparation import find_prepared, freeze_row, prepare
 from gnz_track.datasets.sources.fetch import fetch
 from gnz_track.errors import BadValue, DataCorrupted, NothingToCompare, UnknownName
-from gnz_track.models.catalogue import describe
+from gnz_track.models.catalogue import describe_all
 from gnz_track.pipeline.params import PARAMS_FILE, Params, import_modules
 from gnz_track.quality.audit import Depth, audit_dataset
 from gnz_track.records import from_json, to_json
@@ -107,7 +107,7 @@ def choose(params: Params) -> Chosen:
     import_modules(params.modules)
     return Chosen(
         tasks={name: TASKS.get(name) for name in params.tasks},
-        models=tuple(describe(model) for model in params.models),
+        models=tuple(describe_all(list(params.models))),
         protocol=PROTOCOLS.get(params.protocol),
     )
 
