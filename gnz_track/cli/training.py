@@ -29,6 +29,7 @@ __all__ = [
     "AMP_HELP",
     "COMPILE_HELP",
     "MODELS_HELP",
+    "PROTOCOL_HELP",
     "choose_forwards",
     "choose_suite",
     "choose_tasks",
@@ -46,6 +47,7 @@ __all__ = [
 QUICK, CUSTOM = "quick", "custom"
 COMPILE_HELP = "Let torch.compile compile the models; meant for GPUs."
 MODELS_HELP = "Names, package.module:Class or FILE.py:Class; with options: wide=GCN(n_layers=4)."
+PROTOCOL_HELP = "How cells are trained and scored: a name of gnz protocols, or a YAML file."
 AMP_HELP = "Half precision of the models: bfloat16 or float16; meant for GPUs."
 
 
@@ -106,10 +108,10 @@ def look_up(models: str, protocol: str, seeds: str, store: str) -> tuple[Protoco
     """
     from gnz_track.models.catalogue import MODELS
     from gnz_track.models.words import parse_word
+    from gnz_track.runs.protocol_files import find_protocol
     from gnz_track.store.address import parse_address
-    from gnz_track.training.protocols import PROTOCOLS
 
-    found = PROTOCOLS.get(protocol), parse_seeds(seeds), parse_address(store)
+    found = find_protocol(protocol), parse_seeds(seeds), parse_address(store)
     for name in split(models):
         if name not in MODELS and ":" not in (reference := parse_word(name).reference):
             MODELS.get(reference)

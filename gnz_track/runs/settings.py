@@ -286,6 +286,7 @@ class SettingChoice:
     task: str = ""
     source: str = SET
     is_of_file: bool = False
+    line: int = 0
 
     @property
     def key(self) -> str:
@@ -295,8 +296,9 @@ class SettingChoice:
     @property
     def where(self) -> str:
         """Source, task and model, as they stand before the name in an error."""
+        place = f"{self.source}, line {self.line}" if self.line else self.source
         of_task = f"{self.task}: " if self.task else ""
-        return f"{self.source}: {of_task}{self.model}." if self.model else f"{self.source}: {of_task}"
+        return f"{place}: {of_task}{self.model}." if self.model else f"{place}: {of_task}"
 
     def concerns(self, model: ModelRow) -> bool:
         """Tell whether it is about a model; a class of somebody's own is known by its name, wherever it lies."""
@@ -311,7 +313,7 @@ def read_choice(text: str, *, source: str = SET) -> SettingChoice:
     """Read ``NAME=VALUE[,VALUE...]`` or ``MODEL.NAME=VALUE[,VALUE...]``.
 
     >>> read_choice("GAT.heads=4,8")
-    SettingChoice(name='heads', values=('4', '8'), model='GAT', task='', source='--set', is_of_file=False)
+    SettingChoice(name='heads', values=('4', '8'), model='GAT', task='', source='--set', is_of_file=False, line=0)
     """
     found = _CHOICE.fullmatch(text)
     key, values = found.groups() if found else (text, "")
@@ -323,7 +325,12 @@ def read_choice(text: str, *, source: str = SET) -> SettingChoice:
 
 
 def read_choices(
-    given: object, *, source: str = "settings", task: str = "", is_of_file: bool = False
+    given: object,
+    *,
+    source: str = "settings",
+    task: str = "",
+    is_of_file: bool = False,
+    lines: Mapping[tuple[Any, ...], int] | None = None,
 ) -> tuple[SettingChoice, ...]:
     """Read choices from a mapping: from names to a value or a list of values, and from models to such mappings.
 
@@ -337,6 +344,8 @@ def read_choices(
         The one task that it is about.
     is_of_file
         Whether a file says it.
+    lines
+        Lines of the keys in that file.
     """
     allowed = "a mapping, as {lr: [0.01, 0.001], GAT: {heads: [4, 8]}}"
     found: list[SettingChoice] = []
@@ -350,7 +359,8 @@ def read_choices(
             values = tuple(one) if isinstance(one, list | tuple) else (one,)
             if not values or any(isinstance(item, Mapping | list | tuple) for item in values):
                 raise BadValue(f"{source}: {name}", one, "a value, or a list of values, at least one")
-            found.append(_make_choice(name, values, source=source, task=task, is_of_file=is_of_file))
+            line = (lines or {}).get((key, name.removeprefix(f"{key}.")) if name != key else (key,), 0)
+            found.append(_make_choice(name, values, source=source, task=task, is_of_file=is_of_file, line=line))
     _refuse_repeated(found)
     return tuple(found)
 
