@@ -17,7 +17,7 @@ from gnz_track.training.acceleration.compiled import address_of, differentiate, 
 from gnz_track.training.acceleration.library import kernels
 from gnz_track.training.acceleration.patterns import Pattern
 
-__all__ = ["POOLINGS", "find_largest", "multiply_in_torch", "multiply_pairs", "pool", "sum_rectified"]
+__all__ = ["POOLINGS", "find_largest", "keep", "multiply_in_torch", "multiply_pairs", "pool", "sum_rectified"]
 
 # As in ``pooling.cpp``.
 POOLINGS = {"sum": 0, "mean": 1, "max": 2}
@@ -82,6 +82,14 @@ def pool(x: Tensor, index: Tensor, size: int, pooling: str) -> Tensor | None:
     return _Pool.apply(x, index, out, counts, pooling)  # type: ignore[no-any-return]
 
 
+def keep(x: Tensor) -> Tensor:
+    """Return x, or a copy that may be gone back through whatever is written into x until then.
+
+    Torch gathers rows before it multiplies or compares them, and goes back through what it gathered.
+    """
+    return x.clone() if x.requires_grad and torch.is_grad_enabled() else x
+
+
 # ------------------------------------------------------------------------------------------------- products of pairs
 
 
@@ -125,7 +133,7 @@ def multiply_pairs(codes: Tensor, pairs: Tensor) -> Tensor | None:
     n, out = pairs.size(1), torch.empty(pairs.size(1))
     if codes.dim() != 2 or not kernels().multiply_pairs(*_ends(pairs), n, *codes.shape, *map(address_of, (codes, out))):
         return None
-    return _MultiplyPairs.apply(codes, pairs, out)  # type: ignore[no-any-return]
+    return _MultiplyPairs.apply(keep(codes), pairs, out)  # type: ignore[no-any-return]
 
 
 def _ends(pairs: Tensor) -> tuple[int, int]:
@@ -174,7 +182,7 @@ def find_largest(pattern: Pattern, x: Tensor) -> Tensor:
     serving = serves(x) and x.dim() == 2 and x.size(0) == pattern.n_columns and pattern.is_sound
     if not serving:
         return _find_largest_in_torch(pattern, x)
-    return _FindLargest.apply(pattern, x.contiguous())  # type: ignore[no-any-return]
+    return _FindLargest.apply(pattern, keep(x).contiguous())  # type: ignore[no-any-return]
 
 
 class _SumRectified(torch.autograd.Function):
@@ -216,4 +224,4 @@ def sum_rectified(pattern: Pattern, x: Tensor, edge: Tensor) -> Tensor:
     """
     if not serves(x, edge) or not pattern.is_sound or x.size(0) != pattern.n_columns:
         return _sum_rectified_in_torch(pattern, x, edge)
-    return _SumRectified.apply(pattern, x.contiguous(), edge.contiguous())  # type: ignore[no-any-return]
+    return _SumRectified.apply(pattern, keep(x).contiguous(), edge.contiguous())  # type: ignore[no-any-return]

@@ -49,6 +49,7 @@ from gnz_track.training.acceleration.dropout import draw_mask, drop
 from gnz_track.training.acceleration.features import SparseFeatures, is_served
 from gnz_track.training.acceleration.gathered import (
     find_largest,
+    keep,
     multiply_in_torch,
     multiply_pairs,
     pool,
@@ -107,7 +108,7 @@ def _gine(layer: GINEConv, x: Tensor, structure: Structure, edge: Any) -> Any:
     fits = edge.size(1) == x.size(1) if layer.lin is None else gives(layer, ("lin",), x.size(1))
     if not fits:
         return NotImplemented
-    edge = edge if layer.lin is None else layer.lin(edge)
+    edge = keep(edge) if layer.lin is None else layer.lin(edge)
     return layer.nn(sum_rectified(structure.plain, x, edge) + (1 + layer.eps) * x)
 
 
