@@ -6,6 +6,7 @@ Heavy rooms are imported inside commands, so that ``gnz --help`` answers at once
 - `run`: ``gnz run``, train and score.
 - `tune`: ``gnz tune``, search hyperparameters.
 - `audit`: ``gnz audit``, the worth of a dataset.
+- `study`: ``gnz study``, factors and their levels, trained and compared.
 - `ls`: ``gnz ls``, sweeps, cells, failures, searches and trials of a store.
 - `report`: ``gnz report``, the page, figures and tables of past runs.
 - `compare`: ``gnz compare``, two sweeps against one another.
@@ -55,6 +56,7 @@ from gnz_track.cli import (
     rescore,
     run,
     stage,
+    study,
     sync,
     tune,
     ui,
@@ -110,6 +112,7 @@ _MODULES = (
     run,
     tune,
     audit,
+    study,
     ls,
     report,
     compare,

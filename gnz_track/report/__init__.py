@@ -13,6 +13,7 @@
 - `published`: ranks, pairs and power as data frames with the columns of the published package.
 - `searches`: facts of searches by their trials, and the cells that belong to a search.
 - `tuned_models`: default against tuned by the paired verdict, and the summary of all searches.
+- `study_effects`: effects of the factors of a study, each level against its reference.
 - `sweep_comparison`: two sweeps against one another, and the changes of their environments.
 """
 
@@ -50,6 +51,7 @@ _PUBLIC = {
         "CdLook",
         "lay_out_cd",
     ),
+    "figures.factors": ("draw_factor",),
     "figures.forest": ("draw_forest",),
     "figures.learning_curves": (
         "choose_series",
@@ -81,6 +83,7 @@ _PUBLIC = {
         "render_page",
         "write_page",
     ),
+    "page.studies": ("write_study_page",),
     "published": (
         "equivalence_frame",
         "friedman_facts",
@@ -103,12 +106,21 @@ _PUBLIC = {
         "read_parquet",
         "read_store",
     ),
+    "study_effects": (
+        "FactorEffect",
+        "StudyEffects",
+        "find_effects",
+    ),
     "sweep_comparison": (
         "Difference",
         "SweepComparison",
         "compare_environments",
         "compare_sweeps",
         "shared_rows",
+    ),
+    "tables.factors": (
+        "effect_table",
+        "interaction_table",
     ),
     "tables.latex": (
         "LatexLook",

@@ -6,6 +6,7 @@ calls `run_one` for each cell, here or elsewhere; the `sweep_writer` brings what
 - `plan`: every (task, model, seed) as a cell, and the pairs that cannot be trained
 - `protocol_resolution`: a protocol applied to one task and one model: settings of a cell, the width of a budget
 - `protocol_files`: protocols of one's own as YAML files
+- `study_files`: studies as YAML files: factors and their levels; those of the package lie in `studies/`
 - `settings`: what of a cell can be chosen by name, as a table, and what users say of it
 - `variants`: cells in every combination of what was chosen, and where each setting of a cell comes from
 - `fingerprint`: what makes two cells the same
@@ -63,6 +64,7 @@ _PUBLIC = {
         "read_choices",
         "settle_options",
     ),
+    "study_files": ("FactorStudy", "find_study", "list_studies", "read_study"),
     "sweep": ("Sweep", "name_sweep", "run_sweep"),
     "sweep_writer": ("Tracking",),
     "trust": ("describe_unknown", "is_known"),

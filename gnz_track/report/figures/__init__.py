@@ -5,6 +5,7 @@
 - `labels`: names as one line of visible characters, and parts of captions in words.
 - `bars`: the mean score of each model on each task.
 - `forest`: paired differences with their intervals.
+- `factors`: effects of the factors of a study, with their intervals.
 - `pairs`: all pairs of models on each task, as a matrix or as a list.
 - `critical_difference`: mean ranks of models, and bars over those that are not told apart.
 - `profiles`: the share of runs above each normalised score.

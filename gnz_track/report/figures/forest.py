@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
@@ -35,7 +36,7 @@ from gnz_track.report.figures.style import HouseFigure, house_style, measure_tex
 from gnz_track.stats.comparison.choices import PerTask, value_for
 from gnz_track.stats.comparison.comparison import Comparison, PairComparison, TaskComparison
 
-__all__ = ["draw_forest"]
+__all__ = ["ForestPanel", "draw_forest", "draw_panels", "say_ends"]
 
 ROW = 10.0
 NARROW, WIDE = 110.0, 230.0
@@ -69,28 +70,71 @@ def draw_forest(
     if not rows:
         return draw_words(why_no_pairs(comparison, tasks), names=names)
     labels = name_pairs(rows)
-    longest = max(measure_text(label, NAME_SIZE).width for label in labels.values()) + 8.0
+    panels = [
+        ForestPanel(
+            title=one.task,
+            metric=one.metric,
+            labels=tuple(labels[pair.first, pair.second] for pair in pairs),
+            pairs=tuple(pairs),
+            half=_band(one, band),
+        )
+        for one, pairs in rows
+    ]
+    return draw_panels(panels, caption=_caption(comparison, rows, panels, is_given=band is not None), names=names)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForestPanel:
+    """Pairs under one another with their labels; ``half`` is half the width of the shaded band, in the metric."""
+
+    title: str
+    metric: str
+    labels: tuple[str, ...]
+    pairs: tuple[PairComparison, ...]
+    half: float | None = None
+
+
+def draw_panels(panels: Sequence[ForestPanel], *, caption: str, names: Sequence[str]) -> HouseFigure:
+    """Draw panels of pairs, zero at one place in all of them.
+
+    Parameters
+    ----------
+    panels
+        The panels, at least one, each with at least one pair.
+    caption
+        Sentences below.
+    names
+        All names that are drawn, to tell of characters that no font draws.
+    """
+    longest = max(measure_text(label, NAME_SIZE).width for panel in panels for label in panel.labels) + 8.0
     margins = Margins(left=longest, inner=longest + 10.0, right=12.0, top=18.0, bottom=26.0)
-    n_columns = max(1, min(len(rows), 3, int((WIDTH - 2 * EDGE) // (longest + NARROW + 12.0))))
+    n_columns = max(1, min(len(panels), 3, int((WIDTH - 2 * EDGE) // (longest + NARROW + 12.0))))
     width = min(WIDE, max(NARROW, (WIDTH - 2 * EDGE - 12.0 - n_columns * (longest + 10.0)) / n_columns))
-    bands = [_band(task, band) for task, _ in rows]
-    limits = _limits(rows, bands)
-    figure, panels = open_sheet(
-        [(width, ROW * len(pairs) + 4.0) for _, pairs in rows],
+    figure, sheets = open_sheet(
+        [(width, ROW * len(panel.pairs) + 4.0) for panel in panels],
         margins=margins,
         n_columns=n_columns,
-        caption=_caption(comparison, rows, bands, is_given=band is not None),
-        key=verdict_key([pair for _, pairs in rows for pair in pairs]),
+        caption=caption,
+        key=verdict_key([pair for panel in panels for pair in panel.pairs]),
         names=names,
     )
     with house_style():
-        for panel, (one, pairs), half, ends in zip(panels, rows, bands, limits, strict=True):
-            _draw_panel(panel.axes, pairs, ends, half)
-            set_ticks(panel.axes, "x", spread_ticks(ends, width))
-            panel.title(one.task)
-            panel.below(f"advantage in {one.metric}", drop=20.0)
-            _label_rows(figure, panel, [labels[pair.first, pair.second] for pair in pairs])
+        for sheet, panel, ends in zip(sheets, panels, _limits(panels), strict=True):
+            _draw_panel(sheet.axes, panel.pairs, ends, panel.half)
+            set_ticks(sheet.axes, "x", spread_ticks(ends, width))
+            sheet.title(panel.title)
+            sheet.below(f"advantage in {panel.metric}", drop=20.0)
+            _label_rows(figure, sheet, panel.labels)
     return figure
+
+
+def say_ends(panels: Sequence[ForestPanel]) -> str:
+    """Return what a caption says of scales and of intervals that are cut; empty where there is nothing to say."""
+    said = [
+        "Scales differ between panels." if len(panels) > 1 and len(set(_limits(panels))) > 1 else "",
+        "An arrow: the interval goes on." if any(map(_is_cut, panels)) else "",
+    ]
+    return " ".join(part for part in said if part)
 
 
 def _draw_panel(axes: Axes, pairs: Sequence[PairComparison], limits: Limits, half: float | None) -> None:
@@ -149,15 +193,15 @@ def _band(task: TaskComparison, band: PerTask) -> float | None:
     return task.margin if given is None else given
 
 
-def _limits(rows: Sequence[PairRows], bands: Sequence[float | None]) -> list[Limits]:
+def _limits(panels: Sequence[ForestPanel]) -> list[Limits]:
     """Return the limits of each panel, with zero at the same place in all of them."""
-    extents = [_extent(pairs, half) for (_, pairs), half in zip(rows, bands, strict=True)]
+    extents = [_extent(panel.pairs, panel.half) for panel in panels]
     # The share of the width that lies left of zero.
     left = statistics.fmean(-low / (high - low) for low, high in extents)
     left = min(0.85, max(0.15, left))
     scales = [max(-low / left, high / (1.0 - left)) * 1.04 for low, high in extents]
-    for metric in {task.metric for task, _ in rows}:
-        same = [place for place, (task, _) in enumerate(rows) if task.metric == metric]
+    for metric in {panel.metric for panel in panels}:
+        same = [place for place, panel in enumerate(panels) if panel.metric == metric]
         widest = max(scales[place] for place in same)
         if widest <= MOST_UNEQUAL * min(scales[place] for place in same):
             for place in same:
@@ -178,11 +222,11 @@ def _extent(pairs: Sequence[PairComparison], half: float | None) -> Limits:
     return (low, high) if high > low else (-1.0, 1.0)
 
 
-def _caption(comparison: Comparison, rows: Sequence[PairRows], bands: Sequence[float | None], *, is_given: bool) -> str:
+def _caption(comparison: Comparison, rows: Sequence[PairRows], panels: Sequence[ForestPanel], *, is_given: bool) -> str:
     tasks = [task for task, _ in rows]
     pairs = [pair for _, pairs in rows for pair in pairs]
     level = f"{100 * (1 - comparison.choices.alpha):g} %"
-    widths = sorted({half for half in bands if half is not None})
+    widths = sorted({panel.half for panel in panels if panel.half is not None})
     listed = (
         " or ".join(f"\u00b1{half:g}" for half in widths)
         if len(widths) < 4
@@ -196,19 +240,13 @@ def _caption(comparison: Comparison, rows: Sequence[PairRows], bands: Sequence[f
         f"Verdicts: {say_test(comparison, tasks)}; {say_verdicts(pairs)}.",
         f"Shaded: {listed}, {meaning}." if widths else "",
         say_unattainable(pairs, how="Hatched"),
-        "Scales differ between panels." if len(rows) > 1 and _do_scales_differ(rows, bands) else "",
-        "An arrow: the interval goes on."
-        if any(_is_cut(pairs, half) for (_, pairs), half in zip(rows, bands, strict=True))
-        else "",
+        say_ends(panels),
         say_left_out(rows),
     ]
     return " ".join(part for part in said if part)
 
 
-def _do_scales_differ(rows: Sequence[PairRows], bands: Sequence[float | None]) -> bool:
-    return len(set(_limits(rows, bands))) > 1
-
-
-def _is_cut(pairs: Sequence[PairComparison], half: float | None) -> bool:
-    low, high = _extent(pairs, half)
-    return any(ends[0] < low or ends[1] > high for pair in pairs if (ends := _ends(pair, "gnz-simultaneous")))
+def _is_cut(panel: ForestPanel) -> bool:
+    low, high = _extent(panel.pairs, panel.half)
+    ends = (ends for pair in panel.pairs if (ends := _ends(pair, "gnz-simultaneous")) is not None)
+    return any(one[0] < low or one[1] > high for one in ends)

@@ -4,6 +4,7 @@
 - `latex`: any text escaped for LaTeX, tabulars that fit on a page, and their floats.
 - `scores`: mean scores, rounded so that the ranks can be recomputed.
 - `pairs`: pairs of models: advantage, tests, verdict.
+- `factors`: effects of the factors of a study, and by levels of other factors.
 - `searches`: default against tuned, and what the search cost.
 - `predictions`: what stored predictions say, as data frames.
 - `summary`: the means that are printed where a sweep ends.
