@@ -46,17 +46,16 @@ class _Pool(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         x, index, out, counts = ctx.saved_tensors
         size = counts.numel()
-        if torch.is_grad_enabled():
-            # Sums do not look at what they sum, as long as it is of that shape.
-            own = gradient.new_zeros(ctx.shape).requires_grad_() if x is None else x
-            pooling = ctx.pooling
-            found = differentiate(lambda own: scatter(own, index, 0, size, pooling), [own], [True], gradient)
-            return *found, None, None, None, None
-        gradient, to_x = gradient.contiguous(), gradient.new_empty(ctx.shape)
-        places = map(address_of, (x, out, counts, gradient, to_x))
-        n, width = ctx.shape
-        kernels().pool_back(index.data_ptr(), n, size, width, POOLINGS[ctx.pooling], *places)
-        return to_x, None, None, None, None
+        if not torch.is_grad_enabled():
+            gradient, to_x = gradient.contiguous(), gradient.new_empty(ctx.shape)
+            places = map(address_of, (x, out, counts, gradient, to_x))
+            n, width = ctx.shape
+            if kernels().pool_back(index.data_ptr(), n, size, width, POOLINGS[ctx.pooling], *places):
+                return to_x, None, None, None, None
+        # Sums do not look at what they sum, as long as it is of that shape.
+        own, pooling = gradient.new_zeros(ctx.shape).requires_grad_() if x is None else x, ctx.pooling
+        found = differentiate(lambda own: scatter(own, index, 0, size, pooling), [own], [True], gradient)
+        return *found, None, None, None, None
 
 
 def pool(x: Tensor, index: Tensor, size: int, pooling: str) -> Tensor | None:
@@ -108,13 +107,13 @@ class _MultiplyPairs(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None]:
         codes, pairs = ctx.saved_tensors
-        if torch.is_grad_enabled():
-            found = differentiate(lambda own: multiply_in_torch(own, pairs), [codes], [True], gradient)
-            return *found, None, None  # type: ignore[return-value]
-        gradient, to_codes = gradient.contiguous(), torch.zeros_like(codes)
-        places = map(address_of, (codes, gradient, to_codes))
-        kernels().multiply_pairs_back(*_ends(pairs), pairs.size(1), codes.size(1), *places)
-        return to_codes, None, None
+        if not torch.is_grad_enabled():
+            gradient, to_codes = gradient.contiguous(), torch.zeros_like(codes)
+            places = map(address_of, (codes, gradient, to_codes))
+            if kernels().multiply_pairs_back(*_ends(pairs), pairs.size(1), *codes.shape, *places):
+                return to_codes, None, None
+        found = differentiate(lambda own: multiply_in_torch(own, pairs), [codes], [True], gradient)
+        return *found, None, None  # type: ignore[return-value]
 
 
 def multiply_pairs(codes: Tensor, pairs: Tensor) -> Tensor | None:
