@@ -27,11 +27,11 @@ from gnz_track.runs.executors.fork_server import ForkServer, open_fork_server_fo
 from gnz_track.runs.files_of_cell import PREDICTIONS, read_most_bytes
 from gnz_track.runs.plan import Place
 from gnz_track.runs.progress import Progress, tell_failures
+from gnz_track.runs.protocol_files import find_protocol
 from gnz_track.runs.settings import read_choices
 from gnz_track.store.address import parse_address
 from gnz_track.store.searches import SearchRecord
 from gnz_track.text import format_size
-from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Cell, Protocol, Task, TaskType
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def run_benchmark(  # noqa: PLR0913  (the published signature, and what tracking
     verbose
         Whether progress is shown.
     """
-    how = protocol if isinstance(protocol, Protocol) else PROTOCOLS.get(protocol)
+    how = protocol if isinstance(protocol, Protocol) else find_protocol(protocol)
     request = Request(
         tasks=choose_tasks(category, tasks, TaskType(task_type) if task_type else None, only),
         models=usual_models(has_budget=how.budget > 0) if models is None else describe_all(models),

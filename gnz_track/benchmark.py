@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from gnz_track.errors import BadValue, ModelInvalid
-from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.runs.executors.choice import AUTO, RAY, Crew, Executor, check_crew, choose_executor
 from gnz_track.runs.executors.events import Tell, ignore
 from gnz_track.runs.executors.fork_server import ForkServer
@@ -16,7 +15,7 @@ from gnz_track.runs.files_of_cell import PREDICTIONS, check_keep, check_most_byt
 from gnz_track.runs.plan import Place, Plan, make_plan, perturb_plan
 from gnz_track.runs.protocol_resolution import own_options
 from gnz_track.runs.remaining import RemainingCells, find_remaining
-from gnz_track.runs.settings import SettingChoice, check_choices
+from gnz_track.runs.settings import SettingChoice, check_choices, settle_options
 from gnz_track.runs.sweep import Sweep, name_sweep, run_sweep
 from gnz_track.runs.sweep_writer import Tracking
 from gnz_track.runs.variants import count_variants, vary_plan
@@ -45,7 +44,8 @@ __all__ = [
 
 
 if TYPE_CHECKING:
-    # Optuna is imported where something is searched for, and nowhere else.
+    # Statistics are imported where there is a report, and Optuna where something is searched for.
+    from gnz_track.report.benchmark_report import BenchmarkReport
     from gnz_track.tuning.plan import SearchPlan
     from gnz_track.tuning.search import Listener
     from gnz_track.tuning.settings import SearchSettings
@@ -233,6 +233,8 @@ def report_of(request: Request, sweep: Sweep, found: Sequence[SearchRecord] = ()
     found
         Searches that the sweep was made with.
     """
+    from gnz_track.report.benchmark_report import BenchmarkReport
+
     config = {
         "suite": request.suite,
         "sweep": sweep.name,
@@ -255,6 +257,7 @@ def report_of(request: Request, sweep: Sweep, found: Sequence[SearchRecord] = ()
 
 def plan_cells(request: Request, seeds: Sequence[int]) -> Plan:
     """Return the cells of a request for some seeds; data are prepared, nothing is looked up or trained."""
+    request = replace(request, models=settle_options(request.models))
     check_choices(request.settings, request.models)
     _refuse_large_grid(request, seeds)
     plan = _plan_unvaried(request, seeds)

@@ -15,6 +15,7 @@ __all__ = [
     "parse_size",
     "plural",
     "remake_command",
+    "split_names",
     "sync_command",
     "visible",
 ]
@@ -38,6 +39,22 @@ def visible(text: str, *, keeps_lines: bool = False) -> str:
     """
     pattern = _OBEYED_IN_LINES if keeps_lines else _OBEYED
     return pattern.sub(lambda found: ascii(found.group())[1:-1], text)
+
+
+def split_names(text: str) -> list[str]:
+    """Return the names in a text, by the commas outside of brackets.
+
+    >>> split_names("GCN(n_layers=4,norm=batch), GAT,")
+    ['GCN(n_layers=4,norm=batch)', 'GAT']
+    """
+    names, depth = [""], 0
+    for sign in text:
+        depth = max(0, depth + (sign in "([{") - (sign in ")]}"))
+        if sign == "," and not depth:
+            names.append("")
+        else:
+            names[-1] += sign
+    return [name.strip() for name in names if name.strip()]
 
 
 def cut_values(sentence: str) -> str:

@@ -28,15 +28,20 @@ from gnz_track.datasets.catalogue import TASKS
 from gnz_track.datasets.frozen import CARD, TENSORS, freeze, open_frozen
 from gnz_track.datasets.own.graphs import read_tables
 from gnz_track.errors import GnzError
-from gnz_track.models.catalogue import MODELS
+from gnz_track.models.catalogue import MODELS, describe
+from gnz_track.models.words import tell_apart
 from gnz_track.pipeline.params import read_params
+from gnz_track.records import to_json
 from gnz_track.report.sources import read_parquet
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.plan import Place, Plan, make_plan
-from gnz_track.runs.settings import check_choices, read_choice
+from gnz_track.runs.protocol_files import read_protocol
+from gnz_track.runs.protocol_resolution import given_to, resolve
+from gnz_track.runs.settings import check_choices, read_choice, settle_options
 from gnz_track.runs.variants import count_variants, trace_settings, vary_plan
 from gnz_track.store.query import parse_condition
 from gnz_track.store.results_table import COLUMNS, empty_table, make_table, write_table
+from gnz_track.text import split_names
 from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import Category, DatasetRow, ModelRow, TaskType
 
@@ -189,6 +194,22 @@ def _settings(content: bytes, folder: Path) -> object:
     return [fingerprint(cell) for cell in varied.cells], trace_settings(varied, choices)
 
 
+def _protocol(content: bytes, folder: Path) -> object:
+    """Read a protocol, and resolve it for tasks and models."""
+    file = folder / "protocol.yaml"
+    file.write_bytes(content)
+    protocol = read_protocol(file)
+    given = [given_to(MODELS.get(name), protocol, TASKS.get("cora")) for name in ("GCN", "GAT")]
+    return to_json(protocol), to_json(resolve(protocol, TASKS.get("cora"))), given
+
+
+def _models(content: bytes, folder: Path) -> object:
+    """Read models as they are typed, but for those that would be imported."""
+    del folder
+    found = [describe(word) for word in split_names(content.decode("utf-8", "replace")) if ":" not in word]
+    return settle_options(tell_apart(found))
+
+
 def _cli(content: bytes, folder: Path) -> object:
     """Parse any call; carry it out where it neither trains, fetches nor serves."""
     text = content.decode("utf-8", "replace").replace("\0", " ")
@@ -314,6 +335,26 @@ def targets() -> dict[str, Target]:
             ),
             _settings,
             0.06,
+        ),
+        Target(
+            "protocol.yaml",
+            (
+                b"like: best-val\nlr: 5e-3\npatience: 7\noptimisers:\n  graph_cls: {batch_size: 6, loss: mae}\n",
+                b"name: own\nby_model: {GAT: {heads: 4}}\nby_dataset: {cora: {lr: 0.1, options: {dropout: 0}}}",
+                b"version: 2\nselection: best_validation\nbudget: 9000\nalso: [training]\ntolerance: 0.1\n",
+            ),
+            _words(
+                "!!python/object/apply:os.system !!binary &a *a << {} [] ~ null .nan .inf 1e999 2001-01-01 - ? :"
+                " node_cls multi_task edge_cls optimisers options by_model by_dataset stop_patience clip none"
+            ),
+            _protocol,
+        ),
+        Target(
+            "--models",
+            (b"wide=GCN(n_layers=4),GAT", b"GAT(heads=2,norm=batch),GCN(dropout=-.5e-1)", b"a=GatedGCN-E(n_layers=3)"),
+            _words("( ) = , ' \" [ ] { } ** * lambda : 1e999 -1 None True nan \\N{ f'{x}' heads n_layers act @ #"),
+            _models,
+            0.5,
         ),
         Target(
             "command line",

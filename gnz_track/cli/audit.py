@@ -11,7 +11,7 @@ import typer
 from gnz_track.cli.ls import Store
 from gnz_track.cli.terminal.interrupts import INTERRUPTED
 from gnz_track.cli.terminal.output import check_folder, choose_place, hand_over, naming, say
-from gnz_track.cli.training import find_task, split
+from gnz_track.cli.training import MODELS_HELP, PROTOCOL_HELP, find_task, split
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,10 +52,10 @@ def _audit(  # noqa: PLR0913  (one parameter per flag)
     full: Annotated[
         bool, typer.Option("--full/--fast", help="Train models on perturbed graphs too, or measure alone.")
     ] = False,
-    models: Annotated[str, typer.Option("--models", "--model", help="Names or package.module:Class.")] = "GCN,GIN",
+    models: Annotated[str, typer.Option("--models", "--model", help=MODELS_HELP)] = "GCN,GIN",
     seeds: Annotated[str, typer.Option(help="Such as 0-9, 3 or 0,2,5; fewer than 8 rarely show anything.")] = "0-9",
     epochs: Annotated[int | None, typer.Option(help="Instead of each task's own number.")] = None,
-    protocol: Annotated[str, typer.Option(help="How cells are trained and scored; see gnz protocols.")] = "graphnetz",
+    protocol: Annotated[str, typer.Option(help=PROTOCOL_HELP)] = "graphnetz",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")] = "auto",
     test: Annotated[str, typer.Option(help="ks, rank_sum or bootstrap; default ks, of numbers bootstrap.")] = "",
     alpha: Annotated[float, typer.Option(help="Level of the tests, before Bonferroni.")] = 0.01,
@@ -83,17 +83,17 @@ def _audit(  # noqa: PLR0913  (one parameter per flag)
     needed = open_fork_server_for(jobs=jobs, timeout=timeout) if full else contextlib.nullcontext()
     with needed as fork_server:
         from gnz_track.benchmark import Request
-        from gnz_track.models.catalogue import describe
+        from gnz_track.models.catalogue import describe_all
         from gnz_track.quality.separability import SeparabilitySettings
+        from gnz_track.runs.protocol_files import find_protocol
         from gnz_track.seeds import parse_seeds
         from gnz_track.store.address import parse_address
-        from gnz_track.training.protocols import PROTOCOLS
 
         request = Request(
             tasks=_choose_tasks(tasks),
-            models=[describe(name) for name in models.split(",") if name],
+            models=describe_all(split(models)),
             seeds=parse_seeds(seeds),
-            protocol=PROTOCOLS.get(protocol),
+            protocol=find_protocol(protocol),
             address=parse_address(store),
             suite=SUITE,
             epochs=epochs,

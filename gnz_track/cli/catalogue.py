@@ -97,10 +97,11 @@ WIDTH = 100
 def print_protocol(name: str) -> None:
     """Print every field of a protocol, what it changes for single models and datasets, and what it serves."""
     from gnz_track.cli.terminal.output import print_rows
+    from gnz_track.runs.protocol_files import find_protocol, is_file_of_protocol
     from gnz_track.training.protocols import PROTOCOLS
     from gnz_track.types import Optimiser
 
-    row = {one.label: one for one in PROTOCOLS.rows()}.get(name) or PROTOCOLS.get(name)
+    row = {one.label: one for one in PROTOCOLS.rows()}.get(name) or find_protocol(name)
     shown = {field.name: _write_setting(getattr(row, field.name)) for field in fields(row) if field.name not in TABLES}
     settings = [(name, UNSET.get(name, NOTHING) if value == NOTHING else value) for name, value in shown.items()]
     print_rows(f"{row.label}: {row.description}", ("setting", "value"), settings)
@@ -118,7 +119,7 @@ def print_protocol(name: str) -> None:
         changed = [(dataset, _overridden(override)) for dataset, override in sorted(row.by_dataset.items())]
         print_rows("\notherwise on datasets, and on those whose names begin so", ("dataset", "otherwise"), changed)
     say()
-    for sentence in _served(row):
+    for sentence in _served(row, name if is_file_of_protocol(name) else row.name):
         say(fill(sentence, width=WIDTH, subsequent_indent="  ", break_on_hyphens=False))
 
 
@@ -145,7 +146,7 @@ def _overridden(override: Override) -> str:
     return "; ".join(part for part in parts if part != NOTHING)
 
 
-def _served(row: Protocol) -> list[str]:
+def _served(row: Protocol, name: str) -> list[str]:
     """Say which tasks and models a protocol can train, and how it is asked for."""
     from gnz_track.datasets.catalogue import TASKS
     from gnz_track.models.catalogue import MODELS, usual_models
@@ -158,9 +159,9 @@ def _served(row: Protocol) -> list[str]:
     found = [
         f"trains {served} and {len(models)} of {len(MODELS)} models that serve one of these",
         f"models where none is named: {', '.join(usual)}",
-        f"train with it: gnz run --protocol {row.name}",
+        f"train with it: gnz run --protocol {name}",
     ]
-    widths = f"gnz models --protocol {row.name} --task NAME"
+    widths = f"gnz models --protocol {name} --task NAME"
     return [*found, f"widths that the budget gives: {widths}"] if row.budget else found
 
 
@@ -333,14 +334,14 @@ def _print_widths(
     from gnz_track.datasets.catalogue import TASKS
     from gnz_track.datasets.preparation import prepare
     from gnz_track.errors import BadValue
+    from gnz_track.runs.protocol_files import find_protocol
     from gnz_track.runs.protocol_resolution import list_widths
-    from gnz_track.training.protocols import PROTOCOLS
 
     if budget is not None and budget < 1:
         raise BadValue("--budget", budget, "a number of parameters, from 1 upwards", command=_EXAMPLE)
     if not name or (budget is None and not protocol):
         raise BadValue("--task and --budget", (name, budget), "both", command=_EXAMPLE)
-    task, how = TASKS.get(name), PROTOCOLS.get(protocol or "graphnetz")
+    task, how = TASKS.get(name), find_protocol(protocol or "graphnetz")
     if budget is None and not how.budget:
         raise BadValue("--protocol", protocol, "one with a budget, or a --budget beside it", command=_EXAMPLE)
     how = replace(how, budget=budget or how.budget)
@@ -366,7 +367,7 @@ def _show_width(width: Width) -> tuple[str, str, str]:
 
 
 def _protocols(
-    name: Annotated[str, typer.Argument(help="Show all of one protocol.", show_default=False)] = "",
+    name: Annotated[str, typer.Argument(help="Show all of one protocol, or of a YAML file.", show_default=False)] = "",
 ) -> None:
     """List the protocols, how cells are trained and scored, or show one: its numbers, models, tasks and datasets."""
     from gnz_track.cli.terminal.output import print_rows

@@ -15,6 +15,8 @@ from gnz_track.cli.terminal.output import choose_place, say, see
 from gnz_track.cli.training import (
     AMP_HELP,
     COMPILE_HELP,
+    MODELS_HELP,
+    PROTOCOL_HELP,
     choose_forwards,
     choose_suite,
     choose_tasks,
@@ -179,10 +181,10 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
     ] = None,
     category: Annotated[str, typer.Option(help="All tasks of a research area; several by commas.")] = "",
     task_type: Annotated[str, typer.Option(help="Only tasks of this type; several by commas.")] = "",
-    models: Annotated[str, typer.Option("--models", "--model", help="Names or package.module:Class.")] = "",
+    models: Annotated[str, typer.Option("--models", "--model", help=MODELS_HELP)] = "",
     seeds: Annotated[str, typer.Option(help="Such as 0-9, 3 or 0,2,5.")] = "0-4",
     epochs: Annotated[int | None, typer.Option(help="Instead of each task's own number.")] = None,
-    protocol: Annotated[str, typer.Option(help="How cells are trained and scored; see gnz protocols.")] = "graphnetz",
+    protocol: Annotated[str, typer.Option(help=PROTOCOL_HELP)] = "graphnetz",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")] = "auto",
     compiles: Annotated[bool, typer.Option("--compile", help=COMPILE_HELP)] = False,
     amp: Annotated[str, typer.Option(help=AMP_HELP)] = "",
@@ -237,11 +239,11 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
     needed = None if dry_run or show_config else open_fork_server_for(jobs=jobs, timeout=timeout, executor=executor)
     with needed or contextlib.nullcontext() as fork_server:
         from gnz_track.benchmark import LARGEST_GRID, MOST_CELLS, Request
-        from gnz_track.models.catalogue import describe, usual_models
+        from gnz_track.models.catalogue import describe_all, usual_models
 
         request = Request(
             tasks=tasks,
-            models=[describe(name) for name in split(models)] or usual_models(has_budget=how.budget > 0),
+            models=describe_all(split(models)) or usual_models(has_budget=how.budget > 0),
             seeds=numbers,
             protocol=how,
             address=place,
@@ -346,7 +348,7 @@ def _print_remaining_cells(request: Request) -> None:
 def _print_sweep(request: Request, sweep: Sweep) -> None:
     from gnz_track.cli.terminal.output import print_failures, print_skipped, print_summary, say_links
     from gnz_track.errors import StoreUnusable
-    from gnz_track.report.tables.scores import summarise
+    from gnz_track.report.tables.summary import summarise
 
     print_summary(summarise(sweep.table))
     print_skipped(sweep.skipped)

@@ -10,7 +10,7 @@ import typer
 from gnz_track.cli.terminal.commands import Commands
 from gnz_track.cli.terminal.interrupts import INTERRUPTED
 from gnz_track.cli.terminal.output import say
-from gnz_track.cli.training import AMP_HELP, COMPILE_HELP
+from gnz_track.cli.training import AMP_HELP, COMPILE_HELP, MODELS_HELP
 
 if TYPE_CHECKING:
     from gnz_track.pipeline.params import Params
@@ -37,7 +37,7 @@ REPORT_EXAMPLE = "[bold]Example[/bold]  gnz stage report --alpha 0.01 --margin 0
 Name = Annotated[str, typer.Argument(help="A task of params.yaml.", show_default=False)]
 File = Annotated[Path, typer.Option("--params", help="The file of parameters.")]
 Seeds = Annotated[str | None, typer.Option(help="Such as 0-9, 3 or 0,2,5.")]
-Models = Annotated[str | None, typer.Option("--models", help="Names or package.module:Class, by commas.")]
+Models = Annotated[str | None, typer.Option("--models", help=MODELS_HELP)]
 Modules = Annotated[str | None, typer.Option(help="Modules that register tasks and models, by commas.")]
 PARAMS = Path("params.yaml")
 
@@ -189,7 +189,7 @@ def _train_left(params: Params, name: str, fork_server: ForkServer | None) -> Sw
 def _print_sweep(sweep: Sweep) -> None:
     """Say what came of a sweep: cells that failed are part of its results, unless all of them did."""
     from gnz_track.cli.terminal.output import print_failures, print_summary
-    from gnz_track.report.tables.scores import summarise
+    from gnz_track.report.tables.summary import summarise
 
     print_summary(summarise(sweep.table))
     for notice in sweep.notices:

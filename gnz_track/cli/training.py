@@ -10,6 +10,7 @@ import typer
 from gnz_track.cli.terminal.interrupts import INTERRUPTED
 from gnz_track.cli.terminal.output import say, see
 from gnz_track.seeds import parse_seeds
+from gnz_track.text import split_names
 from gnz_track.types import Category, TaskType
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = [
     "AMP_HELP",
     "COMPILE_HELP",
+    "MODELS_HELP",
+    "PROTOCOL_HELP",
     "choose_forwards",
     "choose_suite",
     "choose_tasks",
@@ -43,6 +46,8 @@ __all__ = [
 
 QUICK, CUSTOM = "quick", "custom"
 COMPILE_HELP = "Let torch.compile compile the models; meant for GPUs."
+MODELS_HELP = "Names, package.module:Class or FILE.py:Class; with options: wide=GCN(n_layers=4)."
+PROTOCOL_HELP = "How cells are trained and scored: a name of gnz protocols, or a YAML file."
 AMP_HELP = "Half precision of the models: bfloat16 or float16; meant for GPUs."
 
 
@@ -102,14 +107,14 @@ def look_up(models: str, protocol: str, seeds: str, store: str) -> tuple[Protoco
         Words of the options of these names.
     """
     from gnz_track.models.catalogue import MODELS
-    from gnz_track.registry import is_target
+    from gnz_track.models.words import parse_word
+    from gnz_track.runs.protocol_files import find_protocol
     from gnz_track.store.address import parse_address
-    from gnz_track.training.protocols import PROTOCOLS
 
-    found = PROTOCOLS.get(protocol), parse_seeds(seeds), parse_address(store)
+    found = find_protocol(protocol), parse_seeds(seeds), parse_address(store)
     for name in split(models):
-        if not is_target(name):
-            MODELS.get(name)
+        if name not in MODELS and ":" not in (reference := parse_word(name).reference):
+            MODELS.get(reference)
     return found
 
 
@@ -155,7 +160,7 @@ def choose_suite(suite: str, category: str, *, is_chosen: bool) -> str:
 
 def split(text: str) -> list[str]:
     """Return the names in a text, by commas."""
-    return [part.strip() for part in text.split(",") if part.strip()]
+    return split_names(text)
 
 
 def train(

@@ -13,6 +13,8 @@ from gnz_track.cli.terminal.output import choose_home, choose_place, say, see
 from gnz_track.cli.training import (
     AMP_HELP,
     COMPILE_HELP,
+    MODELS_HELP,
+    PROTOCOL_HELP,
     choose_forwards,
     choose_suite,
     choose_tasks,
@@ -67,7 +69,7 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
         list[str] | None, typer.Option(help="A task by name, of the suite where one is named; repeat, or use commas.")
     ] = None,
     suite: Annotated[str, typer.Option(help="A named selection of tasks; see gnz tasks.")] = "",
-    models: Annotated[str, typer.Option("--models", "--model", help="Names or package.module:Class.")] = "",
+    models: Annotated[str, typer.Option("--models", "--model", help=MODELS_HELP)] = "",
     trials: Annotated[int, typer.Option("--trials", "--tune", help="Trials for each model on each task.")] = 30,
     sampler: Annotated[str, typer.Option(help="tpe, random, qmc or grid.")] = "tpe",
     pruner: Annotated[str, typer.Option(help="none, or median or hyperband: gives trials up between seeds.")] = "none",
@@ -80,7 +82,7 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
     max_seconds: Annotated[float | None, typer.Option(help="No trial begins after so many.")] = None,
     warm_start: Annotated[int, typer.Option(help="Try so many findings from similar tasks first.")] = 0,
     epochs: Annotated[int | None, typer.Option(help="Of a cell, instead of each task's own number.")] = None,
-    protocol: Annotated[str, typer.Option(help="How cells are trained and scored; see gnz protocols.")] = "graphnetz",
+    protocol: Annotated[str, typer.Option(help=PROTOCOL_HELP)] = "graphnetz",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")] = "auto",
     compiles: Annotated[bool, typer.Option("--compile", help=COMPILE_HELP)] = False,
     amp: Annotated[str, typer.Option(help=AMP_HELP)] = "",
@@ -102,11 +104,11 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
     tasks = choose_tasks(suite, task or [], [], [])
     with contextlib.nullcontext() if dry_run else open_fork_server_for(jobs=jobs, timeout=timeout) as fork_server:
         from gnz_track.benchmark import Request
-        from gnz_track.models.catalogue import MODELS, describe
+        from gnz_track.models.catalogue import MODELS, describe_all
 
         request = Request(
             tasks=tasks,
-            models=[describe(name) for name in split(models)] or MODELS.rows(),
+            models=describe_all(split(models)) or MODELS.rows(),
             seeds=numbers,
             protocol=how,
             address=address,

@@ -16,6 +16,7 @@ such as :class:`~gnz_track.models.stack.Stack`, a class says what differs::
 How a model is found, built and sized:
 
 - `catalogue`: one row for each model, and every way to bring one's own
+- `words`: a model as it is typed, with options, a name or a file
 - `building`: from the row of a model and the sizes of a dataset to a module
 - `adapters`: heads that carry one node encoder to every kind of problem
 - `options`: tables of options, from which constructors, signatures and checks follow; facts of the data
@@ -56,6 +57,7 @@ _PUBLIC = {
     "building": ("Options", "build", "count_parameters", "load_parts", "options_of"),
     "catalogue": ("MODELS", "describe", "describe_all", "readdress", "register_model", "renew_code", "usual_models"),
     "options": ("Defaults", "MOST_COUNTED", "Sizes"),
+    "words": ("parse_word",),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)  # noqa: PLE0605  (names come from the table)
 

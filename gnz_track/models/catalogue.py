@@ -1,20 +1,23 @@
 """The table of models, and every way to bring one's own. No torch here.
 
 A model is described by a :class:`~gnz_track.types.ModelRow`. Users may hand over a registered name, a
-``"package.module:Class"``, a class (with a ``task_types`` attribute, or registered), or a tuple
-``(class, task_types, factory)``; :func:`describe` turns each into a row.
+``"package.module:Class"`` or ``"FILE.py:Class"``, both with options, a class (with a ``task_types`` attribute, or
+registered), a ``functools.partial`` of one, or a tuple ``(class, task_types, factory)``; :func:`describe` turns each
+into a row.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar, overload
 
 from gnz_track.errors import ModelInvalid, TargetMissing
+from gnz_track.models.words import find_target, name_options, parse_word, plain_options, tell_apart
 from gnz_track.registry import Registry, import_target, is_target
-from gnz_track.types import ModelRow, TaskType
+from gnz_track.types import ModelRow, TaskType, Value
 from gnz_track.user_code.digests import describe_own
 from gnz_track.user_code.modules import is_ours
 from gnz_track.user_code.values import target_of
@@ -390,13 +393,29 @@ def describe_all(models: object) -> list[ModelRow]:
     if isinstance(models, Mapping):
         return [describe(model, name=str(name)) for name, model in models.items()]
     if isinstance(models, list | set | frozenset) or (isinstance(models, tuple) and not _is_inline(models)):
-        return [describe(model) for model in models]
+        return tell_apart(map(describe, models))
     return [describe(models)]
 
 
 def _is_inline(models: tuple[Any, ...]) -> bool:
     """Tell ``(class, task_types[, factory])`` from a tuple of models."""
     return len(models) in (2, 3) and isinstance(models[0], type) and not isinstance(models[1], type)
+
+
+def _describe_word(text: str) -> ModelRow:
+    if text in MODELS:
+        return _as_of_now(MODELS.get(text))
+    word = parse_word(text)
+    return _with_options(_describe_name(find_target(word.reference)), word.options, label=word.label)
+
+
+def _describe_partial(model: functools.partial[Any]) -> ModelRow:
+    return _with_options(describe(model.func), plain_options(model))
+
+
+def _with_options(row: ModelRow, options: Mapping[str, Value], *, label: str = "") -> ModelRow:
+    name = label or (name_options(row.name, options) if options else row.name)
+    return replace(row, name=name, options={**row.options, **options}) if (name, options) != (row.name, {}) else row
 
 
 def _describe_name(text: str) -> ModelRow:
@@ -445,7 +464,8 @@ def _describe_tuple(model: tuple[Any, ...]) -> ModelRow:
 
 _READERS: dict[type, Callable[[Any], ModelRow]] = {
     ModelRow: lambda row: row,
-    str: _describe_name,
+    str: _describe_word,
+    functools.partial: _describe_partial,
     tuple: _describe_tuple,
     type: _describe_class,
 }

@@ -10,19 +10,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from gnz_track.errors import BadSeeds, BadValue, TargetMissing, UnknownName
 from gnz_track.records import FrozenMapping, freeze_mappings
 from gnz_track.runs.settings import SettingChoice, read_choices
 from gnz_track.seeds import parse_seeds
 from gnz_track.store.cell_files.kept_files import LARGEST_FILE
-from gnz_track.text import parse_size
+from gnz_track.text import parse_size, split_names
 from gnz_track.types import Cell
+from gnz_track.yaml_files import YamlFile, read_yaml
 
 __all__ = ["PARAMS_FILE", "Params", "import_modules", "override", "read_keys", "read_params"]
 
 PARAMS_FILE = "params.yaml"
+_EXAMPLE = "{tasks: {cora: {}}, models: [GCN, MLP], seeds: 0-4}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,31 +77,23 @@ def read_params(file: str | Path = PARAMS_FILE, **given: Any) -> Params:
 
 def read_keys(file: str | Path) -> dict[str, Any]:
     """Return the keys of a file of parameters by name, those alone that are in it; what is wrong is told."""
-    path = Path(file)
-    if not path.is_file():
-        raise BadValue("the file of parameters", str(path), "a YAML file that exists", command="gnz init NAME")
-    try:
-        found = yaml.safe_load(path.read_text("utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise BadValue("the file of parameters", str(path), f"YAML ({' '.join(str(error).split())})") from error
-    except RecursionError:
-        raise BadValue("the file of parameters", str(path), "YAML that is not nested so deeply") from None
-    if not isinstance(found, dict):
-        raise BadValue(str(path), type(found).__name__, f"a mapping with the keys {', '.join(_READERS)}")
-    values = {key: _read_value(str(key), value, path.name) for key, value in found.items()}
-    if settings := _read_settings(found, values.get("tasks", {}), path.name):
+    found = read_yaml(file, what="the file of parameters", example=_EXAMPLE, command="gnz init NAME")
+    values = {key: _read_value(str(key), value, found.where(key)) for key, value in found.keys.items()}
+    if settings := _read_settings(found, values.get("tasks", {})):
         values["settings"] = settings
     return values
 
 
-def _read_settings(found: Mapping[str, Any], tasks: Iterable[str], place: str) -> tuple[SettingChoice, ...]:
+def _read_settings(found: YamlFile, tasks: Iterable[str]) -> tuple[SettingChoice, ...]:
     """Return what is chosen for all tasks, and then for single ones."""
-    choices = list(read_choices(found.get("settings"), source=f"{place}: settings", is_of_file=True))
-    given = found.get("tasks")
+    source, given = f"{found.name}: settings", found.keys.get("tasks")
+    choices = list(
+        read_choices(found.keys.get("settings"), source=source, is_of_file=True, lines=found.below("settings"))
+    )
     for name in tasks:
         facts = (given.get(name) if isinstance(given, Mapping) else None) or {}
-        source = f"{place}: settings"
-        choices += read_choices(facts.get("settings"), source=source, task=name, is_of_file=True)
+        lines = found.below("tasks", name, "settings")
+        choices += read_choices(facts.get("settings"), source=source, task=name, is_of_file=True, lines=lines)
     return tuple(choices)
 
 
@@ -140,7 +132,7 @@ def _read_text(value: Any) -> str:
 
 
 def _read_texts(value: Any) -> tuple[str, ...]:
-    parts = value.split(",") if isinstance(value, str) else [_read_text(part) for part in value or ()]
+    parts = split_names(value) if isinstance(value, str) else [_read_text(part) for part in value or ()]
     return tuple(part.strip() for part in parts if part.strip())
 
 

@@ -25,7 +25,7 @@ from gnz_track.datasets.homes import data_home
 from gnz_track.datasets.preparation import find_prepared, freeze_row, prepare
 from gnz_track.datasets.sources.fetch import fetch
 from gnz_track.errors import BadValue, DataCorrupted, NothingToCompare, UnknownName
-from gnz_track.models.catalogue import describe
+from gnz_track.models.catalogue import describe_all
 from gnz_track.pipeline.params import PARAMS_FILE, Params, import_modules
 from gnz_track.quality.audit import Depth, audit_dataset
 from gnz_track.records import from_json, to_json
@@ -36,6 +36,7 @@ from gnz_track.report.page.audits import write_audit_page
 from gnz_track.runs.executors.events import Tell
 from gnz_track.runs.executors.fork_server import ForkServer
 from gnz_track.runs.plan import Place, Skipped, list_skipped
+from gnz_track.runs.protocol_files import find_protocol
 from gnz_track.runs.remaining import RemainingCells
 from gnz_track.runs.sweep import Sweep
 from gnz_track.stats.comparison.choices import Choices
@@ -47,7 +48,6 @@ from gnz_track.store.curves import Curve, load_curves, straighten, thin_all, wri
 from gnz_track.store.past_runs import read_curves
 from gnz_track.store.results_table import load_table, write_table
 from gnz_track.store.searches import SearchRecord
-from gnz_track.training.protocols import PROTOCOLS
 from gnz_track.types import DatasetRow, ModelRow, Protocol, Task
 
 if TYPE_CHECKING:
@@ -107,8 +107,8 @@ def choose(params: Params) -> Chosen:
     import_modules(params.modules)
     return Chosen(
         tasks={name: TASKS.get(name) for name in params.tasks},
-        models=tuple(describe(model) for model in params.models),
-        protocol=PROTOCOLS.get(params.protocol),
+        models=tuple(describe_all(list(params.models))),
+        protocol=find_protocol(params.protocol),
     )
 
 

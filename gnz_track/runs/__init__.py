@@ -5,6 +5,7 @@ calls `run_one` for each cell, here or elsewhere; the `sweep_writer` brings what
 
 - `plan`: every (task, model, seed) as a cell, and the pairs that cannot be trained
 - `protocol_resolution`: a protocol applied to one task and one model: settings of a cell, the width of a budget
+- `protocol_files`: protocols of one's own as YAML files
 - `settings`: what of a cell can be chosen by name, as a table, and what users say of it
 - `variants`: cells in every combination of what was chosen, and where each setting of a cell comes from
 - `fingerprint`: what makes two cells the same
@@ -48,11 +49,20 @@ _PUBLIC = {
     "owners": ("is_ours",),
     "plan": ("Place", "Plan", "Skipped", "list_skipped", "make_plan", "perturb_plan", "resolve_device", "usual_epochs"),
     "progress": ("Progress", "count_aloud", "open_line", "tell_failures"),
+    "protocol_files": ("find_protocol", "is_file_of_protocol"),
     "protocol_resolution": ("list_widths", "own_options", "settings_of"),
     "refill": ("Refill",),
     "remaining": ("RemainingCells", "find_remaining"),
     "reproduce": ("Conditions", "Reproduction", "describe_code_now", "fetch_book"),
-    "settings": ("ALIASES", "SETTINGS", "SettingChoice", "check_choices", "read_choice", "read_choices"),
+    "settings": (
+        "ALIASES",
+        "SETTINGS",
+        "SettingChoice",
+        "check_choices",
+        "read_choice",
+        "read_choices",
+        "settle_options",
+    ),
     "sweep": ("Sweep", "name_sweep", "run_sweep"),
     "sweep_writer": ("Tracking",),
     "trust": ("describe_unknown", "is_known"),

@@ -164,8 +164,10 @@ def given_to(model: ModelRow, protocol: Protocol, task: Task) -> dict[str, Value
 
 
 def _of_model(by_model: Mapping[str, Mapping[str, Value]], model: ModelRow) -> Mapping[str, Value]:
-    """Return what is given to a model by name; ``GatedGCN-E`` is given what ``GatedGCN`` is."""
-    return by_model.get(model.name) or by_model.get(model.name.partition("-")[0]) or {}
+    """Return what is given to a model by name; ``GatedGCN-E`` is given what ``GatedGCN`` is, under any name."""
+    of_class = model.target.rpartition(":")[2] if is_ours(model) else ""
+    names = (model.name, model.name.partition("-")[0], of_class)
+    return next((by_model[name] for name in names if by_model.get(name)), {})
 
 
 def hyperparameters_of(

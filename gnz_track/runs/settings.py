@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,7 @@ __all__ = [
     "read_choices",
     "read_values",
     "rows_of",
+    "settle_options",
     "value_at",
 ]
 
@@ -284,6 +286,7 @@ class SettingChoice:
     task: str = ""
     source: str = SET
     is_of_file: bool = False
+    line: int = 0
 
     @property
     def key(self) -> str:
@@ -293,26 +296,41 @@ class SettingChoice:
     @property
     def where(self) -> str:
         """Source, task and model, as they stand before the name in an error."""
+        place = f"{self.source}, line {self.line}" if self.line else self.source
         of_task = f"{self.task}: " if self.task else ""
-        return f"{self.source}: {of_task}{self.model}." if self.model else f"{self.source}: {of_task}"
+        return f"{place}: {of_task}{self.model}." if self.model else f"{place}: {of_task}"
+
+    def concerns(self, model: ModelRow) -> bool:
+        """Tell whether it is about a model; a class of somebody's own is known by its name, wherever it lies."""
+        return not self.model or model.name in (self.model, self.model.rpartition(":")[2])
+
+
+# A model of a choice may have options of its own, in parentheses.
+_CHOICE = re.compile(r"((?:[^=()]|\([^()]*\))*)=(.*)", re.DOTALL)
 
 
 def read_choice(text: str, *, source: str = SET) -> SettingChoice:
     """Read ``NAME=VALUE[,VALUE...]`` or ``MODEL.NAME=VALUE[,VALUE...]``.
 
     >>> read_choice("GAT.heads=4,8")
-    SettingChoice(name='heads', values=('4', '8'), model='GAT', task='', source='--set', is_of_file=False)
+    SettingChoice(name='heads', values=('4', '8'), model='GAT', task='', source='--set', is_of_file=False, line=0)
     """
-    key, equals, values = text.partition("=")
+    found = _CHOICE.fullmatch(text)
+    key, values = found.groups() if found else (text, "")
     parts = tuple(part.strip() for part in values.split(","))
-    if not equals or not all(parts):
+    if not all(parts):
         allowed = "NAME=VALUE, several values by commas, of one model as MODEL.NAME=VALUE"
         raise BadValue(source, text, allowed, command=EXAMPLE)
     return _make_choice(key.strip(), parts, source=source)
 
 
 def read_choices(
-    given: object, *, source: str = "settings", task: str = "", is_of_file: bool = False
+    given: object,
+    *,
+    source: str = "settings",
+    task: str = "",
+    is_of_file: bool = False,
+    lines: Mapping[tuple[Any, ...], int] | None = None,
 ) -> tuple[SettingChoice, ...]:
     """Read choices from a mapping: from names to a value or a list of values, and from models to such mappings.
 
@@ -326,6 +344,8 @@ def read_choices(
         The one task that it is about.
     is_of_file
         Whether a file says it.
+    lines
+        Lines of the keys in that file.
     """
     allowed = "a mapping, as {lr: [0.01, 0.001], GAT: {heads: [4, 8]}}"
     found: list[SettingChoice] = []
@@ -339,15 +359,15 @@ def read_choices(
             values = tuple(one) if isinstance(one, list | tuple) else (one,)
             if not values or any(isinstance(item, Mapping | list | tuple) for item in values):
                 raise BadValue(f"{source}: {name}", one, "a value, or a list of values, at least one")
-            found.append(_make_choice(name, values, source=source, task=task, is_of_file=is_of_file))
+            line = (lines or {}).get((key, name.removeprefix(f"{key}.")) if name != key else (key,), 0)
+            found.append(_make_choice(name, values, source=source, task=task, is_of_file=is_of_file, line=line))
     _refuse_repeated(found)
     return tuple(found)
 
 
 def _make_choice(key: str, values: tuple[Any, ...], *, source: str, **about: Any) -> SettingChoice:
     model, _, name = key.rpartition(".")
-    # A class of somebody's own is known by its name, wherever it lies.
-    choice = SettingChoice(name=name, values=values, model=model.rpartition(":")[2], source=source, **about)
+    choice = SettingChoice(name=name, values=values, model=model, source=source, **about)
     if not name:
         raise BadValue(source, key, "the name of a setting before =", command=EXAMPLE)
     if not model and name in SETTINGS:
@@ -405,7 +425,7 @@ def choices_for(choices: Sequence[SettingChoice], model: ModelRow, task: str) ->
         The pair.
     """
     sources = list(dict.fromkeys(choice.source for choice in choices))
-    concerned = [one for one in choices if one.model in ("", model.name) and one.task in ("", task)]
+    concerned = [one for one in choices if one.concerns(model) and one.task in ("", task)]
     concerned.sort(key=lambda one: (sources.index(one.source), bool(one.model) + bool(one.task)))
     return {one.name: one for one in concerned}
 
@@ -472,7 +492,7 @@ def check_choices(choices: Sequence[SettingChoice], models: Sequence[ModelRow]) 
     """
     _refuse_repeated(choices)
     for choice in choices:
-        concerned = [model for model in models if choice.model in ("", model.name)]
+        concerned = [model for model in models if choice.concerns(model)]
         if choice.model and not concerned:
             _check_absent(choice, models)
             continue
@@ -481,6 +501,30 @@ def check_choices(choices: Sequence[SettingChoice], models: Sequence[ModelRow]) 
             _refuse_name(choice, concerned)
         for row in having:
             read_values(choice, row)
+
+
+def settle_options(models: Sequence[ModelRow]) -> list[ModelRow]:
+    """Return models with their own options read as settings are; those that a constructor does not have are refused."""
+    from gnz_track.models.catalogue import MODELS
+
+    known = MODELS.rows()
+    return [model if not model.options or model in known else _settle(model, models) for model in models]
+
+
+def _settle(model: ModelRow, models: Sequence[ModelRow]) -> ModelRow:
+    names = _options_of(model)
+    found: dict[str, Value] = {}
+    for name, value in model.options.items():
+        if name in SETTINGS and name not in names.names:
+            allowed = f"options of its constructor; {name} is chosen by --set"
+            command = f"gnz run --set {model.name.partition('(')[0]}.{name}={value}"
+            raise BadValue(f"{name} of the model {model.name}", value, allowed, command=command)
+        row = rows_of(model, [name]).get(name)
+        if row is None:
+            _refuse_name(SettingChoice(name=name, values=(value,), model=model.name, source="model"), models)
+        else:
+            found[name] = _row_of_option(model, names, name).read(value, of=f"model {model.name}: ")
+    return replace(model, options=found)
 
 
 def _check_absent(choice: SettingChoice, models: Sequence[ModelRow]) -> None:

@@ -40,7 +40,7 @@ LINES: tuple[frozenset[str], ...] = (
     frozenset({"registry", "variant_labels"}),
     frozenset({"types", "seeds"}),
     frozenset({"records"}),
-    frozenset({"files"}),
+    frozenset({"files", "yaml_files"}),
     frozenset({"errors"}),
     frozenset({"deferred_imports", "optimisers", "public_names", "streams", "text", "waking_time"}),
 )

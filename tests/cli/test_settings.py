@@ -169,9 +169,9 @@ def test_options_of_the_call_come_before_those_of_a_file(gnz: Gnz, tmp_path: Pat
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("settngs: {}", "unknown key of bench.yaml 'settngs'; did you mean 'settings' or 'seeds'?"),
-        ("settings: [lr]", "bench.yaml: settings is ['lr']; allowed: a mapping"),
-        ("settings: {lr: -1}", "bench.yaml: settings: lr is -1; allowed: a number above 0"),
+        ("settngs: {}", "unknown key of bench.yaml, line 1 'settngs'; did you mean 'settings' or 'seeds'?"),
+        ("settings: [lr]", "bench.yaml, line 1: settings is ['lr']; allowed: a mapping"),
+        ("settings: {lr: -1}", "bench.yaml: settings, line 1: lr is -1; allowed: a number above 0"),
         ("tasks: {planted_partition: {settings: {lr: x}}}", "planted_partition: lr is 'x'; allowed: a number above 0"),
         ("settings: {n_layer: 1}", "unknown setting 'n_layer'; did you mean 'n_layers'"),
         ("settings: {lr: 1", "the file of parameters is "),

@@ -81,7 +81,7 @@ def test_without_the_key_nothing_is_tuned(project: Project) -> None:
 @pytest.mark.parametrize(
     ("tune", "message"),
     [
-        (30, "params.yaml: tune is 30; allowed: a mapping such as {trials: 30, kind: per-task}"),
+        (30, ": tune is 30; allowed: a mapping such as {trials: 30, kind: per-task}"),
         ({"trails": 3}, "unknown key of tune in params.yaml 'trails'; did you mean 'trials'"),
         ({"trials": 0}, "the budget of a search is 0"),
         ({"place": "x"}, "unknown key of tune in params.yaml 'place'"),
