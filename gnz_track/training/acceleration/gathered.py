@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch_geometric.utils import scatter
 
-from gnz_track.training.acceleration.compiled import address_of, differentiate, serves
+from gnz_track.training.acceleration.compiled import address_of, differentiate, is_left_to_torch, save, serves
 from gnz_track.training.acceleration.library import kernels
 from gnz_track.training.acceleration.patterns import Pattern
 
@@ -38,15 +38,15 @@ class _Pool(torch.autograd.Function):
         ctx.pooling = pooling
         ctx.mark_dirty(out)
         # As Torch does: the numbers themselves are needed for the largest alone.
-        ctx.save_for_backward(*((x, index, out, counts) if pooling == "max" else (None, index, None, counts)))
+        save(ctx, *((x, index, out, counts) if pooling == "max" else (None, index, None, counts)))
         ctx.shape = x.shape
         return out
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        x, index, out, counts = ctx.saved_tensors
+        x, index, out, counts = saved = ctx.saved_tensors
         size = counts.numel()
-        if not torch.is_grad_enabled():
+        if not is_left_to_torch(ctx, saved):
             gradient, to_x = gradient.contiguous(), gradient.new_empty(ctx.shape)
             places = map(address_of, (x, out, counts, gradient, to_x))
             n, width = ctx.shape
@@ -107,13 +107,13 @@ class _MultiplyPairs(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None]:
         codes, pairs = ctx.saved_tensors
-        if not torch.is_grad_enabled():
-            gradient, to_codes = gradient.contiguous(), torch.zeros_like(codes)
-            places = map(address_of, (codes, gradient, to_codes))
-            if kernels().multiply_pairs_back(*_ends(pairs), pairs.size(1), *codes.shape, *places):
-                return to_codes, None, None
-        found = differentiate(lambda own: multiply_in_torch(own, pairs), [codes], [True], gradient)
-        return *found, None, None  # type: ignore[return-value]
+        if torch.is_grad_enabled():
+            found = differentiate(lambda own: multiply_in_torch(own, pairs), [codes], [True], gradient)
+            return *found, None, None  # type: ignore[return-value]
+        gradient, to_codes = gradient.contiguous(), torch.zeros_like(codes)
+        places = map(address_of, (codes, gradient, to_codes))
+        kernels().multiply_pairs_back(*_ends(pairs), pairs.size(1), codes.size(1), *places)
+        return to_codes, None, None
 
 
 def multiply_pairs(codes: Tensor, pairs: Tensor) -> Tensor | None:
@@ -132,7 +132,10 @@ def multiply_pairs(codes: Tensor, pairs: Tensor) -> Tensor | None:
     n, out = pairs.size(1), torch.empty(pairs.size(1))
     if codes.dim() != 2 or not kernels().multiply_pairs(*_ends(pairs), n, *codes.shape, *map(address_of, (codes, out))):
         return None
-    return _MultiplyPairs.apply(keep(codes), pairs, out)  # type: ignore[no-any-return]
+    kept = keep(codes)
+    # Pairs are kept as the codes are: the kernels would not notice those that are none.
+    pairs = pairs if kept is codes else pairs.clone(memory_format=torch.contiguous_format)
+    return _MultiplyPairs.apply(kept, pairs, out)  # type: ignore[no-any-return]
 
 
 def _ends(pairs: Tensor) -> tuple[int, int]:

@@ -288,7 +288,7 @@ SIGNATURES = {
     "pool": "piiiwppp",
     "pool_back": "piiiwppppp",
     "multiply_pairs": "ppiiipp",
-    "multiply_pairs_back": "ppiiippp",
+    "multiply_pairs_back": "ppiippp",
     "find_largest": "Eipp",
     "find_largest_back": "Eipppp",
     "sum_rectified": "Eippp",
@@ -296,9 +296,7 @@ SIGNATURES = {
 }
 _RESULTS: dict[str, Any] = {
     "thin": ctypes.c_int64,
-    **dict.fromkeys(
-        ("has_same_bits", "pool", "pool_back", "multiply_pairs", "multiply_pairs_back", "multiplies_well"), ctypes.c_int
-    ),
+    **dict.fromkeys(("has_same_bits", "pool", "pool_back", "multiply_pairs", "multiplies_well"), ctypes.c_int),
 }
 
 

@@ -73,13 +73,11 @@ EXPORT int multiply_pairs(const int64_t* first, const int64_t* second, Count n, 
     return 1;
 }
 
-// to_codes [size, width] += from the gradient [n]. Returns 0, with nothing done, where one of the pairs is no row.
-EXPORT int multiply_pairs_back(const int64_t* first, const int64_t* second, Count n, Count size, Count width,
-                               const float* codes, const float* gradient, float* to_codes) {
-    if (!are_rows(first, n, size) || !are_rows(second, n, size)) return 0;
+// to_codes [size, width] += from the gradient [n]
+EXPORT void multiply_pairs_back(const int64_t* first, const int64_t* second, Count n, Count width, const float* codes,
+                                const float* gradient, float* to_codes) {
     for (Count i = 0; i < n; i++) {
         add_to(to_codes + first[i] * width, gradient[i], codes + second[i] * width, width);
         add_to(to_codes + second[i] * width, gradient[i], codes + first[i] * width, width);
     }
-    return 1;
 }
