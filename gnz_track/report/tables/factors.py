@@ -115,7 +115,9 @@ def _write_advantage(one: FactorEffect) -> tuple[str, str]:
     found = one.pair.effects.mean
     is_bounded = found.low is not None and found.high is not None
     interval = f"{_write_number(found.low, '+.4g')} to {_write_number(found.high, '+.4g')}" if is_bounded else "n.a."
-    return _write_number(found.mean, "+.4g"), interval
+    # What rounding leaves of sums that are equal is nothing.
+    mean = 0.0 if found.mean is not None and abs(found.mean) < one.pair.quantum else found.mean
+    return _write_number(mean, "+.4g"), interval
 
 
 def _place(one: FactorEffect) -> tuple[str, ...]:
