@@ -32,6 +32,7 @@ __all__ = [
     "count",
     "fixed",
     "probability",
+    "switch",
 ]
 
 # Of layers, hops and the like; each is an object or a step, which takes time and memory.
@@ -100,6 +101,11 @@ def probability(default: float) -> Option:
 def choice(default: str, table: Mapping[str, object]) -> Option:
     """Return an option that is a name in a table."""
     return Option(default, lambda value: isinstance(value, str) and value in table, ", ".join(table))
+
+
+def switch(*, default: bool) -> Option:
+    """Return an option that is on or off."""
+    return Option(default, lambda value: type(value) is bool, "true or false")
 
 
 def fixed(value: Any) -> Option:

@@ -326,9 +326,37 @@ def test_edge_features_that_are_not_there_are_an_error(name: str) -> None:
         _make(name, sizes=Sizes(**{**vars(SIZES), "edge_channels": 0}))
 
 
+@pytest.mark.parametrize("name", ["DeepGCN", "DeepMeanGCN", "DeepGIN", "DeepGAT", "GatedGCN", "DeepGraphSAGE"])
+@pytest.mark.parametrize(("norm", "residual"), [("batch", False), ("none", True), ("none", False)])
+def test_layers_without_norm_and_sum_are_the_bent_convolution(name: str, norm: str, *, residual: bool) -> None:
+    model, data = _make(name, norm=norm, residual=residual), _graph(6)
+    h, e = model.nodes(data), model.edges(data) if model.edges is not None else None
+    layer = model.layers[0]
+    new_h, new_e = layer.convolution(h, e, data)
+    if norm == "batch":
+        new_h = (new_h - new_h.mean(0)) / (new_h.var(0, correction=0) + 1e-5).sqrt()
+        new_e = (new_e - new_e.mean(0)) / (new_e.var(0, correction=0) + 1e-5).sqrt() if e is not None else None
+    new_h = layer.bend(new_h) if layer.bends_nodes else new_h
+    found_h, found_e = layer(h, e, data)
+    torch.testing.assert_close(found_h, h + new_h if residual else new_h)
+    if e is not None:
+        torch.testing.assert_close(found_e, e + layer.bend(new_e) if residual else layer.bend(new_e))
+    has_norms = any(isinstance(module, torch.nn.BatchNorm1d) for module in layer.children())
+    assert has_norms == (norm == "batch")
+
+
+@pytest.mark.parametrize("name", ["DeepMLP", "GPS"])
+@pytest.mark.parametrize("options", [{"norm": "none"}, {"residual": True}])
+def test_networks_with_layers_of_their_own_have_neither_option(name: str, options: dict[str, Any]) -> None:
+    with pytest.raises(BadValue, match=f"hyperparameter of {name} is"):
+        _make(name, **options)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        ({"norm": "layer"}, "norm is 'layer'; allowed: batch, none"),
+        ({"residual": 1}, "residual is 1; allowed: true or false"),
         ({"edge_repr": "edges"}, "edge_repr is 'edges'; allowed: isotropic, edge_feat, edge_repr"),
         ({"edge_repr": "isotropic", "edge_features": True}, "edge_features is True"),
         ({"n_layers": 0}, "n_layers is 0"),

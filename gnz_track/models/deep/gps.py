@@ -7,7 +7,7 @@ from torch_geometric.data import Data
 from torch_geometric.nn import GINConv, GINEConv, GPSConv
 
 from gnz_track.models.deep.network import Convolution, DeepNetwork, Frame
-from gnz_track.models.options import Option, count
+from gnz_track.models.options import Option, count, fixed
 
 __all__ = ["GPS"]
 
@@ -18,7 +18,9 @@ class GPS(DeepNetwork):
     Layers are ``heads * hidden_channels`` wide. The codes of edges, where there are any, are the same in all layers.
     """
 
-    defaults = DeepNetwork.defaults.but(heads=count(4), edge_features=Option(default=False))
+    defaults = DeepNetwork.defaults.but(
+        heads=count(4), edge_features=Option(default=False), norm=fixed("batch"), residual=fixed(value=True)
+    )
 
     def has_edge_codes(self) -> bool:
         """Tell whether layers are given a code of every edge: where it has features."""

@@ -30,6 +30,7 @@ from gnz_track.models.deep.network import (
     sum_to,
 )
 from gnz_track.models.deep.readouts import EdgeReadout, GraphReadout, MLPReadout, NodeReadout, make_readout
+from gnz_track.models.options import fixed
 from gnz_track.types import TaskType
 
 __all__ = ["DeepGCN", "DeepGIN", "DeepGraphSAGE", "DeepMLP", "DeepMeanGCN"]
@@ -37,6 +38,8 @@ __all__ = ["DeepGCN", "DeepGIN", "DeepGraphSAGE", "DeepMLP", "DeepMeanGCN"]
 
 class DeepMLP(DeepNetwork):
     """The graph-agnostic baseline: linear layers with a ReLU; no norm, and what enters a layer is not added."""
+
+    defaults = DeepNetwork.defaults.but(norm=fixed("none"), residual=fixed(value=False))
 
     def make_layer(self, frame: Frame) -> Convolution:
         """Return a linear layer."""

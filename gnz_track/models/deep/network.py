@@ -18,7 +18,7 @@ from torch_geometric.data import Data
 
 from gnz_track.errors import BadValue
 from gnz_track.models.deep.readouts import POOLS, make_readout
-from gnz_track.models.options import Defaults, Model, Option, Sizes, choice, count, fixed, probability
+from gnz_track.models.options import Defaults, Model, Option, Sizes, choice, count, fixed, probability, switch
 from gnz_track.types import TaskType
 
 __all__ = [
@@ -42,6 +42,8 @@ __all__ = [
 ]
 
 
+# What follows a convolution; each takes the width that it is to normalise.
+LAYER_NORMS: dict[str, Callable[[int], nn.Module]] = {"batch": nn.BatchNorm1d, "none": nn.Identity}
 ISOTROPIC, EDGE_FEAT, EDGE_CODES = "isotropic", "edge_feat", "edge_repr"
 
 
@@ -212,7 +214,7 @@ class Frame:
     """Facts that all layers of a network share, checked.
 
     ``edge_codes`` says whether layers are given a code of every edge, ``edge_features`` that it begins with the
-    features of the edge.
+    features of the edge. ``norm`` and ``residual`` say what a layer does with what its convolution gives.
     """
 
     task_type: TaskType
@@ -223,6 +225,8 @@ class Frame:
     readout: str
     edge_codes: bool
     edge_features: bool
+    norm: str
+    residual: bool
 
     def __post_init__(self) -> None:
         if self.width < 4:
@@ -270,8 +274,8 @@ class OnEdges(Convolution):
 class Layer(Convolution):
     """One convolution, then normalise, bend, add what entered, and drop; for the codes of edges too where there are.
 
-    ``convolution(h, e, data)`` returns the new codes of both. ``bends_nodes`` is False where it has bent those of nodes
-    already.
+    A frame may have neither ``norm`` nor ``residual``. ``convolution(h, e, data)`` returns the new codes of both.
+    ``bends_nodes`` is False where it has bent those of nodes already.
     """
 
     def __init__(
@@ -284,9 +288,9 @@ class Layer(Convolution):
     ) -> None:
         super().__init__()
         self.convolution, self.dropout = convolution, frame.dropout
-        self.bend, self.bends_nodes = bend, bends_nodes
-        self.norm = nn.BatchNorm1d(frame.width)
-        self.edge_norm = nn.BatchNorm1d(frame.width) if frame.edge_codes else None
+        self.bend, self.bends_nodes, self.residual = bend, bends_nodes, frame.residual
+        self.norm = LAYER_NORMS[frame.norm](frame.width)
+        self.edge_norm = LAYER_NORMS[frame.norm](frame.width) if frame.edge_codes else None
 
     def forward(self, h: Tensor, e: Tensor | None, data: Data) -> tuple[Tensor, Tensor | None]:
         """Renew the codes of nodes and of edges.
@@ -298,9 +302,11 @@ class Layer(Convolution):
         """
         new_h, new_e = self.convolution(h, e, data)
         if self.edge_norm is not None and e is not None:
-            e = self._drop(e + self.bend(self.edge_norm(new_e)))
+            new_e = self.bend(self.edge_norm(new_e))
+            e = self._drop(e + new_e if self.residual else new_e)
         new_h = self.norm(new_h)
-        return self._drop(h + (self.bend(new_h) if self.bends_nodes else new_h)), e
+        new_h = self.bend(new_h) if self.bends_nodes else new_h
+        return self._drop(h + new_h if self.residual else new_h), e
 
     def _drop(self, h: Tensor) -> Tensor:
         return functional.dropout(h, self.dropout, self.training) if self.dropout else h
@@ -321,6 +327,8 @@ class DeepNetwork(Model):
         readout=choice("mean", POOLS),
         edge_repr=fixed(ISOTROPIC),
         edge_features=fixed(value=False),
+        norm=choice("batch", LAYER_NORMS),
+        residual=switch(default=True),
     )
 
     def __init__(
@@ -345,6 +353,8 @@ class DeepNetwork(Model):
             readout=chosen.readout,
             edge_codes=self.has_edge_codes(),
             edge_features=chosen.edge_features,
+            norm=chosen.norm,
+            residual=chosen.residual,
         )
         self.width = self.code_width(frame)
         self.nodes = NodeInput(sizes, frame.width)

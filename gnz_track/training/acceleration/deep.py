@@ -46,21 +46,23 @@ def is_plain(layer: nn.Module) -> bool:
 # ---------------------------------------------------------------------------------------------- layers of this package
 
 
-def _finish(norm: Any, bend: Any, x: Tensor, after: Tensor) -> Tensor:
-    """Return ``after + bend(norm(x))``; None as the bend is none."""
+def _finish(norm: Any, bend: Any, x: Tensor, after: Tensor | None) -> Tensor:
+    """Return ``after + bend(norm(x))``; None as the bend is none, and nothing is added where nothing is given."""
     name = "none" if bend is None else _BENDS.get(bend, "")
     found = _normalise_around(norm, x, activation=name, after=after) if name else None
     if found is not None:
         return found
     x = norm(x)
-    return after + (x if bend is None else bend(x))
+    x = x if bend is None else bend(x)
+    return x if after is None else after + x
 
 
 def _layer(layer: Any, h: Tensor, e: Tensor | None, data: Any) -> tuple[Tensor, Tensor | None]:
-    new_h, new_e = layer.convolution(h, e, data)
+    (new_h, new_e), adds = layer.convolution(h, e, data), layer.residual
     if layer.edge_norm is not None and e is not None:
-        e = layer._drop(_finish(layer.edge_norm, layer.bend, new_e, e))  # noqa: SLF001  (of this package)
-    return layer._drop(_finish(layer.norm, layer.bend if layer.bends_nodes else None, new_h, h)), e  # noqa: SLF001
+        e = layer._drop(_finish(layer.edge_norm, layer.bend, new_e, e if adds else None))  # noqa: SLF001  (of this package)
+    bend = layer.bend if layer.bends_nodes else None
+    return layer._drop(_finish(layer.norm, bend, new_h, h if adds else None)), e  # noqa: SLF001
 
 
 def _biased_layer(layer: Any, h: Tensor, e: Tensor | None, data: Any) -> tuple[Tensor, Tensor | None]:
