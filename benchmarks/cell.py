@@ -81,7 +81,7 @@ JOBS = {
     "million": ("GCN", "GraphSAGE"),
 }
 USUAL_TARGET = 1.5
-TIMED_EPOCHS = {"cora": 100, "mutag": 40, "random_tsp": 80, "dense-128": 30, "dense-500": 20, "million": 6}
+TIMED_EPOCHS = {"cora": 100, "mutag": 40, "random_tsp": 80, "dense-128": 30, "dense-500": 20, "million": 20}
 
 
 class Reach(NamedTuple):
