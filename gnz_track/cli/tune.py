@@ -15,6 +15,7 @@ from gnz_track.cli.training import (
     COMPILE_HELP,
     MODELS_HELP,
     PROTOCOL_HELP,
+    SettingsCommand,
     choose_forwards,
     choose_suite,
     choose_tasks,
@@ -49,6 +50,8 @@ EXAMPLES = """
 
   gnz tune --task mutag --models mypackage.nets:MyNet --space spaces.yaml --warm-start 3
 
+  gnz tune --task mutag --models GAT --set encoding=lap8 --set budget=27000
+
 A trial is scored on the validation parts of its seeds, and test labels are not there while it trains. Trial 0 is the
 default. Interrupted, the search goes on where it was with the same command. A file of spaces looks like this:
 
@@ -60,7 +63,7 @@ default. Interrupted, the search goes on where it was with the same command. A f
 
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
-    app.command("tune", epilog=EXAMPLES)(_tune)
+    app.command("tune", epilog=EXAMPLES, cls=SettingsCommand)(_tune)
 
 
 def _tune(  # noqa: PLR0913  (one parameter per flag)
@@ -81,6 +84,10 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
     max_epochs: Annotated[int | None, typer.Option(help="Most epochs of one search in all.")] = None,
     max_seconds: Annotated[float | None, typer.Option(help="No trial begins after so many.")] = None,
     warm_start: Annotated[int, typer.Option(help="Try so many findings from similar tasks first.")] = 0,
+    chosen: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting of all trials; of one model: GAT.heads=4."),
+    ] = None,
     epochs: Annotated[int | None, typer.Option(help="Of a cell, instead of each task's own number.")] = None,
     protocol: Annotated[str, typer.Option(help=PROTOCOL_HELP)] = "graphnetz",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")] = "auto",
@@ -98,9 +105,11 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
 ) -> None:
     """Search hyperparameters of models by validation alone, then compare default and winner on the seeds reported."""
     from gnz_track.runs.executors.fork_server import open_fork_server_for
+    from gnz_track.runs.settings import read_choice
 
     forwards = choose_forwards(device, compiles=compiles, amp=amp)
     how, numbers, address = look_up(models, protocol, seeds, store)  # before anything heavy is imported
+    settings = list(map(read_choice, chosen or ()))
     tasks = choose_tasks(suite, task or [], [], [])
     with contextlib.nullcontext() if dry_run else open_fork_server_for(jobs=jobs, timeout=timeout) as fork_server:
         from gnz_track.benchmark import Request
@@ -114,6 +123,7 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
             address=address,
             suite=choose_suite(suite, "", is_chosen=bool(task)),
             epochs=epochs,
+            settings=settings,
             **forwards,
             place=choose_place(home, mirror),
             jobs=jobs,

@@ -32,7 +32,8 @@ from gnz_track.public_names import find_public
 
 # File -> the names that it gives to other rooms and to users.
 _PUBLIC = {
-    "executors.choice": ("AUTO", "Crew", "Executor", "RAY", "check_crew", "choose_executor"),
+    "executors.choice": ("AUTO", "Crew", "Executor", "PROCESSES", "RAY", "check_crew", "choose_executor"),
+    "executors.crew_size": ("count_cores", "usual_jobs"),
     "executors.events": ("Done", "Event", "Tell", "ignore"),
     "executors.fork_server": ("ForkServer", "open_fork_server_for"),
     "files_of_cell": (
