@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from gnz_track.errors import BadValue, ModelInvalid
-from gnz_track.report.benchmark_report import BenchmarkReport
 from gnz_track.runs.executors.choice import AUTO, PROCESSES, RAY, Crew, Executor, check_crew, choose_executor
 from gnz_track.runs.executors.crew_size import count_cores, usual_jobs
 from gnz_track.runs.executors.events import Tell, ignore
@@ -47,7 +46,8 @@ __all__ = [
 
 
 if TYPE_CHECKING:
-    # Optuna is imported where something is searched for, and nowhere else.
+    # Statistics are imported where there is a report, and Optuna where something is searched for.
+    from gnz_track.report.benchmark_report import BenchmarkReport
     from gnz_track.tuning.plan import SearchPlan
     from gnz_track.tuning.search import Listener
     from gnz_track.tuning.settings import SearchSettings
@@ -236,6 +236,8 @@ def report_of(request: Request, sweep: Sweep, found: Sequence[SearchRecord] = ()
     found
         Searches that the sweep was made with.
     """
+    from gnz_track.report.benchmark_report import BenchmarkReport
+
     config = {
         "suite": request.suite,
         "sweep": sweep.name,

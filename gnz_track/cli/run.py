@@ -316,7 +316,7 @@ def _print_remaining_cells(request: Request) -> None:
 def _print_sweep(request: Request, sweep: Sweep) -> None:
     from gnz_track.cli.terminal.output import print_failures, print_skipped, print_summary, say_links
     from gnz_track.errors import StoreUnusable
-    from gnz_track.report.tables.scores import summarise
+    from gnz_track.report.tables.summary import summarise
 
     print_summary(summarise(sweep.table))
     print_skipped(sweep.skipped)

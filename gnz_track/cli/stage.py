@@ -189,7 +189,7 @@ def _train_left(params: Params, name: str, fork_server: ForkServer | None) -> Sw
 def _print_sweep(sweep: Sweep) -> None:
     """Say what came of a sweep: cells that failed are part of its results, unless all of them did."""
     from gnz_track.cli.terminal.output import print_failures, print_summary
-    from gnz_track.report.tables.scores import summarise
+    from gnz_track.report.tables.summary import summarise
 
     print_summary(summarise(sweep.table))
     for notice in sweep.notices:

@@ -115,12 +115,12 @@ _PUBLIC = {
         "escape_tex",
     ),
     "tables.pairs": ("pair_table",),
-    "tables.scores": (
+    "tables.scores": ("score_table",),
+    "tables.searches": ("search_table",),
+    "tables.summary": (
         "SummaryRow",
-        "score_table",
         "summarise",
     ),
-    "tables.searches": ("search_table",),
     "tables.table": ("ReportTable",),
     "tables.training": (
         "TrainingFacts",

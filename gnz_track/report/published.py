@@ -17,7 +17,7 @@ import pandas as pd
 
 from gnz_track.errors import BadValue, UnknownName
 from gnz_track.report.sources import with_score
-from gnz_track.report.tables.scores import summarise
+from gnz_track.report.tables.summary import summarise
 from gnz_track.stats.comparison.choices import Choices, choose
 from gnz_track.stats.comparison.comparison import AcrossTasks, Comparison, PairComparison
 from gnz_track.stats.comparison.task_pairs import compute_by

@@ -8,6 +8,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import starmap
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -28,7 +29,7 @@ from gnz_track.store.connection import connect, disconnect, says_in_one_line, ve
 from gnz_track.store.curves import is_streamed
 from gnz_track.store.environment import Owner, Sample, parse_owner, this_owner
 from gnz_track.store.read_rest import experiments_named, pages
-from gnz_track.store.run_record import RunRecord, SweepContext, written_out
+from gnz_track.store.run_record import Point, RunRecord, SweepContext, written_out
 from gnz_track.types import Status
 
 __all__ = ["DeadRun", "Store", "find_dead_runs", "kill_dead_runs", "now", "open_store"]
@@ -136,7 +137,8 @@ class Store:
             self._log_dataset(record, run_id)
             self._write_artifacts(run_id, _artifacts_of(record))
             # A run that was started knew less: its tags are written again, with what came out.
-            self._log_batch(record, run_id, tags=run_record.checked(run_record.tags_of(record)) if was_started else {})
+            tags = run_record.checked(run_record.tags_of(record)) if was_started else {}
+            self._log_batch(record, run_id, tags=tags, is_new=not was_started)
             self._end_run(run_id, ENDED[record.status], at=record.ended_at)
             self._streamed.pop(run_id, None)
             self._n_streamed.pop(run_id, None)
@@ -506,14 +508,42 @@ class Store:
             # Another writer named the same dataset for the first time just now; this time it is found.
             self.tracking.log_inputs(run_id, [DatasetInput(dataset, [context])])
 
-    def _log_batch(self, record: RunRecord, run_id: str, *, tags: Mapping[str, str]) -> None:
+    def _log_batch(self, record: RunRecord, run_id: str, *, tags: Mapping[str, str], is_new: bool) -> None:
         from mlflow.entities import Metric, Param, RunTag
 
         streamed = self._streamed.get(run_id, set())
-        metrics = [Metric(key, value, record.ended_at, 0) for key, value in run_record.final_metrics(record).items()]
-        curves = [Metric(*point) for point in run_record.curve_points(record, streamed)]
-        params = [Param(key, value) for key, value in run_record.params_of(record).items()]
-        self.tracking.log_batch(run_id, metrics + curves, params, [RunTag(*tag) for tag in tags.items()])
+        points = [(key, value, record.ended_at, 0) for key, value in run_record.final_metrics(record).items()]
+        points += run_record.curve_points(record, streamed)
+        params = run_record.params_of(record)
+        if is_new and self.address.is_database:
+            self._insert_rows(run_id, points, params)
+            return
+        metrics = [Metric(*point) for point in points]
+        self.tracking.log_batch(
+            run_id, metrics, list(starmap(Param, params.items())), list(starmap(RunTag, tags.items()))
+        )
+
+    def _insert_rows(self, run_id: str, points: Sequence[Point], params: Mapping[str, str]) -> None:
+        """Write points, those of a key by epoch, and params of a run that has none yet, as MLflow would.
+
+        MLflow makes an object of each point and compares it with the one before, which takes longer than all else that
+        is written of a cell.
+        """
+        from mlflow.store.tracking.dbmodels.models import SqlLatestMetric, SqlMetric, SqlParam
+
+        metrics = [
+            {"run_uuid": run_id, "key": key, "value": float(value), "timestamp": at, "step": epoch, "is_nan": False}
+            for key, value, at, epoch in points
+        ]
+        rows: dict[Any, list[dict[str, Any]]] = {
+            SqlParam: [{"run_uuid": run_id, "key": key, "value": value} for key, value in params.items()],
+            SqlMetric: metrics,
+            SqlLatestMetric: list({row["key"]: row for row in metrics}.values()),
+        }
+        with self.tracking.ManagedSessionMaker(read_only=False) as session:
+            for table, found in rows.items():
+                if found:
+                    session.execute(table.__table__.insert(), found)
 
     def _end_run(self, run_id: str, status: str, *, at: int) -> None:
         from mlflow.entities import RunStatus

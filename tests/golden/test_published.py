@@ -10,7 +10,7 @@ import pytest
 
 from gnz_track.api import run_benchmark
 from gnz_track.datasets.catalogue import TASKS
-from gnz_track.report.tables.scores import summarise
+from gnz_track.report.tables.summary import summarise
 from gnz_track.seeds import parse_seeds
 
 GOLDEN = json.loads(Path(__file__).with_name("graphnetz.json").read_text(encoding="utf-8"))

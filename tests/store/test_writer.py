@@ -127,6 +127,23 @@ def test_writing_a_record_again_into_its_run_changes_nothing(store: Store) -> No
     assert len(store.tracking.get_metric_history(run_id, "curve/train/loss")) == curve
 
 
+def test_rows_of_a_cell_are_those_that_mlflow_writes(store: Store) -> None:
+    one = record(3, lr=0.1, heads=4)
+    begun = record_of_start(cell_of(seed=3), context_of(), fingerprint="f", metric=ACCURACY, started_at=now())
+    by_mlflow = store.start(begun)
+    runs = store.finish(one), store.finish(one, by_mlflow)
+    with contextlib.closing(sqlite3.connect(store.address.file)) as connection:
+        for table in ("metrics", "latest_metrics", "params"):
+            asked = f"SELECT * FROM {table} WHERE run_uuid = ?"  # noqa: S608
+            found = [connection.execute(asked, (run,)) for run in runs]
+            columns = [name for name, *_ in found[0].description]
+            ours, theirs = (
+                sorted(str({**dict(zip(columns, row, strict=True)), "run_uuid": ""}) for row in rows) for rows in found
+            )
+            assert ours
+            assert ours == theirs
+
+
 def test_long_values_are_kept_whole_beside_the_run(store: Store, tmp_path: Path) -> None:
     text = "wide " * 2000
     run = store.tracking.get_run(store.finish(record(aggregation=text)))
@@ -395,7 +412,7 @@ def test_store_is_created_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytes
 
     file = tmp_path / "gnz.db"
     make = local_stores.store_in_file
-    monkeypatch.setattr(local_stores, "_TABLES", [])
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 
     def make_half(unfinished: Path, _: object) -> None:
         # As a process ends that is killed half-way through the tables.
@@ -413,24 +430,62 @@ def test_store_is_created_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytes
     assert not list(tmp_path.glob("*.new*"))
 
 
-def test_next_store_of_a_process_is_as_the_first_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gnz_track.store.files import local_stores
+def dump_of(file: Path) -> tuple[Any, ...]:
+    """Return settings and content of a store, but for where and when it was made."""
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        asked = ("journal_mode", "page_size", "auto_vacuum", "encoding", "user_version", "application_id")
+        settings = [connection.execute(f"PRAGMA {setting}").fetchone() for setting in asked]
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        (place,) = connection.execute("SELECT artifact_location FROM experiments").fetchone()
+        assert place == (file.parent / "artifacts" / "0").as_uri()
+        connection.execute("UPDATE experiments SET artifact_location = '', creation_time = 0, last_update_time = 0")
+        # Indexes are made in an order that differs from one migration to the next.
+        return settings, sorted(connection.iterdump())
 
-    tables: list[bytes] = []
-    monkeypatch.setattr(local_stores, "_TABLES", tables)
-    dumps = []
-    for name in ("first", "next"):
-        (tmp_path / name).mkdir()
-        with open_store(str(tmp_path / name / "gnz.db")):
-            pass
-        with contextlib.closing(sqlite3.connect(tmp_path / name / "gnz.db")) as connection:
-            asked = ("journal_mode", "page_size", "auto_vacuum", "encoding", "user_version", "application_id")
-            settings = [connection.execute(f"PRAGMA {setting}").fetchone() for setting in asked]
-            assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-            (place,) = connection.execute("SELECT artifact_location FROM experiments").fetchone()
-            assert place == (tmp_path / name / "artifacts" / "0").as_uri()
-            connection.execute("UPDATE experiments SET artifact_location = '', creation_time = 0, last_update_time = 0")
-            # Indexes are made in an order that differs from one migration to the next.
-            dumps.append((settings, sorted(connection.iterdump())))
-    assert len(tables) == 1
-    assert dumps[0] == dumps[1]
+
+def make_store(folder: Path) -> Path:
+    folder.mkdir()
+    with open_store(str(folder / "gnz.db")):
+        return folder / "gnz.db"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of a user who has made no store yet."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return tmp_path / "data"
+
+
+def test_next_store_of_a_user_is_as_the_first_one(tmp_path: Path, home: Path) -> None:
+    first = dump_of(make_store(tmp_path / "first"))
+    [kept] = home.rglob("*.db")
+    kept.touch()
+    before = kept.stat().st_mtime_ns
+    assert dump_of(make_store(tmp_path / "next")) == first
+    assert kept.stat().st_mtime_ns == before
+    with contextlib.closing(sqlite3.connect(kept)) as connection:
+        assert not connection.execute("SELECT * FROM experiments").fetchall()
+    assert files_of(home) == {kept.name}
+
+
+TRIGGER = "CREATE TRIGGER t AFTER INSERT ON runs BEGIN DELETE FROM runs; END"
+
+
+@pytest.mark.parametrize("spoil", ["", "no database", TRIGGER])
+def test_kept_tables_that_are_none_are_made_anew(tmp_path: Path, home: Path, spoil: str) -> None:
+    make_store(tmp_path / "first")
+    [kept] = home.rglob("*.db")
+    if spoil is TRIGGER:
+        with contextlib.closing(sqlite3.connect(kept)) as connection:
+            connection.execute(spoil)
+    else:
+        kept.write_text(spoil)
+    for file in (make_store(tmp_path / "next"), kept):
+        with contextlib.closing(sqlite3.connect(file)) as connection:
+            objects = connection.execute("SELECT type FROM sqlite_master WHERE tbl_name = 'runs'").fetchall()
+        assert {kind for (kind,) in objects} == {"table", "index"}
+
+
+def test_store_is_made_where_no_tables_can_be_kept(tmp_path: Path, home: Path) -> None:
+    home.write_text("a file in the way of the folder")
+    assert dump_of(make_store(tmp_path / "first"))[1]

@@ -23,7 +23,7 @@ from gnz_track.errors import BadValue
 from gnz_track.text import visible
 
 if TYPE_CHECKING:
-    from gnz_track.report.tables.scores import SummaryRow
+    from gnz_track.report.tables.summary import SummaryRow
     from gnz_track.runs.plan import Place, Skipped
     from gnz_track.runs.remaining import RemainingCells
     from gnz_track.store.address import Address

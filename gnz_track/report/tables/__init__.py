@@ -6,5 +6,6 @@
 - `pairs`: pairs of models: advantage, tests, verdict.
 - `searches`: default against tuned, and what the search cost.
 - `predictions`: what stored predictions say, as data frames.
+- `summary`: the means that are printed where a sweep ends.
 - `training`: size, scores of both parts, effort, places.
 """

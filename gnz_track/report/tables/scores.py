@@ -7,7 +7,6 @@ intervals overlap is never looked at: intervals of single models say nothing abo
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,11 +17,10 @@ from gnz_track.report.tables.table import Marked, ReportTable
 from gnz_track.stats.comparison.choices import TESTS
 from gnz_track.stats.comparison.comparison import CellSummary, Comparison, TaskComparison
 from gnz_track.stats.ranking.ranks import check_printed_ranks
-from gnz_track.store.results_table import labels_of
 from gnz_track.text import first_names
 from gnz_track.types import Direction
 
-__all__ = ["GridTask", "ScoreGrid", "SummaryRow", "lay_out_scores", "score_table", "summarise"]
+__all__ = ["GridTask", "ScoreGrid", "lay_out_scores", "score_table"]
 
 # What is printed where a task needs more decimals than this would not be read.
 MOST_DECIMALS = 6
@@ -324,40 +322,3 @@ def _tex_mean(cell: CellSummary, task: GridTask, grid: ScoreGrid, look: LatexLoo
         )
         text = rf"$\mathbf{{{body}}}$" if is_best else f"${body}$"
     return rf"{text}$^{{\dagger}}$" if is_tied else text
-
-
-@dataclass(frozen=True, kw_only=True)
-class SummaryRow:
-    """One (task, model): mean score over finished cells, and how many finished and failed."""
-
-    task: str
-    model: str
-    metric: str
-    direction: Direction
-    mean: float | None
-    n_finished: int
-    n_failed: int
-    seconds: float
-
-
-def summarise(table: pd.DataFrame) -> list[SummaryRow]:
-    """Return one row per task and variant of a model, as they come; failed cells are counted and never averaged."""
-    groups = table.assign(model=labels_of(table)).groupby(["task", "model"], sort=False)
-    return [_summary_of(str(task), str(model), group) for (task, model), group in groups]
-
-
-def _summary_of(task: str, model: str, group: pd.DataFrame) -> SummaryRow:
-    finished = group[group["status"] == "finished"]
-    scores = [float(score) for score in finished["score"]]
-    # The metric of a cell that failed early is only presumed.
-    example = (finished if len(finished) else group).iloc[0]
-    return SummaryRow(
-        task=task,
-        model=model,
-        metric=str(example["metric"]),
-        direction=Direction(str(example["direction"])),
-        mean=statistics.fmean(scores) if scores else None,
-        n_finished=len(scores),
-        n_failed=len(group) - len(scores),
-        seconds=float(group["seconds"].sum()),
-    )

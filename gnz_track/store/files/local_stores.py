@@ -8,6 +8,8 @@ a file that has such is refused.
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import importlib.util
 import os
 import sqlite3
 import threading
@@ -16,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from gnz_track.errors import StoreUnreachable, StoreUnusable
-from gnz_track.files import file_lock
-from gnz_track.store.address import Address, check_place
+from gnz_track.files import file_lock, temporary_beside
+from gnz_track.store.address import Address, check_place, store_home
 from gnz_track.store.files.sqlite import (
     change_of,
     files_beside,
@@ -70,8 +72,6 @@ WRITABLE = "make it writable for you, or choose another one with --store"
 TABLES_OF_MLFLOW = frozenset({"alembic_version", "experiments", "metrics", "params", "runs", "tags"})
 # MLflow keeps engines by URI, for all threads together.
 _ENGINES = threading.Lock()
-# The tables as MLflow has made them in this process: it takes a second for them, by all its migrations since 2018.
-_TABLES: list[bytes] = []
 
 
 @contextlib.contextmanager
@@ -141,19 +141,51 @@ def _create_whole(address: Address) -> None:
     # Of these names alone: what else begins like them is not ours.
     for path in (unfinished, *files_beside(unfinished)):
         path.unlink(missing_ok=True)
-    if _TABLES:
-        unfinished.write_bytes(_TABLES[0])
+    kept = _place_of_tables()
+    tables = _read_tables(kept, address)
+    unfinished.write_bytes(tables)
     _write_ahead(unfinished, address, mode="rwc")
     store_in_file(unfinished, address).engine.dispose()
     with contextlib.closing(open_file(unfinished, mode="rw", timeout=SECONDS_TO_ANSWER)) as connection:
         # All of it stands in the file itself, and nothing beside it.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        if not _TABLES:
-            _TABLES.append(_empty_tables(connection))
+        if not tables:
+            _keep_tables(_empty_tables(connection), kept)
     for path in files_beside(address.file):
         # Nothing is in them, as was checked; a process that has the removed file open still must not share its log.
         path.unlink(missing_ok=True)
     unfinished.replace(address.file)
+
+
+def _place_of_tables() -> Path:
+    """Return where the empty tables of the MLflow that is installed are kept, as it has made them once.
+
+    It takes a second for them, by all its migrations since 2018; these name the file.
+    """
+    found = importlib.util.find_spec("mlflow")
+    folders = found.submodule_search_locations if found else None
+    names = sorted(path.name for folder in folders or () for path in Path(folder).glob("store/db_migrations/**/*.py"))
+    digest = hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]
+    return store_home() / f"tables-of-mlflow-{digest}.db"
+
+
+def _read_tables(kept: Path, address: Address) -> bytes:
+    """Return the tables that were kept; nothing where there are none, or a file that is no such thing."""
+    # One that is damaged or has been changed is made anew.
+    with contextlib.suppress(OSError, sqlite3.Error, StoreUnusable):
+        _refuse_foreign(kept, address)
+        with contextlib.closing(open_file(kept)) as connection:
+            if connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]:
+                return kept.read_bytes()
+    return b""
+
+
+def _keep_tables(tables: bytes, kept: Path) -> None:
+    # Where the disk takes nothing, the next store takes a second longer.
+    with contextlib.suppress(OSError), temporary_beside(kept) as folder:
+        file = folder / kept.name
+        file.write_bytes(tables)
+        file.replace(kept)
 
 
 def _empty_tables(connection: sqlite3.Connection) -> bytes:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnz_track.report.tables.scores import summarise
+from gnz_track.report.tables.summary import summarise
 from gnz_track.store.results_table import make_table
 from gnz_track.types import Direction
 
