@@ -14,8 +14,10 @@ from gnz_track.cli.terminal.output import choose_place, say, see
 from gnz_track.cli.training import (
     AMP_HELP,
     COMPILE_HELP,
+    LABEL_HELP,
     MODELS_HELP,
     PROTOCOL_HELP,
+    TASK_HELP,
     SettingsCommand,
     choose_forwards,
     choose_suite,
@@ -139,9 +141,8 @@ def _choose(
 def _run(  # noqa: PLR0913  (one parameter per flag)
     *,
     suite: Annotated[str, typer.Option(help="A named selection of tasks; see gnz tasks.")] = "",
-    task: Annotated[
-        list[str] | None, typer.Option(help="A task by name, of the suite where one is named; repeat, or use commas.")
-    ] = None,
+    task: Annotated[list[str] | None, typer.Option(help=TASK_HELP)] = None,
+    label: Annotated[str, typer.Option(help=LABEL_HELP)] = "",
     category: Annotated[str, typer.Option(help="All tasks of a research area; several by commas.")] = "",
     task_type: Annotated[str, typer.Option(help="Only tasks of this type; several by commas.")] = "",
     models: Annotated[str, typer.Option("--models", "--model", help=MODELS_HELP)] = "",
@@ -193,15 +194,14 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
     """Train every compatible (task, model, seed) that is not finished yet, and print the means."""
     from gnz_track.runs.executors.fork_server import open_fork_server_for
 
-    # Words are checked before anything heavy is imported.
+    # Words are checked before anything heavy is imported, which workers do at the same time.
     usual = 1 if jobs is None else jobs
     crew: dict[str, Any] = {"executor": executor, "jobs": usual, "timeout": timeout, "gpu_share": gpu_share}
     most_bytes = _check_words(keep, keep_at_most, address=address, **crew)
     forwards = choose_forwards(device, compiles=compiles, amp=amp)
     how, numbers, place = look_up(models, protocol, seeds, store)
     settings, keys = _choose(config, chosen, epochs=epochs, train_size=train_size, budget=budget, encoding=encoding)
-    tasks = choose_tasks(suite, task or [], split(category), split(task_type))
-    # Workers import it at the same time.
+    tasks = choose_tasks(suite, task or [], split(category), split(task_type), label=label)
     needed = None if dry_run or show_config else open_fork_server_for(jobs=usual, timeout=timeout, executor=executor)
     with needed or contextlib.nullcontext() as fork_server:
         from gnz_track.benchmark import LARGEST_GRID, MOST_CELLS, Request

@@ -13,8 +13,10 @@ from gnz_track.cli.terminal.output import choose_home, choose_place, say, see
 from gnz_track.cli.training import (
     AMP_HELP,
     COMPILE_HELP,
+    LABEL_HELP,
     MODELS_HELP,
     PROTOCOL_HELP,
+    TASK_HELP,
     SettingsCommand,
     choose_forwards,
     choose_suite,
@@ -68,10 +70,10 @@ def add_to(app: typer.Typer) -> None:
 
 def _tune(  # noqa: PLR0913  (one parameter per flag)
     *,
-    task: Annotated[
-        list[str] | None, typer.Option(help="A task by name, of the suite where one is named; repeat, or use commas.")
-    ] = None,
+    task: Annotated[list[str] | None, typer.Option(help=TASK_HELP)] = None,
+    label: Annotated[str, typer.Option(help=LABEL_HELP)] = "",
     suite: Annotated[str, typer.Option(help="A named selection of tasks; see gnz tasks.")] = "",
+    task_type: Annotated[str, typer.Option(help="Only tasks of this type; of a file, what is asked.")] = "",
     models: Annotated[str, typer.Option("--models", "--model", help=MODELS_HELP)] = "",
     trials: Annotated[int, typer.Option("--trials", "--tune", help="Trials for each model on each task.")] = 30,
     sampler: Annotated[str, typer.Option(help="tpe, random, qmc or grid.")] = "tpe",
@@ -108,9 +110,11 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
     from gnz_track.runs.settings import read_choice
 
     forwards = choose_forwards(device, compiles=compiles, amp=amp)
+    how_long = {"trials": trials, "max_epochs": max_epochs, "max_seconds": max_seconds}
+    how_proposed = {"sampler": sampler, "pruner": pruner, "kind": kind, "seed": seed, "warm_start": warm_start}
     how, numbers, address = look_up(models, protocol, seeds, store)  # before anything heavy is imported
     settings = list(map(read_choice, chosen or ()))
-    tasks = choose_tasks(suite, task or [], [], [])
+    tasks = choose_tasks(suite, task or [], [], split(task_type), label=label)
     with contextlib.nullcontext() if dry_run else open_fork_server_for(jobs=jobs, timeout=timeout) as fork_server:
         from gnz_track.benchmark import Request
         from gnz_track.models.catalogue import MODELS, describe_all
@@ -134,14 +138,8 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
                 address,
                 space=space,
                 tuning_seeds=tuning_seeds,
-                trials=trials,
-                max_epochs=max_epochs,
-                max_seconds=max_seconds,
-                sampler=sampler,
-                pruner=pruner,
-                kind=kind,
-                seed=seed,
-                warm_start=warm_start,
+                **how_long,
+                **how_proposed,
                 recommend=_recommender(address, choose_home(home)) if warm_start else None,
                 is_fresh=fresh,
             ),

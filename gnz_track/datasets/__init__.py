@@ -47,6 +47,8 @@ _PUBLIC = {
     "frozen": ("FrozenDataset", "TENSORS", "freeze", "freeze_collated", "open_frozen"),
     "homes": ("data_home", "folder_name", "frozen_folder", "state_of"),
     "mapped_tensors": ("digest_of",),
+    "own.added": ("AddedDataset", "find_added"),
+    "own.files": ("pose", "read_own", "task_of_file"),
     "own.graphs": ("from_networkx", "read_tables"),
     "own.tables": ("open_table",),
     "own.tasks": ("check_own", "own_row", "task_from_dataset"),
