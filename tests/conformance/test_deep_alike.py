@@ -24,6 +24,7 @@ from gnz_track.models.building import build
 from gnz_track.models.catalogue import MODELS
 from gnz_track.models.options import Sizes
 from gnz_track.training.acceleration import accelerate, attach, compiled_deep, deep, dense, library
+from gnz_track.training.acceleration.structure import structure_of
 from gnz_track.types import TaskType
 
 needs_kernels = pytest.mark.skipif(library.kernels() is None, reason=f"no kernels: {library.describe_kernels()[1]}")
@@ -165,6 +166,28 @@ def test_one_graph_that_is_no_batch() -> None:
     graph = _graph(9, [(a, (a * a + 1) % 9) for a in range(9)], 1)
     for name in ("GPS", "GatedGCN"):
         _hold(_network(name, {}, 17, TaskType.node_cls, 0.0), graph)
+
+
+@needs_kernels
+def test_a_node_with_more_edges_than_are_worked_on_together() -> None:
+    star = [(place % 40 + 1, 0) for place in range(400)] + [(0, place) for place in range(41)]
+    _hold(_network("GatedGCN", {}, 18, TaskType.node_cls, 0.0), _graph(42, star, 3))
+
+
+@needs_kernels
+def test_of_no_nodes_there_are_gradients_of_gradients() -> None:
+    structure = structure_of(attach(torch.empty(2, 0, dtype=torch.int64), 0), 0)
+    inputs = torch.empty(0, 3 * 17, requires_grad=True), torch.empty(0, 3, requires_grad=True)
+    mixed = compiled_deep.mix(structure, *inputs)
+    # One graph without nodes among others.
+    codes, starts = torch.randn(4, 3 * 2 * 16, requires_grad=True), torch.tensor([0, 0, 4])
+    for out, of in ((mixed, inputs), (compiled_deep.attend_among_all(codes, starts, 2), (codes,))):
+        assert type(out.grad_fn).__name__ in {"_MixBackward", "_AttendBackward"}
+        first = torch.autograd.grad(out.square().sum(), of, create_graph=True)
+        second = torch.autograd.grad(torch.stack([one.square().sum() for one in first]).sum(), of)
+        assert [one.shape for one in second] == [one.shape for one in of]
+    model = _network("MoNet", {}, 17, TaskType.node_cls, 0.0)
+    _hold(model, _graph(0, [], 0), is_training=False)
 
 
 # ---------------------------------------------------------------------------------------------------- which way it goes

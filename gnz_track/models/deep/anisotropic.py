@@ -213,5 +213,5 @@ class _GaussianKernels(Convolution):
     def forward(self, h: Tensor, e: Tensor | None, data: Data) -> tuple[Tensor, Tensor | None]:
         source, target = data.edge_index
         weights = self.weigh(data.edge_index, h.size(0)).unsqueeze(2)
-        sent = self.maps(h).view(h.size(0), weights.size(1), -1).index_select(0, source)
+        sent = self.maps(h).view(h.size(0), weights.size(1), h.size(1)).index_select(0, source)
         return sum_to((weights * sent).sum(dim=1), target, h.size(0)), e

@@ -254,9 +254,11 @@ def _mixture(pattern: Pattern, codes: Tensor, weights: Tensor) -> Any:
 
 def _mix_in_torch(edge_index: Tensor, codes: Tensor, weights: Tensor) -> Tensor:
     source, target = edge_index
-    sent = codes.view(codes.size(0), weights.size(1), -1).index_select(0, source)
+    # Told in full: of no nodes, the width could not be concluded.
+    n, kernels_of_each = codes.size(0), weights.size(1)
+    sent = codes.view(n, kernels_of_each, codes.size(1) // kernels_of_each).index_select(0, source)
     mixed = (weights.unsqueeze(2) * sent).sum(dim=1)
-    return mixed.new_zeros(codes.size(0), mixed.size(1)).index_add(0, target, mixed)
+    return mixed.new_zeros(n, mixed.size(1)).index_add(0, target, mixed)
 
 
 def mix(structure: Structure, codes: Tensor, weights: Tensor) -> Tensor | None:
@@ -307,7 +309,7 @@ class _AllCall:
         n, across = codes.size(0), codes.size(1) // 3
         found = []
         for part in codes.split(self.starts.diff().tolist()):
-            query, key, value = part.view(len(part), 3, self.heads, -1).permute(1, 2, 0, 3)
+            query, key, value = part.view(len(part), 3, self.heads, across // self.heads).permute(1, 2, 0, 3)
             weights = (query @ key.transpose(1, 2) / math.sqrt(query.size(2))).softmax(dim=2)
             found.append((weights @ value).transpose(0, 1).reshape(len(part), across))
         return torch.cat(found) if n else codes[:, :across]

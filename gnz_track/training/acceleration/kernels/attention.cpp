@@ -9,6 +9,14 @@ struct Gat {
     float slope;
 };
 
+// What the scores of one target have in common, where no kernel writes: a compiler then needs no branch for their signs.
+struct Leaky {
+    float slope, of_target[MOST_HEADS];
+    Leaky(const Gat* gat, Count target, Count heads) : slope(gat->slope) {
+        for (Count h = 0; h < heads; h++) of_target[h] = gat->of_target[target * heads + h];
+    }
+};
+
 template <int KNOWN>
 static void gat_with(const Attention* a, const Gat* gat, const float* bias, float* out) {
     const Count heads = KNOWN ? KNOWN : a->heads, width = a->width;
@@ -21,11 +29,14 @@ static void gat_with(const Attention* a, const Gat* gat, const float* bias, floa
     for (Count r = 0; r < a->edges->n_rows; r++) {
         const Row row(a->edges, r);
         float* scores = a->weights + row.first * heads;
-        for (Count k = 0; k < row.n; k++)
+        const Leaky leaky(gat, r, heads);
+        for (Count k = 0; k < row.n; k++) {
+            const float* of_source = gat->of_source + row.columns[k] * heads;
             for (Count h = 0; h < heads; h++) {
-                const float score = gat->of_source[row.columns[k] * heads + h] + gat->of_target[r * heads + h];
-                scores[k * heads + h] = score > 0 ? score : gat->slope * score;
+                const float score = of_source[h] + leaky.of_target[h], bent = leaky.slope * score;
+                scores[k * heads + h] = score > 0 ? score : bent;
             }
+        }
         softmax<KNOWN>(scores, row.n, heads);
         attend<KNOWN>(a, row, gat->x, bias, out + r * heads * width, dropped.numbers);
     }
@@ -49,15 +60,19 @@ static void gat_back_with(const Attention* a, const Gat* gat, const float* gradi
         if (!has_any(g, heads * width)) continue;
         const Row row(a->edges, r);
         attend_back<KNOWN>(a, row, gat->x, g, to->x, to_scores.numbers);
+        const Leaky leaky(gat, r, heads);
+        float to_target[MOST_HEADS] = {};
         for (Count k = 0; k < row.n; k++) {
-            const Count source = row.columns[k] * heads;
+            const float* of_source = gat->of_source + row.columns[k] * heads;
+            float* to_source = to->of_source + row.columns[k] * heads;
             for (Count h = 0; h < heads; h++) {
-                const float score = gat->of_source[source + h] + gat->of_target[r * heads + h];
-                const float share = to_scores.numbers[k * heads + h] * (score > 0 ? 1.f : gat->slope);
-                to->of_source[source + h] += share;
-                to->of_target[r * heads + h] += share;
+                const float score = of_source[h] + leaky.of_target[h];
+                const float share = to_scores.numbers[k * heads + h] * (score > 0 ? 1.f : leaky.slope);
+                to_source[h] += share;
+                to_target[h] += share;
             }
         }
+        for (Count h = 0; h < heads; h++) to->of_target[r * heads + h] = to_target[h];
     }
     for (Count i = 0; i < n * heads; i++) {
         const float as_source = to->of_source[i], as_target = to->of_target[i];
@@ -74,145 +89,121 @@ EXPORT void gat_back(const Attention* a, const Gat* gat, const float* gradient, 
     FOR_HEADS(gat_back_with, a, gat, gradient, to)
 }
 
-// Attention of GATv2 (Brody et al., 2022): scores are products of a vector [heads, width] with leaky sums of features of
-// the source and of the target [n, heads, width]; those of sources are what is summed.
-struct Bent {
-    const float *source, *target, *vector;
-    float slope;
-};
-
-INLINE float score_bent(const Bent* b, Count source, Count target, Count at, Count width) {
-    Count c = 0;
-    Block sums = {};
-    for (; c + 16 <= width; c += 16) {
-        const Block sum = load(b->source + source + c) + load(b->target + target + c);
-        sums = sums + load(b->vector + at + c) * choose(sum, sum, b->slope * sum);
-    }
-    float score = c ? total(sums) : 0.f;
-    for (; c < width; c++) {
-        const float sum = b->source[source + c] + b->target[target + c];
-        score += b->vector[at + c] * (sum <= 0 ? b->slope * sum : sum);
-    }
-    return score;
-}
-
-template <int KNOWN>
-static void bent_with(const Attention* a, const Bent* b, const float* bias, float* out) {
+// Scores of three inputs: Scores has `score` of one entry and head, from where its source and its target lie and which
+// head it is, and `score_back`.
+template <int KNOWN, class Scores>
+static void scores_with(const Attention* a, const Scores* s, const float* x, const float* added, Count stride_of_added,
+                        float* out) {
     const Count heads = KNOWN ? KNOWN : a->heads, width = a->width;
     const Scratch dropped(longest_row(a->edges) * heads);
     for (Count r = 0; r < a->edges->n_rows; r++) {
         const Row row(a->edges, r);
         float* scores = a->weights + row.first * heads;
         for (Count k = 0; k < row.n; k++)
-            for (Count h = 0; h < heads; h++) {
-                const Count source = (row.columns[k] * heads + h) * width, target = (r * heads + h) * width;
-                scores[k * heads + h] = score_bent(b, source, target, h * width, width);
-            }
+            for (Count h = 0; h < heads; h++)
+                scores[k * heads + h] =
+                    s->score((row.columns[k] * heads + h) * width, (r * heads + h) * width, h * width, width);
         softmax<KNOWN>(scores, row.n, heads);
-        attend<KNOWN>(a, row, b->source, bias, out + r * heads * width, dropped.numbers);
+        const float* own = added ? added + r * stride_of_added : nullptr;
+        attend<KNOWN>(a, row, x, own, out + r * heads * width, dropped.numbers);
     }
 }
 
-EXPORT void bent_forward(const Attention* a, const Bent* b, const float* bias, float* out) {
-    FOR_HEADS(bent_with, a, b, bias, out)
-}
-
-// Adds the gradient of one score to that of the source, of the target and of the vector.
-INLINE void score_bent_back(const Bent* b, Count source, Count target, Count at, Count width, float to_score,
-                            float* to_source, float* to_target, float* to_vector) {
-    Count c = 0;
-    for (; c + 16 <= width; c += 16) {
-        const Block sum = load(b->source + source + c) + load(b->target + target + c);
-        const Block share = to_score * load(b->vector + at + c), sloped = choose(sum, share, b->slope * share);
-        store(to_source + source + c, load(to_source + source + c) + sloped);
-        store(to_target + target + c, load(to_target + target + c) + sloped);
-        store(to_vector + at + c, load(to_vector + at + c) + to_score * choose(sum, sum, b->slope * sum));
-    }
-    for (; c < width; c++) {
-        const float sum = b->source[source + c] + b->target[target + c], share = to_score * b->vector[at + c];
-        const float sloped = sum <= 0 ? b->slope * share : share;
-        to_source[source + c] += sloped;
-        to_target[target + c] += sloped;
-        to_vector[at + c] += to_score * (sum <= 0 ? b->slope * sum : sum);
-    }
-}
-
-template <int KNOWN>
-static void bent_back_with(const Attention* a, const Bent* b, const float* gradient, float* to_source,
-                           float* to_target, float* to_vector) {
+template <int KNOWN, class Scores>
+static void scores_back_with(const Attention* a, const Scores* s, const float* x, const float* gradient, float* to_x,
+                             float* const* to) {
     const Count heads = KNOWN ? KNOWN : a->heads, width = a->width;
     const Scratch to_scores(longest_row(a->edges) * heads);
     for (Count r = 0; r < a->edges->n_rows; r++) {
         const float* g = gradient + r * heads * width;
         if (!has_any(g, heads * width)) continue;
         const Row row(a->edges, r);
-        attend_back<KNOWN>(a, row, b->source, g, to_source, to_scores.numbers);
+        attend_back<KNOWN>(a, row, x, g, to_x, to_scores.numbers);
         for (Count k = 0; k < row.n; k++)
-            for (Count h = 0; h < heads; h++) {
-                const Count source = (row.columns[k] * heads + h) * width, target = (r * heads + h) * width;
-                score_bent_back(b, source, target, h * width, width, to_scores.numbers[k * heads + h], to_source,
-                                to_target, to_vector);
-            }
+            for (Count h = 0; h < heads; h++)
+                s->score_back((row.columns[k] * heads + h) * width, (r * heads + h) * width, h * width, width,
+                              to_scores.numbers[k * heads + h], to);
     }
 }
 
-// Gradients, all of them zero before.
+// Attention of GATv2 (Brody et al., 2022): scores are products of a vector [heads, width] with leaky sums of features of
+// the source and of the target [n, heads, width]; those of sources are what is summed.
+struct Bent {
+    const float *source, *target, *vector;
+    float slope;
+
+    INLINE float score(Count from, Count to, Count head, Count width) const {
+        Count c = 0;
+        Block sums = {};
+        for (; c + 16 <= width; c += 16) {
+            const Block sum = load(source + from + c) + load(target + to + c);
+            sums = sums + load(vector + head + c) * choose(sum, sum, slope * sum);
+        }
+        float score = c ? total(sums) : 0.f;
+        for (; c < width; c++) {
+            const float sum = source[from + c] + target[to + c];
+            score += vector[head + c] * (sum <= 0 ? slope * sum : sum);
+        }
+        return score;
+    }
+
+    // Adds the gradient of one score to those of source, target and vector.
+    INLINE void score_back(Count from, Count to, Count head, Count width, float to_score, float* const* gradients) const {
+        float *to_source = gradients[0] + from, *to_target = gradients[1] + to, *to_vector = gradients[2] + head;
+        Count c = 0;
+        for (; c + 16 <= width; c += 16) {
+            const Block sum = load(source + from + c) + load(target + to + c);
+            const Block share = to_score * load(vector + head + c), sloped = choose(sum, share, slope * share);
+            store(to_source + c, load(to_source + c) + sloped);
+            store(to_target + c, load(to_target + c) + sloped);
+            store(to_vector + c, load(to_vector + c) + to_score * choose(sum, sum, slope * sum));
+        }
+        for (; c < width; c++) {
+            const float sum = source[from + c] + target[to + c], share = to_score * vector[head + c];
+            const float sloped = sum <= 0 ? slope * share : share;
+            to_source[c] += sloped;
+            to_target[c] += sloped;
+            to_vector[c] += to_score * (sum <= 0 ? slope * sum : sum);
+        }
+    }
+};
+
+EXPORT void bent_forward(const Attention* a, const Bent* b, const float* bias, float* out) {
+    FOR_HEADS(scores_with, a, b, b->source, bias, 0, out)
+}
+
+// Gradients, all of them zero before: of source, target and vector.
 EXPORT void bent_back(const Attention* a, const Bent* b, const float* gradient, float* to_source, float* to_target,
                       float* to_vector) {
-    FOR_HEADS(bent_back_with, a, b, gradient, to_source, to_target, to_vector)
+    float* const to[] = {to_source, to_target, to_vector};
+    FOR_HEADS(scores_back_with, a, b, b->source, gradient, to_source, to)
 }
 
 // Attention by products of queries and keys, over the root of the width (Shi et al., 2021); all [n, heads, width].
 struct Products {
     const float *query, *key, *value;
     float root;
-};
 
-template <int KNOWN>
-static void products_with(const Attention* a, const Products* p, const float* added, float* out) {
-    const Count heads = KNOWN ? KNOWN : a->heads, width = a->width;
-    const Scratch dropped(longest_row(a->edges) * heads);
-    for (Count r = 0; r < a->edges->n_rows; r++) {
-        const Row row(a->edges, r);
-        float* scores = a->weights + row.first * heads;
-        for (Count k = 0; k < row.n; k++)
-            for (Count h = 0; h < heads; h++) {
-                const float* key = p->key + (row.columns[k] * heads + h) * width;
-                scores[k * heads + h] = dot(p->query + (r * heads + h) * width, key, width) / p->root;
-            }
-        softmax<KNOWN>(scores, row.n, heads);
-        const Count at = r * heads * width;
-        attend<KNOWN>(a, row, p->value, added ? added + at : nullptr, out + at, dropped.numbers);
+    INLINE float score(Count from, Count to, Count, Count width) const {
+        return dot(query + to, key + from, width) / root;
     }
-}
+
+    // Adds the gradient of one score to those of query and key.
+    INLINE void score_back(Count from, Count to, Count, Count width, float to_score, float* const* gradients) const {
+        const float share = to_score / root;
+        add_to(gradients[0] + to, share, key + from, width);
+        add_to(gradients[1] + from, share, query + to, width);
+    }
+};
 
 // `added` [n, heads, width] may be null.
 EXPORT void products_forward(const Attention* a, const Products* p, const float* added, float* out) {
-    FOR_HEADS(products_with, a, p, added, out)
-}
-
-template <int KNOWN>
-static void products_back_with(const Attention* a, const Products* p, const float* gradient, float* to_query,
-                               float* to_key, float* to_value) {
-    const Count heads = KNOWN ? KNOWN : a->heads, width = a->width;
-    const Scratch to_scores(longest_row(a->edges) * heads);
-    for (Count r = 0; r < a->edges->n_rows; r++) {
-        const float* g = gradient + r * heads * width;
-        if (!has_any(g, heads * width)) continue;
-        const Row row(a->edges, r);
-        attend_back<KNOWN>(a, row, p->value, g, to_value, to_scores.numbers);
-        for (Count k = 0; k < row.n; k++)
-            for (Count h = 0; h < heads; h++) {
-                const Count source = (row.columns[k] * heads + h) * width, target = (r * heads + h) * width;
-                const float share = to_scores.numbers[k * heads + h] / p->root;
-                add_to(to_query + target, share, p->key + source, width);
-                add_to(to_key + source, share, p->query + target, width);
-            }
-    }
+    FOR_HEADS(scores_with, a, p, p->value, added, a->heads * a->width, out)
 }
 
 // Gradients, all of them zero before.
 EXPORT void products_back(const Attention* a, const Products* p, const float* gradient, float* to_query, float* to_key,
                           float* to_value) {
-    FOR_HEADS(products_back_with, a, p, gradient, to_query, to_key, to_value)
+    float* const to[] = {to_query, to_key};
+    FOR_HEADS(scores_back_with, a, p, p->value, gradient, to_value, to)
 }

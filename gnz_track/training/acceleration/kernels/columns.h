@@ -11,14 +11,22 @@ INLINE void over_columns(Count width, Take take) {
     if (c < width) take(width - 16, c - (width - 16));
 }
 
-static const float PLACES[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+// to[16] = a, but for the first `n_done`
+INLINE void store_columns(float* to, Block a, Count n_done) {
+    if (!n_done) return store(to, a);
+    float all[16];
+    store(all, a);
+    memcpy(to + n_done, all + n_done, (size_t)(16 - n_done) * sizeof(float));
+}
 
-// to[16] += a, but for the first `n_done`
+// to[16] += a, but for the first `n_done`. What has been stored just now is not loaded again with some before it: a
+// processor would wait until it is in memory.
 INLINE void add_columns(float* to, Block a, Count n_done) {
-    if (n_done) {
-        const Block places = load(PLACES);
-        const float first = (float)n_done;
-        EACH a.part[i] = places.part[i] >= first ? a.part[i] : Vector{};
-    }
-    store(to, load(to) + a);
+    if (!n_done) return store(to, load(to) + a);
+    typedef float Four __attribute__((vector_size(16), aligned(4), may_alias));
+    float all[16];
+    store(all, a);
+    Count i = 16;
+    for (; i - 4 >= n_done; i -= 4) *(Four*)(to + i - 4) += *(const Four*)(all + i - 4);
+    for (; i > n_done; i--) to[i - 1] += all[i - 1];
 }

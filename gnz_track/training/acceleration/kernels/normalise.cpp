@@ -101,15 +101,14 @@ template <int ACTIVATION>
 static void normalise_back_with(const Norm* norm, const float* x, const float* gradient, float* to_x, float* to_both) {
     const Count n = norm->n, width = norm->width;
     const Factors factors(norm);
-    // That of an ELU is kept: its exponential takes longer than to read it again.
-    const Scratch kept(ACTIVATION == ELU ? n * width : 0);
     auto bent_back = [&](Count at, Count c) {
         return sloped(load(gradient + at), load(x + at) * load(factors.by + c) + load(factors.shift + c), ACTIVATION);
     };
     sum_down<2>(n, width, to_both, [&](Count r, Count c, Block* sums) {
         const Count at = r * width + c;
         const Block g = bent_back(at, c);
-        if (ACTIVATION == ELU) store(kept.numbers + at, g);
+        // That of an ELU waits where the result will be: its exponential takes longer than to read it again.
+        if (ACTIVATION == ELU) store(to_x + at, g);
         sums[0] = sums[0] + g;
         sums[1] = sums[1] + g * ((load(x + at) - load(norm->mean + c)) * load(norm->scale + c));
     });
@@ -120,11 +119,11 @@ static void normalise_back_with(const Norm* norm, const float* x, const float* g
         slope[c] = norm->scale[c] * (to_both[width + c] / (float)n);
     }
     for (Count r = 0; r < n; r++)
-        over_columns(width, [&](Count c, Count) {
+        over_columns(width, [&](Count c, Count n_done) {
             const Count at = r * width + c;
             const Block off = (load(x + at) - load(norm->mean + c)) * load(slope + c);
-            const Block g = ACTIVATION == ELU ? load(kept.numbers + at) : bent_back(at, c);
-            store(to_x + at, load(factors.by + c) * (g - load(even + c) - off));
+            const Block g = ACTIVATION == ELU ? load(to_x + at) : bent_back(at, c);
+            store_columns(to_x + at, load(factors.by + c) * (g - load(even + c) - off), n_done);
         });
 }
 
