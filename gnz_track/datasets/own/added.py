@@ -23,7 +23,7 @@ from gnz_track.records import from_json, to_json
 from gnz_track.registry import PluginWarning
 from gnz_track.types import Category, DatasetRow, Task, TaskType
 
-__all__ = ["AddedDataset", "added_rows", "added_tasks", "find_added", "keep", "load", "remove"]
+__all__ = ["AddedDataset", "added_rows", "added_tasks", "keep", "load", "remove"]
 
 _FOLDER = "own"
 _LOADER = "gnz_track.datasets.own.added:load"
@@ -105,7 +105,7 @@ def added_tasks() -> dict[str, Task]:
     return {name: one.task() for name, one in _read_all().items()}
 
 
-def find_added(name: str) -> AddedDataset | None:
+def _find(name: str) -> AddedDataset | None:
     """Return an added dataset by name, None where there is none."""
     return _read_all().get(name)
 
@@ -167,7 +167,7 @@ def keep(one: AddedDataset, path: Path, *, replaces: bool = False) -> AddedDatas
     from gnz_track.datasets.own.tasks import check_own
     from gnz_track.datasets.preparation import freeze_row
 
-    known = find_added(one.name)
+    known = _find(one.name)
     if known is None and (one.name in DATASETS or one.name in TASKS):
         raise DuplicateName("dataset", one.name)
     if known is not None and not replaces:
@@ -207,7 +207,7 @@ def _replaced(folder: Path) -> Iterator[Path]:
 
 def remove(name: str) -> None:
     """Forget a dataset that was added, with the copies of its files and what was frozen of them."""
-    one = find_added(name)
+    one = _find(name)
     if one is None:
         raise BadValue("the dataset", name, f"one that was added: {', '.join(_read_all()) or 'none was'}")
     home = data_home()
