@@ -13,7 +13,7 @@ from gnz_track.runs.executors.crew_size import count_cores, usual_jobs
 from gnz_track.runs.executors.events import Tell, ignore
 from gnz_track.runs.executors.fork_server import ForkServer
 from gnz_track.runs.files_of_cell import PREDICTIONS, check_keep, check_most_bytes
-from gnz_track.runs.plan import Place, Plan, make_plan, perturb_plan
+from gnz_track.runs.plan import Place, Plan, make_plan, perturb_plan, tell_scales
 from gnz_track.runs.protocol_resolution import own_options
 from gnz_track.runs.remaining import RemainingCells, find_remaining
 from gnz_track.runs.settings import SettingChoice, check_choices, settle_options
@@ -264,7 +264,7 @@ def plan_cells(request: Request, seeds: Sequence[int]) -> Plan:
     check_choices(request.settings, request.models)
     _refuse_large_grid(request, seeds)
     plan = _plan_unvaried(request, seeds)
-    plan = vary_plan(_with_width(plan, request), request.settings)
+    plan = tell_scales(vary_plan(_with_width(plan, request), request.settings))
     plan = perturb_plan(plan, request.perturbations) if request.perturbations else plan
     plan = _with_forwards(_on_device(plan, request), request)
     check_cells(plan.cells, suite=request.suite, sweep="", metrics=METRICS.names())
