@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from gnz_track.training.acceleration.compiled import differentiate, serves
+from gnz_track.training.acceleration.compiled import differentiate, is_left_to_torch, save, serves
 from gnz_track.training.acceleration.library import kernels
 
 __all__ = ["map_compiled", "multiply", "multiply_turned"]
@@ -103,13 +103,13 @@ def multiply_turned(left: Tensor, right: Tensor) -> Tensor:
 class _Map(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        ctx.save_for_backward(x, weight, bias)
+        save(ctx, x, weight, bias)
         return multiply(x, weight, bias)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         needs, saved = ctx.needs_input_grad, ctx.saved_tensors
-        if torch.is_grad_enabled():
+        if is_left_to_torch(ctx, saved):
             return tuple(differentiate(functional.linear, saved, needs, gradient))
         x, weight, _ = saved
         gradient = gradient.contiguous()
