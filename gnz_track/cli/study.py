@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gnz_track.cli.ls import Store
+from gnz_track.cli.run import print_remaining_cells
 from gnz_track.cli.terminal.output import check_folder, choose_place, naming, say, see
 from gnz_track.cli.training import find_task, look_up, train
 from gnz_track.errors import NothingToCompare
@@ -55,7 +56,9 @@ def _study(  # noqa: PLR0913  (one parameter per flag)
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")] = "auto",
     home: Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")] = None,
     mirror: Annotated[Path | None, typer.Option(help="Folder of raw files; default GNZ_MIRROR.")] = None,
-    jobs: Annotated[int, typer.Option(help="Worker processes; 1 trains in this one.")] = 1,
+    jobs: Annotated[
+        int | None, typer.Option(help="Worker processes; 1 trains in this one.", show_default="as many as cores")
+    ] = None,
     timeout: Annotated[float | None, typer.Option(help="Most seconds for one cell; starts workers.")] = None,
     store: Store = "",
     out: Annotated[Path | None, typer.Option(help="Folder for all files; default reports/studies/NAME.")] = None,
@@ -82,11 +85,11 @@ def _study(  # noqa: PLR0913  (one parameter per flag)
     protocol, numbers, address = look_up(",".join(study.models), study.protocol, seeds or study.written_seeds, store)
     study = replace(study, seeds=numbers)
     folder = check_folder("--out", out or Path("reports") / "studies" / study.name)
-    crew: dict[str, Any] = {"jobs": jobs, "timeout": timeout}
-    with contextlib.nullcontext() if dry_run else open_fork_server_for(**crew) as fork_server:
+    usual = 1 if jobs is None else jobs
+    with contextlib.nullcontext() if dry_run else open_fork_server_for(jobs=usual, timeout=timeout) as fork_server:
         how = {"protocol": protocol, "address": address, "device": device, "place": choose_place(home, mirror)}
-        request = _ask(study, may_be_large=yes, is_fresh=not resume, **how, **crew)
-        _print_remaining(request) if dry_run else _carry_out(study, request, fork_server, choices, folder)
+        request = _ask(study, may_be_large=yes, is_fresh=not resume, jobs=jobs or 0, timeout=timeout, **how)
+        print_remaining_cells(request) if dry_run else _carry_out(study, request, fork_server, choices, folder)
 
 
 def _ask(study: FactorStudy, *, may_be_large: bool, **how: Any) -> Request:
@@ -110,13 +113,14 @@ def _ask(study: FactorStudy, *, may_be_large: bool, **how: Any) -> Request:
 def _carry_out(
     study: FactorStudy, request: Request, fork_server: ForkServer | None, choices: Choices, folder: Path
 ) -> None:
-    from gnz_track.benchmark import find_remaining_of
+    from gnz_track.benchmark import find_remaining_of, settle_jobs
     from gnz_track.report.study_effects import find_effects
     from gnz_track.runs.settings import settle_options
     from gnz_track.runs.study_files import read_levels
 
     levels = read_levels(study, settle_options(request.models))
-    sweep = train(request, find_remaining_of(request), fork_server)
+    remaining = find_remaining_of(request)
+    sweep = train(settle_jobs(request, remaining), remaining, fork_server)
     effects = find_effects(sweep.table, levels, **vars(choices))
     _print_effects(effects, sweep)
     _print_files(study, request, sweep, effects, folder)
@@ -139,33 +143,22 @@ def _print_studies() -> None:
     say("\ntry one in minutes: gnz study training-size --size tiny")
 
 
-def _print_remaining(request: Request) -> None:
-    from gnz_track.benchmark import find_remaining_of
-    from gnz_track.cli.terminal.output import print_remaining, print_skipped
-
-    remaining = find_remaining_of(request)
-    print_remaining(remaining)
-    print_skipped(remaining.plan.skipped)
-    say(f"\n{len(remaining.cells)} of {len(remaining.plan.cells)} cells to train with --jobs {request.jobs}")
-    for notice in remaining.notices:
-        say(f"note: {notice}", err=True)
-
-
 def _print_effects(effects: StudyEffects, sweep: Sweep) -> None:
     from gnz_track.cli.terminal.output import print_failures, print_skipped
     from gnz_track.report.tables.factors import effect_table, interaction_table
 
-    if not effects.main:
-        raise NothingToCompare("no level of the study and its reference have a seed in common with a score")
-    say(f"Effects\n{effect_table(effects).to_text()}")
+    if effects.main:
+        say(f"Effects\n{effect_table(effects).to_text()}")
     if effects.by_level:
         say(f"Interactions\n{interaction_table(effects).to_text()}")
     print_skipped(sweep.skipped)
     for notice in (*sweep.notices, *map(str, effects.findings)):
         say(f"note: {notice}", err=True)
-    if effects.missing:
-        say(f"{len(effects.missing)} of {effects.n_cells} cells have no score; the page lists them", err=True)
     print_failures([result for result in sweep.results if not result.is_finished])
+    if effects.missing:
+        say(f"{len(effects.missing)} of {effects.n_cells} cells have no score", err=True)
+    if not effects.main:
+        raise NothingToCompare("no level of the study and its reference have a seed in common with a score")
 
 
 def _print_files(study: FactorStudy, request: Request, sweep: Sweep, effects: StudyEffects, folder: Path) -> None:

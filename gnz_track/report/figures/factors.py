@@ -62,12 +62,14 @@ def _caption(effects: Sequence[FactorEffect], panels: Sequence[ForestPanel], cho
         where = f" at each level of {first.other}" if first.other else ""
         said = f"Effect of each level of {first.factor} against {first.reference}{where}: positive where it is better."
     n_left_out = len(effects) - sum(len(panel.pairs) for panel in panels)
+    n_short = sum(one.n_missing > 0 for one in effects)
     adjusted = f"{ADJUSTED.get(choices.adjustment, choices.adjustment)} over {plural(len(pairs), 'effect')}"
     parts = [
         said,
         f"Paired by {say_range(pair.n_pairs for pair in pairs)} seeds.",
         f"Thick: paired t interval, {level}; thin: intervals that hold for all at once (Bonferroni).",
         f"Verdicts: {TESTS[choices.test]}, {adjusted}, \u03b1\u00a0=\u00a0{choices.alpha:g}; {say_verdicts(pairs)}.",
+        f"{plural(n_short, 'effect')} without some cells, which have no score." if n_short else "",
         "Shaded: the margin of equivalence." if any(panel.half for panel in panels) else "",
         say_unattainable(pairs, how="Hatched"),
         say_ends(panels),
