@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from gnz_track.runs.executors.fork_server import ForkServer
     from gnz_track.runs.study_files import FactorStudy
     from gnz_track.runs.sweep import Sweep
-    from gnz_track.stats.comparison.choices import Choices
 
 __all__ = ["add_to"]
 
@@ -75,21 +74,35 @@ def _study(  # noqa: PLR0913  (one parameter per flag)
     if not name:
         _print_studies()
         return
+    from gnz_track.runs.executors.choice import Crew, check_crew
     from gnz_track.runs.executors.fork_server import open_fork_server_for
-    from gnz_track.runs.study_files import find_study
+    from gnz_track.runs.settings import settle_options
+    from gnz_track.runs.study_files import find_study, read_levels
     from gnz_track.stats.comparison.choices import Choices
 
     # A slip in these is told before anything heavy is imported.
+    usual = 1 if jobs is None else jobs
+    check_crew(Crew(jobs=usual, timeout=timeout))
     study = find_study(name, size=size)
     choices = Choices(alpha=alpha, margin=margin, test=test)
     protocol, numbers, address = look_up(",".join(study.models), study.protocol, seeds or study.written_seeds, store)
     study = replace(study, seeds=numbers)
     folder = check_folder("--out", out or Path("reports") / "studies" / study.name)
-    usual = 1 if jobs is None else jobs
     with contextlib.nullcontext() if dry_run else open_fork_server_for(jobs=usual, timeout=timeout) as fork_server:
         how = {"protocol": protocol, "address": address, "device": device, "place": choose_place(home, mirror)}
         request = _ask(study, may_be_large=yes, is_fresh=not resume, jobs=jobs or 0, timeout=timeout, **how)
-        print_remaining_cells(request) if dry_run else _carry_out(study, request, fork_server, choices, folder)
+        levels = read_levels(study, settle_options(request.models))
+        if dry_run:
+            print_remaining_cells(request)
+            return
+        sweep = _train(request, fork_server)
+    from gnz_track.report.study_effects import find_effects
+
+    effects = find_effects(sweep.table, levels, **vars(choices))
+    _print_effects(effects, sweep)
+    _print_files(study, request, sweep, effects, folder)
+    if effects.missing:
+        raise typer.Exit(FAILED)
 
 
 def _ask(study: FactorStudy, *, may_be_large: bool, **how: Any) -> Request:
@@ -110,22 +123,11 @@ def _ask(study: FactorStudy, *, may_be_large: bool, **how: Any) -> Request:
     )
 
 
-def _carry_out(
-    study: FactorStudy, request: Request, fork_server: ForkServer | None, choices: Choices, folder: Path
-) -> None:
+def _train(request: Request, fork_server: ForkServer | None) -> Sweep:
     from gnz_track.benchmark import find_remaining_of, settle_jobs
-    from gnz_track.report.study_effects import find_effects
-    from gnz_track.runs.settings import settle_options
-    from gnz_track.runs.study_files import read_levels
 
-    levels = read_levels(study, settle_options(request.models))
     remaining = find_remaining_of(request)
-    sweep = train(settle_jobs(request, remaining), remaining, fork_server)
-    effects = find_effects(sweep.table, levels, **vars(choices))
-    _print_effects(effects, sweep)
-    _print_files(study, request, sweep, effects, folder)
-    if effects.missing:
-        raise typer.Exit(FAILED)
+    return train(settle_jobs(request, remaining), remaining, fork_server)
 
 
 def _print_studies() -> None:

@@ -7,8 +7,8 @@ The width of a layer is ``hidden_channels``, times ``heads`` where a model has t
 the codes that leave every layer. ``edge_repr`` chooses what a layer knows of an edge: ``isotropic``, nothing;
 ``edge_feat``, a weight from the codes of its two ends; ``edge_repr``, a code of its own that every layer renews.
 ``edge_features=True`` begins that code with the features of the edge, and is an option of the models with ``edge_repr``
-and of GPS. ``norm`` (``batch``, ``none``) says whether a layer normalises, and ``residual`` whether it adds what entered
-it; the perceptron inside a layer of DeepGIN keeps its norm, as published.
+and of GPS. ``norm`` (``batch``, ``none``) says whether a layer normalises, and ``residual`` whether what entered it is
+added; the perceptron inside a layer of DeepGIN keeps its norm, as published.
 
 - `network`: the frame of all of them but the dense ones: inputs, messages, layers
 - `readouts`: from the codes of nodes to what a kind of problem asks for

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -89,4 +90,6 @@ def _of(effects: Sequence[FactorEffect], factor: str) -> list[FactorEffect]:
 
 
 def _figure(name: str, title: str, rows: Sequence[FactorEffect], effects: StudyEffects) -> ShownFigure:
+    # Of Python's callers a factor may bear any name.
+    name = re.sub(r"\W+", "_", name)
     return ShownFigure(name=name, title=title, task="", figure=draw_factor(rows, effects.choices))
