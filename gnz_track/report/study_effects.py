@@ -45,7 +45,7 @@ Cells = dict[Levels, dict[int, Mapping[str, Any]]]
 
 @dataclass(frozen=True, kw_only=True)
 class FactorEffect:
-    """What one level of a factor does for a model on a task, held against the reference of the factor.
+    """Effect of one level of a factor for a model on a task, held against the reference of the factor.
 
     ``at`` is the level of another factor at which that is so, and empty where it is the mean over all others. A
     ``is_change`` says by how much the effect there is another than at the reference of that other factor. ``pair`` is
