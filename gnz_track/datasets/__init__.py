@@ -49,7 +49,7 @@ _PUBLIC = {
     "mapped_tensors": ("digest_of",),
     "own.graphs": ("from_networkx", "read_tables"),
     "own.tables": ("open_table",),
-    "own.tasks": ("check_own", "own_row", "task_from_dataset"),
+    "own.tasks": ("check_own", "own_row", "refuse_types", "task_from_dataset"),
     "perturbations": (
         "ORIGINAL",
         "PERTURBATIONS",

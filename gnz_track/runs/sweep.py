@@ -21,6 +21,7 @@ from gnz_track.runs.executors.events import Done, Event, Leaked, Tell, ignore
 from gnz_track.runs.files_of_cell import BEST
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.plan import Plan, Skipped
+from gnz_track.runs.preflight import Preflight, order_for_preflight
 from gnz_track.runs.remaining import RemainingCells
 from gnz_track.runs.sweep_writer import SweepWriter, Tracking, write_wanted
 from gnz_track.store.outbox import files_of_outbox, outbox_folder
@@ -38,13 +39,17 @@ REPLAYED = "Records that were spooled are replayed with:"
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """A sweep that was carried out: a row per cell of its plan, the results of this call, and words for the user."""
+    """A sweep that was carried out: a row per cell of its plan, the results of this call, and words for the user.
+
+    ``refusal`` says why it was ended: every cell of it fails in the same way, before its first epoch.
+    """
 
     name: str
     table: pd.DataFrame
     results: tuple[CellResult, ...]
     skipped: tuple[Skipped, ...]
     notices: tuple[str, ...]
+    refusal: str = ""
 
     def series(self) -> dict[str, Mapping[str, tuple[float, ...]]]:
         """Return fingerprint -> series, of the cells that this call trained."""
@@ -52,7 +57,7 @@ class Sweep:
 
 
 def run_sweep(remaining: RemainingCells, tracking: Tracking, *, execute: Executor, tell: Tell = ignore) -> Sweep:
-    """Train the cells of a plan and write each as it ends.
+    """Train the cells of a plan and write each as it ends; where all fail in the same way, a few are enough.
 
     An interrupt ends the workers: what was done is kept, and what was running is marked as killed.
 
@@ -74,6 +79,7 @@ def run_sweep(remaining: RemainingCells, tracking: Tracking, *, execute: Executo
         notices = say_once((*remaining.notices, *unread))
         return Sweep(tracking.sweep, _in_order(finished, remaining.plan), (), remaining.plan.skipped, notices)
     results, leaks = [], []
+    preflight = Preflight(() if remaining.done else remaining.cells)
 
     def hear(event: Event) -> None:
         if isinstance(event, Leaked):
@@ -83,7 +89,7 @@ def run_sweep(remaining: RemainingCells, tracking: Tracking, *, execute: Executo
         tell(event)
 
     # Workers begin while the store is opened. They are ended first, so that what still ran can be marked.
-    executing = execute(remaining.cells, hear)
+    executing = execute(order_for_preflight(remaining.cells), hear)
     with (
         contextlib.closing(executing),
         SweepWriter(tracking, plan=remaining.plan) as writer,
@@ -95,11 +101,14 @@ def run_sweep(remaining: RemainingCells, tracking: Tracking, *, execute: Executo
             # Their files are written as they come; a sweep of thousands must not hold all of them.
             results.append(replace(result, files={}))
             hear(Done(result=result))
+            if preflight.take(result):
+                break
     changed = _read_data_again(remaining, results)
     rows = [table for table in (finished, *writer.tables()) if not table.empty]
     table = one_row_per_cell(pd.concat(rows, ignore_index=True)) if rows else finished
     notices = say_once((*remaining.notices, *unread, *writer.notices, *leaks, *changed))
-    return Sweep(tracking.sweep, _in_order(table, remaining.plan), tuple(results), remaining.plan.skipped, notices)
+    table = _in_order(table, remaining.plan)
+    return Sweep(tracking.sweep, table, tuple(results), remaining.plan.skipped, notices, refusal=preflight.reason)
 
 
 def _is_written(remaining: RemainingCells, tracking: Tracking) -> bool:
