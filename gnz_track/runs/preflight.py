@@ -24,10 +24,7 @@ _NUMBER = re.compile(r"\d+")
 def order_for_preflight(cells: Iterable[Cell]) -> list[Cell]:
     """Return cells in an order in which one of each (task, model, hyperparameters) comes before all others."""
     first: dict[Group, Cell] = {}
-    rest: list[Cell] = []
-    for cell in cells:
-        if first.setdefault(_group_of(cell), cell) is not cell:
-            rest.append(cell)
+    rest = [cell for cell in cells if first.setdefault(_group_of(cell), cell) is not cell]
     return [*first.values(), *rest]
 
 

@@ -92,8 +92,8 @@ def refuse_types(graph: object, where: str) -> None:
     """Refuse a graph whose nodes and edges have types, with the way to one that can be trained on."""
     if isinstance(graph, HeteroData):
         allowed = (
-            "a Data: flattened, its node_type and edge_type say the types, features are filled up with zeros, and nodes "
-            "of types without labels have y = -1, unknown"
+            "a Data: flattened, its node_type and edge_type say the types, features are filled up with zeros, and "
+            "nodes of types without labels have y = -1, unknown"
         )
         raise BadValue(where, "HeteroData", allowed, command="data = data.to_homogeneous()")
 
