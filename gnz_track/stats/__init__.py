@@ -24,6 +24,7 @@ from gnz_track.public_names import find_public
 
 # File -> the names that it gives to other rooms and to users.
 _PUBLIC = {
+    "comparison.admission": ("Finding",),
     "comparison.cells": ("REQUIRED", "ScoreFrame", "ScoredCell", "lay_out", "read_cells"),
     "comparison.choices": ("Choices", "FAMILIES", "MISSING_POLICIES", "POSTHOCS", "TESTS", "choose", "value_for"),
     "comparison.compare": ("compare",),
@@ -88,7 +89,7 @@ _PUBLIC = {
     "estimates.flags": ("PairFlags", "flag_pair", "flag_rows"),
     "estimates.intervals": ("INTERVALS", "MeanCurve", "MeanInterval", "intervals_of", "iqm", "mean_curve"),
     "estimates.variance": ("Decomposition", "decompose_variance"),
-    "inputs": ("Floats", "number", "read_direction"),
+    "inputs": ("Floats", "number", "read_direction", "read_number"),
     "predictions.arrays": ("EXAMPLE_SCORES", "Integers", "decide", "mean_of_known", "probabilities", "score_examples"),
     "predictions.calibration": (
         "BINNINGS",
