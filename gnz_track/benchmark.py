@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from gnz_track.errors import BadValue, ModelInvalid
+from gnz_track.errors import BadValue, EveryCellFails, ModelInvalid
 from gnz_track.runs.executors.choice import AUTO, PROCESSES, RAY, Crew, Executor, check_crew, choose_executor
 from gnz_track.runs.executors.crew_size import count_cores, usual_jobs
 from gnz_track.runs.executors.events import Tell, ignore
@@ -24,7 +24,7 @@ from gnz_track.store.address import Address
 from gnz_track.store.outbox import keep_search
 from gnz_track.store.run_record import check_cells
 from gnz_track.store.searches import SearchRecord
-from gnz_track.text import format_seconds
+from gnz_track.text import failures_command, format_seconds
 from gnz_track.training.compiler import OF_TORCH, check_forwards
 from gnz_track.training.metrics import METRICS
 from gnz_track.types import Cell, ModelRow, Protocol, Task, Value
@@ -187,6 +187,8 @@ def carry_out(
 ) -> Sweep:
     """Train what is left of a request and write it; an interrupt keeps what was done.
 
+    Where every cell fails in the same way, the few that were tried are written, and an error says why.
+
     Parameters
     ----------
     request
@@ -213,6 +215,12 @@ def carry_out(
     )
     execute = choose_executor(**vars(request.crew), fork_server=fork_server, footprints=remaining.footprints)
     sweep = run_sweep(remaining, tracking, execute=execute, tell=tell)
+    if sweep.refusal:
+        counts = {"n_tried": len(sweep.results), "n_cells": len(remaining.cells)}
+        error = EveryCellFails(sweep.refusal, **counts, command=failures_command(request.address))
+        failure = sweep.results[0].failure
+        error.add_note(failure.traceback if failure else "")
+        raise error
     return replace(sweep, notices=(*sweep.notices, *keep_searches(request, _of_sweep(found, sweep.name))))
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "DownloadFailed",
     "DuplicateCells",
     "DuplicateName",
+    "EveryCellFails",
     "ExtraMissing",
     "FetchFailed",
     "GnzError",
@@ -260,6 +261,18 @@ class NothingToRun(GnzError):
     def __init__(self, reasons: Iterable[str]) -> None:
         listed = "; ".join(reasons) or "no task or no model was chosen"
         super().__init__(f"nothing to run: {listed}. See what fits: gnz models, gnz tasks")
+
+
+class EveryCellFails(GnzError):
+    """A sweep that was ended, since each cell of it fails in the same way before its first epoch."""
+
+    def __init__(self, reason: str, *, n_tried: int, n_cells: int, command: str) -> None:
+        left = n_cells - n_tried
+        others = f"; the other {left} were not trained" if left else ""
+        count = f"{n_tried} of {n_cells} cells" if left else f"all {n_cells} cells" if n_cells > 1 else "the only cell"
+        verb = "fails" if n_cells == 1 else "fail in the same way"
+        super().__init__(f"{count} {verb} before the first epoch{others}: {reason}. List them with: {command}")
+        self.reason, self.n_tried, self.n_cells = reason, n_tried, n_cells
 
 
 class StoreUnusable(GnzError):

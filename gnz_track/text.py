@@ -9,6 +9,7 @@ from collections.abc import Sequence
 __all__ = [
     "REMAKE_SWEEP",
     "cut_values",
+    "failures_command",
     "first_names",
     "format_seconds",
     "format_size",
@@ -73,6 +74,15 @@ def sync_command(address: object) -> str:
     'gnz sync --store http://node1:5000'
     """
     return _with_store("gnz sync", address)
+
+
+def failures_command(address: object) -> str:
+    """Return the command that lists failed cells of a store by reason, for a shell; the address is masked.
+
+    >>> failures_command("runs.db")
+    'gnz ls --failed --store runs.db'
+    """
+    return _with_store("gnz ls --failed", address)
 
 
 def remake_command(run_id: str, address: object = "", *, keep: str = "predictions") -> str:

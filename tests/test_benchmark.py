@@ -15,7 +15,7 @@ import torch
 from torch_geometric.data import Data
 
 from gnz_track import GCN, TASKS, Task, run_benchmark, task_from_dataset
-from gnz_track.errors import BadValue, GnzError, ModelInvalid, NothingToRun, UnknownName
+from gnz_track.errors import BadValue, EveryCellFails, GnzError, ModelInvalid, NothingToRun, UnknownName
 from gnz_track.runs.executors.events import Started, Tell
 from gnz_track.runs.plan import Place
 from gnz_track.runs.reproduce import Conditions, reproduce
@@ -201,6 +201,29 @@ def test_failed_cells_are_counted_and_shown(call: Any) -> None:
     assert "2 failed" in repr(report)
     assert report.histories["ring"].keys() == {"MLP"}
     assert "LookupError" in report.table["error"].iloc[0]
+
+
+@pytest.mark.parametrize("is_aloud", [False, True])
+def test_what_cannot_be_trained_is_refused_aloud_and_quietly(call: Any, *, is_aloud: bool) -> None:
+    class Wide(torch.nn.Module):
+        task_types = ("node_cls",)
+
+        def __init__(self, *_: int) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(3, 2)
+
+        def forward(self, data: Data) -> torch.Tensor:
+            return self.layer(data.x)  # type: ignore[no-any-return]
+
+    with pytest.raises(
+        EveryCellFails, match=r"1 of 4 cells .*other 3 .*\(30x4 and 3x2\) \(test_benchmark.py,"
+    ) as caught:
+        call(tasks=[ring()], models=[Wide], seeds=range(4), verbose=is_aloud)
+    assert "Traceback" in "".join(caught.value.__notes__)
+    stored = read_table(parse_address())
+    assert (list(stored["status"]), list(stored["seed"])) == (["failed"], [0])
+    report = call(tasks=[ring()], models=[Wide, "MLP"], seeds=range(4))
+    assert list(report.summary()["n_failed"]) == [4, 0]
 
 
 @pytest.mark.parametrize(

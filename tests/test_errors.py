@@ -47,6 +47,21 @@ TEXTS: dict[str, tuple[GnzError, str]] = {
         errors.UnknownOption("--lr", "lr", "0.01"),
         "no such option '--lr'; settings are chosen by --set. Try: gnz run --set lr=0.01",
     ),
+    "EveryCellFails": (
+        errors.EveryCellFails("KeyError: 'x'", n_tried=2, n_cells=5, command="gnz ls --failed"),
+        (
+            "2 of 5 cells fail in the same way before the first epoch; the other 3 were not trained: KeyError: 'x'. "
+            "List them with: gnz ls --failed"
+        ),
+    ),
+    "EveryCellFails, of one": (
+        errors.EveryCellFails("KeyError: 'x'", n_tried=1, n_cells=1, command="gnz ls --failed"),
+        "the only cell fails before the first epoch: KeyError: 'x'. List them with: gnz ls --failed",
+    ),
+    "EveryCellFails, none left": (
+        errors.EveryCellFails("KeyError: 'x'", n_tried=3, n_cells=3, command="gnz ls --failed"),
+        "all 3 cells fail in the same way before the first epoch: KeyError: 'x'. List them with: gnz ls --failed",
+    ),
     "SeveralMissing": (
         errors.SeveralMissing([errors.DataMissing(name, [], command="") for name in ("cora", "qm9")], ["mutag"]),
         (

@@ -53,7 +53,7 @@ _PUBLIC = {
     "own.graphs": ("from_networkx", "read_tables"),
     "own.tables": ("open_table",),
     "scales": ("SCALES", "has_real_features", "standardise", "tell_scale"),
-    "own.tasks": ("check_own", "own_row", "task_from_dataset"),
+    "own.tasks": ("check_own", "own_row", "refuse_types", "task_from_dataset"),
     "perturbations": (
         "ORIGINAL",
         "PERTURBATIONS",

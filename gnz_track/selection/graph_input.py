@@ -22,7 +22,7 @@ from gnz_track.datasets.catalogue import DATASETS, TASKS
 from gnz_track.datasets.collation import collate, describe
 from gnz_track.datasets.frozen import FrozenDataset, freeze
 from gnz_track.datasets.homes import data_home
-from gnz_track.datasets.own.tasks import own_row, task_from_dataset
+from gnz_track.datasets.own.tasks import own_row, refuse_types, task_from_dataset
 from gnz_track.datasets.preparation import prepare, prepare_dataset
 from gnz_track.datasets.steady import open_steady
 from gnz_track.errors import BadValue
@@ -105,6 +105,7 @@ def _data_of(graph: object, where: str) -> list[Data]:
         return [graph_of_networkx(graph)]
     if sparse.issparse(graph):
         return [graph_of_matrix(graph, where)]
+    refuse_types(graph, where)
     if not isinstance(graph, Data):
         allowed = "a path, a name, a Task; a Data, a networkx graph, a sparse matrix, or a list of these three"
         raise BadValue(where, type(graph).__name__, allowed)

@@ -93,7 +93,9 @@ REFUSED: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     ),
     "nodes that are no number": (lambda: node(num_nodes=float("nan")), ("num_nodes is nan", "a whole number")),
     "fewer than no nodes": (lambda: Data(num_nodes=-3, y=Y), ("num_nodes is -3", "a whole number from 0")),
-    "other kinds of graphs": (HeteroData, ("'HeteroData'", "a Data")),
+    "other kinds of graphs": (HeteroData, ("dataset 'odd' is 'HeteroData'", "a Data", "data.to_homogeneous()")),
+    "a list of them": (lambda: [HeteroData()], ("dataset 'odd' is 'HeteroData'", "data.to_homogeneous()")),
+    "one among others": (lambda: [graph(3, 0), HeteroData()], ("graph 1 of task 'odd'", "data.to_homogeneous()")),
     "events": (TemporalData, ("'TemporalData'", "a Data")),
 }
 

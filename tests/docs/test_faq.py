@@ -50,8 +50,21 @@ class Mad(Net):
 
 def train(*models: Any, tasks: tuple[Any, ...] = ("grid_mines",), **options: Any) -> str:
     """Return the errors of cells that fail."""
-    found = gnz.run_benchmark(tasks=tasks, models=list(models), seeds=[0], epochs=1, verbose=False, **options)
+    try:
+        found = gnz.run_benchmark(tasks=tasks, models=list(models), seeds=[0], epochs=1, verbose=False, **options)
+    except errors.EveryCellFails as error:
+        return error.reason
     return "\n".join(found.table["error"])
+
+
+def train_without_way() -> None:
+    class Narrow(Net):
+        """Fits no data."""
+
+        def forward(self, data: Data) -> torch.Tensor:
+            return self.layer(data.x[:, :3])
+
+    gnz.run_benchmark(tasks=["grid_mines"], models=[(Narrow, {"node_cls"})], seeds=range(5), verbose=False)
 
 
 def train_a_pair() -> str:
@@ -113,6 +126,7 @@ PROVOKED: dict[str, tuple[str, tuple[str, ...] | Callable[[], Any]]] = {
     "nothing to run": ("NothingToRun", ("run", "--task", "grid_mines", "--models", "GIN")),
     "it does not say which task types it serves": ("ModelInvalid", lambda: train(Net)),
     "its forward returned shape": ("ModelInvalid", lambda: train((Wide, {"node_cls"}))),
+    "fail in the same way": ("EveryCellFails", train_without_way),
     "diverged": ("Diverged", lambda: train((Mad, {"node_cls"}))),
     "the data are not here": ("DataMissing", ("run", "--task", "cora")),
     "the data of several datasets are not here": ("SeveralMissing", ("run", "--task", "cora,pubmed,grid_mines")),

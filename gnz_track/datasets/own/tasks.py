@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 from torch_geometric.data.data import BaseData
 
 from gnz_track.datasets.collation import Collated
@@ -28,6 +28,7 @@ __all__ = [
     "is_seed_aware",
     "load_graphs",
     "own_row",
+    "refuse_types",
     "takes",
     "task_from_dataset",
     "without_empty_features",
@@ -83,7 +84,18 @@ def task_from_dataset(
     """
     if dataset is None:
         raise BadValue("dataset", None, "a Data, a list of Data, a PyG dataset or a tuple (train, val, test) of them")
+    refuse_types(dataset[0] if isinstance(dataset, list | tuple) and dataset else dataset, f"dataset {name!r}")
     return Task(name, TaskType(task_type), GivenDataset(name, dataset, card), epochs=epochs)
+
+
+def refuse_types(graph: object, where: str) -> None:
+    """Refuse a graph whose nodes and edges have types, with the way to one that can be trained on."""
+    if isinstance(graph, HeteroData):
+        allowed = (
+            "a Data: flattened, its node_type and edge_type say the types, features are filled up with zeros, and "
+            "nodes of types without labels have y = -1, unknown"
+        )
+        raise BadValue(where, "HeteroData", allowed, command="data = data.to_homogeneous()")
 
 
 def own_row(task: Task) -> DatasetRow:
@@ -178,10 +190,13 @@ def check_own(name: str, collated: Collated) -> None:
 def _as_graphs(task: Task, found: Any) -> list[Data]:
     if isinstance(found, Data):
         return [found]
+    refuse_types(found, f"what the loader of task {task.name!r} returned")
     # Other kinds of PyG's graphs have no order of graphs either.
     if not hasattr(found, "__getitem__") or isinstance(found, str | dict | Tensor | BaseData):
         raise BadValue(f"what the loader of task {task.name!r} returned", type(found).__name__, _ALLOWED)
     graphs = list(found) if isinstance(found, Sequence) else [found[place] for place in range(_count_graphs(found))]
+    for place, graph in enumerate(graphs):
+        refuse_types(graph, f"graph {place} of task {task.name!r}")
     odd = next((graph for graph in graphs if not isinstance(graph, Data)), None)
     if odd is not None or not graphs:
         what = "nothing" if not graphs else f"a sequence with a {type(odd).__name__}"
