@@ -151,8 +151,8 @@ def known_numbers(dataset: FrozenDataset, name: str, outputs: Tensor) -> Tensor:
 
 
 def visible(labels: Tensor, shown: Tensor) -> Tensor:
-    """Return labels with all but the shown ones replaced by -1."""
-    visible = torch.full_like(labels, -1)
+    """Return labels with all but the shown ones replaced: classes by -1, numbers by NaN."""
+    visible = torch.full_like(labels, math.nan if labels.is_floating_point() else -1)
     visible[shown] = labels[shown]
     return visible
 

@@ -16,6 +16,8 @@ EPOCHS = {
     TaskType.link_pred: 80,
     TaskType.edge_cls: 80,
     TaskType.multi_task: 20,
+    TaskType.node_reg: 100,
+    TaskType.edge_reg: 80,
 }
 # Task -> seconds of a cell with the task's own number of epochs, on one core without a GPU, the mean of our models.
 # Past runs of a store know better: gnz run --dry-run asks them.
