@@ -11,19 +11,20 @@ TEST_ARGS ?=
 BENCH ?= benchmarks
 INPUTS ?= 100000
 SEEDS ?= 3
+SANITIZED := $(abspath build/sanitized)
 # Extra pip options for Torch alone, such as the index of its CPU builds.
 TORCH_ARGS ?=
 
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 # Two workers with two threads each fight over two cores, and sums in another order differ in the last digits.
-test test-all fuzz faults: export OMP_NUM_THREADS := 1
-test test-all fuzz faults: export MKL_NUM_THREADS := 1
+test test-all test-pure sanitize fuzz faults: export OMP_NUM_THREADS := 1
+test test-all test-pure sanitize fuzz faults: export MKL_NUM_THREADS := 1
 # Hundreds of processes of tests import the package; each would compile it anew where this is set.
-test test-all fuzz faults: export PYTHONDONTWRITEBYTECODE :=
+test test-all test-pure sanitize fuzz faults: export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all fuzz faults bench docs wheels lint format clean
+.PHONY: help setup run test test-all test-pure sanitize fuzz faults bench docs wheels lint format clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -e 's/:.*##/:/' | awk -F': *' '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -54,8 +55,26 @@ run: $(READY)  ## train the quick suite, track it and show the means
 test: lint  ## style, types and the fast tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TEST_ARGS)
 
-test-all: lint  ## the same with the slow tests
+test-all: lint  ## the same with the slow tests, and what trains once more without kernels
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not network and not gpu" $(TEST_ARGS)
+	$(MAKE) test-pure
+
+test-pure: export GNZ_KERNELS := off
+test-pure: $(READY)  ## the tests of all that trains, where Torch alone computes
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal tests/training tests/conformance tests/golden tests/end_to_end $(TEST_ARGS)
+
+# In a copy, so that the kernels in place stay as they are. What runs beside clusters and services computes no more.
+sanitize: $(READY)  ## tests of the kernels, every read and write of which g++ watches
+	rm -rf $(SANITIZED)
+	mkdir -p $(SANITIZED)
+	cp -r pyproject.toml gnz_track tests $(SANITIZED)
+	rm -rf $(SANITIZED)/gnz_track/training/acceleration/built
+	CXX="g++ -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g" \
+		$(BIN)/python $(SANITIZED)/gnz_track/training/acceleration/library.py
+	cd $(SANITIZED) && PYTHONPATH=$(SANITIZED) ASAN_OPTIONS=detect_leaks=0 \
+		LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
+		$(abspath $(BIN))/python -m pytest -n $(WORKERS) --dist worksteal $(TEST_ARGS) \
+		tests/training/acceleration $$(cd $(SANITIZED) && ls tests/conformance/test_*_*.py | grep -v -e executors -e ray)
 
 fuzz: export GNZ_FUZZ_INPUTS := $(INPUTS)
 fuzz: $(READY)  ## broken files and calls, 100,000 of them; INPUTS=1000 for fewer

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from gnz_track.errors import BadValue, EveryCellFails, ModelInvalid
-from gnz_track.runs.executors.choice import AUTO, RAY, Crew, Executor, check_crew, choose_executor
+from gnz_track.runs.executors.choice import AUTO, PROCESSES, RAY, Crew, Executor, check_crew, choose_executor
+from gnz_track.runs.executors.crew_size import count_cores, usual_jobs
 from gnz_track.runs.executors.events import Tell, ignore
 from gnz_track.runs.executors.fork_server import ForkServer
 from gnz_track.runs.files_of_cell import PREDICTIONS, check_keep, check_most_bytes
-from gnz_track.runs.plan import Place, Plan, make_plan, perturb_plan
+from gnz_track.runs.plan import Place, Plan, make_plan, perturb_plan, tell_scales
 from gnz_track.runs.protocol_resolution import own_options
 from gnz_track.runs.remaining import RemainingCells, find_remaining
 from gnz_track.runs.settings import SettingChoice, check_choices, settle_options
@@ -40,6 +41,7 @@ __all__ = [
     "plan_request_searches",
     "report_of",
     "search_all",
+    "settle_jobs",
 ]
 
 
@@ -67,6 +69,7 @@ class Request:
     says which files cells leave beside their runs: one of
     :data:`gnz_track.runs.files_of_cell.KEEPS`. A file of more than ``keep_at_most`` bytes is not kept. ``compile`` and
     ``amp`` ask Torch for other forwards (:mod:`gnz_track.training.forwards`), and are hyperparameters of the cells.
+    ``jobs`` of 0 leaves their number to :func:`settle_jobs`.
     """
 
     tasks: Sequence[Task]
@@ -102,7 +105,7 @@ class Request:
         return Crew(
             executor=self.executor,
             address=self.cluster,
-            jobs=self.jobs,
+            jobs=self.jobs or 1,
             timeout=self.timeout,
             gpu_share=self.gpu_share,
         )
@@ -165,7 +168,7 @@ def search_all(
         address=request.address,
         suite=request.suite,
         version=__version__,
-        jobs=request.jobs,
+        jobs=request.jobs or 1,
         timeout=request.timeout,
         fork_server=fork_server,
         listener=listener or Silence(),
@@ -269,7 +272,7 @@ def plan_cells(request: Request, seeds: Sequence[int]) -> Plan:
     check_choices(request.settings, request.models)
     _refuse_large_grid(request, seeds)
     plan = _plan_unvaried(request, seeds)
-    plan = vary_plan(_with_width(plan, request), request.settings)
+    plan = tell_scales(vary_plan(_with_width(plan, request), request.settings))
     plan = perturb_plan(plan, request.perturbations) if request.perturbations else plan
     plan = _with_forwards(_on_device(plan, request), request)
     check_cells(plan.cells, suite=request.suite, sweep="", metrics=METRICS.names())
@@ -293,9 +296,10 @@ def _refuse_large_grid(request: Request, seeds: Sequence[int]) -> None:
     allowed, command = (asked, "gnz run --yes") if is_askable else (f"at most {LARGEST_GRID:,}", "fewer values")
     remaining = find_remaining(_plan_unvaried(request, seeds), request.address)
     seconds = remaining.paces.total(remaining.plan.cells)
-    of_all = None if seconds is None else seconds * n_cells / len(remaining.plan.cells) / max(1, request.jobs)
+    jobs = request.jobs or count_cores()
+    of_all = None if seconds is None else seconds * n_cells / len(remaining.plan.cells) / jobs
     time = "an unknown time" if of_all is None else f"about {format_seconds(of_all)}"
-    shown = f"{n_cells:,} cells, {time} with --jobs {request.jobs}"
+    shown = f"{n_cells:,} cells, {time} with --jobs {jobs}"
     raise BadValue("the grid of --set", shown, allowed, command=command)
 
 
@@ -309,6 +313,16 @@ def _plan_unvaried(request: Request, seeds: Sequence[int]) -> Plan:
         device="cpu" if _is_elsewhere(request) else request.device,
         place=request.place,
     )
+
+
+def settle_jobs(request: Request, remaining: RemainingCells) -> Request:
+    """Return a request with a number of workers: where it has none, what is left of its cells decides."""
+    if request.jobs:
+        return request
+    if request.executor not in (AUTO, PROCESSES):
+        return replace(request, jobs=1)
+    seconds = remaining.paces.total(remaining.cells)
+    return replace(request, jobs=usual_jobs(remaining.cells, seconds, remaining.footprints))
 
 
 def _of_sweep(found: Sequence[SearchRecord], sweep: str) -> tuple[SearchRecord, ...]:

@@ -11,7 +11,7 @@ import importlib
 import shlex
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar, cast
 
@@ -103,6 +103,11 @@ class Registry(Generic[Row]):
         self._rows: dict[str, Row] = {}
         self._broken: dict[str, PluginBroken] = {}
         self._is_loaded = not entry_point_group
+        self._read_more: Callable[[], Mapping[str, Row]] = dict
+
+    def add_source(self, read_more: Callable[[], Mapping[str, Row]]) -> None:
+        """Have rows too that are read anew at each look-up; those of a taken name are left out."""
+        self._read_more = read_more
 
     def add(self, name: str, row: Row) -> Row:
         """Add a row under a new name and return it; a taken name is an error."""
@@ -114,6 +119,8 @@ class Registry(Generic[Row]):
     def remove(self, name: str) -> Row:
         """Remove and return the row of a name."""
         row = self.get(name)
+        if name not in self._rows:
+            raise UnknownName(f"{self.kind} of this process", name, self._rows, command=self._command)
         del self._rows[name]
         return row
 
@@ -121,31 +128,34 @@ class Registry(Generic[Row]):
         """Return the row of a name; an unknown name raises with near matches and the command that lists all."""
         self._load_plugins()
         try:
-            return self._rows[name]
+            return self._rows[name] if name in self._rows else self._read_more()[name]
         except (KeyError, TypeError):
             if isinstance(name, str) and name in self._broken:
                 raise self._broken[name] from self._broken[name].__cause__
-            raise UnknownName(self.kind, name, self._rows, command=self._command) from None
+            raise UnknownName(self.kind, name, self._all(), command=self._command) from None
 
     def names(self) -> list[str]:
         """Return all names in order of registration."""
-        self._load_plugins()
-        return list(self._rows)
+        return list(self._all())
 
     def rows(self) -> list[Row]:
         """Return all rows in order of registration."""
-        self._load_plugins()
-        return list(self._rows.values())
+        return list(self._all().values())
 
     def __contains__(self, name: object) -> bool:
         self._load_plugins()
-        return name in self._rows
+        return name in self._rows or name in self._read_more()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
 
     def __len__(self) -> int:
         return len(self.names())
+
+    def _all(self) -> Mapping[str, Row]:
+        self._load_plugins()
+        more = self._read_more()
+        return {**self._rows, **{name: row for name, row in more.items() if name not in self._rows}}
 
     def _load_plugins(self) -> None:
         if self._is_loaded:

@@ -532,9 +532,9 @@ class CellSettings:
     """Settings of one cell as resolved: its protocol, and what its hyperparameters have otherwise.
 
     A dataset is posed, a model built and trained by these alone. ``metric`` is the one that the data ask for.
-    ``options`` are keywords of the model's constructor, beside which it has its own defaults. Of the training part
-    ``train_size`` examples are taken, all of them where it is 0. ``compile`` and ``amp`` ask Torch for other forwards.
-    What the others mean is said of :class:`Protocol` and :class:`Cell`.
+    ``scale`` is that of real features. ``options`` are keywords of the model's constructor, beside which it has its own
+    defaults. Of the training part ``train_size`` examples are taken, all of them where it is 0. ``compile`` and ``amp``
+    ask Torch for other forwards. What the others mean is said of :class:`Protocol` and :class:`Cell`.
     """
 
     task_type: TaskType
@@ -550,6 +550,7 @@ class CellSettings:
     splits: str = "published"
     train_size: int = 0
     features: str = "structural"
+    scale: str = ""
     encoding: str = ""
     perturbation: str = ""
     hidden_channels: int = 64

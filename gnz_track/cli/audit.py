@@ -11,7 +11,7 @@ import typer
 from gnz_track.cli.ls import Store
 from gnz_track.cli.terminal.interrupts import INTERRUPTED
 from gnz_track.cli.terminal.output import check_folder, choose_place, hand_over, naming, say
-from gnz_track.cli.training import MODELS_HELP, PROTOCOL_HELP, find_task, split
+from gnz_track.cli.training import LABEL_HELP, MODELS_HELP, PROTOCOL_HELP, find_task, split
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,8 +47,9 @@ def add_to(app: typer.Typer) -> None:
 
 
 def _audit(  # noqa: PLR0913  (one parameter per flag)
-    tasks: Annotated[list[str], typer.Argument(metavar="TASK...", help="Tasks by name; see gnz tasks.")],
+    tasks: Annotated[list[str], typer.Argument(metavar="TASK...", help="Tasks by name, or files; see gnz tasks.")],
     *,
+    label: Annotated[str, typer.Option(help=LABEL_HELP)] = "",
     full: Annotated[
         bool, typer.Option("--full/--fast", help="Train models on perturbed graphs too, or measure alone.")
     ] = False,
@@ -90,7 +91,7 @@ def _audit(  # noqa: PLR0913  (one parameter per flag)
         from gnz_track.store.address import parse_address
 
         request = Request(
-            tasks=_choose_tasks(tasks),
+            tasks=_choose_tasks(tasks, label),
             models=describe_all(split(models)),
             seeds=parse_seeds(seeds),
             protocol=find_protocol(protocol),
@@ -116,8 +117,8 @@ def _audit(  # noqa: PLR0913  (one parameter per flag)
         raise typer.Exit(FAILED)
 
 
-def _choose_tasks(names: Sequence[str]) -> list[Task]:
-    return [find_task(name) for name in dict.fromkeys(part for text in names for part in split(text))]
+def _choose_tasks(names: Sequence[str], label: str) -> list[Task]:
+    return [find_task(name, label=label) for name in dict.fromkeys(part for text in names for part in split(text))]
 
 
 def _measure_tasks(request: Request, distance: str) -> list[AuditRecord]:

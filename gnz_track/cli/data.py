@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
+from gnz_track.cli.own_data import add_own
 from gnz_track.cli.terminal.commands import Commands
 from gnz_track.cli.terminal.interrupts import INTERRUPTED
 from gnz_track.cli.terminal.output import choose_home, hand_over, say
@@ -216,10 +217,11 @@ def _list_datasets(
 
 
 def show_download(row: DatasetRow) -> str:
-    """Write how much is to be fetched for a row; a dash for what is generated, or can be fetched no more."""
+    """Write how much is to be fetched for a row; a dash for what is generated, given or retired."""
     from gnz_track.datasets.sources.fetch import n_bytes_of
 
-    return show_bytes(n_bytes_of(row)) if row.raw and not row.retired else "-"
+    is_fetched = row.raw and not row.retired and row.category is not Category.custom
+    return show_bytes(n_bytes_of(row)) if is_fetched else "-"
 
 
 def show_bytes(n_bytes: int | None) -> str:
@@ -500,6 +502,6 @@ def add_to(app: typer.Typer) -> None:
         help="Fetch and freeze datasets, check frozen ones, and share them.",
         epilog="[bold]Example[/bold]  gnz data get --suite ten",
     )
-    for add in (add_list, add_get, add_check, add_card, add_remote):
+    for add in (add_list, add_get, add_own, add_check, add_card, add_remote):
         add(group)
     app.add_typer(group, name="data")

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gnz_track.cli.terminal.commands import Command
 from gnz_track.cli.terminal.output import choose_place, say, see
 from gnz_track.cli.training import (
     AMP_HELP,
     COMPILE_HELP,
+    LABEL_HELP,
     MODELS_HELP,
     PROTOCOL_HELP,
+    TASK_HELP,
+    SettingsCommand,
     choose_forwards,
     choose_suite,
     choose_tasks,
@@ -26,7 +28,6 @@ from gnz_track.cli.training import (
     split,
     train,
 )
-from gnz_track.errors import UnknownOption
 
 if TYPE_CHECKING:
     from gnz_track.benchmark import Request
@@ -67,43 +68,7 @@ Interrupted, it goes on where it was with the same command. Past runs: gnz ls, g
 
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
-    app.command("run", epilog=EXAMPLES, cls=_RunCommand)(_run)
-
-
-class _RunCommand(Command):
-    """The command, which answers a setting that is typed as an option."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the words of a call."""
-        try:
-            return super().parse_args(ctx, args)
-        except typer.TyperException as error:
-            option = getattr(error, "option_name", "")
-            if setting := _setting_called(option.lstrip("-").replace("-", "_")):
-                raise UnknownOption(option, setting, _value_of(option, args)) from None
-            raise
-
-
-def _setting_called(name: str) -> str:
-    """Return the setting of a name, or what it is an alias of; nothing where there is none."""
-    from gnz_track.runs.settings import ALIASES, SETTINGS
-
-    name = ALIASES.get(name, name)
-    if name in SETTINGS or not name:
-        return name
-    from gnz_track.models.building import options_of
-    from gnz_track.models.catalogue import MODELS
-
-    return name if any(name in options_of(row).names for row in MODELS.rows()) else ""
-
-
-def _value_of(option: str, args: list[str]) -> str:
-    """Return the value that was typed behind an option, in the same word or in the next one."""
-    for word, following in zip(args, [*args[1:], ""], strict=True):
-        name, equals, value = word.partition("=")
-        if name == option:
-            return value if equals else "VALUE" if not following or following.startswith("--") else following
-    return "VALUE"
+    app.command("run", epilog=EXAMPLES, cls=SettingsCommand)(_run)
 
 
 def _write_names(names: Iterable[str]) -> str:
@@ -176,9 +141,8 @@ def _choose(
 def _run(  # noqa: PLR0913  (one parameter per flag)
     *,
     suite: Annotated[str, typer.Option(help="A named selection of tasks; see gnz tasks.")] = "",
-    task: Annotated[
-        list[str] | None, typer.Option(help="A task by name, of the suite where one is named; repeat, or use commas.")
-    ] = None,
+    task: Annotated[list[str] | None, typer.Option(help=TASK_HELP)] = None,
+    label: Annotated[str, typer.Option(help=LABEL_HELP)] = "",
     category: Annotated[str, typer.Option(help="All tasks of a research area; several by commas.")] = "",
     task_type: Annotated[str, typer.Option(help="Only tasks of this type; several by commas.")] = "",
     models: Annotated[str, typer.Option("--models", "--model", help=MODELS_HELP)] = "",
@@ -190,7 +154,9 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
     amp: Annotated[str, typer.Option(help=AMP_HELP)] = "",
     home: Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")] = None,
     mirror: Annotated[Path | None, typer.Option(help="Folder of raw files; default GNZ_MIRROR.")] = None,
-    jobs: Annotated[int, typer.Option(help="Worker processes; 1 trains in this one.")] = 1,
+    jobs: Annotated[
+        int | None, typer.Option(help="Worker processes; 1 trains in this one.", show_default="as many as cores")
+    ] = None,
     timeout: Annotated[float | None, typer.Option(help="Most seconds for one cell; starts workers.")] = None,
     executor: Annotated[str, typer.Option(help="auto, inline, processes, or ray: cells on a cluster.")] = "auto",
     address: Annotated[str, typer.Option(help="Of a Ray cluster: HOST:PORT, auto, or local to start one.")] = "",
@@ -228,15 +194,15 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
     """Train every compatible (task, model, seed) that is not finished yet, and print the means."""
     from gnz_track.runs.executors.fork_server import open_fork_server_for
 
-    # Words are checked before anything heavy is imported.
-    crew: dict[str, Any] = {"executor": executor, "jobs": jobs, "timeout": timeout, "gpu_share": gpu_share}
+    # Words are checked before anything heavy is imported, which workers do at the same time.
+    usual = 1 if jobs is None else jobs
+    crew: dict[str, Any] = {"executor": executor, "jobs": usual, "timeout": timeout, "gpu_share": gpu_share}
     most_bytes = _check_words(keep, keep_at_most, address=address, **crew)
     forwards = choose_forwards(device, compiles=compiles, amp=amp)
     how, numbers, place = look_up(models, protocol, seeds, store)
     settings, keys = _choose(config, chosen, epochs=epochs, train_size=train_size, budget=budget, encoding=encoding)
-    tasks = choose_tasks(suite, task or [], split(category), split(task_type))
-    # Workers import it at the same time.
-    needed = None if dry_run or show_config else open_fork_server_for(jobs=jobs, timeout=timeout, executor=executor)
+    tasks = choose_tasks(suite, task or [], split(category), split(task_type), label=label)
+    needed = None if dry_run or show_config else open_fork_server_for(jobs=usual, timeout=timeout, executor=executor)
     with needed or contextlib.nullcontext() as fork_server:
         from gnz_track.benchmark import LARGEST_GRID, MOST_CELLS, Request
         from gnz_track.models.catalogue import describe_all, usual_models
@@ -258,7 +224,7 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
             is_fresh=not resume,
             source="gnz run",
             cluster=address,
-            **crew,
+            **{**crew, "jobs": jobs or 0},
             system_metrics=system_metrics,
             keep=keep,
             keep_at_most=most_bytes,
@@ -269,10 +235,11 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
 
 
 def _carry_out(request: Request, fork_server: ForkServer | None) -> None:
-    from gnz_track.benchmark import find_remaining_of
+    from gnz_track.benchmark import find_remaining_of, settle_jobs
 
     found = _search(request, fork_server) if request.search else []
-    _print_results(request, train(request, find_remaining_of(request, found), fork_server, found), found)
+    remaining = find_remaining_of(request, found)
+    _print_results(request, train(settle_jobs(request, remaining), remaining, fork_server, found), found)
 
 
 def _print_results(request: Request, sweep: Sweep, found: list[SearchRecord]) -> None:
@@ -330,11 +297,12 @@ def _search(request: Request, fork_server: ForkServer | None) -> list[SearchReco
 
 
 def _print_remaining_cells(request: Request) -> None:
-    from gnz_track.benchmark import find_remaining_of
+    from gnz_track.benchmark import find_remaining_of, settle_jobs
     from gnz_track.cli.terminal.output import print_remaining, print_skipped
     from gnz_track.text import format_seconds
 
     remaining = find_remaining_of(request)
+    request = settle_jobs(request, remaining)
     print_remaining(remaining)
     print_skipped(remaining.plan.skipped)
     left = remaining.paces.time(remaining.cells, jobs=request.jobs)

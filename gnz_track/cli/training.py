@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from gnz_track.cli.terminal.commands import Command
 from gnz_track.cli.terminal.interrupts import INTERRUPTED
 from gnz_track.cli.terminal.output import say, see
+from gnz_track.errors import UnknownOption
 from gnz_track.seeds import parse_seeds
 from gnz_track.text import split_names
 from gnz_track.types import Category, TaskType
@@ -28,8 +30,11 @@ if TYPE_CHECKING:
 __all__ = [
     "AMP_HELP",
     "COMPILE_HELP",
+    "LABEL_HELP",
     "MODELS_HELP",
     "PROTOCOL_HELP",
+    "TASK_HELP",
+    "SettingsCommand",
     "choose_forwards",
     "choose_suite",
     "choose_tasks",
@@ -47,11 +52,18 @@ __all__ = [
 QUICK, CUSTOM = "quick", "custom"
 COMPILE_HELP = "Let torch.compile compile the models; meant for GPUs."
 MODELS_HELP = "Names, package.module:Class or FILE.py:Class; with options: wide=GCN(n_layers=4)."
+TASK_HELP = (
+    "A task by name, of the suite where one is named; a file of graphs, a folder of tables, or package.module:task; "
+    "repeat, or use commas."
+)
+LABEL_HELP = "Column or attribute of the labels, where the task is a file."
 PROTOCOL_HELP = "How cells are trained and scored: a name of gnz protocols, or a YAML file."
 AMP_HELP = "Half precision of the models: bfloat16 or float16; meant for GPUs."
 
 
-def choose_tasks(suite: str, names: Sequence[str], categories: Sequence[str], types: Sequence[str]) -> list[Task]:
+def choose_tasks(
+    suite: str, names: Sequence[str], categories: Sequence[str], types: Sequence[str], *, label: str = ""
+) -> list[Task]:
     """Return the tasks that were asked for; without names and categories, those of the suite.
 
     A name that the suite has not is refused: whoever names both means a part of the suite.
@@ -65,7 +77,9 @@ def choose_tasks(suite: str, names: Sequence[str], categories: Sequence[str], ty
     categories
         Research areas whose tasks are added.
     types
-        Task types to keep; all without any.
+        Task types to keep; all without any. Of a file, one says what is asked.
+    label
+        Column or attribute of the labels, where a file is named.
     """
     from gnz_track.datasets.catalogue import SUITES, iter_benchmark_tasks
     from gnz_track.errors import NothingToRun
@@ -74,7 +88,7 @@ def choose_tasks(suite: str, names: Sequence[str], categories: Sequence[str], ty
     of_areas = [task for name in categories for task in iter_benchmark_tasks(Category(name))]
     if not (wanted or categories):
         wanted = list(SUITES.get(suite or QUICK).tasks)
-    chosen = {task.name: task for task in [*map(find_task, wanted), *of_areas]}
+    chosen = {task.name: task for task in [*(find_task(name, label=label, types=types) for name in wanted), *of_areas]}
     if suite:
         own = SUITES.get(suite).tasks
         _refuse_others(suite, own, wanted)
@@ -118,15 +132,43 @@ def look_up(models: str, protocol: str, seeds: str, store: str) -> tuple[Protoco
     return found
 
 
-def find_task(name: str) -> Task:
-    """Return the task of a name; somebody who gives a file is told what files are for."""
+def find_task(name: str, *, label: str = "", types: Sequence[str] = ()) -> Task:
+    """Return the task of a name, of a file or folder of graphs, or of ``package.module:task``.
+
+    Parameters
+    ----------
+    name
+        As it was typed.
+    label
+        Column or attribute of the labels, of a file.
+    types
+        Task types that the user names: of a file, one says what is asked.
+    """
     from gnz_track.datasets.catalogue import TASKS
     from gnz_track.errors import BadValue
 
-    if name not in TASKS and os.path.isfile(name):  # noqa: PTH113  (of what is no path, a Path raises)
-        allowed = "a name of 'gnz tasks'; data of your own become one by gnz_track.task_from_dataset, from Python"
-        raise BadValue("task", name, allowed, command=f"gnz recommend --help, for models for the graph of {name!r}")
-    return TASKS.get(name)
+    is_file = name not in TASKS and os.path.exists(name)  # noqa: PTH110  (of what is no path, a Path raises)
+    if label and not is_file:
+        allowed = "nothing beside a task by name, which has its labels; the column of a file's labels"
+        raise BadValue("--label", label, allowed, command="gnz run --task FILE --label COLUMN")
+    if is_file or (name not in TASKS and name.lower().endswith((".graphml", ".gml", ".csv"))):
+        from gnz_track.datasets.own.files import task_of_file
+
+        return task_of_file(name, label=label, asked=map(TaskType, types))
+    return TASKS.get(name) if name in TASKS or ":" not in name else _import_task(name)
+
+
+def _import_task(name: str) -> Task:
+    from gnz_track.errors import BadValue
+    from gnz_track.models.words import find_target
+    from gnz_track.registry import import_target
+    from gnz_track.types import Task
+
+    found = import_target(find_target(name, what="task"))
+    if not isinstance(found, Task):
+        allowed = "a gnz_track.Task, as gnz_track.task_from_dataset(name, task_type, dataset) makes one"
+        raise BadValue(f"task {name}", type(found).__name__, allowed)
+    return found
 
 
 def choose_forwards(device: str, *, compiles: bool, amp: str) -> dict[str, Any]:
@@ -355,3 +397,40 @@ def _write_score(value: float | None) -> str:
 
 def _write_value(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+class SettingsCommand(Command):
+    """A command that trains, which answers a setting that is typed as an option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words of a call."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.TyperException as error:
+            option = getattr(error, "option_name", "")
+            if setting := _setting_called(option.lstrip("-").replace("-", "_")):
+                command = f"gnz {ctx.info_name}"
+                raise UnknownOption(option, setting, _value_of(option, args), command=command) from None
+            raise
+
+
+def _setting_called(name: str) -> str:
+    """Return the setting of a name, or what it is an alias of; nothing where there is none."""
+    from gnz_track.runs.settings import ALIASES, SETTINGS
+
+    name = ALIASES.get(name, name)
+    if name in SETTINGS or not name:
+        return name
+    from gnz_track.models.building import options_of
+    from gnz_track.models.catalogue import MODELS
+
+    return name if any(name in options_of(row).names for row in MODELS.rows()) else ""
+
+
+def _value_of(option: str, args: list[str]) -> str:
+    """Return the value that was typed behind an option, in the same word or in the next one."""
+    for word, following in zip(args, [*args[1:], ""], strict=True):
+        name, equals, value = word.partition("=")
+        if name == option:
+            return value if equals else "VALUE" if not following or following.startswith("--") else following
+    return "VALUE"

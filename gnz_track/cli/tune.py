@@ -13,8 +13,11 @@ from gnz_track.cli.terminal.output import choose_home, choose_place, say, see
 from gnz_track.cli.training import (
     AMP_HELP,
     COMPILE_HELP,
+    LABEL_HELP,
     MODELS_HELP,
     PROTOCOL_HELP,
+    TASK_HELP,
+    SettingsCommand,
     choose_forwards,
     choose_suite,
     choose_tasks,
@@ -49,6 +52,8 @@ EXAMPLES = """
 
   gnz tune --task mutag --models mypackage.nets:MyNet --space spaces.yaml --warm-start 3
 
+  gnz tune --task mutag --models GAT --set encoding=lap8 --set budget=27000
+
 A trial is scored on the validation parts of its seeds, and test labels are not there while it trains. Trial 0 is the
 default. Interrupted, the search goes on where it was with the same command. A file of spaces looks like this:
 
@@ -60,15 +65,15 @@ default. Interrupted, the search goes on where it was with the same command. A f
 
 def add_to(app: typer.Typer) -> None:
     """Add this command."""
-    app.command("tune", epilog=EXAMPLES)(_tune)
+    app.command("tune", epilog=EXAMPLES, cls=SettingsCommand)(_tune)
 
 
 def _tune(  # noqa: PLR0913  (one parameter per flag)
     *,
-    task: Annotated[
-        list[str] | None, typer.Option(help="A task by name, of the suite where one is named; repeat, or use commas.")
-    ] = None,
+    task: Annotated[list[str] | None, typer.Option(help=TASK_HELP)] = None,
+    label: Annotated[str, typer.Option(help=LABEL_HELP)] = "",
     suite: Annotated[str, typer.Option(help="A named selection of tasks; see gnz tasks.")] = "",
+    task_type: Annotated[str, typer.Option(help="Only tasks of this type; of a file, what is asked.")] = "",
     models: Annotated[str, typer.Option("--models", "--model", help=MODELS_HELP)] = "",
     trials: Annotated[int, typer.Option("--trials", "--tune", help="Trials for each model on each task.")] = 30,
     sampler: Annotated[str, typer.Option(help="tpe, random, qmc or grid.")] = "tpe",
@@ -81,6 +86,10 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
     max_epochs: Annotated[int | None, typer.Option(help="Most epochs of one search in all.")] = None,
     max_seconds: Annotated[float | None, typer.Option(help="No trial begins after so many.")] = None,
     warm_start: Annotated[int, typer.Option(help="Try so many findings from similar tasks first.")] = 0,
+    chosen: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting of all trials; of one model: GAT.heads=4."),
+    ] = None,
     epochs: Annotated[int | None, typer.Option(help="Of a cell, instead of each task's own number.")] = None,
     protocol: Annotated[str, typer.Option(help=PROTOCOL_HELP)] = "graphnetz",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")] = "auto",
@@ -98,10 +107,14 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
 ) -> None:
     """Search hyperparameters of models by validation alone, then compare default and winner on the seeds reported."""
     from gnz_track.runs.executors.fork_server import open_fork_server_for
+    from gnz_track.runs.settings import read_choice
 
     forwards = choose_forwards(device, compiles=compiles, amp=amp)
+    how_long = {"trials": trials, "max_epochs": max_epochs, "max_seconds": max_seconds}
+    how_proposed = {"sampler": sampler, "pruner": pruner, "kind": kind, "seed": seed, "warm_start": warm_start}
     how, numbers, address = look_up(models, protocol, seeds, store)  # before anything heavy is imported
-    tasks = choose_tasks(suite, task or [], [], [])
+    settings = list(map(read_choice, chosen or ()))
+    tasks = choose_tasks(suite, task or [], [], split(task_type), label=label)
     with contextlib.nullcontext() if dry_run else open_fork_server_for(jobs=jobs, timeout=timeout) as fork_server:
         from gnz_track.benchmark import Request
         from gnz_track.models.catalogue import MODELS, describe_all
@@ -114,6 +127,7 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
             address=address,
             suite=choose_suite(suite, "", is_chosen=bool(task)),
             epochs=epochs,
+            settings=settings,
             **forwards,
             place=choose_place(home, mirror),
             jobs=jobs,
@@ -124,14 +138,8 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
                 address,
                 space=space,
                 tuning_seeds=tuning_seeds,
-                trials=trials,
-                max_epochs=max_epochs,
-                max_seconds=max_seconds,
-                sampler=sampler,
-                pruner=pruner,
-                kind=kind,
-                seed=seed,
-                warm_start=warm_start,
+                **how_long,
+                **how_proposed,
                 recommend=_recommender(address, choose_home(home)) if warm_start else None,
                 is_fresh=fresh,
             ),

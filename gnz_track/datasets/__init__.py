@@ -18,6 +18,7 @@
 - `steady`: frozen data that stay what they were while they are used
 - `splits/`: parts for training, validation and test, as pure functions of data, policy and seed
 - `encodings`: features for nodes that have none, and positional encodings, which tell where a node is in its graph
+- `scales`: features on unit scale, fitted on training nodes
 - `perturbations`: graphs that have lost what their edges say, or what their features say
 - `checks/`: checks of a dataset: faults, and what makes it easier than it looks
 """
@@ -47,8 +48,11 @@ _PUBLIC = {
     "frozen": ("FrozenDataset", "TENSORS", "freeze", "freeze_collated", "open_frozen"),
     "homes": ("data_home", "folder_name", "frozen_folder", "state_of"),
     "mapped_tensors": ("digest_of",),
+    "own.added": ("AddedDataset", "keep", "remove"),
+    "own.files": ("pose", "read_own", "task_of_file"),
     "own.graphs": ("from_networkx", "read_tables"),
     "own.tables": ("open_table",),
+    "scales": ("SCALES", "has_real_features", "standardise", "tell_scale"),
     "own.tasks": ("check_own", "own_row", "refuse_types", "task_from_dataset"),
     "perturbations": (
         "ORIGINAL",

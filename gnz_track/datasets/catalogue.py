@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 
+from gnz_track.datasets.own.added import added_rows, added_tasks
 from gnz_track.datasets.rows import (
     biology,
     combinatorial,
@@ -78,6 +79,9 @@ _BY_NAME_ONLY = _add_more_tasks()
 
 for _suite in suites.SUITES:
     SUITES.add(_suite.name, _suite)
+
+DATASETS.add_source(added_rows)
+TASKS.add_source(added_tasks)
 
 
 def register_task(category: Category | str, task: Task) -> Task:

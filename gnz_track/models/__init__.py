@@ -57,7 +57,7 @@ _PUBLIC = {
     "building": ("Options", "build", "count_parameters", "load_parts", "options_of"),
     "catalogue": ("MODELS", "describe", "describe_all", "readdress", "register_model", "renew_code", "usual_models"),
     "options": ("Defaults", "MOST_COUNTED", "Sizes"),
-    "words": ("parse_word",),
+    "words": ("find_target", "parse_word"),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)  # noqa: PLE0605  (names come from the table)
 

@@ -98,21 +98,21 @@ def name_options(name: str, options: Mapping[str, Value]) -> str:
     return f"{name}({','.join(f'{key}={value}' for key, value in sorted(options.items()))})"
 
 
-def find_target(reference: str) -> str:
+def find_target(reference: str, *, what: str = "model") -> str:
     """Return ``package.module:Class`` of a reference; of a file, it is imported by the name that Python has for it.
 
-    What is neither a target nor a file is returned as it is.
+    What is neither a target nor a file is returned as it is; ``what`` it is stands in an error.
     """
     place, colon, name = reference.rpartition(":")
     if is_target(reference) or not colon or not place.endswith(_SUFFIX):
         return reference
     path = Path(place).expanduser().resolve()
     if not path.is_file() or not name.isidentifier():
-        raise BadValue("model", reference, "FILE.py:Class with a file that exists", command="ls " + place)
-    return f"{_import_file(path, reference)}:{name}"
+        raise BadValue(what, reference, "FILE.py:NAME with a file that exists", command="ls " + place)
+    return f"{_import_file(path, reference, what)}:{name}"
 
 
-def _import_file(path: Path, reference: str) -> str:
+def _import_file(path: Path, reference: str, what: str) -> str:
     """Import a file as a module of its folder, or of the package that it lies in; return the module's name."""
     folder = path.parent
     parts = [path.stem]
@@ -122,14 +122,14 @@ def _import_file(path: Path, reference: str) -> str:
     name = ".".join(parts)
     if not all(part.isidentifier() for part in parts) or parts[0] in sys.stdlib_module_names:
         allowed = "a file whose name Python can import, and has none of its own for, as my_nets.py"
-        raise BadValue("model", reference, allowed, command=f"mv {path.name} my_nets.py")
+        raise BadValue(what, reference, allowed, command=f"mv {path.name} my_nets.py")
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
         importlib.invalidate_caches()
     found = getattr(importlib.import_module(name), "__file__", None)
     if found is None or Path(found).resolve() != path:
         allowed = f"a file of another name: {name!r} is {found or 'a module of Python'}"
-        raise BadValue("model", reference, allowed, command=f"mv {path.name} my_{path.name}")
+        raise BadValue(what, reference, allowed, command=f"mv {path.name} my_{path.name}")
     return name
 
 

@@ -19,6 +19,7 @@ from gnz_track.problems.inputs import (
     collection_of,
     complete_sizes,
     count_columns,
+    nodes_of,
     sizes_of_classes,
     sizes_of_edges,
     unfit,
@@ -121,7 +122,7 @@ def pose_graphs(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     rows = dict(zip(("val", "test"), torch.arange(held_out.numel()).split(counts), strict=True))
     rows[TRAINING] = torch.arange(parts.train.numel())
     objective = GraphObjective(
-        graphs=collection_of(dataset, settings),
+        graphs=collection_of(dataset, settings, in_training=nodes_of(dataset, parts.train)),
         train=parts.train,
         labels=labels[parts.train],
         held_out=held_out,

@@ -27,6 +27,7 @@ from gnz_track.datasets.encodings import (
 )
 from gnz_track.datasets.frozen import FrozenDataset
 from gnz_track.datasets.perturbations import changes_edges, form_of_features, perturb_together
+from gnz_track.datasets.scales import standardise
 from gnz_track.errors import BadValue, SplitImpossible
 from gnz_track.models.options import Sizes
 from gnz_track.seeds import derive
@@ -43,6 +44,7 @@ __all__ = [
     "collection_of",
     "complete_sizes",
     "count_columns",
+    "nodes_of",
     "sizes_of_classes",
     "sizes_of_edges",
     "unfit",
@@ -52,7 +54,12 @@ __all__ = [
 
 
 def whole_graph_of(
-    dataset: FrozenDataset, message_edges: Tensor, settings: CellSettings, *, split_digest: str = ""
+    dataset: FrozenDataset,
+    message_edges: Tensor,
+    settings: CellSettings,
+    *,
+    split_digest: str = "",
+    in_training: Tensor | None = None,
 ) -> Data:
     """Return one graph with features and message edges, and what else is known of its nodes.
 
@@ -66,9 +73,11 @@ def whole_graph_of(
         What a cell asks of its data.
     split_digest
         Digest of the split that hides some of the edges.
+    in_training
+        Numbers of the nodes that features are scaled by.
     """
     data = Data(num_nodes=dataset.n_nodes)
-    data.x = _features(dataset, message_edges, settings.features)
+    data.x = _features(dataset, message_edges, settings, in_training)
     for name, value in _fields(dataset, "node"):
         data[name] = value
     if message_edges is dataset.global_edge_index:
@@ -101,6 +110,7 @@ def collection_of(
     *,
     labels: Mapping[str, Tensor] | None = None,
     pairs: Pairs | None = None,
+    in_training: Tensor | None = None,
 ) -> GraphCollection:
     """Return many graphs with features, and what else is known of their nodes and edges.
 
@@ -114,9 +124,11 @@ def collection_of(
         Fields of nodes to show.
     pairs
         Labelled edges.
+    in_training
+        Numbers of the nodes that features are scaled by.
     """
     node = {**dict(_fields(dataset, "node")), **(labels or {})}
-    node["x"] = _features(dataset, dataset.global_edge_index, settings.features)
+    node["x"] = _features(dataset, dataset.global_edge_index, settings, in_training)
     if settings.perturbation:
         node["x"], edges, edge_ptr = _perturb(dataset, node["x"], dataset.global_edge_index, settings)
         if edges is not dataset.global_edge_index:
@@ -172,15 +184,31 @@ FEATURES: dict[str, Callable[[Tensor, int], Tensor]] = {
 }
 
 
-def _features(dataset: FrozenDataset, message_edges: Tensor, policy: str) -> Tensor:
-    """Return the features of the dataset; where it has none, those of the protocol's policy."""
+def nodes_of(dataset: FrozenDataset, graphs: Tensor) -> Tensor:
+    """Return the numbers of the nodes of some graphs ``[n]``."""
+    is_of_them = torch.isin(torch.arange(len(dataset)), graphs)
+    return is_of_them.repeat_interleave(dataset.node_ptr.diff()).nonzero().flatten()
+
+
+def _features(
+    dataset: FrozenDataset, message_edges: Tensor, settings: CellSettings, in_training: Tensor | None
+) -> Tensor:
+    """Return the features of the dataset, scaled where that is asked; where it has none, those of the policy."""
+    policy = settings.features
     if policy not in FEATURES:
         raise BadValue("the features of a protocol", policy, ", ".join(FEATURES))
     x = dataset.tensors.get("x")
     if x is None:
         return FEATURES[policy](message_edges, dataset.n_nodes)
     x = x.unsqueeze(1) if x.dim() == 1 else x
-    return x.float() if x.is_floating_point() else x.long()
+    if not x.is_floating_point():
+        return x.long()
+    if not settings.scale:
+        return x.float()
+    if in_training is None:
+        allowed = "no scale: means and spreads of training are not known of other data; scale these yourself"
+        raise BadValue("scale", settings.scale, allowed)
+    return standardise(x, in_training)
 
 
 def unfit(dataset: FrozenDataset, settings: CellSettings, reason: str) -> SplitImpossible:

@@ -188,7 +188,7 @@ def pose_two_levels(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     shown = torch.isin(torch.arange(len(dataset)), parts.train)
     on_nodes = shown.repeat_interleave(dataset.node_ptr.diff())
     objective = TwoLevelObjective(
-        graphs=collection_of(dataset, settings),
+        graphs=collection_of(dataset, settings, in_training=on_nodes.nonzero().flatten()),
         train=parts.train,
         held_out=held_out,
         node_targets=nodes.where(on_nodes[:, None], math.nan),

@@ -19,6 +19,7 @@ from gnz_track.problems.inputs import (
     collection_of,
     complete_sizes,
     count_columns,
+    nodes_of,
     sizes_of_classes,
     sizes_of_edges,
     whole_graph_of,
@@ -178,9 +179,9 @@ def pose_nodes(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     shown = visible(labels, parts.train)
     labelled = _Labelled(parts, labels, "y", dataset.node_ptr, sizes_of_classes)
     if _is_in_batches(dataset, settings):
-        graphs = collection_of(dataset, settings, labels={"y": shown})
+        graphs = collection_of(dataset, settings, labels={"y": shown}, in_training=parts.train)
         return _pose_parts(dataset, settings, labelled, graphs)
-    data = whole_graph_of(dataset, dataset.global_edge_index, settings)
+    data = whole_graph_of(dataset, dataset.global_edge_index, settings, in_training=parts.train)
     data.y = shown.to(settings.device)
     return _pose_whole(dataset, settings, labelled, data)
 
@@ -194,9 +195,11 @@ def pose_edges(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     across = ends + dataset.node_ptr[:-1].repeat_interleave(pointer.diff())
     labelled = _Labelled(parts, labels, "edge_label", pointer, _of_labelled_edges, across)
     if _is_in_batches(dataset, settings):
-        graphs = collection_of(dataset, settings, pairs=Pairs(ends, pointer, fields))
+        nodes = nodes_of(dataset, graphs_of(parts.train, pointer))
+        graphs = collection_of(dataset, settings, pairs=Pairs(ends, pointer, fields), in_training=nodes)
         return _pose_parts(dataset, settings, labelled, graphs)
-    data = whole_graph_of(dataset, dataset.global_edge_index, settings)
+    every = torch.arange(dataset.n_nodes)
+    data = whole_graph_of(dataset, dataset.global_edge_index, settings, in_training=every)
     data.edge_label_index = across.to(settings.device)
     for name, value in fields.items():
         data[name] = value.to(settings.device)

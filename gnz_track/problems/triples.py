@@ -214,7 +214,8 @@ def _ranks(score: Any, codes: Tensor, queries: tuple[Tensor, ...], known: tuple[
 def pose_triples(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     """Pose the tails and heads of triples that a split hides."""
     split = split_triples(dataset, seed=settings.seed, is_blind=settings.is_blind)
-    data = whole_graph_of(dataset, split.train.edge_index, settings, split_digest=split.digest)
+    every = torch.arange(dataset.n_nodes)
+    data = whole_graph_of(dataset, split.train.edge_index, settings, split_digest=split.digest, in_training=every)
     data.edge_type = split.train.edge_type.to(settings.device)
     # Ranks are filtered by what is known: in a blind problem that is no test triple.
     parts, device = scored(split, settings), settings.device

@@ -33,7 +33,8 @@ from gnz_track.public_names import find_public
 
 # File -> the names that it gives to other rooms and to users.
 _PUBLIC = {
-    "executors.choice": ("AUTO", "Crew", "Executor", "RAY", "check_crew", "choose_executor"),
+    "executors.choice": ("AUTO", "Crew", "Executor", "PROCESSES", "RAY", "check_crew", "choose_executor"),
+    "executors.crew_size": ("count_cores", "usual_jobs"),
     "executors.events": ("Done", "Event", "Tell", "ignore"),
     "executors.fork_server": ("ForkServer", "open_fork_server_for"),
     "files_of_cell": (
@@ -48,7 +49,17 @@ _PUBLIC = {
     "isolation.originals": ("originals",),
     "isolation.process_state": ("known_state",),
     "owners": ("is_ours",),
-    "plan": ("Place", "Plan", "Skipped", "list_skipped", "make_plan", "perturb_plan", "resolve_device", "usual_epochs"),
+    "plan": (
+        "Place",
+        "Plan",
+        "Skipped",
+        "list_skipped",
+        "make_plan",
+        "perturb_plan",
+        "resolve_device",
+        "tell_scales",
+        "usual_epochs",
+    ),
     "progress": ("Progress", "count_aloud", "open_line", "tell_failures"),
     "protocol_files": ("find_protocol", "is_file_of_protocol"),
     "protocol_resolution": ("list_widths", "own_options", "settings_of"),

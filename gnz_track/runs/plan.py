@@ -15,7 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gnz_track.datasets.frozen import open_frozen
 from gnz_track.datasets.preparation import forget_loaded, prepare
+from gnz_track.datasets.scales import tell_scale
 from gnz_track.datasets.steady import open_steady
 from gnz_track.errors import BadValue, DataMissing, NothingToRun, SeveralMissing, SplitImpossible
 from gnz_track.models.catalogue import renew_code
@@ -23,7 +25,7 @@ from gnz_track.runs.fingerprint import code_of, tell_unseen
 from gnz_track.runs.protocol_resolution import find_override, hyperparameters_of, resolve
 from gnz_track.training.metrics import METRICS
 from gnz_track.training.protocols import PROTOCOLS
-from gnz_track.types import Cell, ModelRow, Protocol, Task, TaskType
+from gnz_track.types import Category, Cell, ModelRow, Protocol, Task, TaskType
 
 if TYPE_CHECKING:
     # Torch is imported where a plan needs to look into models or tensors, and takes as long as all else.
@@ -41,6 +43,7 @@ __all__ = [
     "perturb_plan",
     "reason_against",
     "resolve_device",
+    "tell_scales",
     "usual_epochs",
 ]
 
@@ -315,6 +318,14 @@ def _refuse_repeated(kind: str, names: Iterable[object]) -> None:
         if name in seen:
             raise BadValue(kind, name, f"each {kind} once in a sweep")
         seen.add(name)
+
+
+def tell_scales(plan: Plan) -> Plan:
+    """Return a plan that says which data of the user's own are trained on as they are, though far from unit scale."""
+    own = [cell for cell in plan.cells if cell.task.category is Category.custom]
+    folders = {cell.data: None for cell in own if "scale" not in dict(cell.hyperparameters)}
+    told = dict.fromkeys(tell_scale(open_frozen(folder)) for folder in folders)
+    return replace(plan, notices=(*plan.notices, *(sentence for sentence in told if sentence)))
 
 
 def perturb_plan(plan: Plan, names: Iterable[str]) -> Plan:

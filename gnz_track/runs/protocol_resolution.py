@@ -102,6 +102,7 @@ def name_settings(settings: CellSettings, model: ModelRow) -> dict[str, Value]:
         "hidden_channels": settings.hidden_channels,
         # Words only where they are chosen: runs of before have none.
         **({"clip": optimiser.clip} if optimiser.clip else {}),
+        **({"scale": settings.scale} if settings.scale else {}),
         **({"train_size": settings.train_size} if settings.train_size else {}),
         **{name: value for name in OF_TORCH if (value := getattr(settings, name))},
     }

@@ -159,6 +159,12 @@ def _features() -> Iterable[str]:
     return FEATURES
 
 
+def _scales() -> Iterable[str]:
+    from gnz_track.datasets.scales import SCALES
+
+    return SCALES
+
+
 def _is_encoding(name: str) -> bool:
     from gnz_track.datasets.encodings import parse_encoding
 
@@ -186,6 +192,7 @@ _ROWS = (
     _word("splits", "how parts are drawn", "splits", _policies, is_shared=True),
     _whole("train_size", "examples of the training part", "train_size"),
     _word("features", "of nodes that have none", "features", _features),
+    _word("scale", "of real features, fitted on training nodes", "scale", _scales, blank="none"),
     Setting(
         name="encoding",
         about="of positions of nodes",
@@ -210,6 +217,7 @@ ALIASES = {
     "grad_clip": "clip",
     "clip_grad_norm": "clip",
     "split": "splits",
+    "normalize_features": "scale",
     "scheduler": "schedule",
 }
 # What a cell has beside them -> how it is chosen.

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from gnz_track.datasets.frozen import open_frozen
+from gnz_track.datasets.scales import has_real_features
 from gnz_track.errors import BadValue, NothingToRun, SplitImpossible
 from gnz_track.runs.plan import Plan, Skipped, find_limits
 from gnz_track.runs.protocol_resolution import find_override, settings_of, width_of
@@ -216,6 +217,10 @@ def _of_features(_: CellSettings, dataset: FrozenDataset) -> str:
     return "its nodes have features" if dataset.n_features else ""
 
 
+def _of_scale(_: CellSettings, dataset: FrozenDataset) -> str:
+    return "" if has_real_features(dataset) else "its nodes have no features that are real numbers"
+
+
 def _of_codes(settings: CellSettings, _: FrozenDataset) -> str:
     return "" if settings.task_type is TaskType.link_pred else "codes are of links"
 
@@ -230,6 +235,7 @@ _WITHOUT_USE = {
     "loss": _of_loss,
     "train_size": _of_size,
     "features": _of_features,
+    "scale": _of_scale,
     "code_channels": _of_codes,
 }
 

@@ -115,7 +115,8 @@ def test_what_to_type_is_said(gnz: Gnz, words: tuple[str, ...], said: str) -> No
 def test_large_grid_is_asked_about_with_its_count_and_time(gnz: Gnz) -> None:
     gnz(*ONE)
     rates = ",".join(f"{n}e-4" for n in range(1, 102))
-    words = ("run", "--task", "planted_partition", "--models", "GCN", "--seeds", "0-99", "--set", f"lr={rates}")
+    asked = ("run", "--task", "planted_partition", "--models", "GCN", "--seeds", "0-99", "--jobs", "1")
+    words = (*asked, "--set", f"lr={rates}")
     answer = gnz(*words, "--dry-run")
     assert answer.code == 2
     found = re.match(r"error: the grid of --set is '10,100 cells, about (.+) with --jobs 1'; allowed: ", answer.err)

@@ -228,3 +228,15 @@ def test_kills_and_interrupts_of_a_search_change_nothing(gnz: Gnz, environment: 
     found = searched(tmp_path)[-1]
     assert trials_of(found) == trials_of(expected)
     assert len(found.trials) == 20
+
+
+def test_settings_of_the_call_are_those_of_every_trial(gnz: Gnz, tmp_path: Path) -> None:
+    assert gnz("tune", *SHORT, "--trials", "2", "--set", "encoding=lap4", "--set", "MLP.dropout=0.3").code == 0
+    (record,) = searched(tmp_path)
+    assert record.default["dropout"] == 0.3
+    cells = gnz("query", "seed = 0", "--columns", "model,hyperparameters").out
+    assert cells.count('"encoding": "lap4"') == cells.count("MLP") > 0
+    grid = gnz("tune", *SHORT, "--trials", "2", "--set", "lr=0.1,0.2")
+    assert (grid.code, "allowed: one value: a search starts from it" in grid.err) == (2, True)
+    odd = gnz("tune", *SHORT, "--lr", "0.1")
+    assert (odd.code, "Try: gnz tune --set lr=0.1" in odd.err) == (2, True)

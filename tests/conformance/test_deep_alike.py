@@ -175,6 +175,17 @@ def test_a_node_with_more_edges_than_are_worked_on_together() -> None:
 
 
 @needs_kernels
+def test_scores_of_any_size_become_weights() -> None:
+    torch.manual_seed(4)
+    codes, starts = (5 * torch.randn(21, 3 * 2 * 16)).requires_grad_(), torch.tensor([0, 4, 21])
+    twin = compiled_deep._AllCall(starts, 2).twin  # noqa: SLF001
+    out, expected = compiled_deep.attend_among_all(codes, starts, 2), twin(codes)
+    torch.testing.assert_close(out, expected, rtol=1e-3, atol=1e-3)
+    mine, theirs = (torch.autograd.grad(one.sin().sum(), codes)[0] for one in (out, expected))
+    torch.testing.assert_close(mine, theirs, rtol=1e-2, atol=1e-2)
+
+
+@needs_kernels
 def test_of_no_nodes_there_are_gradients_of_gradients() -> None:
     structure = structure_of(attach(torch.empty(2, 0, dtype=torch.int64), 0), 0)
     inputs = torch.empty(0, 3 * 17, requires_grad=True), torch.empty(0, 3, requires_grad=True)

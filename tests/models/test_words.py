@@ -149,7 +149,7 @@ def test_a_file_that_cannot_be_imported_by_its_name_is_refused(folder: Path, nam
     if name != "absent.py":
         (folder / name).write_text(NET)
     paths = list(sys.path)
-    with pytest.raises(BadValue, match=r"allowed: (a file whose name|FILE\.py:Class with a file)"):
+    with pytest.raises(BadValue, match=r"allowed: (a file whose name|FILE\.py:NAME with a file)"):
         find_target(f"{folder / name}:Net")
     assert sys.path == paths
 

@@ -94,6 +94,7 @@ REACH: dict[str, tuple[str, str, object, tuple[str, ...]]] = {
     "splits": (NODES, "random", "random", ()),
     "train_size": (NODES, "20", 20, ()),
     "features": (LINKS, "learned", "learned", ()),
+    "scale": (NODES, "standard", "standard", ()),
     "encoding": (NODES, "rw4", "rw4", ()),
     "hidden_channels": (NODES, "12", 12, ()),
     "code_channels": (LINKS, "5", 5, ()),

@@ -22,7 +22,7 @@ from gnz_track.runs.executors.ray.resources import Footprints, check_share, chec
 from gnz_track.runs.owners import is_ours
 from gnz_track.types import Cell, CellResult
 
-__all__ = ["AUTO", "RAY", "Crew", "Executor", "check_crew", "choose_executor"]
+__all__ = ["AUTO", "PROCESSES", "RAY", "Crew", "Executor", "check_crew", "choose_executor"]
 
 
 def _take_originals() -> None:

@@ -32,8 +32,10 @@ __all__ = [
     "collect_compiled",
     "differentiate",
     "has_same_bits",
+    "is_left_to_torch",
     "multiply_compiled",
     "narrow_compiled",
+    "save",
     "serves",
     "sum_columns",
     "sum_compiled",
@@ -63,6 +65,21 @@ def _is_row(bias: Tensor | None, width: int) -> bool:
 def address_of(tensor: Tensor | None) -> int | None:
     """Return where the numbers of a tensor lie; nowhere of none."""
     return None if tensor is None else tensor.data_ptr()
+
+
+def save(ctx: Any, *inputs: Tensor | None) -> None:
+    """Save inputs for the way back, with how they lie: by ``data``, others may be put into their place until then."""
+    ctx.save_for_backward(*inputs)
+    ctx.places = _lie_of(inputs)
+
+
+def _lie_of(inputs: Sequence[Tensor | None]) -> list[Any]:
+    return [one if one is None else (one.shape, one.stride()) for one in inputs]
+
+
+def is_left_to_torch(ctx: Any, saved: Sequence[Tensor | None]) -> bool:
+    """Tell whether gradients are to have gradients, or inputs no longer lie as the kernels found them."""
+    return torch.is_grad_enabled() or ctx.places != _lie_of(saved)
 
 
 def differentiate(
@@ -289,7 +306,7 @@ class _Bend(torch.autograd.Function):
     def forward(ctx: Any, name: str, bits: Bits, x: Tensor) -> Tensor:
         ctx.name, ctx.bits, out = name, bits, torch.empty_like(x)
         # As Torch does: whoever writes into what was rectified goes back all the same.
-        ctx.save_for_backward({"none": None, "relu": out}.get(name, x))
+        save(ctx, {"none": None, "relu": out}.get(name, x))
         kernels().activate(
             address_of(x), x.numel(), ACTIVATIONS[name][0], address_of(bits.bits), bits.scale, address_of(out)
         )
@@ -298,7 +315,7 @@ class _Bend(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor | None]:
         (x,) = ctx.saved_tensors
-        if torch.is_grad_enabled():
+        if is_left_to_torch(ctx, (x,)):
             return None, None, _bend_back_in_torch(ctx.name, ctx.bits, x, gradient)
         gradient = gradient.contiguous()
         out, code = torch.empty_like(gradient), ACTIVATIONS[ctx.name][0]
@@ -343,7 +360,7 @@ class _Narrow(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, *parameters: Tensor | None) -> tuple[Tensor, ...]:
-        ctx.save_for_backward(x, *parameters)
+        save(ctx, x, *parameters)
         outs = []
         for weight, bias in zip(parameters[::2], parameters[1::2], strict=True):
             width = weight.size(0)  # type: ignore[union-attr]
@@ -355,7 +372,7 @@ class _Narrow(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         # Asked for once, as a checkpoint gives them once.
         needs, saved = ctx.needs_input_grad, ctx.saved_tensors
-        if torch.is_grad_enabled():
+        if is_left_to_torch(ctx, saved):
             return tuple(differentiate(_map_in_torch, saved, needs, gradients))
         found = [torch.zeros_like(one) if is_needed else None for one, is_needed in zip(saved, needs, strict=True)]
         (x, *parameters), (to_x, *to_parameters) = saved, found
@@ -434,7 +451,7 @@ class _BySums(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, call: _Heads, x: Tensor, *others: Tensor | None) -> Tensor:
         ctx.call = call
-        ctx.save_for_backward(x, *others)
+        save(ctx, x, *others)
         x, (source, target, bias), out = x.contiguous(), others, torch.empty_like(x)
         ctx.products = [torch.empty(x.size(0) * call.heads) for _ in range(2)]
         gat = Gat(*map(address_of, (x, source, target, *ctx.products)), call.number)
@@ -443,10 +460,10 @@ class _BySums(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        call, needs = ctx.call, ctx.needs_input_grad[1:]
-        if torch.is_grad_enabled():
-            return None, *differentiate(call.twin, ctx.saved_tensors, needs, gradient)
-        x, source, target, _ = ctx.saved_tensors
+        call, needs, saved = ctx.call, ctx.needs_input_grad[1:], ctx.saved_tensors
+        if is_left_to_torch(ctx, saved):
+            return None, *differentiate(call.twin, saved, needs, gradient)
+        x, source, target, _ = saved
         x, gradient = x.contiguous(), gradient.contiguous()
         found = [torch.zeros_like(one) for one in (x, source, target, *ctx.products)]
         gat = Gat(*map(address_of, (x, source, target, *ctx.products)), call.number)
@@ -500,7 +517,7 @@ class _ByScores(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, call: _Heads, name: str, *inputs: Tensor | None) -> Tensor:
         ctx.call, ctx.name = call, name
-        ctx.save_for_backward(*inputs)
+        save(ctx, *inputs)
         *three, added = (None if one is None else one.contiguous() for one in inputs)
         out = torch.empty_like(three[0])
         scores = _SCORES[name](*map(address_of, three), call.number)
@@ -510,7 +527,7 @@ class _ByScores(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         call, name, needs, saved = ctx.call, ctx.name, ctx.needs_input_grad[2:], ctx.saved_tensors
-        if torch.is_grad_enabled():
+        if is_left_to_torch(ctx, saved):
             return None, None, *differentiate(call.twin, saved, needs, gradient)
         inputs, gradient = [one.contiguous() for one in saved[:3]], gradient.contiguous()
         found = [torch.zeros_like(one) for one in inputs]

@@ -15,14 +15,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from gnz_track.training.acceleration.compiled import differentiate, serves
+from gnz_track.training.acceleration.compiled import MOST_OUTPUTS, differentiate, is_left_to_torch, save, serves
 from gnz_track.training.acceleration.library import kernels
 
 __all__ = ["map_compiled", "multiply", "multiply_turned"]
 
-# Below this many products, calling costs more than it saves; MKL has ways of its own for few columns.
+# Below this many products, calling costs more than it saves. MKL has ways of its own for few columns, and so have the
+# kernels of every level: a map that those take where these do not serve would not have the same bits everywhere.
 SMALLEST = 1 << 20
-NARROWEST = 16
+NARROWEST = MOST_OUTPUTS + 1
 # Sums of an odd number of products between these are not always added up in one order.
 _HALVES = range(193, 384)
 # Rows, inputs, outputs; sums in one part, in two halves, in several parts, and in rows that fill no vector.
@@ -103,13 +104,13 @@ def multiply_turned(left: Tensor, right: Tensor) -> Tensor:
 class _Map(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        ctx.save_for_backward(x, weight, bias)
+        save(ctx, x, weight, bias)
         return multiply(x, weight, bias)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         needs, saved = ctx.needs_input_grad, ctx.saved_tensors
-        if torch.is_grad_enabled():
+        if is_left_to_torch(ctx, saved):
             return tuple(differentiate(functional.linear, saved, needs, gradient))
         x, weight, _ = saved
         gradient = gradient.contiguous()

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch_geometric.utils import scatter
 
-from gnz_track.training.acceleration.compiled import address_of, differentiate, serves
+from gnz_track.training.acceleration.compiled import address_of, differentiate, is_left_to_torch, save, serves
 from gnz_track.training.acceleration.library import kernels
 from gnz_track.training.acceleration.patterns import Pattern
 
@@ -38,25 +38,24 @@ class _Pool(torch.autograd.Function):
         ctx.pooling = pooling
         ctx.mark_dirty(out)
         # As Torch does: the numbers themselves are needed for the largest alone.
-        ctx.save_for_backward(*((x, index, out, counts) if pooling == "max" else (None, index, None, counts)))
+        save(ctx, *((x, index, out, counts) if pooling == "max" else (None, index, None, counts)))
         ctx.shape = x.shape
         return out
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        x, index, out, counts = ctx.saved_tensors
+        x, index, out, counts = saved = ctx.saved_tensors
         size = counts.numel()
-        if torch.is_grad_enabled():
-            # Sums do not look at what they sum, as long as it is of that shape.
-            own = gradient.new_zeros(ctx.shape).requires_grad_() if x is None else x
-            pooling = ctx.pooling
-            found = differentiate(lambda own: scatter(own, index, 0, size, pooling), [own], [True], gradient)
-            return *found, None, None, None, None
-        gradient, to_x = gradient.contiguous(), gradient.new_empty(ctx.shape)
-        places = map(address_of, (x, out, counts, gradient, to_x))
-        n, width = ctx.shape
-        kernels().pool_back(index.data_ptr(), n, size, width, POOLINGS[ctx.pooling], *places)
-        return to_x, None, None, None, None
+        if not is_left_to_torch(ctx, saved):
+            gradient, to_x = gradient.contiguous(), gradient.new_empty(ctx.shape)
+            places = map(address_of, (x, out, counts, gradient, to_x))
+            n, width = ctx.shape
+            if kernels().pool_back(index.data_ptr(), n, size, width, POOLINGS[ctx.pooling], *places):
+                return to_x, None, None, None, None
+        # Sums do not look at what they sum, as long as it is of that shape.
+        own, pooling = gradient.new_zeros(ctx.shape).requires_grad_() if x is None else x, ctx.pooling
+        found = differentiate(lambda own: scatter(own, index, 0, size, pooling), [own], [True], gradient)
+        return *found, None, None, None, None
 
 
 def pool(x: Tensor, index: Tensor, size: int, pooling: str) -> Tensor | None:
@@ -133,7 +132,10 @@ def multiply_pairs(codes: Tensor, pairs: Tensor) -> Tensor | None:
     n, out = pairs.size(1), torch.empty(pairs.size(1))
     if codes.dim() != 2 or not kernels().multiply_pairs(*_ends(pairs), n, *codes.shape, *map(address_of, (codes, out))):
         return None
-    return _MultiplyPairs.apply(keep(codes), pairs, out)  # type: ignore[no-any-return]
+    kept = keep(codes)
+    # Pairs are kept as the codes are: the kernels would not notice those that are none.
+    pairs = pairs if kept is codes else pairs.clone(memory_format=torch.contiguous_format)
+    return _MultiplyPairs.apply(kept, pairs, out)  # type: ignore[no-any-return]
 
 
 def _ends(pairs: Tensor) -> tuple[int, int]:

@@ -296,7 +296,7 @@ SIGNATURES = {
 }
 _RESULTS: dict[str, Any] = {
     "thin": ctypes.c_int64,
-    **dict.fromkeys(("has_same_bits", "pool", "multiply_pairs", "multiplies_well"), ctypes.c_int),
+    **dict.fromkeys(("has_same_bits", "pool", "pool_back", "multiply_pairs", "multiplies_well"), ctypes.c_int),
 }
 
 

@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from torch_geometric.nn.aggr import MaxAggregation, MeanAggregation, SumAggregat
 
 from gnz_track.training.acceleration import accelerate, attach, compiled, dropout, gathered, library, sparsify
 
+N_NODES, WIDTH, OUT = 600, 37, 9
 SCRIPT = Path(__file__).with_name("twenty_epochs.py")
 needs_kernels = pytest.mark.skipif(library.kernels() is None, reason=f"no kernels: {library.describe_kernels()[1]}")
 # Largest difference of a loss from that on PyG's own path, over twenty epochs; attention makes more of rounding.
@@ -73,6 +74,70 @@ def test_losses_on_cora_are_those_of_pyg(mirror: Path, tmp_path: Path) -> None:
     _assert_close(_train("fast", "", *places), _train("plain", library.OFF, *places))
 
 
+# ------------------------------------------------------------------------------- what is written before the way back
+
+
+def _put(tensor: torch.Tensor, *shape: int) -> None:
+    tensor.data = torch.zeros(shape)
+
+
+# A layer and a write into its parameters that no version counts.
+PUT: dict[str, tuple[Callable[[], nn.Module], Callable[[Any], None]]] = {
+    "a map of fewer numbers": (lambda: nn.Linear(WIDTH, OUT), lambda layer: _put(layer.weight, OUT, 5)),
+    "a map of one number for all": (
+        lambda: nn.Linear(WIDTH, OUT),
+        lambda layer: setattr(layer.weight, "data", torch.zeros(1, 1).expand(OUT, 1)),
+    ),
+    "vectors of attention": (lambda: GATConv(WIDTH, OUT, heads=3), lambda layer: _put(layer.att_src, 1, 3, 1)),
+    "a vector of GATv2": (lambda: GATv2Conv(WIDTH, OUT, heads=3), lambda layer: _put(layer.att, 1, 3, 1)),
+}
+
+
+@needs_kernels
+@pytest.mark.parametrize(("make", "write"), PUT.values(), ids=PUT)
+def test_parameters_put_in_place_before_the_way_back_are_not_read_beyond(
+    make: Callable[[], nn.Module], write: Callable[[Any], None]
+) -> None:
+    layer, x = accelerate(make()), torch.randn(N_NODES, WIDTH, requires_grad=True)
+    edges = attach(torch.randint(N_NODES, (2, 2000)), N_NODES)
+    out = layer(x) if type(layer) is nn.Linear else layer(x, edges)
+    write(layer)
+    with pytest.raises(RuntimeError, match=r"shape|size"):
+        out.square().sum().backward()
+
+
+@needs_kernels
+@pytest.mark.parametrize("pooling", gathered.POOLINGS)
+@pytest.mark.parametrize("place", [10**7, -3])
+def test_an_index_written_before_the_way_back_is_refused(pooling: str, place: int) -> None:
+    x, index = torch.randn(N_NODES, WIDTH, requires_grad=True), torch.arange(N_NODES) % 7
+    out = gathered.pool(x, index, 7, pooling)
+    assert out is not None
+    index.data.fill_(place)
+    with pytest.raises((RuntimeError, IndexError), match=r"out of bounds|out of range"):
+        out.square().sum().backward()
+
+
+@needs_kernels
+@pytest.mark.parametrize("place", [0, 10**7])
+def test_pairs_written_before_the_way_back_change_no_gradient(place: int) -> None:
+    codes, pairs = torch.randn(N_NODES, WIDTH, requires_grad=True), torch.randint(N_NODES, (2, 50))
+    expected = torch.autograd.grad(gathered.multiply_in_torch(codes, pairs).square().sum(), codes)[0]
+    out = gathered.multiply_pairs(codes, pairs)
+    assert out is not None
+    pairs.data.fill_(place)
+    torch.testing.assert_close(torch.autograd.grad(out.square().sum(), codes)[0], expected)
+
+
+@needs_kernels
+@pytest.mark.parametrize("shape", [(0, 0), (0, 5), (4, 0)])
+def test_of_rows_without_numbers_there_is_nothing_to_compute(shape: tuple[int, int]) -> None:
+    x, index = torch.randn(shape), torch.zeros(shape[0], dtype=torch.int64)
+    for size in (0, 3) if not shape[0] else (3,):
+        found = gathered.pool(x, index, size, "sum")
+        assert found is None or torch.equal(found, torch.zeros(size, shape[1]))
+
+
 # --------------------------------------------------------------------------------------------------- planted faults
 
 # What stands in the sources, and what is planted there.
@@ -108,7 +173,6 @@ FAULTS = {
     ),
     "a bias is lost backwards": ("if (to_bias) to_bias[o] += g[o]", "if (to_bias) to_bias[o] = g[o]"),
 }
-N_NODES, WIDTH, OUT = 600, 37, 9
 
 
 class _Sent(nn.Module):

@@ -77,3 +77,18 @@ def test_what_does_not_pay_or_is_not_known_is_left_to_torch() -> None:
     layer.float()
     torch.set_num_threads(2)
     assert type(layer(large).grad_fn).__name__ != "_MapBackward"
+
+
+@needs_bits
+@pytest.mark.parametrize("outputs", [15, 16, 17])
+def test_a_map_has_the_same_bits_where_no_dense_product_serves(outputs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    linear, x = accelerate(torch.nn.Linear(64, outputs)), _draw(1200, 64).requires_grad_()
+
+    def compute() -> list[torch.Tensor]:
+        y = linear(x)
+        return [y, *torch.autograd.grad(y.square().sum(), (x, linear.weight, linear.bias))]
+
+    found = compute()
+    monkeypatch.setattr(dense, "_has_torchs_bits", lambda: False)
+    for mine, elsewhere in zip(found, compute(), strict=True):
+        assert torch.equal(mine, elsewhere)

@@ -63,7 +63,10 @@ def _copy_sources(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", ["no library", "sums.cpp", "vectors.h", "a new one.h", "no kernels in it"])
-def test_without_a_library_of_these_sources_there_are_no_kernels(fault: str, tmp_path: Path) -> None:
+def test_without_a_library_of_these_sources_there_are_no_kernels(
+    fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(library.VARIABLE, raising=False)
     _copy_sources(tmp_path)
     if fault.endswith((".cpp", ".h")) and library.is_current():
         shutil.copytree(FOLDER / "built", tmp_path / "built")

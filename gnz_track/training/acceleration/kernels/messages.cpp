@@ -3,6 +3,7 @@
 
 // out [n_rows, width]: the largest of the rows of x [n_columns, width] that a row has entries for; zero without any.
 EXPORT void find_largest(const Edges* edges, Count width, const float* x, float* out) {
+    if (width == 0) return;
     for (Count r = 0; r < edges->n_rows; r++) {
         const Row row(edges, r);
         float* to = out + r * width;
@@ -35,6 +36,7 @@ EXPORT void find_largest_back(const Edges* edges, Count width, const float* x, c
 // out [n_rows, width] = sums of relu(x + e) over the entries of a row, with x [n_columns, width] of the source and e
 // [n_entries, width] of the edge, in the order as given (Hu et al., 2020).
 EXPORT void sum_rectified(const Edges* edges, Count width, const float* x, const float* e, float* out) {
+    if (width == 0) return;
     for (Count r = 0; r < edges->n_rows; r++) {
         const Row row(edges, r);
         float* to = out + r * width;

@@ -11,10 +11,11 @@ static bool are_rows(const int64_t* index, Count n, Count size) {
 enum Pooling { SUM = 0, MEAN = 1, LARGEST = 2 };
 
 // out [size, width]: sums, means or largest of the rows of x [n, width] of one index; zero where there are none.
-// counts [size]: how many there are, at least one for means. Returns 0, with nothing done, where an index is no row.
+// counts [size]: how many there are, at least one for means. Returns 0, with nothing done, where an index is no row, or
+// rows have no numbers.
 EXPORT int pool(const int64_t* index, Count n, Count size, Count width, int pooling, const float* x, float* counts,
                 float* out) {
-    if (!are_rows(index, n, size)) return 0;
+    if (size * width == 0 || !are_rows(index, n, size)) return 0;
     memset(out, 0, (size_t)(size * width) * sizeof(float));
     memset(counts, 0, (size_t)size * sizeof(float));
     for (Count i = 0; i < n; i++) {
@@ -35,9 +36,11 @@ EXPORT int pool(const int64_t* index, Count n, Count size, Count width, int pool
     return 1;
 }
 
-// to_x [n, width], from the gradient [size, width]; x and out are needed for the largest alone, counts for means.
-EXPORT void pool_back(const int64_t* index, Count n, Count size, Count width, int pooling, const float* x,
-                      const float* out, const float* counts, const float* gradient, float* to_x) {
+// to_x [n, width], from the gradient [size, width]; x and out are needed for the largest alone, counts for means. Returns
+// 0, with nothing done, where an index is no row: whoever was given it may have written into it since.
+EXPORT int pool_back(const int64_t* index, Count n, Count size, Count width, int pooling, const float* x,
+                     const float* out, const float* counts, const float* gradient, float* to_x) {
+    if (!are_rows(index, n, size)) return 0;
     const Scratch shares(pooling == SUM ? 0 : size * width);
     if (pooling == MEAN)
         for (Count s = 0; s < size; s++)
@@ -58,6 +61,7 @@ EXPORT void pool_back(const int64_t* index, Count n, Count size, Count width, in
             memcpy(to_x + i * width, from + at, (size_t)width * sizeof(float));
         }
     }
+    return 1;
 }
 
 // out [n]: products of rows `first` and `second` [n] of codes [size, width]. Returns 0, with nothing done, where one of

@@ -76,6 +76,7 @@ EXPORT void find_rows(const float* matrix, Count n, Count width, Bit* alive) {
 
 // out [width]: sums of the columns of `matrix` [n, width]
 EXPORT void sum_columns(const float* matrix, Count n, Count width, float* out) {
+    if (width == 0) return;
     memset(out, 0, (size_t)width * sizeof(float));
     for (Count r = 0; r < n; r++) add_to(out, 1.f, matrix + r * width, width);
 }
@@ -120,5 +121,5 @@ EXPORT void transpose(Count n, Count width, const float* x, float* out) {
 }
 
 EXPORT int has_same_bits(const float* a, const float* b, Count n) {
-    return memcmp(a, b, (size_t)n * sizeof(float)) == 0;
+    return n == 0 || memcmp(a, b, (size_t)n * sizeof(float)) == 0;
 }
