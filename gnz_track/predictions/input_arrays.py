@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 from gnz_track.errors import BadValue
 from gnz_track.predictions.stored_models import StoredModel
 from gnz_track.store.cell_files.weights import ArrayForm
+from gnz_track.training.metrics import MULTI_LABEL_METRICS
 from gnz_track.types import TaskType
 
 __all__ = ["graphs_of_arrays"]

@@ -19,12 +19,11 @@ from gnz_track.problems.graph import CLASSES, NUMBERS
 from gnz_track.problems.inputs import complete_sizes, unfit, vary
 from gnz_track.problems.link_pred import LINKS
 from gnz_track.problems.multi_task import MULTI_TASK
-from gnz_track.problems.nodes_and_edges import EDGE_NUMBERS, EDGES, NODE_NUMBERS, NODES
-from gnz_track.problems.problem import Problem, ProblemKind, parts_of
+from gnz_track.problems.nodes_and_edges import EDGES, NODES
+from gnz_track.problems.problem import Problem, ProblemKind, has_labels, parts_of
 from gnz_track.problems.triples import TRIPLES
 from gnz_track.training.answers import Answers
 from gnz_track.training.losses import LOSSES
-from gnz_track.training.metrics import MULTI_LABEL_METRICS
 from gnz_track.types import CellSettings, TaskType
 
 __all__ = ["Problem", "ask", "count_training", "losses_of", "pose", "sizes_of"]
@@ -37,8 +36,8 @@ KINDS: dict[str, ProblemKind] = {
     "triples": TRIPLES,
     "edge_cls": EDGES,
     "multi_task": MULTI_TASK,
-    "node_reg": NODE_NUMBERS,
-    "edge_reg": EDGE_NUMBERS,
+    "node_reg": NODES,
+    "edge_reg": EDGES,
 }
 
 
@@ -93,8 +92,8 @@ def losses_of(dataset: FrozenDataset, settings: CellSettings) -> tuple[str, ...]
     """Return the names of the losses that a problem may have, without the usual one."""
     if _kind_of(dataset, settings)[1].has_one_loss:
         return ()
-    is_of_labels = settings.task_type in MULTI_LABEL_METRICS and dataset.is_multi_label
-    labels = "numbers" if settings.task_type.predicts_numbers else "labels" if is_of_labels else "classes"
+    labels = "labels" if has_labels(dataset, settings) else "classes"
+    labels = "numbers" if settings.task_type.predicts_numbers else labels
     return tuple(filter(None, LOSSES[labels]))
 
 

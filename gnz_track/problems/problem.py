@@ -18,6 +18,7 @@ from gnz_track.problems.baselines import KnownScorer
 from gnz_track.problems.inputs import unfit
 from gnz_track.training.answers import Answers
 from gnz_track.training.loop import TRAINING, Objective
+from gnz_track.training.metrics import MULTI_LABEL_METRICS
 from gnz_track.types import CellSettings
 
 __all__ = [
@@ -28,9 +29,11 @@ __all__ = [
     "batches_of",
     "check_outputs",
     "classes_of",
+    "has_labels",
     "held_out_parts",
     "known_classes",
     "known_numbers",
+    "labels_of",
     "numbers_of",
     "parts_of",
     "scored",
@@ -112,6 +115,31 @@ def classes_of(dataset: FrozenDataset, settings: CellSettings, name: str, n: int
             dataset, settings, f"{name} is {y.dtype} {list(y.shape)}, one whole number for each of {n} is needed"
         )
     return y.flatten().long()
+
+
+def labels_of(dataset: FrozenDataset, settings: CellSettings, name: str, n: int) -> tuple[str, Tensor]:
+    """Return the kind of label and the labels: classes ``[n]``, several labels or numbers ``[n, k]`` as reals.
+
+    Parameters
+    ----------
+    dataset, settings
+        Dataset, and the settings of a cell.
+    name
+        Tensor of the dataset that holds the labels.
+    n
+        Number of examples.
+    """
+    if not settings.task_type.predicts_numbers and not has_labels(dataset, settings):
+        return "classes", classes_of(dataset, settings, name, n)
+    y = dataset.tensors[name]
+    if not y.numel() or y.numel() % n:
+        raise unfit(dataset, settings, f"{name} has {y.numel()} values for {n} {settings.task_type.unit}s")
+    return "numbers" if settings.task_type.predicts_numbers else "labels", y.float().view(n, -1)
+
+
+def has_labels(dataset: FrozenDataset, settings: CellSettings) -> bool:
+    """Tell whether examples have several labels each, and not one class."""
+    return settings.task_type in MULTI_LABEL_METRICS and dataset.is_multi_label
 
 
 def known_classes(dataset: FrozenDataset, name: str, n: int) -> Tensor:

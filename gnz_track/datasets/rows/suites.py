@@ -85,6 +85,11 @@ SUITES = (
         ),
         description="the ten tasks of the published experiment, one of each category",
     ),
+    Suite(
+        name="kinds",
+        tasks=("overlapping_groups", "smoothed_numbers", "tie_strengths"),
+        description="several labels of nodes in graphs never seen, numbers of nodes and of edges; nothing to fetch",
+    ),
     # Its epochs: by validation scores alone, about where those of most models no longer rose (seeds 0 and 1); fewer
     # where an epoch is dear (iscas85_gates, on which GCN goes on learning, and mnist_5k_regions).
     Suite(
