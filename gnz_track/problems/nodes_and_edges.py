@@ -98,8 +98,8 @@ class PartObjective:
     """A loss over the nodes or labelled edges of graphs in shuffled batches; ``kind`` is that of the labels.
 
     The collection carries the training labels as ``y`` of nodes, or ``edge_label`` of labelled edges; all others are
-    -1, or NaN where they are reals. Parts count through all graphs, ``pointer [n_graphs + 1]`` says where each graph begins among them. Predicts
-    ``[n, width]`` for all parts of the graphs that have one among ``held_out [m]``, whole graphs in their order:
+    -1, or NaN where they are reals. Parts count through all graphs, ``pointer [n_graphs + 1]`` says where each graph
+    begins among them. Predicts ``[n, width]`` for all parts of the graphs that have one among ``held_out [m]``, whole graphs in their order:
     :meth:`rows_of` says where a part is found.
     """
 

@@ -59,7 +59,7 @@ def _overlapping_graph(means: Array, n_nodes: int, draw: GraphDraw) -> list[Data
 def smoothed_numbers(*, n_nodes: int, n_features: int, mean_degree: float, seed: int) -> Data:
     """Draw a number for each node of a random graph: y ``[n]`` is its own signal and the mean of its neighbours'.
 
-    The signal of a node is a fixed mixture of its x, which no other node has; a tenth of y is noise. Ten splits, 20/20/60.
+    The signal of a node is a fixed mixture of its x; a tenth of y is noise. Ten random splits divide 20/20/60.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ SUITES = (
             "graph_families",
             "knn_tour",
         ),
-        description="nine small tasks of all task types, nothing to fetch, a few minutes",
+        description="nine small tasks of the usual task types, nothing to fetch, a few minutes",
     ),
     Suite(
         name="classic",
