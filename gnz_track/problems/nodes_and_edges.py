@@ -99,8 +99,8 @@ class PartObjective:
 
     The collection carries the training labels as ``y`` of nodes, or ``edge_label`` of labelled edges; all others are
     -1, or NaN where they are reals. Parts count through all graphs, ``pointer [n_graphs + 1]`` says where each graph
-    begins among them. Predicts ``[n, width]`` for all parts of the graphs that have one among ``held_out [m]``, whole graphs in their order:
-    :meth:`rows_of` says where a part is found.
+    begins among them. Predicts ``[n, width]`` for all parts of the graphs that have one among ``held_out [m]``, whole
+    graphs in their order: :meth:`rows_of` says where a part is found.
     """
 
     graphs: GraphCollection
@@ -266,7 +266,7 @@ def _pose_whole(dataset: FrozenDataset, settings: CellSettings, labelled: _Label
         split_digest=parts.digest,
         split=partial(numbers_of, parts),
         part_sizes=parts.sizes,
-        constant=partial(constant_answer, labels[parts.train], "classes", sizes.out_channels),
+        constant=partial(constant_answer, labels[parts.train], labelled.kind, sizes.out_channels),
     )
 
 
@@ -301,7 +301,7 @@ def _pose_parts(
         split_digest=parts.digest,
         split=partial(numbers_of, parts),
         part_sizes=parts.sizes,
-        constant=partial(constant_answer, labels[parts.train], "classes", sizes.out_channels),
+        constant=partial(constant_answer, labels[parts.train], labelled.kind, sizes.out_channels),
     )
 
 

@@ -60,7 +60,8 @@ Form = Literal["decisions", "scores", "logits", "numbers", "ranks", "error"]
 # Kind of problem -> the forms in which its answers can be had. ``decisions``: the true classes [n], and those decided
 # for (of labels 0 and 1 [n, labels]); ``scores``: what is true, as 0 and 1 ([n] or [n, labels]), and a score for each;
 # ``logits``: the true classes [n] with a logit for each class [n, classes], or 0 and 1 with a logit for each;
-# ``numbers``: true ones and predicted ones; ``ranks``: those of the true answers [n], from 1; ``error``: the mean of all squared errors.
+# ``numbers``: true ones and predicted ones; ``ranks``: those of the true answers [n], from 1; ``error``: the mean of
+# all squared errors.
 FORMS: Mapping[Kind, tuple[Form, ...]] = {
     "classes": ("decisions", "logits"),
     "two classes": ("decisions", "scores", "logits"),
