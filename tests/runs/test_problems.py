@@ -515,7 +515,7 @@ def broken(world: Any, **fields: Any) -> Any:
     [
         ("nodes", {"y": None}, "it has no y"),
         ("nodes", {"edge_index": None}, "it has no edge_index"),
-        ("nodes", {"y": lambda graph: torch.stack([graph.y % 2, graph.y // 2], dim=1)}, r"y is torch.int64 \[60, 2\]"),
+        ("nodes", {"y": lambda graph: torch.stack([graph.y, graph.y // 2], dim=1)}, r"y is torch.int64 \[60, 2\]"),
         ("nodes", {"y": lambda graph: graph.y.float()}, r"y is torch.float32 \[60\]"),
         ("graphs", {"y": None}, "it has no y"),
         ("graphs", {"y": lambda graph: graph.y.float()}, r"y is torch.float32 \[30\]"),
