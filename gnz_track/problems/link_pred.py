@@ -102,7 +102,11 @@ class LinkBatches:
         known = torch.unique(self._code(both[:, both[0] != both[1]])).cpu()
         if known.numel() >= n_nodes * (n_nodes - 1):
             raise BadValue("the links of a graph", f"all pairs of {n_nodes} nodes", "some pairs that are no links")
+        # A mark for the last bits of each link's code, in a table of which a sixteenth at most is marked.
+        marks = torch.zeros(1 << (16 * known.numel()).bit_length(), dtype=torch.bool)
+        marks[known & (marks.numel() - 1)] = True
         object.__setattr__(self, "_known", known)
+        object.__setattr__(self, "_marks", marks)
 
     def batches(self, generator: Generator) -> Iterator[Data]:
         """Yield the graph with the pairs of one batch after another."""
@@ -135,14 +139,19 @@ class LinkBatches:
     def _draw(self, n: int, generator: Generator) -> Tensor:
         """Return random pairs ``[2, n]``, none of which is a link of training or a loop."""
         known: Tensor = self._known  # type: ignore[attr-defined]
+        marks: Tensor = self._marks  # type: ignore[attr-defined]
         # Drawn on the CPU whatever the device, so that a seed means the same numbers everywhere.
         found, places = torch.empty(2, n, dtype=torch.int64), torch.arange(n)
         while places.numel():
             drawn = torch.randint(self.data.num_nodes, (2, places.numel()), generator=generator)
             found[:, places] = drawn
-            codes = self._code(drawn)
+            codes, is_bad = self._code(drawn), drawn[0] == drawn[1]
+            # Few have the last bits of a link; these alone are looked for among all links, which takes long.
+            like_links = marks[codes & (marks.numel() - 1)].nonzero().flatten()
+            codes = codes[like_links]
             at = torch.searchsorted(known, codes).clamp_(max=known.numel() - 1)
-            places = places[(known[at] == codes) | (drawn[0] == drawn[1])]
+            is_bad[like_links[known[at] == codes]] = True
+            places = places[is_bad]
         return found.to(self.links.device)
 
 

@@ -10,7 +10,6 @@ calls `run_one` for each cell, here or elsewhere; the `sweep_writer` brings what
 - `variants`: cells in every combination of what was chosen, and where each setting of a cell comes from
 - `fingerprint`: what makes two cells the same
 - `remaining`: cells that are left once past runs are counted, and how long they may take
-- `preflight`: first cells of a sweep, which tell whether any can be trained
 - `sweep`: the cells of a plan, trained and written; the same call goes on where the last one stopped
 - `sweep_writer`: events into records, on disk and in the store
 - `owners`: whose code the model of a cell is

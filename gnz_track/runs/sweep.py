@@ -2,15 +2,21 @@
 
 The same call again goes on where the last one stopped. Results reach the disk before they reach the store, so a store
 that is away costs none of them.
+
+The first cells are the preflight: one of each (task, model, hyperparameters) comes before all others, so that what
+cannot be trained is known before hours are spent on the rest. Each is trained as it would be later: a sweep in which
+nothing fails costs nothing more, and has the same numbers.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pandas as pd
 
@@ -21,7 +27,6 @@ from gnz_track.runs.executors.events import Done, Event, Leaked, Tell, ignore
 from gnz_track.runs.files_of_cell import BEST
 from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.plan import Plan, Skipped
-from gnz_track.runs.preflight import Preflight, order_for_preflight
 from gnz_track.runs.remaining import RemainingCells
 from gnz_track.runs.sweep_writer import SweepWriter, Tracking, write_wanted
 from gnz_track.store.outbox import files_of_outbox, outbox_folder
@@ -29,9 +34,9 @@ from gnz_track.store.results_table import empty_table, one_row_per_cell
 from gnz_track.store.run_record import check_cells
 from gnz_track.store.sweep_manifest import is_concluded
 from gnz_track.training.metrics import METRICS
-from gnz_track.types import Cell, CellResult
+from gnz_track.types import Cell, CellResult, Value
 
-__all__ = ["Sweep", "name_sweep", "run_sweep", "say_once"]
+__all__ = ["Preflight", "Sweep", "name_sweep", "order_for_preflight", "run_sweep", "say_once"]
 
 # How the error of a store that is away goes on behind its reason.
 REPLAYED = "Records that were spooled are replayed with:"
@@ -175,3 +180,67 @@ def name_sweep(cells: Iterable[Cell], *, suite: str, is_fresh: bool = False) -> 
     text = "".join(sorted(map(fingerprint, cells)))
     mark = uuid.uuid4().hex if is_fresh else text
     return f"{suite}-{hashlib.sha256(mark.encode()).hexdigest()[:8]}"
+
+
+Group = tuple[str, str, tuple[tuple[str, Value], ...]]
+# Kinds of failure that another attempt or another seed may not meet.
+_BY_CHANCE = frozenset({"Diverged", "ScoreUndefined", "DataCorrupted", "MemoryError", "OutOfMemoryError", "OSError"})
+# Sizes in a message differ from task to task where the mistake is one; of code of others its place tells that.
+_NUMBER = re.compile(r"\d+")
+
+
+def order_for_preflight(cells: Iterable[Cell]) -> list[Cell]:
+    """Return cells in an order in which one of each (task, model, hyperparameters) comes before all others."""
+    first: dict[Group, Cell] = {}
+    rest = [cell for cell in cells if first.setdefault(_group_of(cell), cell) is not cell]
+    return [*first.values(), *rest]
+
+
+class Preflight:
+    """Hears results, and tells whether each group of cells has failed in the same way before its first epoch."""
+
+    def __init__(self, cells: Iterable[Cell]) -> None:
+        self._left = {_group_of(cell) for cell in cells}
+        self._is_open = bool(self._left)
+        self._ways: set[tuple[str, str]] = set()
+        self._reason = ""
+
+    def take(self, result: CellResult) -> bool:
+        """Take a result into account; return whether every other cell would fail in the same way."""
+        if not self._is_open:
+            return False
+        failure = result.failure
+        # What never came to a worker's hands, or was lost with it, has no instructions.
+        if failure is None or result.series or not result.instructions or failure.kind in _BY_CHANCE:
+            self._is_open = False
+            return False
+        self._left.discard(_group_of(result.cell))
+        place = _place_of(failure.traceback)
+        self._ways.add((failure.kind, place or _NUMBER.sub("0", failure.message)))
+        self._reason = self._reason or f"{failure.kind}: {failure.message}{place}"
+        self._is_open = len(self._ways) == 1
+        return self._is_open and not self._left
+
+    @property
+    def reason(self) -> str:
+        """Why every cell fails, and where; nothing as long as one may not."""
+        return " ".join(self._reason.split()) if self._is_open and not self._left else ""
+
+
+def _group_of(cell: Cell) -> Group:
+    return cell.task.name, cell.model.name, cell.hyperparameters
+
+
+# Code that whoever wrote a model did not write: this package, and what is installed.
+_NOT_THEIRS = (str(Path(__file__).parents[1]), "site-packages")
+_FRAME = re.compile(r'^  File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)', re.MULTILINE)
+
+
+def _place_of(text: str) -> str:
+    """Return the last place of a traceback that is neither ours nor a library's, in parentheses."""
+    frames = [one for one in _FRAME.finditer(text) if not any(mark in one["file"] for mark in _NOT_THEIRS)]
+    if not frames:
+        return ""
+    last = frames[-1]
+    name = re.split(r"[/\\]", last["file"])[-1]
+    return f" ({name}, line {last['line']}, in {last['function']})"

@@ -60,6 +60,22 @@ def test_an_epoch_has_every_link_once_beside_as_many_pairs_that_are_none(
     assert "edge_label" not in data
 
 
+@settings(deadline=None, max_examples=40)
+@given(n_links=st.integers(1, 300), n=st.integers(20, 2**20), seed=st.integers(0, 99))
+def test_pairs_are_those_that_are_drawn_one_look_at_all_links_after_another(n_links: int, n: int, seed: int) -> None:
+    links = torch.randint(n, (2, n_links), generator=torch.Generator().manual_seed(seed))
+    found = LinkBatches(Data(edge_index=links, num_nodes=n), links)
+    (batch,) = found.batches(torch.Generator().manual_seed(seed))
+    generator, known = torch.Generator().manual_seed(seed), set(_columns(links))
+    torch.randperm(n_links, generator=generator)
+    pairs, places = [(0, 0)] * n_links, list(range(n_links))
+    while places:
+        for place, pair in zip(places, _columns(torch.randint(n, (2, len(places)), generator=generator)), strict=True):
+            pairs[place] = pair
+        places = [place for place in places if pairs[place] in known or pairs[place][0] == pairs[place][1]]
+    assert _columns(batch.edge_label_index[:, n_links:]) == pairs
+
+
 def test_pairs_are_drawn_anew_evenly_and_by_the_generator_alone() -> None:
     data, links = _graph(4, n=5)
     objective = LinkBatches(data, links)

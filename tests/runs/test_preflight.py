@@ -11,10 +11,9 @@ import pytest
 
 from gnz_track.runs.executors.inline import run_inline
 from gnz_track.runs.plan import Plan
-from gnz_track.runs.preflight import Preflight, order_for_preflight
 from gnz_track.runs.remaining import find_remaining
 from gnz_track.runs.run_one import lost_result, run_one
-from gnz_track.runs.sweep import Sweep, run_sweep
+from gnz_track.runs.sweep import Preflight, Sweep, order_for_preflight, run_sweep
 from gnz_track.runs.sweep_writer import Tracking
 from gnz_track.store.address import Address
 from gnz_track.store.reader import read_table
