@@ -79,7 +79,7 @@ class TaskType(enum.StrEnum):
 
     @property
     def unit(self) -> str:
-        """What an example is: ``node``, ``edge``, ``graph``, ``link``, or ``both``: nodes and graphs."""
+        """Kind of an example: ``node``, ``edge``, ``graph``, ``link``, or ``both``: nodes and graphs."""
         return _UNITS[self]
 
     @property
