@@ -68,6 +68,8 @@ def _split(row: DatasetRow, home: Path, mirror: Path | None) -> None:
         TaskType.graph_cls: split_graphs,
         TaskType.graph_reg: split_graphs,
         TaskType.edge_cls: split_edges,
+        TaskType.node_reg: split_nodes,
+        TaskType.edge_reg: split_edges,
         TaskType.multi_task: split_graphs,
     }
     for task_type in row.task_types:
