@@ -57,12 +57,14 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 def _registries() -> Iterator[None]:
     """Take out what a test has registered: the next one may be any other."""
     from gnz_track.datasets.catalogue import DATASETS, TASKS
+    from gnz_track.datasets.own.added import added_rows
     from gnz_track.models.catalogue import MODELS
 
     known = [(registry, set(registry.names())) for registry in (MODELS, TASKS, DATASETS)]
     yield
     for registry, names in known:
-        for name in set(registry.names()) - names:
+        # What somebody adds on this machine meanwhile is of no test.
+        for name in set(registry.names()) - names - set(added_rows()):
             registry.remove(name)
 
 

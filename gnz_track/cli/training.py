@@ -9,6 +9,7 @@ import typer
 
 from gnz_track.cli.terminal.commands import Command
 from gnz_track.cli.terminal.interrupts import INTERRUPTED
+from gnz_track.cli.terminal.other_words import setting_called, value_of
 from gnz_track.cli.terminal.output import say, see
 from gnz_track.errors import UnknownOption
 from gnz_track.seeds import parse_seeds
@@ -408,29 +409,7 @@ class SettingsCommand(Command):
             return super().parse_args(ctx, args)
         except typer.TyperException as error:
             option = getattr(error, "option_name", "")
-            if setting := _setting_called(option.lstrip("-").replace("-", "_")):
+            if setting := setting_called(option.lstrip("-").replace("-", "_")):
                 command = f"gnz {ctx.info_name}"
-                raise UnknownOption(option, setting, _value_of(option, args), command=command) from None
+                raise UnknownOption(option, setting, value_of(option, args), command=command) from None
             raise
-
-
-def _setting_called(name: str) -> str:
-    """Return the setting of a name, or what it is an alias of; nothing where there is none."""
-    from gnz_track.runs.settings import ALIASES, SETTINGS
-
-    name = ALIASES.get(name, name)
-    if name in SETTINGS or not name:
-        return name
-    from gnz_track.models.building import options_of
-    from gnz_track.models.catalogue import MODELS
-
-    return name if any(name in options_of(row).names for row in MODELS.rows()) else ""
-
-
-def _value_of(option: str, args: list[str]) -> str:
-    """Return the value that was typed behind an option, in the same word or in the next one."""
-    for word, following in zip(args, [*args[1:], ""], strict=True):
-        name, equals, value = word.partition("=")
-        if name == option:
-            return value if equals else "VALUE" if not following or following.startswith("--") else following
-    return "VALUE"

@@ -102,7 +102,8 @@ def _read(found: YamlFile, key: str, read: Callable[[Any], Any], allowed: str) -
 def _at(found: YamlFile, path: tuple[Any, ...]) -> Any:
     value: Any = found.keys
     for key in path:
-        value = value[key]
+        # A key with nothing behind it is one of an empty mapping.
+        value = (value or {})[key]
     return value
 
 

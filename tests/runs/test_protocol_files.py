@@ -61,6 +61,13 @@ def test_task_types_models_and_datasets_have_their_own(read: Read) -> None:
     assert found.by_dataset == {"cora": expected}
 
 
+def test_a_key_with_nothing_behind_it_says_nothing(read: Read) -> None:
+    found = read("by_dataset: {cora}\nby_model: {GAT: }\noptimisers:\noptions:\n")
+    assert (found.by_dataset, found.by_model, found.options) == ({"cora": Override()}, {"GAT": {}}, {})
+    with pytest.raises(BadValue, match=r"line 1: by_dataset.cora is \[1\]; allowed: a mapping"):
+        read("by_dataset: {cora: [1]}")
+
+
 def test_patience_is_that_of_the_schedule_where_there_is_one(read: Read) -> None:
     assert read("patience: 3").patience == 3
     found = read(

@@ -13,6 +13,7 @@ from typing import Any, TextIO
 import typer
 from typer.core import TyperCommand
 
+from gnz_track.cli.terminal.other_words import say_here
 from gnz_track.cli.terminal.working_folder import FolderGone, find_working_folder
 from gnz_track.errors import BadValue, GnzError
 from gnz_track.registry import PluginWarning
@@ -159,6 +160,11 @@ def _usage(error: typer.TyperException) -> str:
     """Return what is wrong with the words of a call; nothing where there were none."""
     said = " ".join(error.format_message().split()).removesuffix(".").removesuffix("?")
     context = getattr(error, "ctx", None)
+    if context is not None:
+        options = [name for param in context.command.params for name in param.opts]
+        if here := say_here(said, context.command_path, options, sys.argv[1:]):
+            # What looks alike elsewhere is no help beside what means the same.
+            return f"{said.partition(' (Possible')[0].partition('. Did you mean')[0]}; here it is: {here}"
     end = "?" if "Did you mean" in said else "."
     return f"{said}{end} Try: {context.command_path} --help" if said and context is not None else said
 
