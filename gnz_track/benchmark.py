@@ -69,7 +69,7 @@ class Request:
     says which files cells leave beside their runs: one of
     :data:`gnz_track.runs.files_of_cell.KEEPS`. A file of more than ``keep_at_most`` bytes is not kept. ``compile`` and
     ``amp`` ask Torch for other forwards (:mod:`gnz_track.training.forwards`), and are hyperparameters of the cells.
-    ``jobs`` of 0 leaves their number to :func:`settle_jobs`.
+    Where ``chooses_jobs``, their number is left to :func:`settle_jobs`.
     """
 
     tasks: Sequence[Task]
@@ -85,6 +85,7 @@ class Request:
     amp: str = ""
     place: Place = field(default_factory=Place)
     jobs: int = 1
+    chooses_jobs: bool = False
     timeout: float | None = None
     is_fresh: bool = False
     source: str = "gnz"
@@ -105,7 +106,7 @@ class Request:
         return Crew(
             executor=self.executor,
             address=self.cluster,
-            jobs=self.jobs or 1,
+            jobs=self.jobs,
             timeout=self.timeout,
             gpu_share=self.gpu_share,
         )
@@ -168,7 +169,7 @@ def search_all(
         address=request.address,
         suite=request.suite,
         version=__version__,
-        jobs=request.jobs or 1,
+        jobs=request.jobs,
         timeout=request.timeout,
         fork_server=fork_server,
         listener=listener or Silence(),
@@ -296,7 +297,7 @@ def _refuse_large_grid(request: Request, seeds: Sequence[int]) -> None:
     allowed, command = (asked, "gnz run --yes") if is_askable else (f"at most {LARGEST_GRID:,}", "fewer values")
     remaining = find_remaining(_plan_unvaried(request, seeds), request.address)
     seconds = remaining.paces.total(remaining.plan.cells)
-    jobs = request.jobs or count_cores()
+    jobs = count_cores() if request.chooses_jobs else request.jobs
     of_all = None if seconds is None else seconds * n_cells / len(remaining.plan.cells) / jobs
     time = "an unknown time" if of_all is None else f"about {format_seconds(of_all)}"
     shown = f"{n_cells:,} cells, {time} with --jobs {jobs}"
@@ -317,7 +318,7 @@ def _plan_unvaried(request: Request, seeds: Sequence[int]) -> Plan:
 
 def settle_jobs(request: Request, remaining: RemainingCells) -> Request:
     """Return a request with a number of workers: where it has none, what is left of its cells decides."""
-    if request.jobs:
+    if not request.chooses_jobs:
         return request
     if request.executor not in (AUTO, PROCESSES):
         return replace(request, jobs=1)

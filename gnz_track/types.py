@@ -70,10 +70,37 @@ class TaskType(enum.StrEnum):
     link_pred = "link_pred"
     edge_cls = "edge_cls"
     multi_task = "multi_task"
+    node_reg = "node_reg"
+    edge_reg = "edge_reg"
 
     @classmethod
     def _missing_(cls, value: object) -> TaskType:
         raise BadValue("task type", value, ", ".join(cls), command="gnz tasks")
+
+    @property
+    def unit(self) -> str:
+        """Kind of an example: ``node``, ``edge``, ``graph``, ``link``, or ``both``: nodes and graphs."""
+        return _UNITS[self]
+
+    @property
+    def predicts_numbers(self) -> bool:
+        """Whether numbers are predicted, and not classes or links."""
+        return self in _OF_NUMBERS
+
+
+_UNITS = {
+    TaskType.node_cls: "node",
+    TaskType.graph_cls: "graph",
+    TaskType.graph_reg: "graph",
+    TaskType.link_pred: "link",
+    TaskType.edge_cls: "edge",
+    TaskType.multi_task: "both",
+    TaskType.node_reg: "node",
+    TaskType.edge_reg: "edge",
+}
+_OF_NUMBERS = frozenset({TaskType.graph_reg, TaskType.multi_task, TaskType.node_reg, TaskType.edge_reg})
+# Where a protocol does not name a task type -> the one that is trained alike, but for its loss.
+_TRAINED_AS = {TaskType.node_reg: TaskType.node_cls, TaskType.edge_reg: TaskType.edge_cls}
 
 
 class Category(enum.StrEnum):
@@ -304,9 +331,25 @@ class Protocol:
         names = ["_".join(words[:n_words]) for n_words in range(len(words), 0, -1)]
         return next((self.by_dataset[name] for name in names if name in self.by_dataset), Override())
 
+    @property
+    def task_types(self) -> tuple[TaskType, ...]:
+        """The task types that it trains."""
+        return tuple(kind for kind in TaskType if self.optimiser_of(kind) is not None)
+
+    def optimiser_of(self, task_type: TaskType) -> Optimiser | None:
+        """Return the optimiser of a task type, None where there is none.
+
+        Numbers of nodes and of edges are trained as their classes are, with the usual loss of numbers, unless the
+        protocol says otherwise.
+        """
+        kin = _TRAINED_AS.get(task_type)
+        if task_type in self.optimisers or kin is None or kin not in self.optimisers:
+            return self.optimisers.get(task_type)
+        return replace(self.optimisers[kin], loss="")
+
     def optimiser_for(self, task_type: TaskType, dataset: str) -> Optimiser | None:
         """Return the optimiser of a task type on a dataset; None where there is none for the task type."""
-        usual = self.optimisers.get(task_type)
+        usual = self.optimiser_of(task_type)
         return None if usual is None else replace(usual, **self.override_for(dataset).optimiser)  # type: ignore[arg-type]
 
 

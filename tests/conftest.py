@@ -29,6 +29,10 @@ hypothesis.settings.load_profile("gnz")
 os.environ.pop("GNZ_STORE", None)
 os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="gnz-tests-")
 atexit.register(shutil.rmtree, os.environ["XDG_DATA_HOME"], ignore_errors=True)
+# Nor are their data, of which those that a user has added would be known to every test; workers share what is frozen.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    os.environ["GNZ_DATA"] = tempfile.mkdtemp(prefix="gnz-tests-data-")
+    atexit.register(shutil.rmtree, os.environ["GNZ_DATA"], ignore_errors=True)
 
 ROOT = Path(__file__).resolve().parents[1]
 # Kernels are compiled when the package is installed; sources that have changed since are what is tested.
@@ -57,14 +61,12 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 def _registries() -> Iterator[None]:
     """Take out what a test has registered: the next one may be any other."""
     from gnz_track.datasets.catalogue import DATASETS, TASKS
-    from gnz_track.datasets.own.added import added_rows
     from gnz_track.models.catalogue import MODELS
 
     known = [(registry, set(registry.names())) for registry in (MODELS, TASKS, DATASETS)]
     yield
     for registry, names in known:
-        # What somebody adds on this machine meanwhile is of no test.
-        for name in set(registry.names()) - names - set(added_rows()):
+        for name in set(registry.names()) - names:
             registry.remove(name)
 
 

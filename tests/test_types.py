@@ -171,7 +171,8 @@ def test_unknown_task_type_says_which_are_allowed() -> None:
     with pytest.raises(BadValue) as caught:
         Task("cora", "nodes")  # type: ignore[arg-type]
     assert str(caught.value) == (
-        "task type is 'nodes'; allowed: node_cls, graph_cls, graph_reg, link_pred, edge_cls, multi_task. Try: gnz tasks"
+        "task type is 'nodes'; allowed: node_cls, graph_cls, graph_reg, link_pred, edge_cls, multi_task, node_reg, "
+        "edge_reg. Try: gnz tasks"
     )
 
 

@@ -16,7 +16,7 @@ from gnz_track.models.gcn import GCN
 from gnz_track.models.mlp import MLP
 from gnz_track.problems.graph import GraphObjective, GraphScorer
 from gnz_track.problems.link_pred import LinkObjective, LinkPredictionScorer
-from gnz_track.problems.node_and_edge_cls import ClassObjective, ClassScorer
+from gnz_track.problems.nodes_and_edges import ClassObjective, ClassScorer
 from gnz_track.problems.triples import TripleObjective, TripleScorer
 from gnz_track.training.acceleration import attach
 from gnz_track.training.graphs import GraphCollection

@@ -38,7 +38,7 @@ def print_model(name: str, *, task_type: TaskType | None = None) -> None:
     from gnz_track.training.protocols import PROTOCOLS
 
     row = MODELS.get(name)
-    kinds = [kind for kind in row.task_types if kind in PROTOCOLS.get(_PROTOCOL).optimisers]
+    kinds = [kind for kind in row.task_types if kind in PROTOCOLS.get(_PROTOCOL).task_types]
     if task_type is not None and task_type not in kinds:
         raise BadValue("--task-type", str(task_type), ", ".join(kinds), command=f"gnz models {name}")
     served = [task for task in TASKS.rows() if task.task_type in row.task_types]
@@ -151,7 +151,7 @@ def _served(row: Protocol, name: str) -> list[str]:
     from gnz_track.datasets.catalogue import TASKS
     from gnz_track.models.catalogue import MODELS, usual_models
 
-    kinds = list(row.optimisers)
+    kinds = list(row.task_types)
     tasks = [task for task in TASKS.rows() if task.task_type in kinds]
     models = [model for model in MODELS.rows() if {*kinds} & {*model.task_types}]
     usual = [model.name for model in usual_models(has_budget=row.budget > 0) if {*kinds} & {*model.task_types}]
@@ -183,7 +183,7 @@ def print_task(name: str) -> None:
     metric = presumed_metric(task)
     serving = [model.name for model in MODELS.rows() if task.task_type in model.task_types]
     usual = [model.name for model in usual_models() if task.task_type in model.task_types]
-    protocols = [protocol.label for protocol in PROTOCOLS.rows() if task.task_type in protocol.optimisers]
+    protocols = [protocol.label for protocol in PROTOCOLS.rows() if task.task_type in protocol.task_types]
     facts = {
         "kind of problem": task.task_type,
         "category": task.category,

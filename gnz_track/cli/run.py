@@ -196,7 +196,7 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
 
     # Words are checked before anything heavy is imported, which workers do at the same time.
     usual = 1 if jobs is None else jobs
-    crew: dict[str, Any] = {"executor": executor, "jobs": usual, "timeout": timeout, "gpu_share": gpu_share}
+    crew: dict[str, Any] = {"executor": executor, "timeout": timeout, "gpu_share": gpu_share, "jobs": usual}
     most_bytes = _check_words(keep, keep_at_most, address=address, **crew)
     forwards = choose_forwards(device, compiles=compiles, amp=amp)
     how, numbers, place = look_up(models, protocol, seeds, store)
@@ -224,7 +224,7 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
             is_fresh=not resume,
             source="gnz run",
             cluster=address,
-            **{**crew, "jobs": jobs or 0},
+            **{**crew, "chooses_jobs": jobs is None},
             system_metrics=system_metrics,
             keep=keep,
             keep_at_most=most_bytes,

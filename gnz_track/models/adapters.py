@@ -280,6 +280,8 @@ _HEADS: dict[TaskType, Callable[..., nn.Module]] = {
     TaskType.link_pred: _as_links,
     TaskType.edge_cls: _as_edges,
     TaskType.multi_task: _as_both,
+    TaskType.node_reg: _as_nodes,
+    TaskType.edge_reg: _as_edges,
 }
 
 

@@ -39,6 +39,7 @@ ROOM = "gnz_track.models"
 
 _ALL = tuple(TaskType)
 _NODES, _LINKS, _EDGES = (TaskType.node_cls,), (TaskType.link_pred,), (TaskType.edge_cls,)
+_NUMBERS_WITHIN = (TaskType.node_reg, TaskType.edge_reg)
 _GRAPHS = (TaskType.graph_cls, TaskType.graph_reg)
 # Which sweeps take a model that they do not name: those without a budget of parameters, those with one, or none.
 USUAL, BUDGETED, BY_NAME = "usual", "budgeted", "by name"
@@ -134,14 +135,14 @@ ROWS: tuple[BuiltIn, ...] = (
     BuiltIn(
         "RingGNN",
         "deep.dense",
-        (*_NODES, *_GRAPHS, *_EDGES),
+        (*_NODES, *_GRAPHS, *_EDGES, *_NUMBERS_WITHIN),
         "equivariant maps of dense tensors, small graphs (Chen et al., 2019)",
         sweeps=BUDGETED,
     ),
     BuiltIn(
         "ThreeWLGNN",
         "deep.dense",
-        (*_NODES, *_GRAPHS, *_EDGES),
+        (*_NODES, *_GRAPHS, *_EDGES, *_NUMBERS_WITHIN),
         "products of dense tensors, small graphs (Maron et al., 2019)",
         sweeps=BUDGETED,
     ),
@@ -223,7 +224,7 @@ ROWS: tuple[BuiltIn, ...] = (
     BuiltIn(
         "PNA",
         "pna",
-        _NODES + _LINKS + _EDGES,
+        _NODES + _LINKS + _EDGES + _NUMBERS_WITHIN,
         "aggregation scaled by degrees, 2 layers (Corso et al., 2020)",
         is_encoder=True,
     ),

@@ -39,6 +39,8 @@ class LabelPropagation(Model):
     def forward(self, data: Data) -> Tensor:
         """Pass the labels on, both ways along every edge."""
         labels = data.y
+        if labels is not None and labels.dim() > 1:
+            raise BadValue("the labels of the graph", f"{labels.size(1)} of each node", "one class of each node")
         if labels is None or not bool((labels >= 0).any()):
             raise BadValue("the labels of the graph", "none shown", "a graph some of whose nodes are for training")
         shown = functional.one_hot(labels.clamp(min=0), self.n_classes).float() * (labels >= 0).unsqueeze(1)

@@ -94,7 +94,7 @@ class PNA(Stack):
     """
 
     # An average over one graph: that of a batch would depend on what else is in it.
-    task_types = (TaskType.node_cls, TaskType.link_pred, TaskType.edge_cls)
+    task_types = tuple(kind for kind in TaskType if kind.unit in ("node", "edge", "link"))
     defaults = Stack.defaults.but(
         aggregators=choice("mean", AGGREGATORS),
         scalers=choice("identity", SCALERS),

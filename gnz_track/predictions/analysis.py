@@ -155,7 +155,7 @@ def _read(given: Predictions, task_type: TaskType) -> tuple[_Part | None, str]:
     outputs, targets = np.array(given.outputs, dtype=np.float64), given.targets
     broken = (given.mask & ~np.isfinite(outputs).all(axis=3)).any(axis=2)
     outputs[broken] = np.nan
-    if task_type is TaskType.graph_reg:
+    if task_type.predicts_numbers and task_type is not TaskType.multi_task:
         if outputs.shape[3] > 1 or (targets.ndim == 2 and targets.shape[1] > 1):
             return None, "several numbers are predicted for each example"
         values = np.asarray(targets, dtype=np.float64).reshape(len(targets))

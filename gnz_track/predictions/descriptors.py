@@ -200,6 +200,8 @@ _DESCRIBE: dict[TaskType, Callable[[FrozenDataset, Whole, Whole], Mapping[str, R
     TaskType.graph_reg: lambda dataset, ids, _: describe_graphs(dataset, ids),
     TaskType.link_pred: describe_links,
     TaskType.edge_cls: lambda dataset, ids, _: describe_edges(dataset, ids),
+    TaskType.node_reg: describe_nodes,
+    TaskType.edge_reg: lambda dataset, ids, _: describe_edges(dataset, ids),
 }
 
 

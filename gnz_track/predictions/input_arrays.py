@@ -14,6 +14,7 @@ from torch_geometric.data import Data
 from gnz_track.errors import BadValue
 from gnz_track.predictions.stored_models import StoredModel
 from gnz_track.store.cell_files.weights import ArrayForm
+from gnz_track.training.metrics import MULTI_LABEL_METRICS
 from gnz_track.types import TaskType
 
 __all__ = ["graphs_of_arrays"]
@@ -32,12 +33,10 @@ _ALONG = {
 _ENDS = {EDGE: "edge_index", PAIR: "edge_label_index"}
 # What data may bring beside what a model takes: what is true of their examples.
 _LABELS = {
-    **dict.fromkeys((TaskType.node_cls, TaskType.graph_cls, TaskType.graph_reg), ("y",)),
-    **dict.fromkeys((TaskType.edge_cls, TaskType.link_pred), ("edge_label",)),
+    **dict.fromkeys((TaskType.node_cls, TaskType.node_reg, TaskType.graph_cls, TaskType.graph_reg), ("y",)),
+    **dict.fromkeys((TaskType.edge_cls, TaskType.edge_reg, TaskType.link_pred), ("edge_label",)),
     TaskType.multi_task: ("y", "graph_y"),
 }
-_OF_NUMBERS = frozenset({TaskType.graph_reg, TaskType.multi_task})
-_OF_GRAPHS = frozenset({TaskType.graph_cls, TaskType.graph_reg})
 
 
 def graphs_of_arrays(stored: StoredModel, arrays: Mapping[str, Any], *, is_whole: bool = True) -> list[Data]:
@@ -64,7 +63,7 @@ def graphs_of_arrays(stored: StoredModel, arrays: Mapping[str, Any], *, is_whole
     batch = tensors.pop("batch", torch.zeros(counts[NODE], dtype=torch.int64))
     sizes = _count_graphs(stored, batch, counts[NODE])
     counts[GRAPH] = len(sizes)
-    along = {**_ALONG, "y": GRAPH if stored.settings.task_type in _OF_GRAPHS else NODE}
+    along = {**_ALONG, "y": GRAPH if stored.settings.task_type.unit == GRAPH else NODE}
     for name, tensor in tensors.items():
         n = tensor.size(1) if name in _ENDS.values() else len(tensor)
         if n != counts.get(along[name], 0):
@@ -115,13 +114,13 @@ def _labels_of(stored: StoredModel, name: str, array: NDArray[Any]) -> Tensor:
     what, sizes, task_type = f"{name} for the model of {stored.name}", stored.sizes, stored.settings.task_type
     width = sizes.n_graph_targets if name == "graph_y" else sizes.out_channels
     n_columns = array.size // len(array) if array.ndim and len(array) else 1
-    has_columns = task_type is TaskType.graph_cls and array.ndim > 1 and n_columns == width > 1
-    wanted = width if task_type in _OF_NUMBERS or has_columns else 1
+    has_columns = task_type in MULTI_LABEL_METRICS and array.ndim > 1 and n_columns == width > 1
+    wanted = width if task_type.predicts_numbers or has_columns else 1
     if array.dtype.kind not in "iubf" or not array.ndim or n_columns != wanted:
         allowed = f"numbers [n, {wanted}]" if wanted > 1 else "one number for each"
         raise BadValue(what, f"{array.dtype} {list(array.shape)}", allowed)
     values = array.astype(np.float64)
-    if task_type in _OF_NUMBERS:
+    if task_type.predicts_numbers:
         _refuse_odd(what, values, np.abs(values) <= np.finfo(np.float32).max, "finite numbers, or NaN where unknown")
         return torch.from_numpy(values.astype(np.float32))
     if has_columns:

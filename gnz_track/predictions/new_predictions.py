@@ -182,7 +182,7 @@ def _check_form(stored: StoredModel, dataset: FrozenDataset) -> None:
 
 def _check_tensors(stored: StoredModel, dataset: FrozenDataset) -> None:
     then, tensors = stored.sizes, dataset.tensors
-    if stored.settings.task_type is TaskType.edge_cls and "edge_label_index" not in tensors:
+    if stored.settings.task_type.unit == "edge" and "edge_label_index" not in tensors:
         raise _other(stored, "edges to be scored", "none", "edge_label_index [2, n]")
     columns = (
         tensors["edge_label_attr"].reshape(len(tensors["edge_label_attr"]), -1).size(1)
@@ -194,7 +194,7 @@ def _check_tensors(stored: StoredModel, dataset: FrozenDataset) -> None:
     for name in ("edge_type", "edge_label_type"):
         if then.n_relations and name in tensors and int(tensors[name].max()) >= then.n_relations:
             raise _other(stored, f"kinds in {name}", int(tensors[name].max()), f"numbers below {then.n_relations}")
-    name = "edge_label" if stored.settings.task_type is TaskType.edge_cls else "y"
+    name = "edge_label" if stored.settings.task_type.unit == "edge" else "y"
     labels = tensors.get(name)
     if labels is None or labels.is_floating_point() or stored.settings.task_type not in _OF_CLASSES:
         return

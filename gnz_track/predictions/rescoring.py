@@ -248,7 +248,7 @@ def kind_of(task_type: TaskType, parts: Sequence[PartPredictions]) -> Kind:
         return "triples" if parts[0].kind == "triple" else "links"
     labels = "classes"
     if parts[0].targets.ndim > 1:
-        labels = "numbers" if task_type is TaskType.graph_reg else "labels"
+        labels = "numbers" if task_type.predicts_numbers else "labels"
     return kind_of_rows(labels, _tensor(parts[0].outputs))
 
 

@@ -11,7 +11,8 @@ rows of its metrics name the kind (`training/metrics.py`). `catalogue` looks kin
 - `inputs`: inputs of a model from a frozen dataset: features, edges, fields, encodings, and their sizes
 - `link_pred`: links that a split hides, drawn or published
 - `multi_task`: numbers of nodes and numbers of graphs, predicted together
-- `node_and_edge_cls`: classes of nodes and of labelled edges: of one graph at once, of many in batches of graphs
+- `nodes_and_edges`: classes, labels and numbers of nodes and of labelled edges: of one graph at once, of many in
+  batches of graphs
 - `problem`: a task made concrete for one seed, a kind of such, and the labels that each side may see
 - `rows`: scores of examples that are rows of a prediction: classes, labels and numbers
 - `scoring`: the one way from answers to a score, for scorers and for who scores stored predictions
@@ -30,7 +31,7 @@ _PUBLIC = {
     "catalogue": ("ask", "count_training", "losses_of", "pose", "sizes_of"),
     "forms": ("Form", "form_of"),
     "inputs": ("FEATURES", "complete_sizes", "sizes_of_edges"),
-    "node_and_edge_cls": ("ClassObjective", "ClassScorer"),
+    "nodes_and_edges": ("ClassObjective", "ClassScorer"),
     "problem": ("Problem", "SCORINGS"),
     "scoring": ("kind_of_rows", "mean_errors", "score_answers", "score_errors"),
 }

@@ -19,8 +19,8 @@ from gnz_track.problems.graph import CLASSES, NUMBERS
 from gnz_track.problems.inputs import complete_sizes, unfit, vary
 from gnz_track.problems.link_pred import LINKS
 from gnz_track.problems.multi_task import MULTI_TASK
-from gnz_track.problems.node_and_edge_cls import EDGES, NODES
-from gnz_track.problems.problem import Problem, ProblemKind, parts_of
+from gnz_track.problems.nodes_and_edges import EDGES, NODES
+from gnz_track.problems.problem import Problem, ProblemKind, has_labels, parts_of
 from gnz_track.problems.triples import TRIPLES
 from gnz_track.training.answers import Answers
 from gnz_track.training.losses import LOSSES
@@ -36,6 +36,8 @@ KINDS: dict[str, ProblemKind] = {
     "triples": TRIPLES,
     "edge_cls": EDGES,
     "multi_task": MULTI_TASK,
+    "node_reg": NODES,
+    "edge_reg": EDGES,
 }
 
 
@@ -90,8 +92,8 @@ def losses_of(dataset: FrozenDataset, settings: CellSettings) -> tuple[str, ...]
     """Return the names of the losses that a problem may have, without the usual one."""
     if _kind_of(dataset, settings)[1].has_one_loss:
         return ()
-    is_of_labels = settings.task_type is TaskType.graph_cls and dataset.is_multi_label
-    labels = "numbers" if settings.task_type is TaskType.graph_reg else "labels" if is_of_labels else "classes"
+    labels = "labels" if has_labels(dataset, settings) else "classes"
+    labels = "numbers" if settings.task_type.predicts_numbers else labels
     return tuple(filter(None, LOSSES[labels]))
 
 

@@ -22,17 +22,17 @@ from gnz_track.problems.inputs import (
     nodes_of,
     sizes_of_classes,
     sizes_of_edges,
-    unfit,
 )
 from gnz_track.problems.problem import (
     Problem,
     ProblemKind,
     batches_of,
     check_outputs,
-    classes_of,
+    has_labels,
     held_out_parts,
     known_classes,
     known_numbers,
+    labels_of,
     numbers_of,
     parts_of,
     seen,
@@ -42,7 +42,7 @@ from gnz_track.training.answers import Answers, Examples
 from gnz_track.training.graphs import GraphCollection
 from gnz_track.training.loop import TRAINING
 from gnz_track.training.losses import choose_loss
-from gnz_track.types import CellSettings, TaskType
+from gnz_track.types import CellSettings
 
 __all__ = ["CLASSES", "NUMBERS", "GraphObjective", "GraphScorer", "pose_graphs"]
 
@@ -113,7 +113,7 @@ class GraphScorer(RowScorer):
 def pose_graphs(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     """Pose classes, labels or numbers of graphs."""
     parts = parts_of(split_graphs, dataset, settings)
-    kind, labels = _labels_of(dataset, settings)
+    kind, labels = labels_of(dataset, settings, "y", len(dataset))
     about = _sizes_of_numbers if kind == "numbers" else sizes_of_classes
     labels, sizes = seen(labels, parts, settings), complete_sizes(dataset, settings, about(dataset, settings))
     # All that is held out is predicted, scored or not: in other batches, sums would differ in the last digits.
@@ -150,18 +150,6 @@ def pose_graphs(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     )
 
 
-def _labels_of(dataset: FrozenDataset, settings: CellSettings) -> tuple[str, Tensor]:
-    """Return the kind of label and the labels, one row per graph."""
-    is_numbers = settings.task_type is TaskType.graph_reg
-    if not is_numbers and not dataset.is_multi_label:
-        return "classes", classes_of(dataset, settings, "y", len(dataset))
-    y = dataset.tensors["y"]
-    if y.numel() % len(dataset):
-        raise unfit(dataset, settings, f"y has {y.numel()} values for {len(dataset)} graphs")
-    y = y.float().view(len(dataset), -1)
-    return "numbers" if is_numbers else "labels", y
-
-
 def _sizes_of_numbers(dataset: FrozenDataset, settings: CellSettings) -> dict[str, Any]:
     return {"out_channels": count_columns(dataset.tensors.get("y"), len(dataset)), **sizes_of_edges(dataset, settings)}
 
@@ -170,7 +158,7 @@ def _ask(model: nn.Module, dataset: FrozenDataset, settings: CellSettings) -> tu
     graphs, n = collection_of(dataset, settings), len(dataset)
     batches = graphs.batches(torch.arange(n), EVALUATION)
     outputs = torch.cat([model(batch.to(settings.device)) for batch, _ in batches])
-    is_classes = settings.task_type is TaskType.graph_cls and not dataset.is_multi_label
+    is_classes = not settings.task_type.predicts_numbers and not has_labels(dataset, settings)
     targets = known_classes(dataset, "y", n) if is_classes else known_numbers(dataset, "y", outputs)
     return (Answers(Examples("graph", {"id": torch.arange(n)}), targets, outputs),)
 

@@ -18,6 +18,7 @@ from gnz_track.problems.baselines import KnownScorer
 from gnz_track.problems.inputs import unfit
 from gnz_track.training.answers import Answers
 from gnz_track.training.loop import TRAINING, Objective
+from gnz_track.training.metrics import MULTI_LABEL_METRICS
 from gnz_track.types import CellSettings
 
 __all__ = [
@@ -28,9 +29,11 @@ __all__ = [
     "batches_of",
     "check_outputs",
     "classes_of",
+    "has_labels",
     "held_out_parts",
     "known_classes",
     "known_numbers",
+    "labels_of",
     "numbers_of",
     "parts_of",
     "scored",
@@ -114,6 +117,31 @@ def classes_of(dataset: FrozenDataset, settings: CellSettings, name: str, n: int
     return y.flatten().long()
 
 
+def labels_of(dataset: FrozenDataset, settings: CellSettings, name: str, n: int) -> tuple[str, Tensor]:
+    """Return the kind of label and the labels: classes ``[n]``, several labels or numbers ``[n, k]`` as reals.
+
+    Parameters
+    ----------
+    dataset, settings
+        Dataset, and the settings of a cell.
+    name
+        Tensor of the dataset that holds the labels.
+    n
+        Number of examples.
+    """
+    if not settings.task_type.predicts_numbers and not has_labels(dataset, settings):
+        return "classes", classes_of(dataset, settings, name, n)
+    y = dataset.tensors[name]
+    if not y.numel() or y.numel() % n:
+        raise unfit(dataset, settings, f"{name} has {y.numel()} values for {n} {settings.task_type.unit}s")
+    return "numbers" if settings.task_type.predicts_numbers else "labels", y.float().view(n, -1)
+
+
+def has_labels(dataset: FrozenDataset, settings: CellSettings) -> bool:
+    """Tell whether examples have several labels each, and not one class."""
+    return settings.task_type in MULTI_LABEL_METRICS and dataset.is_multi_label
+
+
 def known_classes(dataset: FrozenDataset, name: str, n: int) -> Tensor:
     """Return the class of each example ``[n]`` as far as a dataset knows it; -1 is unknown.
 
@@ -151,8 +179,8 @@ def known_numbers(dataset: FrozenDataset, name: str, outputs: Tensor) -> Tensor:
 
 
 def visible(labels: Tensor, shown: Tensor) -> Tensor:
-    """Return labels with all but the shown ones replaced by -1."""
-    visible = torch.full_like(labels, -1)
+    """Return labels with all but the shown ones replaced: classes by -1, numbers by NaN."""
+    visible = torch.full_like(labels, math.nan if labels.is_floating_point() else -1)
     visible[shown] = labels[shown]
     return visible
 

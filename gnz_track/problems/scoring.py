@@ -48,7 +48,8 @@ def score_answers(
         members = [(batches == number).nonzero().flatten() for number in batches.unique()]
         return float(np.mean([score_answers(row, kind, labels[rows], outputs[rows]) for rows in members]))
     if row.takes == "decisions":
-        outputs = outputs.argmax(dim=1)
+        # A label is decided for where its probability is above a half.
+        outputs = (outputs > 0).long() if kind == "labels" else outputs.argmax(dim=1)
     elif row.takes == "scores" and kind == "two classes":
         outputs = outputs[:, 1] - outputs[:, 0]
     if row.takes != "ranks":

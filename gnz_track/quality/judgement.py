@@ -74,7 +74,7 @@ def gather_scores(table: pd.DataFrame, task: str, others: Mapping[str, Mapping[s
 
 def usual_test(task_type: str) -> str:
     """Return the test of a task type: of numbers to predict a bootstrap of means, of all else KS."""
-    return "bootstrap" if task_type == TaskType.graph_reg else "ks"
+    return "bootstrap" if task_type in {TaskType.graph_reg, TaskType.node_reg, TaskType.edge_reg} else "ks"
 
 
 def judge_dataset(

@@ -87,8 +87,8 @@ def reason_against(task: Task, model: ModelRow, protocol: Protocol) -> str:
     """
     if task.task_type not in model.task_types:
         return f"it serves {', '.join(model.task_types)}, not {task.task_type}"
-    if task.task_type not in protocol.optimisers:
-        return f"protocol {protocol.name!r} trains {', '.join(protocol.optimisers)}, not {task.task_type}"
+    if protocol.optimiser_of(task.task_type) is None:
+        return f"protocol {protocol.name!r} trains {', '.join(protocol.task_types)}, not {task.task_type}"
     return ""
 
 

@@ -166,7 +166,9 @@ def _read_optimisers(found: YamlFile, base: Protocol) -> dict[TaskType, Optimise
         path = ("optimisers", name)
         _check_names(found, path, _mapping_at(found, *path), _OPTIMISER_NAMES)
         own[TaskType(name)] = {_field(key): _read_field(found, *path, key) for key in _mapping_at(found, *path)}
-        usual = optimisers.get(TaskType(name)) or _first_optimiser(found, name, {**of_all, **own[TaskType(name)]})
+        # Of a kind that the protocol trains as another one, that is where it begins.
+        usual = replace(base, optimisers=optimisers).optimiser_of(TaskType(name))
+        usual = usual or _first_optimiser(found, name, {**of_all, **own[TaskType(name)]})
         optimisers[TaskType(name)] = replace(usual, **own[TaskType(name)])
     for kind, one in optimisers.items():
         if patience is not None and _has_schedule(one) and _PATIENCE not in own.get(kind, {}):

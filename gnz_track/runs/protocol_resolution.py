@@ -34,15 +34,16 @@ __all__ = [
 def settings_of(cell: Cell, *, is_multi_label: bool) -> CellSettings:
     """Return the settings of a cell; its data say whether there are several labels, which have another metric."""
     task_type, protocol, given = cell.task.task_type, cell.protocol, dict[str, Any](cell.hyperparameters)
-    if task_type not in protocol.optimisers:
-        allowed = ", ".join(protocol.optimisers)
+    optimiser = protocol.optimiser_of(task_type)
+    if optimiser is None:
+        allowed = ", ".join(protocol.task_types)
         raise BadValue(f"task type under protocol {protocol.name!r}", str(task_type), allowed)
     of_torch = {name: given.pop(name) for name in OF_TORCH if name in given and name not in own_options(cell.model)}
     settings = CellSettings(
         task_type=task_type,
         seed=cell.seed,
         metric=metric_of(cell.task, is_multi_label=is_multi_label).name,
-        optimiser=protocol.optimisers[task_type],
+        optimiser=optimiser,
         epochs=cell.epochs,
         hours=protocol.hours,
         selection=protocol.selection,

@@ -194,11 +194,8 @@ def _is_constant(settings: CellSettings) -> bool:
     return settings.optimiser.schedule == "constant"
 
 
-_OF_ONE_GRAPH = frozenset({TaskType.node_cls, TaskType.edge_cls})
-
-
 def _of_batches(settings: CellSettings, dataset: FrozenDataset) -> str:
-    if settings.task_type in _OF_ONE_GRAPH and len(dataset) == 1:
+    if settings.task_type.unit in ("node", "edge") and len(dataset) == 1:
         return "its one graph is a batch"
     is_relational = settings.task_type is TaskType.link_pred and dataset.is_relational
     return "all triples are a batch" if is_relational else ""

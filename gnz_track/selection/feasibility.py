@@ -24,7 +24,7 @@ __all__ = ["check_labels", "find_duplicate_graphs", "note_on_duplicates", "note_
 
 # Those of a split of links, and of one of graphs.
 FEWEST_EDGES = FEWEST_GRAPHS = 3
-_LABELLED = frozenset({TaskType.node_cls, TaskType.graph_cls, TaskType.graph_reg})
+_LABELLED = frozenset({TaskType.node_cls, TaskType.node_reg, TaskType.graph_cls, TaskType.graph_reg})
 _CLASSES = frozenset({TaskType.node_cls, TaskType.graph_cls})
 
 
@@ -43,7 +43,7 @@ def check_labels(opened: OpenedGraph, task_type: TaskType) -> None:
     if labels is None or task_type not in _LABELLED or isinstance(opened.graphs, FrozenDataset):
         return
     if len(labels) not in {n_nodes, n_graphs}:
-        each = f"{n_nodes}, one for each node" if task_type is TaskType.node_cls else f"{n_graphs}, one for each graph"
+        each = f"{n_nodes}, one for each node" if task_type.unit == "node" else f"{n_graphs}, one for each graph"
         raise BadValue("number of labels (y)", len(labels), each)
 
 
@@ -70,7 +70,7 @@ def _count_links(opened: OpenedGraph) -> int:
 
 
 def _reason_against_labels(opened: OpenedGraph, task_type: TaskType) -> str:
-    labels, n_graphs, is_of_nodes = opened.parts.contents.labels, len(opened.graphs), task_type is TaskType.node_cls
+    labels, n_graphs, is_of_nodes = opened.parts.contents.labels, len(opened.graphs), task_type.unit == "node"
     if labels is None:
         is_named = form_of(Path(opened.name)) in LABELLED_FORMS
         where = "; --label NAME says which attribute of nodes holds them" if is_named else ""
@@ -102,6 +102,7 @@ _REASONS: dict[TaskType, Callable[[OpenedGraph, TaskType], str]] = {
     TaskType.link_pred: _reason_against_links,
     # Its split tells.
     TaskType.edge_cls: lambda *_: "",
+    TaskType.edge_reg: lambda *_: "",
 }
 
 

@@ -21,9 +21,8 @@ from gnz_track.types import Cell, TaskType
 __all__ = ["VisiblePart", "are_classes", "reason_against_split", "visible_edges", "visible_labels", "visible_part_of"]
 
 # Whose labels a split keeps back: those of nodes, or of all that belongs to a graph.
-_BY_NODES = frozenset({TaskType.node_cls})
+_BY_NODES = frozenset({TaskType.node_cls, TaskType.node_reg})
 _BY_GRAPHS = frozenset({TaskType.graph_cls, TaskType.graph_reg, TaskType.multi_task})
-_NUMBERS = frozenset({TaskType.graph_reg, TaskType.multi_task})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +58,7 @@ def visible_part_of(cell: Cell) -> VisiblePart:
 
 def are_classes(visible: VisiblePart | None) -> bool:
     """Tell whether labels are classes, and not numbers to predict."""
-    return visible is None or visible.task_type not in _NUMBERS
+    return visible is None or not visible.task_type.predicts_numbers
 
 
 def visible_edges(dataset: FrozenDataset, visible: VisiblePart | None) -> tuple[Tensor, bool]:
@@ -101,7 +100,7 @@ def visible_labels(dataset: FrozenDataset, visible: VisiblePart | None, n_rows: 
 
 def reason_against_split(dataset: FrozenDataset, visible: VisiblePart) -> str:
     """Say why the split of a visible cannot be drawn; nothing where it can."""
-    if visible.task_type is TaskType.edge_cls and "edge_label" not in dataset.tensors:
+    if visible.task_type.unit == "edge" and "edge_label" not in dataset.tensors:
         return "it has no edge_label_index with an edge_label each"
     try:
         if not dataset.is_relational:
@@ -114,6 +113,8 @@ def reason_against_split(dataset: FrozenDataset, visible: VisiblePart) -> str:
 _SPLITS: dict[TaskType, Callable[..., object]] = {
     TaskType.node_cls: split_nodes,
     TaskType.edge_cls: split_edges,
+    TaskType.node_reg: split_nodes,
+    TaskType.edge_reg: split_edges,
     TaskType.link_pred: split_links,
     **dict.fromkeys(_BY_GRAPHS, split_graphs),
 }

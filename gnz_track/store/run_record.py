@@ -270,7 +270,7 @@ def _params(cell: Cell, settings: Mapping[str, Value]) -> tuple[dict[str, str], 
     A cell that has just begun, or failed before its settings were known, has those that its protocol says.
     """
     values: dict[str, Value] = {"hidden_channels": cell.protocol.hidden_channels, "epochs": cell.epochs}
-    optimiser = cell.protocol.optimisers.get(cell.task.task_type)
+    optimiser = cell.protocol.optimiser_of(cell.task.task_type)
     if optimiser is not None:
         values |= {"lr": optimiser.lr, "weight_decay": optimiser.weight_decay, "batch_size": optimiser.batch_size}
     texts = {name: str(value) for name, value in sorted({**values, **settings, **dict(cell.hyperparameters)}.items())}

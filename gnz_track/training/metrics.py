@@ -34,6 +34,7 @@ __all__ = [
     "brier",
     "f1",
     "f1_macro",
+    "f1_micro",
     "find_metric",
     "hits_at",
     "log10_of",
@@ -57,13 +58,14 @@ Kind = Literal["classes", "two classes", "labels", "numbers", "links", "publishe
 Form = Literal["decisions", "scores", "logits", "numbers", "ranks", "error"]
 
 # Kind of problem -> the forms in which its answers can be had. ``decisions``: the true classes [n], and those decided
-# for; ``scores``: what is true, as 0 and 1 ([n] or [n, labels]), and a score for each; ``logits``: the true classes [n]
-# with a logit for each class [n, classes], or 0 and 1 with a logit for each; ``numbers``: true ones and predicted ones;
-# ``ranks``: those of the true answers [n], from 1; ``error``: the mean of all squared errors.
+# for (of labels 0 and 1 [n, labels]); ``scores``: what is true, as 0 and 1 ([n] or [n, labels]), and a score for each;
+# ``logits``: the true classes [n] with a logit for each class [n, classes], or 0 and 1 with a logit for each;
+# ``numbers``: true ones and predicted ones; ``ranks``: those of the true answers [n], from 1; ``error``: the mean of
+# all squared errors.
 FORMS: Mapping[Kind, tuple[Form, ...]] = {
     "classes": ("decisions", "logits"),
     "two classes": ("decisions", "scores", "logits"),
-    "labels": ("scores", "logits"),
+    "labels": ("decisions", "scores", "logits"),
     "numbers": ("numbers",),
     "links": ("scores", "ranks", "logits"),
     "published links": ("scores", "ranks", "logits"),
@@ -104,8 +106,14 @@ DEFAULT_METRICS: dict[TaskType, str] = {
     TaskType.link_pred: "auc",
     TaskType.edge_cls: "accuracy",
     TaskType.multi_task: "log10_mse",
+    TaskType.node_reg: "mae",
+    TaskType.edge_reg: "mae",
 }
-MULTI_LABEL_METRIC = "average_precision"
+# The same where an example has several labels: classes of graphs and of nodes alone come so.
+MULTI_LABEL_METRICS: dict[TaskType, str] = {
+    TaskType.graph_cls: "average_precision",
+    TaskType.node_cls: "f1_micro",
+}
 # The logarithm of less than this says nothing.
 SMALLEST = 1e-30
 
@@ -128,9 +136,9 @@ def find_metric(kind: Kind, name: str) -> MetricRow:
 
 def metric_of(task: Task, *, is_multi_label: bool) -> MetricRow:
     """Return the metric of a task: the one it names, or the usual one of its task type."""
-    # Several numbers to predict may be 0 and 1 by chance; only classes come as several labels.
-    has_labels = is_multi_label and task.task_type is TaskType.graph_cls
-    usual = MULTI_LABEL_METRIC if has_labels else DEFAULT_METRICS.get(task.task_type, "")
+    # Several numbers to predict may be 0 and 1 by chance.
+    has_labels = is_multi_label and task.task_type in MULTI_LABEL_METRICS
+    usual = (MULTI_LABEL_METRICS if has_labels else DEFAULT_METRICS).get(task.task_type, "")
     return METRICS.get(task.metric or usual)
 
 
@@ -152,16 +160,38 @@ def accuracy(truth: Array, prediction: Array) -> float:
 def f1_macro(truth: Array, prediction: Array) -> float:
     """Return the mean F1 over the classes that ``truth [n]`` or ``prediction [n]`` (classes) has.
 
-    F1 is ``2 * hits / (true + predicted)``; a class without a hit counts 0 (van Rijsbergen, 1979).
+    F1 is ``2 * hits / (true + predicted)``; a class without a hit counts 0 (van Rijsbergen, 1979). Of several labels of
+    each example ``[n, labels]`` it is the mean over labels that are true or predicted anywhere.
 
     >>> f1_macro(np.array([0, 0, 1]), np.array([0, 1, 1]))
     0.6666666666666666
     """
+    if truth.ndim > 1:
+        hits, counts = _count_hits(truth, prediction)
+        return float((2 * hits[counts > 0] / counts[counts > 0]).mean()) if counts.any() else float("nan")
     classes, codes = np.unique(np.concatenate([truth, prediction]), return_inverse=True)
     wanted, found = codes[: truth.size], codes[truth.size :]
     hits = np.bincount(wanted[wanted == found], minlength=classes.size)
     counts = np.bincount(wanted, minlength=classes.size) + np.bincount(found, minlength=classes.size)
     return float((2 * hits / counts).mean()) if truth.size else float("nan")
+
+
+def f1_micro(truth: Array, prediction: Array) -> float:
+    """Return the F1 of all labels ``[n, labels]`` together: twice the hits over all that is true and all predicted.
+
+    NaN where nothing is true and nothing predicted; NaN in ``truth`` is a label not observed.
+
+    >>> f1_micro(np.array([[1, 0], [1, 1]]), np.array([[1, 1], [1, 0]]))
+    0.6666666666666666
+    """
+    hits, counts = _count_hits(truth, prediction)
+    return float(2 * hits.sum() / counts.sum()) if counts.any() else float("nan")
+
+
+def _count_hits(truth: Array, prediction: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return, of each label, how often it is both true and predicted, and how often either, the first twice."""
+    is_true, is_found = truth == 1, (prediction == 1) & ~np.isnan(np.asarray(truth, dtype=np.float64))
+    return (is_true & is_found).sum(axis=0), is_true.sum(axis=0) + is_found.sum(axis=0)
 
 
 def balanced_accuracy(truth: Array, prediction: Array) -> float:
@@ -419,7 +449,17 @@ ROWS: tuple[MetricRow, ...] = (
         description="mean over classes of the harmonic mean of precision and recall",
         function=f1_macro,
         takes="decisions",
-        usual=("classes", "two classes"),
+        usual=("classes", "two classes", "labels"),
+    ),
+    MetricRow(
+        name="f1_micro",
+        direction=Direction.up,
+        low=0.0,
+        high=1.0,
+        description="harmonic mean of precision and recall of all labels together",
+        function=f1_micro,
+        takes="decisions",
+        usual=("labels",),
     ),
     MetricRow(
         name="balanced_accuracy",

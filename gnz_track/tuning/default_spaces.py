@@ -105,7 +105,8 @@ def space_of(
         Spaces by model; one may be for all models.
     """
     unused = _unused_by(row, protocol, task_type)
-    has_batches = protocol.optimisers[task_type].batch_size
+    optimiser = protocol.optimiser_of(task_type)
+    has_batches = optimiser is not None and optimiser.batch_size
     trained = [name for name in _TRAINING if name not in unused and (name != "batch_size" or has_batches)]
     space = given.get(row.name)
     if space is None and ALL in given:
@@ -131,7 +132,7 @@ def defaults_of(options: Options, protocol: Protocol, task_type: TaskType) -> di
     protocol, task_type
         How the model is trained.
     """
-    optimiser = protocol.optimisers[task_type]
+    optimiser = protocol.optimiser_of(task_type)
     usual = {name: getattr(optimiser, name) for name in _OPTIMISER}
     own = {name: value for name, value in options.defaults.items() if isinstance(value, int | float | str | bool)}
     return {**own, **usual, "hidden_channels": protocol.hidden_channels}
@@ -156,7 +157,7 @@ def _class_of(row: ModelRow) -> str:
 
 def _unused_by(row: ModelRow, protocol: Protocol, task_type: TaskType) -> frozenset[str]:
     """Return the settings of training that change nothing of a model."""
-    is_headless = task_type is TaskType.node_cls or (task_type is TaskType.link_pred and protocol.code_channels)
+    is_headless = task_type.unit == "node" or (task_type is TaskType.link_pred and protocol.code_channels)
     width = {"hidden_channels"} if is_headless and _class_of(row) in _HEADS_ALONE else set()
     return frozenset(width | {name for name, values in _own_of(row).items() if values is None})
 

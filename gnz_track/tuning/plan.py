@@ -77,6 +77,8 @@ _COUNTS: dict[str, Callable[[FrozenDataset, Cell], int]] = {
     TaskType.graph_reg: _count_graphs,
     TaskType.link_pred: _count_links,
     TaskType.edge_cls: _count_edges,
+    TaskType.node_reg: _count_nodes,
+    TaskType.edge_reg: _count_edges,
     "triples": _count_triples,
 }
 

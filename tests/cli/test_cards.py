@@ -50,7 +50,7 @@ def test_all_of_a_task_is_shown(task: Task, gnz: Gnz) -> None:
 
 @pytest.mark.parametrize("row", MODELS.rows(), ids=lambda row: row.name)
 def test_all_of_a_model_is_shown(row: ModelRow, gnz: Gnz) -> None:
-    kinds = [kind for kind in row.task_types if kind in PROTOCOLS.get("graphnetz").optimisers]
+    kinds = [kind for kind in row.task_types if kind in PROTOCOLS.get("graphnetz").task_types]
     for kind in ("", kinds[-1]):
         answer = gnz("models", row.name, *(["--task-type", kind] if kind else []))
         assert (answer.code, answer.err) == (0, "")
@@ -58,7 +58,7 @@ def test_all_of_a_model_is_shown(row: ModelRow, gnz: Gnz) -> None:
         told = told_of(answer.out)
         assert told["kinds of problem"] == ", ".join(row.task_types)
         assert told["from"] == row.reference
-        optimiser = PROTOCOLS.get("graphnetz").optimisers[kind or row.task_types[0]]
+        optimiser = PROTOCOLS.get("graphnetz").optimiser_of(kind or row.task_types[0])
         assert told["lr"].split()[0] == f"{optimiser.lr}"
         names = options_of(row).names
         assert {*names} <= told.keys()

@@ -109,7 +109,7 @@ def test_all_of_a_protocol_is_shown(row: Protocol, gnz: Gnz) -> None:
         assert all(model in shown for model in override.by_model)
         assert (override.encoding or "") in shown
     assert (
-        f"trains {sum(task.task_type in row.optimisers for task in TASKS.rows())} of {len(TASKS)} tasks" in answer.out
+        f"trains {sum(task.task_type in row.task_types for task in TASKS.rows())} of {len(TASKS)} tasks" in answer.out
     )
     assert f"gnz run --protocol {row.name}\n" in answer.out
     assert ("gnz models --protocol" in answer.out) is (row.budget > 0)

@@ -405,15 +405,13 @@ def test_category_and_task_type_choose_tasks(gnz: Gnz) -> None:
 
 
 @pytest.mark.parametrize("words", [("run", "--task"), ("tune", "--model", "GCN", "--task"), ("audit",)])
-def test_file_that_is_given_for_a_task_is_told_what_it_is_good_for(
-    gnz: Gnz, tmp_path: Path, words: tuple[str, ...]
-) -> None:
-    file = tmp_path / "mine.csv"
+def test_file_that_nobody_can_read_is_told_what_can_be(gnz: Gnz, tmp_path: Path, words: tuple[str, ...]) -> None:
+    file = tmp_path / "mine.docx"
     file.write_text("source,target\n1,2\n")
     answer = gnz(*words, str(file))
     assert (answer.code, len(answer.err.splitlines())) == (2, 1)
-    assert f"task is {str(file)!r}; allowed: a name of 'gnz tasks'; data of your own" in answer.err
-    assert "Try: gnz recommend --help" in answer.err
+    assert f"the data is {str(file)!r}; allowed: a file that ends in .graphml" in answer.err
+    assert "Try: gnz data add FILE" in answer.err
 
 
 def test_store_of_the_call_is_used(gnz: Gnz, tmp_path: Path) -> None:

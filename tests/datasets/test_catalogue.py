@@ -68,6 +68,8 @@ def _split(row: DatasetRow, home: Path, mirror: Path | None) -> None:
         TaskType.graph_cls: split_graphs,
         TaskType.graph_reg: split_graphs,
         TaskType.edge_cls: split_edges,
+        TaskType.node_reg: split_nodes,
+        TaskType.edge_reg: split_edges,
         TaskType.multi_task: split_graphs,
     }
     for task_type in row.task_types:
@@ -93,7 +95,11 @@ def test_a_mirrored_row_has_its_sizes(row: DatasetRow, tmp_path: Path, mirror: P
 
 def test_the_quick_suite_has_all_graph_problems_and_no_files() -> None:
     tasks = [TASKS.get(name) for name in SUITES.get("quick").tasks]
-    assert {task.task_type for task in tasks} == set(TaskType) - {TaskType.multi_task}
+    assert {task.task_type for task in tasks} == set(TaskType) - {
+        TaskType.multi_task,
+        TaskType.node_reg,
+        TaskType.edge_reg,
+    }
     assert all(not DATASETS.get(task.dataset).raw for task in tasks)
 
 

@@ -16,6 +16,7 @@ from gnz_track.datasets.generators.combinatorial import (
     random_vrp,
 )
 from gnz_track.datasets.generators.communities import planted_partition
+from gnz_track.datasets.generators.targets import overlapping_groups, smoothed_numbers, tie_strengths
 
 
 def test_node_numbers_say_nothing_of_classes() -> None:
@@ -23,6 +24,53 @@ def test_node_numbers_say_nothing_of_classes() -> None:
     by_number = torch.arange(600) * 4 // 600
     assert graph.y.bincount().tolist() == [150] * 4
     assert (graph.y == by_number).float().mean() < 0.35
+
+
+def test_groups_overlap_and_their_means_are_those_of_all_graphs() -> None:
+    found = overlapping_groups(n_groups=5, n_nodes=200, n_features=6, sizes=(3, 1, 2), seed=0)
+    graphs = list(found.graphs)
+    assert found.split.tolist() == [0, 0, 0, 1, 2, 2]
+    assert all(graph.y.shape == (200, 5) and set(graph.y.unique().tolist()) == {0.0, 1.0} for graph in graphs)
+    assert all(graph.is_undirected() and not graph.has_self_loops() for graph in graphs)
+    assert float(torch.cat([graph.y for graph in graphs]).mean()) == pytest.approx(0.3, abs=0.03)
+    assert max(float(graph.y.sum(dim=1).max()) for graph in graphs) > 2
+    # Whatever is learnt of the means on the first graph holds on the last one.
+    means = torch.linalg.lstsq(graphs[0].y, graphs[0].x).solution
+    residual = graphs[5].x - graphs[5].y @ means
+    assert float(residual.square().mean()) < 0.9 * float(graphs[5].x.var(dim=0).mean())
+    shared = graphs[0].y @ graphs[0].y.T
+    linked = torch.zeros(200, 200, dtype=torch.bool)
+    linked[tuple(graphs[0].edge_index)] = True
+    assert shared[linked].mean() > 1.2 * shared.mean()
+
+
+def test_numbers_of_nodes_are_told_by_neighbours_and_not_by_the_node_alone() -> None:
+    graph = smoothed_numbers(n_nodes=600, n_features=4, mean_degree=6.0, seed=0)
+    assert graph.y.shape == (600,)
+    assert graph.train_mask.shape == (600, 10)
+    assert torch.equal(graph.train_mask.long() + graph.val_mask + graph.test_mask, torch.ones(600, 10).long())
+    joined = torch.zeros(600, 600).index_put_(tuple(graph.edge_index), torch.tensor(1.0))
+    around = joined @ graph.x / joined.sum(dim=1, keepdim=True).clamp(min=1)
+    shares = [_explained(part, graph.y) for part in (graph.x, torch.cat([graph.x, around], dim=1))]
+    assert shares[0] < 0.75
+    assert shares[1] > 0.97
+
+
+def test_numbers_of_edges_are_of_both_ends_and_each_edge_is_listed_once() -> None:
+    graph = tie_strengths(n_nodes=300, n_features=5, mean_degree=8.0, seed=0)
+    head, tail = graph.edge_label_index
+    assert (head < tail).all()
+    assert graph.edge_label.numel() == head.numel() == graph.edge_index.size(1) // 2
+    near = (graph.x[head] * graph.x[tail]).sum(dim=1, keepdim=True)
+    assert _explained(near, graph.edge_label) > 0.7
+    assert _explained(torch.cat([graph.x[head], graph.x[tail]], dim=1), graph.edge_label) < 0.1
+
+
+def _explained(columns: torch.Tensor, wanted: torch.Tensor) -> float:
+    """Return the share of the variance that a linear map of columns ``[n, k]`` explains."""
+    design = torch.cat([columns, torch.ones(len(columns), 1)], dim=1)
+    error = wanted - design @ torch.linalg.lstsq(design, wanted[:, None]).solution[:, 0]
+    return 1.0 - float(error.var() / wanted.var())
 
 
 def test_routes_start_at_depots_without_demand() -> None:

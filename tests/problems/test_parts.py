@@ -15,7 +15,7 @@ from torch_geometric.data import Batch, Data
 from gnz_track.errors import ModelInvalid
 from gnz_track.models.adapters import EdgeHead
 from gnz_track.models.gcn import GCN
-from gnz_track.problems.node_and_edge_cls import ClassScorer, PartObjective, graphs_of
+from gnz_track.problems.nodes_and_edges import ClassScorer, PartObjective, graphs_of
 from gnz_track.training.graphs import GraphCollection, Pairs
 from gnz_track.training.metrics import balanced_accuracy, f1
 

@@ -17,7 +17,7 @@ from gnz_track.errors import BadValue
 from gnz_track.models.adapters import LinkHead, TripleHead
 from gnz_track.problems.graph import GraphScorer
 from gnz_track.problems.link_pred import LinkPredictionScorer
-from gnz_track.problems.node_and_edge_cls import ClassScorer
+from gnz_track.problems.nodes_and_edges import ClassScorer
 from gnz_track.problems.triples import CHUNK, TripleScorer
 from gnz_track.training.metrics import METRICS, auc, average_precision
 

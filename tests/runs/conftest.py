@@ -43,7 +43,7 @@ class World:
         protocol = replace(PROTOCOLS.get("graphnetz"), features=self.features)
         # The published protocol does not know it.
         both = {TaskType.multi_task: Optimiser(lr=1e-2, batch_size=4)}
-        return protocol if self.task_type in protocol.optimisers else replace(protocol, optimisers=both)
+        return replace(protocol, optimisers=both) if self.task_type is TaskType.multi_task else protocol
 
     def settings(self, *, seed: int = 0, batch_size: int = 4, **changes: Any) -> CellSettings:
         """Return settings of a narrow cell, with changes."""
@@ -167,6 +167,29 @@ def _graphs_of_edges(generator: torch.Generator) -> list[Data]:
     return found
 
 
+def _with(graphs: Any, name: str, change: Callable[[Tensor], Tensor]) -> Any:
+    """Return the same graphs with other labels in a field."""
+    for graph in [graphs] if isinstance(graphs, Data) else graphs:
+        graph[name] = change(graph[name])
+    return graphs
+
+
+def _several(y: Tensor) -> Tensor:
+    """Return three labels of each node, one of them unknown."""
+    labels = torch.stack([y == 0, y > 0, torch.arange(y.numel()) % 2 == 0], dim=1).float()
+    labels[0, 2] = torch.nan
+    return labels
+
+
+def _graphs_of_nodes(generator: torch.Generator) -> list[Data]:
+    found = []
+    for number in range(12):
+        n = 6 + number % 4
+        x = torch.randn(n, 3, generator=generator)
+        found.append(Data(x=x, edge_index=_edges(n, generator), y=torch.arange(n) % 3))
+    return found
+
+
 def _two_levels(generator: torch.Generator) -> list[Data]:
     """Return graphs with two numbers for each node and one of their own."""
     found = []
@@ -212,6 +235,12 @@ _BUILDERS: dict[str, tuple[str, Callable[[torch.Generator], Any], dict[str, Any]
     "edges, split columns": ("edge_cls", _masked_edges, {}),
     "edges, several graphs": ("edge_cls", _graphs_of_edges, {}),
     "two levels": ("multi_task", _two_levels, {}),
+    "nodes, labels": ("node_cls", lambda g: _with(_nodes(generator=g), "y", _several), {}),
+    "nodes, labels in graphs": ("node_cls", lambda g: _with(_graphs_of_nodes(g), "y", _several), {}),
+    "nodes, numbers": ("node_reg", lambda g: _with(_nodes(generator=g), "y", lambda y: y + 0.5), {}),
+    "nodes, numbers in graphs": ("node_reg", lambda g: _with(_graphs_of_nodes(g), "y", lambda y: y[:, None] / 2), {}),
+    "edges, numbers": ("edge_reg", lambda g: _with(_edge_labels(generator=g), "edge_label", lambda y: y / 3), {}),
+    "edges, numbers in graphs": ("edge_reg", lambda g: _with(_graphs_of_edges(g), "edge_label", lambda y: y - 0.5), {}),
 }
 
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv
 
-ALL = ("node_cls", "graph_cls", "graph_reg", "link_pred", "edge_cls")
+ALL = ("node_cls", "graph_cls", "graph_reg", "link_pred", "edge_cls", "node_reg", "edge_reg")
 
 
 class Plain(nn.Module):

@@ -68,7 +68,7 @@ def assert_alike(one: Problem, other: Problem) -> None:
 def twins_of(world: Any, dataset: FrozenDataset, folder: Path) -> tuple[FrozenDataset, FrozenDataset]:
     """Return the data, and others with something else in all places that the split of seed 0 keeps for tests."""
     graphs = [graph.clone() for graph in world.graphs]
-    if world.task_type is TaskType.edge_cls:
+    if world.task_type.unit == "edge":
         _write_masks(dataset, world, graphs)
         dataset = freeze(graphs, folder / "first", row=world.row)
         graphs = [graph.clone() for graph in graphs]
@@ -99,8 +99,13 @@ def _change_graph_labels(dataset: FrozenDataset, world: Any, graphs: list[Data])
 
 
 def _change_node_labels(dataset: FrozenDataset, world: Any, graphs: list[Data]) -> None:
-    test = split_nodes(dataset, policy=world.protocol.splits, seed=0).test
-    graphs[0].y[test] = (graphs[0].y[test] + 1) % dataset.n_classes
+    test = torch.zeros(dataset.n_nodes, dtype=torch.bool)
+    test[split_nodes(dataset, policy=world.protocol.splits, seed=0).test] = True
+    for graph, hidden in zip(graphs, test.split([graph.num_nodes for graph in graphs]), strict=True):
+        y = graph.y[hidden]
+        graph.y[hidden] = (
+            (y + 1) % dataset.n_classes if not y.is_floating_point() else 1 - y if dataset.is_multi_label else y + 1
+        )
 
 
 def _change_edge_labels(dataset: FrozenDataset, world: Any, graphs: list[Data]) -> None:
@@ -108,7 +113,8 @@ def _change_edge_labels(dataset: FrozenDataset, world: Any, graphs: list[Data]) 
     test[split_edges(dataset, policy=world.protocol.splits, seed=0).test] = True
     most = max(int(graph.edge_label.max()) for graph in graphs) + 1
     for graph, hidden in zip(graphs, test.split([graph.edge_label.numel() for graph in graphs]), strict=True):
-        graph.edge_label[hidden] = (graph.edge_label[hidden] + 1) % most
+        changed = graph.edge_label[hidden] + 1
+        graph.edge_label[hidden] = changed if changed.is_floating_point() else changed % most
 
 
 def _change_links(dataset: FrozenDataset, world: Any, graphs: list[Data]) -> None:
@@ -154,6 +160,8 @@ _CHANGES: dict[str, Callable[[FrozenDataset, Any, list[Data]], None]] = {
     TaskType.graph_reg: _change_graph_labels,
     TaskType.multi_task: _change_graph_labels,
     TaskType.edge_cls: _change_edge_labels,
+    TaskType.node_reg: _change_node_labels,
+    TaskType.edge_reg: _change_edge_labels,
     TaskType.link_pred: _change_links,
     "published": _change_published_links,
     "triples": _change_triples,

@@ -62,6 +62,12 @@ SIZES: dict[str, tuple[int, int, tuple[int, ...], int]] = {
     "edges, split columns": (4, 3, (), 0),
     "edges, several graphs": (3, 2, (), 0),
     "two levels": (3, 2, (), 0),
+    "nodes, labels": (4, 3, (), 0),
+    "nodes, labels in graphs": (3, 3, (), 0),
+    "nodes, numbers": (4, 1, (), 0),
+    "nodes, numbers in graphs": (3, 1, (), 0),
+    "edges, numbers": (4, 1, (), 0),
+    "edges, numbers in graphs": (3, 1, (), 0),
 }
 
 
@@ -85,6 +91,8 @@ def split_of(world: Any, dataset: FrozenDataset, seed: int) -> Any:
         "link_pred": split_links,
         "edge_cls": split_edges,
         "multi_task": split_graphs,
+        "node_reg": split_nodes,
+        "edge_reg": split_edges,
     }
     return split[world.task_type](dataset, policy="published", seed=seed)
 
@@ -93,7 +101,7 @@ def test_split_digest_is_that_of_the_split(any_world: Any, frozen: Freezer) -> N
     digests = [pose_world(any_world, frozen, seed=seed).split_digest for seed in (0, 1)]
     assert digests == [split_of(any_world, frozen(any_world), seed).digest for seed in (0, 1)]
     has_one_split = any_world.name in ("graphs, published split", "links, published") or (
-        any_world.task_type == "node_cls" and "columns" not in any_world.name
+        any_world.task_type.unit == "node" and len(any_world.graphs) == 1 and "columns" not in any_world.name
     )
     assert (digests[0] == digests[1]) is has_one_split
 
@@ -131,6 +139,32 @@ def test_nodes_show_labels_of_training_only(world: Worlds, frozen: Freezer) -> N
     for name, scorer in problem.scorers.items():
         assert torch.equal(scorer.rows, data[f"{name}_mask"].nonzero().flatten())
         assert torch.equal(scorer.labels, data.y[scorer.rows])
+
+
+@pytest.mark.parametrize("name", ["nodes, labels", "nodes, numbers"])
+def test_nodes_show_several_labels_and_numbers_of_training_only(name: str, world: Worlds, frozen: Freezer) -> None:
+    data = world(name).graphs[0]
+    labels = data.y.reshape(data.num_nodes, -1)
+    problem = pose_world(world(name), frozen)
+    shown = problem.objective.data.y
+    assert torch.equal(shown[data.train_mask].nan_to_num(9), labels[data.train_mask].nan_to_num(9))
+    assert shown[~data.train_mask].isnan().all()
+    for scorer in problem.scorers.values():
+        assert torch.equal(scorer.labels.nan_to_num(9), labels[scorer.rows].nan_to_num(9))
+
+
+@pytest.mark.parametrize("name", ["nodes, labels in graphs", "nodes, numbers in graphs", "edges, numbers in graphs"])
+def test_batches_of_graphs_show_labels_of_training_only(name: str, world: Worlds, frozen: Freezer) -> None:
+    field = "edge_label" if name.startswith("edges") else "y"
+    problem = pose_world(world(name), frozen, batch_size=5)
+    split = split_of(world(name), frozen(world(name)), 0)
+    batches = [batch[field] for batch in problem.objective.batches(torch.Generator().manual_seed(0))]
+    labels = torch.cat([graph[field].reshape(len(graph[field]), -1) for graph in world(name).graphs])
+    shown = torch.cat(batches)
+    shown = shown[~shown.isnan().all(dim=1)]
+    assert shown.size(0) == split.train.numel() < labels.size(0)
+    expected, found = (rows.nan_to_num(9).tolist() for rows in (labels[split.train], shown))
+    assert sorted(expected) == sorted(found)
 
 
 EDGES = ["edges", "edges, directed", "edges, split columns", "edges, several graphs"]
@@ -481,7 +515,7 @@ def broken(world: Any, **fields: Any) -> Any:
     [
         ("nodes", {"y": None}, "it has no y"),
         ("nodes", {"edge_index": None}, "it has no edge_index"),
-        ("nodes", {"y": lambda graph: torch.stack([graph.y % 2, graph.y // 2], dim=1)}, r"y is torch.int64 \[60, 2\]"),
+        ("nodes", {"y": lambda graph: torch.stack([graph.y, graph.y // 2], dim=1)}, r"y is torch.int64 \[60, 2\]"),
         ("nodes", {"y": lambda graph: graph.y.float()}, r"y is torch.float32 \[60\]"),
         ("graphs", {"y": None}, "it has no y"),
         ("graphs", {"y": lambda graph: graph.y.float()}, r"y is torch.float32 \[30\]"),

@@ -17,13 +17,14 @@ from gnz_track.training.metrics import (
     DEFAULT_METRICS,
     FORMS,
     METRICS,
-    MULTI_LABEL_METRIC,
+    MULTI_LABEL_METRICS,
     MetricRow,
     accuracy,
     auc,
     average_precision,
     brier,
     f1_macro,
+    f1_micro,
     hits_at,
     mae,
     mcc,
@@ -215,6 +216,26 @@ def test_macro_f1_is_that_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
 
 
 @QUICK
+@given(st.lists(st.tuples(*[st.sampled_from([0.0, 1.0])] * 6), min_size=1, max_size=20))
+def test_f1_of_several_labels_is_that_of_scikit_learn(rows: list[tuple[float, ...]]) -> None:
+    truth, prediction = np.array(rows).reshape(len(rows), 2, 3).transpose(1, 0, 2)
+    assume((truth + prediction).any())
+    expected = reference.f1_score(truth, prediction, average="micro", zero_division=0)
+    assert f1_micro(truth, prediction) == pytest.approx(expected)
+    shown = (truth + prediction).any(axis=0)
+    columns = zip(truth[:, shown].T, prediction[:, shown].T, strict=True)
+    each = [reference.f1_score(*column, zero_division=0) for column in columns]
+    assert f1_macro(truth, prediction) == pytest.approx(np.mean(each))
+
+
+def test_labels_that_are_not_observed_count_neither_way() -> None:
+    truth, prediction = np.array([[1.0, np.nan], [0.0, 1.0]]), np.array([[1, 1], [0, 1]])
+    assert f1_micro(truth, prediction) == f1_macro(truth, prediction) == 1.0
+    assert math.isnan(f1_micro(truth * 0, prediction * 0))
+    assert math.isnan(f1_macro(truth * 0, prediction * 0))
+
+
+@QUICK
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40))
 def test_correlation_of_classes_is_that_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
     truth, prediction = np.array(pairs).T
@@ -312,7 +333,7 @@ def test_every_metric_has_a_row_and_its_direction() -> None:
         **dict.fromkeys(logarithms, (-math.inf, math.inf)),
         **others,
     }
-    usual = {*DEFAULT_METRICS.values(), MULTI_LABEL_METRIC}
+    usual = {*DEFAULT_METRICS.values(), *MULTI_LABEL_METRICS.values()}
     assert usual <= set(METRICS)
     assert set(DEFAULT_METRICS) == set(TaskType)
 

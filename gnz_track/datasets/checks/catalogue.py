@@ -78,8 +78,8 @@ class Subject:
     def labels(self) -> Tensor:
         """Classes of nodes, graphs or edges ``[n]``, or numbers to predict; the first column of several."""
         found = self.dataset.tensors[_LABELS.get(self.kind, "y")]
-        n = self.dataset.n_nodes if self.kind == "node_cls" else len(self.dataset)
-        return found.reshape(n, -1)[:, 0] if self.kind != "edge_cls" else found.flatten()
+        n = self.dataset.n_nodes if self.task_type.unit == "node" else len(self.dataset)
+        return found.flatten() if self.task_type.unit == "edge" else found.reshape(n, -1)[:, 0]
 
 
 _SPLITTERS: dict[str, Callable[..., Any]] = {
@@ -90,11 +90,13 @@ _SPLITTERS: dict[str, Callable[..., Any]] = {
     "multi_task": split_graphs,
     "link_pred": split_links,
     "triples": split_triples,
+    "node_reg": split_nodes,
+    "edge_reg": split_edges,
 }
 # Where labels are, if not in y; of two kinds of targets, those of graphs.
-_LABELS = {"edge_cls": "edge_label", "multi_task": "graph_y"}
+_LABELS = {"edge_cls": "edge_label", "edge_reg": "edge_label", "multi_task": "graph_y"}
 _OF_GRAPHS = ("graph_cls", "graph_reg", "multi_task")
-_SPLIT_BY_INDEX = (*_OF_GRAPHS, "node_cls", "edge_cls")
+_SPLIT_BY_INDEX = (*_OF_GRAPHS, "node_cls", "edge_cls", "node_reg", "edge_reg")
 _CLASSES = ("node_cls", "graph_cls", "edge_cls")
 # Share of the way from the most frequent class to no error, and what it amounts to; a note from the second line up.
 TOLD = ((0.75, "nearly tells"), (0.25, "tells much of"), (-float("inf"), "tells little of"))
@@ -265,7 +267,7 @@ CHECKS: tuple[tuple[str, tuple[str, ...], Find], ...] = (
     ("parts", _SPLIT_BY_INDEX, _check_parts),
     ("classes", _CLASSES, _check_classes),
     ("isomorphic graphs", _OF_GRAPHS, _check_twin_graphs),
-    ("equal nodes", ("node_cls",), _check_twin_nodes),
+    ("equal nodes", ("node_cls", "node_reg"), _check_twin_nodes),
     ("test links in training", ("link_pred",), _check_reversed_links),
     ("repeated triples", ("triples",), _check_shared_triples),
     ("linked pairs", ("triples",), _check_answered_triples),

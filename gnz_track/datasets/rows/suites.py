@@ -16,6 +16,8 @@ EPOCHS = {
     TaskType.link_pred: 80,
     TaskType.edge_cls: 80,
     TaskType.multi_task: 20,
+    TaskType.node_reg: 100,
+    TaskType.edge_reg: 80,
 }
 # Task -> seconds of a cell with the task's own number of epochs, on one core without a GPU, the mean of our models.
 # Past runs of a store know better: gnz run --dry-run asks them.
@@ -60,7 +62,7 @@ SUITES = (
             "graph_families",
             "knn_tour",
         ),
-        description="nine small tasks of all task types, nothing to fetch, a few minutes",
+        description="nine small tasks of the usual task types, nothing to fetch, a few minutes",
     ),
     Suite(
         name="classic",
@@ -82,6 +84,11 @@ SUITES = (
             "terrorists_911",
         ),
         description="the ten tasks of the published experiment, one of each category",
+    ),
+    Suite(
+        name="kinds",
+        tasks=("overlapping_groups", "smoothed_numbers", "tie_strengths"),
+        description="several labels of nodes in graphs never seen, numbers of nodes and of edges; nothing to fetch",
     ),
     # Its epochs: by validation scores alone, about where those of most models no longer rose (seeds 0 and 1); fewer
     # where an epoch is dear (iscas85_gates, on which GCN goes on learning, and mnist_5k_regions).

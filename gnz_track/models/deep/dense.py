@@ -178,10 +178,12 @@ _VIEWS: dict[TaskType, Callable[[Tensor, Tensor | None, Pool], Tensor]] = {
     TaskType.graph_cls: _view_graph,
     TaskType.graph_reg: _view_graph,
     TaskType.edge_cls: _view_edges,
+    TaskType.node_reg: _view_nodes,
+    TaskType.edge_reg: _view_edges,
 }
 _HEADS: dict[TaskType, Callable[[int, int], nn.Module]] = {
-    **dict.fromkeys((TaskType.node_cls, TaskType.graph_cls, TaskType.graph_reg), nn.Linear),
-    TaskType.edge_cls: MLPReadout,
+    **dict.fromkeys((TaskType.node_cls, TaskType.node_reg, TaskType.graph_cls, TaskType.graph_reg), nn.Linear),
+    **dict.fromkeys((TaskType.edge_cls, TaskType.edge_reg), MLPReadout),
 }
 
 

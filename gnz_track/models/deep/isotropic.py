@@ -113,7 +113,7 @@ class DeepGIN(DeepNetwork):
     def make_readout(self, frame: Frame) -> nn.Module:
         """Return one read-out for each of these codes: linear, but for pairs of nodes."""
         n_codes, out_channels = frame.n_layers + 1, frame.sizes.out_channels
-        if frame.task_type in (TaskType.link_pred, TaskType.edge_cls):
+        if frame.task_type.unit in ("link", "edge"):
             out_channels = 1 if frame.task_type is TaskType.link_pred else out_channels
             return EdgeReadout(
                 _SummedHeads([MLPReadout(2 * frame.width, out_channels) for _ in range(n_codes)], n_ends=2)
@@ -121,7 +121,7 @@ class DeepGIN(DeepNetwork):
         if frame.task_type is TaskType.multi_task:
             return make_readout(frame.task_type, frame.sizes, self.width, pool=frame.readout)
         head = _SummedHeads([nn.Linear(frame.width, out_channels) for _ in range(n_codes)])
-        return NodeReadout(head) if frame.task_type is TaskType.node_cls else GraphReadout(head, frame.readout)
+        return NodeReadout(head) if frame.task_type.unit == "node" else GraphReadout(head, frame.readout)
 
     def join(self, codes: list[Tensor]) -> Tensor:
         """Return all codes side by side."""

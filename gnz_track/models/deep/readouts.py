@@ -114,4 +114,6 @@ _READOUTS: dict[TaskType, Callable[[Sizes, int, str], nn.Module]] = {
     TaskType.link_pred: lambda _, width, __: EdgeReadout(MLPReadout(2 * width, 1)),
     TaskType.edge_cls: lambda sizes, width, _: EdgeReadout(MLPReadout(2 * width, sizes.out_channels)),
     TaskType.multi_task: lambda sizes, width, _: TwoLevelReadout(width, sizes.out_channels, sizes.n_graph_targets),
+    TaskType.node_reg: lambda sizes, width, _: NodeReadout(MLPReadout(width, sizes.out_channels)),
+    TaskType.edge_reg: lambda sizes, width, _: EdgeReadout(MLPReadout(2 * width, sizes.out_channels)),
 }

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn import GCNConv
 
-from gnz_track.problems.node_and_edge_cls import ClassObjective, ClassScorer
+from gnz_track.problems.nodes_and_edges import ClassObjective, ClassScorer
 from gnz_track.runs.isolation.originals import originals
 from gnz_track.runs.isolation.process_state import known_state
 from gnz_track.runs.owners import is_ours

@@ -1,4 +1,4 @@
-"""Classes of nodes and of labelled edges, as problems: of one graph at once, of many in batches of graphs."""
+"""Classes, labels and numbers of nodes and of labelled edges: of one graph at once, of many in batches of graphs."""
 
 from __future__ import annotations
 
@@ -29,9 +29,11 @@ from gnz_track.problems.problem import (
     ProblemKind,
     batches_of,
     check_outputs,
-    classes_of,
+    has_labels,
     held_out_parts,
     known_classes,
+    known_numbers,
+    labels_of,
     numbers_of,
     parts_of,
     seen,
@@ -55,9 +57,9 @@ def graphs_of(parts: Tensor, pointer: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class ClassObjective:
-    """Cross-entropy over training parts of one graph, nodes or labelled edges: places ``rows [n]``, ``labels [n]``.
+    """A loss over training parts of one graph, nodes or labelled edges: places ``rows [n]``, ``labels [n, ...]``.
 
-    Predicts the logits of all ``n_rows`` of them ``[n_rows, classes]``.
+    Predicts the outputs of all ``n_rows`` of them ``[n_rows, width]``. ``kind`` is that of the labels.
     """
 
     data: Data
@@ -68,6 +70,7 @@ class ClassObjective:
     width: int = 0
     # Another loss than the usual one.
     loss_name: str = ""
+    kind: str = "classes"
 
     def batches(self, generator: Generator) -> Iterator[Data]:
         """Yield the whole graph, once."""
@@ -77,11 +80,11 @@ class ClassObjective:
     def loss(self, model: nn.Module, batch: Data) -> tuple[Tensor, int]:
         """Return the loss of the training parts."""
         logits = check_outputs(model, model(batch), self.n_rows, self.width)
-        loss = choose_loss("classes", self.loss_name)
+        loss = choose_loss(self.kind, self.loss_name)
         return loss(logits.index_select(0, self.rows), self.labels), self.rows.numel()
 
     def predict(self, model: nn.Module) -> Tensor:
-        """Return the logits of all nodes, or of all labelled edges ``[n_rows, classes]``."""
+        """Return the outputs for all nodes, or for all labelled edges ``[n_rows, width]``."""
         logits: Tensor = model(copy.copy(self.data))
         return logits
 
@@ -92,12 +95,12 @@ class ClassObjective:
 
 @dataclass(frozen=True, eq=False)
 class PartObjective:
-    """Cross-entropy over the nodes or labelled edges of graphs in shuffled batches.
+    """A loss over the nodes or labelled edges of graphs in shuffled batches; ``kind`` is that of the labels.
 
     The collection carries the training labels as ``y`` of nodes, or ``edge_label`` of labelled edges; all others are
-    -1. Parts count through all graphs, ``pointer [n_graphs + 1]`` says where each graph begins among them. Predicts
-    ``[n, classes]`` for all parts of the graphs that have one among ``held_out [m]``, whole graphs in their order:
-    :meth:`rows_of` says where a part is found.
+    -1, or NaN where they are reals. Parts count through all graphs, ``pointer [n_graphs + 1]`` says where each graph
+    begins among them. Predicts ``[n, width]`` for all parts of the graphs that have one among ``held_out [m]``, whole
+    graphs in their order: :meth:`rows_of` says where a part is found.
     """
 
     graphs: GraphCollection
@@ -110,6 +113,7 @@ class PartObjective:
     # Columns that the model must return; 0 checks nothing.
     width: int = 0
     loss_name: str = ""
+    kind: str = "classes"
 
     def __post_init__(self) -> None:
         for name, parts in (("_train_graphs", self.train), ("_held_out_graphs", self.held_out)):
@@ -125,9 +129,10 @@ class PartObjective:
     def loss(self, model: nn.Module, batch: Data) -> tuple[Tensor, int]:
         """Return the loss of the training parts of one batch."""
         labels = batch[self.label]
-        rows = (labels >= 0).nonzero().flatten()
-        logits = check_outputs(model, model(batch), labels.numel(), self.width)
-        loss = choose_loss("classes", self.loss_name)
+        is_shown = labels >= 0 if self.kind == "classes" else ~labels.isnan().all(dim=1)
+        rows = is_shown.nonzero().flatten()
+        logits = check_outputs(model, model(batch), labels.size(0), self.width)
+        loss = choose_loss(self.kind, self.loss_name)
         return loss(logits.index_select(0, rows), labels.index_select(0, rows)), rows.numel()
 
     def predict(self, model: nn.Module) -> Tensor:
@@ -164,7 +169,7 @@ def _without_label(batch: Data, label: str) -> Data:
 
 @dataclass(frozen=True, eq=False)
 class ClassScorer(RowScorer):
-    """Classes of held-out nodes or labelled edges: places ``rows [n]`` among the logits of all of them.
+    """Labels of held-out nodes or labelled edges: places ``rows [n]`` among the outputs for all of them.
 
     Given the batch ``batches [n]`` of each, scores and losses are means over batches.
     """
@@ -173,11 +178,12 @@ class ClassScorer(RowScorer):
 
 
 def pose_nodes(dataset: FrozenDataset, settings: CellSettings) -> Problem:
-    """Pose the classes of nodes."""
+    """Pose the classes, labels or numbers of nodes."""
     parts = parts_of(split_nodes, dataset, settings)
-    labels = seen(classes_of(dataset, settings, "y", dataset.n_nodes), parts, settings)
+    kind, labels = labels_of(dataset, settings, "y", dataset.n_nodes)
+    labels = seen(labels, parts, settings)
     shown = visible(labels, parts.train)
-    labelled = _Labelled(parts, labels, "y", dataset.node_ptr, sizes_of_classes)
+    labelled = _Labelled(parts, kind, labels, "y", dataset.node_ptr, _of_nodes)
     if _is_in_batches(dataset, settings):
         graphs = collection_of(dataset, settings, labels={"y": shown}, in_training=parts.train)
         return _pose_parts(dataset, settings, labelled, graphs)
@@ -187,13 +193,14 @@ def pose_nodes(dataset: FrozenDataset, settings: CellSettings) -> Problem:
 
 
 def pose_edges(dataset: FrozenDataset, settings: CellSettings) -> Problem:
-    """Pose the classes of labelled edges."""
+    """Pose the classes or numbers of labelled edges."""
     parts = parts_of(split_edges, dataset, settings)
     ends, pointer, features = _labelled_edges_of(dataset)
-    labels = seen(classes_of(dataset, settings, "edge_label", ends.size(1)), parts, settings)
+    kind, labels = labels_of(dataset, settings, "edge_label", ends.size(1))
+    labels = seen(labels, parts, settings)
     fields = {"edge_label": visible(labels, parts.train), **features}
     across = ends + dataset.node_ptr[:-1].repeat_interleave(pointer.diff())
-    labelled = _Labelled(parts, labels, "edge_label", pointer, _of_labelled_edges, across)
+    labelled = _Labelled(parts, kind, labels, "edge_label", pointer, _of_labelled_edges, across)
     if _is_in_batches(dataset, settings):
         nodes = nodes_of(dataset, graphs_of(parts.train, pointer))
         graphs = collection_of(dataset, settings, pairs=Pairs(ends, pointer, fields), in_training=nodes)
@@ -208,12 +215,13 @@ def pose_edges(dataset: FrozenDataset, settings: CellSettings) -> Problem:
 
 @dataclass(frozen=True, eq=False)
 class _Labelled:
-    """Nodes or edges with a class: their parts, classes, the field that shows these, where graphs begin, sizes.
+    """Nodes or edges with labels: their parts, labels, the field that shows these, where graphs begin, sizes.
 
     ``ends [2, n]`` are those of edges among all nodes.
     """
 
     parts: Parts
+    kind: str
     labels: Tensor
     field: str
     pointer: Tensor
@@ -238,11 +246,17 @@ def _pose_whole(dataset: FrozenDataset, settings: CellSettings, labelled: _Label
     train = with_labels(parts.train, labels, settings.device)
     return Problem(
         objective=ClassObjective(
-            data, *train, n_rows=labels.numel(), width=sizes.out_channels, loss_name=settings.optimiser.loss
+            data,
+            *train,
+            n_rows=labels.size(0),
+            width=sizes.out_channels,
+            loss_name=settings.optimiser.loss,
+            kind=labelled.kind,
         ),
         scorers={
             name: ClassScorer(
                 *with_labels(found, labels, settings.device),
+                kind=labelled.kind,
                 loss_name=settings.optimiser.loss,
                 examples=labelled.examples(found),
             )
@@ -252,7 +266,7 @@ def _pose_whole(dataset: FrozenDataset, settings: CellSettings, labelled: _Label
         split_digest=parts.digest,
         split=partial(numbers_of, parts),
         part_sizes=parts.sizes,
-        constant=partial(constant_answer, labels[parts.train], "classes", sizes.out_channels),
+        constant=partial(constant_answer, labels[parts.train], labelled.kind, sizes.out_channels),
     )
 
 
@@ -271,13 +285,14 @@ def _pose_parts(
         device=settings.device,
         width=sizes.out_channels,
         loss_name=settings.optimiser.loss,
+        kind=labelled.kind,
     )
 
     def scorer(name: str, part: Tensor) -> ClassScorer:
         rows = objective.rows_of(part, training=name == TRAINING).to(settings.device)
         batches = batches_of(graphs_of(part, labelled.pointer).unique(return_inverse=True)[1], settings)
         about = {"loss_name": settings.optimiser.loss, "batches": batches, "examples": labelled.examples(part)}
-        return ClassScorer(rows, labels[part].to(settings.device), **about)
+        return ClassScorer(rows, labels[part].to(settings.device), labelled.kind, **about)
 
     return Problem(
         objective=objective,
@@ -286,15 +301,24 @@ def _pose_parts(
         split_digest=parts.digest,
         split=partial(numbers_of, parts),
         part_sizes=parts.sizes,
-        constant=partial(constant_answer, labels[parts.train], "classes", sizes.out_channels),
+        constant=partial(constant_answer, labels[parts.train], labelled.kind, sizes.out_channels),
     )
+
+
+def _of_nodes(dataset: FrozenDataset, settings: CellSettings) -> dict[str, Any]:
+    if not settings.task_type.predicts_numbers:
+        return sizes_of_classes(dataset, settings)
+    width = count_columns(dataset.tensors.get("y"), dataset.n_nodes)
+    return {"out_channels": width, **sizes_of_edges(dataset, settings)}
 
 
 def _of_labelled_edges(dataset: FrozenDataset, settings: CellSettings) -> dict[str, Any]:
     labels, features = dataset.tensors["edge_label"], dataset.tensors.get("edge_label_attr")
+    n = dataset.tensors["edge_label_index"].size(1)
+    n_classes = max(int(labels.max()) + 1, 0) if labels.numel() else 0
     return {
-        "out_channels": max(int(labels.max()) + 1, 0) if labels.numel() else 0,
-        "n_edge_features": count_columns(features, labels.numel()),
+        "out_channels": count_columns(labels, n) if settings.task_type.predicts_numbers else n_classes,
+        "n_edge_features": count_columns(features, n),
         "is_directed": dataset.is_directed,
         **sizes_of_edges(dataset, settings),
     }
@@ -303,8 +327,9 @@ def _of_labelled_edges(dataset: FrozenDataset, settings: CellSettings) -> dict[s
 def _ask_nodes(model: nn.Module, dataset: FrozenDataset, settings: CellSettings) -> tuple[Answers, ...]:
     n = dataset.n_nodes
     graphs = collection_of(dataset, settings) if _is_in_batches(dataset, settings) else None
-    outputs = _ask(model, dataset, settings, graphs=graphs, shown={"y": torch.full((n,), -1)})
-    return (Answers(Examples("node", {"id": torch.arange(n)}), known_classes(dataset, "y", n), outputs),)
+    shown = {"y": torch.full((n,), -1)} if _has_classes(dataset, settings) else {}
+    outputs = _ask(model, dataset, settings, graphs=graphs, shown=shown)
+    return (Answers(Examples("node", {"id": torch.arange(n)}), _known(dataset, settings, "y", outputs), outputs),)
 
 
 def _ask_edges(model: nn.Module, dataset: FrozenDataset, settings: CellSettings) -> tuple[Answers, ...]:
@@ -315,7 +340,18 @@ def _ask_edges(model: nn.Module, dataset: FrozenDataset, settings: CellSettings)
     outputs = _ask(model, dataset, settings, graphs=graphs, shown={"edge_label_index": across, **features})
     n = ends.size(1)
     examples = Examples("edge", {"id": torch.arange(n), "head": across[0], "tail": across[1]})
-    return (Answers(examples, known_classes(dataset, "edge_label", n), outputs),)
+    return (Answers(examples, _known(dataset, settings, "edge_label", outputs), outputs),)
+
+
+def _has_classes(dataset: FrozenDataset, settings: CellSettings) -> bool:
+    return not settings.task_type.predicts_numbers and not has_labels(dataset, settings)
+
+
+def _known(dataset: FrozenDataset, settings: CellSettings, name: str, outputs: Tensor) -> Tensor:
+    """Return what is true of each example as far as a dataset knows it."""
+    if _has_classes(dataset, settings):
+        return known_classes(dataset, name, outputs.size(0))
+    return known_numbers(dataset, name, outputs)
 
 
 def _ask(
@@ -344,9 +380,7 @@ def _labelled_edges_of(dataset: FrozenDataset) -> tuple[Tensor, Tensor, dict[str
     return ends, label_pointer(dataset), shown
 
 
-NODES = ProblemKind(
-    pose=pose_nodes, sizes=sizes_of_classes, ask=_ask_nodes, needs=("edge_index", "y"), divide=split_nodes
-)
+NODES = ProblemKind(pose=pose_nodes, sizes=_of_nodes, ask=_ask_nodes, needs=("edge_index", "y"), divide=split_nodes)
 EDGES = ProblemKind(
     pose=pose_edges,
     sizes=_of_labelled_edges,
