@@ -37,7 +37,10 @@ COMMANDS = [
     ("data",),
     ("data", "get"),
     ("data", "check"),
-    ("stage",),
+    (
+        "stage",
+        "study",
+    ),
     ("stage", "data"),
     ("stage", "tune"),
     ("stage", "run"),
