@@ -37,10 +37,8 @@ COMMANDS = [
     ("data",),
     ("data", "get"),
     ("data", "check"),
-    (
-        "stage",
-        "study",
-    ),
+    ("study",),
+    ("stage",),
     ("stage", "data"),
     ("stage", "tune"),
     ("stage", "run"),
