@@ -167,9 +167,9 @@ def test_models_answer_in_the_shape_of_their_task(name: str) -> None:
         model = build(row, task_type, SIZES).eval()
         if task_type in (GRAPHS, NUMBERS):
             assert model(batch).shape == (3, OUT)
-        elif task_type is NODES:
+        elif task_type.unit == "node":
             assert model(graph).shape == (6, OUT)
-        elif task_type is EDGES:
+        elif task_type.unit == "edge":
             assert model(_labelled(graph)).shape == (4, OUT)
         elif task_type is BOTH:
             assert [out.shape for out in model(batch)] == [(10, OUT), (3, 2)]

@@ -84,7 +84,7 @@ def _permuted(data: Data, order: Tensor) -> Data:
 
 # Every model on every task ------------------------------------------------------------------------------------------
 
-SHAPES = {NODES: (15, OUT), GRAPHS: (2, OUT), NUMBERS: (2, OUT), EDGES: (-1, OUT), LINKS: (-1,), BOTH: (15 * 3 + 4,)}
+SHAPES = {"node": (15, OUT), "graph": (2, OUT), "edge": (-1, OUT), "link": (-1,), "both": (15 * 3 + 4,)}
 
 
 @pytest.mark.parametrize("name", DEEP)
@@ -94,7 +94,7 @@ def test_every_model_answers_every_task_that_it_says_it_serves(name: str) -> Non
     for task_type in MODELS.get(name).task_types:
         model = _make(name, task_type)
         out = _answer(model, batch, task_type)
-        assert out.shape == tuple(n_pairs if size < 0 else size for size in SHAPES[task_type])
+        assert out.shape == tuple(n_pairs if size < 0 else size for size in SHAPES[task_type.unit])
         out.square().sum().backward()
         heads = [each for key, each in model.named_parameters() if "readout" in key or "heads" in key]
         assert all(each.grad is not None for each in heads)

@@ -344,8 +344,8 @@ def test_any_options_give_numbers_for_every_row(
         ).train(training)
         data.edge_label_index = data.edge_index[:, :4]
         n_rows, out = {
-            TaskType.node_cls: (sum(sizes), OUT),
-            TaskType.edge_cls: (4, OUT),
+            **dict.fromkeys((TaskType.node_cls, TaskType.node_reg), (sum(sizes), OUT)),
+            **dict.fromkeys((TaskType.edge_cls, TaskType.edge_reg), (4, OUT)),
             TaskType.link_pred: (sum(sizes), HIDDEN),
         }.get(task_type, (len(sizes), OUT))
         rows = model.encode(data) if task_type is TaskType.link_pred else model(data)
