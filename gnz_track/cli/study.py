@@ -90,7 +90,9 @@ def _study(  # noqa: PLR0913  (one parameter per flag)
     folder = check_folder("--out", out or Path("reports") / "studies" / study.name)
     with contextlib.nullcontext() if dry_run else open_fork_server_for(jobs=usual, timeout=timeout) as fork_server:
         how = {"protocol": protocol, "address": address, "device": device, "place": choose_place(home, mirror)}
-        request = _ask(study, may_be_large=yes, is_fresh=not resume, jobs=jobs or 0, timeout=timeout, **how)
+        request = _ask(
+            study, may_be_large=yes, is_fresh=not resume, jobs=usual, chooses_jobs=jobs is None, timeout=timeout, **how
+        )
         levels = read_levels(study, settle_options(request.models))
         if dry_run:
             print_remaining_cells(request)
