@@ -185,7 +185,12 @@ def test_finished_result_has_every_field(any_world: Any, cell_on: Cells) -> None
     empty = {field.name for field in fields(result) if getattr(result, field.name) in (None, "", {}, 0.0)}
     # Device memory is that of a GPU; a score of zero is one, and so is a baseline. No file was asked for.
     assert empty <= {"failure", "peak_device_mib", "selected_epoch", "score", "baseline", "files", "left_out"}
-    usual = {"graphs, labels": "average_precision"}.get(any_world.name, DEFAULT_METRICS[any_world.task_type])
+    several = {
+        "graphs, labels": "average_precision",
+        "nodes, labels": "f1_micro",
+        "nodes, labels in graphs": "f1_micro",
+    }
+    usual = several.get(any_world.name, DEFAULT_METRICS[any_world.task_type])
     assert result.cell is cell
     assert result.is_finished
     assert (result.status, result.metric) == (Status.finished, usual)
