@@ -43,8 +43,11 @@ _OF_TASK_TYPE: dict[TaskType, dict[str, Any]] = {
 }
 # Rules: what is fitted of them scales their logits, which changes no decision and no ranking.
 _NO_WEIGHTS: dict[str, Any] = dict.fromkeys(_TRAINING)
+_LAYERED = ("DeepGCN", "DeepMeanGCN", "DeepGraphSAGE", "DeepGIN", "DeepGAT", "GatedGCN", "MoNet")
 # By class; None for what it makes nothing of.
 _OF_MODEL: dict[str, dict[str, Any]] = {
+    # Deep layers know no other norm.
+    **{name: {"norm": ["none", "batch"]} for name in _LAYERED},
     # One hidden layer is as wide as all heads together.
     "GAT": {"hidden_channels": [8, 16, 32, 64]},
     "GraphTransformer": {"hidden_channels": [8, 16, 32, 64]},
