@@ -218,9 +218,10 @@ def _list_datasets(
 
 def show_download(row: DatasetRow) -> str:
     """Write how much is to be fetched for a row; a dash for what is generated, given or retired."""
+    from gnz_track.datasets.own.added import added_rows
     from gnz_track.datasets.sources.fetch import n_bytes_of
 
-    is_fetched = row.raw and not row.retired and row.category is not Category.custom
+    is_fetched = row.raw and not row.retired and row.name not in added_rows()
     return show_bytes(n_bytes_of(row)) if is_fetched else "-"
 
 

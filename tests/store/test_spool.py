@@ -60,7 +60,7 @@ def test_replay_completes_a_run_that_a_crash_left_half_written(store: Store, tmp
     fill(tmp_path / "spool")
     one = record(0, model="GCN")
     begun = store.start(one)
-    store._log_batch(one, begun, tags={})  # noqa: SLF001  (what finish does before it ends the run)
+    store._log_batch(one, begun, tags={}, is_new=False)  # noqa: SLF001  (what finish does before it ends the run)
     replay(tmp_path / "spool", store)
     run = store.tracking.get_run(begun)
     assert (run.info.status, run.data.metrics["test/accuracy"]) == ("FINISHED", one.score)
