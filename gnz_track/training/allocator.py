@@ -7,9 +7,9 @@ import sys
 
 __all__ = ["give_back_freed_memory", "keep_freed_memory"]
 
-# glibc's mallopt: parameter numbers, and how much may lie free at the end.
-_TRIM_THRESHOLD, _MOST_MAPPED = -1, -4
-_TRIM_AT = 2**30
+# glibc's mallopt: parameter numbers, and the largest threshold that it takes.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_LARGEST_MMAP_THRESHOLD, _TRIM_AT = 32 * 2**20, 2**30
 # No cache takes a block of this size when it is freed, and the end of its arena is looked at.
 _LARGE_BYTES = 2**16
 
@@ -17,12 +17,11 @@ _LARGE_BYTES = 2**16
 def keep_freed_memory() -> None:
     """Ask the allocator to keep freed blocks, of which training asks the same sizes again at every step.
 
-    By default glibc maps large blocks one by one and hands them back at once, and every next one costs its page faults:
-    on a graph of a million edges more than half of the time. No block is mapped any more, however large.
+    By default glibc hands large blocks back to the kernel at once, and every next one costs its page faults.
     """
     libc = _find_glibc()
     if libc is not None:
-        libc.mallopt(_MOST_MAPPED, 0)
+        libc.mallopt(_MMAP_THRESHOLD, _LARGEST_MMAP_THRESHOLD)
         libc.mallopt(_TRIM_THRESHOLD, _TRIM_AT)
 
 
