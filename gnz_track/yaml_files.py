@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from gnz_track.errors import BadValue
+from gnz_track.errors import BadValue, GnzError, UnknownName
 
 __all__ = ["YamlFile", "read_yaml"]
 
@@ -18,11 +18,16 @@ _MOST_BYTES = 2**22
 
 @dataclass(frozen=True, kw_only=True)
 class YamlFile:
-    """A file that was read: its name, what it holds, and the line of each key by the keys that lead to it."""
+    """A file that was read: its name, what it holds, and the line of each key by the keys that lead to it.
+
+    ``example`` is a mapping as it may hold, and ``command`` what to type to see others.
+    """
 
     name: str
     keys: Mapping[Any, Any]
     lines: Mapping[tuple[Any, ...], int] = field(repr=False)
+    example: str = ""
+    command: str = ""
 
     def where(self, *path: Any) -> str:
         """Return the file and the line of a key, or of the nearest one that leads to it."""
@@ -32,6 +37,56 @@ class YamlFile:
     def place(self, *path: Any) -> str:
         """Return the file, the line of a key, and the key with those that lead to it, as errors name it."""
         return f"{self.where(*path)}: {'.'.join(map(str, path))}"
+
+    def at(self, *path: Any) -> Any:
+        """Return what stands at some keys, None where there is nothing."""
+        value: Any = self.keys
+        for key in path:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        return value
+
+    def mapping_at(self, *path: Any) -> Mapping[Any, Any]:
+        """Return the mapping at some keys, empty where there is none; anything else is refused."""
+        value = self.at(*path)
+        if not isinstance(value or {}, Mapping):
+            raise BadValue(self.place(*path), value, f"a mapping, as in {self.example}")
+        return value or {}
+
+    def check_keys(self, *path: Any, kind: str, known: Collection[str], command: str) -> None:
+        """Refuse a key that is not known.
+
+        Parameters
+        ----------
+        *path
+            Keys that lead to the mapping.
+        kind
+            What is unknown, as "key of a protocol".
+        known
+            Its keys.
+        command
+            What to type to see them.
+        """
+        for name in self.mapping_at(*path):
+            if name not in known:
+                raise UnknownName(f"{kind} ({self.where(*path, name)})", name, known, command=command)
+
+    def read_at(self, *path: Any, read: Callable[[Any], Any], allowed: str) -> Any:
+        """Return what a function makes of what stands at some keys, which is refused where it cannot.
+
+        Parameters
+        ----------
+        *path
+            The keys.
+        read
+            The function.
+        allowed
+            What it takes, in words.
+        """
+        value = self.at(*path)
+        try:
+            return read(value)
+        except (TypeError, ValueError, GnzError):
+            raise BadValue(self.place(*path), value, allowed, command=self.command) from None
 
     def below(self, *path: Any) -> dict[tuple[Any, ...], int]:
         """Return the lines of the keys below some key, by what leads to them from there."""
@@ -67,7 +122,8 @@ def read_yaml(file: str | Path, *, what: str, example: str, command: str = "") -
         raise BadValue(what, str(path), "YAML that is not nested so deeply") from None
     except OSError as error:
         raise BadValue(what, str(path), f"a file that can be read ({error.strerror})", command=command) from error
-    read = YamlFile(name=path.name, keys=found if isinstance(found, dict) else {}, lines=lines)
+    keys = found if isinstance(found, dict) else {}
+    read = YamlFile(name=path.name, keys=keys, lines=lines, example=example, command=command)
     if not isinstance(found, dict):
         raise BadValue(str(path), type(found).__name__, f"a mapping, as {example}")
     repeated = next((key for key, line in lines.items() if line < 0), None)

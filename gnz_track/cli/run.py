@@ -235,11 +235,10 @@ def _run(  # noqa: PLR0913  (one parameter per flag)
 
 
 def _carry_out(request: Request, fork_server: ForkServer | None) -> None:
-    from gnz_track.benchmark import find_remaining_of, settle_jobs
+    from gnz_track.benchmark import find_remaining_of
 
     found = _search(request, fork_server) if request.search else []
-    remaining = find_remaining_of(request, found)
-    _print_results(request, train(settle_jobs(request, remaining), remaining, fork_server, found), found)
+    _print_results(request, train(request, find_remaining_of(request, found), fork_server, found), found)
 
 
 def _print_results(request: Request, sweep: Sweep, found: list[SearchRecord]) -> None:

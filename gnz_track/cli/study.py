@@ -18,7 +18,6 @@ from gnz_track.errors import NothingToCompare
 if TYPE_CHECKING:
     from gnz_track.benchmark import Request
     from gnz_track.report.study_effects import StudyEffects
-    from gnz_track.runs.executors.fork_server import ForkServer
     from gnz_track.runs.study_files import FactorStudy
     from gnz_track.runs.sweep import Sweep
 
@@ -97,7 +96,9 @@ def _study(  # noqa: PLR0913  (one parameter per flag)
         if dry_run:
             print_remaining_cells(request)
             return
-        sweep = _train(request, fork_server)
+        from gnz_track.benchmark import find_remaining_of
+
+        sweep = train(request, find_remaining_of(request), fork_server)
     from gnz_track.report.study_effects import find_effects
 
     effects = find_effects(sweep.table, levels, **vars(choices))
@@ -123,13 +124,6 @@ def _ask(study: FactorStudy, *, may_be_large: bool, **how: Any) -> Request:
         source="gnz study",
         **how,
     )
-
-
-def _train(request: Request, fork_server: ForkServer | None) -> Sweep:
-    from gnz_track.benchmark import find_remaining_of, settle_jobs
-
-    remaining = find_remaining_of(request)
-    return train(settle_jobs(request, remaining), remaining, fork_server)
 
 
 def _print_studies() -> None:

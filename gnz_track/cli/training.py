@@ -232,9 +232,10 @@ def train(
     again
         Words on how to go on after an interrupt.
     """
-    from gnz_track.benchmark import carry_out
+    from gnz_track.benchmark import carry_out, settle_jobs
     from gnz_track.runs.progress import Progress
 
+    request = settle_jobs(request, remaining)
     n_finished = len(remaining.done)
     if n_finished:
         n_wanted = len(remaining.plan.cells)

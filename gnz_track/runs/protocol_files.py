@@ -13,7 +13,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from gnz_track.errors import BadValue, GnzError, UnknownName
+from gnz_track.errors import BadValue, UnknownName
 from gnz_track.records import to_json
 from gnz_track.runs.settings import SETTINGS, Setting
 from gnz_track.training.protocols import PROTOCOLS
@@ -52,8 +52,9 @@ def read_protocol(file: str | Path) -> Protocol:
     """Read a protocol from a YAML file; what it does not say is as in the protocol that it is ``like``."""
     found = read_yaml(file, what="the file of a protocol", example=_EXAMPLE, command="gnz protocols")
     known = (*_KEYS, *_OPTIMISER_NAMES, *_FIELD_NAMES, "optimisers", "options", "by_model", "by_dataset")
-    _check_names(found, (), found.keys, known)
-    said = {key: _read(found, key, *_KEYS[key]) for key in found.keys if key in _KEYS}
+    _check_names(found, (), known)
+    readers = ((key, *_KEYS[key]) for key in found.keys if key in _KEYS)
+    said = {key: found.read_at(key, read=read, allowed=allowed) for key, read, allowed in readers}
     base: Protocol = said.pop("like", PROTOCOLS.get(_USUAL))
     optimisers = _read_optimisers(found, base)
     chosen: dict[str, Any] = {_field(name): _read_field(found, name) for name in found.keys if name in _FIELD_NAMES}
@@ -83,32 +84,12 @@ def _name_by_content(found: YamlFile, protocol: Protocol) -> str:
     return f"{protocol.name}+{hashlib.sha256(text.encode()).hexdigest()[:_LABEL_DIGITS]}"
 
 
-def _check_names(found: YamlFile, path: tuple[Any, ...], names: Collection[Any], known: Collection[str]) -> None:
-    for name in names:
-        if name not in known:
-            raise UnknownName(
-                f"key of a protocol ({found.where(*path, name)})", name, known, command="gnz run --show-config"
-            )
-
-
-def _read(found: YamlFile, key: str, read: Callable[[Any], Any], allowed: str) -> Any:
-    value = found.keys[key]
-    try:
-        return read(value)
-    except (TypeError, ValueError, GnzError):
-        raise BadValue(found.place(key), value, allowed, command="gnz protocols") from None
-
-
-def _at(found: YamlFile, path: tuple[Any, ...]) -> Any:
-    value: Any = found.keys
-    for key in path:
-        # A key with nothing behind it is one of an empty mapping.
-        value = (value or {})[key]
-    return value
+def _check_names(found: YamlFile, path: tuple[Any, ...], known: Collection[str]) -> None:
+    found.check_keys(*path, kind="key of a protocol", known=known, command="gnz run --show-config")
 
 
 def _read_setting(found: YamlFile, *path: Any) -> Value:
-    row, value = SETTINGS[path[-1]], _at(found, path)
+    row, value = SETTINGS[path[-1]], found.at(*path)
     try:
         return row.read(value)
     except BadValue:
@@ -121,21 +102,10 @@ def _read_field(found: YamlFile, *path: Any) -> Any:
     return "" if row.blank and value == row.blank else value
 
 
-def _mapping_at(found: YamlFile, *path: Any) -> Mapping[Any, Any]:
-    """Return the mapping at some keys, empty where there is none; anything else is refused."""
-    try:
-        value = _at(found, path)
-    except KeyError:
-        return {}
-    if not isinstance(value or {}, Mapping):
-        raise BadValue(found.place(*path), value, f"a mapping, as in {_EXAMPLE}")
-    return value or {}
-
-
 def _read_values(found: YamlFile, *path: Any) -> dict[str, Value]:
     """Read hyperparameters: settings as such, and options of models as they stand."""
     values: dict[str, Value] = {}
-    for name, value in _mapping_at(found, *path).items():
+    for name, value in found.mapping_at(*path).items():
         if name in SETTINGS:
             values[name] = _read_setting(found, *path, name)
         elif isinstance(name, str) and isinstance(value, int | float | str | bool) and value == value:  # noqa: PLR0124
@@ -147,7 +117,7 @@ def _read_values(found: YamlFile, *path: Any) -> dict[str, Value]:
 
 def _read_models(found: YamlFile, *path: Any) -> dict[str, dict[str, Value]]:
     path = (*path, "by_model")
-    return {str(model): _read_values(found, *path, model) for model in _mapping_at(found, *path)}
+    return {str(model): _read_values(found, *path, model) for model in found.mapping_at(*path)}
 
 
 def _join(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,12 +130,12 @@ def _read_optimisers(found: YamlFile, base: Protocol) -> dict[TaskType, Optimise
     patience = of_all.pop(_PATIENCE, None)
     optimisers = {task_type: replace(one, **of_all) for task_type, one in base.optimisers.items()}
     own: dict[TaskType, dict[str, Any]] = {}
-    for name in _mapping_at(found, "optimisers"):
+    for name in found.mapping_at("optimisers"):
         if name not in tuple(TaskType):
             raise UnknownName(f"task type of a protocol ({found.where('optimisers', name)})", name, TaskType)
         path = ("optimisers", name)
-        _check_names(found, path, _mapping_at(found, *path), _OPTIMISER_NAMES)
-        own[TaskType(name)] = {_field(key): _read_field(found, *path, key) for key in _mapping_at(found, *path)}
+        _check_names(found, path, _OPTIMISER_NAMES)
+        own[TaskType(name)] = {_field(key): _read_field(found, *path, key) for key in found.mapping_at(*path)}
         # Of a kind that the protocol trains as another one, that is where it begins.
         usual = replace(base, optimisers=optimisers).optimiser_of(TaskType(name))
         usual = usual or _first_optimiser(found, name, {**of_all, **own[TaskType(name)]})
@@ -191,13 +161,13 @@ def _field(name: str) -> str:
 
 
 def _read_datasets(found: YamlFile) -> dict[str, Override]:
-    return {str(name): _read_override(found, "by_dataset", name) for name in _mapping_at(found, "by_dataset")}
+    return {str(name): _read_override(found, "by_dataset", name) for name in found.mapping_at("by_dataset")}
 
 
 def _read_override(found: YamlFile, *path: Any) -> Override:
-    given = _mapping_at(found, *path)
+    given = found.mapping_at(*path)
     plain = [field.name for field in fields(Override) if field.name in SETTINGS]
-    _check_names(found, path, given, (*_OPTIMISER_NAMES, *plain, "options", "by_model"))
+    _check_names(found, path, (*_OPTIMISER_NAMES, *plain, "options", "by_model"))
     values = {name: _read_field(found, *path, name) for name in given if name in plain}
     for name, value in values.items():
         if not value:

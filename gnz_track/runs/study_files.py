@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from gnz_track.errors import BadValue, GnzError, UnknownName
+from gnz_track.errors import BadValue, UnknownName
 from gnz_track.runs.settings import ALIASES, SETTINGS, SettingChoice, read_choices, read_values, rows_of
 from gnz_track.seeds import format_seeds, parse_seeds
 from gnz_track.text import split_names
@@ -92,7 +92,7 @@ def read_study(file: str | Path, *, size: str = FULL) -> FactorStudy:
         raise UnknownName("size of a study", size, SIZES)
     found = read_yaml(file, what="the file of a study", example=_EXAMPLE, command=_LIST)
     _check_keys(found, (), (*_KEYS, *_MAPPINGS, TINY))
-    small = _mapping_at(found, TINY)
+    small = found.mapping_at(TINY)
     _check_keys(found, (TINY,), (*_SIZED, *_MAPPINGS))
     if size == TINY and not small:
         raise BadValue(
@@ -106,8 +106,8 @@ def read_study(file: str | Path, *, size: str = FULL) -> FactorStudy:
 def _make(found: YamlFile, size: str) -> FactorStudy:
     """Return the study that a file holds in a size: what the size does not say is as in the whole study."""
     path = (TINY,) if size == TINY else ()
-    own = _mapping_at(found, *path) if path else {}
-    said = {key: _read(found, (*path, key) if key in own else (key,)) for key in _KEYS}
+    own = found.mapping_at(*path) if path else {}
+    said = {key: _read(found, *path, key) if key in own else _read(found, key) for key in _KEYS}
     return FactorStudy(
         size=size,
         **{**said, "name": said["name"] or Path(found.name).stem},
@@ -160,14 +160,14 @@ def _read_factors(found: YamlFile, path: tuple[str, ...]) -> tuple[SettingChoice
 def _factors_at(found: YamlFile, path: tuple[str, ...]) -> Iterator[tuple[str, SettingChoice]]:
     """Yield the factors at a place of the file by name, each with its reference first."""
     path = (*path, "factors")
-    levels = {name: _levels_at(found, (*path, name)) for name in _mapping_at(found, *path)}
+    levels = {name: _levels_at(found, (*path, name)) for name in found.mapping_at(*path)}
     for choice in read_choices(levels, source=found.name, lines=found.below(*path)):
         yield choice.name, choice
 
 
 def _levels_at(found: YamlFile, path: tuple[str, ...]) -> list[Any]:
     """Return the levels of a factor, the reference first; it is the first one where none is named."""
-    said, allowed = _at(found, path), "at least two levels, as [none, lap8] or {levels: [lap8, none], reference: none}"
+    said, allowed = found.at(*path), "at least two levels, as [none, lap8] or {levels: [lap8, none], reference: none}"
     if not isinstance(path[-1], str) or "." in path[-1]:
         raise BadValue(found.place(*path), path[-1], "the name of a setting, of all models")
     given = said.get("levels") if isinstance(said, Mapping) else said
@@ -187,43 +187,23 @@ def _read_settings(found: YamlFile, path: tuple[str, ...]) -> tuple[SettingChoic
     """Return the settings of all cells: those of the size before those of the whole study."""
     chosen: dict[tuple[str, str], SettingChoice] = {}
     for place in dict.fromkeys([("settings",), (*path, "settings")]):
-        said = _mapping_at(found, *place)
+        said = found.mapping_at(*place)
         for choice in read_choices(said, source=f"{found.name}: settings", lines=found.below(*place)):
             if len(choice.values) > 1:
                 raise BadValue(found.place(*place, choice.key), list(choice.values), "one value; several are a factor")
-            if choice.name in _mapping_at(found, "factors"):
+            if choice.name in found.mapping_at("factors"):
                 raise BadValue(found.place(*place, choice.key), choice.values[0], "a setting that is no factor")
             chosen[choice.model, choice.name] = choice
     return tuple(chosen.values())
 
 
-def _check_keys(found: YamlFile, path: tuple[str, ...], known: Sequence[str]) -> None:
-    for name in _mapping_at(found, *path) if path else found.keys:
-        if name not in known:
-            raise UnknownName(f"key of a study ({found.where(*path, name)})", name, known, command=_LIST)
-
-
-def _at(found: YamlFile, path: tuple[Any, ...]) -> Any:
-    value: Any = found.keys
-    for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
-
-
-def _mapping_at(found: YamlFile, *path: Any) -> Mapping[Any, Any]:
-    value = _at(found, path)
-    if not isinstance(value or {}, Mapping):
-        raise BadValue(found.place(*path), value, f"a mapping, as in {_EXAMPLE}")
-    return value or {}
-
-
-def _read(found: YamlFile, path: tuple[str, ...]) -> Any:
+def _read(found: YamlFile, *path: str) -> Any:
     read, allowed = _KEYS[path[-1]]
-    value = _at(found, path)
-    try:
-        return read(value)
-    except (TypeError, ValueError, GnzError):
-        raise BadValue(found.place(*path), value, allowed, command=_LIST) from None
+    return found.read_at(*path, read=read, allowed=allowed)
+
+
+def _check_keys(found: YamlFile, path: tuple[str, ...], known: Sequence[str]) -> None:
+    found.check_keys(*path, kind="key of a study", known=known, command=_LIST)
 
 
 def _text(value: Any) -> str:

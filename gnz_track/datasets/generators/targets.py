@@ -52,8 +52,7 @@ def _overlapping_graph(means: Array, n_nodes: int, draw: GraphDraw) -> list[Data
     above = np.triu(rng.random((n_nodes, n_nodes)) < p, k=1)
     # No product of matrices: libraries add its terms in orders of their own.
     x = (member[:, :, None] * means).sum(axis=1) + 2.0 * rng.normal(size=(n_nodes, means.shape[1]))
-    edges = torch.from_numpy(np.stack((above | above.T).nonzero()))
-    return [Data(x=torch.from_numpy(x.astype(np.float32)), edge_index=edges, y=torch.from_numpy(member))]
+    return [_real_graph(x, above | above.T, y=torch.from_numpy(member))]
 
 
 def smoothed_numbers(*, n_nodes: int, n_features: int, mean_degree: float, seed: int) -> Data:
