@@ -42,6 +42,7 @@ __all__ = [
     "make_plan",
     "perturb_plan",
     "reason_against",
+    "reason_against_sampling",
     "resolve_device",
     "tell_scales",
     "usual_epochs",
@@ -90,6 +91,13 @@ def reason_against(task: Task, model: ModelRow, protocol: Protocol) -> str:
     if protocol.optimiser_of(task.task_type) is None:
         return f"protocol {protocol.name!r} trains {', '.join(protocol.task_types)}, not {task.task_type}"
     return ""
+
+
+def reason_against_sampling(task_type: TaskType, dataset: FrozenDataset) -> str:
+    """Return why neighbours cannot be drawn for the batches of a task, nothing where they can."""
+    if task_type.unit != "node":
+        return f"neighbours are drawn around nodes of one graph, not for {task_type}"
+    return "" if len(dataset) == 1 else "its graphs are batches, and neighbours are drawn in one large graph"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +162,10 @@ def make_plan(
         except DataMissing as error:
             # All that are missing are told at once.
             missing[task.name] = error
+            continue
+        reason = reason_against_sampling(task.task_type, datasets[seeds[0]]) if protocol.neighbours else ""
+        if reason:
+            skipped += [Skipped(task=task.name, model=model.name, reason=reason) for model in compatible]
             continue
         _read_all(datasets.values(), protocol)
         resolved = resolve(protocol, task)
