@@ -163,10 +163,6 @@ def make_plan(
             # All that are missing are told at once.
             missing[task.name] = error
             continue
-        reason = reason_against_sampling(task.task_type, datasets[seeds[0]]) if protocol.neighbours else ""
-        if reason:
-            skipped += [Skipped(task=task.name, model=model.name, reason=reason) for model in compatible]
-            continue
         _read_all(datasets.values(), protocol)
         resolved = resolve(protocol, task)
         notices += find_limits(task, resolved, datasets[seeds[0]], seeds[0])
@@ -174,6 +170,7 @@ def make_plan(
         make = partial(_make_cell, task, resolved, epochs=length, device=device, code=code)
         for model in compatible:
             try:
+                _refuse_sampling(task, protocol, datasets[seeds[0]])
                 given = hyperparameters_of(model, task, datasets[seeds[0]], protocol)
             except (BadValue, SplitImpossible) as error:
                 skipped.append(Skipped(task=task.name, model=model.name, reason=str(error)))
@@ -186,6 +183,12 @@ def make_plan(
     return Plan(
         cells=tuple(cells), skipped=tuple(skipped), notices=(*notices, *_borrowed_label(protocol), *tell_unseen(models))
     )
+
+
+def _refuse_sampling(task: Task, protocol: Protocol, dataset: FrozenDataset) -> None:
+    reason = reason_against_sampling(task.task_type, dataset) if protocol.neighbours else ""
+    if reason:
+        raise BadValue("neighbours", protocol.neighbours, f"all: {reason}")
 
 
 def _read_all(datasets: Iterable[FrozenDataset], protocol: Protocol) -> None:

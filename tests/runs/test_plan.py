@@ -296,7 +296,8 @@ def test_graphs_that_are_batches_are_not_sampled_and_told_so_before_training(pla
     assert [cell.task.name for cell in plan.cells] == ["planted_partition", "smoothed_numbers"]
     assert {item.task: item.reason for item in plan.skipped} == {
         "graph_families": "protocol 'sampled' trains node_cls, node_reg, not graph_reg",
-        "sbm_cluster_tiny": "its graphs are batches, and neighbours are drawn in one large graph",
+        "sbm_cluster_tiny": "neighbours is '10x10'; allowed: all: its graphs are batches, and neighbours are drawn in "
+        "one large graph.",
     }
 
 
