@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.nn import (
@@ -76,20 +77,40 @@ from gnz_track.training.acceleration.structure import Structure, structure_of
 __all__ = ["FORWARDS", "accelerate", "release"]
 
 
+# Nodes whose neighbours are gathered at a time where no gradient is asked for.
+ROWS = 1 << 17
+
+
 def _gcn(layer: GCNConv, x: Tensor, structure: Structure) -> Tensor:
     weights = structure.normalised_weights(x.dtype)
     return sum_compiled(structure.looped, layer.lin(x), values=weights, bias=layer.bias)
 
 
 def _sage(layer: SAGEConv, x: Tensor, structure: Structure) -> Tensor:
-    takes_largest = type(layer.aggr_module) is MaxAggregation
     if isinstance(x, SparseFeatures):
-        gathered: Tensor = x.gather(structure, "max" if takes_largest else "mean")
-    elif takes_largest:
-        gathered = find_largest(structure.plain, x)
-    else:
-        gathered = sum_compiled(structure.plain, x, divisors=structure.degrees.to(x.dtype).flatten())
-    out = layer.lin_l(gathered)
+        gathered = x.gather(structure, "max" if type(layer.aggr_module) is MaxAggregation else "mean")
+        return _join_root(layer, gathered, x)
+    if torch.is_grad_enabled() or x.size(0) <= ROWS:
+        return _join_root(layer, _gather_rows(layer, x, structure.plain, structure.degrees), x)
+    # What is gathered is as wide as features: of a large graph, for some nodes at a time.
+    out = torch.empty(0)
+    for first in range(0, x.size(0), ROWS):
+        rows = slice(first, min(first + ROWS, x.size(0)))
+        gathered = _gather_rows(layer, x, structure.plain.rows_from(rows.start, rows.stop), structure.degrees[rows])
+        found = _join_root(layer, gathered, x[rows])
+        out = out if out.numel() else found.new_empty(x.size(0), found.size(1))
+        out[rows] = found
+    return out
+
+
+def _gather_rows(layer: SAGEConv, x: Tensor, pattern: Pattern, degrees: Tensor) -> Tensor:
+    if type(layer.aggr_module) is MaxAggregation:
+        return find_largest(pattern, x)
+    return sum_compiled(pattern, x, divisors=degrees.to(x.dtype).flatten())
+
+
+def _join_root(layer: SAGEConv, gathered: Tensor, x: Any) -> Tensor:
+    out: Tensor = layer.lin_l(gathered)
     if layer.root_weight:
         out = out + layer.lin_r(x)
     return functional.normalize(out, p=2.0, dim=-1) if layer.normalize else out

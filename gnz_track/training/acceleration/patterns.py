@@ -185,6 +185,12 @@ class Pattern:
         """Return which entries rows ``first`` to ``end`` hold."""
         return slice(int(self.pointers[first]), int(self.pointers[end]))
 
+    def rows_from(self, first: int, end: int) -> Pattern:
+        """Return rows ``first`` to ``end`` with all columns."""
+        entries = self.entries(first, end)
+        pointers = self.pointers[first : end + 1] - entries.start
+        return Pattern(pointers, self.columns[entries], self.n_columns, order=lambda: _rank(self.order[entries]))
+
     def window(self, first: int, end: int) -> Pattern:
         """Return rows ``first`` to ``end`` of a square pattern whose entries there stay within those columns.
 
