@@ -26,6 +26,7 @@ from gnz_track.training.acceleration.compiled import (
     serves,
     sum_columns,
     thin_compiled,
+    transpose,
 )
 from gnz_track.training.acceleration.dropout import drop_entries
 from gnz_track.training.acceleration.gathered import find_largest
@@ -45,25 +46,60 @@ SMALLEST_WIDTH = 32
 MOST_PRODUCTS = 8
 
 
+class _Seen:
+    """A tensor as it was when it was seen: by how often it was written, where writes are counted, or by a copy."""
+
+    def __init__(self, tensor: Tensor, *, is_counted: bool) -> None:
+        self._tensor = tensor if is_counted else tensor.clone()
+        self._n_writes = count_writes(tensor) if is_counted else None
+
+    def is_still(self, tensor: Tensor) -> bool:
+        """Tell whether this is the tensor, unchanged."""
+        if self._n_writes is None:
+            return has_same_bits(self._tensor, tensor)
+        is_same = tensor.data_ptr() == self._tensor.data_ptr() and tensor.stride() == self._tensor.stride()
+        return is_same and tensor.shape == self._tensor.shape and count_writes(tensor) == self._n_writes
+
+
 class _Product:
     """A product and the weight and bias that it was made with."""
 
-    def __init__(self, weight: Tensor, bias: Tensor | None, values: Tensor) -> None:
-        self.weight, self.bias, self.values = weight.clone(), None if bias is None else bias.clone(), values
+    def __init__(self, weight: Tensor, bias: Tensor | None, values: Tensor, *, is_counted: bool) -> None:
+        self.values, self._weight = values, _Seen(weight, is_counted=is_counted)
+        self._bias = None if bias is None else _Seen(bias, is_counted=is_counted)
         self._n_writes = count_writes(values)
 
     def holds_for(self, weight: Tensor, bias: Tensor | None) -> bool:
         """Tell whether this is the product with a weight and a bias, and nobody has written into it."""
-        if count_writes(self.values) != self._n_writes or (bias is None) != (self.bias is None):
+        if count_writes(self.values) != self._n_writes or (bias is None) != (self._bias is None):
             return False
-        return has_same_bits(self.weight, weight) and (bias is None or has_same_bits(self.bias, bias))
+        return self._weight.is_still(weight) and (bias is None or self._bias.is_still(bias))  # type: ignore[union-attr]
+
+
+class _Turned:
+    """Transposes of weights that features were multiplied by, dropped out or not, as long as these do not change."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[_Seen, Tensor]] = {}
+
+    def turn(self, weight: Tensor) -> Tensor | None:
+        """Return the transpose of a weight whose every write is counted; None where it is not finite."""
+        seen, turned = self._known.get(weight.data_ptr(), (None, None))
+        if seen is None or not seen.is_still(weight):
+            if not _is_finite(weight):
+                return None
+            if len(self._known) >= MOST_PRODUCTS:
+                self._known.clear()
+            seen, turned = _Seen(weight, is_counted=True), transpose(weight)
+            self._known[weight.data_ptr()] = (seen, turned)
+        return turned
 
 
 # What is ours among the attributes of features.
 _FIELDS = frozenset(
     (
         *("pattern", "values", "is_trusted", "is_out_of_hand", "n_writes", "_dense", "_gathered", "_products"),
-        *("_lender", "_entries", "_apart"),
+        *("_lender", "_entries", "_apart", "_turned"),
     )
 )
 
@@ -97,6 +133,7 @@ class SparseFeatures(Tensor):
         self._lender, self.is_out_of_hand, self.is_trusted = None, False, False
         self._entries: Entries | None = None
         self._apart: SparseFeatures | None = None
+        self._turned = _Turned()
         self._keep(dense)
         # Functions of Torch that ask nobody would read at address zero; now they raise an error.
         torch._C._set_throw_on_mutable_data_ptr(self)  # noqa: SLF001
@@ -195,7 +232,8 @@ class SparseFeatures(Tensor):
         """Return ``x @ weight.T + bias``, or None for a weight that is not finite: times zero it is not zero.
 
         Scoring at the end of an epoch and the first step of the next multiply by the same weight: the second time the
-        product is there. Weights are compared by value, since optimisers change them without leaving a trace.
+        product is there. Weights are compared by value, since optimisers may change them without leaving a trace; but
+        for models that are trusted, and trained by an optimiser that leaves one.
         """
         product = self.lender.multiply_once(weight, bias)
         if product is None:
@@ -208,19 +246,25 @@ class SparseFeatures(Tensor):
         key = weight.data_ptr()
         known = self._products.get(key)
         if known is None or not known.holds_for(weight, bias):
-            if not _is_finite(weight):
+            values = self._multiply(weight, bias)
+            if values is None:
                 return None
             if len(self._products) >= MOST_PRODUCTS:
                 self._products.clear()
-            known = _Product(weight, bias, self._multiply(weight, bias))
-            self._products[key] = known
+            known = self._products[key] = _Product(weight, bias, values, is_counted=self.is_trusted)
         return known.values
 
-    def _multiply(self, weight: Tensor, bias: Tensor | None) -> Tensor:
+    def _multiply(self, weight: Tensor, bias: Tensor | None) -> Tensor | None:
         if self._entries is None:
             self._entries = thin_compiled(self.pattern, self.values)
-        if self._entries is not None and serves(weight, bias):
-            return multiply_compiled(self._entries, weight, bias)
+        is_served = self._entries is not None and serves(weight, bias)
+        if is_served and self.is_trusted:
+            turned = self._turned.turn(weight)
+            return None if turned is None else multiply_compiled(self._entries, turned, bias)  # type: ignore[arg-type]
+        if not _is_finite(weight):
+            return None
+        if is_served:
+            return multiply_compiled(self._entries, transpose(weight), bias)  # type: ignore[arg-type]
         product = self.pattern.matrix(self.values) @ weight.t()
         return product if bias is None else product + bias
 
@@ -426,7 +470,7 @@ def _dropout(x: SparseFeatures, p: float = 0.5, training: bool = True, inplace: 
         return x
     pattern, keep = x.pattern, 1.0 - p
     dropped = SparseFeatures(pattern, drop_entries(x.values, pattern.positions, x.numel(), keep))
-    dropped.is_trusted = x.is_trusted
+    dropped.is_trusted, dropped._turned = x.is_trusted, x.lender._turned  # noqa: SLF001
     return dropped
 
 
