@@ -76,30 +76,57 @@ class _Product:
         return self._weight.is_still(weight) and (bias is None or self._bias.is_still(bias))  # type: ignore[union-attr]
 
 
-class _Turned:
-    """Transposes of weights that features were multiplied by, dropped out or not, as long as these do not change."""
+class _Shared:
+    """What features and those that they became by dropout know together."""
 
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[_Seen, Tensor]] = {}
+    def __init__(self, pattern: Pattern) -> None:
+        self._pattern = pattern
+        self._turned: dict[int, tuple[_Seen, Tensor]] = {}
+        self._chosen: dict[int, tuple[Tensor, Tensor, Pattern]] = {}
+
+    def part(self, pattern: Pattern) -> _Shared:
+        """Return what some rows know: transposes are those of the whole, places are not."""
+        part = _Shared(pattern)
+        part._turned = self._turned
+        return part
 
     def turn(self, weight: Tensor) -> Tensor | None:
         """Return the transpose of a weight whose every write is counted; None where it is not finite."""
-        seen, turned = self._known.get(weight.data_ptr(), (None, None))
+        seen, turned = self._turned.get(weight.data_ptr(), (None, None))
         if seen is None or not seen.is_still(weight):
             if not _is_finite(weight):
                 return None
-            if len(self._known) >= MOST_PRODUCTS:
-                self._known.clear()
+            if len(self._turned) >= MOST_PRODUCTS:
+                self._turned.clear()
             seen, turned = _Seen(weight, is_counted=True), transpose(weight)
-            self._known[weight.data_ptr()] = (seen, turned)
+            self._turned[weight.data_ptr()] = (seen, turned)
         return turned
+
+    def choose(self, rows: Tensor) -> tuple[Tensor, Pattern]:
+        """Return the entries of some rows, and their pattern."""
+        known = self._chosen.get(id(rows))
+        if known is None:
+            if len(self._chosen) >= MOST_PRODUCTS:
+                self._chosen.clear()
+            known = self._chosen[id(rows)] = rows, self._pattern.entries_of(rows), self._pattern.choose(rows)
+        return known[1:]
 
 
 # What is ours among the attributes of features.
 _FIELDS = frozenset(
     (
-        *("pattern", "values", "is_trusted", "is_out_of_hand", "n_writes", "_dense", "_gathered", "_products"),
-        *("_lender", "_entries", "_apart", "_turned"),
+        *(
+            "pattern",
+            "values",
+            "is_trusted",
+            "is_dropped",
+            "is_out_of_hand",
+            "n_writes",
+            "_dense",
+            "_gathered",
+            "_products",
+        ),
+        *("_lender", "_entries", "_apart", "_shared", "_whole"),
     )
 )
 
@@ -120,6 +147,7 @@ class SparseFeatures(Tensor):
     _products: dict[int, _Product]
     _lender: SparseFeatures | None
     is_out_of_hand: bool
+    is_dropped: bool
 
     @staticmethod
     def __new__(cls: type[Self], pattern: Pattern, values: Tensor, dense: Tensor | None = None) -> Self:
@@ -130,10 +158,12 @@ class SparseFeatures(Tensor):
     def __init__(self, pattern: Pattern, values: Tensor, dense: Tensor | None = None) -> None:
         super().__init__()
         self.pattern, self.values, self._gathered, self._products = pattern, values, {}, {}
-        self._lender, self.is_out_of_hand, self.is_trusted = None, False, False
+        self._lender, self.is_out_of_hand, self.is_trusted, self.is_dropped = None, False, False, False
         self._entries: Entries | None = None
         self._apart: SparseFeatures | None = None
-        self._turned = _Turned()
+        self._shared = _Shared(pattern)
+        # Whose rows these are, and which, where the product of all is known from scoring.
+        self._whole: tuple[SparseFeatures, Tensor] | None = None
         self._keep(dense)
         # Functions of Torch that ask nobody would read at address zero; now they raise an error.
         torch._C._set_throw_on_mutable_data_ptr(self)  # noqa: SLF001
@@ -186,6 +216,17 @@ class SparseFeatures(Tensor):
         if self.is_out_of_hand:
             return False
         return self._dense is None or count_writes(self._dense) == self.n_writes
+
+    def choose(self, rows: Tensor) -> SparseFeatures:
+        """Return some rows ``[n]``, ascending, of features that are trusted and whole."""
+        entries, pattern = self._shared.choose(rows)
+        chosen = SparseFeatures(pattern, self.values.index_select(0, entries))
+        chosen.is_trusted = True
+        if self.is_dropped:
+            chosen._shared = self._shared.part(pattern)
+        else:
+            chosen._whole = (self, rows)
+        return chosen
 
     def apart(self) -> SparseFeatures:
         """Return the same features, which stay as they are whatever is written into these."""
@@ -243,6 +284,10 @@ class SparseFeatures(Tensor):
 
     def multiply_once(self, weight: Tensor, bias: Tensor | None) -> Tensor | None:
         """Return what :meth:`multiply` copies."""
+        if self._whole is not None:
+            whole, rows = self._whole
+            product = whole.multiply_once(weight, bias)
+            return None if product is None else product.index_select(0, rows)
         key = weight.data_ptr()
         known = self._products.get(key)
         if known is None or not known.holds_for(weight, bias):
@@ -259,7 +304,7 @@ class SparseFeatures(Tensor):
             self._entries = thin_compiled(self.pattern, self.values)
         is_served = self._entries is not None and serves(weight, bias)
         if is_served and self.is_trusted:
-            turned = self._turned.turn(weight)
+            turned = self._shared.turn(weight)
             return None if turned is None else multiply_compiled(self._entries, turned, bias)  # type: ignore[arg-type]
         if not _is_finite(weight):
             return None
@@ -470,7 +515,8 @@ def _dropout(x: SparseFeatures, p: float = 0.5, training: bool = True, inplace: 
         return x
     pattern, keep = x.pattern, 1.0 - p
     dropped = SparseFeatures(pattern, drop_entries(x.values, pattern.positions, x.numel(), keep))
-    dropped.is_trusted, dropped._turned = x.is_trusted, x.lender._turned  # noqa: SLF001
+    dropped.is_trusted, dropped._shared = x.is_trusted, x.lender._shared  # noqa: SLF001
+    dropped.is_dropped = True
     return dropped
 
 

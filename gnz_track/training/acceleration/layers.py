@@ -78,7 +78,7 @@ __all__ = ["FORWARDS", "accelerate", "release"]
 
 
 def _gcn(layer: GCNConv, x: Tensor, structure: Structure) -> Tensor:
-    weights = structure.normalised_weights(x.dtype)
+    weights, x = structure.normalised_weights(x.dtype), _choose(x, structure.rows_of_sources)
     return sum_compiled(structure.looped, layer.lin(x), values=weights, bias=layer.bias)
 
 
@@ -86,15 +86,15 @@ def _sage(layer: SAGEConv, x: Tensor, structure: Structure) -> Tensor:
     takes_largest = type(layer.aggr_module) is MaxAggregation
     if isinstance(x, SparseFeatures):
         # What is the same at every step is computed once, for all nodes.
-        gathered: Tensor = x.gather(structure.whole, "max" if takes_largest else "mean")
-        out = layer.lin_l(gathered)
-        out = _take_targets(out, structure)
+        gathered = _choose(x.gather(structure.whole, "max" if takes_largest else "mean"), structure.rows_of_targets)
     elif takes_largest:
-        out = layer.lin_l(find_largest(structure.plain, x))
+        gathered = find_largest(structure.plain, _choose(x, structure.rows_of_sources))
     else:
-        out = layer.lin_l(sum_compiled(structure.plain, x, divisors=structure.degrees.to(x.dtype).flatten()))
+        degrees, sources = structure.degrees.to(x.dtype).flatten(), _choose(x, structure.rows_of_sources)
+        gathered = sum_compiled(structure.plain, sources, divisors=degrees)
+    out = layer.lin_l(gathered)
     if layer.root_weight:
-        out = out + _map_targets(x, [layer.lin_r], structure)[0]
+        out = out + layer.lin_r(_choose(x, structure.rows_of_targets))
     return functional.normalize(out, p=2.0, dim=-1) if layer.normalize else out
 
 
@@ -191,7 +191,7 @@ def _gat(layer: GATConv, x: Tensor, structure: Structure) -> Tensor:
     pattern: Pattern = getattr(structure, kind)
     # First of all, as in PyG: a map without weights yet draws them at its first call.
     residual = None if layer.res is None else layer.res(x)
-    h, vectors = layer.lin(x), (layer.att_src, layer.att_dst)
+    h, vectors = layer.lin(_choose(x, structure.rows_of_sources)), (layer.att_src, layer.att_dst)
     bits = _draw_bits(pattern, heads, layer.dropout if layer.training else 0.0)
 
     def twin(h: Tensor, source: Tensor, target: Tensor, bias: Tensor | None) -> Tensor:
@@ -244,14 +244,14 @@ def _gatv2(layer: GATv2Conv, x: Tensor, structure: Structure) -> Tensor:
 
 def _transformer(layer: TransformerConv, x: Tensor, structure: Structure) -> Tensor:
     heads, pattern = layer.heads, structure.plain
-    skips = [layer.lin_skip] if layer.root_weight else []
-    if structure.targets is None or x.requires_grad:
+    skips, sources = [layer.lin_skip] if layer.root_weight else [], _choose(x, structure.rows_of_sources)
+    if structure.places is None or x.requires_grad:
         # All at once, which decides in which order gradients of the input are added up.
-        query, key, value, *others = _map_all(x, [layer.lin_query, layer.lin_key, layer.lin_value, *skips])
-        query, *others = (_take_targets(one, structure) for one in (query, *others))
+        query, key, value, *others = _map_all(sources, [layer.lin_query, layer.lin_key, layer.lin_value, *skips])
+        query, *others = (_choose(one, structure.places) for one in (query, *others))
     else:
-        query, *others = _map_targets(x, [layer.lin_query, *skips], structure)
-        key, value = _map_all(x, [layer.lin_key, layer.lin_value])
+        query, *others = _map_all(_choose(x, structure.rows_of_targets), [layer.lin_query, *skips])
+        key, value = _map_all(sources, [layer.lin_key, layer.lin_value])
     bits, skip = _draw_bits(pattern, heads, layer.dropout if layer.training else 0.0), others[0] if others else None
 
     def twin(query: Tensor, key: Tensor, value: Tensor, added: Tensor | None) -> Tensor:
@@ -268,17 +268,11 @@ def _transformer(layer: TransformerConv, x: Tensor, structure: Structure) -> Ten
     return out if skip is None else out + skip
 
 
-def _map_targets(x: Tensor, maps: list[Any], structure: Structure) -> Sequence[Tensor]:
-    """Return what each of several linear maps makes of the rows of targets alone."""
-    if isinstance(x, SparseFeatures):
-        # Their products are known from scoring.
-        return [_take_targets(one(x), structure) for one in maps]
-    return _map_all(_take_targets(x, structure), maps)
-
-
-def _take_targets(rows: Tensor, structure: Structure) -> Tensor:
-    """Return the rows of targets among those of sources."""
-    return rows if structure.places is None else rows.index_select(0, structure.places)
+def _choose(x: Tensor, rows: Tensor | None) -> Tensor:
+    """Return some rows of an input; all where none are named."""
+    if rows is None:
+        return x
+    return x.choose(rows) if isinstance(x, SparseFeatures) else x.index_select(0, rows)
 
 
 def _map_all(x: Tensor, maps: list[Any]) -> Sequence[Tensor]:

@@ -196,8 +196,8 @@ class Pattern:
         first = self.offsets[rows] - (counts.cumsum(0) - counts)
         return torch.repeat_interleave(first, counts) + torch.arange(int(counts.sum()))
 
-    def choose(self, rows: Tensor, columns: Tensor | None, places: Tensor) -> Pattern:
-        """Return some rows of a square pattern, none of which has entries in other columns than those.
+    def choose(self, rows: Tensor, columns: Tensor | None = None, places: Tensor | None = None) -> Pattern:
+        """Return some rows, none of which has entries in other columns than those.
 
         Parameters
         ----------
@@ -206,7 +206,7 @@ class Pattern:
         columns
             The columns, ascending, which are counted anew; None: all, as they are.
         places
-            Place of each row among the columns.
+            Place of each row among the columns, where the pattern is square.
         """
         entries, counts = self.entries_of(rows), self.offsets.diff()[rows]
         pointers = torch.zeros(rows.numel() + 1, dtype=torch.int32)
@@ -215,7 +215,9 @@ class Pattern:
         found = found if columns is None else torch.searchsorted(columns.int(), found, out_int32=True)
         n_columns = self.n_columns if columns is None else columns.numel()
         order = lambda: self.order[entries]  # noqa: E731
-        return Pattern(pointers, found, n_columns, order=order, chosen=(places.int(), self.n_given))
+        return Pattern(
+            pointers, found, n_columns, order=order, chosen=(None if places is None else places.int(), self.n_given)
+        )
 
     def window(self, first: int, end: int) -> Pattern:
         """Return rows ``first`` to ``end`` of a square pattern whose entries there stay within those columns.

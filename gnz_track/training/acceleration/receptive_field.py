@@ -37,13 +37,17 @@ _HOP = "gnz_hop"
 class Hop(Structure):
     """Structure of a layer that gives the codes of some nodes, from rows of some nodes, both by ascending numbers.
 
-    ``sources`` are the nodes that the rows of its input belong to, None all of them; ``targets`` those of its output.
+    ``sources`` are the nodes that are needed of its input, None all of them; ``targets`` those of its output. The first
+    layer is given the rows of all nodes, and any other those of its sources.
     """
 
-    def __init__(self, whole: Structure, sources: Tensor | None, targets: Tensor) -> None:
-        super().__init__(whole.edge_index, whole.n_nodes if sources is None else sources.numel(), is_trusted=True)
-        self._of, self.sources, self.targets = whole, sources, targets
-        self.places: Tensor = targets if sources is None else torch.searchsorted(sources, targets)
+    def __init__(self, whole: Structure, sources: Tensor | None, targets: Tensor, *, is_first: bool) -> None:
+        n_nodes = whole.n_nodes if is_first or sources is None else sources.numel()
+        super().__init__(whole.edge_index, n_nodes, is_trusted=True)
+        self._of, self.targets = whole, targets
+        self.places = places = targets if sources is None else torch.searchsorted(sources, targets)
+        self.rows_of_sources, self.rows_of_targets = (sources, targets) if is_first else (None, places)
+        self._sources = sources
 
     @property
     def whole(self) -> Structure:
@@ -51,10 +55,10 @@ class Hop(Structure):
         return self._of
 
     def _make_plain(self) -> Pattern:
-        return self.whole.plain.choose(self.targets, self.sources, self.places)
+        return self.whole.plain.choose(self.targets, self._sources, self.places)
 
     def _make_looped(self) -> Pattern:
-        return self.whole.looped.choose(self.targets, self.sources, self.places)
+        return self.whole.looped.choose(self.targets, self._sources, self.places)
 
     @property
     def degrees(self) -> Tensor:
@@ -113,20 +117,20 @@ def _may_leave_out(layer: Any) -> bool:
 
 def _make_field(structure: Structure, edge_index: Tensor, rows: Tensor, n_layers: int) -> ReceptiveField | None:
     source, target = structure.edge_index
-    needed: list[Tensor | None] = [rows.unique()]
+    targets = rows.unique()
+    needed: list[Tensor | None] = [targets]
     is_seen = torch.zeros(structure.n_nodes, dtype=torch.bool)
     is_seen[rows] = True
-    for _ in range(n_layers - 1):
+    for _ in range(n_layers):
         is_seen[source[is_seen[target]]] = True
         is_small = int(is_seen.sum()) <= LARGEST_SHARE * structure.n_nodes
         needed.append(is_seen.nonzero().flatten() if is_small and needed[-1] is not None else None)
-    needed = [None, *reversed(needed)]
-    targets = needed[-1]
-    if targets is None or targets.numel() > LARGEST_SHARE * structure.n_nodes:
+    needed.reverse()
+    if targets.numel() > LARGEST_SHARE * structure.n_nodes:
         return None
     edges = [
-        edge_index if after is None else _attach(edge_index, Hop(structure, before, after))
-        for before, after in itertools.pairwise(needed)
+        edge_index if after is None else _attach(edge_index, Hop(structure, before, after, is_first=place == 0))
+        for place, (before, after) in enumerate(itertools.pairwise(needed))
     ]
     return ReceptiveField(edges, torch.searchsorted(targets, rows), targets.numel())
 

@@ -25,11 +25,13 @@ class Structure:
     """The edges ``[2, n_edges]`` of a graph (or of a batch of graphs, one after another) in the forms layers need.
 
     Rows are targets and columns are sources, as messages flow from source to target. Where only some nodes are targets,
-    ``targets`` are their numbers, and ``places`` those of their rows among the sources.
+    ``places`` are those of their rows among the sources; ``rows_of_sources`` and ``rows_of_targets`` tell which rows of
+    a layer's input are theirs, None: all.
     """
 
-    targets: Tensor | None = None
     places: Tensor | None = None
+    rows_of_sources: Tensor | None = None
+    rows_of_targets: Tensor | None = None
 
     def __init__(self, edge_index: Tensor, n_nodes: int, *, is_trusted: bool = False) -> None:
         """Take edges that are to be looked at before every use.
