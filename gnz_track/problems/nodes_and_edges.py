@@ -41,7 +41,7 @@ from gnz_track.problems.problem import (
     with_labels,
 )
 from gnz_track.problems.rows import RowScorer
-from gnz_track.training.acceleration.receptive_field import field_of
+from gnz_track.training.acceleration.receptive_field import receptive_field_of
 from gnz_track.training.answers import Answers, Examples
 from gnz_track.training.graphs import GraphCollection, Pairs, expand
 from gnz_track.training.loop import TRAINING
@@ -80,7 +80,7 @@ class ClassObjective:
 
     def loss(self, model: nn.Module, batch: Data) -> tuple[Tensor, int]:
         """Return the loss of the training parts."""
-        field = field_of(model, batch.edge_index, self.rows, self.n_rows)
+        field = receptive_field_of(model, batch.edge_index, self.rows, self.n_rows)
         rows, n_rows = (self.rows, self.n_rows) if field is None else (field.rows, field.n_rows)
         if field is not None:
             batch.layer_edges = field.edges

@@ -26,6 +26,7 @@ _PUBLIC = {
     "acceleration.features": ("sparsify",),
     "acceleration.layers": ("accelerate", "release"),
     "acceleration.library": ("VARIABLE", "describe_kernels", "kernels"),
+    "acceleration.receptive_field": ("receptive_field_of",),
     "acceleration.structure": ("attach",),
     "allocator": ("keep_freed_memory",),
     "answers": ("Answers", "Examples"),

@@ -77,7 +77,7 @@ class _Product:
 
 
 class _Shared:
-    """What features and those that they became by dropout know together."""
+    """Facts that features share with those that they became by dropout."""
 
     def __init__(self, pattern: Pattern) -> None:
         self._pattern = pattern
@@ -582,7 +582,8 @@ def sparsify(x: Tensor, *, is_trusted: bool = False) -> Tensor:
         The features. Whoever writes into this very tensor later on, by other ways than those that Torch counts, is
         not noticed.
     is_trusted
-        Whether all who are given what is computed of them leave it as it is, so that it needs no copies.
+        Whether all who are given what is computed of them leave it as it is, so that it needs no copies; and write into
+        the weights that they multiply by in ways alone that Torch counts, so that these need no comparing.
     """
     is_candidate = x.dim() == 2 and x.dtype in DTYPES and x.size(1) >= SMALLEST_WIDTH and not x.requires_grad
     if not is_candidate or x.device.type != "cpu" or x.layout is not torch.strided or type(x) is not Tensor:

@@ -25,7 +25,7 @@ from gnz_track.training.acceleration.library import kernels
 from gnz_track.training.acceleration.patterns import Pattern
 from gnz_track.training.acceleration.structure import Structure, attach, structure_of
 
-__all__ = ["Hop", "ReceptiveField", "draw_mask_of", "field_of", "tag"]
+__all__ = ["Hop", "ReceptiveField", "draw_mask_of", "receptive_field_of", "tag"]
 
 # Layers that can leave nodes out.
 _LAYERS = frozenset({GATConv, GCNConv, SAGEConv, TransformerConv})
@@ -80,7 +80,7 @@ class ReceptiveField:
     n_rows: int
 
 
-def field_of(model: nn.Module, edge_index: Tensor, rows: Tensor, n_nodes: int) -> ReceptiveField | None:
+def receptive_field_of(model: nn.Module, edge_index: Tensor, rows: Tensor, n_nodes: int) -> ReceptiveField | None:
     """Return what layers have to compute for a loss that sees some nodes; None where all layers compute everything.
 
     Parameters

@@ -19,7 +19,7 @@ from gnz_track.models.node_gin import NodeGIN
 from gnz_track.problems import nodes_and_edges
 from gnz_track.problems.nodes_and_edges import ClassObjective
 from gnz_track.training.acceleration import accelerate, attach, kernels, release, sparsify
-from gnz_track.training.acceleration.receptive_field import Hop, field_of
+from gnz_track.training.acceleration.receptive_field import Hop, receptive_field_of
 
 pytestmark = pytest.mark.skipif(kernels() is None, reason="without compiled kernels no row is left out")
 
@@ -76,7 +76,7 @@ def test_few_nodes_give_what_all_give(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found, gradients, state = step(cls, options, is_sparse=is_sparse)
-    monkeypatch.setattr(nodes_and_edges, "field_of", lambda *_: None)
+    monkeypatch.setattr(nodes_and_edges, "receptive_field_of", lambda *_: None)
     expected, all_gradients, all_state = step(cls, options, is_sparse=is_sparse)
     assert torch.equal(state, all_state)
     torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-7)
@@ -87,7 +87,7 @@ def test_few_nodes_give_what_all_give(
 def test_rows_are_left_out(cls: Any, options: dict[str, Any]) -> None:
     asked, model = objective(is_sparse=True), model_of(cls, options)
     data: Any = asked.data
-    field = field_of(model, data.edge_index, asked.rows, N_NODES)
+    field = receptive_field_of(model, data.edge_index, asked.rows, N_NODES)
     assert field is not None
     hops = [edges.gnz_structure for edges in field.edges]
     last = hops[-1]
@@ -97,7 +97,7 @@ def test_rows_are_left_out(cls: Any, options: dict[str, Any]) -> None:
     assert before == sorted(before, reverse=True)
     assert before[-1] == 6 == field.n_rows
     assert field.rows.tolist() == [4, 0, 1, 3, 5, 2]
-    assert field_of(model, data.edge_index, asked.rows, N_NODES) is field
+    assert receptive_field_of(model, data.edge_index, asked.rows, N_NODES) is field
 
 
 def test_gradients_of_gradients_are_those_of_all() -> None:
@@ -106,7 +106,7 @@ def test_gradients_of_gradients_are_those_of_all() -> None:
         model, asked = model_of(GAT, {"dropout": 0.0}).double(), objective(is_sparse=False)
         data: Any = asked.data
         data.x = data.x.double()
-        field = field_of(model, data.edge_index, asked.rows, N_NODES)
+        field = receptive_field_of(model, data.edge_index, asked.rows, N_NODES)
         assert field is not None
         if is_left_out:
             data.layer_edges = field.edges
@@ -148,17 +148,17 @@ class OwnNet(nn.Module):
 )
 def test_models_with_more_to_them_see_all_nodes(make: Any) -> None:
     asked = objective(is_sparse=True)
-    assert field_of(make(), asked.data.edge_index, asked.rows, N_NODES) is None
+    assert receptive_field_of(make(), asked.data.edge_index, asked.rows, N_NODES) is None
 
 
 def test_where_most_nodes_count_none_is_left_out() -> None:
     data = graph(is_sparse=True)
-    assert field_of(model_of(GCN, {}), data.edge_index, torch.arange(260), N_NODES) is None
-    field = field_of(model_of(GCN, {}), data.edge_index, torch.arange(200), N_NODES)
+    assert receptive_field_of(model_of(GCN, {}), data.edge_index, torch.arange(260), N_NODES) is None
+    field = receptive_field_of(model_of(GCN, {}), data.edge_index, torch.arange(200), N_NODES)
     assert field is not None
     assert not isinstance(field.edges[0].gnz_structure, Hop)  # type: ignore[attr-defined]
 
 
 def test_edges_that_may_be_written_are_all_used() -> None:
     data = graph(is_sparse=True, is_trusted=False)
-    assert field_of(model_of(GCN, {}), data.edge_index, torch.arange(4), N_NODES) is None
+    assert receptive_field_of(model_of(GCN, {}), data.edge_index, torch.arange(4), N_NODES) is None
