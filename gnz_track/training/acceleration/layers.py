@@ -72,6 +72,7 @@ from gnz_track.training.acceleration.guards import (
 from gnz_track.training.acceleration.library import kernels
 from gnz_track.training.acceleration.patterns import Pattern
 from gnz_track.training.acceleration.products import score_edges, softmax_rows, sum_neighbours
+from gnz_track.training.acceleration.receptive_field import draw_mask_of, tag
 from gnz_track.training.acceleration.structure import Structure, structure_of
 
 __all__ = ["FORWARDS", "accelerate", "release"]
@@ -82,21 +83,28 @@ ROWS = 1 << 17
 
 
 def _gcn(layer: GCNConv, x: Tensor, structure: Structure) -> Tensor:
-    weights = structure.normalised_weights(x.dtype)
+    weights, x = structure.normalised_weights(x.dtype), _choose(x, structure.rows_of_sources)
     return sum_compiled(structure.looped, layer.lin(x), values=weights, bias=layer.bias)
 
 
 def _sage(layer: SAGEConv, x: Tensor, structure: Structure) -> Tensor:
     if isinstance(x, SparseFeatures):
-        gathered = x.gather(structure, "max" if type(layer.aggr_module) is MaxAggregation else "mean")
-        return _join_root(layer, gathered, x)
-    if torch.is_grad_enabled() or x.size(0) <= ROWS:
-        return _join_root(layer, _gather_rows(layer, x, structure.plain, structure.degrees), x)
-    # What is gathered is as wide as features: of a large graph, for some nodes at a time.
+        # What is the same at every step is computed once, for all nodes.
+        aggregation = "max" if type(layer.aggr_module) is MaxAggregation else "mean"
+        gathered: Tensor = _choose(x.gather(structure.whole, aggregation), structure.rows_of_targets)
+        return _join_root(layer, gathered, _choose(x, structure.rows_of_targets))
+    if not torch.is_grad_enabled() and x.size(0) > ROWS and structure.whole is structure:
+        return _sage_by_rows(layer, x, structure)
+    sources = _choose(x, structure.rows_of_sources)
+    gathered = _gather_rows(layer, sources, structure.plain, structure.degrees)
+    return _join_root(layer, gathered, _choose(x, structure.rows_of_targets))
+
+
+def _sage_by_rows(layer: SAGEConv, x: Tensor, structure: Structure) -> Tensor:
+    """Compute some nodes at a time: what is gathered is as wide as features, of which a large graph has many."""
     out = torch.empty(0)
-    for first in range(0, x.size(0), ROWS):
-        rows = slice(first, min(first + ROWS, x.size(0)))
-        gathered = _gather_rows(layer, x, structure.plain.rows_from(rows.start, rows.stop), structure.degrees[rows])
+    for rows in torch.arange(x.size(0)).split(ROWS):
+        gathered = _gather_rows(layer, x, structure.plain.choose(rows), structure.degrees[rows])
         found = _join_root(layer, gathered, x[rows])
         out = out if out.numel() else found.new_empty(x.size(0), found.size(1))
         out[rows] = found
@@ -209,15 +217,16 @@ def _gat(layer: GATConv, x: Tensor, structure: Structure) -> Tensor:
     pattern: Pattern = getattr(structure, kind)
     # First of all, as in PyG: a map without weights yet draws them at its first call.
     residual = None if layer.res is None else layer.res(x)
-    h, vectors = layer.lin(x), (layer.att_src, layer.att_dst)
+    h, vectors = layer.lin(_choose(x, structure.rows_of_sources)), (layer.att_src, layer.att_dst)
     bits = _draw_bits(pattern, heads, layer.dropout if layer.training else 0.0)
 
     def twin(h: Tensor, source: Tensor, target: Tensor, bias: Tensor | None) -> Tensor:
         blocks, h = structure.blocks(kind, heads), _by_head(h, heads)
         by_head = h.view(heads, -1, h.size(1))
         # Multiplied and summed: a product with a matrix of one column takes three times as long.
-        products = [(by_head * one.view(heads, 1, -1)).sum(dim=-1).flatten() for one in (source, target)]
-        scores = products[0].index_select(0, blocks.columns) + products[1].index_select(0, blocks.rows)
+        of_source, of_target = ((by_head * one.view(heads, 1, -1)).sum(dim=-1) for one in (source, target))
+        of_target = of_target if structure.places is None else of_target.index_select(1, structure.places)
+        scores = of_source.flatten().index_select(0, blocks.columns) + of_target.flatten().index_select(0, blocks.rows)
         weights = _drop_weights(softmax_rows(blocks, functional.leaky_relu(scores, slope)), bits, pattern, heads)
         out = _join_heads(sum_neighbours(blocks, weights, h), heads)
         return out if bias is None else out + bias
@@ -261,8 +270,14 @@ def _gatv2(layer: GATv2Conv, x: Tensor, structure: Structure) -> Tensor:
 
 def _transformer(layer: TransformerConv, x: Tensor, structure: Structure) -> Tensor:
     heads, pattern = layer.heads, structure.plain
-    maps = [layer.lin_query, layer.lin_key, layer.lin_value, *([layer.lin_skip] if layer.root_weight else [])]
-    query, key, value, *others = _map_all(x, maps)
+    skips, sources = [layer.lin_skip] if layer.root_weight else [], _choose(x, structure.rows_of_sources)
+    if structure.places is None or x.requires_grad:
+        # All at once, which decides in which order gradients of the input are added up.
+        query, key, value, *others = _map_all(sources, [layer.lin_query, layer.lin_key, layer.lin_value, *skips])
+        query, *others = (_choose(one, structure.places) for one in (query, *others))
+    else:
+        query, *others = _map_all(_choose(x, structure.rows_of_targets), [layer.lin_query, *skips])
+        key, value = _map_all(sources, [layer.lin_key, layer.lin_value])
     bits, skip = _draw_bits(pattern, heads, layer.dropout if layer.training else 0.0), others[0] if others else None
 
     def twin(query: Tensor, key: Tensor, value: Tensor, added: Tensor | None) -> Tensor:
@@ -277,6 +292,13 @@ def _transformer(layer: TransformerConv, x: Tensor, structure: Structure) -> Ten
         return attend_by_products(twin, pattern, bits, heads, (query, key, value, skip))
     out = _mean_over_heads(attend_by_products(twin, pattern, bits, heads, (query, key, value, None)), heads)
     return out if skip is None else out + skip
+
+
+def _choose(x: Tensor, rows: Tensor | None) -> Tensor:
+    """Return some rows of an input; all where none are named."""
+    if rows is None:
+        return x
+    return x.choose(rows) if isinstance(x, SparseFeatures) else x.index_select(0, rows)
 
 
 def _map_all(x: Tensor, maps: list[Any]) -> Sequence[Tensor]:
@@ -316,7 +338,7 @@ def _mean_over_heads(h: Tensor, heads: int) -> Tensor:
 
 def _draw_bits(pattern: Pattern, heads: int, p: float) -> Bits:
     """Draw which attention weights stay, in the layer's own order ``[n_entries, heads]``."""
-    n, keep = pattern.n_entries * heads, 1.0 - p
+    n, keep = pattern.n_given * heads, 1.0 - p
     return Bits(None if p == 0.0 or n == 0 else draw_mask(n, keep), keep)
 
 
@@ -351,7 +373,7 @@ def _forward(
         if further is not None and structure is not None:
             found = compute(layer, x, structure, *further)
             if found is not NotImplemented:
-                return found
+                return tag(found, structure)
     return type(layer).forward(layer, x, edge_index, *args, **kwargs)
 
 
@@ -395,7 +417,7 @@ def _bend_and_drop(activation: Any, dropout: Any, x: Any) -> Tensor | None:
     if not may_both or not is_unwatched(dropout) or not serves(x) or not x.is_contiguous() or x.numel() == 0:
         return None
     keep = 1.0 - dropout.p
-    return bend_compiled(x, name, Bits(draw_mask(x.numel(), keep), keep))
+    return bend_compiled(x, name, Bits(draw_mask_of(x, keep), keep))
 
 
 def _name_pair(activation: Any, dropout: Any) -> str:
