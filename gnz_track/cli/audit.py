@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gnz_track.cli.ls import Store
+from gnz_track.cli.own_data import Directed, Ignore, Label, Unlabelled, read_flags
 from gnz_track.cli.terminal.interrupts import INTERRUPTED
 from gnz_track.cli.terminal.output import check_folder, choose_place, hand_over, naming, say
-from gnz_track.cli.training import LABEL_HELP, MODELS_HELP, PROTOCOL_HELP, find_task, split
+from gnz_track.cli.training import MODELS_HELP, PROTOCOL_HELP, find_task, split
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from gnz_track.runs.sweep import Sweep
     from gnz_track.store.address import Address
     from gnz_track.store.audits import AuditRecord
-    from gnz_track.types import Task
 
 __all__ = ["add_to"]
 
@@ -49,7 +49,10 @@ def add_to(app: typer.Typer) -> None:
 def _audit(  # noqa: PLR0913  (one parameter per flag)
     tasks: Annotated[list[str], typer.Argument(metavar="TASK...", help="Tasks by name, or files; see gnz tasks.")],
     *,
-    label: Annotated[str, typer.Option(help=LABEL_HELP)] = "",
+    label: Label = "",
+    ignore: Ignore = "",
+    directed: Directed = False,
+    unlabelled: Unlabelled = False,
     full: Annotated[
         bool, typer.Option("--full/--fast", help="Train models on perturbed graphs too, or measure alone.")
     ] = False,
@@ -81,6 +84,7 @@ def _audit(  # noqa: PLR0913  (one parameter per flag)
     from gnz_track.runs.executors.fork_server import open_fork_server_for
 
     folder = check_folder("--out", out or Path("reports") / "audit")
+    reading = read_flags(label, ignore, directed, unlabelled)
     needed = open_fork_server_for(jobs=jobs, timeout=timeout) if full else contextlib.nullcontext()
     with needed as fork_server:
         from gnz_track.benchmark import Request
@@ -91,7 +95,7 @@ def _audit(  # noqa: PLR0913  (one parameter per flag)
         from gnz_track.store.address import parse_address
 
         request = Request(
-            tasks=_choose_tasks(tasks, label),
+            tasks=[find_task(name, reading=reading) for name in dict.fromkeys(split(",".join(tasks)))],
             models=describe_all(split(models)),
             seeds=parse_seeds(seeds),
             protocol=find_protocol(protocol),
@@ -115,10 +119,6 @@ def _audit(  # noqa: PLR0913  (one parameter per flag)
     _print_audits(records, page, as_json=as_json)
     if sweep is not None and (sweep.table["status"] != "finished").any():
         raise typer.Exit(FAILED)
-
-
-def _choose_tasks(names: Sequence[str], label: str) -> list[Task]:
-    return [find_task(name, label=label) for name in dict.fromkeys(part for text in names for part in split(text))]
 
 
 def _measure_tasks(request: Request, distance: str) -> list[AuditRecord]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,13 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gnz_track.cli.ls import Store
+from gnz_track.cli.own_data import Directed, Ignore, Label, Unlabelled, read_flags
 from gnz_track.cli.terminal.commands import repeat
 from gnz_track.cli.terminal.output import hand_over, say
+from gnz_track.cli.training import find_task, names_file
 from gnz_track.errors import BadValue
 from gnz_track.seeds import parse_seeds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -34,7 +37,9 @@ EXAMPLES = """
 
   gnz recommend cora --run --top 3 --seeds 0-9
 """
-GRAPH_HELP = "A file (edge list, .csv, .npz, .mtx, .graphml, .gml; also .gz), or a task or dataset by name."
+GRAPH_HELP = (
+    "A file (edge list, .csv, .npz, .mtx, .graphml, .gml; also .gz), a folder of tables, or a task or dataset by name."
+)
 NEIGHBOURS_SHOWN, FAILED = 5, 1
 
 
@@ -48,7 +53,10 @@ def _recommend(  # noqa: PLR0913  (one parameter per flag)
     graph: Annotated[str, typer.Argument(help=GRAPH_HELP)],
     *,
     task_type: Annotated[str, typer.Option(help="Kind of problem; a task by name has one.")] = "",
-    label: Annotated[str, typer.Option(help="Attribute that holds the labels, of GraphML or GML.")] = "",
+    label: Label = "",
+    ignore: Ignore = "",
+    directed: Directed = False,
+    unlabelled: Unlabelled = False,
     top: Annotated[int, typer.Option(help="How many settings to show, or to train; JSON has all.")] = 5,
     unseen: Annotated[bool, typer.Option("--unseen", help="Leave out what was run on this very task.")] = False,
     protocol: Annotated[str, typer.Option(help="Whose scores count; default the one with most.")] = "",
@@ -67,9 +75,12 @@ def _recommend(  # noqa: PLR0913  (one parameter per flag)
         _refuse_without_run(seeds=seeds, epochs=epochs, jobs=jobs)
     numbers = tuple(parse_seeds(seeds)) if seeds else ()
     # A slip in a name is told before torch is imported, which takes seconds.
-    from gnz_track.selection.graph_names import check_graph_name
+    reading = read_flags(label, ignore, directed, unlabelled)
+    is_of_tables = _is_of_tables(graph, reading)
+    if not is_of_tables:
+        from gnz_track.selection.graph_names import check_graph_name
 
-    check_graph_name(graph)
+        check_graph_name(graph)
 
     from gnz_track.cli.terminal.output import choose_home
     from gnz_track.selection.feasibility import reason_against
@@ -77,7 +88,8 @@ def _recommend(  # noqa: PLR0913  (one parameter per flag)
     from gnz_track.selection.recommendation import recommend as recommend_for
 
     folder = choose_home(home)
-    opened = open_graph(graph, home=folder, mirror=mirror, label=label)
+    source = find_task(graph, reading=reading, types=[task_type] if task_type else []) if is_of_tables else graph
+    opened = open_graph(source, home=folder, mirror=mirror, label="" if is_of_tables else label)
     found = recommend_for(opened, task_type or None, store=store, home=folder, is_unseen=unseen, protocol=protocol)
     reason = reason_against(opened, found.task_type)
     if run and reason:
@@ -94,6 +106,14 @@ def _recommend(  # noqa: PLR0913  (one parameter per flag)
         _confirm(found, opened, numbers or tuple(range(found.seeds_for(top))), Place(home=folder, mirror=mirror), call)
     elif as_json:
         _hand_over(found.to_json())
+
+
+def _is_of_tables(graph: str, reading: Mapping[str, Any]) -> bool:
+    """Tell a folder of tables, and a file of which more is said than an attribute of labels, from all else."""
+    if Path(graph).suffix.lower() in {".csv", ".tsv", ".parquet"}:
+        return bool(reading) and names_file(graph)
+    is_network = isinstance(reading.get("label", ""), str) and set(reading) <= {"label"}
+    return names_file(graph) and (os.path.isdir(graph) or not is_network)  # noqa: PTH112  (a Path may raise)
 
 
 def _hand_over(plain: dict[str, Any]) -> None:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gnz_track.cli.own_data import Directed, Ignore, Label, Unlabelled, read_flags
 from gnz_track.cli.terminal.output import choose_home, choose_place, say, see
 from gnz_track.cli.training import (
     AMP_HELP,
     COMPILE_HELP,
-    LABEL_HELP,
     MODELS_HELP,
     PROTOCOL_HELP,
     TASK_HELP,
@@ -71,7 +71,10 @@ def add_to(app: typer.Typer) -> None:
 def _tune(  # noqa: PLR0913  (one parameter per flag)
     *,
     task: Annotated[list[str] | None, typer.Option(help=TASK_HELP)] = None,
-    label: Annotated[str, typer.Option(help=LABEL_HELP)] = "",
+    label: Label = "",
+    ignore: Ignore = "",
+    directed: Directed = False,
+    unlabelled: Unlabelled = False,
     suite: Annotated[str, typer.Option(help="A named selection of tasks; see gnz tasks.")] = "",
     task_type: Annotated[str, typer.Option(help="Only tasks of this type; of a file, what is asked.")] = "",
     models: Annotated[str, typer.Option("--models", "--model", help=MODELS_HELP)] = "",
@@ -114,7 +117,7 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
     how_proposed = {"sampler": sampler, "pruner": pruner, "kind": kind, "seed": seed, "warm_start": warm_start}
     how, numbers, address = look_up(models, protocol, seeds, store)  # before anything heavy is imported
     settings = list(map(read_choice, chosen or ()))
-    tasks = choose_tasks(suite, task or [], [], split(task_type), label=label)
+    tasks = choose_tasks(suite, task, "", task_type, read_flags(label, ignore, directed, unlabelled))
     with contextlib.nullcontext() if dry_run else open_fork_server_for(jobs=jobs, timeout=timeout) as fork_server:
         from gnz_track.benchmark import Request
         from gnz_track.models.catalogue import MODELS, describe_all

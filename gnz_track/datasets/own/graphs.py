@@ -78,9 +78,9 @@ def read_network(path: str | Path, **options: Any) -> Data:
 
 def from_networkx(graph: nx.Graph, **options: Any) -> Data:
     """Turn a networkx graph into a ``Data``, with the options of :func:`read_tables`; attributes are the columns."""
-    if "is_directed" in options:
-        raise BadValue("is_directed", options["is_directed"], "nothing: the graph says it; see its to_directed()")
     reading = read_options({"label": (), "is_directed": graph.is_directed(), **options})
+    if "is_directed" in options:
+        raise BadValue(reading.say("is_directed"), options["is_directed"], "nothing: the graph says it itself")
     places = list(graph.nodes)
     numbers = {node: number for number, node in enumerate(places)}
     ends = list(graph.edges(data=True))
@@ -188,7 +188,7 @@ def _add_edges(whole: Data, edges: Table, ends: Array, reading: Reading) -> None
     pairs = torch.from_numpy(ends)
     keep = torch.arange(pairs.size(1))
     if not reading.is_directed:
-        keep = _distinct_rows(edges, ends, is_plain=features is None and labels is None)
+        keep = _distinct_rows(edges, ends, reading, is_plain=features is None and labels is None)
     both = pairs[:, keep]
     is_loop = both[0] == both[1]
     back = torch.empty(0, dtype=torch.int64) if reading.is_directed else keep[~is_loop]
@@ -204,12 +204,12 @@ def _add_edges(whole: Data, edges: Table, ends: Array, reading: Reading) -> None
                 whole[f"{part}_edge_mask"] = split[keep] == number
 
 
-def _distinct_rows(edges: Table, ends: Array, *, is_plain: bool) -> Tensor:
+def _distinct_rows(edges: Table, ends: Array, reading: Reading, *, is_plain: bool) -> Tensor:
     """Return the first row of each undirected edge; rows that say something of an edge may not repeat it."""
     low, high = np.sort(ends, axis=0)
     codes = low.astype(np.int64) * (int(high.max(initial=0)) + 1) + high
     if not is_plain:
-        allowed = "each undirected edge once; {first} has it too (or is_directed=True)"
+        allowed = f"each undirected edge once; {{first}} has it too (or {reading.say('is_directed')})"
         _refuse_repeated(edges, codes.tolist(), "source", allowed)
     return torch.from_numpy(np.sort(np.unique(codes, return_index=True)[1]))
 
