@@ -48,7 +48,7 @@ _PUBLIC = {
     "frozen": ("FrozenDataset", "TENSORS", "freeze", "freeze_collated", "open_frozen"),
     "homes": ("data_home", "folder_name", "frozen_folder", "state_of"),
     "mapped_tensors": ("digest_of",),
-    "own.added": ("AddedDataset", "added_rows", "keep", "remove"),
+    "own.added": ("AddedDataset", "added_rows", "is_added", "keep", "remove"),
     "own.files": ("pose", "read_own", "task_of_file"),
     "own.graphs": ("from_networkx", "read_tables"),
     "own.tables": ("open_table",),
