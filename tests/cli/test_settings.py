@@ -206,7 +206,7 @@ def test_commands_of_a_report_know_a_protocol_file_by_its_content_alone(
     file.write_text("{like: graphnetz, lr: 0.03}")
     first, remark, *_ = write()
     assert first.startswith("gnz reproduce ")
-    assert remark.startswith("# no file of protocols here is mine+")
+    assert remark.startswith("# no file of a protocol here is mine+")
     file.write_text("{like: graphnetz, lr: 0.02, name: mine}")
     (tmp_path / "protocols").mkdir()
     file.rename(tmp_path / "protocols" / "other.yml")
