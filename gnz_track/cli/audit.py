@@ -67,7 +67,9 @@ def _audit(  # noqa: PLR0913  (one parameter per flag)
     distance: Annotated[str, typer.Option(help="Between nodes: diffusion, walk, heat, ...")] = "diffusion",
     home: Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")] = None,
     mirror: Annotated[Path | None, typer.Option(help="Folder of raw files; default GNZ_MIRROR.")] = None,
-    jobs: Annotated[int, typer.Option(help="Worker processes; 1 trains in this one.")] = 1,
+    jobs: Annotated[
+        int | None, typer.Option(help="Worker processes; 1 trains in this one.", show_default="as many as cores")
+    ] = None,
     timeout: Annotated[float | None, typer.Option(help="Most seconds for one cell; starts workers.")] = None,
     store: Store = "",
     out: Annotated[Path | None, typer.Option(help="Folder for the page; default reports/audit.")] = None,
@@ -85,9 +87,9 @@ def _audit(  # noqa: PLR0913  (one parameter per flag)
 
     folder = check_folder("--out", out or Path("reports") / "audit")
     reading = read_flags(label, ignore, directed, unlabelled)
-    needed = open_fork_server_for(jobs=jobs, timeout=timeout) if full else contextlib.nullcontext()
+    needed = open_fork_server_for(jobs=jobs or 1, timeout=timeout) if full else contextlib.nullcontext()
     with needed as fork_server:
-        from gnz_track.benchmark import Request
+        from gnz_track.benchmark import Request, jobs_of
         from gnz_track.models.catalogue import describe_all
         from gnz_track.quality.separability import SeparabilitySettings
         from gnz_track.runs.protocol_files import find_protocol
@@ -104,7 +106,7 @@ def _audit(  # noqa: PLR0913  (one parameter per flag)
             epochs=epochs,
             device=device,
             place=choose_place(home, mirror),
-            jobs=jobs,
+            **jobs_of(jobs),
             timeout=timeout,
             is_fresh=not resume,
             source="gnz audit",
@@ -137,7 +139,7 @@ def _measure_tasks(request: Request, distance: str) -> list[AuditRecord]:
 def _train_perturbed(request: Request, fork_server: ForkServer | None) -> Sweep:
     from dataclasses import replace
 
-    from gnz_track.benchmark import carry_out, find_remaining_of
+    from gnz_track.benchmark import carry_out, find_remaining_of, settle_jobs
     from gnz_track.quality.judgement import TRAINED_MODES
     from gnz_track.runs.progress import Progress
 
@@ -145,6 +147,7 @@ def _train_perturbed(request: Request, fork_server: ForkServer | None) -> Sweep:
     remaining = find_remaining_of(request)
     if len(remaining.done):
         say(f"{len(remaining.done)} of {len(remaining.plan.cells)} cells are finished already", err=True)
+    request = settle_jobs(request, remaining)
     progress = Progress(remaining, jobs=request.jobs)
     try:
         with progress:

@@ -63,7 +63,9 @@ def _recommend(  # noqa: PLR0913  (one parameter per flag)
     run: Annotated[bool, typer.Option("--run", help="Train the settings shown, to confirm them.")] = False,
     seeds: Annotated[str, typer.Option(help="Seeds to train; default as many as are needed.")] = "",
     epochs: Annotated[int | None, typer.Option(help="Epochs to train, in place of the task's.")] = None,
-    jobs: Annotated[int, typer.Option(help="Worker processes; 1 trains in this one.")] = 1,
+    jobs: Annotated[
+        int | None, typer.Option(help="Worker processes; 1 trains in this one.", show_default="as many as cores")
+    ] = None,
     store: Store = "",
     home: Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")] = None,
     mirror: Annotated[Path | None, typer.Option(help="Folder of raw files; default GNZ_MIRROR.")] = None,
@@ -129,8 +131,8 @@ def _check_numbers(**given: int | None) -> None:
             raise BadValue(f"--{flag}", number, "a whole number from 1 upwards")
 
 
-def _refuse_without_run(*, seeds: str, epochs: int | None, jobs: int) -> None:
-    for flag, value, usual in (("--seeds", seeds, ""), ("--epochs", epochs, None), ("--jobs", jobs, 1)):
+def _refuse_without_run(*, seeds: str, epochs: int | None, jobs: int | None) -> None:
+    for flag, value, usual in (("--seeds", seeds, ""), ("--epochs", epochs, None), ("--jobs", jobs, None)):
         if value != usual:
             raise BadValue(f"{flag} without --run", value, "with --run alone: nothing is trained without it")
 
@@ -197,7 +199,7 @@ def _confirm(
     found: Recommendation, opened: OpenedGraph, seeds: tuple[int, ...], place: Place, call: typer.Context
 ) -> None:
     """Train the settings shown, as the call asks for."""
-    from gnz_track.benchmark import Request
+    from gnz_track.benchmark import Request, jobs_of
     from gnz_track.cli.terminal.output import print_failures, print_skipped
     from gnz_track.cli.training import train
     from gnz_track.runs.remaining import find_remaining
@@ -221,7 +223,7 @@ def _confirm(
         suite="recommended",
         epochs=epochs,
         place=place,
-        jobs=call.params["jobs"],
+        **jobs_of(call.params["jobs"]),
         source="gnz recommend",
     )
     remaining, again = find_remaining(plan, address), _say_again(found, len(seeds), call)

@@ -98,7 +98,8 @@ def _take_file(ctx: typer.Context, file: Path | None) -> Path | None:
 
         found = read_keys(file)
         import_modules(found.get("modules", ()))
-        ctx.default_map = {name: write(found[key]) for key, (name, write) in _OF_FILE.items() if key in found}
+        said = {key: value for key, value in found.items() if value is not None}
+        ctx.default_map = {name: write(said[key]) for key, (name, write) in _OF_FILE.items() if key in said}
     return file
 
 

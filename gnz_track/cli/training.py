@@ -305,9 +305,10 @@ def search_and_print(request: Request, plan: SearchPlan, fork_server: ForkServer
     fork_server
         Workers that are getting ready.
     """
-    from gnz_track.benchmark import search_all
+    from gnz_track.benchmark import search_all, settle_search_jobs
     from gnz_track.tuning.progress import SearchProgress
 
+    request = settle_search_jobs(request, plan)
     progress = SearchProgress(plan)
     try:
         with progress:

@@ -100,7 +100,9 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
     amp: Annotated[str, typer.Option(help=AMP_HELP)] = "",
     home: Annotated[Path | None, typer.Option(help="Folder of frozen data; default GNZ_DATA or the cache.")] = None,
     mirror: Annotated[Path | None, typer.Option(help="Folder of raw files; default GNZ_MIRROR.")] = None,
-    jobs: Annotated[int, typer.Option(help="Worker processes; they change no trial.")] = 1,
+    jobs: Annotated[
+        int | None, typer.Option(help="Worker processes; they change no trial.", show_default="as many as cores")
+    ] = None,
     timeout: Annotated[float | None, typer.Option(help="Most seconds for one cell; starts workers.")] = None,
     store: Annotated[str, typer.Option(help="File, sqlite:///, postgresql:// or http://; default GNZ_STORE.")] = "",
     study_store: Annotated[str, typer.Option(help="File or postgresql:// of trials; default beside the store.")] = "",
@@ -118,8 +120,8 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
     how, numbers, address = look_up(models, protocol, seeds, store)  # before anything heavy is imported
     settings = list(map(read_choice, chosen or ()))
     tasks = choose_tasks(suite, task, "", task_type, read_flags(label, ignore, directed, unlabelled))
-    with contextlib.nullcontext() if dry_run else open_fork_server_for(jobs=jobs, timeout=timeout) as fork_server:
-        from gnz_track.benchmark import Request
+    with contextlib.nullcontext() if dry_run else open_fork_server_for(jobs=jobs or 1, timeout=timeout) as fork_server:
+        from gnz_track.benchmark import Request, jobs_of
         from gnz_track.models.catalogue import MODELS, describe_all
 
         request = Request(
@@ -133,7 +135,7 @@ def _tune(  # noqa: PLR0913  (one parameter per flag)
             settings=settings,
             **forwards,
             place=choose_place(home, mirror),
-            jobs=jobs,
+            **jobs_of(jobs),
             timeout=timeout,
             source="gnz tune",
             search=_settings(
@@ -185,11 +187,11 @@ def _recommender(address: Address, home: Path) -> Callable[[Cell], list[Mapping[
 
 
 def _carry_out(request: Request, fork_server: ForkServer | None, *, is_dry: bool, is_search_only: bool) -> None:
-    from gnz_track.benchmark import find_remaining_of, keep_searches, plan_request_searches
+    from gnz_track.benchmark import find_remaining_of, keep_searches, plan_request_searches, settle_search_jobs
 
     plan = plan_request_searches(request)
     if is_dry:
-        print_plan(request, plan)
+        print_plan(settle_search_jobs(request, plan), plan)
         return
     found = search_and_print(request, plan, fork_server)
     if is_search_only:

@@ -34,7 +34,7 @@ _PUBLIC = {
     "card": ("CARD", "card_page", "card_record", "read_card"),
     "catalogue": ("DATASETS", "SUITES", "TASKS", "choose_tasks", "iter_benchmark_tasks", "iter_tasks"),
     "checks.catalogue": ("CheckFinding", "Subject", "check", "compare_with_raw"),
-    "collation": ("collate", "describe"),
+    "collation": ("collate", "describe", "is_multi_label"),
     "encodings": (
         "N_LEARNED",
         "N_STRUCTURAL",

@@ -61,7 +61,7 @@ _PUBLIC = {
         "usual_epochs",
     ),
     "progress": ("Progress", "count_aloud", "open_line", "tell_failures"),
-    "protocol_files": ("find_protocol", "is_file_of_protocol"),
+    "protocol_files": ("find_protocol", "is_file_of_protocol", "read_protocol"),
     "protocol_resolution": ("list_widths", "own_options", "settings_of"),
     "refill": ("Refill",),
     "remaining": ("RemainingCells", "find_remaining"),
