@@ -299,7 +299,15 @@ def _permute_columns(encoding: Tensor, generator: Generator) -> Tensor:
     return encoding.index_select(1, order.to(encoding.device))
 
 
-VARIATIONS: dict[str, Callable[[Tensor, Generator], Tensor]] = {"signs": _turn_signs, "columns": _permute_columns}
+def _draw_anew(encoding: Tensor, generator: Generator) -> Tensor:
+    return torch.randn(encoding.shape, generator=generator).to(encoding)
+
+
+VARIATIONS: dict[str, Callable[[Tensor, Generator], Tensor]] = {
+    "signs": _turn_signs,
+    "columns": _permute_columns,
+    "draws": _draw_anew,
+}
 
 
 def vary(objective: Objective, variation: str) -> Objective:

@@ -165,6 +165,12 @@ def _scales() -> Iterable[str]:
     return SCALES
 
 
+def _encodings() -> str:
+    from gnz_track.datasets.encodings import FORMS
+
+    return f"none, {FORMS}"
+
+
 def _is_encoding(name: str) -> bool:
     from gnz_track.datasets.encodings import parse_encoding
 
@@ -198,7 +204,7 @@ _ROWS = (
         about="of positions of nodes",
         place="encoding",
         reads=_reader(str, _is_encoding),
-        allowed=lambda: "none, lap20, lap20-plain, lap20-abs, rw16, order or order-random, with any number of columns",
+        allowed=_encodings,
         blank="none",
     ),
     _whole("hidden_channels", "width of layers", "hidden_channels", high=WIDEST),
