@@ -363,8 +363,8 @@ def targets() -> dict[str, Target]:
             "study.yaml",
             (
                 b"tasks: [cora]\nmodels: [GCN]\nseeds: 0-4\nfactors: {encoding: [none, lap8]}\ntiny: {seeds: 0-2}\n",
-                b"name: own\ntasks: cora,mutag\nmodels: [GAT]\nseeds: [0, 1]\nsettings: {lr: 0.1}\nfactors: {n_layers: [1, 2]}\n",
-                b"tasks: [cora]\nmodels: [GAT]\nfactors:\n  dropout: {levels: [0.5, 0], reference: 0}\n  norm: [none, batch]\n",
+                b"name: own\ntasks: cora,mutag\nmodels: [GAT]\nsettings: {lr: 0.1}\nfactors: {n_layers: [1, 2]}\n",
+                b"tasks: [cora]\nmodels: [GAT]\nfactors:\n  dropout: {levels: [0.5, 0], reference: 0}\n  norm: [a]\n",
             ),
             _words(
                 "!!python/object/apply:os.system !!binary &a *a << {} [] ~ null .nan .inf 1e999 2001-01-01 - ? :"

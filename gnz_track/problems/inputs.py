@@ -158,7 +158,7 @@ def _perturb(
     """
     # Links that a blind problem does not know decide nothing in it, not even what is drawn.
     basis = split_digest if settings.is_blind and split_digest else dataset.digest
-    seed = derive(settings.seed, basis, settings.perturbation)
+    seed = derive(settings.seed_of("perturbation"), basis, settings.perturbation)
     return perturb_together(x, edges, dataset.node_ptr, settings.perturbation, seed=seed)
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ALIASES",
     "ELSEWHERE",
+    "OWN_SEEDS",
     "SET",
     "SETTINGS",
     "Setting",
@@ -180,6 +181,13 @@ def _is_encoding(name: str) -> bool:
         return False
 
 
+# What has a seed of its own where one is chosen.
+_SEEDED = {
+    "init": "of first weights, dropout and the order of batches",
+    "split": "of the split",
+    "perturbation": "of a perturbation",
+}
+OWN_SEEDS = tuple(f"{what}_seed" for what in _SEEDED)
 _ROWS = (
     _number("lr", "learning rate", "optimiser.lr", lambda x: 0 < x <= 1e3, "a number above 0, at most 1000"),
     _number("weight_decay", "L2 penalty", "optimiser.weight_decay", lambda x: 0 <= x <= 1e3, "a number from 0 to 1000"),
@@ -197,6 +205,10 @@ _ROWS = (
     _word("scoring", "of all examples at once, or mean over batches", "scoring", _scorings, is_shared=True),
     _word("splits", "how parts are drawn", "splits", _policies, is_shared=True),
     _whole("train_size", "examples of the training part", "train_size"),
+    *(
+        _whole(f"{what}_seed", f"{about}; -1: that of the cell", f"{what}_seed", low=-1)
+        for what, about in _SEEDED.items()
+    ),
     _word("features", "of nodes that have none", "features", _features),
     _word("scale", "of real features, fitted on training nodes", "scale", _scales, blank="none"),
     Setting(

@@ -115,7 +115,7 @@ def write_commands(table: pd.DataFrame, config: Mapping[str, Any], choices: Choi
     commands += [shlex.join(["gnz", "reproduce", row.run_id, *at]) for row in own.itertuples()][:MOST_OWN]
     lost = distinct(table[table["how"] == ""], "protocol")
     commands += [
-        f"# no file of protocols here is {label} by its content: the runs have all that it said" for label in lost
+        f"# no file of a protocol here is {label} by its content; the runs have what it said" for label in lost
     ]
     sweep = _sweep(table, config)
     if sweep:
