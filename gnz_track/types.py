@@ -289,7 +289,8 @@ class Protocol:
     every model that has them, ``by_model`` to models by name, ``by_dataset`` overrides all of it. A plan resolves these
     into its cells. ``scoring`` is ``whole``, or ``per_batch`` for the mean over batches. ``also`` names what is scored
     beside the selected epoch: ``best_validation``, ``training``. ``code_channels`` is the width of the codes of nodes
-    where links are predicted; 0 is that of the layers.
+    where links are predicted; 0 is that of the layers. ``neighbours`` says how many are drawn of each node for a
+    batch, hop by hop, as ``10x10``; empty, graphs are taken whole.
     """
 
     name: str
@@ -312,6 +313,7 @@ class Protocol:
     scoring: str = later("whole")
     also: tuple[str, ...] = later(())
     code_channels: int = later(0)
+    neighbours: str = later("")
 
     def __post_init__(self) -> None:
         freeze_mappings(self, "optimisers", "options", "by_model", "by_dataset")
@@ -556,6 +558,7 @@ class CellSettings:
     perturbation: str = ""
     hidden_channels: int = 64
     code_channels: int = 0
+    neighbours: str = ""
     options: Mapping[str, Value] = field(default_factory=dict)
     device: str = "cpu"
     is_blind: bool = False

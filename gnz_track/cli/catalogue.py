@@ -90,6 +90,7 @@ UNSET = {
     "patience": "never stops early",
     "epochs": "those of each task",
     "code_channels": "as wide as the layers",
+    "neighbours": "all",
 }
 WIDTH = 100
 

@@ -15,6 +15,7 @@ rows of its metrics name the kind (`training/metrics.py`). `catalogue` looks kin
   batches of graphs
 - `problem`: a task made concrete for one seed, a kind of such, and the labels that each side may see
 - `rows`: scores of examples that are rows of a prediction: classes, labels and numbers
+- `sampled`: mini-batches of one large graph, drawn around some of its nodes
 - `scoring`: the one way from answers to a score, for scorers and for who scores stored predictions
 - `triples`: triples of a knowledge graph that a split hides
 """

@@ -31,7 +31,7 @@ from gnz_track.datasets.scales import standardise
 from gnz_track.errors import BadValue, SplitImpossible
 from gnz_track.models.options import Sizes
 from gnz_track.seeds import derive
-from gnz_track.training.acceleration import attach, sparsify
+from gnz_track.training.acceleration import attach, attach_rows, sparsify
 from gnz_track.training.forwards import has_fast_layers
 from gnz_track.training.graphs import GraphCollection, Pairs
 from gnz_track.training.loop import Objective
@@ -44,6 +44,7 @@ __all__ = [
     "collection_of",
     "complete_sizes",
     "count_columns",
+    "mapped_graph_of",
     "nodes_of",
     "sizes_of_classes",
     "sizes_of_edges",
@@ -76,6 +77,47 @@ def whole_graph_of(
     in_training
         Numbers of the nodes that features are scaled by.
     """
+    data = _graph_of(dataset, message_edges, settings, split_digest=split_digest, in_training=in_training)
+    data = data.to(settings.device)
+    if has_fast_layers(settings):
+        # What is set beside the features of nodes could not be if these were sparse.
+        data.x = data.x if settings.encoding else sparsify(data.x, is_trusted=True)
+        # A tensor of our own: what hangs on it must not outlive this problem. Our models write into nothing, and those
+        # of others are lent copies.
+        data.edge_index = attach(data.edge_index.clone(), dataset.n_nodes, is_trusted=True)
+    return data
+
+
+def mapped_graph_of(
+    dataset: FrozenDataset,
+    message_edges: Tensor,
+    settings: CellSettings,
+    *,
+    split_digest: str = "",
+    in_training: Tensor | None = None,
+) -> Data:
+    """Return one graph as :func:`whole_graph_of` does, on the CPU and with nothing that is mapped copied.
+
+    Features that are real numbers of single precision stay in their file, and edges have their rows attached.
+
+    Parameters
+    ----------
+    dataset, message_edges, settings, split_digest, in_training
+        Those of :func:`whole_graph_of`.
+    """
+    data = _graph_of(dataset, message_edges, settings, split_digest=split_digest, in_training=in_training)
+    data.edge_index = attach_rows(data.edge_index, dataset.n_nodes)
+    return data
+
+
+def _graph_of(
+    dataset: FrozenDataset,
+    message_edges: Tensor,
+    settings: CellSettings,
+    *,
+    split_digest: str,
+    in_training: Tensor | None,
+) -> Data:
     data = Data(num_nodes=dataset.n_nodes)
     data.x = _features(dataset, message_edges, settings, in_training)
     for name, value in _fields(dataset, "node"):
@@ -94,13 +136,6 @@ def whole_graph_of(
     if encoding is not None:
         data.encoding = encode_nodes(dataset, encoding, message_edges=message_edges, split_digest=split_digest)
     data.edge_index = message_edges
-    data = data.to(settings.device)
-    if has_fast_layers(settings):
-        # What is set beside the features of nodes could not be if these were sparse.
-        data.x = sparsify(data.x, is_trusted=True) if encoding is None else data.x
-        # A tensor of our own: what hangs on it must not outlive this problem. Our models write into nothing, and those
-        # of others are lent copies.
-        data.edge_index = attach(message_edges.clone(), dataset.n_nodes, is_trusted=True)
     return data
 
 

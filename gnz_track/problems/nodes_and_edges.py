@@ -19,6 +19,7 @@ from gnz_track.problems.inputs import (
     collection_of,
     complete_sizes,
     count_columns,
+    mapped_graph_of,
     nodes_of,
     sizes_of_classes,
     sizes_of_edges,
@@ -41,9 +42,10 @@ from gnz_track.problems.problem import (
     with_labels,
 )
 from gnz_track.problems.rows import RowScorer
+from gnz_track.problems.sampled import SampledObjective, batches_from
 from gnz_track.training.answers import Answers, Examples
 from gnz_track.training.graphs import GraphCollection, Pairs, expand
-from gnz_track.training.loop import TRAINING
+from gnz_track.training.loop import TRAINING, Objective
 from gnz_track.training.losses import choose_loss
 from gnz_track.types import CellSettings
 
@@ -187,6 +189,10 @@ def pose_nodes(dataset: FrozenDataset, settings: CellSettings) -> Problem:
     if _is_in_batches(dataset, settings):
         graphs = collection_of(dataset, settings, labels={"y": shown}, in_training=parts.train)
         return _pose_parts(dataset, settings, labelled, graphs)
+    if settings.neighbours:
+        data = mapped_graph_of(dataset, dataset.global_edge_index, settings, in_training=parts.train)
+        data.y = shown
+        return _pose_whole(dataset, settings, labelled, data)
     data = whole_graph_of(dataset, dataset.global_edge_index, settings, in_training=parts.train)
     data.y = shown.to(settings.device)
     return _pose_whole(dataset, settings, labelled, data)
@@ -243,16 +249,8 @@ def _is_in_batches(dataset: FrozenDataset, settings: CellSettings) -> bool:
 def _pose_whole(dataset: FrozenDataset, settings: CellSettings, labelled: _Labelled, data: Data) -> Problem:
     parts, labels = labelled.parts, labelled.labels
     sizes = complete_sizes(dataset, settings, labelled.sizes(dataset, settings))
-    train = with_labels(parts.train, labels, settings.device)
     return Problem(
-        objective=ClassObjective(
-            data,
-            *train,
-            n_rows=labels.size(0),
-            width=sizes.out_channels,
-            loss_name=settings.optimiser.loss,
-            kind=labelled.kind,
-        ),
+        objective=_objective_of(dataset, settings, labelled, data, width=sizes.out_channels),
         scorers={
             name: ClassScorer(
                 *with_labels(found, labels, settings.device),
@@ -268,6 +266,18 @@ def _pose_whole(dataset: FrozenDataset, settings: CellSettings, labelled: _Label
         part_sizes=parts.sizes,
         constant=partial(constant_answer, labels[parts.train], labelled.kind, sizes.out_channels),
     )
+
+
+def _objective_of(
+    dataset: FrozenDataset, settings: CellSettings, labelled: _Labelled, data: Data, *, width: int
+) -> Objective:
+    """Return the objective of one graph: taken whole, or in batches with drawn neighbours."""
+    about: dict[str, Any] = {"width": width, "loss_name": settings.optimiser.loss, "kind": labelled.kind}
+    train, labels = labelled.parts.train, labelled.labels
+    if settings.neighbours:
+        graph = batches_from(data, dataset, settings)
+        return SampledObjective(graph, train, settings.optimiser.batch_size, **about)
+    return ClassObjective(data, *with_labels(train, labels, settings.device), n_rows=labels.size(0), **about)
 
 
 def _pose_parts(
@@ -380,7 +390,14 @@ def _labelled_edges_of(dataset: FrozenDataset) -> tuple[Tensor, Tensor, dict[str
     return ends, label_pointer(dataset), shown
 
 
-NODES = ProblemKind(pose=pose_nodes, sizes=_of_nodes, ask=_ask_nodes, needs=("edge_index", "y"), divide=split_nodes)
+NODES = ProblemKind(
+    pose=pose_nodes,
+    sizes=_of_nodes,
+    ask=_ask_nodes,
+    needs=("edge_index", "y"),
+    divide=split_nodes,
+    is_sampled=True,
+)
 EDGES = ProblemKind(
     pose=pose_edges,
     sizes=_of_labelled_edges,

@@ -71,7 +71,8 @@ class ProblemKind:
 
     ``sizes`` returns what a model has to know beside its inputs, ``refuse`` raises where settings mean nothing here.
     ``divide`` splits a dataset into numbered examples; there is none for links, of which the graph itself is made.
-    ``ask`` lets a trained model answer every example of a dataset, labelled or not: nothing is split.
+    ``ask`` lets a trained model answer every example of a dataset, labelled or not: nothing is split. One that
+    ``is_sampled`` may be posed in batches with drawn neighbours.
     """
 
     pose: Callable[[FrozenDataset, CellSettings], Problem]
@@ -81,6 +82,7 @@ class ProblemKind:
     has_one_loss: bool = False
     refuse: Callable[[FrozenDataset, CellSettings], None] | None = None
     divide: Callable[..., Parts] | None = None
+    is_sampled: bool = False
 
 
 def parts_of(divide: Callable[..., Parts], dataset: FrozenDataset, settings: CellSettings) -> Parts:

@@ -42,6 +42,7 @@ __all__ = [
     "make_plan",
     "perturb_plan",
     "reason_against",
+    "reason_against_sampling",
     "resolve_device",
     "tell_scales",
     "usual_epochs",
@@ -90,6 +91,13 @@ def reason_against(task: Task, model: ModelRow, protocol: Protocol) -> str:
     if protocol.optimiser_of(task.task_type) is None:
         return f"protocol {protocol.name!r} trains {', '.join(protocol.task_types)}, not {task.task_type}"
     return ""
+
+
+def reason_against_sampling(task_type: TaskType, dataset: FrozenDataset) -> str:
+    """Return why neighbours cannot be drawn for the batches of a task, nothing where they can."""
+    if task_type.unit != "node":
+        return f"neighbours are drawn around nodes of one graph, not for {task_type}"
+    return "" if len(dataset) == 1 else "its graphs are batches, and neighbours are drawn in one large graph"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +170,7 @@ def make_plan(
         make = partial(_make_cell, task, resolved, epochs=length, device=device, code=code)
         for model in compatible:
             try:
+                _refuse_sampling(task, protocol, datasets[seeds[0]])
                 given = hyperparameters_of(model, task, datasets[seeds[0]], protocol)
             except (BadValue, SplitImpossible) as error:
                 skipped.append(Skipped(task=task.name, model=model.name, reason=str(error)))
@@ -174,6 +183,12 @@ def make_plan(
     return Plan(
         cells=tuple(cells), skipped=tuple(skipped), notices=(*notices, *_borrowed_label(protocol), *tell_unseen(models))
     )
+
+
+def _refuse_sampling(task: Task, protocol: Protocol, dataset: FrozenDataset) -> None:
+    reason = reason_against_sampling(task.task_type, dataset) if protocol.neighbours else ""
+    if reason:
+        raise BadValue("neighbours", protocol.neighbours, f"all: {reason}")
 
 
 def _read_all(datasets: Iterable[FrozenDataset], protocol: Protocol) -> None:

@@ -56,6 +56,7 @@ def settings_of(cell: Cell, *, is_multi_label: bool) -> CellSettings:
         perturbation=cell.perturbation,
         hidden_channels=protocol.hidden_channels,
         code_channels=protocol.code_channels,
+        neighbours=protocol.neighbours,
         options=cell.model.options,
         device=cell.device,
         is_blind=cell.is_blind,
@@ -105,6 +106,7 @@ def name_settings(settings: CellSettings, model: ModelRow) -> dict[str, Value]:
         **({"scale": settings.scale} if settings.scale else {}),
         **({"train_size": settings.train_size} if settings.train_size else {}),
         **{name: seed for name in OWN_SEEDS if (seed := getattr(settings, name)) >= 0},
+        **({"neighbours": settings.neighbours} if settings.neighbours else {}),
         **{name: value for name in OF_TORCH if (value := getattr(settings, name))},
     }
     plain = {

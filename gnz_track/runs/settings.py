@@ -47,6 +47,7 @@ __all__ = [
 SET = "--set"
 EXAMPLE, SHOW = "gnz run --set lr=0.01,0.001", "gnz run --show-config"
 LARGEST_COUNT, WIDEST = 2**31 - 1, 65_536
+_FAN_OUTS = re.compile(r"[1-9]\d{0,2}(x[1-9]\d{0,2}){0,8}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,6 +222,14 @@ _ROWS = (
     ),
     _whole("hidden_channels", "width of layers", "hidden_channels", high=WIDEST),
     _whole("code_channels", "width of codes of links; 0: that of layers", "code_channels", low=0, high=WIDEST),
+    Setting(
+        name="neighbours",
+        about="drawn of each node for a batch, hop by hop",
+        place="neighbours",
+        reads=_reader(str, lambda text: bool(_FAN_OUTS.fullmatch(text))),
+        allowed=lambda: "all, or a number from 1 to 999 for each of at most 9 hops, as 10x10",
+        blank="all",
+    ),
     _whole("budget", "parameters, by which a width is found"),
 )
 SETTINGS: dict[str, Setting] = {row.name: row for row in _ROWS}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from gnz_track.datasets.frozen import open_frozen
 from gnz_track.datasets.scales import has_real_features
 from gnz_track.errors import BadValue, NothingToRun, SplitImpossible
-from gnz_track.runs.plan import Plan, Skipped, find_limits
+from gnz_track.runs.plan import Plan, Skipped, find_limits, reason_against_sampling
 from gnz_track.runs.protocol_resolution import find_override, settings_of, width_of
 from gnz_track.runs.settings import (
     SETTINGS,
@@ -196,7 +196,7 @@ def _is_constant(settings: CellSettings) -> bool:
 
 def _of_batches(settings: CellSettings, dataset: FrozenDataset) -> str:
     if settings.task_type.unit in ("node", "edge") and len(dataset) == 1:
-        return "its one graph is a batch"
+        return "" if settings.neighbours else "its one graph is a batch"
     is_relational = settings.task_type is TaskType.link_pred and dataset.is_relational
     return "all triples are a batch" if is_relational else ""
 
@@ -221,6 +221,10 @@ def _of_scale(_: CellSettings, dataset: FrozenDataset) -> str:
     return "" if has_real_features(dataset) else "its nodes have no features that are real numbers"
 
 
+def _of_neighbours(settings: CellSettings, dataset: FrozenDataset) -> str:
+    return reason_against_sampling(settings.task_type, dataset)
+
+
 def _of_codes(settings: CellSettings, _: FrozenDataset) -> str:
     return "" if settings.task_type is TaskType.link_pred else "codes are of links"
 
@@ -237,6 +241,7 @@ _WITHOUT_USE = {
     "features": _of_features,
     "scale": _of_scale,
     "code_channels": _of_codes,
+    "neighbours": _of_neighbours,
 }
 
 

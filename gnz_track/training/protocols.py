@@ -216,5 +216,19 @@ PROTOCOLS.add(
         description="as published scores of 366 settings were made: 64/16/20, 300 epochs, best validation epoch",
     ),
 )
+_DRAWN = Optimiser(lr=3e-3, weight_decay=5e-4, batch_size=1024)
+PROTOCOLS.add(
+    "sampled",
+    Protocol(
+        name="sampled",
+        version=1,
+        optimisers={TaskType.node_cls: _DRAWN},
+        selection=Selection.best_validation,
+        patience=10,
+        neighbours="10x10",
+        description="for large graphs: batches of 1,024 nodes with 10 neighbours drawn of each, twice; scored along "
+        "all edges at the best validation epoch",
+    ),
+)
 for _protocol in make_deep_protocols():
     PROTOCOLS.add(_protocol.name, _protocol)

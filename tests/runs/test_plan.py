@@ -22,6 +22,7 @@ from gnz_track.datasets.preparation import prepare
 from gnz_track.errors import BadValue, DataCorrupted, DataMissing, NothingToRun, SeveralMissing, UnknownName
 from gnz_track.models.catalogue import MODELS, describe
 from gnz_track.runs.executors.inline import run_inline
+from gnz_track.runs.fingerprint import fingerprint
 from gnz_track.runs.plan import Place, Plan, make_plan, resolve_device
 from gnz_track.runs.run_one import run_one
 from gnz_track.training.protocols import PROTOCOLS
@@ -287,3 +288,29 @@ def test_protocol_under_the_label_of_another_is_told(plan_for: Callable[..., Pla
     assert ": encoding differs;" in notice
     for own in ({"name": "mine", "patience": 3}, {"version": 2, "patience": 3}, {"description": "the same"}):
         assert plan_for(["les_miserables"], ["MLP"], protocol=replace(listed, **own)).notices == ()
+
+
+def test_graphs_that_are_batches_are_not_sampled_and_told_so_before_training(plan_for: Callable[..., Plan]) -> None:
+    tasks = ["planted_partition", "sbm_cluster_tiny", "graph_families", "smoothed_numbers"]
+    plan = plan_for(tasks, ["GCN"], protocol=PROTOCOLS.get("sampled"))
+    assert [cell.task.name for cell in plan.cells] == ["planted_partition", "smoothed_numbers"]
+    assert {item.task: item.reason for item in plan.skipped} == {
+        "graph_families": "protocol 'sampled' trains node_cls, node_reg, not graph_reg",
+        "sbm_cluster_tiny": "neighbours is '10x10'; allowed: all: its graphs are batches, and neighbours are drawn in "
+        "one large graph.",
+    }
+
+
+def test_sampled_cells_are_cells_of_their_own_and_the_same_again(plan_for: Callable[..., Plan]) -> None:
+    protocol = replace(PROTOCOLS.get("sampled"), name="drawn", neighbours="3x2")
+    whole = replace(protocol, neighbours="")
+    (cell,), (other,) = (
+        plan_for(["planted_partition"], ["GAT"], protocol=one, epochs=3).cells for one in (protocol, whole)
+    )
+    assert fingerprint(cell) != fingerprint(other)
+    first, second, full = run_one(cell), run_one(cell), run_one(other)
+    assert first.is_finished, first.failure
+    assert dict(first.series) == dict(second.series)
+    assert first.series["train/loss"] != full.series["train/loss"]
+    assert first.settings["neighbours"] == "3x2"
+    assert "neighbours" not in full.settings

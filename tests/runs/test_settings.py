@@ -98,6 +98,7 @@ REACH: dict[str, tuple[str, str, object, tuple[str, ...]]] = {
     "encoding": (NODES, "rw4", "rw4", ()),
     "hidden_channels": (NODES, "12", 12, ()),
     "code_channels": (LINKS, "5", 5, ()),
+    "neighbours": (NODES, "2x3", "2x3", ()),
     "budget": (NODES, "3000", 3000, ()),
 }
 # Where the values of a cell are not in its settings, or change no score that a test of this length sees.

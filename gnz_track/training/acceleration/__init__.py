@@ -17,6 +17,7 @@ PyG's own path for what it does not know, so a model that none of them serves is
 - `patterns`: positions of a sparse matrix, and how those of its parts and repetitions follow without sorting
   again
 - `products`: products of a sparse pattern with dense matrices, with gradients
+- `sampling`: neighbours drawn for mini-batches, and edges by rows without sorting
 - `structure`: structure of a graph: computed once from its edges, and needed at every step
 """
 
@@ -24,15 +25,19 @@ from gnz_track.training.acceleration.dropout import drop
 from gnz_track.training.acceleration.features import SparseFeatures, sparsify
 from gnz_track.training.acceleration.layers import accelerate, release
 from gnz_track.training.acceleration.library import kernels
+from gnz_track.training.acceleration.sampling import NeighbourSampler, attach_rows, key_of_batch
 from gnz_track.training.acceleration.structure import Structure, attach, lend_edges, structure_of
 
 __all__ = [
+    "NeighbourSampler",
     "SparseFeatures",
     "Structure",
     "accelerate",
     "attach",
+    "attach_rows",
     "drop",
     "kernels",
+    "key_of_batch",
     "lend_edges",
     "release",
     "sparsify",

@@ -294,9 +294,12 @@ SIGNATURES = {
     "find_largest_back": "Eipppp",
     "sum_rectified": "Eippp",
     "sum_rectified_back": "Eippppp",
+    "sample_neighbours": "Eipiippppp",
+    "sort_edges": "ppiipp",
+    "add_loops": "Epp",
 }
 _RESULTS: dict[str, Any] = {
-    "thin": ctypes.c_int64,
+    **dict.fromkeys(("thin", "sample_neighbours"), ctypes.c_int64),
     **dict.fromkeys(("has_same_bits", "pool", "pool_back", "multiply_pairs", "multiplies_well"), ctypes.c_int),
 }
 

@@ -1,0 +1,147 @@
+"""Mini-batches of one large graph: neighbours drawn around some of its nodes, and the next batch made meanwhile.
+
+A batch is what PyG's ``NeighborLoader`` makes: the union of what was drawn around its seeds, which come first, as a
+graph of its own. Layers know nothing of the rest: a node has the degree that it has in the batch. Validation and test
+are scored along all edges, layer by layer.
+"""
+
+from __future__ import annotations
+
+import collections
+import copy
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TypeVar
+
+import torch
+from torch import Generator, Tensor, nn
+from torch_geometric.data import Data
+
+from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.problems.problem import check_outputs
+from gnz_track.training.acceleration import NeighbourSampler, Structure, key_of_batch, structure_of
+from gnz_track.training.losses import choose_loss
+from gnz_track.types import CellSettings
+
+__all__ = ["NeighbourBatches", "SampledObjective", "batches_from", "prefetch"]
+
+Job, Made = TypeVar("Job"), TypeVar("Made")
+
+
+def prefetch(make: Callable[[Job], Made], jobs: Iterable[Job]) -> Iterator[Made]:
+    """Yield what is made of each job, in their order; a thread makes the next one while one is in use."""
+    # A thread takes as many threads of Torch as there are processors, unless it is told otherwise.
+    start = {"initializer": torch.set_num_threads, "initargs": (torch.get_num_threads(),)}
+    with ThreadPoolExecutor(max_workers=1, **start) as pool:  # type: ignore[arg-type]
+        ahead: collections.deque[Future[Made]] = collections.deque()
+        for job in jobs:
+            ahead.append(pool.submit(make, job))
+            if len(ahead) > 1:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+
+
+@dataclass(frozen=True, eq=False)
+class NeighbourBatches:
+    """One graph, of which batches are drawn around nodes; ``edge_index`` has its rows attached.
+
+    Fields of nodes are those of ``n_nodes`` rows that are named in ``node``, fields of edges are named in ``edge``.
+    """
+
+    data: Data
+    fan_outs: tuple[int, ...]
+    node: tuple[str, ...]
+    edge: tuple[str, ...] = ()
+    device: str = "cpu"
+
+    @cached_property
+    def structure(self) -> Structure:
+        """Rows of the whole graph."""
+        found = structure_of(self.data.edge_index, int(self.data.num_nodes or 0))
+        if found is None:
+            message = "the edges of a graph of which batches are drawn have no rows attached"
+            raise TypeError(message)
+        return found
+
+    def draw(self, batches: Iterable[Tensor], generator: Generator) -> Iterator[Data]:
+        """Yield the sub-graph around the nodes of each batch ``[n]``, drawn anew by one number of the generator."""
+        epoch = int(torch.randint(2**62, (1,), generator=generator))
+        make = partial(self._make, NeighbourSampler(self.structure.plain, self.fan_outs))
+        yield from prefetch(make, ((seeds, key_of_batch(epoch, number)) for number, seeds in enumerate(batches)))
+
+    def _make(self, sampler: NeighbourSampler, job: tuple[Tensor, int]) -> Data:
+        seeds, key = job
+        nodes, edge_index, entries = sampler.sample(seeds, key)
+        # Names as PyG's loader has them.
+        batch = Data(num_nodes=nodes.numel(), n_id=nodes, batch_size=seeds.numel())
+        for name in self.node:
+            batch[name] = self.data[name].index_select(0, nodes)
+        if self.edge:
+            places = self.structure.plain.order.index_select(0, entries)
+            for name in self.edge:
+                batch[name] = self.data[name].index_select(0, places)
+        batch.edge_index = edge_index
+        # Moving would make new tensors, without the structure that hangs on the edges.
+        return batch if self.device == "cpu" else batch.to(self.device)
+
+
+def batches_from(data: Data, dataset: FrozenDataset, settings: CellSettings) -> NeighbourBatches:
+    """Return what draws batches of a graph by the settings of a cell.
+
+    Parameters
+    ----------
+    data
+        The graph, with its rows attached.
+    dataset
+        Dataset that it is of, which knows the fields of edges.
+    settings
+        Settings of the cell.
+    """
+    fields = dataset.card.fields
+    found = [name for name in data.keys() if name not in ("edge_index", "num_nodes") and data[name] is not None]  # noqa: SIM118
+    edge = tuple(name for name in found if name in fields and fields[name].along == "edge")
+    node = tuple(name for name in found if name not in edge)
+    return NeighbourBatches(data, tuple(map(int, settings.neighbours.split("x"))), node, edge, settings.device)
+
+
+@dataclass(frozen=True, eq=False)
+class SampledObjective:
+    """A loss over training nodes ``rows [n]`` of one graph in shuffled batches, each with neighbours drawn around it.
+
+    ``data`` carries the training labels as ``y``. Predicts the outputs of all ``n_rows`` nodes ``[n_rows, width]``,
+    along all edges. ``kind`` is that of the labels.
+    """
+
+    graph: NeighbourBatches
+    rows: Tensor
+    batch_size: int
+    # Columns that the model must return; 0 checks nothing.
+    width: int = 0
+    loss_name: str = ""
+    kind: str = "classes"
+
+    def batches(self, generator: Generator) -> Iterator[Data]:
+        """Yield a sub-graph for each batch of training nodes, which are its first nodes."""
+        order = torch.randperm(self.rows.numel(), generator=generator)
+        sizes = self.batch_size or order.numel()
+        yield from self.graph.draw((self.rows[places] for places in order.split(sizes)), generator)
+
+    def loss(self, model: nn.Module, batch: Data) -> tuple[Tensor, int]:
+        """Return the loss of the first nodes of a batch."""
+        n, n_nodes = batch.batch_size, batch.num_nodes
+        labels = batch.y[:n]
+        logits = check_outputs(model, model(batch), n_nodes, self.width)
+        return choose_loss(self.kind, self.loss_name)(logits[:n], labels), n
+
+    def predict(self, model: nn.Module) -> Tensor:
+        """Return the outputs for all nodes ``[n_rows, width]``."""
+        data, device = copy.copy(self.graph.data), self.graph.device
+        logits: Tensor = model(data if device == "cpu" else data.to(device))
+        return logits
+
+    def predict_training(self, model: nn.Module) -> Tensor:
+        """Return the same."""
+        return self.predict(model)

@@ -1,0 +1,203 @@
+"""Batches with drawn neighbours: of one graph's nodes, decided by names, scored along all edges, refused elsewhere."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from gnz_track.datasets.frozen import FrozenDataset
+from gnz_track.datasets.own.tasks import task_from_dataset
+from gnz_track.datasets.preparation import prepare
+from gnz_track.errors import BadValue
+from gnz_track.models.building import build
+from gnz_track.models.catalogue import MODELS
+from gnz_track.problems.catalogue import pose
+from gnz_track.problems.sampled import SampledObjective, prefetch
+from gnz_track.training.forwards import compute_as_asked
+from gnz_track.types import CellSettings, Optimiser, TaskType
+
+N = 90
+
+
+def _generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def _graph(**more: Tensor) -> Data:
+    """Return a graph whose first feature is the number of a node, and whose edges carry both of their ends."""
+    edges = torch.randint(N, (2, 800), generator=_generator())
+    x = torch.cat([torch.arange(N).float()[:, None], torch.randn(N, 3, generator=_generator())], dim=1)
+    part = torch.arange(N) % 3
+    masks = {name: part == place for place, name in enumerate(("train_mask", "val_mask", "test_mask"))}
+    return Data(x=x, y=torch.arange(N) % 4, edge_index=edges, edge_attr=edges.t().float(), **masks, **more)
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> FrozenDataset:
+    return prepare(task_from_dataset("numbered", "node_cls", _graph()), seed=0, home=tmp_path)
+
+
+def _settings(**more: Any) -> CellSettings:
+    given = {"seed": 0, "metric": "accuracy", "optimiser": Optimiser(lr=0.01, batch_size=8), "neighbours": "4x2"}
+    return CellSettings(**{"task_type": TaskType.node_cls, **given, **more})
+
+
+def _objective(dataset: FrozenDataset, **more: Any) -> SampledObjective:
+    found = pose(dataset, _settings(**more)).objective
+    assert isinstance(found, SampledObjective)
+    return found
+
+
+def test_an_epoch_has_every_training_node_once_as_one_of_the_first_of_a_batch(dataset: FrozenDataset) -> None:
+    batches = list(_objective(dataset).batches(_generator()))
+    seeds = torch.cat([batch.n_id[: batch.batch_size] for batch in batches])
+    assert [batch.batch_size for batch in batches] == [8, 8, 8, 6]
+    assert sorted(seeds.tolist()) == list(range(0, N, 3))
+    assert seeds.tolist() != sorted(seeds.tolist())
+
+
+def test_fields_of_nodes_and_edges_are_those_of_the_graph(dataset: FrozenDataset) -> None:
+    edges = set(map(tuple, dataset.tensors["edge_index"].t().tolist()))
+    for batch in _objective(dataset).batches(_generator()):
+        assert batch.x[:, 0].tolist() == batch.n_id.tolist()
+        assert torch.equal(batch.n_id[batch.edge_index].t().float(), batch.edge_attr)
+        assert set(map(tuple, batch.edge_attr.long().tolist())) <= edges
+
+
+def test_labels_of_validation_and_test_are_in_no_batch(dataset: FrozenDataset) -> None:
+    for batch in _objective(dataset).batches(_generator()):
+        is_training = batch.n_id % 3 == 0
+        assert batch.y[is_training].tolist() == (batch.n_id[is_training] % 4).tolist()
+        assert (batch.y[~is_training] == -1).all()
+        assert not is_training.all()
+
+
+def test_batches_are_decided_by_the_generator_alone(dataset: FrozenDataset) -> None:
+    objective = _objective(dataset)
+
+    def drawn(seed: int) -> list[list[int]]:
+        return [
+            batch.n_id.tolist() + batch.edge_index.flatten().tolist() for batch in objective.batches(_generator(seed))
+        ]
+
+    assert drawn(1) == drawn(1)
+    assert drawn(1) != drawn(2)
+    generator = _generator(1)
+    assert drawn(1) == [
+        batch.n_id.tolist() + batch.edge_index.flatten().tolist() for batch in objective.batches(generator)
+    ]
+    second = [batch.n_id.tolist() for batch in objective.batches(generator)]
+    assert second != [batch.n_id.tolist() for batch in objective.batches(_generator(1))]
+
+
+def test_the_loss_is_that_of_the_first_nodes(dataset: FrozenDataset) -> None:
+    objective = _objective(dataset)
+
+    class Sure(nn.Module):
+        """Gives the right answer to the seeds of a batch, and nonsense to all others."""
+
+        def forward(self, data: Data) -> Tensor:
+            logits = torch.full((data.num_nodes, 4), 0.0)
+            logits[torch.arange(data.batch_size), data.x[: data.batch_size, 0].long() % 4] = 50.0
+            return logits
+
+    losses = [objective.loss(Sure(), batch) for batch in objective.batches(_generator())]
+    assert [n for _, n in losses] == [8, 8, 8, 6]
+    assert all(float(loss) < 1e-6 for loss, _ in losses)
+
+
+@pytest.mark.parametrize("name", ["GCN", "GraphSAGE", "GAT", "GraphTransformer", "MLP", "SGC", "DeepGCN"])
+def test_scores_are_those_of_the_whole_graph(dataset: FrozenDataset, name: str) -> None:
+    problems = [pose(dataset, _settings(neighbours=neighbours)) for neighbours in ("4x2", "")]
+    torch.manual_seed(0)
+    model = build(MODELS.get(name), TaskType.node_cls, problems[0].sizes).eval()
+    with torch.no_grad(), compute_as_asked(model, _settings(), name=name):
+        sampled, whole = (problem.objective.predict(model) for problem in problems)
+    # Features that are sparse are summed up otherwise, which is a matter of rounding.
+    torch.testing.assert_close(sampled, whole, rtol=1e-4, atol=1e-4)
+    scores = [problem.scorers["test"].score(model, sampled, "accuracy") for problem in problems]
+    assert scores[0] == scores[1]
+
+
+def test_every_neighbour_is_in_a_batch_where_as_many_are_drawn_as_there_are(dataset: FrozenDataset) -> None:
+    # Then the outputs for seeds are those of the whole graph, for layers that do not look at degrees of sources.
+    objective, whole = (pose(dataset, _settings(neighbours=one)).objective for one in ("99x99", ""))
+    torch.manual_seed(0)
+    sizes = pose(dataset, _settings()).sizes
+    model = build(MODELS.get("GraphSAGE"), TaskType.node_cls, sizes).eval()
+    with torch.no_grad(), compute_as_asked(model, _settings(), name="GraphSAGE"):
+        expected = whole.predict(model)
+        for batch in objective.batches(_generator()):
+            torch.testing.assert_close(model(batch)[: batch.batch_size], expected[batch.n_id[: batch.batch_size]])
+
+
+def test_features_stay_in_their_file(dataset: FrozenDataset) -> None:
+    objective = _objective(dataset)
+    assert objective.graph.data.x.data_ptr() == dataset.tensors["x"].data_ptr()
+    assert objective.graph.data.edge_index.data_ptr() == dataset.tensors["edge_index"].data_ptr()
+
+
+def test_an_encoding_and_a_scale_go_with_it(dataset: FrozenDataset) -> None:
+    problem = pose(dataset, _settings(encoding="lap3", scale="standard"))
+    whole = pose(dataset, _settings(encoding="lap3", scale="standard", neighbours=""))
+    for batch in problem.objective.batches(_generator()):
+        assert batch.encoding.shape == (batch.num_nodes, 3)
+        assert torch.equal(batch.x, whole.objective.inner.data.x[batch.n_id])  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("csl_generated", "graph_cls"), ("les_miserables", "link_pred"), ("tie_strengths", "edge_reg")]
+)
+def test_what_cannot_be_sampled_is_refused(name: str, kind: str, tmp_path: Path) -> None:
+    found = prepare(name, seed=0, home=tmp_path)
+    with pytest.raises(BadValue, match="neighbours is '4x2'; allowed: all: they are drawn around nodes of one graph"):
+        pose(found, _settings(task_type=TaskType(kind)))
+
+
+# ------------------------------------------------------------------------------------------------------ prefetching
+
+
+def test_what_is_made_ahead_comes_in_order_one_ahead_and_from_another_thread() -> None:
+    made: list[int] = []
+    names: set[str] = set()
+
+    def make(job: int) -> int:
+        made.append(job)
+        names.add(threading.current_thread().name)
+        return job * job
+
+    found = prefetch(make, iter(range(5)))
+    assert next(found) == 0
+    assert len(made) <= 2
+    assert list(found) == [1, 4, 9, 16]
+    assert made == list(range(5))
+    assert threading.current_thread().name not in names
+
+
+def test_an_error_of_the_thread_is_raised_where_its_batch_would_be() -> None:
+    def make(job: int) -> int:
+        return 1 // job
+
+    found = prefetch(make, [1, 0, 1])
+    assert next(found) == 1
+    with pytest.raises(ZeroDivisionError):
+        next(found)
+
+
+def test_who_stops_early_leaves_no_thread_behind() -> None:
+    before = threading.active_count()
+    found: Iterator[int] = prefetch(lambda job: job, range(1000))
+    next(found)
+    found.close()  # type: ignore[attr-defined]
+    assert threading.active_count() == before
+
+
+def test_nothing_to_make_makes_nothing() -> None:
+    assert list(prefetch(lambda job: job, [])) == []
