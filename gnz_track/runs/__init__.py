@@ -75,7 +75,7 @@ _PUBLIC = {
         "read_choices",
         "settle_options",
     ),
-    "study_files": ("FactorStudy", "SIZES", "find_study", "list_studies", "read_levels", "read_study"),
+    "study_files": ("COMPONENTS", "FactorStudy", "SIZES", "find_study", "list_studies", "read_levels", "read_study"),
     "sweep": ("Sweep", "name_sweep", "run_sweep"),
     "sweep_writer": ("Tracking",),
     "trust": ("describe_unknown", "is_known"),
