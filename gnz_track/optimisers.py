@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.graph import increment_version
 from torch.optim import optimizer as optimizers
 
 __all__ = ["Adam"]
@@ -40,7 +41,12 @@ class Adam(torch.optim.Adam):  # type: ignore[misc]
                 parameter.grad = None
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Take one step along the gradients."""
+        """Take one step along the gradients; parameters count it as a write, which Torch's fused kind forgets."""
+        found = self._step(closure)
+        increment_version([one for group in self.param_groups for one in group["params"]])
+        return found
+
+    def _step(self, closure: Callable[[], Any] | None) -> Any:
         is_usual = closure is None and not self._is_watched()
         found = [lists for group in self.param_groups if is_usual and (lists := self._read(group))]
         if len(found) < len(self.param_groups):

@@ -135,20 +135,30 @@ class Stack(Model):
         h = self._drop(data.x) if self.drops_input else data.x
         join = JOINS[self.options.jumping]
         codes: list[Tensor] = []
-        for place, name in enumerate(self.hidden_names):
-            h = self._apply_layer(name, self._drop(h) if codes else h, data)
+        for place in range(len(self.hidden_names)):
+            h = self._apply_layer(place, self._drop(h) if codes else h, data)
             h = self.bend(self.norms[place](h) if self.norms else h)
             codes = join.keep(codes, h) if self.is_jumping else codes
         if self.is_jumping:
             return self.readout(self._drop(join.join(codes)))
-        return self._apply_layer(self.names[-1], h, data)
+        return self._apply_layer(len(self.names) - 1, h, data)
 
     def _drop(self, h: Tensor) -> Tensor:
         return self.dropout(h) if self.options.dropout else h
 
-    def _apply_layer(self, name: str, h: Tensor, data: Data) -> Tensor:
-        layer = getattr(self, name)
-        return layer(h, data.edge_index) if self.sees_edges else layer(h)
+    def _apply_layer(self, place: int, h: Tensor, data: Data) -> Tensor:
+        layer = getattr(self, self.names[place])
+        if not self.sees_edges:
+            return layer(h)
+        # Where a loss sees few nodes, layers may be given those edges alone that lead there.
+        edges = data.layer_edges[place] if "layer_edges" in data else data.edge_index
+        return layer(h, edges)
+
+    def chain(self) -> list[nn.Module]:
+        """Return the layers, where each sees nothing but the last one's codes, bent; none where there is more to it."""
+        is_bent = not self.options.dropout or type(self.activation) in (nn.ReLU, nn.ELU)
+        is_chain = self.sees_edges and not self.norms and not self.is_jumping and is_bent
+        return [getattr(self, name) for name in self.names] if is_chain else []
 
 
 class AttentionStack(Stack):

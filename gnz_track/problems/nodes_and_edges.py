@@ -43,6 +43,7 @@ from gnz_track.problems.problem import (
 )
 from gnz_track.problems.rows import RowScorer
 from gnz_track.problems.sampled import SampledObjective, batches_from
+from gnz_track.training.acceleration.receptive_field import receptive_field_of
 from gnz_track.training.answers import Answers, Examples
 from gnz_track.training.graphs import GraphCollection, Pairs, expand
 from gnz_track.training.loop import TRAINING, Objective
@@ -81,9 +82,13 @@ class ClassObjective:
 
     def loss(self, model: nn.Module, batch: Data) -> tuple[Tensor, int]:
         """Return the loss of the training parts."""
-        logits = check_outputs(model, model(batch), self.n_rows, self.width)
+        field = receptive_field_of(model, batch.edge_index, self.rows, self.n_rows)
+        rows, n_rows = (self.rows, self.n_rows) if field is None else (field.rows, field.n_rows)
+        if field is not None:
+            batch.layer_edges = field.edges
+        logits = check_outputs(model, model(batch), n_rows, self.width)
         loss = choose_loss(self.kind, self.loss_name)
-        return loss(logits.index_select(0, self.rows), self.labels), self.rows.numel()
+        return loss(logits.index_select(0, rows), self.labels), rows.numel()
 
     def predict(self, model: nn.Module) -> Tensor:
         """Return the outputs for all nodes, or for all labelled edges ``[n_rows, width]``."""

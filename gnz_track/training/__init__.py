@@ -26,6 +26,7 @@ _PUBLIC = {
     "acceleration.features": ("sparsify",),
     "acceleration.layers": ("accelerate", "release"),
     "acceleration.library": ("VARIABLE", "describe_kernels", "kernels"),
+    "acceleration.receptive_field": ("receptive_field_of",),
     "acceleration.sampling": ("NeighbourSampler", "attach_rows", "key_of_batch"),
     "acceleration.structure": ("Structure", "attach", "structure_of"),
     "allocator": ("keep_freed_memory",),

@@ -16,6 +16,7 @@ PyG's own path for what it does not know, so a model that none of them serves is
 - `library`: library of compiled kernels: how the sources in ``kernels/`` are compiled, found, loaded and called
 - `patterns`: positions of a sparse matrix, and how those of its parts and repetitions follow without sorting
   again
+- `receptive_field`: receptive field of some nodes: what each layer has to compute for a loss that sees those alone
 - `products`: products of a sparse pattern with dense matrices, with gradients
 - `sampling`: neighbours drawn for mini-batches, and edges by rows without sorting
 - `structure`: structure of a graph: computed once from its edges, and needed at every step

@@ -26,6 +26,7 @@ from gnz_track.training.acceleration.compiled import (
     serves,
     sum_columns,
     thin_compiled,
+    transpose,
 )
 from gnz_track.training.acceleration.dropout import drop_entries
 from gnz_track.training.acceleration.gathered import find_largest
@@ -45,25 +46,87 @@ SMALLEST_WIDTH = 32
 MOST_PRODUCTS = 8
 
 
+class _Seen:
+    """A tensor as it was when it was seen: by how often it was written, where writes are counted, or by a copy."""
+
+    def __init__(self, tensor: Tensor, *, is_counted: bool) -> None:
+        self._tensor = tensor if is_counted else tensor.clone()
+        self._n_writes = count_writes(tensor) if is_counted else None
+
+    def is_still(self, tensor: Tensor) -> bool:
+        """Tell whether this is the tensor, unchanged."""
+        if self._n_writes is None:
+            return has_same_bits(self._tensor, tensor)
+        is_same = tensor.data_ptr() == self._tensor.data_ptr() and tensor.stride() == self._tensor.stride()
+        return is_same and tensor.shape == self._tensor.shape and count_writes(tensor) == self._n_writes
+
+
 class _Product:
     """A product and the weight and bias that it was made with."""
 
-    def __init__(self, weight: Tensor, bias: Tensor | None, values: Tensor) -> None:
-        self.weight, self.bias, self.values = weight.clone(), None if bias is None else bias.clone(), values
+    def __init__(self, weight: Tensor, bias: Tensor | None, values: Tensor, *, is_counted: bool) -> None:
+        self.values, self._weight = values, _Seen(weight, is_counted=is_counted)
+        self._bias = None if bias is None else _Seen(bias, is_counted=is_counted)
         self._n_writes = count_writes(values)
 
     def holds_for(self, weight: Tensor, bias: Tensor | None) -> bool:
         """Tell whether this is the product with a weight and a bias, and nobody has written into it."""
-        if count_writes(self.values) != self._n_writes or (bias is None) != (self.bias is None):
+        if count_writes(self.values) != self._n_writes or (bias is None) != (self._bias is None):
             return False
-        return has_same_bits(self.weight, weight) and (bias is None or has_same_bits(self.bias, bias))
+        return self._weight.is_still(weight) and (bias is None or self._bias.is_still(bias))  # type: ignore[union-attr]
+
+
+class _Shared:
+    """Facts that features share with those that they became by dropout."""
+
+    def __init__(self, pattern: Pattern) -> None:
+        self._pattern = pattern
+        self._turned: dict[int, tuple[_Seen, Tensor]] = {}
+        self._chosen: dict[int, tuple[Tensor, Tensor, Pattern]] = {}
+
+    def part(self, pattern: Pattern) -> _Shared:
+        """Return what some rows know: transposes are those of the whole, places are not."""
+        part = _Shared(pattern)
+        part._turned = self._turned
+        return part
+
+    def turn(self, weight: Tensor) -> Tensor | None:
+        """Return the transpose of a weight whose every write is counted; None where it is not finite."""
+        seen, turned = self._turned.get(weight.data_ptr(), (None, None))
+        if seen is None or not seen.is_still(weight):
+            if not _is_finite(weight):
+                return None
+            if len(self._turned) >= MOST_PRODUCTS:
+                self._turned.clear()
+            seen, turned = _Seen(weight, is_counted=True), transpose(weight)
+            self._turned[weight.data_ptr()] = (seen, turned)
+        return turned
+
+    def choose(self, rows: Tensor) -> tuple[Tensor, Pattern]:
+        """Return the entries of some rows, and their pattern."""
+        known = self._chosen.get(id(rows))
+        if known is None:
+            if len(self._chosen) >= MOST_PRODUCTS:
+                self._chosen.clear()
+            known = self._chosen[id(rows)] = rows, self._pattern.entries_of(rows), self._pattern.choose(rows)
+        return known[1:]
 
 
 # What is ours among the attributes of features.
 _FIELDS = frozenset(
     (
-        *("pattern", "values", "is_trusted", "is_out_of_hand", "n_writes", "_dense", "_gathered", "_products"),
-        *("_lender", "_entries", "_apart"),
+        *(
+            "pattern",
+            "values",
+            "is_trusted",
+            "is_dropped",
+            "is_out_of_hand",
+            "n_writes",
+            "_dense",
+            "_gathered",
+            "_products",
+        ),
+        *("_lender", "_entries", "_apart", "_shared", "_whole"),
     )
 )
 
@@ -84,6 +147,7 @@ class SparseFeatures(Tensor):
     _products: dict[int, _Product]
     _lender: SparseFeatures | None
     is_out_of_hand: bool
+    is_dropped: bool
 
     @staticmethod
     def __new__(cls: type[Self], pattern: Pattern, values: Tensor, dense: Tensor | None = None) -> Self:
@@ -94,9 +158,12 @@ class SparseFeatures(Tensor):
     def __init__(self, pattern: Pattern, values: Tensor, dense: Tensor | None = None) -> None:
         super().__init__()
         self.pattern, self.values, self._gathered, self._products = pattern, values, {}, {}
-        self._lender, self.is_out_of_hand, self.is_trusted = None, False, False
+        self._lender, self.is_out_of_hand, self.is_trusted, self.is_dropped = None, False, False, False
         self._entries: Entries | None = None
         self._apart: SparseFeatures | None = None
+        self._shared = _Shared(pattern)
+        # Whose rows these are, and which, where the product of all is known from scoring.
+        self._whole: tuple[SparseFeatures, Tensor] | None = None
         self._keep(dense)
         # Functions of Torch that ask nobody would read at address zero; now they raise an error.
         torch._C._set_throw_on_mutable_data_ptr(self)  # noqa: SLF001
@@ -150,6 +217,17 @@ class SparseFeatures(Tensor):
             return False
         return self._dense is None or count_writes(self._dense) == self.n_writes
 
+    def choose(self, rows: Tensor) -> SparseFeatures:
+        """Return some rows ``[n]``, ascending, of features that are trusted and whole."""
+        entries, pattern = self._shared.choose(rows)
+        chosen = SparseFeatures(pattern, self.values.index_select(0, entries))
+        chosen.is_trusted = True
+        if self.is_dropped:
+            chosen._shared = self._shared.part(pattern)
+        else:
+            chosen._whole = (self, rows)
+        return chosen
+
     def apart(self) -> SparseFeatures:
         """Return the same features, which stay as they are whatever is written into these."""
         return self.lender.apart_once()
@@ -195,7 +273,8 @@ class SparseFeatures(Tensor):
         """Return ``x @ weight.T + bias``, or None for a weight that is not finite: times zero it is not zero.
 
         Scoring at the end of an epoch and the first step of the next multiply by the same weight: the second time the
-        product is there. Weights are compared by value, since optimisers change them without leaving a trace.
+        product is there. Weights are compared by value, since optimisers may change them without leaving a trace; but
+        for models that are trusted, and trained by an optimiser that leaves one.
         """
         product = self.lender.multiply_once(weight, bias)
         if product is None:
@@ -205,22 +284,32 @@ class SparseFeatures(Tensor):
 
     def multiply_once(self, weight: Tensor, bias: Tensor | None) -> Tensor | None:
         """Return what :meth:`multiply` copies."""
+        if self._whole is not None:
+            whole, rows = self._whole
+            product = whole.multiply_once(weight, bias)
+            return None if product is None else product.index_select(0, rows)
         key = weight.data_ptr()
         known = self._products.get(key)
         if known is None or not known.holds_for(weight, bias):
-            if not _is_finite(weight):
+            values = self._multiply(weight, bias)
+            if values is None:
                 return None
             if len(self._products) >= MOST_PRODUCTS:
                 self._products.clear()
-            known = _Product(weight, bias, self._multiply(weight, bias))
-            self._products[key] = known
+            known = self._products[key] = _Product(weight, bias, values, is_counted=self.is_trusted)
         return known.values
 
-    def _multiply(self, weight: Tensor, bias: Tensor | None) -> Tensor:
+    def _multiply(self, weight: Tensor, bias: Tensor | None) -> Tensor | None:
         if self._entries is None:
             self._entries = thin_compiled(self.pattern, self.values)
-        if self._entries is not None and serves(weight, bias):
-            return multiply_compiled(self._entries, weight, bias)
+        is_served = self._entries is not None and serves(weight, bias)
+        if is_served and self.is_trusted:
+            turned = self._shared.turn(weight)
+            return None if turned is None else multiply_compiled(self._entries, turned, bias)  # type: ignore[arg-type]
+        if not _is_finite(weight):
+            return None
+        if is_served:
+            return multiply_compiled(self._entries, transpose(weight), bias)  # type: ignore[arg-type]
         product = self.pattern.matrix(self.values) @ weight.t()
         return product if bias is None else product + bias
 
@@ -426,7 +515,8 @@ def _dropout(x: SparseFeatures, p: float = 0.5, training: bool = True, inplace: 
         return x
     pattern, keep = x.pattern, 1.0 - p
     dropped = SparseFeatures(pattern, drop_entries(x.values, pattern.positions, x.numel(), keep))
-    dropped.is_trusted = x.is_trusted
+    dropped.is_trusted, dropped._shared = x.is_trusted, x.lender._shared  # noqa: SLF001
+    dropped.is_dropped = True
     return dropped
 
 
@@ -492,7 +582,8 @@ def sparsify(x: Tensor, *, is_trusted: bool = False) -> Tensor:
         The features. Whoever writes into this very tensor later on, by other ways than those that Torch counts, is
         not noticed.
     is_trusted
-        Whether all who are given what is computed of them leave it as it is, so that it needs no copies.
+        Whether all who are given what is computed of them leave it as it is, so that it needs no copies; and write into
+        the weights that they multiply by in ways alone that Torch counts, so that these need no comparing.
     """
     is_candidate = x.dim() == 2 and x.dtype in DTYPES and x.size(1) >= SMALLEST_WIDTH and not x.requires_grad
     if not is_candidate or x.device.type != "cpu" or x.layout is not torch.strided or type(x) is not Tensor:

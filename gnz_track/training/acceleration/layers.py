@@ -71,27 +71,30 @@ from gnz_track.training.acceleration.guards import (
 from gnz_track.training.acceleration.library import kernels
 from gnz_track.training.acceleration.patterns import Pattern
 from gnz_track.training.acceleration.products import score_edges, softmax_rows, sum_neighbours
+from gnz_track.training.acceleration.receptive_field import draw_mask_of, tag
 from gnz_track.training.acceleration.structure import Structure, structure_of
 
 __all__ = ["FORWARDS", "accelerate", "release"]
 
 
 def _gcn(layer: GCNConv, x: Tensor, structure: Structure) -> Tensor:
-    weights = structure.normalised_weights(x.dtype)
+    weights, x = structure.normalised_weights(x.dtype), _choose(x, structure.rows_of_sources)
     return sum_compiled(structure.looped, layer.lin(x), values=weights, bias=layer.bias)
 
 
 def _sage(layer: SAGEConv, x: Tensor, structure: Structure) -> Tensor:
     takes_largest = type(layer.aggr_module) is MaxAggregation
     if isinstance(x, SparseFeatures):
-        gathered: Tensor = x.gather(structure, "max" if takes_largest else "mean")
+        # What is the same at every step is computed once, for all nodes.
+        gathered = _choose(x.gather(structure.whole, "max" if takes_largest else "mean"), structure.rows_of_targets)
     elif takes_largest:
-        gathered = find_largest(structure.plain, x)
+        gathered = find_largest(structure.plain, _choose(x, structure.rows_of_sources))
     else:
-        gathered = sum_compiled(structure.plain, x, divisors=structure.degrees.to(x.dtype).flatten())
+        degrees, sources = structure.degrees.to(x.dtype).flatten(), _choose(x, structure.rows_of_sources)
+        gathered = sum_compiled(structure.plain, sources, divisors=degrees)
     out = layer.lin_l(gathered)
     if layer.root_weight:
-        out = out + layer.lin_r(x)
+        out = out + layer.lin_r(_choose(x, structure.rows_of_targets))
     return functional.normalize(out, p=2.0, dim=-1) if layer.normalize else out
 
 
@@ -188,15 +191,16 @@ def _gat(layer: GATConv, x: Tensor, structure: Structure) -> Tensor:
     pattern: Pattern = getattr(structure, kind)
     # First of all, as in PyG: a map without weights yet draws them at its first call.
     residual = None if layer.res is None else layer.res(x)
-    h, vectors = layer.lin(x), (layer.att_src, layer.att_dst)
+    h, vectors = layer.lin(_choose(x, structure.rows_of_sources)), (layer.att_src, layer.att_dst)
     bits = _draw_bits(pattern, heads, layer.dropout if layer.training else 0.0)
 
     def twin(h: Tensor, source: Tensor, target: Tensor, bias: Tensor | None) -> Tensor:
         blocks, h = structure.blocks(kind, heads), _by_head(h, heads)
         by_head = h.view(heads, -1, h.size(1))
         # Multiplied and summed: a product with a matrix of one column takes three times as long.
-        products = [(by_head * one.view(heads, 1, -1)).sum(dim=-1).flatten() for one in (source, target)]
-        scores = products[0].index_select(0, blocks.columns) + products[1].index_select(0, blocks.rows)
+        of_source, of_target = ((by_head * one.view(heads, 1, -1)).sum(dim=-1) for one in (source, target))
+        of_target = of_target if structure.places is None else of_target.index_select(1, structure.places)
+        scores = of_source.flatten().index_select(0, blocks.columns) + of_target.flatten().index_select(0, blocks.rows)
         weights = _drop_weights(softmax_rows(blocks, functional.leaky_relu(scores, slope)), bits, pattern, heads)
         out = _join_heads(sum_neighbours(blocks, weights, h), heads)
         return out if bias is None else out + bias
@@ -240,8 +244,14 @@ def _gatv2(layer: GATv2Conv, x: Tensor, structure: Structure) -> Tensor:
 
 def _transformer(layer: TransformerConv, x: Tensor, structure: Structure) -> Tensor:
     heads, pattern = layer.heads, structure.plain
-    maps = [layer.lin_query, layer.lin_key, layer.lin_value, *([layer.lin_skip] if layer.root_weight else [])]
-    query, key, value, *others = _map_all(x, maps)
+    skips, sources = [layer.lin_skip] if layer.root_weight else [], _choose(x, structure.rows_of_sources)
+    if structure.places is None or x.requires_grad:
+        # All at once, which decides in which order gradients of the input are added up.
+        query, key, value, *others = _map_all(sources, [layer.lin_query, layer.lin_key, layer.lin_value, *skips])
+        query, *others = (_choose(one, structure.places) for one in (query, *others))
+    else:
+        query, *others = _map_all(_choose(x, structure.rows_of_targets), [layer.lin_query, *skips])
+        key, value = _map_all(sources, [layer.lin_key, layer.lin_value])
     bits, skip = _draw_bits(pattern, heads, layer.dropout if layer.training else 0.0), others[0] if others else None
 
     def twin(query: Tensor, key: Tensor, value: Tensor, added: Tensor | None) -> Tensor:
@@ -256,6 +266,13 @@ def _transformer(layer: TransformerConv, x: Tensor, structure: Structure) -> Ten
         return attend_by_products(twin, pattern, bits, heads, (query, key, value, skip))
     out = _mean_over_heads(attend_by_products(twin, pattern, bits, heads, (query, key, value, None)), heads)
     return out if skip is None else out + skip
+
+
+def _choose(x: Tensor, rows: Tensor | None) -> Tensor:
+    """Return some rows of an input; all where none are named."""
+    if rows is None:
+        return x
+    return x.choose(rows) if isinstance(x, SparseFeatures) else x.index_select(0, rows)
 
 
 def _map_all(x: Tensor, maps: list[Any]) -> Sequence[Tensor]:
@@ -295,7 +312,7 @@ def _mean_over_heads(h: Tensor, heads: int) -> Tensor:
 
 def _draw_bits(pattern: Pattern, heads: int, p: float) -> Bits:
     """Draw which attention weights stay, in the layer's own order ``[n_entries, heads]``."""
-    n, keep = pattern.n_entries * heads, 1.0 - p
+    n, keep = pattern.n_given * heads, 1.0 - p
     return Bits(None if p == 0.0 or n == 0 else draw_mask(n, keep), keep)
 
 
@@ -330,7 +347,7 @@ def _forward(
         if further is not None and structure is not None:
             found = compute(layer, x, structure, *further)
             if found is not NotImplemented:
-                return found
+                return tag(found, structure)
     return type(layer).forward(layer, x, edge_index, *args, **kwargs)
 
 
@@ -374,7 +391,7 @@ def _bend_and_drop(activation: Any, dropout: Any, x: Any) -> Tensor | None:
     if not may_both or not is_unwatched(dropout) or not serves(x) or not x.is_contiguous() or x.numel() == 0:
         return None
     keep = 1.0 - dropout.p
-    return bend_compiled(x, name, Bits(draw_mask(x.numel(), keep), keep))
+    return bend_compiled(x, name, Bits(draw_mask_of(x, keep), keep))
 
 
 def _name_pair(activation: Any, dropout: Any) -> str:

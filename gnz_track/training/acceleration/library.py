@@ -134,12 +134,15 @@ def _file_of(level: str) -> Path:
 
 
 class Edges(ctypes.Structure):
-    """Sparse matrix by rows; ``order`` is the place of each entry in the list as it was given."""
+    """Sparse matrix by rows; ``order`` is the place of each entry in the list as it was given.
+
+    ``places`` are those of rows among the columns; without, each row is the column of its number.
+    """
 
     _fields_: ClassVar = [
         ("n_rows", ctypes.c_int64),
         ("n_columns", ctypes.c_int64),
-        *((name, ctypes.c_void_p) for name in ("pointers", "columns", "order")),
+        *((name, ctypes.c_void_p) for name in ("pointers", "columns", "order", "places")),
     ]
 
 

@@ -37,16 +37,19 @@ class Pattern:
         *,
         order: Callable[[], Tensor],
         transposed: Callable[[], Transposed] | None = None,
+        chosen: tuple[Tensor, int] | None = None,
     ) -> None:
         """Take CSR arrays ``pointers [n_rows + 1]`` and ``columns [n_entries]``, both int32.
 
         ``order()`` tells whence each entry came in the given list, ``transposed()`` saves the sort for the transpose;
-        both are called at first need.
+        both are called at first need. ``chosen`` tells, of a pattern with some rows of another, the place of each
+        row among the columns, and how many entries the other has.
         """
         self.n_rows, self.n_columns = pointers.numel() - 1, n_columns
         # Half as wide indices are what the sparse products of the CPU work with.
         self.pointers, self.columns = pointers, columns
         self._make_order, self._make_transposed = order, transposed
+        self.places, self.n_given = (None, columns.numel()) if chosen is None else chosen
         self._offsets: Tensor | None = None
         self._order: Tensor | None = None
         self._rows: Tensor | None = None
@@ -159,7 +162,8 @@ class Pattern:
         """The pattern as the kernels read it, without the order."""
         if self._edges is None:
             held = (self.pointers.contiguous(), self.columns.contiguous())
-            self._edges = Edges(self.n_rows, self.n_columns, *(one.data_ptr() for one in held), None), held
+            places = None if self.places is None else self.places.data_ptr()
+            self._edges = Edges(self.n_rows, self.n_columns, *(one.data_ptr() for one in held), None, places), held
         return self._edges[0]
 
     @property
@@ -167,7 +171,8 @@ class Pattern:
         """The same with the order, which is only needed where masks are drawn by it."""
         if self._ordered_edges is None:
             edges, order = self.edges, self.order.int().contiguous()
-            made = Edges(edges.n_rows, edges.n_columns, edges.pointers, edges.columns, order.data_ptr())
+            kept = edges.n_rows, edges.n_columns, edges.pointers, edges.columns
+            made = Edges(*kept, order.data_ptr(), edges.places)
             self._ordered_edges = made, (order,)
         return self._ordered_edges[0]
 
@@ -184,6 +189,35 @@ class Pattern:
     def entries(self, first: int, end: int) -> slice:
         """Return which entries rows ``first`` to ``end`` hold."""
         return slice(int(self.pointers[first]), int(self.pointers[end]))
+
+    def entries_of(self, rows: Tensor) -> Tensor:
+        """Return which entries some rows hold, one row after another."""
+        counts = self.offsets.diff()[rows]
+        first = self.offsets[rows] - (counts.cumsum(0) - counts)
+        return torch.repeat_interleave(first, counts) + torch.arange(int(counts.sum()))
+
+    def choose(self, rows: Tensor, columns: Tensor | None = None, places: Tensor | None = None) -> Pattern:
+        """Return some rows, none of which has entries in other columns than those.
+
+        Parameters
+        ----------
+        rows
+            The rows, ascending.
+        columns
+            The columns, ascending, which are counted anew; None: all, as they are.
+        places
+            Place of each row among the columns, where the pattern is square.
+        """
+        entries, counts = self.entries_of(rows), self.offsets.diff()[rows]
+        pointers = torch.zeros(rows.numel() + 1, dtype=torch.int32)
+        torch.cumsum(counts, 0, dtype=torch.int32, out=pointers[1:])
+        found = self.columns[entries]
+        found = found if columns is None else torch.searchsorted(columns.int(), found, out_int32=True)
+        n_columns = self.n_columns if columns is None else columns.numel()
+        order = lambda: self.order[entries]  # noqa: E731
+        return Pattern(
+            pointers, found, n_columns, order=order, chosen=(None if places is None else places.int(), self.n_given)
+        )
 
     def window(self, first: int, end: int) -> Pattern:
         """Return rows ``first`` to ``end`` of a square pattern whose entries there stay within those columns.

@@ -24,8 +24,14 @@ ATTRIBUTE = "gnz_structure"
 class Structure:
     """The edges ``[2, n_edges]`` of a graph (or of a batch of graphs, one after another) in the forms layers need.
 
-    Rows are targets and columns are sources, as messages flow from source to target.
+    Rows are targets and columns are sources, as messages flow from source to target. Where only some nodes are targets,
+    ``places`` are those of their rows among the sources; ``rows_of_sources`` and ``rows_of_targets`` tell which rows of
+    a layer's input are theirs, None: all.
     """
+
+    places: Tensor | None = None
+    rows_of_sources: Tensor | None = None
+    rows_of_targets: Tensor | None = None
 
     def __init__(self, edge_index: Tensor, n_nodes: int, *, is_trusted: bool = False) -> None:
         """Take edges that are to be looked at before every use.
@@ -50,6 +56,8 @@ class Structure:
         self._degrees: Tensor | None = None
         self._weights: dict[torch.dtype, Tensor] = {}
         self._kept: dict[Hashable, Tensor] = {}
+        # Number of layers -> nodes that a loss sees, and their receptive field.
+        self.fields: dict[int, tuple[Tensor, Any]] = {}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Structure:
         # Graphs are copied with what hangs on them; the rest is made again at first use.
@@ -78,6 +86,11 @@ class Structure:
         lent = Structure(edge_index, self.n_nodes, is_trusted=True)
         lent._lender, lent.is_trusted = self, False
         return lent
+
+    @property
+    def whole(self) -> Structure:
+        """The structure with every node among the targets."""
+        return self
 
     @property
     def lender(self) -> Structure:

@@ -20,7 +20,7 @@ struct Leaky {
 template <int KNOWN>
 static void gat_with(const Attention* a, const Gat* gat, const float* bias, float* out) {
     const Count heads = KNOWN ? KNOWN : a->heads, width = a->width;
-    for (Count i = 0; i < a->edges->n_rows * heads; i++) {
+    for (Count i = 0; i < a->edges->n_columns * heads; i++) {
         const Count h = i % heads;
         gat->of_source[i] = dot(gat->x + i * width, gat->to_source + h * width, width);
         gat->of_target[i] = dot(gat->x + i * width, gat->to_target + h * width, width);
@@ -28,8 +28,9 @@ static void gat_with(const Attention* a, const Gat* gat, const float* bias, floa
     const Scratch dropped(longest_row(a->edges) * heads);
     for (Count r = 0; r < a->edges->n_rows; r++) {
         const Row row(a->edges, r);
+        const Count place = a->edges->place(r);
         float* scores = a->weights + row.first * heads;
-        const Leaky leaky(gat, r, heads);
+        const Leaky leaky(gat, place, heads);
         for (Count k = 0; k < row.n; k++) {
             const float* of_source = gat->of_source + row.columns[k] * heads;
             for (Count h = 0; h < heads; h++) {
@@ -53,14 +54,15 @@ struct GatGradients {
 
 template <int KNOWN>
 static void gat_back_with(const Attention* a, const Gat* gat, const float* gradient, const GatGradients* to) {
-    const Count heads = KNOWN ? KNOWN : a->heads, width = a->width, n = a->edges->n_rows;
+    const Count heads = KNOWN ? KNOWN : a->heads, width = a->width, n = a->edges->n_columns;
     const Scratch to_scores(longest_row(a->edges) * heads);
-    for (Count r = 0; r < n; r++) {
+    for (Count r = 0; r < a->edges->n_rows; r++) {
         const float* g = gradient + r * heads * width;
         if (!has_any(g, heads * width)) continue;
         const Row row(a->edges, r);
+        const Count place = a->edges->place(r);
         attend_back<KNOWN>(a, row, gat->x, g, to->x, to_scores.numbers);
-        const Leaky leaky(gat, r, heads);
+        const Leaky leaky(gat, place, heads);
         float to_target[MOST_HEADS] = {};
         for (Count k = 0; k < row.n; k++) {
             const float* of_source = gat->of_source + row.columns[k] * heads;
@@ -72,7 +74,7 @@ static void gat_back_with(const Attention* a, const Gat* gat, const float* gradi
                 to_target[h] += share;
             }
         }
-        for (Count h = 0; h < heads; h++) to->of_target[r * heads + h] = to_target[h];
+        for (Count h = 0; h < heads; h++) to->of_target[place * heads + h] = to_target[h];
     }
     for (Count i = 0; i < n * heads; i++) {
         const float as_source = to->of_source[i], as_target = to->of_target[i];

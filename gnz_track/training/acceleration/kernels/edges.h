@@ -3,10 +3,12 @@
 #include "vectors.h"
 
 // A sparse matrix by rows: targets are rows, sources are columns. `order` tells the place of each entry in the list
-// of edges as it was given, by which masks are drawn.
+// of edges as it was given, by which masks are drawn, `places` [n_rows] that of each row among the columns; null: its own.
 struct Edges {
     Count n_rows, n_columns;
-    const int32_t *pointers, *columns, *order;
+    const int32_t *pointers, *columns, *order, *places;
+
+    INLINE Count place(Count row) const { return places ? places[row] : row; }
 };
 
 struct Row {
