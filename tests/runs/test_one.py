@@ -54,7 +54,7 @@ def test_another_seed_gives_other_bits(any_world: Any, cell_on: Cells) -> None:
 
 def test_seeds_of_weights_splits_and_perturbations_stand_for_that_of_the_cell(world: Worlds, cell_on: Cells) -> None:
     def run(seed: int = 0, **chosen: int) -> dict[str, Any]:
-        cell = cell_on(world("nodes"), "GCN", epochs=2, seed=seed, hyperparameters=tuple(chosen.items()))
+        cell = cell_on(world("graphs"), "GCN", epochs=2, seed=seed, hyperparameters=tuple(chosen.items()))
         return bits(run_one(replace(cell, perturbation="random-features")))
 
     names = ("init_seed", "split_seed", "perturbation_seed")
