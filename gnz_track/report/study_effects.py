@@ -1,4 +1,4 @@
-"""What a study tells: effects of its factors, paired and with verdicts, or components of the spread of scores.
+"""Results of a study: effects of its factors, paired and with verdicts, or components of the spread of scores.
 
 A level and the reference are paired by task, model, seed and the levels of all other factors. Of one seed the pairs at
 several levels of other factors are no independent observations: they are averaged, and seeds are what a test counts. A

@@ -1,4 +1,4 @@
-"""What a study tells, a panel for each task: a row for each level and model, or for each component of the spread."""
+"""Results of a study, a panel for each task: a row for each level and model, or for each component of the spread."""
 
 from __future__ import annotations
 

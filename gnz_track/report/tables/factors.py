@@ -1,4 +1,4 @@
-"""What a study tells as tables: each level against its reference, by levels of other factors, and components."""
+"""Results of a study as tables: each level against its reference, by levels of other factors, and components."""
 
 from __future__ import annotations
 
