@@ -36,6 +36,7 @@ _PUBLIC = {
     "checks.catalogue": ("CheckFinding", "Subject", "check", "compare_with_raw"),
     "collation": ("collate", "describe", "is_multi_label"),
     "encodings": (
+        "ENCODING_FORMS",
         "N_LEARNED",
         "N_STRUCTURAL",
         "describe_limits",

@@ -52,7 +52,7 @@ from gnz_track.files import file_lock
 from gnz_track.seeds import derive
 
 __all__ = [
-    "FORMS",
+    "ENCODING_FORMS",
     "LARGEST_IDENTITY",
     "N_LEARNED",
     "N_STRUCTURAL",
@@ -74,7 +74,11 @@ N_STRUCTURAL = 3
 N_LEARNED = 32
 # Beyond these sizes: eigenvectors by iteration, and nothing else at all.
 MOST_DENSE, MOST_COLUMNS = 2_000, 1_024
-FORMS = "lap20, lap20-plain, lap20-abs, rw16, random16, random16-fixed, order, order-random, with any number of columns"
+ENCODING_FORMS = (
+    "lap20, lap20-plain, lap20-abs, rw16, random16, random16-fixed, order, order-random, with any number of columns"
+)
+    "lap20, lap20-plain, lap20-abs, rw16, random16, random16-fixed, order, order-random, with any number of columns"
+)
 
 
 @dataclass(frozen=True)
@@ -119,7 +123,7 @@ def parse_encoding(name: str) -> Encoding | None:
     found = re.fullmatch(r"([a-z]+)([1-9]\d{0,3})?(?:-([a-z]+))?", name)
     kind, columns, suffix = found.groups(default="") if found else ("", "", "")
     if (kind, suffix) not in _VARIATIONS or bool(columns) is not (kind in _COUNTED):
-        raise BadValue("encoding", name, FORMS)
+        raise BadValue("encoding", name, ENCODING_FORMS)
     return Encoding(name, kind, int(columns or 0), _VARIATIONS[kind, suffix])
 
 

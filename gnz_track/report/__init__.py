@@ -121,6 +121,7 @@ _PUBLIC = {
         "shared_rows",
     ),
     "tables.factors": (
+        "component_table",
         "effect_table",
         "interaction_table",
     ),

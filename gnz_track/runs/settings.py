@@ -168,9 +168,9 @@ def _scales() -> Iterable[str]:
 
 
 def _encodings() -> str:
-    from gnz_track.datasets.encodings import FORMS
+    from gnz_track.datasets.encodings import ENCODING_FORMS
 
-    return f"none, {FORMS}"
+    return f"none, {ENCODING_FORMS}"
 
 
 def _is_encoding(name: str) -> bool:

@@ -19,7 +19,18 @@ from torch import Tensor
 
 from gnz_track.errors import BadValue, UnknownName
 
-__all__ = ["SPLITS", "Reading", "Table", "labels_of", "numbers_of", "open_table", "read_options", "split_of"]
+__all__ = [
+    "SPLITS",
+    "TIME",
+    "Reading",
+    "Table",
+    "labels_of",
+    "numbers_of",
+    "open_table",
+    "read_options",
+    "split_of",
+    "times_of",
+]
 
 # Option -> how it is written on the command line, and in Python.
 _SAID = {
@@ -28,6 +39,8 @@ _SAID = {
     "is_directed": ("--directed", "is_directed=True"),
     "allow_unlabelled": ("--unlabelled", "allow_unlabelled=True"),
 }
+# Column of the times by which a temporal split divides.
+TIME = "time"
 SPLITS = {"train": 0, "val": 1, "valid": 1, "validation": 1, "test": 2}
 
 
@@ -222,3 +235,16 @@ def split_of(table: Table) -> Tensor | None:
     parts = found.map(SPLITS)
     table.refuse(parts.isna() & found.notna(), "split", ", ".join(SPLITS) + " or nothing")
     return torch.from_numpy(parts.fillna(-1).to_numpy(dtype=np.int64, copy=True))
+
+
+def times_of(table: Table) -> Tensor | None:
+    """Return the time of each row ``[n]``, a number or a date as days since 1970; None without a column ``time``."""
+    if TIME not in table:
+        return None
+    found = table.frame[TIME]
+    if found.dtype.kind not in "biuf":
+        dates = pd.to_datetime(found, errors="coerce", utc=True, format="ISO8601")
+        table.refuse(dates.isna(), TIME, "a number or a date as 2026-11-20 in every line")
+        found = (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
+    table.refuse(~np.isfinite(found.to_numpy(dtype=np.float64)), TIME, "a number or a date in every line")
+    return torch.from_numpy(found.to_numpy(dtype=np.int64 if found.dtype.kind in "biu" else np.float64, copy=True))

@@ -12,7 +12,6 @@ from gnz_track.report.study_effects import FactorEffect, ScoreSpread, StudyCompo
 from gnz_track.report.tables.latex import LatexLook, Tabular, tex_lines, tex_name, write_document, write_p
 from gnz_track.report.tables.table import ReportTable
 from gnz_track.stats.comparison.choices import TESTS
-from gnz_track.stats.estimates.variance import METHOD
 
 __all__ = ["component_table", "effect_table", "interaction_table"]
 
@@ -100,7 +99,7 @@ def component_table(components: StudyComponents) -> ReportTable:
         empty="no spread to decompose: no cell has a score",
         notes=(
             OF_SPREAD,
-            METHOD[0].upper() + METHOD[1:] + ".",
+            *(f"Method: {method}." for method in dict.fromkeys(one.found.method for one in components.spreads)),
         ),
         numbers=lambda: pd.DataFrame([fact for one in components.spreads for fact in _facts_of_spread(one)]),
         latex=lambda look: _write_spreads(components, look),
@@ -133,7 +132,7 @@ def _write_spreads(components: StudyComponents, look: LatexLook) -> str:
             cells = (*names, str(part.n_levels), sd, share.replace("%", r"\,\%"))
             lines.append((1, " & ".join(cells) + r" \\"))
     tabular = Tabular(columns="lllrrr@{}", head=(head,), rows=tuple(lines or [(1, r"\multicolumn{6}{l}{none} \\")]))
-    return write_document([tabular], [METHOD], look)
+    return write_document([tabular], [OF_SPREAD], look)
 
 
 def _row_of(one: FactorEffect) -> tuple[str, ...]:

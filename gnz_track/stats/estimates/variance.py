@@ -11,7 +11,7 @@ import numpy.typing as npt
 from gnz_track.errors import BadValue
 from gnz_track.stats.inputs import Floats, number, put_back, read_finite, take_out
 
-__all__ = ["METHOD", "REST", "Component", "Decomposition", "decompose_variance"]
+__all__ = ["REST", "Component", "Decomposition", "decompose_variance"]
 
 # What is left when all factors are held: interactions, and repetition of the same combination.
 REST = "rest"
