@@ -6,6 +6,7 @@ graph. Pointers ``ptr/node`` and ``ptr/edge`` are always there; ``cut/<key>`` on
 
 from __future__ import annotations
 
+import math
 import operator
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -39,6 +40,8 @@ __all__ = [
 ]
 
 SPLIT = "graph/split"
+# Edges that are looked at together where a graph has more, so that looking takes no memory for all of them.
+PORTION = 1 << 21
 _LARGEST = 2**63
 _NODE_FIELDS = ("x", "pos", "batch", "train_mask", "val_mask", "test_mask")
 _COUNTED = ("n_graphs", "n_nodes", "n_edges")
@@ -422,7 +425,19 @@ def _vocabularies(x: Tensor | None) -> tuple[int, ...]:
 def _is_directed(tensors: Mapping[str, Tensor]) -> bool:
     if "edge_index" not in tensors:
         return False
-    first_nodes = tensors["ptr/node"][:-1].repeat_interleave(tensors["ptr/edge"].diff())
-    source, target = tensors["edge_index"].long() + first_nodes
-    n_nodes = int(tensors["ptr/node"][-1])
+    edges, n_nodes = tensors["edge_index"], int(tensors["ptr/node"][-1])
+    if tensors["ptr/node"].numel() > 2:
+        edges = edges + tensors["ptr/node"][:-1].repeat_interleave(tensors["ptr/edge"].diff())
+    # Both directions of an edge have the same sum of ends: of many edges, those of some sums are looked at a time.
+    n_portions = max(1, math.ceil(edges.size(1) / PORTION))
+    return any(_lacks_a_reverse(edges, n_nodes, n_portions, portion) for portion in range(n_portions))
+
+
+def _lacks_a_reverse(edges: Tensor, n_nodes: int, n_portions: int, portion: int) -> bool:
+    """Tell whether an edge lacks its reverse, of the edges of one portion."""
+    found = []
+    for source, target in zip(edges[0].split(PORTION), edges[1].split(PORTION), strict=True):
+        is_here = (source + target) % n_portions == portion
+        found.append(torch.stack([source[is_here], target[is_here]]).long())
+    source, target = torch.cat(found, dim=1)
     return not torch.equal(torch.unique(source * n_nodes + target), torch.unique(target * n_nodes + source))

@@ -115,7 +115,7 @@ def freeze_row(row: DatasetRow, *, seed: int, home: Path, mirror: str | Path | N
     """
     from gnz_track.datasets.collation import PartedGraphs, collate_loaded
     from gnz_track.datasets.own.tasks import takes
-    from gnz_track.datasets.streaming import freeze_stream
+    from gnz_track.datasets.streaming import BlockedGraph, freeze_blocks, freeze_stream
 
     folder = frozen_folder(row, seed=seed, home=home)
     options = {**row.options, **({"seed": seed} if row.is_seed_aware else {})}
@@ -131,6 +131,8 @@ def freeze_row(row: DatasetRow, *, seed: int, home: Path, mirror: str | Path | N
         place, graphs = folder, loader(**options)
     card_seed = seed if row.is_seed_aware else None
     accept = partial(_check_card, row=row, place=place)
+    if isinstance(graphs, BlockedGraph):
+        return freeze_blocks(graphs, folder, row=row, seed=card_seed, accept=accept)
     if isinstance(graphs, Iterator):
         # One after another: a loader of tens of thousands of graphs need not hold them all.
         return freeze_stream(graphs, folder, row=row, seed=card_seed, accept=accept)

@@ -1,7 +1,8 @@
-"""Graphs that do not fit into memory, frozen in portions.
+"""Graphs that do not fit into memory, frozen in portions, and a single one in blocks.
 
 Every portion is collated and laid aside on the disk; then the portions of each tensor are copied one after another into
-the frozen file. The folder is, byte for byte, the one that freezing all graphs at once would give.
+the frozen file. The folder is, byte for byte, the one that freezing all graphs at once would give; blocks of a single
+graph are written where they belong.
 """
 
 from __future__ import annotations
@@ -10,23 +11,31 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from gnz_track.datasets.card import Card, Field, card_to_json, make_card
-from gnz_track.datasets.collation import SPLIT, RunningFacts, check_split, choose_cut, collate, pointer_of
+from gnz_track.datasets.collation import SPLIT, RunningFacts, check_split, choose_cut, collate, describe, pointer_of
 from gnz_track.datasets.frozen import CARD, TENSORS, FrozenDataset, open_frozen, write_tensors
-from gnz_track.datasets.mapped_tensors import ITEM_BYTES, Entry, digest_of_file, read_header, write_header
+from gnz_track.datasets.mapped_tensors import (
+    ITEM_BYTES,
+    Entry,
+    MappedTensors,
+    digest_of_file,
+    read_header,
+    write_header,
+)
 from gnz_track.datasets.tensor_types import CODES
 from gnz_track.errors import BadValue
 from gnz_track.files import publish, refuse_foreign, temporary_beside
 from gnz_track.types import DatasetRow
 
-__all__ = ["freeze_stream"]
+__all__ = ["BlockedGraph", "freeze_blocks", "freeze_stream"]
 
 # A portion is full at this many bytes or graphs.
 LARGEST_BYTES, LARGEST_COUNT = 1 << 22, 1_024
@@ -69,6 +78,79 @@ def freeze_stream(
         (temporary / CARD).write_text(card_to_json(card), encoding="utf-8", newline="\n")
         publish(temporary, folder)
     return open_frozen(folder)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockedGraph:
+    """One graph, block by block.
+
+    ``shapes`` has the type and shape of each tensor, x and ``edge_index`` among them. ``blocks()`` yields the name of a
+    tensor, the place of a block's first number among all of its numbers, and the block; together they are all of it.
+    """
+
+    shapes: Mapping[str, tuple[torch.dtype, tuple[int, ...]]]
+    blocks: Callable[[], Iterator[tuple[str, int, Tensor]]]
+
+
+def freeze_blocks(
+    graph: BlockedGraph,
+    folder: str | Path,
+    *,
+    row: DatasetRow,
+    seed: int | None = None,
+    accept: Callable[[Card], None] | None = None,
+) -> FrozenDataset:
+    """Write one graph into a frozen folder as its blocks come, and open it; memory holds one block.
+
+    Parameters
+    ----------
+    graph, folder, row, seed
+    accept
+        Is shown the card before anything appears, and may raise.
+    """
+    folder = Path(folder).absolute()
+    refuse_foreign(folder, (CARD, TENSORS))
+    counts = {"node": [graph.shapes["x"][1][0]], "edge": [graph.shapes["edge_index"][1][1]]}
+    with temporary_beside(folder) as temporary:
+        path = temporary / TENSORS
+        _write_blocks(graph, path, {f"ptr/{along}": pointer_of(lengths) for along, lengths in counts.items()})
+        tensors = MappedTensors(path)
+        low, high = torch.aminmax(tensors["edge_index"])
+        if int(low) < 0 or int(high) >= counts["node"][0]:
+            raise BadValue("edge_index", f"{int(low)} to {int(high)}", f"node numbers, 0 to {counts['node'][0] - 1}")
+        dims = {key: 1 if key == "edge_index" else 0 for key in graph.shapes}
+        lengths = {key: [graph.shapes[key][1][dim]] for key, dim in dims.items()}
+        fields = {key: choose_cut(lengths[key], counts, kind="tensor", dim=dim) for key, dim in sorted(dims.items())}
+        facts: dict[str, Any] = describe(tensors) | {"fields": fields, "has_num_nodes": False}
+        card = make_card(row, seed=seed, digest=digest_of_file(path), **facts)
+        if accept is not None:
+            accept(card)
+        (temporary / CARD).write_text(card_to_json(card), encoding="utf-8", newline="\n")
+        publish(temporary, folder)
+    return open_frozen(folder)
+
+
+def _write_blocks(graph: BlockedGraph, path: Path, small: Mapping[str, Tensor]) -> None:
+    """Write each block to its place; every number has to come once."""
+    shapes = {name: (CODES[dtype], shape) for name, (dtype, shape) in graph.shapes.items()}
+    shapes |= {name: (CODES[tensor.dtype], tuple(tensor.shape)) for name, tensor in small.items()}
+    header, _ = write_header(shapes)
+    left = {name: math.prod(shape) for name, (_, shape) in shapes.items()}
+    with path.open("wb") as file:
+        file.write(header)
+        file.truncate(len(header) + sum(n * ITEM_BYTES[shapes[name][0]] for name, n in left.items()))
+    entries = read_header(path)
+    with path.open("r+b") as file:
+        for name, first, block in chain(((name, 0, tensor) for name, tensor in small.items()), graph.blocks()):
+            entry = entries[name]
+            if CODES[block.dtype] != entry.dtype:
+                raise BadValue(f"a block of {name!r}", CODES[block.dtype], entry.dtype)
+            file.seek(entry.begin + first * ITEM_BYTES[entry.dtype])
+            file.write(block.contiguous().numpy().tobytes())
+            left[name] -= block.numel()
+    odd = {name: n for name, n in left.items() if n}
+    if odd:
+        raise BadValue("the blocks of a graph", f"numbers that are left: {odd}", "every number of every tensor once")
 
 
 def _portions(graphs: Iterable[Data]) -> Iterator[list[Data]]:

@@ -31,7 +31,7 @@ from gnz_track.types import Category, DatasetRow, Task, TaskType
 
 # Seconds, and quarters of an hour, of proving trips shortest; gigabytes of communities.
 SLOW = {"sbm_pattern", "sbm_cluster", "tsp_tiny", "tsp_1pct", "cycles", "cycles_loose", "graph_theory"}
-HOURS = {"tsp", "tsp_50_100"}
+HOURS = {"tsp", "tsp_50_100", "communities_2m"}
 GENERATED = [
     pytest.param(row, id=row.name, marks=[pytest.mark.slow] * (row.name in SLOW))
     for row in DATASETS.rows()

@@ -28,6 +28,7 @@ SLOW = {"digits_regions", "sbm_pattern_1pct", "sbm_cluster_1pct", "tsp_tiny", "t
 SLOW |= {"cycles_10pct", "cycles_loose_10pct", "graph_theory_10pct"}
 # Their published size takes up to an hour, and gigabytes; a smaller one of the same generator stands for each.
 LARGE = {"sbm_pattern", "sbm_cluster", "tsp", "tsp_50_100", "cycles", "cycles_loose", "graph_theory"}
+LARGE |= {"communities_2m"}
 ROWS = [row for row in DATASETS.rows() if not row.raw and str(row.loader).startswith("gnz_track.")]
 CASES = [
     pytest.param(row, seed, id=f"{row.name}/{seed}" if row.is_seed_aware else row.name, marks=marks)

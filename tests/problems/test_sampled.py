@@ -20,6 +20,7 @@ from gnz_track.models.building import build
 from gnz_track.models.catalogue import MODELS
 from gnz_track.problems.catalogue import pose
 from gnz_track.problems.sampled import SampledObjective, prefetch
+from gnz_track.training.acceleration import layers
 from gnz_track.training.forwards import compute_as_asked
 from gnz_track.types import CellSettings, Optimiser, TaskType
 
@@ -124,6 +125,19 @@ def test_scores_are_those_of_the_whole_graph(dataset: FrozenDataset, name: str) 
     torch.testing.assert_close(sampled, whole, rtol=1e-4, atol=1e-4)
     scores = [problem.scorers["test"].score(model, sampled, "accuracy") for problem in problems]
     assert scores[0] == scores[1]
+
+
+@pytest.mark.parametrize("option", [{"aggr": "mean"}, {"aggr": "max"}])
+def test_gathering_for_some_nodes_at_a_time_changes_no_score(
+    dataset: FrozenDataset, option: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = pose(dataset, _settings())
+    torch.manual_seed(0)
+    model = build(MODELS.get("GraphSAGE"), TaskType.node_cls, problem.sizes, options=option).eval()
+    with torch.no_grad(), compute_as_asked(model, _settings(), name="GraphSAGE"):
+        expected = problem.objective.predict(model)
+        monkeypatch.setattr(layers, "ROWS", 32)
+        torch.testing.assert_close(problem.objective.predict(model), expected)
 
 
 def test_every_neighbour_is_in_a_batch_where_as_many_are_drawn_as_there_are(dataset: FrozenDataset) -> None:

@@ -5,6 +5,7 @@
 - `cycles`: graphs of circles: six nodes among trees or not, and skip links of several lengths
 - `families`: random graphs of many shapes, with numbers to predict that depend on their whole structure
 - `images`: images as graphs of regions
+- `large`: a graph of any size, drawn block by block
 - `targets`: several labels of nodes, numbers of nodes, and numbers of edges
 - `tours`: points with links to their nearest, and which of these a round trip uses
 - `draws`: graphs drawn one by one, each from a generator of its own

@@ -63,6 +63,22 @@ def _geom_gcn(name: str) -> tuple[Origin, ...]:
     return tuple(Download(url=f"{_GEOM_GCN_URL}/{file}", path=file.rpartition("/")[2]) for file in (*tables, *splits))
 
 
+def _communities(name: str, *, n_nodes: int, n_edges: int) -> DatasetRow:
+    """Make the row of one graph of communities that is drawn in blocks."""
+    options = {"n_nodes": n_nodes, "n_edges": n_edges, "n_classes": 16, "n_features": 128, "p_within": 0.4, "seed": 0}
+    return _row(
+        name=name,
+        task_types=(TaskType.node_cls,),
+        loader="gnz_track.datasets.generators.large:large_communities",
+        options=options,
+        source=f"generated: sixteen communities of {n_nodes:,} nodes, features buried in noise",
+        licence="Apache-2.0",
+        **cited("condon2001"),
+        expected={"n_graphs": 1, **{size: options[size] for size in ("n_nodes", "n_edges", "n_features", "n_classes")}},
+        notes="For training in batches with drawn neighbours; made block by block, in little memory. 10/5/85 parts.",
+    )
+
+
 def _wikics(name: str, **facts: Any) -> DatasetRow:
     return _row(
         name=name,
@@ -173,6 +189,8 @@ ROWS = (
         expected={"n_graphs": 1, "n_nodes": 600, "n_features": 16, "n_classes": 4},
         notes="The seed chooses one of ten random 20/20/60 splits.",
     ),
+    _communities("communities_20k", n_nodes=20_000, n_edges=200_000),
+    _communities("communities_2m", n_nodes=2_000_000, n_edges=20_000_000),
     _row(
         name="overlapping_groups",
         task_types=(TaskType.node_cls,),
@@ -413,6 +431,8 @@ TASKS = (
 )
 
 LARGE_TASKS = (
+    _task("communities_20k", TaskType.node_cls, epochs=10),
+    _task("communities_2m", TaskType.node_cls, epochs=10),
     _task("ogbn_arxiv", TaskType.node_cls, epochs=50),
     _task("ogbl_collab", TaskType.link_pred, epochs=20, metric="hits_at_50"),
 )

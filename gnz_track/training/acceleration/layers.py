@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.nn import (
@@ -77,24 +78,49 @@ from gnz_track.training.acceleration.structure import Structure, structure_of
 __all__ = ["FORWARDS", "accelerate", "release"]
 
 
+# Nodes whose neighbours are gathered at a time where no gradient is asked for.
+ROWS = 1 << 17
+
+
 def _gcn(layer: GCNConv, x: Tensor, structure: Structure) -> Tensor:
     weights, x = structure.normalised_weights(x.dtype), _choose(x, structure.rows_of_sources)
     return sum_compiled(structure.looped, layer.lin(x), values=weights, bias=layer.bias)
 
 
 def _sage(layer: SAGEConv, x: Tensor, structure: Structure) -> Tensor:
-    takes_largest = type(layer.aggr_module) is MaxAggregation
     if isinstance(x, SparseFeatures):
         # What is the same at every step is computed once, for all nodes.
-        gathered = _choose(x.gather(structure.whole, "max" if takes_largest else "mean"), structure.rows_of_targets)
-    elif takes_largest:
-        gathered = find_largest(structure.plain, _choose(x, structure.rows_of_sources))
-    else:
-        degrees, sources = structure.degrees.to(x.dtype).flatten(), _choose(x, structure.rows_of_sources)
-        gathered = sum_compiled(structure.plain, sources, divisors=degrees)
-    out = layer.lin_l(gathered)
+        aggregation = "max" if type(layer.aggr_module) is MaxAggregation else "mean"
+        gathered: Tensor = _choose(x.gather(structure.whole, aggregation), structure.rows_of_targets)
+        return _join_root(layer, gathered, _choose(x, structure.rows_of_targets))
+    if not torch.is_grad_enabled() and x.size(0) > ROWS and structure.whole is structure:
+        return _sage_by_rows(layer, x, structure)
+    sources = _choose(x, structure.rows_of_sources)
+    gathered = _gather_rows(layer, sources, structure.plain, structure.degrees)
+    return _join_root(layer, gathered, _choose(x, structure.rows_of_targets))
+
+
+def _sage_by_rows(layer: SAGEConv, x: Tensor, structure: Structure) -> Tensor:
+    """Compute some nodes at a time: what is gathered is as wide as features, of which a large graph has many."""
+    out = torch.empty(0)
+    for rows in torch.arange(x.size(0)).split(ROWS):
+        gathered = _gather_rows(layer, x, structure.plain.choose(rows), structure.degrees[rows])
+        found = _join_root(layer, gathered, x[rows])
+        out = out if out.numel() else found.new_empty(x.size(0), found.size(1))
+        out[rows] = found
+    return out
+
+
+def _gather_rows(layer: SAGEConv, x: Tensor, pattern: Pattern, degrees: Tensor) -> Tensor:
+    if type(layer.aggr_module) is MaxAggregation:
+        return find_largest(pattern, x)
+    return sum_compiled(pattern, x, divisors=degrees.to(x.dtype).flatten())
+
+
+def _join_root(layer: SAGEConv, gathered: Tensor, x: Any) -> Tensor:
+    out: Tensor = layer.lin_l(gathered)
     if layer.root_weight:
-        out = out + layer.lin_r(_choose(x, structure.rows_of_targets))
+        out = out + layer.lin_r(x)
     return functional.normalize(out, p=2.0, dim=-1) if layer.normalize else out
 
 

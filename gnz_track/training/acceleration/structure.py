@@ -170,8 +170,11 @@ class Structure:
             self._weights[dtype] = whole.normalised_weights(dtype)[whole.looped.entries(first, end)]
         elif dtype not in self._weights:
             pattern = self.looped
-            inverse_root = pattern.offsets.diff().to(dtype).pow_(-0.5)
-            self._weights[dtype] = inverse_root[pattern.columns] * inverse_root[pattern.rows]
+            degrees = pattern.offsets.diff()
+            inverse_root = degrees.to(dtype).pow_(-0.5)
+            weights = inverse_root.repeat_interleave(degrees, output_size=pattern.n_entries)
+            # One vector as long as the edges beside the weights, and no more.
+            self._weights[dtype] = weights.mul_(inverse_root[pattern.columns])
         return self._weights[dtype]
 
     def keep(self, name: Hashable, make: Callable[[], Tensor]) -> Tensor:
