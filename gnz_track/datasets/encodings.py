@@ -77,8 +77,6 @@ MOST_DENSE, MOST_COLUMNS = 2_000, 1_024
 ENCODING_FORMS = (
     "lap20, lap20-plain, lap20-abs, rw16, random16, random16-fixed, order, order-random, with any number of columns"
 )
-    "lap20, lap20-plain, lap20-abs, rw16, random16, random16-fixed, order, order-random, with any number of columns"
-)
 
 
 @dataclass(frozen=True)
