@@ -78,7 +78,7 @@ def _recommend(  # noqa: PLR0913  (one parameter per flag)
     numbers = tuple(parse_seeds(seeds)) if seeds else ()
     # A slip in a name is told before torch is imported, which takes seconds.
     reading = read_flags(label, ignore, directed, unlabelled)
-    is_of_tables = _is_of_tables(graph, reading)
+    is_of_tables = _is_of_tables(graph, reading, task_type)
     if not is_of_tables:
         from gnz_track.selection.graph_names import check_graph_name
 
@@ -110,12 +110,14 @@ def _recommend(  # noqa: PLR0913  (one parameter per flag)
         _hand_over(found.to_json())
 
 
-def _is_of_tables(graph: str, reading: Mapping[str, Any]) -> bool:
-    """Tell a folder of tables, and a file of which more is said than an attribute of labels, from all else."""
-    if Path(graph).suffix.lower() in {".csv", ".tsv", ".parquet"}:
+def _is_of_tables(graph: str, reading: Mapping[str, Any], task_type: str) -> bool:
+    """Tell a folder of tables, and a file whose labels say what is asked, or of which more is said, from all else."""
+    suffix = Path(graph).suffix.lower()
+    if suffix in {".csv", ".tsv", ".parquet"}:
         return bool(reading) and names_file(graph)
-    is_network = isinstance(reading.get("label", ""), str) and set(reading) <= {"label"}
-    return names_file(graph) and (os.path.isdir(graph) or not is_network)  # noqa: PTH112  (a Path may raise)
+    is_posed = suffix in {".graphml", ".gml"} and "label" in reading and not task_type
+    is_more = is_posed or bool(set(reading) - {"label"}) or not isinstance(reading.get("label", ""), str)
+    return names_file(graph) and (os.path.isdir(graph) or is_more)  # noqa: PTH112  (a Path may raise)
 
 
 def _hand_over(plain: dict[str, Any]) -> None:
