@@ -35,14 +35,14 @@ DEGREE, FEATURES, CLASSES, HIDDEN, BATCH, FAN_OUTS = 10, 128, 16, 64, 1024, (10,
 MIB = 2**20
 
 
-def law(n_nodes: int, n_edges: int, *, batches: int = 3) -> float:
+def law(n_nodes: int, n_edges: int) -> float:
     """Return the bytes that a cell holds at most beside its libraries, as docs/large_graphs.md has it."""
     reached, drawn = BATCH, 0
     for fan_out in FAN_OUTS:
         drawn += reached * fan_out
         reached *= fan_out
-    of_batch = (BATCH + drawn) * 4 * (FEATURES + 4 * HIDDEN) + drawn * 40
-    return n_nodes * (8 * HIDDEN + 12 * CLASSES + 80) + 16 * n_edges + batches * of_batch + 150 * MIB
+    of_batches = (BATCH + drawn) * (12 * FEATURES + 16 * HIDDEN + 48)
+    return n_nodes * (8 * HIDDEN + 12 * CLASSES + 80) + 16 * n_edges + of_batches + 150 * MIB
 
 
 def _sizes_now() -> dict[str, int]:
