@@ -156,7 +156,7 @@ def _ours(dataset: Any, batches: int, seeds: Any) -> Callable[[], Iterator[Any]]
     import torch
 
     from gnz_track.problems.inputs import mapped_graph_of
-    from gnz_track.problems.sampled import batches_from
+    from gnz_track.problems.sampled import Seeds, batches_from
     from gnz_track.types import CellSettings, TaskType
 
     settings = CellSettings(task_type=TaskType.node_cls, seed=0, neighbours="x".join(map(str, FAN_OUTS)))
@@ -167,7 +167,7 @@ def _ours(dataset: Any, batches: int, seeds: Any) -> Callable[[], Iterator[Any]]
 
     def epoch() -> Iterator[Any]:
         order = seeds[torch.randperm(seeds.numel(), generator=generator)][: batches * BATCH]
-        yield from graph.draw(order.split(BATCH), generator)
+        yield from graph.draw(map(Seeds, order.split(BATCH)), generator)
 
     return epoch
 
