@@ -243,7 +243,7 @@ class Ours(Side):
         from gnz_track.training.allocator import keep_freed_memory
         from gnz_track.training.loop import train
 
-        keep_freed_memory()
+        keep_freed_memory(even_large=True)
         started = time.process_time()
         problem = self.pose()
         model = accelerate(self.build(problem))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -40,10 +41,10 @@ def case(run: Callable[[], list[Reading]]) -> Callable[[], list[Reading]]:
 
 def read(block: Callable[[], object]) -> Reading:
     """Measure one block."""
-    gauge = Gauge()
+    gauge, before = Gauge(), resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     with gauge:
         block()
-    return asdict(gauge)
+    return {**asdict(gauge), "n_faults": resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before}
 
 
 def hold(mib: int) -> None:
@@ -98,6 +99,18 @@ def behind_a_failed_allocation() -> list[Reading]:
     keep_freed_memory()
     fail_to_allocate()
     return [read(lambda mib=mib: hold_at_the_end(mib)) for mib in MIXED]  # type: ignore[misc]
+
+
+def hold_again(mib: int) -> None:
+    """Hold a block that is kept when it is freed, however large, many times over."""
+    keep_freed_memory(even_large=True)
+    for _ in range(20):
+        hold(mib)
+
+
+@case
+def large_and_kept() -> list[Reading]:
+    return series(hold_again)
 
 
 @case

@@ -30,6 +30,7 @@ from gnz_track.runs.protocol_resolution import name_settings, settings_of
 from gnz_track.seeds import derive, seed_everything
 from gnz_track.store.address import mask
 from gnz_track.training.acceleration import kernels
+from gnz_track.training.allocator import keep_freed_memory
 from gnz_track.training.compiler import describe_forwards
 from gnz_track.training.forwards import compute_as_asked
 from gnz_track.training.lent import LentInputs
@@ -160,6 +161,8 @@ def _run_cell(cell: Cell, facts: _Facts, observe: Observer | None) -> None:
         asked = _materialise(model if is_ours(cell.model) else LentInputs(model), problem)
         facts.settings, facts.n_parameters = name_settings(settings, cell.model), count_parameters(model)
         seed, trained = derive(cell.seed, _basis_of_batches(cell, problem), "batches"), facts.trained
+        # Until the next cell, which begins by giving back.
+        keep_freed_memory(even_large=is_ours(cell.model))
         with compute_as_asked(model, settings, name=cell.model.name):
             parts = problem.objective, problem.scorers
             train(asked, *parts, settings, batch_seed=seed, trained=trained, observe=observe)

@@ -43,6 +43,16 @@ def test_memory_is_that_of_the_block_whatever_was_held_before(case: str, reading
 
 
 @NEEDS_RESET
+def test_large_blocks_are_kept_within_a_block_and_given_back_by_the_next(readings: dict[str, list[Reading]]) -> None:
+    found = readings["large_and_kept"]
+    assert memory_of(found) == pytest.approx([200, 20, 200], abs=6)
+    # Pages of 200 MiB are asked for once, and not twenty times.
+    largest, small, _ = (reading["n_faults"] for reading in found)
+    assert largest < 2 * 200 * 256
+    assert small < largest
+
+
+@NEEDS_RESET
 def test_memory_is_that_of_the_block_behind_an_allocation_that_failed(readings: dict[str, list[Reading]]) -> None:
     """From then on the C library serves the process from a heap whose end ``malloc_trim`` leaves as it is."""
     assert memory_of(readings["behind_a_failed_allocation"]) == pytest.approx(list(MIXED), abs=2)
